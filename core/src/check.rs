@@ -1,0 +1,49 @@
+//! One thing to decide: a limit, an actor, and what the call costs.
+
+use crate::limit::Limit;
+
+/// A limit and who is being limited, with what the call costs.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidegate::{Call, Check, Limit, Limiter, Memory};
+///
+/// let per_address = Limit::bucket("login", 10).build()?;
+/// let per_user = Limit::token_bucket("api", 100, Duration::from_secs(60)).build()?;
+///
+/// let limiter = Limiter::new(Memory::new());
+/// let checks = [Check::new(&per_address, "203.0.113.9"), Check::new(&per_user, "ada").cost(5)];
+/// let info = limiter.decide_sync(&checks, Call::Limit)?;
+/// assert_eq!(info.checks()[1].remaining, 95);
+/// assert_eq!(info.remaining, 9);
+/// # Ok::<(), tidegate::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Check<'a> {
+    pub(crate) limit: &'a Limit,
+    pub(crate) actor: &'a str,
+    pub(crate) cost: u64,
+    pub(crate) factor: f64,
+}
+
+impl<'a> Check<'a> {
+    /// A check of cost 1 and factor 1.
+    #[must_use]
+    pub const fn new(limit: &'a Limit, actor: &'a str) -> Self {
+        Self { limit, actor, cost: 1, factor: 1.0 }
+    }
+
+    /// How many units the call costs; 0 asks without charging.
+    #[must_use]
+    pub const fn cost(mut self, units: u64) -> Self {
+        self.cost = units;
+        self
+    }
+
+    /// Scales the limit for this actor: 0.5 = twice the allowance, 2 = half of it, 0 = no limit.
+    #[must_use]
+    pub const fn factor(mut self, factor: f64) -> Self {
+        self.factor = factor;
+        self
+    }
+}

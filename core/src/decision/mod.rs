@@ -1,0 +1,224 @@
+//! A decision is a function of (rule, state, now, call): no clock, no I/O, no allocation.
+//!
+//! The calls are written here, once, over the questions that each kind of rule answers in its own room.
+
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
+
+mod cell;
+mod pure;
+mod state;
+mod together;
+
+use std::time::Duration;
+
+pub(crate) use cell::Level;
+pub(crate) use state::Entry;
+pub use state::State;
+pub(crate) use together::{Part, alone, together};
+
+use crate::error::LimitError;
+use crate::info::LimitInfo;
+use crate::limit::Rule;
+use crate::time::{Micros, millis_up};
+
+/// What is asked of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Charges the cost if it fits.
+    Limit,
+    /// Charges nothing and says what [`Limit`](Self::Limit) would have said.
+    Peek,
+    /// Charges the cost even where it does not fit, as for use that is paid afterwards.
+    Charge,
+    /// Gives the cost back, never below empty.
+    Refund,
+    /// Charges the cost if it fits within `max_wait`, and says how long to wait for it.
+    Acquire {
+        /// The longest wait that is worth it.
+        max_wait: Duration,
+    },
+}
+
+/// What each kind of rule knows, and all that the calls need to know of it.
+///
+/// Every question but `advance` is asked of a state that has been brought to `now`.
+pub(crate) trait Room {
+    type State: Default;
+
+    /// A call that does not fit yet may reserve its place.
+    const RESERVES: bool;
+
+    /// Brings the state to `now`.
+    fn advance(&self, state: &mut Self::State, now: Micros);
+    fn is_empty(&self, state: &Self::State) -> bool;
+    fn charge(&self, state: &mut Self::State, now: Micros, cost: u64);
+    fn give_back(&self, state: &mut Self::State, now: Micros, cost: u64);
+    /// Until this cost fits; 0 = it does.
+    fn until(&self, state: &Self::State, now: Micros, cost: u64) -> Micros;
+    fn fits(&self, state: &Self::State, now: Micros, cost: u64) -> bool;
+    /// Whether the numbers stay exact when this cost is charged, fit or not.
+    fn bears(&self, state: &Self::State, cost: u64) -> bool;
+    fn remaining(&self, state: &Self::State, now: Micros) -> u64;
+    /// Until the state is empty.
+    fn full(&self, state: &Self::State, now: Micros) -> Micros;
+    /// The largest cost that ever fits.
+    fn quota(&self) -> u64;
+    /// How long a full state takes to drain.
+    fn window(&self) -> Micros;
+    /// A denied attempt is charged as well.
+    fn counts_blocked(&self) -> bool {
+        false
+    }
+}
+
+/// What a rule says of its own check, before it is known what the others say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Verdict {
+    pub(crate) fits: bool,
+    wait: Micros,
+}
+
+/// Why a call cannot be decided at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Impossible {
+    /// The cost is above what the limit can ever admit.
+    NeverFits { quota: u64 },
+    /// The charge would take the level out of the range in which it is exact.
+    Overflows,
+}
+
+impl Impossible {
+    /// The error that a caller sees.
+    #[cold]
+    pub(crate) fn of(self, key: &str, cost: u64) -> LimitError {
+        let problem = match self {
+            Self::NeverFits { quota } => format!("must be at most {quota}, all that this limit ever admits at once"),
+            Self::Overflows => "must keep the level below 2^52 and its drain time below 2^53 microseconds".to_owned(),
+        };
+        LimitError::range(key, "cost", problem, cost)
+    }
+}
+
+/// The first half of a call: brings the state to `now` and asks whether the cost fits beside `prior`, what earlier
+/// checks of the same decision take from the same entry.
+pub(crate) fn examine<R: Room>(
+    room: &R,
+    state: &mut R::State,
+    now: Micros,
+    call: Call,
+    cost: u64,
+    prior: u64,
+) -> Result<Verdict, Impossible> {
+    room.advance(state, now);
+    let total = cost.saturating_add(prior);
+    if matches!(call, Call::Limit | Call::Peek | Call::Acquire { .. }) && total > room.quota() {
+        return Err(Impossible::NeverFits { quota: room.quota() });
+    }
+    let at_once = |fits| Ok(Verdict { fits, wait: 0 });
+    match call {
+        Call::Charge if room.bears(state, total) => at_once(true),
+        Call::Charge => Err(Impossible::Overflows),
+        Call::Refund => at_once(true),
+        Call::Acquire { max_wait } if R::RESERVES => {
+            let wait = room.until(state, now, total);
+            Ok(Verdict { fits: u128::from(wait) <= max_wait.as_micros() && room.bears(state, total), wait })
+        }
+        Call::Limit | Call::Peek | Call::Acquire { .. } => at_once(room.fits(state, now, total)),
+    }
+}
+
+/// The second half: charges or gives back, now that it is known whether every check is `admitted`, and answers.
+pub(crate) fn settle<R: Room>(room: &R, state: &mut R::State, now: Micros, call: Call, check: Settled) -> LimitInfo {
+    let Settled { verdict, admitted, cost, prior } = check;
+    let charged = match call {
+        Call::Peek | Call::Refund => false,
+        Call::Charge => true,
+        Call::Limit | Call::Acquire { .. } => admitted || room.counts_blocked(),
+    };
+    if charged {
+        room.charge(state, now, cost);
+    } else if call == Call::Refund {
+        room.give_back(state, now, cost);
+    }
+    let (blocked, awaited) = match call {
+        Call::Refund => (!room.fits(state, now, 1), 1),
+        _ if verdict.fits => (false, 1),
+        // What was charged is in the state already, earlier checks of the same entry included.
+        _ if charged => (true, cost),
+        _ => (true, cost.saturating_add(prior)),
+    };
+    let remaining = room.remaining(state, now);
+    let next = if remaining < room.quota() { room.until(state, now, remaining.saturating_add(1)) } else { 0 };
+    LimitInfo {
+        blocked,
+        remaining,
+        reset_ms: millis_up(room.until(state, now, awaited)),
+        full_reset_ms: millis_up(room.full(state, now)),
+        wait_ms: if admitted { millis_up(verdict.wait) } else { 0 },
+        next_ms: millis_up(next),
+        quota: room.quota(),
+        window_ms: millis_up(room.window()),
+        binding: 0,
+        several: None,
+    }
+}
+
+/// A check whose fate is known.
+#[derive(Clone, Copy)]
+pub(crate) struct Settled {
+    pub(crate) verdict: Verdict,
+    /// Every check of the decision fits.
+    pub(crate) admitted: bool,
+    pub(crate) cost: u64,
+    pub(crate) prior: u64,
+}
+
+impl Rule {
+    /// [`examine`] for whichever kind of rule this is.
+    #[inline]
+    pub(crate) fn examine(
+        &self,
+        entry: &mut Entry,
+        now: Micros,
+        call: Call,
+        cost: u64,
+        prior: u64,
+    ) -> Result<Verdict, Impossible> {
+        match self {
+            Self::Cell(room) => examine(room, entry.level(), now, call, cost, prior),
+        }
+    }
+
+    /// [`settle`] for whichever kind of rule this is.
+    #[inline]
+    pub(crate) fn settle(&self, entry: &mut Entry, now: Micros, call: Call, check: Settled) -> LimitInfo {
+        let info = match self {
+            Self::Cell(room) => settle(room, entry.level(), now, call, check),
+        };
+        if self.is_empty(entry) {
+            *entry = Entry::Absent;
+        }
+        info
+    }
+
+    fn is_empty(&self, entry: &mut Entry) -> bool {
+        match self {
+            Self::Cell(room) => room.is_empty(entry.level()),
+        }
+    }
+
+    /// How long this entry takes to drain from the instant that its state names.
+    pub(crate) fn drain_time(&self, entry: &Entry) -> Micros {
+        match (self, entry) {
+            (_, Entry::Absent) => 0,
+            (Self::Cell(room), Entry::Cell(level)) => room.drain_time(level.level),
+        }
+    }
+
+    /// How long a full entry takes to drain.
+    pub(crate) fn window(&self) -> Micros {
+        match self {
+            Self::Cell(room) => room.window(),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The pure part as a public call.
+
+use super::{Call, Part, State, together};
+use crate::error::LimitError;
+use crate::info::LimitInfo;
+use crate::limit::Limit;
+use crate::time::{EXACT, Micros};
+
+impl Limit {
+    /// Decides one call of cost 1 at `now`: a function of its arguments, without a clock, without I/O.
+    ///
+    /// The state that it returns is the one to decide the next call from.
+    ///
+    /// # Errors
+    /// When a [`Call::Charge`] would take the level out of the exact range, or `now` is not below 2^53.
+    ///
+    /// ```
+    /// use tidegate::{Call, Limit, State};
+    ///
+    /// let door = Limit::bucket("door", 1).build()?;
+    /// let (first, state) = door.decide(State::default(), 0, Call::Limit)?;
+    /// let (second, state) = door.decide(state, 400_000, Call::Limit)?;
+    /// let (third, _) = door.decide(state, 1_000_000, Call::Limit)?;
+    /// assert_eq!([first.blocked, second.blocked, third.blocked], [false, true, false]);
+    /// assert_eq!(second.reset_ms, 600);
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
+    pub fn decide(&self, state: State, now: Micros, call: Call) -> Result<(LimitInfo, State), LimitError> {
+        self.decide_with(state, now, call, 1, 1.0)
+    }
+
+    /// [`decide`](Self::decide) with a cost, and a factor for this actor.
+    ///
+    /// # Errors
+    /// As [`decide`](Self::decide), and when the cost is above what the limit can ever admit, or the factor is not a
+    /// finite number of at least 0.
+    pub fn decide_with(
+        &self,
+        mut state: State,
+        now: Micros,
+        call: Call,
+        cost: u64,
+        factor: f64,
+    ) -> Result<(LimitInfo, State), LimitError> {
+        if now >= EXACT {
+            return Err(LimitError::range(self.key(), "now", format!("must be below {EXACT} microseconds"), now));
+        }
+        let rules = self.rules(factor)?;
+        let parts: Vec<Part> =
+            rules.iter().enumerate().map(|(entry, rule)| Part { rule: *rule, cost, entry }).collect();
+        let infos = together(&parts, &mut state.entries, now, call).map_err(|(_, why)| why.of(self.key(), cost))?;
+        Ok((LimitInfo::merged(infos), state))
+    }
+}

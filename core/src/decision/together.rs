@@ -1,0 +1,52 @@
+//! Several checks in one decision: all of them are charged, or none is.
+
+use super::{Call, Entry, Impossible, Settled};
+use crate::info::LimitInfo;
+use crate::limit::Rule;
+use crate::time::Micros;
+
+/// One check as a decision sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) rule: Rule,
+    pub(crate) cost: u64,
+    /// Which of the decision's entries this check is about; several may be about the same one.
+    pub(crate) entry: usize,
+}
+
+/// One check alone.
+#[inline]
+pub(crate) fn alone(
+    rule: &Rule,
+    entry: &mut Entry,
+    now: Micros,
+    call: Call,
+    cost: u64,
+) -> Result<LimitInfo, Impossible> {
+    let verdict = rule.examine(entry, now, call, cost, 0)?;
+    Ok(rule.settle(entry, now, call, Settled { verdict, admitted: verdict.fits, cost, prior: 0 }))
+}
+
+/// Every check, at one `now`; on error, the index of the check that cannot be decided, and nothing is charged.
+pub(crate) fn together(
+    parts: &[Part],
+    entries: &mut [Entry],
+    now: Micros,
+    call: Call,
+) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
+    let mut settled = Vec::with_capacity(parts.len());
+    for (index, part) in parts.iter().enumerate() {
+        let earlier = parts.iter().take(index).filter(|earlier| earlier.entry == part.entry);
+        let prior = earlier.fold(0_u64, |sum, earlier| sum.saturating_add(earlier.cost));
+        let Some(entry) = entries.get_mut(part.entry) else { continue };
+        let verdict = part.rule.examine(entry, now, call, part.cost, prior).map_err(|why| (index, why))?;
+        settled.push(Settled { verdict, admitted: false, cost: part.cost, prior });
+    }
+    let admitted = settled.iter().all(|check| check.verdict.fits);
+    let mut infos = Vec::with_capacity(parts.len());
+    for (part, check) in parts.iter().zip(settled) {
+        let Some(entry) = entries.get_mut(part.entry) else { continue };
+        infos.push(part.rule.settle(entry, now, call, Settled { admitted, ..check }));
+    }
+    Ok(infos)
+}

@@ -1,0 +1,116 @@
+//! What can be wrong with a limit, a cost or a factor.
+
+use std::fmt;
+
+/// Whether a value has the wrong type or is out of its range.
+///
+/// The bindings turn this into the host language's own distinction (`TypeError` and `RangeError` in JavaScript).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The value is not of the type that the field takes, or the field does not exist.
+    Type,
+    /// The value has the right type but is outside the field's bounds.
+    Range,
+}
+
+/// A definition, a cost, a factor or a time that cannot be accepted.
+///
+/// It names the limit's key, the field and the value. Whatever the call, nothing was stored.
+///
+/// ```
+/// use tidegate::Limit;
+///
+/// let error = Limit::bucket("login", 0).build().unwrap_err();
+/// assert_eq!(error.to_string(), r#"limit "login": size must be at least 1, got 0"#);
+/// assert_eq!(error.field(), "size");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("limit \"{}\": {} {}, got {}", .0.key, .0.field, .0.problem, .0.value)]
+pub struct LimitError(Box<Details>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Details {
+    kind: ErrorKind,
+    key: String,
+    field: String,
+    problem: String,
+    value: String,
+}
+
+impl LimitError {
+    /// `problem` completes the sentence "`field` …", as in "must be at least 1".
+    pub fn new(
+        kind: ErrorKind,
+        key: &str,
+        field: impl Into<String>,
+        problem: impl Into<String>,
+        value: impl fmt::Display,
+    ) -> Self {
+        Self(Box::new(Details {
+            kind,
+            key: excerpt(key),
+            field: field.into(),
+            problem: problem.into(),
+            value: excerpt(&value.to_string()),
+        }))
+    }
+
+    pub(crate) fn range(key: &str, field: &str, problem: impl Into<String>, value: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Range, key, field, problem, value)
+    }
+
+    pub(crate) fn wrong_type(key: &str, field: &str, problem: impl Into<String>, value: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Type, key, field, problem, value)
+    }
+
+    /// Wrong type, or out of range.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The key of the limit, cut short where it is long; empty where none was given.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.0.key
+    }
+
+    /// The field at fault, as the wire form spells it: `size`, `dripRate`, `cost`, …
+    #[must_use]
+    pub fn field(&self) -> &str {
+        &self.0.field
+    }
+
+    /// The value at fault as text, cut short where it is long.
+    #[must_use]
+    pub fn value(&self) -> &str {
+        &self.0.value
+    }
+}
+
+/// A message must stay readable in a log whatever a caller put in: printable and at most 80 characters.
+pub(crate) fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 80;
+    let mut shown: String = text
+        .chars()
+        .take(LONGEST)
+        .flat_map(|c| {
+            let escaped: Vec<char> = if c.is_control() { c.escape_default().collect() } else { vec![c] };
+            escaped
+        })
+        .collect();
+    if text.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Everything that a call can fail with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The definition, the cost, the factor or the time cannot be.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+}

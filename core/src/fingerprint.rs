@@ -1,0 +1,76 @@
+//! Who an entry belongs to, as 128 bits.
+
+use std::ops::BitXor;
+use std::sync::OnceLock;
+
+use ahash::RandomState;
+
+/// Stands for a (namespace, actor, key) wherever entries are kept.
+///
+/// Each part is hashed with random keys of its own that live as long as the process, so nobody outside can choose
+/// names that collide, and the parts are combined by exclusive or, so the two that seldom change are hashed once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Fingerprint(pub(crate) u128);
+
+impl Fingerprint {
+    pub(crate) fn of_namespace(namespace: &str) -> Self {
+        secrets().namespace.hash(namespace)
+    }
+
+    pub(crate) fn of_key(key: &str) -> Self {
+        secrets().key.hash(key)
+    }
+
+    #[inline]
+    pub(crate) fn of_actor(actor: &str) -> Self {
+        secrets().actor.hash(actor)
+    }
+
+    /// The entry of a limit's second rule.
+    pub(crate) fn second(self) -> Self {
+        Self(self.0.rotate_left(64)) ^ secrets().second
+    }
+}
+
+impl BitXor for Fingerprint {
+    type Output = Self;
+
+    fn bitxor(self, other: Self) -> Self {
+        Self(self.0 ^ other.0)
+    }
+}
+
+/// Two independently keyed 64-bit hashes side by side.
+struct Hasher {
+    high: RandomState,
+    low: RandomState,
+}
+
+impl Hasher {
+    fn random() -> Self {
+        Self { high: RandomState::new(), low: RandomState::new() }
+    }
+
+    #[inline]
+    fn hash(&self, text: &str) -> Fingerprint {
+        let (high, low) = (self.high.hash_one(text), self.low.hash_one(text));
+        Fingerprint(u128::from(high) << 64 | u128::from(low))
+    }
+}
+
+struct Secrets {
+    namespace: Hasher,
+    key: Hasher,
+    actor: Hasher,
+    second: Fingerprint,
+}
+
+fn secrets() -> &'static Secrets {
+    static SECRETS: OnceLock<Secrets> = OnceLock::new();
+    SECRETS.get_or_init(|| Secrets {
+        namespace: Hasher::random(),
+        key: Hasher::random(),
+        actor: Hasher::random(),
+        second: Hasher::random().hash(""),
+    })
+}

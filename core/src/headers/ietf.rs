@@ -1,0 +1,134 @@
+//! The fields of draft-ietf-httpapi-ratelimit-headers, as structured fields (RFC 9651).
+
+use sfv::{DictSerializer, Integer, KeyRef, ListSerializer, StringRef};
+
+use super::Header;
+use crate::info::{LimitInfo, UNLIMITED};
+
+/// Which version of draft-ietf-httpapi-ratelimit-headers a client understands; the draft still changes its forms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Draft {
+    /// `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`, as up to draft 6.
+    V6,
+    /// One dictionary, as in draft 7: `RateLimit: limit=10, remaining=9, reset=1`.
+    V7,
+    /// Named policies, as in drafts 8 to 11: `RateLimit: "login";r=9;t=1`.
+    #[default]
+    V11,
+}
+
+impl Draft {
+    /// The form of a draft by its number.
+    #[must_use]
+    pub const fn from_number(draft: u32) -> Option<Self> {
+        match draft {
+            0..=6 => Some(Self::V6),
+            7 => Some(Self::V7),
+            8..=11 => Some(Self::V11),
+            _ => None,
+        }
+    }
+}
+
+/// An answer with the key of its limit, which becomes the name of a policy.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy<'a> {
+    /// The limit's key.
+    pub key: &'a str,
+    /// What the limit answered.
+    pub info: &'a LimitInfo,
+}
+
+/// `RateLimit-Policy` and `RateLimit`, or the fields that stood for them in an older draft.
+///
+/// Every policy is named. `binding` is the index of the one that decides; drafts up to 7 can tell the state of that one
+/// only. A quota (`q`) is the limit's size, a window (`w`) the seconds in which a full entry drains, `r` what remains,
+/// and `t` the seconds until the next unit, or until admission when blocked. Seconds are whole, rounded up, at least 1.
+/// A limit that limits nothing has no policy.
+///
+/// ```
+/// use tidegate::{Call, Limit, State};
+/// use tidegate::headers::{Draft, Policy, ietf};
+///
+/// let login = Limit::bucket("login", 10).build()?;
+/// let (info, _) = login.decide(State::default(), 0, Call::Limit)?;
+/// let policies = [Policy { key: login.key(), info: &info }];
+/// assert_eq!(ietf(&policies, 0, Draft::V11), [
+///     ("RateLimit-Policy", r#""login";q=10;w=10"#.to_owned()),
+///     ("RateLimit", r#""login";r=9;t=1"#.to_owned()),
+/// ]);
+/// assert_eq!(ietf(&policies, 0, Draft::V7)[1], ("RateLimit", "limit=10, remaining=9, reset=1".to_owned()));
+/// # Ok::<(), tidegate::LimitError>(())
+/// ```
+#[must_use]
+pub fn ietf(policies: &[Policy<'_>], binding: usize, draft: Draft) -> Vec<Header> {
+    let limited: Vec<_> = policies.iter().filter(|policy| policy.info.quota < UNLIMITED).collect();
+    let deciding = policies.get(binding).filter(|policy| policy.info.quota < UNLIMITED).or(limited.first().copied());
+    let Some(deciding) = deciding else { return Vec::new() };
+    let mut headers = vec![("RateLimit-Policy", policy_field(&limited, draft))];
+    let info = deciding.info;
+    match draft {
+        Draft::V6 => headers.extend([
+            ("RateLimit-Limit", info.quota.to_string()),
+            ("RateLimit-Remaining", info.remaining.to_string()),
+            ("RateLimit-Reset", wait(info).to_string()),
+        ]),
+        Draft::V7 => headers.push(("RateLimit", dictionary(info))),
+        Draft::V11 => headers.push(("RateLimit", named(&limited))),
+    }
+    headers
+}
+
+fn policy_field(policies: &[&Policy<'_>], draft: Draft) -> String {
+    let mut list = ListSerializer::new();
+    for Policy { key, info } in policies {
+        let window = integer(seconds(info.window_ms));
+        if draft == Draft::V11 {
+            let item = list.bare_item(name(key));
+            let _ = item.parameter(KeyRef::constant("q"), integer(info.quota)).parameter(KeyRef::constant("w"), window);
+        } else {
+            let item = list.bare_item(integer(info.quota));
+            let _ = item.parameter(KeyRef::constant("w"), window);
+        }
+    }
+    list.finish().unwrap_or_default()
+}
+
+fn named(policies: &[&Policy<'_>]) -> String {
+    let mut list = ListSerializer::new();
+    for Policy { key, info } in policies {
+        let item = list.bare_item(name(key));
+        let _ = item
+            .parameter(KeyRef::constant("r"), integer(info.remaining))
+            .parameter(KeyRef::constant("t"), integer(wait(info)));
+    }
+    list.finish().unwrap_or_default()
+}
+
+fn dictionary(info: &LimitInfo) -> String {
+    let mut dictionary = DictSerializer::new();
+    let _ = dictionary.bare_item(KeyRef::constant("limit"), integer(info.quota));
+    let _ = dictionary.bare_item(KeyRef::constant("remaining"), integer(info.remaining));
+    let _ = dictionary.bare_item(KeyRef::constant("reset"), integer(wait(info)));
+    dictionary.finish().unwrap_or_default()
+}
+
+/// Until admission when blocked, else until the next unit.
+fn wait(info: &LimitInfo) -> u64 {
+    seconds(if info.blocked { info.reset_ms } else { info.next_ms })
+}
+
+fn seconds(millis: u64) -> u64 {
+    millis.div_ceil(1000).max(1)
+}
+
+/// A key was checked when its limit was made, so an empty name is only for policies made up by hand.
+fn name(key: &str) -> &StringRef {
+    StringRef::from_str(key).unwrap_or(StringRef::constant(""))
+}
+
+/// Structured fields hold integers of at most 15 digits, which every count and time of ours is below.
+fn integer(value: u64) -> Integer {
+    Integer::try_from(value).unwrap_or(Integer::MAX)
+}

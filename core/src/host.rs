@@ -1,0 +1,52 @@
+//! Numbers as a host language passes them: doubles, checked here so that every language refuses the same ones with
+//! the same words.
+
+use std::time::Duration;
+
+use crate::error::LimitError;
+use crate::limit::to_integer;
+use crate::time::{EXACT, Micros};
+
+/// The last whole millisecond before 2^53 microseconds.
+const LATEST_MILLIS: f64 = 9_007_199_254_740.0;
+
+/// A cost: an integer from 0 to 2^53.
+///
+/// # Errors
+/// When it is anything else; `key` is the limit's.
+pub fn cost(key: &str, cost: f64) -> Result<u64, LimitError> {
+    within(key, "cost", cost, EXACT as f64)?;
+    if cost.fract() == 0.0 { Ok(to_integer(cost)) } else { Err(refused(key, "cost", "must be a whole number", cost)) }
+}
+
+/// An instant in milliseconds since the Unix epoch, to the nearest microsecond.
+///
+/// # Errors
+/// When it is before the epoch, not finite, or so far ahead (the year 2255) that it is no longer exact.
+pub fn instant(key: &str, millis: f64) -> Result<Micros, LimitError> {
+    within(key, "now", millis, LATEST_MILLIS)?;
+    Ok(to_integer((millis * 1000.0).round()))
+}
+
+/// The longest wait of an `acquire`, in milliseconds.
+///
+/// # Errors
+/// When it is negative, not finite or above 2^53 microseconds.
+pub fn max_wait(key: &str, millis: f64) -> Result<Duration, LimitError> {
+    within(key, "maxWait", millis, LATEST_MILLIS)?;
+    Ok(Duration::from_micros(to_integer((millis * 1000.0).round())))
+}
+
+fn within(key: &str, field: &str, value: f64, most: f64) -> Result<(), LimitError> {
+    if value.is_nan() || value < 0.0 {
+        Err(refused(key, field, "must be at least 0", value))
+    } else if value > most {
+        Err(refused(key, field, format!("must be at most {most}"), value))
+    } else {
+        Ok(())
+    }
+}
+
+fn refused(key: &str, field: &str, problem: impl Into<String>, value: f64) -> LimitError {
+    LimitError::range(key, field, problem, value)
+}

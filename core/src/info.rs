@@ -1,0 +1,129 @@
+//! The answer to a call.
+
+/// What a limiter answers: whether the call may pass, and what is left.
+///
+/// Durations are whole milliseconds, rounded up from the engine's microseconds.
+///
+/// ```
+/// use tidegate::{Limit, Limiter, Memory};
+///
+/// let login = Limit::bucket("login", 2).build()?;
+/// let info = Limiter::new(Memory::new()).limit_sync(&login, "203.0.113.9")?;
+/// assert!(!info.blocked);
+/// assert_eq!(info.remaining, 1);
+/// assert_eq!((info.full_reset_ms, info.full_reset_sec()), (1000, 1));
+/// # Ok::<(), tidegate::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LimitInfo {
+    /// The call was denied.
+    pub blocked: bool,
+    /// Whole units that would still be admitted now, after this call.
+    pub remaining: u64,
+    /// Denied: until this same call would be admitted. Admitted: until the next call of cost 1 would be; 0 = at once.
+    pub reset_ms: u64,
+    /// Until the entry is empty again; 0 = it is.
+    pub full_reset_ms: u64,
+    /// How long an `acquire` has to wait for its turn, else 0.
+    pub wait_ms: u64,
+    /// Until `remaining` grows by one; 0 = it cannot grow.
+    pub next_ms: u64,
+    /// The size of the deciding limit, scaled by the call's factor.
+    pub quota: u64,
+    /// How long a full entry of the deciding limit takes to drain.
+    pub window_ms: u64,
+    /// Which of [`checks`](Self::checks) decided: the blocked one with the largest reset, else the one with the least remaining.
+    pub binding: usize,
+    /// Present only when there was more than one, so that a single check allocates nothing.
+    pub(crate) several: Option<Box<[LimitInfo]>>,
+}
+
+/// `remaining` and `quota` where nothing is limited: the largest integer that every language holds exactly.
+pub(crate) const UNLIMITED: u64 = (1 << 53) - 1;
+
+/// The answer where there is no limit.
+impl Default for LimitInfo {
+    fn default() -> Self {
+        Self::unlimited()
+    }
+}
+
+impl LimitInfo {
+    /// The answer where there is no limit: `remaining` and `quota` are 2^53 - 1, all times 0.
+    #[must_use]
+    pub const fn unlimited() -> Self {
+        Self {
+            blocked: false,
+            remaining: UNLIMITED,
+            reset_ms: 0,
+            full_reset_ms: 0,
+            wait_ms: 0,
+            next_ms: 0,
+            quota: UNLIMITED,
+            window_ms: 0,
+            binding: 0,
+            several: None,
+        }
+    }
+
+    /// One answer for several: blocked if any is, with the least remaining and the longest times.
+    ///
+    /// A decision without checks limits nothing.
+    pub(crate) fn merged(mut checks: Vec<Self>) -> Self {
+        if checks.len() <= 1 {
+            return checks.pop().unwrap_or_else(Self::unlimited);
+        }
+        let blocked = checks.iter().any(|info| info.blocked);
+        let binding = Self::binding_among(&checks, blocked);
+        let deciding = &checks[binding];
+        let most = |of: fn(&Self) -> u64| checks.iter().map(of).max().unwrap_or(0);
+        Self {
+            blocked,
+            remaining: checks.iter().map(|info| info.remaining).min().unwrap_or(UNLIMITED),
+            reset_ms: checks.iter().filter(|info| info.blocked == blocked).map(|info| info.reset_ms).max().unwrap_or(0),
+            full_reset_ms: most(|info| info.full_reset_ms),
+            wait_ms: most(|info| info.wait_ms),
+            next_ms: deciding.next_ms,
+            quota: deciding.quota,
+            window_ms: deciding.window_ms,
+            binding,
+            several: Some(checks.into_boxed_slice()),
+        }
+    }
+
+    /// The first of equals, which neither `max_by_key` nor a descending sort would give.
+    fn binding_among(checks: &[Self], blocked: bool) -> usize {
+        let mut binding = None::<usize>;
+        for (index, info) in checks.iter().enumerate() {
+            let decides = match binding.map(|best| &checks[best]) {
+                _ if info.blocked != blocked => false,
+                None => true,
+                Some(best) if blocked => info.reset_ms > best.reset_ms,
+                Some(best) => info.remaining < best.remaining,
+            };
+            if decides {
+                binding = Some(index);
+            }
+        }
+        binding.unwrap_or(0)
+    }
+
+    /// [`reset_ms`](Self::reset_ms) in whole seconds, rounded up.
+    #[must_use]
+    pub const fn reset_sec(&self) -> u64 {
+        self.reset_ms.div_ceil(1000)
+    }
+
+    /// [`full_reset_ms`](Self::full_reset_ms) in whole seconds, rounded up.
+    #[must_use]
+    pub const fn full_reset_sec(&self) -> u64 {
+        self.full_reset_ms.div_ceil(1000)
+    }
+
+    /// The answer of each check, in order; of a single check, this answer itself.
+    #[must_use]
+    pub fn checks(&self) -> &[LimitInfo] {
+        self.several.as_deref().unwrap_or(std::slice::from_ref(self))
+    }
+}

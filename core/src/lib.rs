@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod check;
+mod clock;
+mod decision;
+mod error;
+mod fingerprint;
+pub mod headers;
+pub mod host;
+mod info;
+mod limit;
+mod limiter;
+mod store;
+mod time;
+
+pub use check::Check;
+pub use decision::{Call, State};
+pub use error::{Error, ErrorKind, LimitError};
+pub use info::LimitInfo;
+pub use limit::{
+    Anchor, Bucket, Builder, FactorScales, FixedWindow, Kind, Legacy, Limit, TokenBucket, Translation, Value,
+};
+pub use limiter::Limiter;
+pub use store::memory::Memory;
+pub use time::Micros;

@@ -1,0 +1,88 @@
+//! The leaky bucket as a meter.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use super::number::Scope;
+use super::rule::{Cell, Rule};
+use super::{Builder, Kind};
+use crate::error::LimitError;
+use crate::time::wire_millis;
+
+/// What a factor scales in a [`Bucket`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FactorScales {
+    /// The size alone: a trusted actor gets a larger burst at the same rate.
+    #[default]
+    Size,
+    /// The size and the rate at which it drains.
+    SizeAndRate,
+}
+
+impl FactorScales {
+    pub(crate) const NAMES: [(&'static str, Self); 2] = [("size", Self::Size), ("size-and-rate", Self::SizeAndRate)];
+}
+
+/// A bucket that holds `size` units and loses `drip_size` of them every `drip_rate` milliseconds.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bucket {
+    pub(crate) size: f64,
+    pub(crate) drip_rate: f64,
+    pub(crate) drip_size: f64,
+    pub(crate) factor_scales: FactorScales,
+}
+
+impl Bucket {
+    pub(crate) const fn new(size: f64) -> Self {
+        Self { size, drip_rate: 1000.0, drip_size: 1.0, factor_scales: FactorScales::Size }
+    }
+
+    pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
+        let quota = scope.scaled("size", self.size)?;
+        let drain = scope.count("dripSize", self.drip_size)?;
+        let mut drip_rate = scope.at_least("dripRate", self.drip_rate, 1.0)?.ceil();
+        if self.factor_scales == FactorScales::SizeAndRate {
+            drip_rate = (drip_rate * scope.factor).ceil().max(1.0);
+        }
+        let cell = Cell {
+            quota,
+            unit: NonZeroU64::MIN,
+            tick: NonZeroU64::MIN.saturating_add(scope.micros("dripRate", drip_rate)? - 1),
+            drain: NonZeroU64::MIN.saturating_add(drain - 1),
+            aligned: false,
+        };
+        scope.drains(cell.drain_time(cell.capacity()), "dripRate", self.drip_rate)?;
+        Ok(Rule::Cell(cell))
+    }
+}
+
+impl From<Bucket> for Kind {
+    fn from(bucket: Bucket) -> Self {
+        Self::Bucket(bucket)
+    }
+}
+
+impl Builder<Bucket> {
+    /// How often the bucket drips; 1 s unless set, at least 1 ms, rounded up to whole milliseconds.
+    #[must_use]
+    pub fn drip_rate(mut self, every: Duration) -> Self {
+        self.kind.drip_rate = wire_millis(every);
+        self
+    }
+
+    /// How much leaves with each drip; 1 unless set.
+    #[must_use]
+    pub fn drip_size(mut self, units: u64) -> Self {
+        self.kind.drip_size = units as f64;
+        self
+    }
+
+    /// What an actor's factor scales; the size alone unless set.
+    #[must_use]
+    pub fn factor_scales(mut self, scales: FactorScales) -> Self {
+        self.kind.factor_scales = scales;
+        self
+    }
+}

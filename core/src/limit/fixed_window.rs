@@ -1,0 +1,67 @@
+//! Fixed windows: a count that starts anew.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use super::number::Scope;
+use super::rule::{Cell, Rule};
+use super::{Builder, Kind};
+use crate::error::LimitError;
+use crate::time::wire_millis;
+
+/// Where the windows of a [`FixedWindow`] begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Anchor {
+    /// At multiples of the period since the Unix epoch: the same for everybody.
+    #[default]
+    Epoch,
+    /// At an actor's first request.
+    FirstRequest,
+}
+
+impl Anchor {
+    pub(crate) const NAMES: [(&'static str, Self); 2] = [("epoch", Self::Epoch), ("first-request", Self::FirstRequest)];
+}
+
+/// At most `max` units in each window of a `period`.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FixedWindow {
+    pub(crate) max: f64,
+    pub(crate) period: f64,
+    pub(crate) anchor: Anchor,
+}
+
+impl FixedWindow {
+    pub(crate) fn new(max: u64, period: Duration) -> Self {
+        Self { max: max as f64, period: wire_millis(period), anchor: Anchor::Epoch }
+    }
+
+    pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
+        let max = NonZeroU64::MIN.saturating_add(scope.scaled("max", self.max)? - 1);
+        let period = scope.micros("period", scope.period("period", self.period)?)?;
+        Ok(Rule::Cell(Cell {
+            quota: max.get(),
+            unit: NonZeroU64::MIN,
+            tick: NonZeroU64::MIN.saturating_add(period - 1),
+            drain: max,
+            aligned: self.anchor == Anchor::Epoch,
+        }))
+    }
+}
+
+impl From<FixedWindow> for Kind {
+    fn from(window: FixedWindow) -> Self {
+        Self::FixedWindow(window)
+    }
+}
+
+impl Builder<FixedWindow> {
+    /// Where the windows begin; at multiples of the period unless set.
+    #[must_use]
+    pub fn anchor(mut self, anchor: Anchor) -> Self {
+        self.kind.anchor = anchor;
+        self
+    }
+}

@@ -1,0 +1,135 @@
+//! Limits as `{ max, duration, minInterval }`, the form that Misskey's family of servers has always used.
+
+use std::time::Duration;
+
+use super::bucket::{Bucket, FactorScales};
+use super::number::{Scope, round_half_up};
+use super::rule::Rules;
+use super::token_bucket::TokenBucket;
+use super::{Builder, Kind};
+use crate::error::LimitError;
+use crate::time::wire_millis;
+
+/// How a [`Legacy`] limit becomes limits of today.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Translation {
+    /// One bucket, as `SkRateLimiterService` translates. It rounds the rate, and does not enforce `minInterval` beside `max`.
+    #[default]
+    Bucket,
+    /// What the fields say: a token bucket for `max` and `duration`, a bucket of one for `minInterval`, both where both are given.
+    Exact,
+}
+
+impl Translation {
+    pub(crate) const NAMES: [(&'static str, Self); 2] = [("bucket", Self::Bucket), ("exact", Self::Exact)];
+}
+
+/// At most `max` in a `duration`, or one per `min_interval`, or both; none of them is no limit. In milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Legacy {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) duration: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) min_interval: Option<f64>,
+    pub(crate) factor_scales: FactorScales,
+    pub(crate) translation: Translation,
+}
+
+impl Legacy {
+    pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        let min_interval =
+            self.min_interval.map(|interval| scope.at_least("minInterval", interval, 0.0)).transpose()?;
+        match (self.max, self.duration) {
+            (Some(max), Some(duration)) => {
+                let max = scope.at_least("max", max, 1.0)?;
+                let duration = scope.at_least("duration", duration, 0.0)?;
+                if duration == 0.0 {
+                    return Ok(Rules::Unlimited);
+                }
+                match self.translation {
+                    Translation::Bucket => self.as_bucket(max, duration, min_interval, scope),
+                    Translation::Exact => self.as_said(max, duration, min_interval, scope),
+                }
+            }
+            (Some(max), None) => Err(LimitError::range(scope.key, "duration", "must be given beside max", max)),
+            (None, Some(duration)) => {
+                Err(LimitError::range(scope.key, "max", "must be given beside duration", duration))
+            }
+            (None, None) => match min_interval {
+                Some(interval) if interval > 0.0 => self.spaced(round_half_up(interval), scope).map(Rules::One),
+                _ => Ok(Rules::Unlimited),
+            },
+        }
+    }
+
+    /// `SkRateLimiterService`'s own arithmetic, step by step in doubles.
+    fn as_bucket(&self, max: f64, duration: f64, interval: Option<f64>, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        let first = interval.unwrap_or_else(|| round_half_up(duration / max)).max(1.0);
+        let drip_size = round_half_up(max / (duration / first)).max(1.0);
+        let drip_rate = round_half_up(duration / (max / drip_size)).max(1.0);
+        let bucket = Bucket { size: max, drip_rate, drip_size, factor_scales: self.factor_scales };
+        bucket.compile(scope).map(Rules::One)
+    }
+
+    fn as_said(&self, max: f64, duration: f64, interval: Option<f64>, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        let paced = TokenBucket { count: max, period: duration, burst: Some(max) }.compile(scope)?;
+        match interval {
+            Some(interval) if interval > 0.0 => Ok(Rules::Both(paced, self.spaced(interval, scope)?)),
+            _ => Ok(Rules::One(paced)),
+        }
+    }
+
+    /// One call per interval, which is at least a millisecond.
+    fn spaced(&self, interval: f64, scope: Scope<'_>) -> Result<super::rule::Rule, LimitError> {
+        let bucket =
+            Bucket { size: 1.0, drip_rate: interval.max(1.0), drip_size: 1.0, factor_scales: self.factor_scales };
+        bucket.compile(scope)
+    }
+}
+
+impl From<Legacy> for Kind {
+    fn from(legacy: Legacy) -> Self {
+        Self::Legacy(legacy)
+    }
+}
+
+impl Builder<Legacy> {
+    /// How many units in a [`duration`](Self::duration); each needs the other.
+    #[must_use]
+    pub fn max(mut self, units: u64) -> Self {
+        self.kind.max = Some(units as f64);
+        self
+    }
+
+    /// The span in which [`max`](Self::max) units are admitted.
+    #[must_use]
+    pub fn duration(mut self, span: Duration) -> Self {
+        self.kind.duration = Some(wire_millis(span));
+        self
+    }
+
+    /// The least time between two calls.
+    #[must_use]
+    pub fn min_interval(mut self, interval: Duration) -> Self {
+        self.kind.min_interval = Some(wire_millis(interval));
+        self
+    }
+
+    /// How the fields are understood.
+    #[must_use]
+    pub fn translation(mut self, translation: Translation) -> Self {
+        self.kind.translation = translation;
+        self
+    }
+
+    /// What an actor's factor scales; the size alone unless set.
+    #[must_use]
+    pub fn factor_scales(mut self, scales: FactorScales) -> Self {
+        self.kind.factor_scales = scales;
+        self
+    }
+}

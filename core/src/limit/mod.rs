@@ -1,0 +1,195 @@
+//! Definitions: what is limited, checked when it is made and compiled once.
+
+mod bucket;
+mod fixed_window;
+mod legacy;
+mod number;
+mod rule;
+mod token_bucket;
+mod wire;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use bucket::{Bucket, FactorScales};
+pub use fixed_window::{Anchor, FixedWindow};
+pub use legacy::{Legacy, Translation};
+pub(crate) use number::{check_factor, to_integer};
+pub(crate) use rule::{Cell, Rule, Rules};
+pub use token_bucket::TokenBucket;
+pub use wire::Value;
+
+use crate::error::LimitError;
+use crate::fingerprint::Fingerprint;
+use number::Scope;
+
+/// The longest key; a key goes into headers.
+const LONGEST_KEY: usize = 256;
+
+/// A limit: a type, its parameters, and a key that names the resource being limited.
+///
+/// Cheap to clone. Two limits with the same key share their entries, whatever their parameters.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidegate::Limit;
+///
+/// // Ten attempts at once, then one more each second.
+/// let login = Limit::bucket("login", 10).drip_rate(Duration::from_secs(1)).build()?;
+///
+/// // The same in the wire form that every language shares.
+/// let same = Limit::from_json(r#"{ "key": "login", "type": "bucket", "size": 10, "dripRate": 1000 }"#)?;
+/// assert_eq!(login, same);
+/// # Ok::<(), tidegate::LimitError>(())
+/// ```
+#[derive(Clone)]
+pub struct Limit(Arc<Definition>);
+
+struct Definition {
+    key: String,
+    kind: Kind,
+    /// Compiled for factor 1, which nearly every call has.
+    rules: Rules,
+    /// The part of an entry's fingerprint that the key decides.
+    fingerprint: Fingerprint,
+}
+
+/// A limit's type with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// See [`Limit::bucket`].
+    Bucket(Bucket),
+    /// See [`Limit::token_bucket`].
+    TokenBucket(TokenBucket),
+    /// See [`Limit::fixed_window`].
+    FixedWindow(FixedWindow),
+    /// See [`Limit::legacy`].
+    Legacy(Legacy),
+}
+
+impl Kind {
+    fn compile(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        match self {
+            Self::Bucket(bucket) => bucket.compile(scope).map(Rules::One),
+            Self::TokenBucket(bucket) => bucket.compile(scope).map(Rules::One),
+            Self::FixedWindow(window) => window.compile(scope).map(Rules::One),
+            Self::Legacy(legacy) => legacy.compile(scope),
+        }
+    }
+}
+
+impl Limit {
+    /// Checks a definition and compiles it.
+    ///
+    /// # Errors
+    /// Names the key, the field and the value at fault.
+    pub fn new(key: impl Into<String>, kind: impl Into<Kind>) -> Result<Self, LimitError> {
+        let (key, kind) = (key.into(), kind.into());
+        check_key(&key)?;
+        let rules = kind.compile(Scope { key: &key, factor: 1.0 })?;
+        let fingerprint = Fingerprint::of_key(&key);
+        Ok(Self(Arc::new(Definition { key, kind, rules, fingerprint })))
+    }
+
+    /// A leaky bucket as a meter: up to `size` at once, and `drip_size` more every `drip_rate`.
+    ///
+    /// Source: the meter of <https://en.wikipedia.org/wiki/Leaky_bucket>, with drips instead of a continuous leak.
+    pub fn bucket(key: impl Into<String>, size: u64) -> Builder<Bucket> {
+        Builder { key: key.into(), kind: Bucket::new(size as f64) }
+    }
+
+    /// A token bucket, decided as GCRA does: `count` per `period` at an even pace.
+    ///
+    /// Source: the generic cell rate algorithm, ITU-T I.371; no rate is rounded, because levels are kept as exact
+    /// fractions of a token.
+    pub fn token_bucket(key: impl Into<String>, count: u64, period: Duration) -> Builder<TokenBucket> {
+        Builder { key: key.into(), kind: TokenBucket::new(count, period) }
+    }
+
+    /// At most `max` in each window of a `period`.
+    ///
+    /// Two windows may meet in a burst of twice `max`; the other types exist for those who mind.
+    pub fn fixed_window(key: impl Into<String>, max: u64, period: Duration) -> Builder<FixedWindow> {
+        Builder { key: key.into(), kind: FixedWindow::new(max, period) }
+    }
+
+    /// The `{ max, duration, minInterval }` form; without any of them it limits nothing.
+    pub fn legacy(key: impl Into<String>) -> Builder<Legacy> {
+        Builder { key: key.into(), kind: Legacy::default() }
+    }
+
+    /// The name of what is limited.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.0.key
+    }
+
+    /// The type and its parameters.
+    #[must_use]
+    pub fn kind(&self) -> &Kind {
+        &self.0.kind
+    }
+
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        self.0.fingerprint
+    }
+
+    /// What to decide by for an actor with this factor; 0 lifts the limit.
+    pub(crate) fn rules(&self, factor: f64) -> Result<Rules, LimitError> {
+        #[expect(clippy::float_cmp, reason = "exactly 1 is what was compiled; anything else is scaled")]
+        if factor == 1.0 {
+            return Ok(self.0.rules);
+        }
+        check_factor(self.key(), factor)?;
+        if factor == 0.0 {
+            return Ok(Rules::Unlimited);
+        }
+        self.0.kind.compile(Scope { key: self.key(), factor })
+    }
+}
+
+impl fmt::Debug for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limit").field("key", &self.key()).field("kind", self.kind()).finish()
+    }
+}
+
+impl PartialEq for Limit {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key() && self.kind() == other.kind()
+    }
+}
+
+/// A definition in the making; [`build`](Self::build) checks it.
+#[derive(Clone, Debug)]
+pub struct Builder<K> {
+    key: String,
+    kind: K,
+}
+
+impl<K: Into<Kind>> Builder<K> {
+    /// Checks the definition.
+    ///
+    /// # Errors
+    /// Names the key, the field and the value at fault.
+    pub fn build(self) -> Result<Limit, LimitError> {
+        Limit::new(self.key, self.kind)
+    }
+}
+
+/// A key becomes a name in a header, so it must be one that a structured-field string can hold.
+fn check_key(key: &str) -> Result<(), LimitError> {
+    if key.is_empty() {
+        return Err(LimitError::range(key, "key", "must not be empty", r#""""#));
+    }
+    if key.len() > LONGEST_KEY {
+        let problem = format!("must be at most {LONGEST_KEY} bytes");
+        return Err(LimitError::range(key, "key", problem, format_args!("{} bytes", key.len())));
+    }
+    match key.chars().find(|c| !matches!(c, ' '..='~')) {
+        Some(c) => Err(LimitError::range(key, "key", "must be printable ASCII", format_args!("{c:?}"))),
+        None => Ok(()),
+    }
+}

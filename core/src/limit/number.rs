@@ -1,0 +1,87 @@
+//! Numbers from outside, checked once for every language.
+
+use crate::error::LimitError;
+use crate::time::{LONGEST, Micros};
+
+/// Counts above this are refused.
+pub(crate) const LARGEST_COUNT: u64 = 1_000_000_000_000;
+
+/// What an error has to name, and what a compile step scales by.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) factor: f64,
+}
+
+impl Scope<'_> {
+    /// A finite number that is at least `least`.
+    pub(crate) fn at_least(&self, field: &str, value: f64, least: f64) -> Result<f64, LimitError> {
+        if value.is_finite() && value >= least {
+            return Ok(value);
+        }
+        let problem =
+            if value.is_infinite() { "must be finite".to_owned() } else { format!("must be at least {least}") };
+        Err(LimitError::range(self.key, field, problem, value))
+    }
+
+    /// A duration in milliseconds, above 0.
+    pub(crate) fn period(&self, field: &str, millis: f64) -> Result<f64, LimitError> {
+        let millis = self.at_least(field, millis, 0.0)?;
+        if millis > 0.0 { Ok(millis) } else { Err(LimitError::range(self.key, field, "must be above 0", millis)) }
+    }
+
+    /// A count of at least 1, scaled by the factor and rounded up.
+    pub(crate) fn scaled(&self, field: &str, value: f64) -> Result<u64, LimitError> {
+        let value = self.at_least(field, value, 1.0)?;
+        let scaled = (value / self.factor).ceil().max(1.0);
+        if value <= LARGEST_COUNT as f64 && scaled > LARGEST_COUNT as f64 {
+            let problem = format!("must leave {field} at most {LARGEST_COUNT}");
+            return Err(LimitError::range(self.key, "factor", problem, self.factor));
+        }
+        self.count(field, scaled)
+    }
+
+    /// A count of at least 1, rounded up.
+    pub(crate) fn count(&self, field: &str, value: f64) -> Result<u64, LimitError> {
+        let value = self.at_least(field, value, 1.0)?.ceil();
+        if value > LARGEST_COUNT as f64 {
+            return Err(LimitError::range(self.key, field, format!("must be at most {LARGEST_COUNT}"), value));
+        }
+        Ok(to_integer(value))
+    }
+
+    /// Milliseconds as whole microseconds, at least one, at most 100 years.
+    pub(crate) fn micros(&self, field: &str, millis: f64) -> Result<Micros, LimitError> {
+        let micros = (self.at_least(field, millis, 0.0)? * 1000.0).round().max(1.0);
+        if micros > LONGEST as f64 {
+            return Err(self.too_long(field, millis));
+        }
+        Ok(to_integer(micros))
+    }
+
+    /// Refuses what would take longer than 100 years to drain.
+    pub(crate) fn drains(&self, drain_time: Micros, field: &str, value: f64) -> Result<(), LimitError> {
+        if drain_time <= LONGEST { Ok(()) } else { Err(self.too_long(field, value)) }
+    }
+
+    fn too_long(&self, field: &str, value: f64) -> LimitError {
+        LimitError::range(self.key, field, "must let a full entry drain within 100 years", value)
+    }
+}
+
+/// A factor is finite and not negative.
+pub(crate) fn check_factor(key: &str, factor: f64) -> Result<(), LimitError> {
+    Scope { key, factor }.at_least("factor", factor, 0.0).map(drop)
+}
+
+/// A double that is known to hold an integer within `u64`.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "callers have checked the bounds")]
+pub(crate) fn to_integer(value: f64) -> u64 {
+    value as u64
+}
+
+/// JavaScript's `Math.round`: halves go up.
+pub(crate) fn round_half_up(value: f64) -> f64 {
+    let below = value.floor();
+    if value - below >= 0.5 { below + 1.0 } else { below }
+}

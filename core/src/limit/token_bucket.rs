@@ -1,0 +1,80 @@
+//! GCRA, the token bucket: `count` per `period` at an even pace, with bursts.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use super::number::Scope;
+use super::rule::{Cell, Rule};
+use super::{Builder, Kind};
+use crate::error::LimitError;
+use crate::time::{EXACT, Micros, wire_millis};
+
+/// Tokens that come back at an even pace, `count` of them in a `period`, up to `burst` saved up.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenBucket {
+    pub(crate) count: f64,
+    pub(crate) period: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) burst: Option<f64>,
+}
+
+impl TokenBucket {
+    pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
+        let count = scope.scaled("count", self.count)?;
+        let burst = self.burst.map_or(Ok(count), |burst| scope.scaled("burst", burst))?;
+        let period = scope.micros("period", scope.period("period", self.period)?)?;
+        let Some(cell) = even_pace(count, period, burst) else {
+            let problem = "must share more factors with period, or be smaller, for its rate to be kept exactly";
+            return Err(LimitError::range(scope.key, "burst", problem, burst));
+        };
+        scope.drains(cell.drain_time(cell.capacity()), "period", self.period)?;
+        Ok(Rule::Cell(cell))
+    }
+}
+
+/// Keeps the level in fractions of a token so fine that no rate is ever rounded, with the shortest tick whose full
+/// level still is an exact double.
+fn even_pace(count: u64, period: Micros, burst: u64) -> Option<Cell> {
+    [1, 1_000, 1_000_000].into_iter().filter(|tick| period.is_multiple_of(*tick)).find_map(|tick| {
+        let ticks = period / tick;
+        let common = common_divisor(count, ticks);
+        let unit = ticks / common;
+        (u128::from(burst) * u128::from(unit) <= u128::from(EXACT)).then_some(Cell {
+            quota: burst,
+            unit: NonZeroU64::new(unit)?,
+            tick: NonZeroU64::new(tick)?,
+            drain: NonZeroU64::new(count / common)?,
+            aligned: false,
+        })
+    })
+}
+
+/// Euclid's.
+fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+impl From<TokenBucket> for Kind {
+    fn from(bucket: TokenBucket) -> Self {
+        Self::TokenBucket(bucket)
+    }
+}
+
+impl Builder<TokenBucket> {
+    /// How many tokens may be saved up; `count` unless set.
+    #[must_use]
+    pub fn burst(mut self, tokens: u64) -> Self {
+        self.kind.burst = Some(tokens as f64);
+        self
+    }
+}
+
+impl TokenBucket {
+    pub(crate) fn new(count: u64, period: Duration) -> Self {
+        Self { count: count as f64, period: wire_millis(period), burst: None }
+    }
+}

@@ -1,0 +1,226 @@
+//! The front door: from checks to an answer.
+
+#![expect(clippy::unused_async, reason = "the public calls are futures for the sake of stores that do I/O")]
+
+use std::sync::Arc;
+
+use crate::Error;
+use crate::check::Check;
+use crate::decision::{Call, Part};
+use crate::error::LimitError;
+use crate::fingerprint::Fingerprint;
+use crate::info::LimitInfo;
+use crate::limit::{Limit, Rules};
+use crate::store::memory::{Memory, Moment};
+use crate::time::{EXACT, Micros};
+
+/// Decides calls against limits, and keeps what has to be kept in its store.
+///
+/// Cheap to clone; clones share the store. Every call comes as a future and as a `_sync` twin: in memory nothing is
+/// ever waited for, so both do the same at the same cost.
+///
+/// ```
+/// use tidegate::{Limit, Limiter, Memory};
+///
+/// let limiter = Limiter::new(Memory::new());
+/// let login = Limit::bucket("login", 2).build()?;
+///
+/// let admitted = (0..3).filter(|_| limiter.limit_sync(&login, "ada").is_ok_and(|info| !info.blocked)).count();
+/// assert_eq!(admitted, 2);
+/// # Ok::<(), tidegate::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Limiter {
+    memory: Arc<Memory>,
+    namespace: Fingerprint,
+}
+
+impl Limiter {
+    /// A limiter over this store, in the namespace `tidegate`.
+    #[must_use]
+    pub fn new(store: Memory) -> Self {
+        Self { memory: Arc::new(store), namespace: Fingerprint::of_namespace("tidegate") }
+    }
+
+    /// The same store seen through another namespace: its entries are apart from all others.
+    #[must_use]
+    pub fn namespace(&self, namespace: &str) -> Self {
+        Self { memory: Arc::clone(&self.memory), namespace: Fingerprint::of_namespace(namespace) }
+    }
+
+    /// The memory store behind this limiter.
+    #[must_use]
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Charges one unit if it fits.
+    ///
+    /// # Errors
+    /// [`LimitError`] for a cost or factor that cannot be; nothing is stored then.
+    #[inline]
+    pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+        self.decide_sync(&[Check::new(limit, actor)], Call::Limit)
+    }
+
+    /// What [`limit_sync`](Self::limit_sync) would say; charges nothing.
+    ///
+    /// # Errors
+    /// As [`limit_sync`](Self::limit_sync).
+    pub fn peek_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+        self.decide_sync(&[Check::new(limit, actor)], Call::Peek)
+    }
+
+    /// Charges one unit even where it does not fit.
+    ///
+    /// # Errors
+    /// As [`limit_sync`](Self::limit_sync), and when the level would leave the exact range.
+    pub fn charge_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+        self.decide_sync(&[Check::new(limit, actor)], Call::Charge)
+    }
+
+    /// Gives one unit back.
+    ///
+    /// # Errors
+    /// As [`limit_sync`](Self::limit_sync).
+    pub fn refund_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+        self.decide_sync(&[Check::new(limit, actor)], Call::Refund)
+    }
+
+    /// Forgets what was charged to this actor.
+    ///
+    /// # Errors
+    /// None in memory; a shared store may fail.
+    pub fn reset_sync(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
+        let entry = self.fingerprint(limit, actor);
+        self.memory.remove(entry);
+        self.memory.remove(entry.second());
+        Ok(())
+    }
+
+    /// Decides several checks together, all or nothing.
+    ///
+    /// # Errors
+    /// [`LimitError`] when a check cannot be decided at all; then nothing is charged.
+    #[inline]
+    pub fn decide_sync(&self, checks: &[Check<'_>], call: Call) -> Result<LimitInfo, Error> {
+        self.decide_on(checks, call, None)
+    }
+
+    /// [`decide_sync`](Self::decide_sync) at an instant of the caller's choosing: replays, simulations, tests.
+    ///
+    /// # Errors
+    /// As [`decide_sync`](Self::decide_sync).
+    pub fn decide_sync_at(&self, checks: &[Check<'_>], call: Call, now: Micros) -> Result<LimitInfo, Error> {
+        if now >= EXACT {
+            let key = checks.first().map_or("", |check| check.limit.key());
+            return Err(LimitError::range(key, "now", format!("must be below {EXACT} microseconds"), now).into());
+        }
+        self.decide_on(checks, call, Some(now))
+    }
+
+    /// [`limit_sync`](Self::limit_sync) as a future.
+    ///
+    /// # Errors
+    /// As [`limit_sync`](Self::limit_sync).
+    pub async fn limit(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+        self.limit_sync(limit, actor)
+    }
+
+    /// [`peek_sync`](Self::peek_sync) as a future.
+    ///
+    /// # Errors
+    /// As [`peek_sync`](Self::peek_sync).
+    pub async fn peek(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+        self.peek_sync(limit, actor)
+    }
+
+    /// [`charge_sync`](Self::charge_sync) as a future.
+    ///
+    /// # Errors
+    /// As [`charge_sync`](Self::charge_sync).
+    pub async fn charge(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+        self.charge_sync(limit, actor)
+    }
+
+    /// [`refund_sync`](Self::refund_sync) as a future.
+    ///
+    /// # Errors
+    /// As [`refund_sync`](Self::refund_sync).
+    pub async fn refund(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+        self.refund_sync(limit, actor)
+    }
+
+    /// [`reset_sync`](Self::reset_sync) as a future.
+    ///
+    /// # Errors
+    /// As [`reset_sync`](Self::reset_sync).
+    pub async fn reset(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
+        self.reset_sync(limit, actor)
+    }
+
+    /// [`decide_sync`](Self::decide_sync) as a future.
+    ///
+    /// # Errors
+    /// As [`decide_sync`](Self::decide_sync).
+    pub async fn decide(&self, checks: &[Check<'_>], call: Call) -> Result<LimitInfo, Error> {
+        self.decide_sync(checks, call)
+    }
+
+    #[inline]
+    fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        if let [check] = checks
+            && let Rules::One(rule) = rules(check)?
+        {
+            let entry = self.fingerprint(check.limit, check.actor);
+            let decided = self.memory.decide_one(entry, &rule, Moment::new(now), call, check.cost);
+            return decided.map_err(|why| why.of(check.limit.key(), check.cost).into());
+        }
+        self.decide_several(checks, call, now)
+    }
+
+    fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        let mut parts = Vec::with_capacity(checks.len());
+        let mut entries: Vec<Fingerprint> = Vec::with_capacity(checks.len());
+        // In the order of the answer: what is limited by which check, and what is not limited at all.
+        let mut answers: Vec<Option<&Check<'_>>> = Vec::with_capacity(checks.len());
+        for check in checks {
+            let fingerprint = self.fingerprint(check.limit, check.actor);
+            let rules = rules(check)?;
+            for (rule, fingerprint) in rules.iter().zip([fingerprint, fingerprint.second()]) {
+                let entry = entries.iter().position(|known| *known == fingerprint).unwrap_or_else(|| {
+                    entries.push(fingerprint);
+                    entries.len() - 1
+                });
+                parts.push(Part { rule: *rule, cost: check.cost, entry });
+                answers.push(Some(check));
+            }
+            if matches!(rules, Rules::Unlimited) {
+                answers.push(None);
+            }
+        }
+        let decided = self.memory.decide_several(&entries, &parts, Moment::new(now), call);
+        let decided = decided.map_err(|(part, why)| match answers.iter().flatten().nth(part) {
+            Some(check) => why.of(check.limit.key(), check.cost),
+            None => unreachable!("every part is some check's"),
+        })?;
+        let mut decided = decided.into_iter();
+        let infos = answers.iter().map(|check| check.and_then(|_| decided.next()).unwrap_or_else(LimitInfo::unlimited));
+        Ok(LimitInfo::merged(infos.collect()))
+    }
+
+    #[inline]
+    fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
+        self.namespace ^ limit.fingerprint() ^ Fingerprint::of_actor(actor)
+    }
+}
+
+/// What a check is decided by, once its own numbers are known to be sound.
+#[inline]
+fn rules(check: &Check<'_>) -> Result<Rules, LimitError> {
+    if check.cost > EXACT {
+        let problem = format!("must be at most {EXACT}");
+        return Err(LimitError::range(check.limit.key(), "cost", problem, check.cost));
+    }
+    check.limit.rules(check.factor)
+}

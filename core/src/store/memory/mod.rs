@@ -1,0 +1,237 @@
+//! Entries in this process's memory.
+
+mod slot;
+mod table;
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use self::slot::{Slot, Timeline};
+use self::table::{Place, Table};
+use crate::clock;
+use crate::decision::{self, Call, Entry, Impossible, Part};
+use crate::fingerprint::Fingerprint;
+use crate::info::LimitInfo;
+use crate::limit::Rule;
+use crate::time::Micros;
+
+const DEFAULT_MAX_ENTRIES: usize = 1_000_000;
+const MOST_SHARDS: usize = 64;
+const ENTRIES_PER_SHARD: usize = 4096;
+
+/// A bounded store in this process's memory.
+///
+/// Entries that have drained are dropped in passing, a short stretch of the table with a call that comes a millisecond
+/// or more after the last; there is no thread and no timer. When it is full, a newcomer takes the place of the entry
+/// closest to empty among a fixed number of candidates, so a client that is blocked, or nearly so, is not
+/// forgotten for the sake of newcomers. Any number of threads may share it, and together they never
+/// admit more than a limit allows.
+///
+/// An entry takes 40 to 50 bytes, whatever the length of the actor's name.
+///
+/// ```
+/// use tidegate::{Limit, Limiter, Memory};
+///
+/// let limiter = Limiter::new(Memory::with_max_entries(10));
+/// let login = Limit::bucket("login", 3).build()?;
+/// for _ in 0..3 {
+///     limiter.limit_sync(&login, "eve")?;
+/// }
+/// for newcomer in 0..1000 {
+///     limiter.limit_sync(&login, &newcomer.to_string())?;
+/// }
+/// assert!(limiter.limit_sync(&login, "eve")?.blocked);
+/// assert_eq!((limiter.memory().len(), limiter.memory().evictions()), (10, 991));
+/// # Ok::<(), tidegate::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Memory {
+    shards: Box<[Shard]>,
+    max_entries: usize,
+    len: AtomicUsize,
+    evictions: AtomicU64,
+}
+
+/// On a cache line of its own, so that threads at work on neighbours do not slow each other down.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Shard(Mutex<Table>);
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// When a decision takes place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) now: Micros,
+    timeline: Timeline,
+}
+
+impl Moment {
+    /// The caller's instant, or else the clock's.
+    #[inline]
+    pub(crate) fn new(given: Option<Micros>) -> Self {
+        match given {
+            Some(now) => Self { now, timeline: Timeline::Given },
+            None => Self { now: clock::now(), timeline: Timeline::Real },
+        }
+    }
+}
+
+impl Memory {
+    /// A store of at most 1,000,000 entries.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_max_entries(DEFAULT_MAX_ENTRIES)
+    }
+
+    /// A store of at most this many entries, one at the least.
+    #[must_use]
+    pub fn with_max_entries(max_entries: usize) -> Self {
+        let shards = (max_entries / ENTRIES_PER_SHARD).clamp(1, MOST_SHARDS).next_power_of_two();
+        Self {
+            shards: (0..shards).map(|_| Shard::default()).collect(),
+            max_entries: max_entries.max(1),
+            len: AtomicUsize::new(0),
+            evictions: AtomicU64::new(0),
+        }
+    }
+
+    /// How many entries are kept now, drained ones that have not been dropped yet included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// Nothing is kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many entries were given up because the store was full.
+    #[must_use]
+    pub fn evictions(&self) -> u64 {
+        self.evictions.load(Ordering::Relaxed)
+    }
+
+    /// One check, which needs one lock and allocates nothing.
+    #[inline]
+    pub(crate) fn decide_one(
+        &self,
+        fingerprint: Fingerprint,
+        rule: &Rule,
+        moment: Moment,
+        call: Call,
+        cost: u64,
+    ) -> Result<LimitInfo, Impossible> {
+        let mut table = self.lock(self.shard_of(fingerprint), moment);
+        let place = table.find(fingerprint);
+        let mut entry = place.map_or(Entry::Absent, |at| table.get(at).entry());
+        let info = decision::alone(rule, &mut entry, moment.now, call, cost)?;
+        if call != Call::Peek {
+            self.write(&mut table, place, fingerprint, &entry, rule, moment);
+        }
+        Ok(info)
+    }
+
+    /// Several checks under all of their locks, taken in one order whatever the caller's.
+    pub(crate) fn decide_several(
+        &self,
+        fingerprints: &[Fingerprint],
+        parts: &[Part],
+        moment: Moment,
+        call: Call,
+    ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
+        let mut shards: Vec<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        let mut tables: Vec<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
+        let table_of = |fingerprint| shards.partition_point(|shard| *shard < self.shard_of(fingerprint));
+
+        let mut entries: Vec<Entry> = fingerprints
+            .iter()
+            .map(|fingerprint| {
+                let table = &tables[table_of(*fingerprint)];
+                table.find(*fingerprint).map_or(Entry::Absent, |at| table.get(at).entry())
+            })
+            .collect();
+        let infos = decision::together(parts, &mut entries, moment.now, call)?;
+        if call != Call::Peek {
+            for (part, fingerprint) in parts.iter().map(|part| (part, fingerprints[part.entry])) {
+                let table = &mut tables[table_of(fingerprint)];
+                let place = table.find(fingerprint);
+                self.write(table, place, fingerprint, &entries[part.entry], &part.rule, moment);
+            }
+        }
+        Ok(infos)
+    }
+
+    pub(crate) fn remove(&self, fingerprint: Fingerprint) {
+        let mut table = self.lock(self.shard_of(fingerprint), Moment::new(None));
+        if let Ok(at) = table.find(fingerprint) {
+            table.remove(at);
+            self.len.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the low bits choose a shard, the high ones a home in it")]
+    fn shard_of(&self, fingerprint: Fingerprint) -> usize {
+        fingerprint.0 as usize & (self.shards.len() - 1)
+    }
+
+    /// A shard's table, with some of its drained entries dropped.
+    #[inline]
+    fn lock(&self, shard: usize, moment: Moment) -> MutexGuard<'_, Table> {
+        // A panic cannot leave a table half changed in a way that matters more than losing all of it.
+        let mut table = self.shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner);
+        let swept = match moment.timeline {
+            Timeline::Real => table.sweep(moment.now),
+            Timeline::Given => {
+                let real_now = clock::now();
+                table.note_given(real_now);
+                table.sweep(real_now)
+            }
+        };
+        if swept > 0 {
+            self.len.fetch_sub(swept, Ordering::Relaxed);
+        }
+        table
+    }
+
+    #[inline]
+    fn write(
+        &self,
+        table: &mut Table,
+        place: Place,
+        fingerprint: Fingerprint,
+        entry: &Entry,
+        rule: &Rule,
+        moment: Moment,
+    ) {
+        match (place, Slot::pack(fingerprint, entry, rule, moment.timeline)) {
+            (Ok(at), Some(slot)) => table.replace(at, slot),
+            (Ok(at), None) => {
+                table.remove(at);
+                self.len.fetch_sub(1, Ordering::Relaxed);
+            }
+            (Err(_), Some(slot)) => self.insert(table, slot, moment),
+            (Err(_), None) => {}
+        }
+    }
+
+    fn insert(&self, table: &mut Table, slot: Slot, moment: Moment) {
+        if self.len.fetch_add(1, Ordering::Relaxed) >= self.max_entries {
+            self.len.fetch_sub(1, Ordering::Relaxed);
+            self.evictions.fetch_add(1, Ordering::Relaxed);
+            if table.len() == 0 || !table.evict_for(&slot, moment.now, moment.timeline) {
+                return;
+            }
+        }
+        table.insert(slot);
+    }
+}

@@ -1,0 +1,118 @@
+//! One entry in 32 bytes, of which two share a cache line.
+
+use crate::decision::{Entry, Level};
+use crate::fingerprint::Fingerprint;
+use crate::limit::Rule;
+use crate::time::Micros;
+
+/// Half of the clock's range that fits beside ten bits of something else.
+const NUMBER: u64 = (1 << 53) - 1;
+const FLAG: u64 = 1 << 63;
+
+/// Whose clock an entry's instants are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timeline {
+    /// The process's own.
+    Real,
+    /// The caller's, who gave `now`: it says nothing about when the entry may be dropped.
+    Given,
+}
+
+/// A fingerprint, and the two numbers of a state with what the table needs to know about them tucked into the bits
+/// that numbers below 2^53 leave free: whether it drains by our clock, how long from full, and how long from here.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+pub(super) struct Slot {
+    pub(super) fingerprint: u128,
+    /// Level less one in the low 53 bits, then the drain time as a [`span`].
+    level: u64,
+    /// Start of the ticks in the low 53 bits, then the window as a [`span`], then whether the timeline is given.
+    since: u64,
+}
+
+impl Slot {
+    /// Larger than every fingerprint, so that a search for one stops here.
+    pub(super) const VACANT: Self = Self { fingerprint: u128::MAX, level: 0, since: 0 };
+
+    /// The slot for an entry, or none for an absent one.
+    #[inline]
+    pub(super) fn pack(fingerprint: Fingerprint, entry: &Entry, rule: &Rule, timeline: Timeline) -> Option<Self> {
+        let Entry::Cell(level) = entry else { return None };
+        let drain = span::pack(rule.drain_time(entry));
+        let window = span::pack(rule.window());
+        let given = if timeline == Timeline::Given { FLAG } else { 0 };
+        Some(Self {
+            fingerprint: fingerprint.0,
+            level: (level.level - 1) & NUMBER | drain << 53,
+            since: level.since & NUMBER | window << 53 | given,
+        })
+    }
+
+    #[inline]
+    pub(super) fn entry(&self) -> Entry {
+        Entry::Cell(Level { level: (self.level & NUMBER) + 1, since: self.since & NUMBER })
+    }
+
+    #[inline]
+    pub(super) fn is_vacant(&self) -> bool {
+        self.fingerprint == u128::MAX
+    }
+
+    pub(super) fn timeline(&self) -> Timeline {
+        if self.since & FLAG == 0 { Timeline::Real } else { Timeline::Given }
+    }
+
+    /// How long the entry takes to drain from its `since`, rounded up by at most 1/16.
+    pub(super) fn drain_time(&self) -> Micros {
+        span::unpack(self.level >> 53 & span::BITS)
+    }
+
+    /// When the entry is empty, rounded up.
+    pub(super) fn empty_at(&self) -> Micros {
+        (self.since & NUMBER).saturating_add(self.drain_time())
+    }
+
+    /// How much of a full entry is left at this instant: 0 when drained, 1 when full, above 1 when overfull.
+    pub(super) fn fullness(&self, now: Micros, timeline: Timeline) -> f64 {
+        let left = if self.timeline() == timeline { self.empty_at().saturating_sub(now) } else { self.drain_time() };
+        left as f64 / span::unpack(self.since >> 53 & span::BITS) as f64
+    }
+}
+
+/// A duration in ten bits: a power of two and four more bits of it, rounded up.
+mod span {
+    use crate::time::Micros;
+
+    pub(super) const BITS: u64 = (1 << 10) - 1;
+    const FRACTION: u32 = 4;
+
+    #[inline]
+    pub(super) fn pack(duration: Micros) -> u64 {
+        let duration = duration.clamp(1 << FRACTION, 1 << 60);
+        let exponent = duration.ilog2() - FRACTION;
+        let mantissa = (duration + (1 << exponent) - 1) >> exponent;
+        // A mantissa rounded up to the next power of two carries into the exponent by itself.
+        (u64::from(exponent) << FRACTION) + mantissa - (1 << FRACTION)
+    }
+
+    pub(super) fn unpack(bits: u64) -> Micros {
+        let mantissa = (bits & ((1 << FRACTION) - 1)) + (1 << FRACTION);
+        mantissa << (bits >> FRACTION)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use proptest::prelude::*;
+
+        proptest! {
+            #[test]
+            fn rounds_up_by_at_most_a_sixteenth(duration in 16_u64..(1 << 54)) {
+                let packed = pack(duration);
+                prop_assert!(packed <= BITS);
+                prop_assert!(unpack(packed) >= duration);
+                prop_assert!(unpack(packed) - duration <= duration / 16);
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Part of the entries: an array sorted by fingerprint, with gaps.
+//!
+//! An entry's home is where its fingerprint falls when fingerprints are spread evenly over the array; it sits there or
+//! a few places further on. So a look-up costs one cache miss, growing is one pass from left to right, and no order of
+//! insertions or removals leaves anything behind.
+
+use super::slot::{Slot, Timeline};
+use crate::fingerprint::Fingerprint;
+use crate::time::Micros;
+
+/// Of five homes at most four are taken.
+const MOST_TAKEN: (usize, usize) = (4, 5);
+const FEWEST_HOMES: usize = 16;
+/// Places after the last home, for the entries that are pushed past it.
+const TAIL: usize = 64;
+
+/// How many slots a sweep looks at per millisecond since the last, and at most.
+const SWEEP_PER_MILLI: u64 = 64;
+const SWEEP_AT_MOST: u64 = 2048;
+
+/// An entry from a caller's clock lives at least this long after the last call with such a clock.
+const GIVEN_LIVES: Micros = 3_600 * 1_000_000;
+
+/// How many slots are compared to find the one to give up, and how many such rounds there are at most.
+const CANDIDATES: usize = 64;
+const ROUNDS: usize = 4;
+/// An entry as full as this belongs to a client that is blocked or will be soon.
+const NEARLY_BLOCKED: f64 = 0.75;
+
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    slots: Box<[Slot]>,
+    homes: usize,
+    len: usize,
+    /// Where sweeping and the choice of candidates go on.
+    hand: usize,
+    swept_at: Micros,
+    /// When the last call with a caller's clock came, by our clock.
+    given_at: Micros,
+}
+
+/// Where a fingerprint is, or where it would be.
+pub(super) type Place = Result<usize, usize>;
+
+impl Table {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(super) fn find(&self, fingerprint: Fingerprint) -> Place {
+        let mut at = self.home(fingerprint.0);
+        while let Some(slot) = self.slots.get(at) {
+            if slot.fingerprint >= fingerprint.0 {
+                return if slot.fingerprint == fingerprint.0 { Ok(at) } else { Err(at) };
+            }
+            at += 1;
+        }
+        Err(at)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> Slot {
+        self.slots[at]
+    }
+
+    #[inline]
+    pub(super) fn replace(&mut self, at: usize, slot: Slot) {
+        self.slots[at] = slot;
+    }
+
+    pub(super) fn insert(&mut self, slot: Slot) {
+        if self.len * MOST_TAKEN.1 >= self.homes * MOST_TAKEN.0 {
+            self.rebuild(self.homes + self.homes / 4);
+        }
+        loop {
+            let (Ok(at) | Err(at)) = self.find(Fingerprint(slot.fingerprint));
+            if let Some(gap) = self.slots[at..].iter().position(Slot::is_vacant) {
+                self.slots.copy_within(at..at + gap, at + 1);
+                self.slots[at] = slot;
+                self.len += 1;
+                return;
+            }
+            self.rebuild(self.homes + self.homes / 4);
+        }
+    }
+
+    pub(super) fn remove(&mut self, at: usize) {
+        let stays = |place: &usize| {
+            let slot = &self.slots[*place];
+            slot.is_vacant() || self.home(slot.fingerprint) == *place
+        };
+        let end = (at + 1..self.slots.len()).find(stays).unwrap_or(self.slots.len());
+        self.slots.copy_within(at + 1..end, at);
+        self.slots[end - 1] = Slot::VACANT;
+        self.len -= 1;
+    }
+
+    /// Drops drained entries from a stretch of the table; the longer ago the last sweep, the longer the stretch.
+    /// Returns how many were dropped.
+    #[inline]
+    pub(super) fn sweep(&mut self, now: Micros) -> usize {
+        let millis = now.saturating_sub(self.swept_at) / 1000;
+        if millis == 0 || self.len == 0 {
+            return 0;
+        }
+        self.swept_at = now;
+        self.sweep_some(now, (millis * SWEEP_PER_MILLI).min(SWEEP_AT_MOST))
+    }
+
+    #[cold]
+    fn sweep_some(&mut self, now: Micros, slots: u64) -> usize {
+        let before = self.len;
+        for _ in 0..slots.min(self.slots.len() as u64) {
+            // A removal pulls the next entry into this place, so the hand stays.
+            if self.is_drained(self.hand, now) {
+                self.remove(self.hand);
+            } else {
+                self.hand = (self.hand + 1) % self.slots.len();
+            }
+        }
+        if self.homes > FEWEST_HOMES && self.len < self.homes / 4 {
+            self.rebuild(self.len * 2);
+        }
+        before - self.len
+    }
+
+    fn is_drained(&self, at: usize, now: Micros) -> bool {
+        let slot = &self.slots[at];
+        !slot.is_vacant()
+            && match slot.timeline() {
+                Timeline::Real => slot.empty_at() <= now,
+                Timeline::Given => self.given_at.saturating_add(slot.drain_time().max(GIVEN_LIVES)) <= now,
+            }
+    }
+
+    pub(super) fn note_given(&mut self, real_now: Micros) {
+        self.given_at = self.given_at.max(real_now);
+    }
+
+    /// Makes room for a newcomer by giving up the emptiest of some entries, in constant time; in a table of no more
+    /// than [`CANDIDATES`] slots that is the emptiest of all.
+    ///
+    /// Where every candidate is blocked or nearly so and the newcomer is not, the newcomer is the emptiest, and
+    /// nothing is given up for it.
+    pub(super) fn evict_for(&mut self, newcomer: &Slot, now: Micros, timeline: Timeline) -> bool {
+        let mut emptiest: Option<(f64, usize)> = None;
+        for _ in 0..ROUNDS {
+            for _ in 0..CANDIDATES.min(self.slots.len()) {
+                let slot = &self.slots[self.hand];
+                let fullness = slot.fullness(now, timeline);
+                if !slot.is_vacant() && emptiest.is_none_or(|(least, _)| fullness < least) {
+                    emptiest = Some((fullness, self.hand));
+                }
+                self.hand = (self.hand + 1) % self.slots.len();
+            }
+            if emptiest.is_some_and(|(least, _)| least < NEARLY_BLOCKED) {
+                break;
+            }
+        }
+        match emptiest {
+            Some((least, at)) if least < NEARLY_BLOCKED || least <= newcomer.fullness(now, timeline) => {
+                self.remove(at);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Spreads the entries over this many homes.
+    fn rebuild(&mut self, homes: usize) {
+        self.homes = homes.max(FEWEST_HOMES);
+        let mut slots = vec![Slot::VACANT; self.homes + TAIL];
+        let mut free = 0;
+        for slot in self.slots.iter().filter(|slot| !slot.is_vacant()) {
+            let at = self.home(slot.fingerprint).max(free);
+            if at == slots.len() {
+                slots.push(*slot);
+            } else {
+                slots[at] = *slot;
+            }
+            free = at + 1;
+        }
+        self.slots = slots.into_boxed_slice();
+        self.hand = 0;
+    }
+
+    /// The place of a fingerprint when all of them are spread evenly: the high part of a product keeps their order.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the high halves are taken on purpose")]
+    fn home(&self, fingerprint: u128) -> usize {
+        (((fingerprint >> 64) * self.homes as u128) >> 64) as usize
+    }
+}

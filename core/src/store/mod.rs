@@ -1,0 +1,3 @@
+//! Where entries are kept between decisions.
+
+pub(crate) mod memory;
