@@ -16,6 +16,9 @@ struct Clock {
     /// The wall time at `origin`.
     epoch: Micros,
     ticks: quanta::Clock,
+    /// How many ticks are a millisecond, and how many microseconds 2^32 ticks are.
+    trusted: u64,
+    scale: u64,
 }
 
 /// What a thread last heard from the operating system.
@@ -29,24 +32,30 @@ thread_local! {
     static LAST: Cell<Reading> = const { Cell::new(Reading { ticks: 0, now: 0 }) };
 }
 
-/// One millisecond, in nanoseconds.
-const TRUSTED: u64 = 1_000_000;
-
 /// Microseconds since the Unix epoch.
 #[inline]
 pub(crate) fn now() -> Micros {
     let clock = clock();
     let ticks = clock.ticks.raw();
     let last = LAST.get();
-    let nanos = clock.ticks.delta_as_nanos(last.ticks, ticks);
-    // Ticks that went backwards give 0 here; a thread that has never asked has read 0 microseconds.
-    if ticks >= last.ticks && nanos < TRUSTED && last.now > 0 {
-        return last.now + nanos / 1000;
+    // Ticks that went backwards wrap around to far more than a millisecond.
+    let elapsed = ticks.wrapping_sub(last.ticks);
+    if elapsed < clock.trusted && last.now > 0 {
+        return last.now + ((elapsed * clock.scale) >> 32);
     }
     clock.ask(ticks)
 }
 
 impl Clock {
+    fn new() -> Self {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        let (origin, ticks) = (Instant::now(), quanta::Clock::new());
+        let scale = ticks.delta_as_nanos(0, 1 << 32) / 1000;
+        // A tick longer than a millisecond would be no clock to count with.
+        let trusted = 1000_u64.checked_mul(1 << 32).and_then(|millisecond| millisecond.checked_div(scale)).unwrap_or(0);
+        Self { origin, epoch: micros(since_epoch), ticks, trusted, scale }
+    }
+
     #[cold]
     fn ask(&self, ticks: u64) -> Micros {
         let now = self.epoch + micros(self.origin.elapsed());
@@ -55,12 +64,10 @@ impl Clock {
     }
 }
 
+#[inline]
 fn clock() -> &'static Clock {
     static CLOCK: OnceLock<Clock> = OnceLock::new();
-    CLOCK.get_or_init(|| {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        Clock { origin: Instant::now(), epoch: micros(since_epoch), ticks: quanta::Clock::new() }
-    })
+    CLOCK.get_or_init(Clock::new)
 }
 
 fn micros(duration: Duration) -> Micros {

@@ -1,5 +1,6 @@
 //! Who an entry belongs to, as 128 bits.
 
+use std::hash::{BuildHasher, Hasher as _};
 use std::ops::BitXor;
 use std::sync::OnceLock;
 
@@ -53,8 +54,12 @@ impl Hasher {
 
     #[inline]
     fn hash(&self, text: &str) -> Fingerprint {
-        let (high, low) = (self.high.hash_one(text), self.low.hash_one(text));
-        Fingerprint(u128::from(high) << 64 | u128::from(low))
+        let half = |keys: &RandomState| {
+            let mut hasher = keys.build_hasher();
+            hasher.write(text.as_bytes());
+            u128::from(hasher.finish())
+        };
+        Fingerprint(half(&self.high) << 64 | half(&self.low))
     }
 }
 

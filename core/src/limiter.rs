@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::Error;
 use crate::check::Check;
-use crate::decision::{Call, Part};
+use crate::decision::{Call, Impossible, Part};
 use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
@@ -173,8 +173,8 @@ impl Limiter {
             && let Rules::One(rule) = rules(check)?
         {
             let entry = self.fingerprint(check.limit, check.actor);
-            let decided = self.memory.decide_one(entry, &rule, Moment::new(now), call, check.cost);
-            return decided.map_err(|why| why.of(check.limit.key(), check.cost).into());
+            let refuse = |why: Impossible| why.of(check.limit.key(), check.cost).into();
+            return self.memory.decide_one(entry, &rule, Moment::new(now), call, check.cost, refuse);
         }
         self.decide_several(checks, call, now)
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(crate) use cell::Level;
 pub(crate) use state::Entry;
 pub use state::State;
-pub(crate) use together::{Part, alone, together};
+pub(crate) use together::{Part, together};
 
 use crate::error::LimitError;
 use crate::info::LimitInfo;
@@ -171,6 +171,14 @@ pub(crate) struct Settled {
     pub(crate) admitted: bool,
     pub(crate) cost: u64,
     pub(crate) prior: u64,
+}
+
+impl Settled {
+    /// The only check of its decision.
+    #[inline]
+    pub(crate) fn alone(verdict: Verdict, cost: u64) -> Self {
+        Self { verdict, admitted: verdict.fits, cost, prior: 0 }
+    }
 }
 
 impl Rule {

@@ -14,19 +14,6 @@ pub(crate) struct Part {
     pub(crate) entry: usize,
 }
 
-/// One check alone.
-#[inline]
-pub(crate) fn alone(
-    rule: &Rule,
-    entry: &mut Entry,
-    now: Micros,
-    call: Call,
-    cost: u64,
-) -> Result<LimitInfo, Impossible> {
-    let verdict = rule.examine(entry, now, call, cost, 0)?;
-    Ok(rule.settle(entry, now, call, Settled { verdict, admitted: verdict.fits, cost, prior: 0 }))
-}
-
 /// Every check, at one `now`; on error, the index of the check that cannot be decided, and nothing is charged.
 pub(crate) fn together(
     parts: &[Part],

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use self::slot::{Slot, Timeline};
 use self::table::{Place, Table};
 use crate::clock;
-use crate::decision::{self, Call, Entry, Impossible, Part};
+use crate::decision::{self, Call, Entry, Impossible, Part, Settled};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
@@ -120,18 +120,23 @@ impl Memory {
 
     /// One check, which needs one lock and allocates nothing.
     #[inline]
-    pub(crate) fn decide_one(
+    pub(crate) fn decide_one<E>(
         &self,
         fingerprint: Fingerprint,
         rule: &Rule,
         moment: Moment,
         call: Call,
         cost: u64,
-    ) -> Result<LimitInfo, Impossible> {
+        refuse: impl FnOnce(Impossible) -> E,
+    ) -> Result<LimitInfo, E> {
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
         let mut entry = place.map_or(Entry::Absent, |at| table.get(at).entry());
-        let info = decision::alone(rule, &mut entry, moment.now, call, cost)?;
+        let verdict = match rule.examine(&mut entry, moment.now, call, cost, 0) {
+            Ok(verdict) => verdict,
+            Err(why) => return Err(refuse(why)),
+        };
+        let info = rule.settle(&mut entry, moment.now, call, Settled::alone(verdict, cost));
         if call != Call::Peek {
             self.write(&mut table, place, fingerprint, &entry, rule, moment);
         }

@@ -100,18 +100,17 @@ impl Table {
     /// Returns how many were dropped.
     #[inline]
     pub(super) fn sweep(&mut self, now: Micros) -> usize {
-        let millis = now.saturating_sub(self.swept_at) / 1000;
-        if millis == 0 || self.len == 0 {
-            return 0;
-        }
-        self.swept_at = now;
-        self.sweep_some(now, (millis * SWEEP_PER_MILLI).min(SWEEP_AT_MOST))
+        if now < self.swept_at + 1000 { 0 } else { self.sweep_some(now) }
     }
 
     #[cold]
-    fn sweep_some(&mut self, now: Micros, slots: u64) -> usize {
-        let before = self.len;
-        for _ in 0..slots.min(self.slots.len() as u64) {
+    fn sweep_some(&mut self, now: Micros) -> usize {
+        let (before, millis) = (self.len, (now - self.swept_at) / 1000);
+        self.swept_at = now;
+        if self.len == 0 {
+            return 0;
+        }
+        for _ in 0..(millis.saturating_mul(SWEEP_PER_MILLI)).min(SWEEP_AT_MOST).min(self.slots.len() as u64) {
             // A removal pulls the next entry into this place, so the hand stays.
             if self.is_drained(self.hand, now) {
                 self.remove(self.hand);

@@ -1,0 +1,146 @@
+//! The engine in this process beside governor's keyed limiter, in one run.
+//!
+//! Prints a table, or with `--json` the same as JSON.
+
+mod measure;
+mod memory;
+
+use std::hint::black_box;
+use std::num::NonZeroU32;
+use std::thread;
+
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use measure::{Row, duel};
+use serde_json::json;
+use tidegate::{Limit, Limiter, Memory};
+
+const HOT: &str = "actor:00000000123456";
+const PEER: &str = "governor keyed";
+
+fn main() {
+    if let Some(contender) = std::env::args().skip_while(|arg| arg != "--memory").nth(1) {
+        println!("{}", memory::resident_per_key(&contender));
+        return;
+    }
+    let mut rows = vec![hot_key()];
+    for (keys, target) in [(100_000, None), (1_000_000, Some(0.5))] {
+        rows.extend([1, 2].map(|threads| random_keys(keys, threads, target)));
+    }
+    rows.push(memory::row());
+    if std::env::args().any(|arg| arg == "--json") {
+        println!("{}", json!({ "suite": "rust", "rows": rows.iter().map(Row::json).collect::<Vec<_>>() }));
+    } else {
+        print_table(&rows);
+    }
+}
+
+/// Large enough that nothing is denied: a denial is a shorter path for both.
+fn limit() -> Limit {
+    match Limit::bucket("bench", 1_000_000_000).build() {
+        Ok(limit) => limit,
+        Err(error) => unreachable!("a sound definition: {error}"),
+    }
+}
+
+fn peer() -> DefaultKeyedRateLimiter<String> {
+    RateLimiter::keyed(Quota::per_second(NonZeroU32::MAX))
+}
+
+fn hot_key() -> Row {
+    const CALLS: usize = 200_000;
+    let (limiter, limit) = (Limiter::new(Memory::new()), limit());
+    let (peer, key) = (peer(), HOT.to_owned());
+    duel(
+        "hot key, 1 thread",
+        Some(0.7),
+        31,
+        PEER,
+        || {
+            for _ in 0..CALLS {
+                let _ = black_box(limiter.limit_sync(black_box(&limit), black_box(&key)));
+            }
+            CALLS
+        },
+        || {
+            for _ in 0..CALLS {
+                let _ = black_box(peer.check_key(black_box(&key)));
+            }
+            CALLS
+        },
+    )
+}
+
+/// Each key once a round and in an order unlike the one in which they came, so that every check meets a cold entry.
+fn random_keys(count: usize, threads: usize, target: Option<f64>) -> Row {
+    let (limiter, limit) = (Limiter::new(Memory::new()), limit());
+    let peer = peer();
+    let keys = keys(count);
+    for key in &keys {
+        let _ = limiter.limit_sync(&limit, key);
+        let _ = peer.check_key(key);
+    }
+    let shuffled = shuffled(&keys);
+    drop(keys);
+    let plural = if threads == 1 { "" } else { "s" };
+    duel(
+        format!("{count} random keys, {threads} thread{plural}"),
+        target,
+        9,
+        PEER,
+        || {
+            on_threads(&shuffled, threads, |key| {
+                let _ = black_box(limiter.limit_sync(&limit, key));
+            })
+        },
+        || {
+            on_threads(&shuffled, threads, |key| {
+                let _ = black_box(peer.check_key(key));
+            })
+        },
+    )
+}
+
+/// Every key once, shared out among the threads; counts wall time per operation of one thread.
+fn on_threads(keys: &[String], threads: usize, check: impl Fn(&String) + Sync) -> usize {
+    let share = keys.len().div_ceil(threads);
+    thread::scope(|scope| {
+        for keys in keys.chunks(share) {
+            scope.spawn(|| keys.iter().for_each(&check));
+        }
+    });
+    share
+}
+
+pub(crate) fn keys(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("actor:{number:014}")).collect()
+}
+
+/// Fisher and Yates's shuffle, driven by a fixed seed; copies, so that the order in memory is the order of use.
+fn shuffled(keys: &[String]) -> Vec<String> {
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    for last in (1..order.len()).rev() {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        order.swap(last, usize::try_from(random % (last as u64 + 1)).unwrap_or(0));
+    }
+    order.into_iter().map(|index| keys[index].clone()).collect()
+}
+
+fn print_table(rows: &[Row]) {
+    println!("| {:<30} | {:>26} | {:>26} | {:>22} | target |", "Rust, per check", "tidegate", PEER, "ratio");
+    println!("| --- | --- | --- | --- | --- |");
+    for row in rows {
+        let unit = row.unit;
+        let spread = |s: measure::Spread, digits: usize| {
+            format!("{:.digits$} ({:.digits$} to {:.digits$})", s.median, s.min, s.max)
+        };
+        let ours = format!("{} {unit}", spread(row.ours, 1));
+        let (theirs, ratio) = row.peer.map_or_else(Default::default, |(_, figures, ratio)| {
+            (format!("{} {unit}", spread(figures, 1)), spread(ratio, 2))
+        });
+        let target = row.target.map_or_else(String::new, |target| format!("<= {target}"));
+        println!("| {:<30} | {ours:>26} | {theirs:>26} | {ratio:>22} | {target} |", row.name);
+    }
+}

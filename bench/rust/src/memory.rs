@@ -1,0 +1,51 @@
+//! Resident memory per key, each contender in a process of its own.
+
+use std::process::Command;
+
+use tidegate::{Limiter, Memory};
+
+use crate::measure::{Row, Spread};
+
+const KEYS: usize = 1_000_000;
+
+/// Ours beside the peer's, three processes each.
+pub(crate) fn row() -> Row {
+    let measure = |contender: &str| Spread::of((0..3).filter_map(|_| in_a_process(contender)).collect());
+    let (ours, theirs) = (measure("tidegate"), measure("governor"));
+    let ratio = Spread { min: ours.min / theirs.max, median: ours.median / theirs.median, max: ours.max / theirs.min };
+    Row {
+        name: "memory a key at 1000000 keys".to_owned(),
+        unit: "B",
+        ours,
+        peer: Some((super::PEER, theirs, ratio)),
+        target: None,
+    }
+}
+
+fn in_a_process(contender: &str) -> Option<f64> {
+    let output = Command::new(std::env::current_exe().ok()?).args(["--memory", contender]).output().ok()?;
+    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+}
+
+/// How much the process grows by, for each key that it comes to know; the caller's own key is made and dropped.
+pub(crate) fn resident_per_key(contender: &str) -> f64 {
+    let (limiter, limit) = (Limiter::new(Memory::new()), super::limit());
+    let peer = super::peer();
+    let before = resident();
+    for number in 0..KEYS {
+        let key = format!("actor:{number:014}");
+        if contender == "tidegate" {
+            let _ = limiter.limit_sync(&limit, &key);
+        } else {
+            let _ = peer.check_key(&key);
+        }
+    }
+    (resident() - before) / KEYS as f64
+}
+
+/// Bytes of this process in memory now, from `/proc`.
+fn resident() -> f64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: f64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(f64::NAN);
+    pages * 4096.0
+}
