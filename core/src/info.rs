@@ -33,10 +33,15 @@ pub struct LimitInfo {
     pub quota: u64,
     /// How long a full entry of the deciding limit takes to drain.
     pub window_ms: u64,
-    /// Which of [`checks`](Self::checks) decided: the blocked one with the largest reset, else the one with the least remaining.
-    pub binding: usize,
-    /// Present only when there was more than one, so that a single check allocates nothing.
-    pub(crate) several: Option<Box<[LimitInfo]>>,
+    /// Present only when there was more than one check, so that a single one allocates nothing.
+    pub(crate) several: Option<Box<Several>>,
+}
+
+/// The answers of several checks, and which of them decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Several {
+    checks: Box<[LimitInfo]>,
+    binding: usize,
 }
 
 /// `remaining` and `quota` where nothing is limited: the largest integer that every language holds exactly.
@@ -62,7 +67,6 @@ impl LimitInfo {
             next_ms: 0,
             quota: UNLIMITED,
             window_ms: 0,
-            binding: 0,
             several: None,
         }
     }
@@ -87,8 +91,7 @@ impl LimitInfo {
             next_ms: deciding.next_ms,
             quota: deciding.quota,
             window_ms: deciding.window_ms,
-            binding,
-            several: Some(checks.into_boxed_slice()),
+            several: Some(Box::new(Several { checks: checks.into_boxed_slice(), binding })),
         }
     }
 
@@ -124,6 +127,13 @@ impl LimitInfo {
     /// The answer of each check, in order; of a single check, this answer itself.
     #[must_use]
     pub fn checks(&self) -> &[LimitInfo] {
-        self.several.as_deref().unwrap_or(std::slice::from_ref(self))
+        self.several.as_ref().map_or(std::slice::from_ref(self), |several| &several.checks)
+    }
+
+    /// Which of [`checks`](Self::checks) decided: the blocked one with the largest reset, else the one with the least
+    /// remaining; the first of equals.
+    #[must_use]
+    pub fn binding(&self) -> usize {
+        self.several.as_ref().map_or(0, |several| several.binding)
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unused_async, reason = "the public calls are futures for the sake of stores that do I/O")]
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::Error;
@@ -170,11 +171,11 @@ impl Limiter {
     #[inline]
     fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         if let [check] = checks
-            && let Rules::One(rule) = rules(check)?
+            && let Rules::One(rule) = rules(check)?.as_ref()
         {
             let entry = self.fingerprint(check.limit, check.actor);
             let refuse = |why: Impossible| why.of(check.limit.key(), check.cost).into();
-            return self.memory.decide_one(entry, &rule, Moment::new(now), call, check.cost, refuse);
+            return self.memory.decide_one(entry, rule, Moment::new(now), call, check.cost, refuse);
         }
         self.decide_several(checks, call, now)
     }
@@ -195,7 +196,7 @@ impl Limiter {
                 parts.push(Part { rule: *rule, cost: check.cost, entry });
                 answers.push(Some(check));
             }
-            if matches!(rules, Rules::Unlimited) {
+            if matches!(*rules, Rules::Unlimited) {
                 answers.push(None);
             }
         }
@@ -217,7 +218,7 @@ impl Limiter {
 
 /// What a check is decided by, once its own numbers are known to be sound.
 #[inline]
-fn rules(check: &Check<'_>) -> Result<Rules, LimitError> {
+fn rules<'a>(check: &Check<'a>) -> Result<Cow<'a, Rules>, LimitError> {
     if check.cost > EXACT {
         let problem = format!("must be at most {EXACT}");
         return Err(LimitError::range(check.limit.key(), "cost", problem, check.cost));

@@ -57,13 +57,13 @@ fn hot_key() -> Row {
         PEER,
         || {
             for _ in 0..CALLS {
-                let _ = black_box(limiter.limit_sync(black_box(&limit), black_box(&key)));
+                let _ = black_box(&limiter.limit_sync(black_box(&limit), black_box(&key)));
             }
             CALLS
         },
         || {
             for _ in 0..CALLS {
-                let _ = black_box(peer.check_key(black_box(&key)));
+                let _ = black_box(&peer.check_key(black_box(&key)));
             }
             CALLS
         },
@@ -89,12 +89,12 @@ fn random_keys(count: usize, threads: usize, target: Option<f64>) -> Row {
         PEER,
         || {
             on_threads(&shuffled, threads, |key| {
-                let _ = black_box(limiter.limit_sync(&limit, key));
+                let _ = black_box(&limiter.limit_sync(&limit, key));
             })
         },
         || {
             on_threads(&shuffled, threads, |key| {
-                let _ = black_box(peer.check_key(key));
+                let _ = black_box(&peer.check_key(key));
             })
         },
     )

@@ -43,7 +43,7 @@ impl Room for Cell {
     fn advance(&self, state: &mut Level, now: Micros) {
         if state.since > now {
             // Further ahead than it takes to drain: the clock was wrong then, and this entry is from now.
-            let longest = self.drain_time(state.level.max(self.capacity()));
+            let longest = self.drain_time(state.level.max(self.capacity));
             if state.since > now.saturating_add(longest) {
                 state.since = self.start(now);
             }
@@ -75,21 +75,21 @@ impl Room for Cell {
     }
 
     fn until(&self, state: &Level, now: Micros, cost: u64) -> Micros {
-        let over = state.level.saturating_add(self.weigh(cost)).saturating_sub(self.capacity());
+        let over = state.level.saturating_add(self.weigh(cost)).saturating_sub(self.capacity);
         self.until_lower(state, now, over)
     }
 
     fn fits(&self, state: &Level, _now: Micros, cost: u64) -> bool {
-        state.level.saturating_add(self.weigh(cost)) <= self.capacity()
+        state.level.saturating_add(self.weigh(cost)) <= self.capacity
     }
 
     fn bears(&self, state: &Level, cost: u64) -> bool {
         let level = state.level.saturating_add(self.weigh(cost));
-        level <= self.capacity().max(HIGHEST_LEVEL) && self.drain_time(level) <= EXACT
+        level <= self.capacity.max(HIGHEST_LEVEL) && self.drain_time(level) <= EXACT
     }
 
     fn remaining(&self, state: &Level, _now: Micros) -> u64 {
-        let room = self.capacity().saturating_sub(state.level);
+        let room = self.capacity.saturating_sub(state.level);
         if self.unit.get() == 1 { room } else { room / self.unit }
     }
 
@@ -102,6 +102,6 @@ impl Room for Cell {
     }
 
     fn window(&self) -> Micros {
-        self.drain_time(self.capacity())
+        self.window
     }
 }

@@ -99,8 +99,9 @@ impl Impossible {
     }
 }
 
-/// The first half of a call: brings the state to `now` and asks whether the cost fits beside `prior`, what earlier
+/// The first step of a call: brings the state to `now` and asks whether the cost fits beside `prior`, what earlier
 /// checks of the same decision take from the same entry.
+#[inline]
 pub(crate) fn examine<R: Room>(
     room: &R,
     state: &mut R::State,
@@ -127,25 +128,33 @@ pub(crate) fn examine<R: Room>(
     }
 }
 
-/// The second half: charges or gives back, now that it is known whether every check is `admitted`, and answers.
-pub(crate) fn settle<R: Room>(room: &R, state: &mut R::State, now: Micros, call: Call, check: Settled) -> LimitInfo {
-    let Settled { verdict, admitted, cost, prior } = check;
-    let charged = match call {
+/// The second step, when it is known whether every check is admitted: charges or gives back.
+#[inline]
+pub(crate) fn commit<R: Room>(room: &R, state: &mut R::State, now: Micros, call: Call, check: Settled) {
+    if charges(room, call, check) {
+        room.charge(state, now, check.cost);
+    } else if call == Call::Refund {
+        room.give_back(state, now, check.cost);
+    }
+}
+
+fn charges<R: Room>(room: &R, call: Call, check: Settled) -> bool {
+    match call {
         Call::Peek | Call::Refund => false,
         Call::Charge => true,
-        Call::Limit | Call::Acquire { .. } => admitted || room.counts_blocked(),
-    };
-    if charged {
-        room.charge(state, now, cost);
-    } else if call == Call::Refund {
-        room.give_back(state, now, cost);
+        Call::Limit | Call::Acquire { .. } => check.admitted || room.counts_blocked(),
     }
+}
+
+/// The last step: describes the state as the call leaves it.
+#[inline]
+pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, call: Call, check: Settled) -> LimitInfo {
     let (blocked, awaited) = match call {
         Call::Refund => (!room.fits(state, now, 1), 1),
-        _ if verdict.fits => (false, 1),
+        _ if check.verdict.fits => (false, 1),
         // What was charged is in the state already, earlier checks of the same entry included.
-        _ if charged => (true, cost),
-        _ => (true, cost.saturating_add(prior)),
+        _ if charges(room, call, check) => (true, check.cost),
+        _ => (true, check.cost.saturating_add(check.prior)),
     };
     let remaining = room.remaining(state, now);
     let next = if remaining < room.quota() { room.until(state, now, remaining.saturating_add(1)) } else { 0 };
@@ -154,11 +163,10 @@ pub(crate) fn settle<R: Room>(room: &R, state: &mut R::State, now: Micros, call:
         remaining,
         reset_ms: millis_up(room.until(state, now, awaited)),
         full_reset_ms: millis_up(room.full(state, now)),
-        wait_ms: if admitted { millis_up(verdict.wait) } else { 0 },
+        wait_ms: if check.admitted { millis_up(check.verdict.wait) } else { 0 },
         next_ms: millis_up(next),
         quota: room.quota(),
         window_ms: millis_up(room.window()),
-        binding: 0,
         several: None,
     }
 }
@@ -197,21 +205,28 @@ impl Rule {
         }
     }
 
-    /// [`settle`] for whichever kind of rule this is.
+    /// [`commit`] for whichever kind of rule this is.
     #[inline]
-    pub(crate) fn settle(&self, entry: &mut Entry, now: Micros, call: Call, check: Settled) -> LimitInfo {
-        let info = match self {
-            Self::Cell(room) => settle(room, entry.level(), now, call, check),
-        };
-        if self.is_empty(entry) {
-            *entry = Entry::Absent;
+    pub(crate) fn commit(&self, entry: &mut Entry, now: Micros, call: Call, check: Settled) {
+        match self {
+            Self::Cell(room) => commit(room, entry.level(), now, call, check),
         }
-        info
     }
 
-    fn is_empty(&self, entry: &mut Entry) -> bool {
+    /// [`answer`] for whichever kind of rule this is.
+    #[inline]
+    pub(crate) fn answer(&self, entry: &mut Entry, now: Micros, call: Call, check: Settled) -> LimitInfo {
         match self {
-            Self::Cell(room) => room.is_empty(entry.level()),
+            Self::Cell(room) => answer(room, entry.level(), now, call, check),
+        }
+    }
+
+    /// An entry that is empty need not be kept: absent, it answers the same.
+    #[inline]
+    pub(crate) fn is_empty(&self, entry: &Entry) -> bool {
+        match (self, entry) {
+            (_, Entry::Absent) => true,
+            (Self::Cell(room), Entry::Cell(level)) => room.is_empty(level),
         }
     }
 

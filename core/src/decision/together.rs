@@ -33,7 +33,9 @@ pub(crate) fn together(
     let mut infos = Vec::with_capacity(parts.len());
     for (part, check) in parts.iter().zip(settled) {
         let Some(entry) = entries.get_mut(part.entry) else { continue };
-        infos.push(part.rule.settle(entry, now, call, Settled { admitted, ..check }));
+        let check = Settled { admitted, ..check };
+        part.rule.commit(entry, now, call, check);
+        infos.push(part.rule.answer(entry, now, call, check));
     }
     Ok(infos)
 }

@@ -1,6 +1,5 @@
 //! The leaky bucket as a meter.
 
-use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::number::Scope;
@@ -46,14 +45,8 @@ impl Bucket {
         if self.factor_scales == FactorScales::SizeAndRate {
             drip_rate = (drip_rate * scope.factor).ceil().max(1.0);
         }
-        let cell = Cell {
-            quota,
-            unit: NonZeroU64::MIN,
-            tick: NonZeroU64::MIN.saturating_add(scope.micros("dripRate", drip_rate)? - 1),
-            drain: NonZeroU64::MIN.saturating_add(drain - 1),
-            aligned: false,
-        };
-        scope.drains(cell.drain_time(cell.capacity()), "dripRate", self.drip_rate)?;
+        let cell = Cell::new(quota, scope.micros("dripRate", drip_rate)?, drain);
+        scope.drains(cell.window, "dripRate", self.drip_rate)?;
         Ok(Rule::Cell(cell))
     }
 }

@@ -1,6 +1,5 @@
 //! Fixed windows: a count that starts anew.
 
-use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::number::Scope;
@@ -39,15 +38,9 @@ impl FixedWindow {
     }
 
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
-        let max = NonZeroU64::MIN.saturating_add(scope.scaled("max", self.max)? - 1);
+        let max = scope.scaled("max", self.max)?;
         let period = scope.micros("period", scope.period("period", self.period)?)?;
-        Ok(Rule::Cell(Cell {
-            quota: max.get(),
-            unit: NonZeroU64::MIN,
-            tick: NonZeroU64::MIN.saturating_add(period - 1),
-            drain: max,
-            aligned: self.anchor == Anchor::Epoch,
-        }))
+        Ok(Rule::Cell(Cell { aligned: self.anchor == Anchor::Epoch, ..Cell::new(max, period, max) }))
     }
 }
 

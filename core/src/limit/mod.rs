@@ -8,6 +8,7 @@ mod rule;
 mod token_bucket;
 mod wire;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +16,14 @@ use std::time::Duration;
 pub use bucket::{Bucket, FactorScales};
 pub use fixed_window::{Anchor, FixedWindow};
 pub use legacy::{Legacy, Translation};
-pub(crate) use number::{check_factor, to_integer};
+pub(crate) use number::to_integer;
 pub(crate) use rule::{Cell, Rule, Rules};
 pub use token_bucket::TokenBucket;
 pub use wire::Value;
 
 use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
-use number::Scope;
+use number::{Scope, check_factor};
 
 /// The longest key; a key goes into headers.
 const LONGEST_KEY: usize = 256;
@@ -137,11 +138,13 @@ impl Limit {
     }
 
     /// What to decide by for an actor with this factor; 0 lifts the limit.
-    pub(crate) fn rules(&self, factor: f64) -> Result<Rules, LimitError> {
+    #[inline]
+    pub(crate) fn rules(&self, factor: f64) -> Result<Cow<'_, Rules>, LimitError> {
         #[expect(clippy::float_cmp, reason = "exactly 1 is what was compiled; anything else is scaled")]
-        if factor == 1.0 {
-            return Ok(self.0.rules);
-        }
+        if factor == 1.0 { Ok(Cow::Borrowed(&self.0.rules)) } else { self.scaled(factor).map(Cow::Owned) }
+    }
+
+    fn scaled(&self, factor: f64) -> Result<Rules, LimitError> {
         check_factor(self.key(), factor)?;
         if factor == 0.0 {
             return Ok(Rules::Unlimited);

@@ -1,6 +1,5 @@
 //! GCRA, the token bucket: `count` per `period` at an even pace, with bursts.
 
-use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::number::Scope;
@@ -28,7 +27,7 @@ impl TokenBucket {
             let problem = "must share more factors with period, or be smaller, for its rate to be kept exactly";
             return Err(LimitError::range(scope.key, "burst", problem, burst));
         };
-        scope.drains(cell.drain_time(cell.capacity()), "period", self.period)?;
+        scope.drains(cell.window, "period", self.period)?;
         Ok(Rule::Cell(cell))
     }
 }
@@ -40,13 +39,8 @@ fn even_pace(count: u64, period: Micros, burst: u64) -> Option<Cell> {
         let ticks = period / tick;
         let common = common_divisor(count, ticks);
         let unit = ticks / common;
-        (u128::from(burst) * u128::from(unit) <= u128::from(EXACT)).then_some(Cell {
-            quota: burst,
-            unit: NonZeroU64::new(unit)?,
-            tick: NonZeroU64::new(tick)?,
-            drain: NonZeroU64::new(count / common)?,
-            aligned: false,
-        })
+        let exact = u128::from(burst) * u128::from(unit) <= u128::from(EXACT);
+        exact.then(|| Cell::new(burst, tick, count / common).weighing(unit))
     })
 }
 

@@ -132,15 +132,17 @@ impl Memory {
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
         let mut entry = place.map_or(Entry::Absent, |at| table.get(at).entry());
-        let verdict = match rule.examine(&mut entry, moment.now, call, cost, 0) {
-            Ok(verdict) => verdict,
+        let check = match rule.examine(&mut entry, moment.now, call, cost, 0) {
+            Ok(verdict) => Settled::alone(verdict, cost),
             Err(why) => return Err(refuse(why)),
         };
-        let info = rule.settle(&mut entry, moment.now, call, Settled::alone(verdict, cost));
+        rule.commit(&mut entry, moment.now, call, check);
         if call != Call::Peek {
             self.write(&mut table, place, fingerprint, &entry, rule, moment);
         }
-        Ok(info)
+        // Nobody else has to wait while the answer is put into words.
+        drop(table);
+        Ok(rule.answer(&mut entry, moment.now, call, check))
     }
 
     /// Several checks under all of their locks, taken in one order whatever the caller's.

@@ -34,10 +34,13 @@ impl Slot {
     /// Larger than every fingerprint, so that a search for one stops here.
     pub(super) const VACANT: Self = Self { fingerprint: u128::MAX, level: 0, since: 0 };
 
-    /// The slot for an entry, or none for an absent one.
+    /// The slot for an entry, or none for one that is empty.
     #[inline]
     pub(super) fn pack(fingerprint: Fingerprint, entry: &Entry, rule: &Rule, timeline: Timeline) -> Option<Self> {
         let Entry::Cell(level) = entry else { return None };
+        if rule.is_empty(entry) {
+            return None;
+        }
         let drain = span::pack(rule.drain_time(entry));
         let window = span::pack(rule.window());
         let given = if timeline == Timeline::Given { FLAG } else { 0 };
