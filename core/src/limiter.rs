@@ -2,7 +2,6 @@
 
 #![expect(clippy::unused_async, reason = "the public calls are futures for the sake of stores that do I/O")]
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::Error;
@@ -11,7 +10,7 @@ use crate::decision::{Call, Impossible, Part};
 use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::limit::{Limit, Rules};
+use crate::limit::{Limit, Rule, Rules};
 use crate::store::memory::{Memory, Moment};
 use crate::time::{EXACT, Micros};
 
@@ -61,7 +60,7 @@ impl Limiter {
     /// [`LimitError`] for a cost or factor that cannot be; nothing is stored then.
     #[inline]
     pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_sync(&[Check::new(limit, actor)], Call::Limit)
+        self.decide_one(&Check::new(limit, actor), Call::Limit, None)
     }
 
     /// What [`limit_sync`](Self::limit_sync) would say; charges nothing.
@@ -69,7 +68,7 @@ impl Limiter {
     /// # Errors
     /// As [`limit_sync`](Self::limit_sync).
     pub fn peek_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_sync(&[Check::new(limit, actor)], Call::Peek)
+        self.decide_one(&Check::new(limit, actor), Call::Peek, None)
     }
 
     /// Charges one unit even where it does not fit.
@@ -77,7 +76,7 @@ impl Limiter {
     /// # Errors
     /// As [`limit_sync`](Self::limit_sync), and when the level would leave the exact range.
     pub fn charge_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_sync(&[Check::new(limit, actor)], Call::Charge)
+        self.decide_one(&Check::new(limit, actor), Call::Charge, None)
     }
 
     /// Gives one unit back.
@@ -85,7 +84,7 @@ impl Limiter {
     /// # Errors
     /// As [`limit_sync`](Self::limit_sync).
     pub fn refund_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_sync(&[Check::new(limit, actor)], Call::Refund)
+        self.decide_one(&Check::new(limit, actor), Call::Refund, None)
     }
 
     /// Forgets what was charged to this actor.
@@ -170,14 +169,37 @@ impl Limiter {
 
     #[inline]
     fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        if let [check] = checks
-            && let Rules::One(rule) = rules(check)?.as_ref()
-        {
-            let entry = self.fingerprint(check.limit, check.actor);
-            let refuse = |why: Impossible| why.of(check.limit.key(), check.cost).into();
-            return self.memory.decide_one(entry, rule, Moment::new(now), call, check.cost, refuse);
+        match checks {
+            [check] => self.decide_one(check, call, now),
+            _ => self.decide_several(checks, call, now),
         }
-        self.decide_several(checks, call, now)
+    }
+
+    #[expect(clippy::inline_always, reason = "each verb gets a path of its own, without the branches of the others")]
+    #[inline(always)]
+    fn decide_one(&self, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        match check.limit.compiled(check.factor) {
+            Some(Rules::One(rule)) if check.cost <= EXACT => self.decide_by(rule, check, call, now),
+            _ => self.decide_scaled(check, call, now),
+        }
+    }
+
+    /// The way for what is not compiled yet, or not one rule.
+    #[inline(never)]
+    fn decide_scaled(&self, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        match rules(check)? {
+            Rules::One(rule) => self.decide_by(&rule, check, call, now),
+            Rules::Unlimited => Ok(LimitInfo::unlimited()),
+            Rules::Both(..) => self.decide_several(std::slice::from_ref(check), call, now),
+        }
+    }
+
+    #[expect(clippy::inline_always, reason = "as its caller")]
+    #[inline(always)]
+    fn decide_by(&self, rule: &Rule, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        let entry = self.fingerprint(check.limit, check.actor);
+        let refuse = |why: Impossible| why.of(check.limit.key(), check.cost).into();
+        self.memory.decide_one(entry, rule, Moment::new(now), call, check.cost, refuse)
     }
 
     fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
@@ -196,7 +218,7 @@ impl Limiter {
                 parts.push(Part { rule: *rule, cost: check.cost, entry });
                 answers.push(Some(check));
             }
-            if matches!(*rules, Rules::Unlimited) {
+            if matches!(rules, Rules::Unlimited) {
                 answers.push(None);
             }
         }
@@ -217,8 +239,7 @@ impl Limiter {
 }
 
 /// What a check is decided by, once its own numbers are known to be sound.
-#[inline]
-fn rules<'a>(check: &Check<'a>) -> Result<Cow<'a, Rules>, LimitError> {
+fn rules(check: &Check<'_>) -> Result<Rules, LimitError> {
     if check.cost > EXACT {
         let problem = format!("must be at most {EXACT}");
         return Err(LimitError::range(check.limit.key(), "cost", problem, check.cost));

@@ -8,7 +8,6 @@ mod rule;
 mod token_bucket;
 mod wire;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,18 +137,22 @@ impl Limit {
     }
 
     /// What to decide by for an actor with this factor; 0 lifts the limit.
-    #[inline]
-    pub(crate) fn rules(&self, factor: f64) -> Result<Cow<'_, Rules>, LimitError> {
-        #[expect(clippy::float_cmp, reason = "exactly 1 is what was compiled; anything else is scaled")]
-        if factor == 1.0 { Ok(Cow::Borrowed(&self.0.rules)) } else { self.scaled(factor).map(Cow::Owned) }
-    }
-
-    fn scaled(&self, factor: f64) -> Result<Rules, LimitError> {
+    pub(crate) fn rules(&self, factor: f64) -> Result<Rules, LimitError> {
+        if let Some(rules) = self.compiled(factor) {
+            return Ok(*rules);
+        }
         check_factor(self.key(), factor)?;
         if factor == 0.0 {
             return Ok(Rules::Unlimited);
         }
         self.0.kind.compile(Scope { key: self.key(), factor })
+    }
+
+    /// [`rules`](Self::rules) where they have been compiled already.
+    #[inline]
+    #[expect(clippy::float_cmp, reason = "exactly 1 is what was compiled; anything else is scaled")]
+    pub(crate) fn compiled(&self, factor: f64) -> Option<&Rules> {
+        (factor == 1.0).then_some(&self.0.rules)
     }
 }
 

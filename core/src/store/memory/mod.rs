@@ -119,7 +119,8 @@ impl Memory {
     }
 
     /// One check, which needs one lock and allocates nothing.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
+    #[inline(always)]
     pub(crate) fn decide_one<E>(
         &self,
         fingerprint: Fingerprint,
@@ -186,7 +187,7 @@ impl Memory {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the low bits choose a shard, the high ones a home in it")]
+    #[allow(clippy::cast_possible_truncation, reason = "the low bits choose a shard, the high ones a home in it")]
     fn shard_of(&self, fingerprint: Fingerprint) -> usize {
         fingerprint.0 as usize & (self.shards.len() - 1)
     }
