@@ -1,0 +1,29 @@
+//! Errors of the engine as Python exceptions.
+
+use pyo3::prelude::*;
+
+// Defined in Python, so that type checkers and `pickle` see an ordinary class.
+pyo3::import_exception!(tidegate._errors, LimitError);
+
+/// The exception for something that a limit, a cost, a factor or a time cannot be.
+#[cold]
+#[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
+pub(crate) fn limit_error(error: tidegate::LimitError) -> PyErr {
+    let described = (error.to_string(), error.key().to_owned(), error.field().to_owned(), error.value().to_owned());
+    LimitError::new_err(described)
+}
+
+/// The exception for whatever a call can fail with.
+#[cold]
+pub(crate) fn call_error(error: tidegate::Error) -> PyErr {
+    match error {
+        tidegate::Error::Limit(error) => limit_error(error),
+        other => pyo3::exceptions::PyRuntimeError::new_err(other.to_string()),
+    }
+}
+
+/// The exception for an argument of the wrong type.
+#[cold]
+pub(crate) fn wrong_type(key: &str, field: &str, problem: &str, value: impl std::fmt::Display) -> PyErr {
+    limit_error(tidegate::LimitError::new(tidegate::ErrorKind::Type, key, field, problem, value))
+}

@@ -1,0 +1,416 @@
+//! The front door.
+//!
+//! No call gives up the interpreter's lock: a decision takes a fraction of what handing it over and back does. So no
+//! other thread of Python's can hold a lock of the store when this process forks.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use tidegate::{Call, Check, Memory, Micros, State};
+
+use crate::args::{self, Arg};
+use crate::errors::{call_error, wrong_type};
+use crate::info::LimitInfo;
+use crate::limits::Limit;
+use crate::literals::Literals;
+use crate::value;
+
+/// Decides calls against limits, and keeps what has to be kept in its store.
+///
+/// ``url`` says where: ``"memory://"`` is this process's memory, at most ``max_entries`` entries of it; when full, the
+/// one closest to empty makes room. Limiters share nothing. Any number of threads may use one, and in a forked child
+/// it keeps working, with entries of its own.
+///
+/// Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
+/// decided together for one actor: all are charged or none.
+///
+/// Every call raises ``LimitError`` for a definition, cost, factor or time that cannot be, and stores nothing then.
+///
+/// >>> from tidegate import Bucket, Limiter
+/// >>> limiter = Limiter()
+/// >>> login = Bucket("login", size=2)
+/// >>> [limiter.limit(login, "203.0.113.9").blocked for attempt in range(3)]
+/// [False, False, True]
+#[pyclass(frozen, module = "tidegate")]
+pub(crate) struct Limiter {
+    engine: tidegate::Limiter,
+    literals: Literals,
+}
+
+#[pymethods]
+impl Limiter {
+    #[new]
+    #[pyo3(signature = (url = "memory://", *, namespace = "tidegate", max_entries = 1_000_000))]
+    fn new(url: &str, namespace: &str, max_entries: i128) -> PyResult<Self> {
+        if url != "memory://" {
+            // The rest of an address may hold a password.
+            let scheme = url.split_once(':').map_or("an address without a scheme", |(scheme, _)| scheme);
+            return Err(PyValueError::new_err(format!("url must be \"memory://\", the only store yet, got {scheme}")));
+        }
+        let memory = match usize::try_from(max_entries) {
+            Ok(most) if most > 0 => Memory::with_max_entries(most),
+            _ => return Err(PyValueError::new_err(format!("max_entries must be at least 1, got {max_entries}"))),
+        };
+        Ok(Self { engine: tidegate::Limiter::new(memory).namespace(namespace), literals: Literals::default() })
+    }
+
+    /// Charges ``cost`` units to ``actor`` if they fit, and says so.
+    ///
+    /// ``factor`` scales the limit for this actor: 0.5 = twice the allowance, 2 = half of it, 0 = no limit. ``now`` is
+    /// milliseconds since the epoch, for replays, tests and simulations.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> Limiter().limit(Bucket("login", size=10), "203.0.113.9", cost=4).remaining
+    /// 6
+    #[pyo3(
+        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None)),
+        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None)"
+    )]
+    fn limit(
+        &self,
+        limit: &Bound<'_, PyAny>,
+        actor: &Bound<'_, PyAny>,
+        cost: Arg<'_, '_>,
+        factor: Arg<'_, '_>,
+        now: Arg<'_, '_>,
+    ) -> PyResult<LimitInfo> {
+        self.decide(Call::Limit, &Asked { limit, actor, cost, factor }, now)
+    }
+
+    /// What ``limit`` would say; charges nothing.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> limiter = Limiter()
+    /// >>> limiter.peek(Bucket("login", size=10), "203.0.113.9").remaining
+    /// 10
+    #[pyo3(
+        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None)),
+        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None)"
+    )]
+    fn peek(
+        &self,
+        limit: &Bound<'_, PyAny>,
+        actor: &Bound<'_, PyAny>,
+        cost: Arg<'_, '_>,
+        factor: Arg<'_, '_>,
+        now: Arg<'_, '_>,
+    ) -> PyResult<LimitInfo> {
+        self.decide(Call::Peek, &Asked { limit, actor, cost, factor }, now)
+    }
+
+    /// Charges ``cost`` units even where they do not fit, as for use that is paid afterwards.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> info = Limiter().charge(Bucket("rows", size=10), "ada", cost=25)
+    /// >>> info.blocked, info.reset_ms
+    /// (False, 16000)
+    #[pyo3(
+        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None)),
+        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None)"
+    )]
+    fn charge(
+        &self,
+        limit: &Bound<'_, PyAny>,
+        actor: &Bound<'_, PyAny>,
+        cost: Arg<'_, '_>,
+        factor: Arg<'_, '_>,
+        now: Arg<'_, '_>,
+    ) -> PyResult<LimitInfo> {
+        self.decide(Call::Charge, &Asked { limit, actor, cost, factor }, now)
+    }
+
+    /// Gives ``cost`` units back, never below empty.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> limiter, login = Limiter(), Bucket("login", size=10)
+    /// >>> limiter.limit(login, "ada").remaining, limiter.refund(login, "ada").remaining
+    /// (9, 10)
+    #[pyo3(
+        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None)),
+        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None)"
+    )]
+    fn refund(
+        &self,
+        limit: &Bound<'_, PyAny>,
+        actor: &Bound<'_, PyAny>,
+        cost: Arg<'_, '_>,
+        factor: Arg<'_, '_>,
+        now: Arg<'_, '_>,
+    ) -> PyResult<LimitInfo> {
+        self.decide(Call::Refund, &Asked { limit, actor, cost, factor }, now)
+    }
+
+    /// Forgets what was charged to this actor.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> limiter, door = Limiter(), Bucket("door", size=1)
+    /// >>> _ = limiter.limit(door, "ada")
+    /// >>> limiter.reset(door, "ada")
+    /// >>> limiter.limit(door, "ada").blocked
+    /// False
+    #[pyo3(signature = (limit, actor))]
+    fn reset(&self, limit: &Bound<'_, PyAny>, actor: &Bound<'_, PyAny>) -> PyResult<()> {
+        let limits = self.read_all(limit)?;
+        for limit in &limits {
+            let limit = &limit.get().0;
+            self.engine.reset_sync(limit, &args::actor(limit.key(), actor)?).map_err(call_error)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for its turn, at most ``max_wait`` seconds, or a ``timedelta``; ``None`` is however long it takes.
+    ///
+    /// Where that is not enough it is blocked, at once and uncharged. Turns come in the order in which they were asked
+    /// for. A wait that is interrupted, as by Ctrl-C, is refunded. With ``now`` given it answers at once, and
+    /// ``wait_ms`` says how long to wait: the caller owns the time.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> limiter, mail = Limiter(), Bucket("mail", size=1, drip_rate=20)
+    /// >>> [limiter.acquire(mail, "ada", max_wait=1.0).blocked for message in range(3)]
+    /// [False, False, False]
+    #[pyo3(
+        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None), *, max_wait = Arg(None)),
+        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None, *, max_wait=None)"
+    )]
+    fn acquire(
+        &self,
+        limit: &Bound<'_, PyAny>,
+        actor: &Bound<'_, PyAny>,
+        cost: Arg<'_, '_>,
+        factor: Arg<'_, '_>,
+        now: Arg<'_, '_>,
+        max_wait: Arg<'_, '_>,
+    ) -> PyResult<LimitInfo> {
+        // Read once, so that a refund is of what was charged even where somebody changes a dict meanwhile.
+        let limits = PyList::new(limit.py(), self.read_all(limit)?)?;
+        let info = self.reserve(&limits, actor, cost, factor, now, max_wait)?;
+        if now.is_none()
+            && !info.wait().is_zero()
+            && let Err(interrupted) = sleep(limit.py(), info.wait())
+        {
+            self.refund(&limits, actor, cost, factor, now)?;
+            return Err(interrupted);
+        }
+        Ok(info)
+    }
+
+    /// Decides checks for several actors together, all or nothing: ``(limit, actor[, cost[, factor]])`` each.
+    ///
+    /// >>> from tidegate import Bucket, Limiter, TokenBucket
+    /// >>> login, api = Bucket("login", size=10), TokenBucket("api", count=100, period=60_000)
+    /// >>> info = Limiter().limit_all([(login, "203.0.113.9"), (api, "ada", 5)])
+    /// >>> [check.remaining for check in info.checks]
+    /// [9, 95]
+    #[pyo3(
+        signature = (checks, now = Arg(None)),
+        text_signature = "($self, checks, now=None)"
+    )]
+    fn limit_all(&self, checks: &Bound<'_, PyAny>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
+        self.decide_checks(Call::Limit, checks, now)
+    }
+
+    /// What ``limit_all`` would say; charges nothing.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> Limiter().peek_all([(Bucket("login", size=10), "203.0.113.9", 3)]).remaining
+    /// 10
+    #[pyo3(
+        signature = (checks, now = Arg(None)),
+        text_signature = "($self, checks, now=None)"
+    )]
+    fn peek_all(&self, checks: &Bound<'_, PyAny>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
+        self.decide_checks(Call::Peek, checks, now)
+    }
+
+    /// How many entries are kept now, drained ones that have not been dropped yet included.
+    #[getter]
+    fn entries(&self) -> usize {
+        self.engine.memory().len()
+    }
+
+    /// How many entries were given up because the store was full.
+    #[getter]
+    fn evictions(&self) -> u64 {
+        self.engine.memory().evictions()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Limiter memory:// entries={}>", self.entries())
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("a Limiter in memory cannot be pickled or copied: make one in each process"))
+    }
+
+    /// What ``acquire`` decides, without the wait.
+    #[pyo3(
+        name = "_reserve",
+        signature = (limit, actor, cost, factor, now, max_wait)
+    )]
+    fn reserve(
+        &self,
+        limit: &Bound<'_, PyAny>,
+        actor: &Bound<'_, PyAny>,
+        cost: Arg<'_, '_>,
+        factor: Arg<'_, '_>,
+        now: Arg<'_, '_>,
+        max_wait: Arg<'_, '_>,
+    ) -> PyResult<LimitInfo> {
+        let limits = self.read_all(limit)?;
+        let max_wait = max_wait.max_wait(limits.first().map_or("", |limit| limit.get().0.key()))?;
+        let limits = PyList::new(limit.py(), limits)?;
+        self.decide(Call::Acquire { max_wait }, &Asked { limit: &limits, actor, cost, factor }, now)
+    }
+
+    /// The definitions that a call was given, read once.
+    #[pyo3(name = "_read", signature = (limit))]
+    fn read_all<'py>(&self, limit: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, Limit>>> {
+        if is_list(limit) {
+            limit.try_iter()?.map(|limit| self.read(&limit?)).collect()
+        } else {
+            Ok(vec![self.read(limit)?])
+        }
+    }
+}
+
+/// What a call is about, as it was given.
+struct Asked<'a, 'py> {
+    limit: &'a Bound<'py, PyAny>,
+    actor: &'a Bound<'py, PyAny>,
+    cost: Arg<'a, 'py>,
+    factor: Arg<'a, 'py>,
+}
+
+/// One of several things to decide, read.
+struct Part<'a, 'py> {
+    limit: Bound<'py, Limit>,
+    actor: Cow<'a, str>,
+    cost: u64,
+    factor: f64,
+}
+
+impl<'a, 'py> Part<'a, 'py> {
+    fn new(
+        limit: Bound<'py, Limit>,
+        actor: &'a Bound<'py, PyAny>,
+        cost: Arg<'_, 'py>,
+        factor: Arg<'_, 'py>,
+    ) -> PyResult<Self> {
+        let key = limit.get().0.key();
+        let (actor, cost, factor) = (args::actor(key, actor)?, cost.cost(key)?, factor.factor(key)?);
+        Ok(Self { limit, actor, cost, factor })
+    }
+
+    fn check(&self) -> Check<'_> {
+        Check::new(&self.limit.get().0, &self.actor).cost(self.cost).factor(self.factor)
+    }
+
+    /// How many answers the engine gives to this part: a legacy limit can be two.
+    fn answers(&self) -> usize {
+        let alone = self.limit.get().0.decide_with(State::default(), 0, Call::Peek, 1, self.factor);
+        alone.map_or(1, |(info, _)| info.checks().len())
+    }
+}
+
+impl Limiter {
+    #[inline]
+    fn decide(&self, call: Call, asked: &Asked<'_, '_>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
+        if let Ok(limit) = asked.limit.cast::<Limit>() {
+            return self.decide_one(call, limit, asked, now);
+        }
+        if !is_list(asked.limit) {
+            return self.decide_one(call, &self.read(asked.limit)?, asked, now);
+        }
+        let limits = self.read_all(asked.limit)?.into_iter();
+        let parts = limits.map(|limit| Part::new(limit, asked.actor, asked.cost, asked.factor));
+        self.decide_several(asked.limit.py(), call, &parts.collect::<PyResult<Vec<_>>>()?, now)
+    }
+
+    #[inline]
+    fn decide_one(
+        &self,
+        call: Call,
+        limit: &Bound<'_, Limit>,
+        asked: &Asked<'_, '_>,
+        now: Arg<'_, '_>,
+    ) -> PyResult<LimitInfo> {
+        let definition = &limit.get().0;
+        let key = definition.key();
+        let actor = args::actor(key, asked.actor)?;
+        let check = Check::new(definition, &actor).cost(asked.cost.cost(key)?).factor(asked.factor.factor(key)?);
+        let info = self.ask(call, &[check], now.now(key)?)?;
+        match info.checks().len() {
+            1 => Ok(LimitInfo::one(limit, info)),
+            // A legacy limit can be two.
+            several => LimitInfo::several(limit.py(), &vec![limit; several], &info),
+        }
+    }
+
+    fn decide_checks<'py>(&self, call: Call, checks: &Bound<'py, PyAny>, now: Arg<'_, 'py>) -> PyResult<LimitInfo> {
+        let given = checks_of(checks)?;
+        let parts = given.iter().map(|given| {
+            let optional = |at: usize| Arg(given.get(at).map(Bound::as_borrowed));
+            Part::new(self.read(&given[0])?, &given[1], optional(2), optional(3))
+        });
+        self.decide_several(checks.py(), call, &parts.collect::<PyResult<Vec<_>>>()?, now)
+    }
+
+    fn decide_several(
+        &self,
+        py: Python<'_>,
+        call: Call,
+        parts: &[Part<'_, '_>],
+        now: Arg<'_, '_>,
+    ) -> PyResult<LimitInfo> {
+        let key = parts.first().map_or("", |part| part.limit.get().0.key());
+        let checks: Vec<_> = parts.iter().map(Part::check).collect();
+        let info = self.ask(call, &checks, now.now(key)?)?;
+        let one_each = info.checks().len() == parts.len();
+        let times = |part: &Part<'_, '_>| if one_each { 1 } else { part.answers() };
+        let limits = parts.iter().flat_map(|part| std::iter::repeat_n(&part.limit, times(part)));
+        LimitInfo::several(py, &limits.collect::<Vec<_>>(), &info)
+    }
+
+    #[inline]
+    fn ask(&self, call: Call, checks: &[Check<'_>], now: Option<Micros>) -> PyResult<tidegate::LimitInfo> {
+        match now {
+            None => self.engine.decide_sync(checks, call),
+            Some(now) => self.engine.decide_sync_at(checks, call, now),
+        }
+        .map_err(call_error)
+    }
+
+    fn read<'py>(&self, limit: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Limit>> {
+        if let Ok(limit) = limit.cast::<Limit>() {
+            return Ok(limit.clone());
+        }
+        match limit.cast::<PyDict>() {
+            Ok(dict) => self.literals.read(dict),
+            Err(_) => Limit::from_wire(limit),
+        }
+    }
+}
+
+fn is_list(limit: &Bound<'_, PyAny>) -> bool {
+    limit.is_instance_of::<PyList>() || limit.is_instance_of::<PyTuple>()
+}
+
+/// The parts of each check, two to four.
+fn checks_of<'py>(checks: &Bound<'py, PyAny>) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
+    const PROBLEM: &str = "must be a list of tuples of limit and actor, and perhaps cost and factor";
+    let refused =
+        |given: &Bound<'py, PyAny>| -> PyResult<PyErr> { Ok(wrong_type("", "checks", PROBLEM, value::read(given)?)) };
+    let read = |check: Bound<'py, PyAny>| {
+        let parts = if is_list(&check) { check.try_iter()?.collect::<PyResult<Vec<_>>>()? } else { Vec::new() };
+        if (2..=4).contains(&parts.len()) { Ok(parts) } else { Err(refused(&check)?) }
+    };
+    if is_list(checks) { checks.try_iter()?.map(|check| read(check?)).collect() } else { Err(refused(checks)?) }
+}
+
+/// Sleeps as Python does: other threads run, and a signal's handler may raise.
+fn sleep(py: Python<'_>, wait: Duration) -> PyResult<()> {
+    py.import("time")?.call_method1("sleep", (wait.as_secs_f64(),)).map(drop)
+}

@@ -1,0 +1,178 @@
+//! What every definition is.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use pyo3::PyClass;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyMapping, PyString, PyTuple};
+use tidegate::Kind;
+
+use super::{Bucket, FixedWindow, Legacy, TokenBucket};
+use crate::errors::{limit_error, wrong_type};
+use crate::value;
+
+/// What is limited: a type, its parameters, and a key that names the resource.
+///
+/// The base of all definitions. A definition is checked and compiled when it is made, never changes, and can be
+/// compared, hashed and pickled. Two definitions with the same key share their entries, whatever their parameters.
+///
+/// >>> from tidegate import Bucket, Limit
+/// >>> login = Limit.from_dict({"key": "login", "type": "bucket", "size": 10})
+/// >>> login == Bucket("login", size=10)
+/// True
+#[pyclass(frozen, subclass, module = "tidegate")]
+pub(crate) struct Limit(pub(crate) tidegate::Limit);
+
+#[pymethods]
+impl Limit {
+    /// Reads a definition in the wire form, the JSON that every language shares, with durations in milliseconds.
+    ///
+    /// Raises ``LimitError`` for a field that is unknown, missing or of the wrong type, and a value out of its bounds.
+    ///
+    /// >>> from tidegate import Limit
+    /// >>> Limit.from_dict({"key": "api", "type": "token-bucket", "count": 100, "period": 1000})
+    /// TokenBucket('api', count=100, period=1000)
+    #[staticmethod]
+    #[pyo3(signature = (wire, /))]
+    fn from_dict<'py>(wire: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+        Self::from_wire(wire)
+    }
+
+    /// The definition in the wire form.
+    ///
+    /// >>> from tidegate import Bucket
+    /// >>> Bucket("login", size=10).to_dict()
+    /// {'key': 'login', 'type': 'bucket', 'size': 10, 'dripRate': 1000, 'dripSize': 1, 'factorScales': 'size'}
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.wire(py)
+    }
+
+    /// The name of what is limited.
+    #[getter]
+    fn key(&self) -> &str {
+        self.0.key()
+    }
+
+    fn __repr__(this: &Bound<'_, Self>) -> PyResult<String> {
+        let (key, parameters) = this.get().arguments(this.py())?;
+        let mut shown = format!("{}({}", this.get_type().name()?, key.repr()?);
+        for (name, value) in parameters.iter() {
+            shown.push_str(&format!(", {name}={}", value.repr()?));
+        }
+        Ok(shown + ")")
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let py = other.py();
+        match other.cast::<Self>() {
+            Ok(other) => Ok((self.0 == other.get().0).into_pyobject(py)?.to_owned().into_any().unbind()),
+            Err(_) => Ok(py.NotImplemented()),
+        }
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.0.to_json().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// What ``pickle`` and ``copy`` make an equal definition of.
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        let (key, parameters) = self.arguments(py)?;
+        Ok((PyTuple::new(py, [key])?, parameters))
+    }
+}
+
+impl Limit {
+    /// An object of the class that this definition belongs to.
+    pub(crate) fn object(py: Python<'_>, limit: tidegate::Limit) -> PyResult<Bound<'_, Self>> {
+        fn of<T: PyClass<BaseType = Limit>>(py: Python<'_>, base: Limit, class: T) -> PyResult<Bound<'_, Limit>> {
+            Ok(Bound::new(py, PyClassInitializer::from(base).add_subclass(class))?.into_super())
+        }
+        let base = Self(limit);
+        match base.0.kind() {
+            Kind::Bucket(_) => of(py, base, Bucket),
+            Kind::TokenBucket(_) => of(py, base, TokenBucket),
+            Kind::FixedWindow(_) => of(py, base, FixedWindow),
+            Kind::Legacy(_) => of(py, base, Legacy),
+            _ => Bound::new(py, base),
+        }
+    }
+
+    /// A definition object, or one made of a mapping in the wire form.
+    pub(crate) fn from_wire<'py>(wire: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+        let mut fields = Vec::new();
+        for (name, object) in items(wire)? {
+            let Ok(name) = name.cast::<PyString>() else {
+                return Err(wrong_type("", "limit", "must have strings as its field names", value::describe(&name)));
+            };
+            // What is lost of a lone surrogate cannot make the name of a field.
+            fields.push((name.to_string_lossy().into_owned(), value::read(&object)?));
+        }
+        Self::object(wire.py(), tidegate::Limit::from_fields(fields).map_err(limit_error)?)
+    }
+
+    /// A field by its name in the wire form; `None` where it was left out.
+    pub(crate) fn field<'py>(this: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let found = this.get().wire(this.py())?.get_item(name)?;
+        Ok(found.unwrap_or_else(|| this.py().None().into_bound(this.py())))
+    }
+
+    /// The wire form, as Python's own reader of JSON gives it, with whole numbers as integers.
+    fn wire<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let wire = py.import("json")?.call_method1("loads", (self.0.to_json(),))?.cast_into::<PyDict>()?;
+        for (name, value) in wire.copy()?.iter() {
+            if let Ok(number) = value.cast::<PyFloat>()
+                && number.value().fract() == 0.0
+            {
+                wire.set_item(name, number.call_method0("__int__")?)?;
+            }
+        }
+        Ok(wire)
+    }
+
+    /// What the class would have to be called with to give an equal definition.
+    fn arguments<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyString>, Bound<'py, PyDict>)> {
+        let parameters = PyDict::new(py);
+        for (name, value) in self.wire(py)?.iter() {
+            let name: String = name.extract()?;
+            if name != "key" && name != "type" {
+                parameters.set_item(snake_case(&name), value)?;
+            }
+        }
+        Ok((PyString::new(py, self.0.key()), parameters))
+    }
+}
+
+type Items<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+
+fn items<'py>(wire: &Bound<'py, PyAny>) -> PyResult<Items<'py>> {
+    if let Ok(dict) = wire.cast::<PyDict>() {
+        return Ok(dict.iter().collect());
+    }
+    let Ok(mapping) = wire.cast::<PyMapping>() else {
+        let problem = "must be a definition, a mapping in the wire form, or a list of them";
+        return Err(wrong_type("", "limit", problem, value::read(wire)?));
+    };
+    let read = || mapping.items()?.iter().map(|item| item.extract()).collect::<PyResult<Items<'py>>>();
+    read().map_err(|cause| {
+        if !cause.is_instance_of::<pyo3::exceptions::PyException>(wire.py()) {
+            return cause;
+        }
+        let error = wrong_type("", "limit", "must be a mapping that can be read", value::describe(wire));
+        error.set_cause(wire.py(), Some(cause));
+        error
+    })
+}
+
+/// `dripRate` as a Python parameter is `drip_rate`.
+fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 2);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}

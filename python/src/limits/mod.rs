@@ -1,0 +1,68 @@
+//! Definitions as classes: each a keyword for a field of the wire form.
+
+mod bucket;
+mod fixed_window;
+mod legacy;
+mod limit;
+mod token_bucket;
+
+pub(crate) use bucket::Bucket;
+pub(crate) use fixed_window::FixedWindow;
+pub(crate) use legacy::Legacy;
+pub(crate) use limit::Limit;
+pub(crate) use token_bucket::TokenBucket;
+
+use pyo3::PyClass;
+use pyo3::prelude::*;
+use tidegate::Value;
+
+use crate::value;
+
+/// An argument that is a field of the wire form, if it was given.
+pub(crate) struct Field(pub(crate) Option<Value>);
+
+impl Field {
+    /// Where `None` is the default that a signature shows.
+    fn or_none(self) -> Self {
+        Self(self.0.filter(|value| *value != Value::Null))
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Field {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        value::read(&object).map(|value| Self(Some(value)))
+    }
+}
+
+/// A [`Field`] that takes a `timedelta` as well.
+pub(crate) struct Span(pub(crate) Option<Value>);
+
+impl From<Span> for Field {
+    fn from(span: Span) -> Self {
+        Self(span.0)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Span {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        value::read_duration(&object).map(|value| Self(Some(value)))
+    }
+}
+
+/// A new definition of type `T`: its type's name, its key, its other fields.
+fn define<T: PyClass<BaseType = Limit>>(
+    class: T,
+    kind: Option<&str>,
+    key: Field,
+    fields: impl IntoIterator<Item = (&'static str, Field)>,
+) -> PyResult<PyClassInitializer<T>> {
+    let kind = Field(kind.map(|kind| Value::Text(kind.to_owned())));
+    let fields = [("key", key), ("type", kind)].into_iter().chain(fields);
+    let given = fields.filter_map(|(name, field)| field.0.map(|value| (name.to_owned(), value)));
+    let limit = tidegate::Limit::from_fields(given).map_err(crate::errors::limit_error)?;
+    Ok(PyClassInitializer::from(Limit(limit)).add_subclass(class))
+}

@@ -1,0 +1,87 @@
+//! Compiled limits of definitions that are written as dicts.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
+
+use crate::limits::Limit;
+
+/// A power of two, far above the number of limits that a program has.
+const SLOTS: usize = 256;
+/// No definition has more fields.
+const MOST_FIELDS: usize = 16;
+
+/// Remembers what a dict was compiled to, because to read one costs more than to decide.
+///
+/// It goes by the objects in the dict: with names and values of exactly the immutable types, the very same objects are
+/// the same definition. They are held on to, so that no other object can take their address. A dict that has been
+/// changed holds another object and is read anew; so is one whose equal values are other objects.
+#[derive(Default)]
+pub(crate) struct Literals(Mutex<Vec<Option<Known>>>);
+
+struct Known {
+    fields: Vec<(Py<PyAny>, Py<PyAny>)>,
+    limit: Py<Limit>,
+}
+
+impl Literals {
+    pub(crate) fn read<'py>(&self, dict: &Bound<'py, PyDict>) -> PyResult<Bound<'py, Limit>> {
+        let Some((fields, slot)) = fields(dict) else { return Limit::from_wire(dict) };
+        let known = self.slots()[slot]
+            .as_ref()
+            .filter(|known| known.holds(&fields))
+            .map(|known| known.limit.clone_ref(dict.py()));
+        if let Some(limit) = known {
+            return Ok(limit.into_bound(dict.py()));
+        }
+        // The lock is not held here: an error's words may come from code of the caller's.
+        let limit = Limit::from_wire(dict)?;
+        let fields = fields.into_iter().map(|(name, value)| (name.unbind(), value.unbind())).collect();
+        let replaced = self.slots()[slot].replace(Known { fields, limit: limit.clone().unbind() });
+        drop(replaced);
+        Ok(limit)
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Vec<Option<Known>>> {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if slots.is_empty() {
+            slots.resize_with(SLOTS, || None);
+        }
+        slots
+    }
+}
+
+type Fields<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+
+/// What is in the dict, and the slot that it belongs in; nothing where it cannot be known by its objects.
+fn fields<'py>(dict: &Bound<'py, PyDict>) -> Option<(Fields<'py>, usize)> {
+    let mut slot = 0_usize;
+    let mut fields = Vec::with_capacity(dict.len());
+    for (name, value) in dict.iter().take(MOST_FIELDS + 1) {
+        if fields.len() == MOST_FIELDS || !(is_immutable(&name) && is_immutable(&value)) {
+            return None;
+        }
+        for object in [&name, &value] {
+            // The lowest bits of an address are always the same.
+            slot = slot.wrapping_mul(31).wrapping_add(object.as_ptr().addr() >> 4);
+        }
+        fields.push((name, value));
+    }
+    Some((fields, slot % SLOTS))
+}
+
+impl Known {
+    fn holds(&self, fields: &[(Bound<'_, PyAny>, Bound<'_, PyAny>)]) -> bool {
+        self.fields.len() == fields.len()
+            && self.fields.iter().zip(fields).all(|(known, given)| known.0.is(&given.0) && known.1.is(&given.1))
+    }
+}
+
+/// Exactly of a type whose objects never change; a subclass could.
+fn is_immutable(object: &Bound<'_, PyAny>) -> bool {
+    object.is_exact_instance_of::<PyString>()
+        || object.is_exact_instance_of::<PyInt>()
+        || object.is_exact_instance_of::<PyFloat>()
+        || object.is_exact_instance_of::<PyBool>()
+}

@@ -1,0 +1,27 @@
+"""Exact rate limiting: one engine, shared with Rust and Node, behind a small typed API.
+
+>>> from tidegate import Bucket, Limiter
+>>> login = Bucket("login", size=10, drip_rate=1000)
+>>> limiter = Limiter()
+>>> info = limiter.limit(login, "203.0.113.9")
+>>> info.blocked, info.remaining
+(False, 9)
+"""
+
+from ._aio import AsyncLimiter
+from ._errors import LimitError, StoreError
+from ._tidegate import Bucket, FixedWindow, Legacy, Limit, Limiter, LimitInfo, TokenBucket, __version__
+
+__all__ = [
+    "AsyncLimiter",
+    "Bucket",
+    "FixedWindow",
+    "Legacy",
+    "Limit",
+    "LimitError",
+    "LimitInfo",
+    "Limiter",
+    "StoreError",
+    "TokenBucket",
+    "__version__",
+]

@@ -1,0 +1,391 @@
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final, Literal, final
+
+from typing_extensions import Self, disjoint_base
+
+from ._types import Check, Duration, Limits
+
+__version__: Final[str]
+
+__all__ = [
+    "Bucket",
+    "FixedWindow",
+    "Legacy",
+    "Limit",
+    "LimitInfo",
+    "Limiter",
+    "TokenBucket",
+    "__version__",
+    "_info",
+]
+
+@disjoint_base
+class Limit:
+    """What is limited: a type, its parameters, and a key that names the resource.
+
+    The base of all definitions. A definition is checked and compiled when it is made, never changes, and can be
+    compared, hashed and pickled. Two definitions with the same key share their entries, whatever their parameters.
+
+    >>> from tidegate import Bucket, Limit
+    >>> login = Limit.from_dict({"key": "login", "type": "bucket", "size": 10})
+    >>> login == Bucket("login", size=10)
+    True
+    """
+
+    @staticmethod
+    def from_dict(wire: Mapping[str, object], /) -> Limit:
+        """Reads a definition in the wire form, the JSON that every language shares, with durations in milliseconds.
+
+        Raises ``LimitError`` for a field that is unknown, missing or of the wrong type, and a value out of its bounds.
+
+        >>> from tidegate import Limit
+        >>> Limit.from_dict({"key": "api", "type": "token-bucket", "count": 100, "period": 1000})
+        TokenBucket('api', count=100, period=1000)
+        """
+    def to_dict(self) -> dict[str, str | float]:
+        """The definition in the wire form.
+
+        >>> from tidegate import Bucket
+        >>> Bucket("login", size=10).to_dict()
+        {'key': 'login', 'type': 'bucket', 'size': 10, 'dripRate': 1000, 'dripSize': 1, 'factorScales': 'size'}
+        """
+    @property
+    def key(self) -> str:
+        """The name of what is limited."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]: ...
+
+@final
+class Bucket(Limit):
+    """A leaky bucket as a meter: up to ``size`` units at once, and ``drip_size`` more every ``drip_rate``.
+
+    Durations are milliseconds, or a ``timedelta``; counts and durations with a fraction are rounded up.
+    ``factor_scales`` says what an actor's factor scales: the ``"size"`` alone, or ``"size-and-rate"``.
+
+    Raises ``LimitError`` for a value out of its bounds.
+
+    >>> from datetime import timedelta
+    >>> from tidegate import Bucket
+    >>> Bucket("login", size=10, drip_rate=timedelta(seconds=1))
+    Bucket('login', size=10, drip_rate=1000, drip_size=1, factor_scales='size')
+    """
+
+    def __new__(
+        cls,
+        key: str,
+        *,
+        size: float,
+        drip_rate: Duration = 1000,
+        drip_size: float = 1,
+        factor_scales: Literal["size", "size-and-rate"] = "size",
+    ) -> Self: ...
+    @property
+    def size(self) -> float:
+        """How many units fit at once."""
+    @property
+    def drip_rate(self) -> float:
+        """How often it drips, in milliseconds."""
+    @property
+    def drip_size(self) -> float:
+        """How many units leave with each drip."""
+    @property
+    def factor_scales(self) -> Literal["size", "size-and-rate"]:
+        """What an actor's factor scales."""
+
+@final
+class TokenBucket(Limit):
+    """A token bucket, decided as GCRA does: ``count`` per ``period`` at an even pace, up to ``burst`` saved up.
+
+    The period is milliseconds, or a ``timedelta``; ``burst=None`` is ``count``. No rate is ever rounded.
+
+    Raises ``LimitError`` for a value out of its bounds.
+
+    >>> from tidegate import TokenBucket
+    >>> TokenBucket("api", count=100, period=1000, burst=20)
+    TokenBucket('api', count=100, period=1000, burst=20)
+    """
+
+    def __new__(cls, key: str, *, count: float, period: Duration, burst: float | None = None) -> Self: ...
+    @property
+    def count(self) -> float:
+        """How many tokens come back in a period."""
+    @property
+    def period(self) -> float:
+        """The period, in milliseconds."""
+    @property
+    def burst(self) -> float | None:
+        """How many tokens may be saved up; ``None`` is ``count``."""
+
+@final
+class FixedWindow(Limit):
+    """At most ``max`` units in each window of a ``period``.
+
+    The period is milliseconds, or a ``timedelta``. Windows begin at multiples of the period since the Unix epoch
+    (``anchor="epoch"``), or each at an actor's first request (``"first-request"``).
+
+    Raises ``LimitError`` for a value out of its bounds.
+
+    >>> from datetime import timedelta
+    >>> from tidegate import FixedWindow
+    >>> FixedWindow("daily", max=1000, period=timedelta(days=1))
+    FixedWindow('daily', max=1000, period=86400000, anchor='epoch')
+    """
+
+    def __new__(
+        cls, key: str, *, max: float, period: Duration, anchor: Literal["epoch", "first-request"] = "epoch"
+    ) -> Self: ...
+    @property
+    def max(self) -> float:
+        """How many units each window admits."""
+    @property
+    def period(self) -> float:
+        """How long a window is, in milliseconds."""
+    @property
+    def anchor(self) -> Literal["epoch", "first-request"]:
+        """Where the windows begin."""
+
+@final
+class Legacy(Limit):
+    """At most ``max`` units in a ``duration``, or one per ``min_interval``, or both; none of them is no limit.
+
+    Durations are milliseconds, or a ``timedelta``. ``translation="bucket"`` makes one bucket of the fields, as
+    SkRateLimiterService does, which rounds the rate and does not enforce ``min_interval`` beside ``max``;
+    ``"exact"`` does what the fields say. ``factor_scales`` is as for a ``Bucket``.
+
+    Raises ``LimitError`` for a value out of its bounds, and for one of ``max`` and ``duration`` without the other.
+
+    >>> from tidegate import Legacy
+    >>> Legacy("notes/create", max=300, duration=3_600_000)
+    Legacy('notes/create', max=300, duration=3600000, factor_scales='size', translation='bucket')
+    """
+
+    def __new__(
+        cls,
+        key: str,
+        *,
+        max: float | None = None,
+        duration: Duration | None = None,
+        min_interval: Duration | None = None,
+        factor_scales: Literal["size", "size-and-rate"] = "size",
+        translation: Literal["bucket", "exact"] = "bucket",
+    ) -> Self: ...
+    @property
+    def max(self) -> float | None:
+        """How many units in a ``duration``, or ``None``."""
+    @property
+    def duration(self) -> float | None:
+        """The span in which ``max`` units are admitted, in milliseconds, or ``None``."""
+    @property
+    def min_interval(self) -> float | None:
+        """The least time between two calls, in milliseconds, or ``None``."""
+    @property
+    def factor_scales(self) -> Literal["size", "size-and-rate"]:
+        """What an actor's factor scales."""
+    @property
+    def translation(self) -> Literal["bucket", "exact"]:
+        """How the fields are understood."""
+
+@final
+class LimitInfo:
+    """What a limiter answers: whether the call may pass, and what is left. Durations are rounded up.
+
+    >>> from tidegate import Bucket, Limiter
+    >>> info = Limiter().limit(Bucket("login", size=10), "203.0.113.9")
+    >>> info.blocked, info.remaining, info.full_reset_ms
+    (False, 9, 1000)
+    """
+
+    @property
+    def blocked(self) -> bool:
+        """The call was denied."""
+    @property
+    def remaining(self) -> int:
+        """Whole units that would still be admitted now, after this call."""
+    @property
+    def reset_ms(self) -> int:
+        """Denied: milliseconds until this same call would be admitted. Admitted: until one of cost 1 would be."""
+    @property
+    def reset_sec(self) -> int:
+        """``reset_ms`` in whole seconds, rounded up."""
+    @property
+    def full_reset_ms(self) -> int:
+        """Milliseconds until the entry is empty again; 0 = it is."""
+    @property
+    def full_reset_sec(self) -> int:
+        """``full_reset_ms`` in whole seconds, rounded up."""
+    @property
+    def wait_ms(self) -> int:
+        """Milliseconds that an ``acquire`` had to wait for its turn, else 0."""
+    @property
+    def key(self) -> str:
+        """The key of the limit that decides."""
+    @property
+    def quota(self) -> int:
+        """The size of the limit that decides, scaled by the call's factor."""
+    @property
+    def binding(self) -> int:
+        """The index in ``checks`` of the one that decides.
+
+        That is the blocked one with the largest reset, else the one with the least remaining; the first of equals.
+        """
+    @property
+    def checks(self) -> tuple[LimitInfo, ...]:
+        """The answer of each check, in order; of a single check, this answer itself."""
+    def headers(self, kind: Literal["x", "ietf", "both"] = "x", *, draft: Literal[6, 7, 11] = 11) -> dict[str, str]:
+        """The HTTP fields that go with this answer.
+
+        ``"x"``: ``X-RateLimit-Remaining`` and ``X-RateLimit-Clear``, in a denial ``X-RateLimit-Reset`` and
+        ``Retry-After`` too. ``"ietf"``: those of draft-ietf-httpapi-ratelimit-headers, in the form of one ``draft``
+        (6, 7 or 11). Or ``"both"``.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> info = Limiter().limit(Bucket("login", size=10), "203.0.113.9")
+        >>> info.headers()
+        {'X-RateLimit-Remaining': '9', 'X-RateLimit-Clear': '1'}
+        >>> info.headers("ietf")
+        {'RateLimit-Policy': '"login";q=10;w=10', 'RateLimit': '"login";r=9;t=1'}
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Limiter:
+    """Decides calls against limits, and keeps what has to be kept in its store.
+
+    ``url`` says where: ``"memory://"`` is this process's memory, at most ``max_entries`` entries of it; when full, the
+    one closest to empty makes room. Limiters share nothing. Any number of threads may use one, and in a forked child
+    it keeps working, with entries of its own.
+
+    Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
+    decided together for one actor: all are charged or none.
+
+    Every call raises ``LimitError`` for a definition, cost, factor or time that cannot be, and stores nothing then.
+
+    >>> from tidegate import Bucket, Limiter
+    >>> limiter = Limiter()
+    >>> login = Bucket("login", size=2)
+    >>> [limiter.limit(login, "203.0.113.9").blocked for attempt in range(3)]
+    [False, False, True]
+    """
+
+    def __new__(cls, url: str = "memory://", *, namespace: str = "tidegate", max_entries: int = 1000000) -> Self: ...
+    def limit(
+        self, limit: Limits, actor: str, cost: int = 1, factor: float = 1.0, now: float | None = None
+    ) -> LimitInfo:
+        """Charges ``cost`` units to ``actor`` if they fit, and says so.
+
+        ``factor`` scales the limit for this actor: 0.5 = twice the allowance, 2 = half of it, 0 = no limit. ``now`` is
+        milliseconds since the epoch, for replays, tests and simulations.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> Limiter().limit(Bucket("login", size=10), "203.0.113.9", cost=4).remaining
+        6
+        """
+    def peek(
+        self, limit: Limits, actor: str, cost: int = 1, factor: float = 1.0, now: float | None = None
+    ) -> LimitInfo:
+        """What ``limit`` would say; charges nothing.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> limiter = Limiter()
+        >>> limiter.peek(Bucket("login", size=10), "203.0.113.9").remaining
+        10
+        """
+    def charge(
+        self, limit: Limits, actor: str, cost: int = 1, factor: float = 1.0, now: float | None = None
+    ) -> LimitInfo:
+        """Charges ``cost`` units even where they do not fit, as for use that is paid afterwards.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> info = Limiter().charge(Bucket("rows", size=10), "ada", cost=25)
+        >>> info.blocked, info.reset_ms
+        (False, 16000)
+        """
+    def refund(
+        self, limit: Limits, actor: str, cost: int = 1, factor: float = 1.0, now: float | None = None
+    ) -> LimitInfo:
+        """Gives ``cost`` units back, never below empty.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> limiter, login = Limiter(), Bucket("login", size=10)
+        >>> limiter.limit(login, "ada").remaining, limiter.refund(login, "ada").remaining
+        (9, 10)
+        """
+    def reset(self, limit: Limits, actor: str) -> None:
+        """Forgets what was charged to this actor.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> limiter, door = Limiter(), Bucket("door", size=1)
+        >>> _ = limiter.limit(door, "ada")
+        >>> limiter.reset(door, "ada")
+        >>> limiter.limit(door, "ada").blocked
+        False
+        """
+    def acquire(
+        self,
+        limit: Limits,
+        actor: str,
+        cost: int = 1,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        max_wait: float | timedelta | None = None,
+    ) -> LimitInfo:
+        """Waits for its turn, at most ``max_wait`` seconds, or a ``timedelta``; ``None`` is however long it takes.
+
+        Where that is not enough it is blocked, at once and uncharged. Turns come in the order in which they were asked
+        for. A wait that is interrupted, as by Ctrl-C, is refunded. With ``now`` given it answers at once, and
+        ``wait_ms`` says how long to wait: the caller owns the time.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> limiter, mail = Limiter(), Bucket("mail", size=1, drip_rate=20)
+        >>> [limiter.acquire(mail, "ada", max_wait=1.0).blocked for message in range(3)]
+        [False, False, False]
+        """
+    def limit_all(self, checks: Sequence[Check], now: float | None = None) -> LimitInfo:
+        """Decides checks for several actors together, all or nothing: ``(limit, actor[, cost[, factor]])`` each.
+
+        >>> from tidegate import Bucket, Limiter, TokenBucket
+        >>> login, api = Bucket("login", size=10), TokenBucket("api", count=100, period=60_000)
+        >>> info = Limiter().limit_all([(login, "203.0.113.9"), (api, "ada", 5)])
+        >>> [check.remaining for check in info.checks]
+        [9, 95]
+        """
+    def peek_all(self, checks: Sequence[Check], now: float | None = None) -> LimitInfo:
+        """What ``limit_all`` would say; charges nothing.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> Limiter().peek_all([(Bucket("login", size=10), "203.0.113.9", 3)]).remaining
+        10
+        """
+    @property
+    def entries(self) -> int:
+        """How many entries are kept now, drained ones that have not been dropped yet included."""
+    @property
+    def evictions(self) -> int:
+        """How many entries were given up because the store was full."""
+    def _read(self, limit: Limits) -> list[Limit]:
+        """The definitions that a call was given, read once."""
+    def _reserve(
+        self,
+        limit: Limits,
+        actor: str,
+        cost: int,
+        factor: float,
+        now: float | None,
+        max_wait: float | timedelta | None,
+    ) -> LimitInfo:
+        """What ``acquire`` decides, without the wait."""
+    def __reduce__(self) -> Any: ...
+
+def _info(
+    blocked: bool,
+    numbers: tuple[int, int, int, int, int, int, int],
+    limit: Limit | None,
+    several: tuple[tuple[LimitInfo, ...], int] | None,
+    /,
+) -> LimitInfo:
+    """What ``pickle`` makes an equal answer with."""
