@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 use tidegate::{Call, Check, Memory, Micros, State};
 
 use crate::args::{self, Arg};
@@ -43,18 +43,24 @@ pub(crate) struct Limiter {
 #[pymethods]
 impl Limiter {
     #[new]
-    #[pyo3(signature = (url = "memory://", *, namespace = "tidegate", max_entries = 1_000_000))]
-    fn new(url: &str, namespace: &str, max_entries: i128) -> PyResult<Self> {
-        if url != "memory://" {
-            // The rest of an address may hold a password.
-            let scheme = url.split_once(':').map_or("an address without a scheme", |(scheme, _)| scheme);
-            return Err(PyValueError::new_err(format!("url must be \"memory://\", the only store yet, got {scheme}")));
-        }
-        let memory = match usize::try_from(max_entries) {
-            Ok(most) if most > 0 => Memory::with_max_entries(most),
-            _ => return Err(PyValueError::new_err(format!("max_entries must be at least 1, got {max_entries}"))),
+    #[pyo3(
+        signature = (url = None, *, namespace = None, max_entries = None),
+        text_signature = "(url='memory://', *, namespace='tidegate', max_entries=1000000)"
+    )]
+    fn new(
+        url: Option<&Bound<'_, PyString>>,
+        namespace: Option<&Bound<'_, PyString>>,
+        max_entries: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        url.map_or(Ok(()), check_url)?;
+        let memory = max_entries.map_or(Ok(Memory::new()), memory)?;
+        let engine = tidegate::Limiter::new(memory);
+        let engine = match namespace.map(|name| name.to_cow()) {
+            None => engine,
+            Some(Ok(name)) => engine.namespace(&name),
+            Some(Err(_)) => return Err(PyValueError::new_err("namespace must not have lone surrogates")),
         };
-        Ok(Self { engine: tidegate::Limiter::new(memory).namespace(namespace), literals: Literals::default() })
+        Ok(Self { engine, literals: Literals::default() })
     }
 
     /// Charges ``cost`` units to ``actor`` if they fit, and says so.
@@ -390,6 +396,26 @@ impl Limiter {
         match limit.cast::<PyDict>() {
             Ok(dict) => self.literals.read(dict),
             Err(_) => Limit::from_wire(limit),
+        }
+    }
+}
+
+fn check_url(url: &Bound<'_, PyString>) -> PyResult<()> {
+    let url = url.to_string_lossy();
+    if url == "memory://" {
+        return Ok(());
+    }
+    // The rest of an address may hold a password.
+    let scheme = url.split_once(':').map_or("one without a scheme", |(scheme, _)| scheme);
+    Err(PyValueError::new_err(format!("url must be \"memory://\", the only store yet, got {scheme:.20}")))
+}
+
+fn memory(max_entries: &Bound<'_, PyAny>) -> PyResult<Memory> {
+    match max_entries.cast::<PyBool>().is_err().then(|| max_entries.extract::<usize>()) {
+        Some(Ok(most)) if most > 0 => Ok(Memory::with_max_entries(most)),
+        _ => {
+            let given = value::read(max_entries)?;
+            Err(PyValueError::new_err(format!("max_entries must be a whole number of at least 1, got {given}")))
         }
     }
 }

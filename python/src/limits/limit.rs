@@ -101,13 +101,15 @@ impl Limit {
 
     /// A definition object, or one made of a mapping in the wire form.
     pub(crate) fn from_wire<'py>(wire: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
-        let mut fields = Vec::new();
-        for (name, object) in items(wire)? {
+        let items = items(wire)?;
+        let mut fields = Vec::with_capacity(items.len());
+        for (name, object) in &items {
             let Ok(name) = name.cast::<PyString>() else {
-                return Err(wrong_type("", "limit", "must have strings as its field names", value::describe(&name)));
+                let problem = "must have strings as the names of its fields";
+                return Err(wrong_type(&key_among(&items), "limit", problem, value::describe(name)));
             };
             // What is lost of a lone surrogate cannot make the name of a field.
-            fields.push((name.to_string_lossy().into_owned(), value::read(&object)?));
+            fields.push((name.to_string_lossy().into_owned(), value::read(object)?));
         }
         Self::object(wire.py(), tidegate::Limit::from_fields(fields).map_err(limit_error)?)
     }
@@ -145,6 +147,12 @@ impl Limit {
 }
 
 type Items<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+
+/// The key, for an error about something else.
+fn key_among(items: &Items<'_>) -> String {
+    let key = items.iter().find(|(name, _)| name.extract::<&str>().is_ok_and(|name| name == "key"));
+    key.and_then(|(_, key)| key.extract().ok()).unwrap_or_default()
+}
 
 fn items<'py>(wire: &Bound<'py, PyAny>) -> PyResult<Items<'py>> {
     if let Ok(dict) = wire.cast::<PyDict>() {

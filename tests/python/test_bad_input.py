@@ -1,0 +1,317 @@
+"""Whatever goes in, a clear error comes out or an exact answer; never a stored entry."""
+
+from __future__ import annotations
+
+import math
+from collections import UserDict
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from test_vectors import AnyLimiter, done
+
+from tidegate import AsyncLimiter, Bucket, FixedWindow, Legacy, Limit, LimitError, Limiter, TokenBucket
+
+
+class Indexed:
+    """An integer as numpy has them."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __index__(self) -> Any:
+        if isinstance(self.value, BaseException):
+            raise self.value
+        return self.value
+
+
+class Floating:
+    def __float__(self) -> float:
+        return 1.0
+
+
+class Hostile(Mapping[str, object]):
+    def __getitem__(self, key: str) -> object:
+        raise RuntimeError("no")
+
+    def __iter__(self) -> Iterator[str]:
+        raise RuntimeError("no")
+
+    def __len__(self) -> int:
+        return 1
+
+
+HUGE = 10**400
+NOT_NUMBERS = [
+    *["1", "", "NaN", b"1", True, False, [1], (1,), {}, {"a": 1}, object(), lambda: 1, 1j, Decimal(1), Fraction(1)],
+    *[Floating(), Indexed(RuntimeError("no")), Indexed("1"), "\udc80", timedelta(seconds=1)],
+]
+NEVER = [math.nan, math.inf, -math.inf, -1, -0.5, -(2**53), HUGE, -HUGE, *NOT_NUMBERS]
+NOT_ACTORS = [None, 1, 1.5, True, b"ada", ["ada"], {}, object(), "\udc80", "ada\ud800"]
+LIMITS: dict[str, dict[str, object]] = {
+    "bucket": {"key": "k", "type": "bucket", "size": 10, "dripRate": 1000, "dripSize": 1, "factorScales": "size"},
+    "token-bucket": {"key": "k", "type": "token-bucket", "count": 10, "period": 1000, "burst": 2},
+    "fixed-window": {"key": "k", "type": "fixed-window", "max": 10, "period": 1000, "anchor": "epoch"},
+    "legacy": {
+        "key": "k",
+        "max": 10,
+        "duration": 1000,
+        "minInterval": 10,
+        "factorScales": "size",
+        "translation": "exact",
+    },
+}
+NUMBERS = [
+    (kind, field) for kind, wire in LIMITS.items() for field, value in wire.items() if not isinstance(value, str)
+]
+CHOICES = [
+    (kind, field)
+    for kind, wire in LIMITS.items()
+    for field in wire
+    if field in ("factorScales", "anchor", "translation")
+]
+CLASSES: dict[str, Callable[..., Limit]] = {
+    "bucket": Bucket,
+    "token-bucket": TokenBucket,
+    "fixed-window": FixedWindow,
+    "legacy": Legacy,
+}
+CALLS = ["limit", "peek", "charge", "refund", "acquire"]
+LOGIN = Bucket("login", size=10)
+
+
+def shown(value: object) -> str:
+    return f"{type(value).__name__}:{ascii(value)[:20]}"
+
+
+@pytest.fixture(params=[Limiter, AsyncLimiter])
+def limiter(request: pytest.FixtureRequest) -> Iterator[AnyLimiter]:
+    made: AnyLimiter = request.param()
+    yield made
+    assert made.entries == 0, "something was stored"
+
+
+def refused(call: Callable[[], Any], key: str, field: str) -> LimitError:
+    with pytest.raises(LimitError) as caught:
+        done(call())
+    error = caught.value
+    assert (error.key, error.field) == (key, field)
+    assert str(error).startswith(f'limit "{key}": {field} ')
+    assert str(error).endswith(f"got {error.value}")
+    assert str(error).isprintable()
+    assert len(str(error)) < 400
+    return error
+
+
+@pytest.mark.parametrize("value", [*NEVER, None], ids=shown)
+@pytest.mark.parametrize(("kind", "field"), NUMBERS)
+def test_numbers_of_definitions(kind: str, field: str, value: object, limiter: AnyLimiter) -> None:
+    wire = {**LIMITS[kind], field: value}
+    refused(lambda: Limit.from_dict(wire), "k", field)
+    for call in CALLS:
+        refused(lambda call=call: getattr(limiter, call)(wire, "ada"), "k", field)  # type: ignore[misc]
+    refused(lambda: limiter.reset(wire, "ada"), "k", field)
+    refused(lambda: limiter.limit([LOGIN, wire], "ada"), "k", field)
+    refused(lambda: limiter.limit_all([(LOGIN, "ada"), (wire, "ada")]), "k", field)
+
+
+@pytest.mark.parametrize(("kind", "field"), NUMBERS)
+def test_zero_is_below_every_bound_that_is_above_it(kind: str, field: str) -> None:
+    wire = {**LIMITS[kind], field: 0}
+    if kind == "legacy" and field != "max":
+        assert Limit.from_dict(wire).to_dict()[field] == 0
+    else:
+        refused(lambda: Limit.from_dict(wire), "k", field)
+
+
+@pytest.mark.parametrize(("kind", "field"), NUMBERS)
+@pytest.mark.parametrize("value", [2**53, 2**53 + 1, 2.0**60, 10**30, 1e300])
+def test_numbers_too_large_for_exact_arithmetic(kind: str, field: str, value: float) -> None:
+    wire = {**LIMITS[kind], field: value}
+    with pytest.raises(LimitError) as caught:
+        Limit.from_dict(wire)
+    assert caught.value.key == "k"
+
+
+@pytest.mark.parametrize(("kind", "field"), NUMBERS)
+@pytest.mark.parametrize("value", [v for v in NEVER if not isinstance(v, timedelta)], ids=shown)
+def test_numbers_of_classes(kind: str, field: str, value: object) -> None:
+    snake = {"dripRate": "drip_rate", "dripSize": "drip_size", "minInterval": "min_interval"}
+    choices = {"factorScales": "factor_scales"}
+    arguments = {
+        snake.get(name, choices.get(name, name)): given
+        for name, given in LIMITS[kind].items()
+        if name not in ("key", "type")
+    }
+    arguments[snake.get(field, field)] = value
+    refused(lambda: CLASSES[kind]("k", **arguments), "k", field)
+
+
+@pytest.mark.parametrize(("kind", "field"), CHOICES)
+@pytest.mark.parametrize("value", [None, 1, True, "", "Size", "epoch ", "\udc80", [], object()], ids=shown)
+def test_choices(kind: str, field: str, value: object) -> None:
+    refused(lambda: Limit.from_dict({**LIMITS[kind], field: value}), "k", field)
+
+
+@pytest.mark.parametrize(
+    "value", [None, 1, True, b"k", [], object(), "\udc80", "", "a\0b", "a\nb", "é", "🦊", "k" * 257], ids=shown
+)
+def test_keys(value: Any, limiter: AnyLimiter) -> None:
+    for kind, wire in LIMITS.items():
+        with pytest.raises(LimitError) as caught:
+            Limit.from_dict({**wire, "key": value})
+        assert caught.value.field == "key", kind
+    with pytest.raises(LimitError, match="key"):
+        Bucket(value, size=1)
+    with pytest.raises(LimitError, match="key"):
+        done(limiter.limit({**LIMITS["bucket"], "key": value}, "ada"))
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+@pytest.mark.parametrize(
+    "name", ["__proto__", "constructor", "drip_rate", "Size", "", "\0", "\udc80", "ключ"], ids=ascii
+)
+def test_unknown_fields(kind: str, name: str) -> None:
+    with pytest.raises(LimitError, match="is not a field of this type") as caught:
+        Limit.from_dict({**LIMITS[kind], name: 1})
+    assert caught.value.key == "k"
+
+
+@pytest.mark.parametrize("name", [1, None, b"size", ("size",)], ids=shown)
+def test_names_that_are_not_strings(name: Any, limiter: AnyLimiter) -> None:
+    wire = {"key": "k", "type": "bucket", "size": 1, name: 1}
+    refused(lambda: Limit.from_dict(wire), "k", "limit")
+    refused(lambda: limiter.limit(wire, "ada"), "k", "limit")
+
+
+@pytest.mark.parametrize(("kind", "field"), [("bucket", "size"), ("token-bucket", "count"), ("token-bucket", "period"), ("fixed-window", "max"), ("fixed-window", "period"), ("legacy", "max"), ("legacy", "duration")])  # fmt: skip
+def test_missing_fields(kind: str, field: str) -> None:
+    wire = {name: value for name, value in LIMITS[kind].items() if name != field}
+    error = refused(lambda: Limit.from_dict(wire), "k", field)
+    assert "must be given" in str(error)
+
+
+@pytest.mark.parametrize("kind", ["", "Bucket", "leaky", None, 1, True, [], "\udc80", "__proto__"], ids=shown)
+def test_unknown_types(kind: object) -> None:
+    refused(lambda: Limit.from_dict({"key": "k", "type": kind, "size": 1}), "k", "type")
+
+
+@pytest.mark.parametrize("limit", [None, 1, 1.5, "login", "100/minute", b"", True, object(), {1}, iter([]), Hostile(), Bucket, [None], [[LOGIN]], ["login"]], ids=shown)  # fmt: skip
+def test_things_that_are_no_limits(limit: Any, limiter: AnyLimiter) -> None:
+    for call in CALLS:
+        refused(lambda call=call: getattr(limiter, call)(limit, "ada"), "", "limit")  # type: ignore[misc]
+    refused(lambda: limiter.reset(limit, "ada"), "", "limit")
+    if not isinstance(limit, list):
+        refused(lambda: Limit.from_dict(limit), "", "limit")
+
+
+def test_the_cause_of_a_mapping_that_cannot_be_read() -> None:
+    with pytest.raises(LimitError) as caught:
+        Limit.from_dict(Hostile())
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+@pytest.mark.parametrize("actor", NOT_ACTORS, ids=shown)
+def test_actors(actor: Any, limiter: AnyLimiter) -> None:
+    for call in [*CALLS, "reset"]:
+        refused(lambda call=call: getattr(limiter, call)(LOGIN, actor), "login", "actor")  # type: ignore[misc]
+        refused(lambda call=call: getattr(limiter, call)([LOGIN, LOGIN], actor), "login", "actor")  # type: ignore[misc]
+    refused(lambda: limiter.limit_all([(LOGIN, "ada"), (LOGIN, actor)]), "login", "actor")
+
+
+@pytest.mark.parametrize("cost", [*NEVER, None, 0.5, 1.5, 2**53 + 1, 2**53 + 2, 10**30, 1e300], ids=shown)
+def test_costs(cost: Any, limiter: AnyLimiter) -> None:
+    for call in CALLS:
+        refused(lambda call=call: getattr(limiter, call)(LOGIN, "ada", cost), "login", "cost")  # type: ignore[misc]
+        refused(lambda call=call: getattr(limiter, call)([LOGIN], "ada", cost=cost), "login", "cost")  # type: ignore[misc]
+    refused(lambda: limiter.limit_all([(LOGIN, "ada"), (LOGIN, "ada", cost)]), "login", "cost")
+    refused(lambda: limiter.peek_all([(LOGIN, "ada", cost)]), "login", "cost")
+
+
+@pytest.mark.parametrize("cost", [11, 2**52, 2**53])
+def test_costs_that_never_fit(cost: int, limiter: AnyLimiter) -> None:
+    for call in ["limit", "peek", "acquire"]:
+        refused(lambda call=call: getattr(limiter, call)(LOGIN, "ada", cost), "login", "cost")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("factor", [*NEVER, None], ids=shown)
+def test_factors(factor: Any, limiter: AnyLimiter) -> None:
+    for call in CALLS:
+        refused(lambda call=call: getattr(limiter, call)(LOGIN, "ada", 1, factor), "login", "factor")  # type: ignore[misc]
+    refused(lambda: limiter.limit_all([(LOGIN, "ada"), (LOGIN, "ada", 1, factor)]), "login", "factor")
+
+
+@pytest.mark.parametrize("now", [*NEVER, 1e300, 2**53], ids=shown)
+def test_times(now: Any, limiter: AnyLimiter) -> None:
+    for call in CALLS:
+        refused(lambda call=call: getattr(limiter, call)(LOGIN, "ada", now=now), "login", "now")  # type: ignore[misc]
+    refused(lambda: limiter.limit_all([(LOGIN, "ada")], now=now), "login", "now")
+
+
+@pytest.mark.parametrize("max_wait", [v for v in [*NEVER, 1e300] if not isinstance(v, timedelta)] + [timedelta(seconds=-1)], ids=shown)  # fmt: skip
+def test_longest_waits(max_wait: Any, limiter: AnyLimiter) -> None:
+    refused(lambda: limiter.acquire(LOGIN, "ada", max_wait=max_wait), "login", "maxWait")
+
+
+@pytest.mark.parametrize("checks", [None, 1, "login", LOGIN, {}, [None], [LOGIN], [()], [(LOGIN,)], [(LOGIN, "a", 1, 1.0, 1)], [{"limit": LOGIN}]], ids=shown)  # fmt: skip
+def test_things_that_are_no_checks(checks: Any, limiter: AnyLimiter) -> None:
+    refused(lambda: limiter.limit_all(checks), "", "checks")
+    refused(lambda: limiter.peek_all(checks), "", "checks")
+
+
+def test_an_interrupt_is_not_taken_for_bad_input(limiter: AnyLimiter) -> None:
+    for interrupt in (KeyboardInterrupt(), SystemExit()):
+        with pytest.raises(type(interrupt)):
+            done(limiter.limit(LOGIN, "ada", Indexed(interrupt)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://:secret@localhost", "memory:", "memory://x", "", "secret", "\udc80", "redis:" * 999]
+)
+def test_addresses_of_stores_that_are_not_there(url: str) -> None:
+    with pytest.raises(ValueError, match="url must be") as caught:
+        Limiter(url)
+    assert "secret" not in str(caught.value)
+    assert len(str(caught.value)) < 100
+
+
+@pytest.mark.parametrize("most", [0, -1, 0.5, 1.5, math.nan, math.inf, HUGE, True, "1", [], 2.0], ids=shown)
+def test_bounds_of_the_store(most: Any) -> None:
+    with pytest.raises(ValueError, match="max_entries must be"):
+        Limiter(max_entries=most)
+
+
+def test_namespaces() -> None:
+    with pytest.raises(ValueError, match="namespace"):
+        Limiter(namespace="\udc80")
+    with pytest.raises(TypeError, match="namespace"):
+        Limiter(namespace=1)  # type: ignore[arg-type]
+
+
+def test_python_refuses_what_is_not_an_argument() -> None:
+    with pytest.raises(TypeError, match="size"):
+        Bucket("k")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="dripRate"):
+        Bucket("k", size=1, dripRate=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="timeout"):
+        Limiter(timeout=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="cannot create"):
+        Limit()
+
+
+@pytest.mark.parametrize("actor", ["", "a" * 1_000_000, "a\0b", "🦊" * 10, "\n", "__proto__", "é", "\uffff", "\U0010ffff"], ids=lambda a: ascii(a)[:20])  # fmt: skip
+def test_unusual_actors_are_actors(actor: str) -> None:
+    limiter, door = Limiter(), Bucket("door", size=1)
+    assert [limiter.limit(door, actor).blocked for _ in range(2)] == [False, True]
+    assert not limiter.limit(door, actor + "a").blocked
+    assert limiter.entries == 2
+
+
+@pytest.mark.parametrize("cost", [2, 2.0, Indexed(2)], ids=shown)
+def test_unusual_numbers_are_numbers(cost: Any) -> None:
+    limiter = Limiter()
+    assert limiter.limit(LOGIN, "ada", cost).remaining == 8
+    assert limiter.limit(UserDict({"key": "login", "type": "bucket", "size": Indexed(10)}), "ada").remaining == 7

@@ -1,0 +1,83 @@
+"""The golden answers that all languages share, through the public API."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any, Union
+
+import pytest
+
+from tidegate import AsyncLimiter, Limiter, LimitInfo
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "decisions.json").read_text())
+
+# The types that exist; a legacy definition has none.
+KNOWN = {"bucket", "token-bucket", "fixed-window", None}
+
+ONE = [sequence for sequence in VECTORS["one"] if sequence["limit"].get("type") in KNOWN]
+TOGETHER = [
+    sequence for sequence in VECTORS["together"] if all(limit.get("type") in KNOWN for limit in sequence["limits"])
+]
+
+AnyLimiter = Union[Limiter, AsyncLimiter]
+
+
+def done(answer: Any) -> Any:
+    """What a call gives, whichever kind of limiter was called."""
+    if not hasattr(answer, "__await__"):
+        return answer
+
+    async def wait() -> Any:
+        return await answer
+
+    return asyncio.run(wait())
+
+
+def fields(info: LimitInfo) -> dict[str, Any]:
+    return {
+        "blocked": info.blocked,
+        "remaining": info.remaining,
+        "resetMs": info.reset_ms,
+        "resetSec": info.reset_sec,
+        "fullResetMs": info.full_reset_ms,
+        "fullResetSec": info.full_reset_sec,
+        "waitMs": info.wait_ms,
+    }
+
+
+@pytest.fixture(params=[Limiter, AsyncLimiter])
+def limiter(request: pytest.FixtureRequest) -> AnyLimiter:
+    made: AnyLimiter = request.param()
+    return made
+
+
+def test_there_are_vectors() -> None:
+    assert len(ONE) > 10
+    assert {sequence["limit"].get("type") for sequence in ONE} == KNOWN
+    assert TOGETHER
+
+
+@pytest.mark.parametrize("sequence", ONE, ids=lambda sequence: sequence["limit"]["key"])
+def test_one_limit_at_a_time(sequence: dict[str, Any], limiter: AnyLimiter) -> None:
+    limit, factor = sequence["limit"], sequence["factor"]
+    for step in sequence["steps"]:
+        if step["call"] == "reset":
+            assert done(limiter.reset(limit, "actor")) is None
+            continue
+        extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
+        call = getattr(limiter, step["call"])
+        info = done(call(limit, "actor", step["cost"], factor, step["now"], **extra))
+        assert fields(info) == step["want"], step
+
+
+@pytest.mark.parametrize("sequence", TOGETHER, ids=lambda sequence: sequence["limits"][0]["key"])
+def test_several_limits_together(sequence: dict[str, Any], limiter: AnyLimiter) -> None:
+    limits = sequence["limits"]
+    for step in sequence["steps"]:
+        checks = [(limit, "actor", cost) for limit, cost in zip(limits, step["costs"])]
+        call = limiter.limit_all if step["call"] == "limit" else limiter.peek_all
+        info = done(call(checks, now=step["now"]))
+        assert fields(info) == step["want"], step
+        assert [fields(check) for check in info.checks] == step["each"], step
