@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::error::LimitError;
-use crate::limit::to_integer;
+use crate::limit::whole;
 use crate::time::{EXACT, Micros};
 
 /// The last whole millisecond before 2^53 microseconds.
@@ -16,7 +16,7 @@ const LATEST_MILLIS: f64 = 9_007_199_254_740.0;
 /// When it is anything else; `key` is the limit's.
 pub fn cost(key: &str, cost: f64) -> Result<u64, LimitError> {
     within(key, "cost", cost, EXACT as f64)?;
-    if cost.fract() == 0.0 { Ok(to_integer(cost)) } else { Err(refused(key, "cost", "must be a whole number", cost)) }
+    if cost.fract() == 0.0 { Ok(whole(cost)) } else { Err(refused(key, "cost", "must be a whole number", cost)) }
 }
 
 /// An instant in milliseconds since the Unix epoch, to the nearest microsecond.
@@ -25,7 +25,7 @@ pub fn cost(key: &str, cost: f64) -> Result<u64, LimitError> {
 /// When it is before the epoch, not finite, or so far ahead (the year 2255) that it is no longer exact.
 pub fn instant(key: &str, millis: f64) -> Result<Micros, LimitError> {
     within(key, "now", millis, LATEST_MILLIS)?;
-    Ok(to_integer((millis * 1000.0).round()))
+    Ok(whole((millis * 1000.0).round()))
 }
 
 /// The longest wait of an `acquire`, in milliseconds.
@@ -34,7 +34,7 @@ pub fn instant(key: &str, millis: f64) -> Result<Micros, LimitError> {
 /// When it is negative, not finite or above 2^53 microseconds.
 pub fn max_wait(key: &str, millis: f64) -> Result<Duration, LimitError> {
     within(key, "maxWait", millis, LATEST_MILLIS)?;
-    Ok(Duration::from_micros(to_integer((millis * 1000.0).round())))
+    Ok(Duration::from_micros(whole((millis * 1000.0).round())))
 }
 
 fn within(key: &str, field: &str, value: f64, most: f64) -> Result<(), LimitError> {

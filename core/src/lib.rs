@@ -19,7 +19,8 @@ pub use decision::{Call, State};
 pub use error::{Error, ErrorKind, LimitError};
 pub use info::LimitInfo;
 pub use limit::{
-    Anchor, Bucket, Builder, FactorScales, FixedWindow, Kind, Legacy, Limit, TokenBucket, Translation, Value,
+    Anchor, Bucket, Builder, Decay, FactorScales, FixedWindow, Kind, Legacy, Limit, SlidingCounter, SlidingLog,
+    SlidingWindow, Smooth, TokenBucket, Translation, Value,
 };
 pub use limiter::Limiter;
 pub use store::memory::Memory;

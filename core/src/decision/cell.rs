@@ -39,30 +39,37 @@ impl Room for Cell {
 
     const RESERVES: bool = true;
 
+    fn fresh(&self, now: Micros) -> Level {
+        Level { level: 0, since: self.start(now) }
+    }
+
     #[inline]
-    fn advance(&self, state: &mut Level, now: Micros) {
+    fn advance(&self, state: &mut Level, now: Micros) -> bool {
+        let mut mended = false;
         if state.since > now {
             // Further ahead than it takes to drain: the clock was wrong then, and this entry is from now.
             let longest = self.drain_time(state.level.max(self.capacity));
-            if state.since > now.saturating_add(longest) {
+            mended = state.since > now.saturating_add(longest);
+            if mended {
                 state.since = self.start(now);
             }
         }
         let elapsed = now.saturating_sub(state.since);
         if elapsed < self.tick.get() && state.level > 0 {
-            return;
+            return mended;
         }
         let ticks = elapsed / self.tick;
         let drained = ticks.saturating_mul(self.drain.get());
         if drained >= state.level {
-            *state = Level { level: 0, since: self.start(now) };
+            *state = self.fresh(now);
         } else {
             state.level = state.level.saturating_sub(drained);
             state.since = state.since.saturating_add(ticks.saturating_mul(self.tick.get()));
         }
+        mended
     }
 
-    fn is_empty(&self, state: &Level) -> bool {
+    fn is_empty(&self, state: &Level, _now: Micros) -> bool {
         state.level == 0
     }
 

@@ -5,7 +5,14 @@
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
 mod cell;
+mod counter;
+mod decay;
+mod dispatch;
+mod log;
 mod pure;
+mod series;
+mod slots;
+mod smooth;
 mod state;
 mod together;
 
@@ -18,7 +25,6 @@ pub(crate) use together::{Part, together};
 
 use crate::error::LimitError;
 use crate::info::LimitInfo;
-use crate::limit::Rule;
 use crate::time::{Micros, millis_up};
 
 /// What is asked of a limit.
@@ -43,14 +49,17 @@ pub enum Call {
 ///
 /// Every question but `advance` is asked of a state that has been brought to `now`.
 pub(crate) trait Room {
-    type State: Default;
+    type State;
 
     /// A call that does not fit yet may reserve its place.
     const RESERVES: bool;
 
-    /// Brings the state to `now`.
-    fn advance(&self, state: &mut Self::State, now: Micros);
-    fn is_empty(&self, state: &Self::State) -> bool;
+    /// The state that an absent entry stands for.
+    fn fresh(&self, now: Micros) -> Self::State;
+    /// Brings the state to `now`. True where it was from a future that cannot be, because a clock was wrong: it has
+    /// been mended, and must be kept as mended, or it would be mended for ever.
+    fn advance(&self, state: &mut Self::State, now: Micros) -> bool;
+    fn is_empty(&self, state: &Self::State, now: Micros) -> bool;
     fn charge(&self, state: &mut Self::State, now: Micros, cost: u64);
     fn give_back(&self, state: &mut Self::State, now: Micros, cost: u64);
     /// Until this cost fits; 0 = it does.
@@ -76,6 +85,7 @@ pub(crate) trait Room {
 pub(crate) struct Verdict {
     pub(crate) fits: bool,
     wait: Micros,
+    mended: bool,
 }
 
 /// Why a call cannot be decided at all.
@@ -110,32 +120,37 @@ pub(crate) fn examine<R: Room>(
     cost: u64,
     prior: u64,
 ) -> Result<Verdict, Impossible> {
-    room.advance(state, now);
+    let mended = room.advance(state, now);
     let total = cost.saturating_add(prior);
     if matches!(call, Call::Limit | Call::Peek | Call::Acquire { .. }) && total > room.quota() {
         return Err(Impossible::NeverFits { quota: room.quota() });
     }
-    let at_once = |fits| Ok(Verdict { fits, wait: 0 });
+    let at_once = |fits| Ok(Verdict { fits, wait: 0, mended });
     match call {
         Call::Charge if room.bears(state, total) => at_once(true),
         Call::Charge => Err(Impossible::Overflows),
         Call::Refund => at_once(true),
         Call::Acquire { max_wait } if R::RESERVES => {
             let wait = room.until(state, now, total);
-            Ok(Verdict { fits: u128::from(wait) <= max_wait.as_micros() && room.bears(state, total), wait })
+            Ok(Verdict { fits: u128::from(wait) <= max_wait.as_micros() && room.bears(state, total), wait, mended })
         }
         Call::Limit | Call::Peek | Call::Acquire { .. } => at_once(room.fits(state, now, total)),
     }
 }
 
 /// The second step, when it is known whether every check is admitted: charges or gives back.
+/// Answers whether the state has to be kept; what only time has done to it, time will do again.
 #[inline]
-pub(crate) fn commit<R: Room>(room: &R, state: &mut R::State, now: Micros, call: Call, check: Settled) {
+pub(crate) fn commit<R: Room>(room: &R, state: &mut R::State, now: Micros, call: Call, check: Settled) -> bool {
     if charges(room, call, check) {
         room.charge(state, now, check.cost);
-    } else if call == Call::Refund {
-        room.give_back(state, now, check.cost);
+        return true;
     }
+    if call == Call::Refund {
+        room.give_back(state, now, check.cost);
+        return true;
+    }
+    check.verdict.mended && call != Call::Peek
 }
 
 fn charges<R: Room>(room: &R, call: Call, check: Settled) -> bool {
@@ -151,10 +166,10 @@ fn charges<R: Room>(room: &R, call: Call, check: Settled) -> bool {
 pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, call: Call, check: Settled) -> LimitInfo {
     let (blocked, awaited) = match call {
         Call::Refund => (!room.fits(state, now, 1), 1),
-        _ if check.verdict.fits => (false, 1),
+        Call::Limit | Call::Charge | Call::Acquire { .. } if check.admitted => (false, 1),
         // What was charged is in the state already, earlier checks of the same entry included.
-        _ if charges(room, call, check) => (true, check.cost),
-        _ => (true, check.cost.saturating_add(check.prior)),
+        _ if charges(room, call, check) => (!check.verdict.fits, check.cost),
+        _ => (!check.verdict.fits, check.cost.saturating_add(check.prior)),
     };
     let remaining = room.remaining(state, now);
     let next = if remaining < room.quota() { room.until(state, now, remaining.saturating_add(1)) } else { 0 };
@@ -186,62 +201,5 @@ impl Settled {
     #[inline]
     pub(crate) fn alone(verdict: Verdict, cost: u64) -> Self {
         Self { verdict, admitted: verdict.fits, cost, prior: 0 }
-    }
-}
-
-impl Rule {
-    /// [`examine`] for whichever kind of rule this is.
-    #[inline]
-    pub(crate) fn examine(
-        &self,
-        entry: &mut Entry,
-        now: Micros,
-        call: Call,
-        cost: u64,
-        prior: u64,
-    ) -> Result<Verdict, Impossible> {
-        match self {
-            Self::Cell(room) => examine(room, entry.level(), now, call, cost, prior),
-        }
-    }
-
-    /// [`commit`] for whichever kind of rule this is.
-    #[inline]
-    pub(crate) fn commit(&self, entry: &mut Entry, now: Micros, call: Call, check: Settled) {
-        match self {
-            Self::Cell(room) => commit(room, entry.level(), now, call, check),
-        }
-    }
-
-    /// [`answer`] for whichever kind of rule this is.
-    #[inline]
-    pub(crate) fn answer(&self, entry: &mut Entry, now: Micros, call: Call, check: Settled) -> LimitInfo {
-        match self {
-            Self::Cell(room) => answer(room, entry.level(), now, call, check),
-        }
-    }
-
-    /// An entry that is empty need not be kept: absent, it answers the same.
-    #[inline]
-    pub(crate) fn is_empty(&self, entry: &Entry) -> bool {
-        match (self, entry) {
-            (_, Entry::Absent) => true,
-            (Self::Cell(room), Entry::Cell(level)) => room.is_empty(level),
-        }
-    }
-
-    /// How long this entry takes to drain from the instant that its state names.
-    pub(crate) fn drain_time(&self, entry: &Entry) -> Micros {
-        match (self, entry) {
-            (_, Entry::Absent) => 0,
-            (Self::Cell(room), Entry::Cell(level)) => room.drain_time(level.level),
-        }
-    }
-
-    /// How long a full entry takes to drain.
-    pub(crate) fn window(&self) -> Micros {
-        match self {
-            Self::Cell(room) => room.window(),
-        }
     }
 }

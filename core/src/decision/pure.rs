@@ -1,6 +1,6 @@
 //! The pure part as a public call.
 
-use super::{Call, Part, State, together};
+use super::{Call, Entry, Part, State, together};
 use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
@@ -48,7 +48,13 @@ impl Limit {
         let rules = self.rules(factor)?;
         let parts: Vec<Part> =
             rules.iter().enumerate().map(|(entry, rule)| Part { rule: *rule, cost, entry }).collect();
-        let infos = together(&parts, &mut state.entries, now, call).map_err(|(_, why)| why.of(self.key(), cost))?;
-        Ok((LimitInfo::merged(infos), state))
+        let mut entries = state.entries.clone();
+        let decided = together(&parts, &mut entries, now, call).map_err(|(_, why)| why.of(self.key(), cost))?;
+        for part in decided.kept.iter().filter_map(|index| parts.get(*index)) {
+            if let (Some(kept), Some(entry)) = (state.entries.get_mut(part.entry), entries.get_mut(part.entry)) {
+                *kept = if part.rule.is_empty(entry, now) { Entry::Absent } else { std::mem::take(entry) };
+            }
+        }
+        Ok((LimitInfo::merged(decided.infos), state))
     }
 }

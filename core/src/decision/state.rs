@@ -1,34 +1,55 @@
 //! What is kept of one entry between decisions.
 
 use super::cell::Level;
+use super::counter::Windows;
+use super::decay::Decayed;
+use super::series::Series;
+use super::smooth::Paced;
 
 /// The state of one rule for one actor.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Entry {
     /// Nothing is kept: an absent entry answers like one that never was.
     #[default]
     Absent,
     Cell(Level),
+    Counter(Windows),
+    Decay(Decayed),
+    Smooth(Paced),
+    Slots(Box<Series>),
+    Log(Box<Series>),
+}
+
+/// A way to the state of one kind of room; what another kind left there, under another definition of the same key,
+/// counts as absent.
+macro_rules! state {
+    ($name:ident, $variant:ident, $state:ty) => {
+        #[inline]
+        pub(crate) fn $name(&mut self, fresh: impl FnOnce() -> $state) -> &mut $state {
+            if !matches!(self, Self::$variant(_)) {
+                *self = Self::$variant(fresh().into());
+            }
+            match self {
+                Self::$variant(state) => state,
+                _ => unreachable!("it has just been made this variant"),
+            }
+        }
+    };
 }
 
 impl Entry {
-    /// The level of a cell; an entry of another kind, left by another definition of the same key, counts as absent.
-    #[inline]
-    pub(crate) fn level(&mut self) -> &mut Level {
-        if !matches!(self, Self::Cell(_)) {
-            *self = Self::Cell(Level::default());
-        }
-        match self {
-            Self::Cell(level) => level,
-            Self::Absent => unreachable!("it was just made a cell"),
-        }
-    }
+    state!(cell, Cell, Level);
+    state!(counter, Counter, Windows);
+    state!(decay, Decay, Decayed);
+    state!(smooth, Smooth, Paced);
+    state!(slots, Slots, Series);
+    state!(log, Log, Series);
 }
 
 /// What a limit has to remember of one actor; starts empty with [`State::default`].
 ///
 /// Opaque: keep it, and hand it to the next [`Limit::decide`](crate::Limit::decide) of the same limit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     pub(crate) entries: [Entry; 2],
 }

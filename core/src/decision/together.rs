@@ -14,13 +14,21 @@ pub(crate) struct Part {
     pub(crate) entry: usize,
 }
 
+/// What came of several checks.
+pub(crate) struct Together {
+    /// One answer for each, in order.
+    pub(crate) infos: Vec<LimitInfo>,
+    /// The checks whose entries have to be kept as they are now.
+    pub(crate) kept: Vec<usize>,
+}
+
 /// Every check, at one `now`; on error, the index of the check that cannot be decided, and nothing is charged.
 pub(crate) fn together(
     parts: &[Part],
     entries: &mut [Entry],
     now: Micros,
     call: Call,
-) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
+) -> Result<Together, (usize, Impossible)> {
     let mut settled = Vec::with_capacity(parts.len());
     for (index, part) in parts.iter().enumerate() {
         let earlier = parts.iter().take(index).filter(|earlier| earlier.entry == part.entry);
@@ -31,11 +39,14 @@ pub(crate) fn together(
     }
     let admitted = settled.iter().all(|check| check.verdict.fits);
     let mut infos = Vec::with_capacity(parts.len());
-    for (part, check) in parts.iter().zip(settled) {
+    let mut kept = Vec::with_capacity(parts.len());
+    for (index, (part, check)) in parts.iter().zip(settled).enumerate() {
         let Some(entry) = entries.get_mut(part.entry) else { continue };
         let check = Settled { admitted, ..check };
-        part.rule.commit(entry, now, call, check);
+        if part.rule.commit(entry, now, call, check) {
+            kept.push(index);
+        }
         infos.push(part.rule.answer(entry, now, call, check));
     }
-    Ok(infos)
+    Ok(Together { infos, kept })
 }

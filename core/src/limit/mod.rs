@@ -1,10 +1,15 @@
 //! Definitions: what is limited, checked when it is made and compiled once.
 
 mod bucket;
+mod decay;
 mod fixed_window;
 mod legacy;
 mod number;
 mod rule;
+mod sliding_counter;
+mod sliding_log;
+mod sliding_window;
+mod smooth;
 mod token_bucket;
 mod wire;
 
@@ -13,10 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use bucket::{Bucket, FactorScales};
+pub use decay::Decay;
 pub use fixed_window::{Anchor, FixedWindow};
 pub use legacy::{Legacy, Translation};
-pub(crate) use number::to_integer;
-pub(crate) use rule::{Cell, Rule, Rules};
+pub(crate) use rule::{Cell, Counter, Decay as Decaying, Log, Rule, Rules, Slots, Smooth as Pacing, real, whole};
+pub use sliding_counter::SlidingCounter;
+pub use sliding_log::SlidingLog;
+pub use sliding_window::SlidingWindow;
+pub use smooth::Smooth;
 pub use token_bucket::TokenBucket;
 pub use wire::Value;
 
@@ -65,6 +74,16 @@ pub enum Kind {
     TokenBucket(TokenBucket),
     /// See [`Limit::fixed_window`].
     FixedWindow(FixedWindow),
+    /// See [`Limit::sliding_window`].
+    SlidingWindow(SlidingWindow),
+    /// See [`Limit::sliding_counter`].
+    SlidingCounter(SlidingCounter),
+    /// See [`Limit::sliding_log`].
+    SlidingLog(SlidingLog),
+    /// See [`Limit::decay`].
+    Decay(Decay),
+    /// See [`Limit::smooth`].
+    Smooth(Smooth),
     /// See [`Limit::legacy`].
     Legacy(Legacy),
 }
@@ -75,6 +94,11 @@ impl Kind {
             Self::Bucket(bucket) => bucket.compile(scope).map(Rules::One),
             Self::TokenBucket(bucket) => bucket.compile(scope).map(Rules::One),
             Self::FixedWindow(window) => window.compile(scope).map(Rules::One),
+            Self::SlidingWindow(definition) => definition.compile(scope).map(Rules::One),
+            Self::SlidingCounter(definition) => definition.compile(scope).map(Rules::One),
+            Self::SlidingLog(definition) => definition.compile(scope).map(Rules::One),
+            Self::Decay(definition) => definition.compile(scope).map(Rules::One),
+            Self::Smooth(definition) => definition.compile(scope).map(Rules::One),
             Self::Legacy(legacy) => legacy.compile(scope),
         }
     }
@@ -113,6 +137,44 @@ impl Limit {
     /// Two windows may meet in a burst of twice `max`; the other types exist for those who mind.
     pub fn fixed_window(key: impl Into<String>, max: u64, period: Duration) -> Builder<FixedWindow> {
         Builder { key: key.into(), kind: FixedWindow::new(max, period) }
+    }
+
+    /// At most `max` in a `period`, counted in slots of `resolution`: a slot counts until all of it is older.
+    ///
+    /// No span of `period - resolution` ever holds more than `max`. Keeps a count per slot in use.
+    pub fn sliding_window(
+        key: impl Into<String>,
+        max: u64,
+        period: Duration,
+        resolution: Duration,
+    ) -> Builder<SlidingWindow> {
+        Builder { key: key.into(), kind: SlidingWindow::new(max, period, resolution) }
+    }
+
+    /// About `max` in a `period`: this window's count, and the last one's weighted by what is left of it.
+    ///
+    /// Two counts whatever `max` is, but an approximation: it supposes that the last window's calls were spread evenly.
+    /// Source: <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/>.
+    pub fn sliding_counter(key: impl Into<String>, max: u64, period: Duration) -> Builder<SlidingCounter> {
+        Builder { key: key.into(), kind: SlidingCounter::new(max, period) }
+    }
+
+    /// At most `max` in any span of a `period`, exactly, because the instants themselves are kept: up to `max` of them.
+    pub fn sliding_log(key: impl Into<String>, max: u64, period: Duration) -> Builder<SlidingLog> {
+        Builder { key: key.into(), kind: SlidingLog::new(max, period) }
+    }
+
+    /// A count of at most `max` that is divided by `decay_factor` every `resolution`: an AR(1) process, as an
+    /// exponentially weighted sum of what went before.
+    pub fn decay(key: impl Into<String>, max: u64, decay_factor: f64, resolution: Duration) -> Builder<Decay> {
+        Builder { key: key.into(), kind: Decay::new(max, decay_factor, resolution) }
+    }
+
+    /// `rate` permits per second at an even pace; a call is admitted at once and the next one waits for what it cost.
+    ///
+    /// Source: the arithmetic of Guava's `RateLimiter`, `SmoothBursty` without a warm-up and `SmoothWarmingUp` with one.
+    pub fn smooth(key: impl Into<String>, rate: f64) -> Builder<Smooth> {
+        Builder { key: key.into(), kind: Smooth::new(rate) }
     }
 
     /// The `{ max, duration, minInterval }` form; without any of them it limits nothing.

@@ -1,5 +1,6 @@
 //! Numbers from outside, checked once for every language.
 
+use super::rule::whole;
 use crate::error::LimitError;
 use crate::time::{LONGEST, Micros};
 
@@ -47,7 +48,7 @@ impl Scope<'_> {
         if value > LARGEST_COUNT as f64 {
             return Err(LimitError::range(self.key, field, format!("must be at most {LARGEST_COUNT}"), value));
         }
-        Ok(to_integer(value))
+        Ok(whole(value))
     }
 
     /// Milliseconds as whole microseconds, at least one, at most 100 years.
@@ -56,7 +57,7 @@ impl Scope<'_> {
         if micros > LONGEST as f64 {
             return Err(self.too_long(field, millis));
         }
-        Ok(to_integer(micros))
+        Ok(whole(micros))
     }
 
     /// Refuses what would take longer than 100 years to drain.
@@ -72,12 +73,6 @@ impl Scope<'_> {
 /// A factor is finite and not negative.
 pub(crate) fn check_factor(key: &str, factor: f64) -> Result<(), LimitError> {
     Scope { key, factor }.at_least("factor", factor, 0.0).map(drop)
-}
-
-/// A double that is known to hold an integer within `u64`.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "callers have checked the bounds")]
-pub(crate) fn to_integer(value: f64) -> u64 {
-    value as u64
 }
 
 /// JavaScript's `Math.round`: halves go up.

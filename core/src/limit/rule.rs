@@ -5,14 +5,24 @@ use std::num::NonZeroU64;
 use crate::time::Micros;
 
 /// A compiled limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rule {
     /// A level that drains at ticks: bucket, token-bucket and fixed-window.
     Cell(Cell),
+    /// Counts in slots: sliding-window.
+    Slots(Slots),
+    /// Two weighted windows: sliding-counter.
+    Counter(Counter),
+    /// Every instant: sliding-log.
+    Log(Log),
+    /// A decaying count: decay.
+    Decay(Decay),
+    /// Paced permits: smooth.
+    Smooth(Smooth),
 }
 
 /// The rules that one limit asks for: none, one, or the two of an exactly translated legacy limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rules {
     Unlimited,
     One(Rule),
@@ -52,7 +62,6 @@ pub(crate) struct Cell {
 impl Cell {
     /// A cell whose units weigh 1 and whose ticks count from the first charge; none of the numbers may be 0.
     pub(crate) fn new(quota: u64, tick: Micros, drain: u64) -> Self {
-        let at_least_one = |number: u64| NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN);
         let cell = Self {
             quota,
             unit: NonZeroU64::MIN,
@@ -67,7 +76,7 @@ impl Cell {
 
     /// The same cell with units of this weight.
     pub(crate) fn weighing(self, unit: u64) -> Self {
-        let unit = NonZeroU64::new(unit).unwrap_or(NonZeroU64::MIN);
+        let unit = at_least_one(unit);
         let capacity = self.quota.saturating_mul(unit.get());
         Self { unit, capacity, window: self.drain_time(capacity), ..self }
     }
@@ -79,4 +88,156 @@ impl Cell {
         let ticks = if self.drain.get() == 1 { level } else { level.div_ceil(self.drain.get()) };
         ticks.saturating_mul(self.tick.get())
     }
+}
+
+/// Counts in slots of `resolution`, all of which together may reach `max` within a `period`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slots {
+    pub(crate) max: u64,
+    pub(crate) period: Micros,
+    pub(crate) resolution: NonZeroU64,
+    pub(crate) counts_blocked: bool,
+}
+
+impl Slots {
+    pub(crate) fn new(max: u64, period: Micros, resolution: Micros, counts_blocked: bool) -> Self {
+        Self { max, period, resolution: at_least_one(resolution), counts_blocked }
+    }
+}
+
+/// The counts of this window and of the one before, weighted in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counter {
+    pub(crate) max: u64,
+    pub(crate) period: NonZeroU64,
+    /// How long a tick is, in microseconds, and how many of them are a period.
+    pub(crate) tick: NonZeroU64,
+    pub(crate) ticks: NonZeroU64,
+}
+
+impl Counter {
+    pub(crate) fn new(max: u64, period: Micros, tick: Micros) -> Self {
+        let (period, tick) = (at_least_one(period), at_least_one(tick));
+        Self { max, period, tick, ticks: at_least_one(period.get() / tick) }
+    }
+}
+
+/// Every charged instant younger than `period`, of which there may be `max`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Log {
+    pub(crate) max: u64,
+    pub(crate) period: Micros,
+    /// 0 = none.
+    pub(crate) min_interval: Micros,
+    pub(crate) counts_blocked: bool,
+}
+
+/// A count that is divided by `factor` at each multiple of `resolution`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Decay {
+    pub(crate) max: u64,
+    pub(crate) factor: f64,
+    pub(crate) resolution: NonZeroU64,
+    pub(crate) counts_blocked: bool,
+    /// How long a full count takes to decay to nothing.
+    pub(crate) window: Micros,
+}
+
+impl Decay {
+    /// A count below this is nothing.
+    pub(crate) const NOTHING: f64 = 1.0 / 1_048_576.0;
+
+    pub(crate) fn new(max: u64, factor: f64, resolution: Micros, counts_blocked: bool) -> Self {
+        let decay = Self { max, factor, resolution: at_least_one(resolution), counts_blocked, window: 0 };
+        let slots = decay.slots_until(|count| count < Self::NOTHING, max as f64);
+        Self { window: slots.saturating_mul(resolution), ..decay }
+    }
+
+    /// What is left of a count after this many slots.
+    pub(crate) fn after(&self, count: f64, slots: u64) -> f64 {
+        let left = count / power(self.factor, slots);
+        if left < Self::NOTHING { 0.0 } else { left }
+    }
+
+    /// The fewest slots after which what is left of `count` is low enough.
+    pub(crate) fn slots_until(&self, low_enough: impl Fn(f64) -> bool, count: f64) -> u64 {
+        let enough = |slots| low_enough(self.after(count, slots));
+        let mut most = 1_u64;
+        while !enough(most) && most < MOST_SLOTS {
+            most = most.saturating_mul(2);
+        }
+        let mut least = most / 2;
+        // Not enough at `least`, or it is 0; enough at `most`.
+        while most.saturating_sub(least) > 1 {
+            let middle = least.midpoint(most);
+            if enough(middle) { most = middle } else { least = middle }
+        }
+        most
+    }
+}
+
+/// A factor barely above 1 may never get there in the range of integers that are exact.
+const MOST_SLOTS: u64 = 1 << 52;
+
+/// A power by squaring: products alone, which every machine rounds alike.
+fn power(base: f64, exponent: u64) -> f64 {
+    let (mut result, mut square, mut left) = (1.0, base, exponent);
+    while left > 0 {
+        if left % 2 == 1 {
+            result *= square;
+        }
+        square *= square;
+        left /= 2;
+    }
+    result
+}
+
+/// Permits that are stored while idle and paid for when taken; times in microseconds, as doubles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Smooth {
+    /// Between two permits at the full rate.
+    pub(crate) stable: f64,
+    pub(crate) max_permits: f64,
+    /// Stored permits above this are cold: each costs more than `stable`, the more the colder.
+    pub(crate) threshold: f64,
+    pub(crate) slope: f64,
+    /// How long it takes to store one more permit.
+    pub(crate) cool: f64,
+    pub(crate) warms_up: bool,
+}
+
+impl Smooth {
+    /// `max_burst` in milliseconds, `warmup` in microseconds.
+    pub(crate) fn new(rate: f64, max_burst: f64, warmup: f64, cold_factor: f64) -> Self {
+        let stable = 1_000_000.0 / rate;
+        if warmup == 0.0 {
+            let max_permits = max_burst / 1000.0 * rate;
+            return Self { stable, max_permits, threshold: max_permits, slope: 0.0, cool: stable, warms_up: false };
+        }
+        let cold = stable * cold_factor;
+        let threshold = 0.5 * warmup / stable;
+        let max_permits = threshold + 2.0 * warmup / (stable + cold);
+        let slope = (cold - stable) / (max_permits - threshold);
+        Self { stable, max_permits, threshold, slope, cool: warmup / max_permits, warms_up: true }
+    }
+
+    /// How long it takes to store all that can be stored.
+    pub(crate) fn window(&self) -> Micros {
+        whole((self.max_permits * self.cool).ceil())
+    }
+}
+
+fn at_least_one(number: u64) -> NonZeroU64 {
+    NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN)
+}
+
+/// A double that is not negative, without its fraction.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates where it must")]
+pub(crate) fn whole(value: f64) -> u64 {
+    value as u64
+}
+
+/// An integer below 2^53 as a double, which holds it exactly.
+pub(crate) fn real(value: u64) -> f64 {
+    value as f64
 }

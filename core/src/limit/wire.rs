@@ -6,8 +6,13 @@ use serde::Serialize;
 use serde::ser::Serializer;
 
 use super::bucket::{Bucket, FactorScales};
+use super::decay::Decay;
 use super::fixed_window::{Anchor, FixedWindow};
 use super::legacy::{Legacy, Translation};
+use super::sliding_counter::SlidingCounter;
+use super::sliding_log::SlidingLog;
+use super::sliding_window::SlidingWindow;
+use super::smooth::Smooth;
 use super::token_bucket::TokenBucket;
 use super::{Kind, Limit};
 use crate::error::LimitError;
@@ -101,6 +106,11 @@ impl Fields {
                 "bucket" => self.bucket(),
                 "token-bucket" => self.token_bucket(),
                 "fixed-window" => self.fixed_window(),
+                "sliding-window" => self.sliding_window(),
+                "sliding-counter" => self.sliding_counter(),
+                "sliding-log" => self.sliding_log(),
+                "decay" => self.decay(),
+                "smooth" => self.smooth(),
                 _ => Err(LimitError::range(&self.key, "type", "must be a known type", Value::Text(name))),
             },
             Some(other) => Err(LimitError::wrong_type(&self.key, "type", "must be a string", other)),
@@ -123,6 +133,35 @@ impl Fields {
     fn fixed_window(&mut self) -> Result<Kind, LimitError> {
         let (max, period) = (self.number("max")?, self.number("period")?);
         Ok(FixedWindow { max, period, anchor: self.choice("anchor", &Anchor::NAMES)? }.into())
+    }
+
+    fn sliding_window(&mut self) -> Result<Kind, LimitError> {
+        let (max, period, resolution) = (self.number("max")?, self.number("period")?, self.number("resolution")?);
+        Ok(SlidingWindow { max, period, resolution, count_blocked: self.flag("countBlocked")? }.into())
+    }
+
+    fn sliding_counter(&mut self) -> Result<Kind, LimitError> {
+        Ok(SlidingCounter { max: self.number("max")?, period: self.number("period")? }.into())
+    }
+
+    fn sliding_log(&mut self) -> Result<Kind, LimitError> {
+        let (max, period) = (self.number("max")?, self.number("period")?);
+        let min_interval = self.optional_number("minInterval")?.unwrap_or(0.0);
+        Ok(SlidingLog { max, period, min_interval, count_blocked: self.flag("countBlocked")? }.into())
+    }
+
+    fn decay(&mut self) -> Result<Kind, LimitError> {
+        let (max, decay_factor) = (self.number("max")?, self.number("decayFactor")?);
+        let resolution = self.number("resolution")?;
+        Ok(Decay { max, decay_factor, resolution, count_blocked: self.flag("countBlocked")? }.into())
+    }
+
+    fn smooth(&mut self) -> Result<Kind, LimitError> {
+        let mut smooth = Smooth::new(self.number("rate")?);
+        smooth.max_burst = self.optional_number("maxBurst")?.unwrap_or(smooth.max_burst);
+        smooth.warmup = self.optional_number("warmup")?.unwrap_or(smooth.warmup);
+        smooth.cold_factor = self.optional_number("coldFactor")?.unwrap_or(smooth.cold_factor);
+        Ok(smooth.into())
     }
 
     fn legacy(&mut self) -> Result<Kind, LimitError> {
@@ -150,6 +189,14 @@ impl Fields {
             None => Ok(None),
             Some(Value::Number(number)) => Ok(Some(number)),
             Some(other) => Err(LimitError::wrong_type(&self.key, name, "must be a number", other)),
+        }
+    }
+
+    fn flag(&mut self, name: &'static str) -> Result<bool, LimitError> {
+        match self.take(name) {
+            None => Ok(false),
+            Some(Value::Bool(set)) => Ok(set),
+            Some(other) => Err(LimitError::wrong_type(&self.key, name, "must be true or false", other)),
         }
     }
 
@@ -188,6 +235,11 @@ impl Serialize for Limit {
             Bucket(&'a Bucket),
             TokenBucket(&'a TokenBucket),
             FixedWindow(&'a FixedWindow),
+            SlidingWindow(&'a SlidingWindow),
+            SlidingCounter(&'a SlidingCounter),
+            SlidingLog(&'a SlidingLog),
+            Decay(&'a Decay),
+            Smooth(&'a Smooth),
             Legacy(&'a Legacy),
         }
         #[derive(Serialize)]
@@ -202,6 +254,11 @@ impl Serialize for Limit {
             Kind::Bucket(bucket) => (Some("bucket"), Parameters::Bucket(bucket)),
             Kind::TokenBucket(bucket) => (Some("token-bucket"), Parameters::TokenBucket(bucket)),
             Kind::FixedWindow(window) => (Some("fixed-window"), Parameters::FixedWindow(window)),
+            Kind::SlidingWindow(window) => (Some("sliding-window"), Parameters::SlidingWindow(window)),
+            Kind::SlidingCounter(counter) => (Some("sliding-counter"), Parameters::SlidingCounter(counter)),
+            Kind::SlidingLog(log) => (Some("sliding-log"), Parameters::SlidingLog(log)),
+            Kind::Decay(decay) => (Some("decay"), Parameters::Decay(decay)),
+            Kind::Smooth(smooth) => (Some("smooth"), Parameters::Smooth(smooth)),
             Kind::Legacy(legacy) => (None, Parameters::Legacy(legacy)),
         };
         Wire { key: self.key(), kind, parameters }.serialize(serializer)

@@ -6,7 +6,7 @@ mod table;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use self::slot::{Slot, Timeline};
+use self::slot::{Drain, Timeline};
 use self::table::{Place, Table};
 use crate::clock;
 use crate::decision::{self, Call, Entry, Impossible, Part, Settled};
@@ -132,18 +132,30 @@ impl Memory {
     ) -> Result<LimitInfo, E> {
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
-        let mut entry = place.map_or(Entry::Absent, |at| table.get(at).entry());
+        let mut entry = table.take(place);
         let check = match rule.examine(&mut entry, moment.now, call, cost, 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
-            Err(why) => return Err(refuse(why)),
+            Err(why) => {
+                table.put_back(place, entry);
+                return Err(refuse(why));
+            }
         };
-        rule.commit(&mut entry, moment.now, call, check);
-        if call != Call::Peek {
-            self.write(&mut table, place, fingerprint, &entry, rule, moment);
+        let changed = rule.commit(&mut entry, moment.now, call, check);
+        if let Entry::Cell(level) = entry {
+            if changed {
+                self.keep(&mut table, place, fingerprint, Entry::Cell(level), rule, moment);
+            }
+            // Nobody else has to wait while the answer is put into words.
+            drop(table);
+            return Ok(rule.answer(&mut Entry::Cell(level), moment.now, call, check));
         }
-        // Nobody else has to wait while the answer is put into words.
-        drop(table);
-        Ok(rule.answer(&mut entry, moment.now, call, check))
+        let info = rule.answer(&mut entry, moment.now, call, check);
+        if changed {
+            self.keep(&mut table, place, fingerprint, entry, rule, moment);
+        } else {
+            table.put_back(place, entry);
+        }
+        Ok(info)
     }
 
     /// Several checks under all of their locks, taken in one order whatever the caller's.
@@ -163,19 +175,26 @@ impl Memory {
         let mut entries: Vec<Entry> = fingerprints
             .iter()
             .map(|fingerprint| {
-                let table = &tables[table_of(*fingerprint)];
-                table.find(*fingerprint).map_or(Entry::Absent, |at| table.get(at).entry())
+                let table = &mut tables[table_of(*fingerprint)];
+                let place = table.find(*fingerprint);
+                table.take(place)
             })
             .collect();
-        let infos = decision::together(parts, &mut entries, moment.now, call)?;
-        if call != Call::Peek {
-            for (part, fingerprint) in parts.iter().map(|part| (part, fingerprints[part.entry])) {
-                let table = &mut tables[table_of(fingerprint)];
-                let place = table.find(fingerprint);
-                self.write(table, place, fingerprint, &entries[part.entry], &part.rule, moment);
+        let decided = decision::together(parts, &mut entries, moment.now, call);
+        // Of several checks of one entry the last says how it is kept.
+        let mut rules: Vec<Option<&Rule>> = vec![None; entries.len()];
+        for part in decided.iter().flat_map(|decided| &decided.kept).map(|index| &parts[*index]) {
+            rules[part.entry] = Some(&part.rule);
+        }
+        for ((fingerprint, entry), rule) in fingerprints.iter().zip(entries).zip(rules) {
+            let table = &mut tables[table_of(*fingerprint)];
+            let place = table.find(*fingerprint);
+            match rule {
+                Some(rule) => self.keep(table, place, *fingerprint, entry, rule, moment),
+                None => table.put_back(place, entry),
             }
         }
-        Ok(infos)
+        decided.map(|decided| decided.infos)
     }
 
     pub(crate) fn remove(&self, fingerprint: Fingerprint) {
@@ -212,34 +231,38 @@ impl Memory {
     }
 
     #[inline]
-    fn write(
+    fn keep(
         &self,
         table: &mut Table,
         place: Place,
         fingerprint: Fingerprint,
-        entry: &Entry,
+        mut entry: Entry,
         rule: &Rule,
         moment: Moment,
     ) {
-        match (place, Slot::pack(fingerprint, entry, rule, moment.timeline)) {
-            (Ok(at), Some(slot)) => table.replace(at, slot),
-            (Ok(at), None) => {
+        if rule.is_empty(&mut entry, moment.now) {
+            if let Ok(at) = place {
                 table.remove(at);
                 self.len.fetch_sub(1, Ordering::Relaxed);
             }
-            (Err(_), Some(slot)) => self.insert(table, slot, moment),
-            (Err(_), None) => {}
+            return;
+        }
+        let (since, time) = rule.drains(&mut entry, moment.now);
+        let drain = Drain { since, time, window: rule.window(), timeline: moment.timeline };
+        match place {
+            Ok(at) => table.replace(at, fingerprint, entry, drain),
+            Err(_) => self.insert(table, fingerprint, entry, drain, moment.now),
         }
     }
 
-    fn insert(&self, table: &mut Table, slot: Slot, moment: Moment) {
+    fn insert(&self, table: &mut Table, fingerprint: Fingerprint, entry: Entry, drain: Drain, now: Micros) {
         if self.len.fetch_add(1, Ordering::Relaxed) >= self.max_entries {
             self.len.fetch_sub(1, Ordering::Relaxed);
             self.evictions.fetch_add(1, Ordering::Relaxed);
-            if table.len() == 0 || !table.evict_for(&slot, moment.now, moment.timeline) {
+            if table.len() == 0 || !table.evict_for(&drain, now) {
                 return;
             }
         }
-        table.insert(slot);
+        table.insert(fingerprint, entry, drain);
     }
 }

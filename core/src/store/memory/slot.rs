@@ -1,8 +1,7 @@
 //! One entry in 32 bytes, of which two share a cache line.
 
-use crate::decision::{Entry, Level};
+use crate::decision::Level;
 use crate::fingerprint::Fingerprint;
-use crate::limit::Rule;
 use crate::time::Micros;
 
 /// Half of the clock's range that fits beside ten bits of something else.
@@ -18,42 +17,73 @@ pub(super) enum Timeline {
     Given,
 }
 
-/// A fingerprint, and the two numbers of a state with what the table needs to know about them tucked into the bits
-/// that numbers below 2^53 leave free: whether it drains by our clock, how long from full, and how long from here.
+/// When an entry is empty, and how full that makes it: what a table has to know about it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drain {
+    /// The instant from which the drain time counts.
+    pub(super) since: Micros,
+    pub(super) time: Micros,
+    /// How long a full entry takes.
+    pub(super) window: Micros,
+    pub(super) timeline: Timeline,
+}
+
+impl Drain {
+    /// How much of a full entry is left at this instant.
+    pub(super) fn fullness(&self, now: Micros) -> f64 {
+        (self.since.saturating_add(self.time)).saturating_sub(now) as f64 / self.window.max(1) as f64
+    }
+}
+
+/// A fingerprint, and an entry's two numbers with what the table has to know tucked into the bits that numbers below
+/// 2^53 leave free.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(super) struct Slot {
     pub(super) fingerprint: u128,
-    /// Level less one in the low 53 bits, then the drain time as a [`span`].
+    /// A cell's level less one, or another entry's place at the side, in the low 53 bits; then the drain time as a
+    /// [`span`]; then whether the entry is at the side.
     level: u64,
-    /// Start of the ticks in the low 53 bits, then the window as a [`span`], then whether the timeline is given.
+    /// A cell's start of ticks, or else when it was written, in the low 53 bits; then the window as a [`span`]; then
+    /// whether the timeline is given.
     since: u64,
+}
+
+/// Where an entry's state is.
+pub(super) enum Kept {
+    /// In the slot itself.
+    Here(Level),
+    /// At the side, for what does not fit into two numbers below 2^53.
+    Aside(usize),
 }
 
 impl Slot {
     /// Larger than every fingerprint, so that a search for one stops here.
     pub(super) const VACANT: Self = Self { fingerprint: u128::MAX, level: 0, since: 0 };
 
-    /// The slot for an entry, or none for one that is empty.
     #[inline]
-    pub(super) fn pack(fingerprint: Fingerprint, entry: &Entry, rule: &Rule, timeline: Timeline) -> Option<Self> {
-        let Entry::Cell(level) = entry else { return None };
-        if rule.is_empty(entry) {
-            return None;
-        }
-        let drain = span::pack(rule.drain_time(entry));
-        let window = span::pack(rule.window());
-        let given = if timeline == Timeline::Given { FLAG } else { 0 };
-        Some(Self {
+    pub(super) fn new(fingerprint: Fingerprint, kept: &Kept, drain: Drain) -> Self {
+        let (number, aside) = match kept {
+            Kept::Here(level) => (level.level - 1, 0),
+            Kept::Aside(place) => (*place as u64, FLAG),
+        };
+        let given = if drain.timeline == Timeline::Given { FLAG } else { 0 };
+        Self {
             fingerprint: fingerprint.0,
-            level: (level.level - 1) & NUMBER | drain << 53,
-            since: level.since & NUMBER | window << 53 | given,
-        })
+            level: number & NUMBER | span::pack(drain.time) << 53 | aside,
+            since: drain.since & NUMBER | span::pack(drain.window) << 53 | given,
+        }
     }
 
     #[inline]
-    pub(super) fn entry(&self) -> Entry {
-        Entry::Cell(Level { level: (self.level & NUMBER) + 1, since: self.since & NUMBER })
+    #[allow(clippy::cast_possible_truncation, reason = "a place at the side was an index before")]
+    pub(super) fn kept(&self) -> Kept {
+        let number = self.level & NUMBER;
+        if self.level & FLAG == 0 {
+            Kept::Here(Level { level: number + 1, since: self.since & NUMBER })
+        } else {
+            Kept::Aside(number as usize)
+        }
     }
 
     #[inline]

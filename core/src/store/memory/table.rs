@@ -4,7 +4,10 @@
 //! a few places further on. So a look-up costs one cache miss, growing is one pass from left to right, and no order of
 //! insertions or removals leaves anything behind.
 
-use super::slot::{Slot, Timeline};
+use std::mem;
+
+use super::slot::{Drain, Kept, Slot, Timeline};
+use crate::decision::Entry;
 use crate::fingerprint::Fingerprint;
 use crate::time::Micros;
 
@@ -35,8 +38,17 @@ pub(super) struct Table {
     /// Where sweeping and the choice of candidates go on.
     hand: usize,
     swept_at: Micros,
+    /// What most tables never need, out of the way of what they always do.
+    rare: Option<Box<Rare>>,
+}
+
+#[derive(Debug, Default)]
+struct Rare {
     /// When the last call with a caller's clock came, by our clock.
     given_at: Micros,
+    /// The entries that do not fit into a slot, and the places among them that are free.
+    aside: Vec<Entry>,
+    free: Vec<usize>,
 }
 
 /// Where a fingerprint is, or where it would be.
@@ -59,25 +71,72 @@ impl Table {
         Err(at)
     }
 
+    /// The entry at a place; what is kept at the side is taken, until it is [kept](Self::keep) again.
     #[inline]
-    pub(super) fn get(&self, at: usize) -> Slot {
-        self.slots[at]
+    pub(super) fn take(&mut self, place: Place) -> Entry {
+        match place.map(|at| self.slots[at].kept()) {
+            Err(_) => Entry::Absent,
+            Ok(Kept::Here(level)) => Entry::Cell(level),
+            Ok(Kept::Aside(index)) => {
+                self.rare.as_mut().map_or(Entry::Absent, |rare| mem::take(&mut rare.aside[index]))
+            }
+        }
+    }
+
+    /// Puts back an entry that was taken, and that has not changed.
+    #[inline]
+    pub(super) fn put_back(&mut self, place: Place, entry: Entry) {
+        if let Ok(at) = place
+            && let (Kept::Aside(index), Some(rare)) = (self.slots[at].kept(), self.rare.as_mut())
+        {
+            rare.aside[index] = entry;
+        }
+    }
+
+    /// Keeps an entry in the slot where it was.
+    #[inline]
+    pub(super) fn replace(&mut self, at: usize, fingerprint: Fingerprint, entry: Entry, drain: Drain) {
+        let was_aside = matches!(self.slots[at].kept(), Kept::Aside(_));
+        if was_aside || !matches!(entry, Entry::Cell(_)) {
+            self.release(at);
+        }
+        let kept = self.place_state(entry);
+        self.slots[at] = Slot::new(fingerprint, &kept, drain);
     }
 
     #[inline]
-    pub(super) fn replace(&mut self, at: usize, slot: Slot) {
-        self.slots[at] = slot;
+    fn place_state(&mut self, entry: Entry) -> Kept {
+        if let Entry::Cell(level) = entry {
+            return Kept::Here(level);
+        }
+        let rare = self.rare.get_or_insert_default();
+        let index = rare.free.pop().unwrap_or(rare.aside.len());
+        match rare.aside.get_mut(index) {
+            Some(place) => *place = entry,
+            None => rare.aside.push(entry),
+        }
+        Kept::Aside(index)
     }
 
-    pub(super) fn insert(&mut self, slot: Slot) {
+    /// Frees what a slot keeps at the side.
+    fn release(&mut self, at: usize) {
+        if let (Kept::Aside(index), Some(rare)) = (self.slots[at].kept(), self.rare.as_mut()) {
+            rare.aside[index] = Entry::Absent;
+            rare.free.push(index);
+        }
+    }
+
+    /// Keeps an entry that has no slot yet.
+    pub(super) fn insert(&mut self, fingerprint: Fingerprint, entry: Entry, drain: Drain) {
         if self.len * MOST_TAKEN.1 >= self.homes * MOST_TAKEN.0 {
             self.rebuild(self.homes + self.homes / 4);
         }
+        let kept = self.place_state(entry);
         loop {
-            let (Ok(at) | Err(at)) = self.find(Fingerprint(slot.fingerprint));
+            let (Ok(at) | Err(at)) = self.find(fingerprint);
             if let Some(gap) = self.slots[at..].iter().position(Slot::is_vacant) {
                 self.slots.copy_within(at..at + gap, at + 1);
-                self.slots[at] = slot;
+                self.slots[at] = Slot::new(fingerprint, &kept, drain);
                 self.len += 1;
                 return;
             }
@@ -86,6 +145,7 @@ impl Table {
     }
 
     pub(super) fn remove(&mut self, at: usize) {
+        self.release(at);
         let stays = |place: &usize| {
             let slot = &self.slots[*place];
             slot.is_vacant() || self.home(slot.fingerprint) == *place
@@ -129,12 +189,16 @@ impl Table {
         !slot.is_vacant()
             && match slot.timeline() {
                 Timeline::Real => slot.empty_at() <= now,
-                Timeline::Given => self.given_at.saturating_add(slot.drain_time().max(GIVEN_LIVES)) <= now,
+                Timeline::Given => {
+                    let last_call = self.rare.as_ref().map_or(0, |rare| rare.given_at);
+                    last_call.saturating_add(slot.drain_time().max(GIVEN_LIVES)) <= now
+                }
             }
     }
 
     pub(super) fn note_given(&mut self, real_now: Micros) {
-        self.given_at = self.given_at.max(real_now);
+        let rare = self.rare.get_or_insert_default();
+        rare.given_at = rare.given_at.max(real_now);
     }
 
     /// Makes room for a newcomer by giving up the emptiest of some entries, in constant time; in a table of no more
@@ -142,12 +206,12 @@ impl Table {
     ///
     /// Where every candidate is blocked or nearly so and the newcomer is not, the newcomer is the emptiest, and
     /// nothing is given up for it.
-    pub(super) fn evict_for(&mut self, newcomer: &Slot, now: Micros, timeline: Timeline) -> bool {
+    pub(super) fn evict_for(&mut self, newcomer: &Drain, now: Micros) -> bool {
         let mut emptiest: Option<(f64, usize)> = None;
         for _ in 0..ROUNDS {
             for _ in 0..CANDIDATES.min(self.slots.len()) {
                 let slot = &self.slots[self.hand];
-                let fullness = slot.fullness(now, timeline);
+                let fullness = slot.fullness(now, newcomer.timeline);
                 if !slot.is_vacant() && emptiest.is_none_or(|(least, _)| fullness < least) {
                     emptiest = Some((fullness, self.hand));
                 }
@@ -158,7 +222,7 @@ impl Table {
             }
         }
         match emptiest {
-            Some((least, at)) if least < NEARLY_BLOCKED || least <= newcomer.fullness(now, timeline) => {
+            Some((least, at)) if least < NEARLY_BLOCKED || least <= newcomer.fullness(now) => {
                 self.remove(at);
                 true
             }

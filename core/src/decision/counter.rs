@@ -1,0 +1,134 @@
+//! Two windows' counts, the older one weighted by what is left of it.
+
+use super::Room;
+use crate::limit::Counter;
+use crate::time::{EXACT, Micros};
+
+/// The counts of window `index` and of the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Windows {
+    pub(crate) previous: u64,
+    pub(crate) current: u64,
+    pub(crate) index: u64,
+}
+
+impl Counter {
+    fn start(&self, index: u64) -> Micros {
+        index.saturating_mul(self.period.get())
+    }
+
+    /// Whole ticks since the window began; before it began, none.
+    fn elapsed(&self, state: &Windows, now: Micros) -> u64 {
+        (now.saturating_sub(self.start(state.index)) / self.tick).min(self.ticks.get())
+    }
+
+    /// `count` units over a whole period.
+    fn weigh(&self, count: u64) -> u64 {
+        count.saturating_mul(self.ticks.get())
+    }
+
+    fn used(&self, state: &Windows, now: Micros) -> u64 {
+        let left = self.ticks.get().saturating_sub(self.elapsed(state, now));
+        state.previous.saturating_mul(left).saturating_add(self.weigh(state.current))
+    }
+
+    /// Until so many ticks of the window have passed.
+    fn until_tick(&self, state: &Windows, now: Micros, tick: u64) -> Micros {
+        self.start(state.index).saturating_add(tick.saturating_mul(self.tick.get())).saturating_sub(now)
+    }
+
+    /// How many ticks a window with this count must have left at most, so that its weight is no more than `room`.
+    fn ticks_within(&self, room: u64, count: u64) -> u64 {
+        self.weigh(room).checked_div(count).unwrap_or(0)
+    }
+}
+
+impl Room for Counter {
+    type State = Windows;
+
+    const RESERVES: bool = false;
+
+    fn fresh(&self, now: Micros) -> Windows {
+        Windows { index: now / self.period, ..Windows::default() }
+    }
+
+    fn advance(&self, state: &mut Windows, now: Micros) -> bool {
+        let index = now / self.period;
+        match index.checked_sub(state.index) {
+            Some(0) => false,
+            Some(1) => {
+                *state = Windows { previous: state.current, current: 0, index };
+                false
+            }
+            Some(_) => {
+                *state = self.fresh(now);
+                false
+            }
+            // The clock may be a window behind the entry: then it is the start of that window.
+            None if state.index == index.saturating_add(1) => false,
+            None => {
+                *state = self.fresh(now);
+                true
+            }
+        }
+    }
+
+    fn is_empty(&self, state: &Windows, _now: Micros) -> bool {
+        state.previous == 0 && state.current == 0
+    }
+
+    fn charge(&self, state: &mut Windows, _now: Micros, cost: u64) {
+        state.current = state.current.saturating_add(cost);
+    }
+
+    fn give_back(&self, state: &mut Windows, _now: Micros, cost: u64) {
+        let rest = cost.saturating_sub(state.current);
+        state.current = state.current.saturating_sub(cost);
+        state.previous = state.previous.saturating_sub(rest);
+    }
+
+    fn until(&self, state: &Windows, now: Micros, cost: u64) -> Micros {
+        if self.fits(state, now, cost) {
+            return 0;
+        }
+        let ticks = self.ticks.get();
+        let tick = if let Some(room) = self.max.checked_sub(cost.saturating_add(state.current)) {
+            // The previous window has to fade.
+            ticks.saturating_sub(self.ticks_within(room, state.previous))
+        } else {
+            // This one has to become the previous one, and fade in its turn.
+            let left = self.ticks_within(self.max.saturating_sub(cost), state.current);
+            ticks.saturating_add(ticks.saturating_sub(left))
+        };
+        self.until_tick(state, now, tick)
+    }
+
+    fn fits(&self, state: &Windows, now: Micros, cost: u64) -> bool {
+        self.used(state, now).saturating_add(self.weigh(cost)) <= self.weigh(self.max)
+    }
+
+    fn bears(&self, state: &Windows, cost: u64) -> bool {
+        self.weigh(state.current.saturating_add(cost)) <= EXACT / 2
+    }
+
+    fn remaining(&self, state: &Windows, now: Micros) -> u64 {
+        self.weigh(self.max).saturating_sub(self.used(state, now)) / self.ticks
+    }
+
+    fn full(&self, state: &Windows, now: Micros) -> Micros {
+        let windows = match (state.previous, state.current) {
+            (0, 0) => return 0,
+            (_, 0) => 1,
+            _ => 2,
+        };
+        self.start(state.index.saturating_add(windows)).saturating_sub(now)
+    }
+
+    fn quota(&self) -> u64 {
+        self.max
+    }
+
+    fn window(&self) -> Micros {
+        self.period.get()
+    }
+}

@@ -1,0 +1,77 @@
+//! Which room answers for a rule.
+
+use super::{Call, Entry, Impossible, Room, Settled, Verdict, answer, commit, examine};
+use crate::info::LimitInfo;
+use crate::limit::Rule;
+use crate::time::Micros;
+
+/// The same question to whichever room a rule belongs to, about the state that the entry holds for it.
+macro_rules! in_its_room {
+    ($rule:expr, $entry:expr, $now:expr, |$room:ident, $state:ident| $question:expr) => {
+        in_its_room!($rule, $entry, $now, $room, $state, $question,
+            Cell cell, Slots slots, Counter counter, Log log, Decay decay, Smooth smooth)
+    };
+    ($rule:expr, $entry:expr, $now:expr, $room:ident, $state:ident, $question:expr, $($kind:ident $of:ident),*) => {
+        match $rule {
+            $(Rule::$kind($room) => {
+                let $state = $entry.$of(|| $room.fresh($now));
+                $question
+            })*
+        }
+    };
+}
+
+impl Rule {
+    /// [`examine`] in this rule's room.
+    #[inline]
+    pub(crate) fn examine(
+        &self,
+        entry: &mut Entry,
+        now: Micros,
+        call: Call,
+        cost: u64,
+        prior: u64,
+    ) -> Result<Verdict, Impossible> {
+        in_its_room!(self, entry, now, |room, state| examine(room, state, now, call, cost, prior))
+    }
+
+    /// [`commit`] in this rule's room.
+    #[inline]
+    pub(crate) fn commit(&self, entry: &mut Entry, now: Micros, call: Call, check: Settled) -> bool {
+        in_its_room!(self, entry, now, |room, state| commit(room, state, now, call, check))
+    }
+
+    /// [`answer`] in this rule's room.
+    #[inline]
+    pub(crate) fn answer(&self, entry: &mut Entry, now: Micros, call: Call, check: Settled) -> LimitInfo {
+        in_its_room!(self, entry, now, |room, state| answer(room, state, now, call, check))
+    }
+
+    /// An entry that is empty need not be kept: absent, it answers the same.
+    #[inline]
+    pub(crate) fn is_empty(&self, entry: &mut Entry, now: Micros) -> bool {
+        *entry == Entry::Absent || in_its_room!(self, entry, now, |room, state| room.is_empty(state, now))
+    }
+
+    /// The instant that this entry's drain time counts from, and the drain time.
+    #[inline]
+    pub(crate) fn drains(&self, entry: &mut Entry, now: Micros) -> (Micros, Micros) {
+        match (self, &entry) {
+            (Self::Cell(room), Entry::Cell(level)) => (level.since, room.drain_time(level.level)),
+            _ => (now, in_its_room!(self, entry, now, |room, state| room.full(state, now))),
+        }
+    }
+
+    /// How long a full entry takes to drain.
+    #[inline]
+    pub(crate) fn window(&self) -> Micros {
+        match self {
+            Self::Cell(room) => room.window,
+            Self::Slots(room) => room.window(),
+            Self::Counter(room) => room.window(),
+            Self::Log(room) => room.window(),
+            Self::Decay(room) => room.window(),
+            Self::Smooth(room) => Room::window(room),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The log: every charged instant, so that no span of a period ever holds more than the limit.
+
+use super::Room;
+use super::series::Series;
+use crate::limit::Log;
+use crate::time::Micros;
+
+impl Log {
+    /// The first instant that still counts at `now`.
+    fn from(&self, now: Micros) -> Micros {
+        now.saturating_add(1).saturating_sub(self.period)
+    }
+
+    fn count(&self, state: &Series, now: Micros) -> u64 {
+        state.count_from(self.from(now))
+    }
+
+    /// Until the interval after the last instant is over.
+    fn until_interval(&self, state: &Series, now: Micros) -> Micros {
+        match state.newest() {
+            Some(last) if self.min_interval > 0 => last.saturating_add(self.min_interval).saturating_sub(now),
+            _ => 0,
+        }
+    }
+}
+
+impl Room for Log {
+    type State = Series;
+
+    const RESERVES: bool = false;
+
+    fn fresh(&self, _now: Micros) -> Series {
+        Series::default()
+    }
+
+    fn advance(&self, state: &mut Series, now: Micros) -> bool {
+        let latest = now.saturating_add(self.period.max(self.min_interval));
+        let impossible = state.newest().is_some_and(|last| last > latest);
+        if impossible {
+            state.clear();
+        }
+        impossible
+    }
+
+    fn is_empty(&self, state: &Series, now: Micros) -> bool {
+        self.full(state, now) == 0
+    }
+
+    fn charge(&self, state: &mut Series, now: Micros, cost: u64) {
+        // More instants than `max` cannot matter: with that many the log is as full as it can be.
+        state.push(state.newest().map_or(now, |last| last.max(now)), cost.min(self.max));
+        state.keep_newest(self.max);
+    }
+
+    fn give_back(&self, state: &mut Series, _now: Micros, cost: u64) {
+        state.take_newest(cost);
+    }
+
+    fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
+        let from = self.from(now);
+        let over = state.count_from(from).saturating_add(cost).saturating_sub(self.max);
+        let by_count = match state.oldest_from(from, over) {
+            Some(instant) if over > 0 => instant.saturating_add(self.period).saturating_sub(now),
+            _ => 0,
+        };
+        if cost > 0 { by_count.max(self.until_interval(state, now)) } else { by_count }
+    }
+
+    fn fits(&self, state: &Series, now: Micros, cost: u64) -> bool {
+        self.count(state, now).saturating_add(cost) <= self.max && (cost == 0 || self.until_interval(state, now) == 0)
+    }
+
+    fn bears(&self, _state: &Series, _cost: u64) -> bool {
+        true
+    }
+
+    fn remaining(&self, state: &Series, now: Micros) -> u64 {
+        self.max.saturating_sub(self.count(state, now))
+    }
+
+    fn full(&self, state: &Series, now: Micros) -> Micros {
+        let Some(last) = state.newest() else { return 0 };
+        last.saturating_add(self.period).saturating_sub(now).max(self.until_interval(state, now))
+    }
+
+    fn quota(&self) -> u64 {
+        self.max
+    }
+
+    fn window(&self) -> Micros {
+        self.period
+    }
+
+    fn counts_blocked(&self) -> bool {
+        self.counts_blocked
+    }
+}

@@ -1,0 +1,108 @@
+//! Counts in order of time, of which the oldest and the newest can be taken away.
+
+use std::collections::VecDeque;
+
+/// How many units were charged at which instants (or in which slots), oldest first.
+///
+/// Each run knows the sum of all up to itself, so that sums and positions are found by binary search; equal instants
+/// share a run, so that a cost of a million takes no more room than a cost of one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Series {
+    runs: VecDeque<Run>,
+    /// The sum before the first run that is kept.
+    dropped: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    at: u64,
+    sum: u64,
+}
+
+/// Sums start over before they come near the end of their range.
+const LARGEST_SUM: u64 = 1 << 62;
+
+impl Series {
+    pub(crate) fn newest(&self) -> Option<u64> {
+        self.runs.back().map(|run| run.at)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// How many units came at `from` or later.
+    pub(crate) fn count_from(&self, from: u64) -> u64 {
+        self.sum().saturating_sub(self.sum_before(from))
+    }
+
+    /// When the oldest `units` of those at `from` or later are all past: the instant of the last of them.
+    pub(crate) fn oldest_from(&self, from: u64, units: u64) -> Option<u64> {
+        let sum = self.sum_before(from).saturating_add(units);
+        let index = self.runs.partition_point(|run| run.sum < sum);
+        self.runs.get(index).map(|run| run.at)
+    }
+
+    /// Adds to the newest end; `at` is not before the newest.
+    pub(crate) fn push(&mut self, at: u64, units: u64) {
+        if units == 0 {
+            return;
+        }
+        if self.sum() > LARGEST_SUM {
+            self.start_over();
+        }
+        let sum = self.sum().saturating_add(units);
+        match self.runs.back_mut() {
+            Some(run) if run.at == at => run.sum = sum,
+            _ => self.runs.push_back(Run { at, sum }),
+        }
+    }
+
+    /// Takes the newest units away.
+    pub(crate) fn take_newest(&mut self, units: u64) {
+        let sum = self.sum().saturating_sub(units).max(self.dropped);
+        while self.runs.len() > 1 && self.runs.get(self.runs.len().saturating_sub(2)).is_some_and(|run| run.sum >= sum)
+        {
+            self.runs.pop_back();
+        }
+        match self.runs.back_mut() {
+            Some(run) if sum > self.dropped => run.sum = sum,
+            _ => self.runs.clear(),
+        }
+    }
+
+    /// Forgets all but the newest units.
+    pub(crate) fn keep_newest(&mut self, units: u64) {
+        self.dropped = self.dropped.max(self.sum().saturating_sub(units));
+        self.drop_runs(|run, dropped| run.sum <= dropped);
+    }
+
+    /// Forgets what came before this.
+    pub(crate) fn keep_from(&mut self, from: u64) {
+        self.dropped = self.sum_before(from);
+        self.drop_runs(|run, _| run.at < from);
+    }
+
+    fn drop_runs(&mut self, old: impl Fn(&Run, u64) -> bool) {
+        while self.runs.front().is_some_and(|run| old(run, self.dropped)) {
+            self.runs.pop_front();
+        }
+    }
+
+    fn sum(&self) -> u64 {
+        self.runs.back().map_or(self.dropped, |run| run.sum)
+    }
+
+    fn sum_before(&self, from: u64) -> u64 {
+        let index = self.runs.partition_point(|run| run.at < from);
+        let before = index.checked_sub(1).and_then(|index| self.runs.get(index));
+        before.map_or(self.dropped, |run| run.sum)
+    }
+
+    fn start_over(&mut self) {
+        for run in &mut self.runs {
+            run.sum = run.sum.saturating_sub(self.dropped);
+        }
+        self.dropped = 0;
+    }
+}

@@ -1,0 +1,96 @@
+//! Counts in slots: a sliding window that is as fine as its slots.
+
+use super::Room;
+use super::series::Series;
+use crate::limit::Slots;
+use crate::time::{EXACT, Micros};
+
+impl Slots {
+    /// The first slot that still counts at `now`.
+    fn from(&self, now: Micros) -> u64 {
+        now.checked_sub(self.period).map_or(0, |past| (past / self.resolution).saturating_add(1))
+    }
+
+    fn start(&self, slot: u64) -> Micros {
+        slot.saturating_mul(self.resolution.get())
+    }
+
+    /// Until this slot no longer counts.
+    fn until_left(&self, slot: u64, now: Micros) -> Micros {
+        self.start(slot).saturating_add(self.period).saturating_sub(now)
+    }
+
+    fn count(&self, state: &Series, now: Micros) -> u64 {
+        state.count_from(self.from(now))
+    }
+}
+
+impl Room for Slots {
+    type State = Series;
+
+    const RESERVES: bool = false;
+
+    fn fresh(&self, _now: Micros) -> Series {
+        Series::default()
+    }
+
+    fn advance(&self, state: &mut Series, now: Micros) -> bool {
+        let latest = now.saturating_add(self.period);
+        let impossible = state.newest().is_some_and(|slot| self.start(slot) > latest);
+        if impossible {
+            state.clear();
+        }
+        impossible
+    }
+
+    fn is_empty(&self, state: &Series, now: Micros) -> bool {
+        self.full(state, now) == 0
+    }
+
+    fn charge(&self, state: &mut Series, now: Micros, cost: u64) {
+        let slot = now / self.resolution;
+        state.keep_from(self.from(now));
+        state.push(state.newest().map_or(slot, |newest| newest.max(slot)), cost);
+    }
+
+    fn give_back(&self, state: &mut Series, _now: Micros, cost: u64) {
+        state.take_newest(cost);
+    }
+
+    fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
+        let from = self.from(now);
+        let over = state.count_from(from).saturating_add(cost).saturating_sub(self.max);
+        match state.oldest_from(from, over) {
+            Some(slot) if over > 0 => self.until_left(slot, now),
+            _ => 0,
+        }
+    }
+
+    fn fits(&self, state: &Series, now: Micros, cost: u64) -> bool {
+        self.count(state, now).saturating_add(cost) <= self.max
+    }
+
+    fn bears(&self, state: &Series, cost: u64) -> bool {
+        state.count_from(0).saturating_add(cost) <= EXACT / 2
+    }
+
+    fn remaining(&self, state: &Series, now: Micros) -> u64 {
+        self.max.saturating_sub(self.count(state, now))
+    }
+
+    fn full(&self, state: &Series, now: Micros) -> Micros {
+        state.newest().map_or(0, |slot| self.until_left(slot, now))
+    }
+
+    fn quota(&self) -> u64 {
+        self.max
+    }
+
+    fn window(&self) -> Micros {
+        self.period
+    }
+
+    fn counts_blocked(&self) -> bool {
+        self.counts_blocked
+    }
+}

@@ -1,0 +1,100 @@
+//! Paced permits: a call goes at once, and the next one waits for what it cost.
+
+use super::Room;
+use crate::limit::{Pacing, real, whole};
+use crate::time::{EXACT, Micros};
+
+/// The permits in store, and the instant from which the next call may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Paced {
+    pub(crate) stored: f64,
+    pub(crate) free: Micros,
+}
+
+impl Pacing {
+    /// What taking `taken` of the stored permits costs: cold ones, above the threshold, are dearer.
+    fn cost_of_stored(&self, stored: f64, taken: f64) -> f64 {
+        if !self.warms_up {
+            return 0.0;
+        }
+        let above = stored - self.threshold;
+        let cold = if above > 0.0 { above.min(taken) } else { 0.0 };
+        let cost_of_cold = if cold > 0.0 {
+            let first = self.stable + above * self.slope;
+            let last = self.stable + (above - cold) * self.slope;
+            (cold * (first + last) / 2.0).floor()
+        } else {
+            0.0
+        };
+        cost_of_cold + (self.stable * (taken - cold)).floor()
+    }
+
+    /// The time that a charge takes, and the stored permits that it leaves.
+    fn price(&self, stored: f64, cost: u64) -> (f64, f64) {
+        let cost = real(cost);
+        let taken = cost.min(stored);
+        let time = self.cost_of_stored(stored, taken) + ((cost - taken) * self.stable).floor();
+        (time, stored - taken)
+    }
+}
+
+impl Room for Pacing {
+    type State = Paced;
+
+    const RESERVES: bool = true;
+
+    fn fresh(&self, now: Micros) -> Paced {
+        Paced { stored: self.max_permits, free: now }
+    }
+
+    fn advance(&self, state: &mut Paced, now: Micros) -> bool {
+        if now > state.free {
+            let gained = real(now.saturating_sub(state.free)) / self.cool;
+            *state = Paced { stored: (state.stored + gained).min(self.max_permits), free: now };
+        }
+        false
+    }
+
+    fn is_empty(&self, state: &Paced, now: Micros) -> bool {
+        self.full(state, now) == 0
+    }
+
+    fn charge(&self, state: &mut Paced, _now: Micros, cost: u64) {
+        let (time, stored) = self.price(state.stored, cost);
+        *state = Paced { stored, free: state.free.saturating_add(whole(time)) };
+    }
+
+    fn give_back(&self, state: &mut Paced, _now: Micros, cost: u64) {
+        state.stored = (state.stored + real(cost)).min(self.max_permits);
+    }
+
+    fn until(&self, state: &Paced, now: Micros, _cost: u64) -> Micros {
+        state.free.saturating_sub(now)
+    }
+
+    fn fits(&self, state: &Paced, now: Micros, _cost: u64) -> bool {
+        state.free <= now
+    }
+
+    fn bears(&self, state: &Paced, cost: u64) -> bool {
+        let (time, _) = self.price(state.stored, cost);
+        real(state.free) + time < real(EXACT)
+    }
+
+    fn remaining(&self, state: &Paced, now: Micros) -> u64 {
+        if state.free <= now { whole(state.stored) } else { 0 }
+    }
+
+    fn full(&self, state: &Paced, now: Micros) -> Micros {
+        let missing = ((self.max_permits - state.stored) * self.cool).ceil();
+        state.free.saturating_sub(now).saturating_add(whole(missing))
+    }
+
+    fn quota(&self) -> u64 {
+        EXACT
+    }
+
+    fn window(&self) -> Micros {
+        Self::window(self)
+    }
+}

@@ -1,0 +1,53 @@
+//! A count that decays exponentially: an AR(1) process.
+
+use std::time::Duration;
+
+use super::number::Scope;
+use super::rule::{Decay as Decaying, Rule};
+use super::{Builder, Kind};
+use crate::error::LimitError;
+use crate::time::wire_millis;
+
+/// A count of at most `max` that is divided by `decay_factor` every `resolution`.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the wire form calls it decayFactor, beside an actor's factor")]
+pub struct Decay {
+    pub(crate) max: f64,
+    pub(crate) decay_factor: f64,
+    pub(crate) resolution: f64,
+    pub(crate) count_blocked: bool,
+}
+
+impl Decay {
+    pub(crate) fn new(max: u64, decay_factor: f64, resolution: Duration) -> Self {
+        Self { max: max as f64, decay_factor, resolution: wire_millis(resolution), count_blocked: false }
+    }
+
+    pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
+        let max = scope.scaled("max", self.max)?;
+        let factor = scope.at_least("decayFactor", self.decay_factor, 1.0)?;
+        if factor <= 1.0 {
+            return Err(LimitError::range(scope.key, "decayFactor", "must be above 1", factor));
+        }
+        let resolution = scope.micros("resolution", scope.period("resolution", self.resolution)?)?;
+        let decay = Decaying::new(max, factor, resolution, self.count_blocked);
+        scope.drains(decay.window, "decayFactor", self.decay_factor)?;
+        Ok(Rule::Decay(decay))
+    }
+}
+
+impl From<Decay> for Kind {
+    fn from(decay: Decay) -> Self {
+        Self::Decay(decay)
+    }
+}
+
+impl Builder<Decay> {
+    /// Whether denied attempts are charged too, so that only a pause helps.
+    #[must_use]
+    pub fn count_blocked(mut self, counted: bool) -> Self {
+        self.kind.count_blocked = counted;
+        self
+    }
+}
