@@ -5,9 +5,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use tidegate::Value;
 use tidegate::headers::{self, Draft, Policy};
 
+use crate::args::Arg;
 use crate::limits::Limit;
+use crate::value;
 
 /// What a limiter answers: whether the call may pass, and what is left. Durations are rounded up.
 ///
@@ -110,17 +113,15 @@ impl LimitInfo {
     /// {'X-RateLimit-Remaining': '9', 'X-RateLimit-Clear': '1'}
     /// >>> info.headers("ietf")
     /// {'RateLimit-Policy': '"login";q=10;w=10', 'RateLimit': '"login";r=9;t=1'}
-    #[pyo3(signature = (kind = "x", *, draft = 11))]
-    fn headers<'py>(this: &Bound<'py, Self>, kind: &str, draft: i64) -> PyResult<Bound<'py, PyDict>> {
+    #[pyo3(signature = (kind = "x", *, draft = Arg(None)), text_signature = "($self, kind='x', *, draft=11)")]
+    fn headers<'py>(this: &Bound<'py, Self>, kind: &str, draft: Arg<'_, 'py>) -> PyResult<Bound<'py, PyDict>> {
         let (x, ietf) = match kind {
             "x" => (true, false),
             "ietf" => (false, true),
             "both" => (true, true),
             _ => return Err(PyValueError::new_err(format!("kind must be \"x\", \"ietf\" or \"both\", got {kind:?}"))),
         };
-        let Some(draft) = u32::try_from(draft).ok().and_then(Draft::from_number) else {
-            return Err(PyValueError::new_err(format!("draft must be 6, 7 or 11, got {draft}")));
-        };
+        let draft = draft.0.map_or(Ok(Draft::default()), |given| read_draft(&given))?;
         let fields = PyDict::new(this.py());
         if x {
             for (name, value) in headers::x(&this.get().info) {
@@ -172,6 +173,15 @@ impl LimitInfo {
         let several = several.as_ref().map(|(checks, binding)| (checks.clone_ref(py), *binding));
         Ok((remake, (info.blocked, numbers(info), limit, several)))
     }
+}
+
+fn read_draft(given: &Bound<'_, PyAny>) -> PyResult<Draft> {
+    let number = value::read(given)?;
+    let draft = match number {
+        Value::Number(number) => (0..=99).find(|draft| f64::from(*draft) == number).and_then(Draft::from_number),
+        _ => None,
+    };
+    draft.ok_or_else(|| PyValueError::new_err(format!("draft must be 6, 7 or 11, got {number}")))
 }
 
 /// `remaining`, `reset_ms`, `full_reset_ms`, `wait_ms`, `next_ms`, `quota`, `window_ms`.

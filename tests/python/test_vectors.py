@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 import pytest
 
-from tidegate import AsyncLimiter, Limiter, LimitInfo
+from calls import AnyLimiter, done
+from tidegate import LimitInfo
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "decisions.json").read_text())
 
@@ -20,19 +20,6 @@ ONE = [sequence for sequence in VECTORS["one"] if sequence["limit"].get("type") 
 TOGETHER = [
     sequence for sequence in VECTORS["together"] if all(limit.get("type") in KNOWN for limit in sequence["limits"])
 ]
-
-AnyLimiter = Union[Limiter, AsyncLimiter]
-
-
-def done(answer: Any) -> Any:
-    """What a call gives, whichever kind of limiter was called."""
-    if not hasattr(answer, "__await__"):
-        return answer
-
-    async def wait() -> Any:
-        return await answer
-
-    return asyncio.run(wait())
 
 
 def fields(info: LimitInfo) -> dict[str, Any]:
@@ -45,12 +32,6 @@ def fields(info: LimitInfo) -> dict[str, Any]:
         "fullResetSec": info.full_reset_sec,
         "waitMs": info.wait_ms,
     }
-
-
-@pytest.fixture(params=[Limiter, AsyncLimiter])
-def limiter(request: pytest.FixtureRequest) -> AnyLimiter:
-    made: AnyLimiter = request.param()
-    return made
 
 
 def test_there_are_vectors() -> None:

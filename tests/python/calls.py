@@ -1,0 +1,21 @@
+"""Calling either kind of limiter alike."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Union
+
+from tidegate import AsyncLimiter, Limiter
+
+AnyLimiter = Union[Limiter, AsyncLimiter]
+
+
+def done(answer: Any) -> Any:
+    """What a call gives, whichever kind of limiter was called."""
+    if not hasattr(answer, "__await__"):
+        return answer
+
+    async def wait() -> Any:
+        return await answer
+
+    return asyncio.run(wait())

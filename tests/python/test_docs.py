@@ -1,0 +1,70 @@
+"""Documentation that cannot go stale: examples run, stubs say what the built module says."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tidegate
+from tidegate import _aio, _tidegate
+
+PUBLIC = [getattr(tidegate, name) for name in tidegate.__all__ if not name.startswith("__")]
+
+
+def documented() -> Iterator[tuple[str, str]]:
+    """Every public thing with its documentation."""
+    yield "tidegate", tidegate.__doc__ or ""
+    for item in PUBLIC:
+        yield item.__name__, item.__doc__ or ""
+        for name, member in vars(item).items():
+            if not name.startswith("_"):
+                yield f"{item.__name__}.{name}", member.__doc__ or getattr(member, "__func__", member).__doc__ or ""
+
+
+@pytest.mark.parametrize(("name", "text"), list(documented()), ids=[name for name, _ in documented()])
+def test_documentation(name: str, text: str) -> None:
+    assert text.strip(), f"{name} is not documented"
+    example = doctest.DocTestParser().get_doctest(inspect.cleandoc(text), {}, name, None, None)
+    outcome = doctest.DocTestRunner(optionflags=doctest.FAIL_FAST).run(example)
+    assert outcome.failed == 0
+
+
+def test_the_important_things_have_examples() -> None:
+    examples = {name for name, text in documented() if ">>>" in text}
+    calls = ("limit", "peek", "charge", "refund", "reset", "acquire", "limit_all", "peek_all")
+    assert examples >= {f"Limiter.{call}" for call in calls}
+    assert examples >= {cls.__name__ for cls in PUBLIC} - {"StoreError"}
+
+
+def stub_docs() -> Iterator[tuple[str, str]]:
+    tree = ast.parse((Path(tidegate.__file__).parent / "_tidegate.pyi").read_text())
+    for item in tree.body:
+        if isinstance(item, ast.ClassDef):
+            yield item.name, ast.get_docstring(item) or ""
+            for member in item.body:
+                if isinstance(member, ast.FunctionDef) and not member.name.startswith("__"):
+                    yield f"{item.name}.{member.name}", ast.get_docstring(member) or ""
+        elif isinstance(item, ast.FunctionDef):
+            yield item.name, ast.get_docstring(item) or ""
+
+
+def test_stubs_are_documented_as_the_built_module_is() -> None:
+    stubs = dict(stub_docs())
+    assert len(stubs) > 40
+    for name, text in stubs.items():
+        built: object = _tidegate
+        for part in name.split("."):
+            built = inspect.getattr_static(built, part) if isinstance(built, type) else getattr(built, part)
+        built = getattr(built, "__func__", built)
+        assert text == inspect.cleandoc(built.__doc__ or ""), name
+
+
+def test_the_version_is_one() -> None:
+    assert tidegate.__version__ == _tidegate.__version__
+    assert sorted(tidegate.__all__) == tidegate.__all__
+    assert _aio.__all__ == ["AsyncLimiter"]

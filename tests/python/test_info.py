@@ -1,0 +1,157 @@
+"""The answer and its headers."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from tidegate import Bucket, Legacy, Limiter, LimitInfo, TokenBucket
+
+NOW = 1_700_000_000_000
+LOGIN = Bucket("login", size=2)
+API = TokenBucket("api", count=100, period=60_000)
+UNLIMITED = 2**53 - 1
+
+
+def denied() -> LimitInfo:
+    limiter = Limiter()
+    limiter.charge(LOGIN, "ada", 2, now=NOW)
+    return limiter.limit(LOGIN, "ada", now=NOW + 245)
+
+
+def several() -> LimitInfo:
+    limiter = Limiter()
+    limiter.charge(LOGIN, "ada", 2, now=NOW)
+    return limiter.limit([API, LOGIN], "ada", now=NOW)
+
+
+def test_every_field_of_a_denial() -> None:
+    info = denied()
+    assert (info.blocked, info.remaining, info.wait_ms) == (True, 0, 0)
+    assert (info.reset_ms, info.reset_sec) == (755, 1)
+    assert (info.full_reset_ms, info.full_reset_sec) == (1755, 2)
+    assert (info.key, info.quota, info.binding, info.checks) == ("login", 2, 0, (info,))
+    assert repr(info) == (
+        "LimitInfo(blocked=True, remaining=0, reset_ms=755, full_reset_ms=1755, wait_ms=0, "
+        "key='login', quota=2, binding=0)"
+    )
+
+
+def test_several_checks_are_answered_one_by_one() -> None:
+    info = several()
+    assert (info.blocked, info.binding, info.key, info.quota) == (True, 1, "login", 2)
+    assert [(check.key, check.blocked, check.remaining) for check in info.checks] == [
+        ("api", False, 100),
+        ("login", True, 0),
+    ]
+    assert info.checks is info.checks
+    assert [check.checks for check in info.checks] == [(check,) for check in info.checks]
+
+
+def test_answers_are_frozen_and_cannot_be_made() -> None:
+    info = denied()
+    with pytest.raises(AttributeError):
+        info.blocked = False  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        LimitInfo()
+
+
+@pytest.mark.parametrize("make", [denied, several])
+def test_copies_are_equal(make: object) -> None:
+    info = make()  # type: ignore[operator]
+    assert info == make()  # type: ignore[operator]
+    copies = [copy.copy(info), copy.deepcopy(info)]
+    copies += [pickle.loads(pickle.dumps(info, protocol)) for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)]
+    for other in copies:
+        assert other == info
+        assert hash(other) == hash(info)
+        assert (other.checks, other.binding, other.key) == (info.checks, info.binding, info.key)
+        assert other.headers("both") == info.headers("both")
+
+
+def test_answers_that_differ() -> None:
+    limiter = Limiter()
+    first = limiter.limit(LOGIN, "ada", now=NOW)
+    assert first != limiter.limit(LOGIN, "ada", now=NOW)
+    assert first != limiter.limit(Bucket("other", size=2), "ada", now=NOW)
+    assert first == limiter.limit(LOGIN, "eve", now=NOW)
+    assert first != several()
+    assert first != "login"
+    assert len({first, limiter.limit(LOGIN, "bob", now=NOW), denied()}) == 2
+
+
+def test_headers_of_a_denial() -> None:
+    x = {"X-RateLimit-Remaining": "0", "X-RateLimit-Clear": "1.755", "X-RateLimit-Reset": "0.755", "Retry-After": "1"}
+    ietf = {"RateLimit-Policy": '"login";q=2;w=2', "RateLimit": '"login";r=0;t=1'}
+    info = denied()
+    assert info.headers() == info.headers("x") == x
+    assert info.headers("ietf") == info.headers("ietf", draft=11) == ietf
+    assert info.headers("both") == {**x, **ietf}
+    assert info.headers("ietf", draft=7) == {"RateLimit-Policy": "2;w=2", "RateLimit": "limit=2, remaining=0, reset=1"}
+    assert info.headers("ietf", draft=6) == {
+        "RateLimit-Policy": "2;w=2",
+        "RateLimit-Limit": "2",
+        "RateLimit-Remaining": "0",
+        "RateLimit-Reset": "1",
+    }
+
+
+def test_headers_of_an_answer_that_admits() -> None:
+    info = Limiter().limit(LOGIN, "ada", now=NOW)
+    assert info.headers() == {"X-RateLimit-Remaining": "1", "X-RateLimit-Clear": "1"}
+
+
+def test_headers_name_every_limit() -> None:
+    assert several().headers("ietf") == {
+        "RateLimit-Policy": '"api";q=100;w=60, "login";q=2;w=2',
+        "RateLimit": '"api";r=100;t=1, "login";r=0;t=1',
+    }
+
+
+def test_headers_of_no_limit() -> None:
+    info = Limiter().limit(Legacy("open"), "ada")
+    assert (info.blocked, info.remaining, info.quota, info.full_reset_ms) == (False, UNLIMITED, UNLIMITED, 0)
+    assert info.headers("ietf") == {}
+
+
+@pytest.mark.parametrize("kind", ["", "X", "all", "\0"])
+def test_unknown_kinds_of_headers(kind: str) -> None:
+    with pytest.raises(ValueError, match="kind must be"):
+        denied().headers(kind)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("draft", [-1, 12, 7.5, 2**32 + 7, 10**400, True, "7", None, object()], ids=ascii)
+def test_unknown_drafts(draft: object) -> None:
+    with pytest.raises(ValueError, match="draft must be"):
+        denied().headers("ietf", draft=draft)  # type: ignore[arg-type]
+
+
+def test_a_legacy_limit_taken_at_its_word_is_two_checks_of_one_key() -> None:
+    notes = Legacy("notes", max=3, duration=3000, min_interval=500, translation="exact")
+    info = Limiter().limit(notes, "ada", now=NOW)
+    assert [(check.key, check.quota) for check in info.checks] == [("notes", 3), ("notes", 1)]
+    assert (info.key, info.binding) == ("notes", 1)
+
+
+def test_every_check_knows_its_key_whatever_stands_beside_it() -> None:
+    notes = Legacy("notes", max=3, duration=3000, min_interval=500, translation="exact")
+    limiter = Limiter()
+    checks = [(LOGIN, "ada"), (notes, "ada", 1, 0), (notes, "eve"), (Legacy("open"), "ada"), (API, "ada", 5, 0.5)]
+    info = limiter.limit_all(checks, now=NOW)  # type: ignore[arg-type]
+    assert [(check.key, check.quota) for check in info.checks] == [
+        ("login", 2),
+        ("notes", UNLIMITED),
+        ("notes", 3),
+        ("notes", 1),
+        ("open", UNLIMITED),
+        ("api", 200),
+    ]
+    assert (info.binding, info.key) == (3, "notes")
+
+
+def test_nothing_asked_is_nothing_limited() -> None:
+    info = Limiter().limit([], "ada")
+    assert (info.blocked, info.remaining, info.key, info.binding) == (False, UNLIMITED, "", 0)
+    assert info == Limiter().limit_all([])

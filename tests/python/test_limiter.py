@@ -1,0 +1,242 @@
+"""Both limiters at work."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import pickle
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+
+from calls import AnyLimiter, done
+from tidegate import AsyncLimiter, Bucket, FixedWindow, Limiter, LimitInfo, TokenBucket
+
+NOW = 1_700_000_000_000
+LOGIN = Bucket("login", size=3)
+API = TokenBucket("api", count=100, period=60_000)
+
+
+def test_a_burst_then_a_denial_then_a_drip(limiter: AnyLimiter) -> None:
+    answers = [done(limiter.limit(LOGIN, "ada", now=NOW)) for _ in range(4)]
+    assert [info.blocked for info in answers] == [False, False, False, True]
+    assert [info.remaining for info in answers] == [2, 1, 0, 0]
+    assert not done(limiter.limit(LOGIN, "eve", now=NOW)).blocked
+    assert done(limiter.peek(LOGIN, "ada", now=NOW + 999)).blocked
+    assert not done(limiter.limit(LOGIN, "ada", now=NOW + 1000)).blocked
+    assert limiter.entries == 2
+
+
+def test_the_clock_moves_by_itself(limiter: AnyLimiter) -> None:
+    door = Bucket("door", size=1, drip_rate=30)
+    assert not done(limiter.limit(door, "ada")).blocked
+    info = done(limiter.limit(door, "ada"))
+    assert info.blocked
+    time.sleep(info.reset_ms / 1000)
+    assert not done(limiter.limit(door, "ada")).blocked
+
+
+def test_every_verb(limiter: AnyLimiter) -> None:
+    assert done(limiter.peek(LOGIN, "ada")).remaining == 3
+    assert limiter.entries == 0
+    assert done(limiter.charge(LOGIN, "ada", 5)).blocked is False
+    assert done(limiter.limit(LOGIN, "ada")).blocked
+    assert done(limiter.refund(LOGIN, "ada", cost=3)).remaining == 1
+    assert done(limiter.reset(LOGIN, "ada")) is None
+    assert limiter.entries == 0
+    assert done(limiter.limit(LOGIN, "ada", cost=3)).remaining == 0
+    assert done(limiter.limit(LOGIN, "ada", cost=0)).blocked is False
+
+
+def test_a_factor_scales_and_lifts(limiter: AnyLimiter) -> None:
+    assert done(limiter.peek(LOGIN, "ada", factor=0.5)).quota == 6
+    assert done(limiter.peek(LOGIN, "ada", factor=2)).quota == 2
+    assert done(limiter.limit(LOGIN, "ada", 1, 0)).remaining == 2**53 - 1
+    assert limiter.entries == 0
+
+
+def test_several_limits_are_charged_together_or_not_at_all(limiter: AnyLimiter) -> None:
+    day = FixedWindow("day", max=1, period=timedelta(days=1))
+    assert not done(limiter.limit([LOGIN, day], "ada", now=NOW)).blocked
+    info = done(limiter.limit((LOGIN, day), "ada", now=NOW))
+    assert (info.blocked, info.key) == (True, "day")
+    assert done(limiter.peek(LOGIN, "ada", now=NOW)).remaining == 2
+    done(limiter.reset([LOGIN, day], "ada"))
+    assert limiter.entries == 0
+
+
+def test_several_actors_are_charged_together_or_not_at_all(limiter: AnyLimiter) -> None:
+    done(limiter.charge(LOGIN, "203.0.113.9", 3, now=NOW))
+    wire = {"key": "api", "type": "token-bucket", "count": 100, "period": 60_000}
+    checks = [(LOGIN, "203.0.113.9"), (wire, "ada", 5, 0.5)]
+    for call in (limiter.limit_all, limiter.peek_all):
+        info = done(call(checks, NOW))  # type: ignore[arg-type]
+        assert (info.blocked, info.key, [check.remaining for check in info.checks]) == (True, "login", [0, 200])
+    info = done(limiter.limit_all([(LOGIN, "eve"), (wire, "ada", 5)], now=NOW))
+    assert (info.blocked, [check.remaining for check in info.checks]) == (False, [2, 95])
+
+
+def test_the_same_check_twice_counts_twice(limiter: AnyLimiter) -> None:
+    info = done(limiter.limit([LOGIN, LOGIN], "ada", now=NOW))
+    assert info.remaining == 1
+    assert done(limiter.limit([LOGIN, LOGIN], "ada", now=NOW)).blocked
+
+
+def test_limiters_share_nothing() -> None:
+    one, other = Limiter(), Limiter()
+    one.charge(LOGIN, "ada", 3)
+    assert one.limit(LOGIN, "ada").blocked
+    assert not other.limit(LOGIN, "ada").blocked
+    assert not Limiter("memory://", namespace="shop").limit(LOGIN, "ada").blocked
+
+
+def test_the_store_is_bounded() -> None:
+    limiter = Limiter(max_entries=10)
+    limiter.charge(LOGIN, "eve", 3)
+    for actor in range(1000):
+        limiter.limit(LOGIN, str(actor))
+    assert limiter.limit(LOGIN, "eve").blocked
+    assert (limiter.entries, limiter.evictions) == (10, 991)
+
+
+def test_a_limiter_stays_where_it_is(limiter: AnyLimiter) -> None:
+    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="cannot be pickled or copied"):
+            attempt(limiter)
+    with pytest.raises(AttributeError):
+        limiter.entries = 1  # type: ignore[misc]
+    assert repr(limiter) == f"<{type(limiter).__name__} memory:// entries=0>"
+
+
+def test_threads_together_never_admit_more_than_the_limit() -> None:
+    limiter, door = Limiter(), Bucket("door", size=1000, drip_rate=timedelta(days=1))
+    admitted: list[int] = []
+    start = threading.Barrier(8)
+
+    def knock() -> None:
+        start.wait()
+        admitted.append(sum(not limiter.limit(door, "ada").blocked for _ in range(1000)))
+
+    threads = [threading.Thread(target=knock) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(admitted) == 8
+    assert sum(admitted) == 1000
+
+
+def test_acquire_waits_for_its_turn(limiter: AnyLimiter) -> None:
+    mail = Bucket("mail", size=1, drip_rate=20)
+    start = time.monotonic()
+    waits = [done(limiter.acquire(mail, "ada", max_wait=5)).wait_ms for _ in range(4)]
+    assert time.monotonic() - start >= 0.055
+    assert waits[0] == 0
+    assert all(0 < wait <= 20 for wait in waits[1:])
+
+
+@pytest.mark.parametrize("max_wait", [0, 0.5, timedelta(milliseconds=500)])
+def test_acquire_does_not_wait_in_vain(limiter: AnyLimiter, max_wait: float) -> None:
+    slow = Bucket("slow", size=1, drip_rate=timedelta(hours=1))
+    done(limiter.limit(slow, "ada"))
+    start = time.monotonic()
+    info = done(limiter.acquire(slow, "ada", max_wait=max_wait))
+    assert time.monotonic() - start < 0.4
+    assert (info.blocked, info.wait_ms) == (True, 0)
+    assert 3_599_000 < info.full_reset_ms <= 3_600_000
+
+
+def test_acquire_at_a_given_time_does_not_sleep(limiter: AnyLimiter) -> None:
+    slow = Bucket("slow", size=1, drip_rate=timedelta(hours=1))
+    assert [done(limiter.acquire(slow, "ada", now=NOW)).wait_ms for _ in range(3)] == [0, 3_600_000, 7_200_000]
+    assert done(limiter.acquire(slow, "ada", now=NOW, max_wait=timedelta(hours=2))).blocked
+
+
+def test_other_threads_run_while_one_waits() -> None:
+    limiter, mail = Limiter(), Bucket("mail", size=1, drip_rate=300)
+    limiter.limit(mail, "ada")
+    waiter = threading.Thread(target=lambda: limiter.acquire(mail, "ada"))
+    waiter.start()
+    turns = 0
+    while waiter.is_alive():
+        turns += 1
+        time.sleep(0.001)
+    assert turns > 20
+
+
+def test_tasks_wait_in_the_order_in_which_they_asked() -> None:
+    async def main() -> list[int]:
+        limiter, mail = AsyncLimiter(), Bucket("mail", size=1, drip_rate=20)
+        order: list[int] = []
+
+        async def send(number: int) -> None:
+            await limiter.acquire(mail, "ada")
+            order.append(number)
+
+        start = time.monotonic()
+        await asyncio.gather(*(send(number) for number in range(5)))
+        assert time.monotonic() - start >= 0.075
+        return order
+
+    assert asyncio.run(main()) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_cancelled_wait_is_refunded_once(several: bool) -> None:
+    async def main() -> None:
+        limiter, slow = AsyncLimiter(), Bucket("slow", size=2, drip_rate=timedelta(hours=1))
+        wire: dict[str, object] = {"key": "slow", "type": "bucket", "size": 2, "dripRate": 3_600_000}
+        await limiter.limit(slow, "ada", 2)
+        before = (await limiter.peek(slow, "ada")).full_reset_sec
+        waiting = asyncio.create_task(limiter.acquire([wire, LOGIN] if several else wire, "ada", cost=2))
+        await asyncio.sleep(0.01)
+        assert (await limiter.peek(slow, "ada")).full_reset_sec > before + 3600
+        # What somebody does to the dict meanwhile must not change what is given back.
+        wire["key"] = "other"
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert (await limiter.peek(slow, "ada")).full_reset_sec == before
+        assert (await limiter.peek(LOGIN, "ada")).remaining == 3
+
+    asyncio.run(main())
+
+
+def test_an_interrupted_wait_is_refunded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(seconds: float) -> None:
+        assert 3599 < seconds <= 3600
+        raise KeyboardInterrupt
+
+    limiter, slow = Limiter(), Bucket("slow", size=1, drip_rate=timedelta(hours=1))
+    limiter.limit(slow, "ada")
+    before = limiter.peek(slow, "ada").full_reset_sec
+    monkeypatch.setattr(time, "sleep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        limiter.acquire(slow, "ada")
+    assert limiter.peek(slow, "ada").full_reset_sec == before
+
+
+def test_in_memory_a_coroutine_is_finished_at_once() -> None:
+    threads = threading.active_count()
+    coroutine = AsyncLimiter().limit(LOGIN, "ada")
+    with pytest.raises(StopIteration) as stopped:
+        coroutine.send(None)
+    assert isinstance(stopped.value.value, LimitInfo)
+    assert threading.active_count() == threads
+
+
+def test_both_limiters_have_the_same_calls() -> None:
+    def public(kind: type) -> dict[str, object]:
+        return {name: member for name, member in vars(kind).items() if not name.startswith("_")}
+
+    assert public(Limiter).keys() == public(AsyncLimiter).keys()
+    for name, member in public(AsyncLimiter).items():
+        if callable(member):
+            theirs = inspect.signature(getattr(Limiter, name)).parameters
+            ours = inspect.signature(member).parameters
+            assert list(ours.values())[1:] == [
+                parameter.replace(annotation=ours[name].annotation) for name, parameter in list(theirs.items())[1:]
+            ]

@@ -1,0 +1,92 @@
+"""What works across processes and interpreters, and what says that it does not."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+
+import pytest
+
+from tidegate import Bucket, Limiter, LimitError, LimitInfo, StoreError
+
+DOOR = Bucket("door", size=2, drip_rate=3_600_000)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+def test_a_forked_child_goes_on_with_entries_of_its_own() -> None:
+    limiter = Limiter()
+    limiter.limit(DOOR, "ada")
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            limiter.limit(DOOR, "eve")
+
+    # Threads at work while it forks must not leave a lock behind.
+    threads = [threading.Thread(target=busy) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                child = os.fork()
+            if child == 0:
+                try:
+                    verdicts = [limiter.limit(DOOR, "ada").blocked for _ in range(2)]
+                    fresh = Limiter().limit({"key": "k", "type": "bucket", "size": 1}, "ada").blocked
+                    os._exit(0 if (verdicts, fresh) == ([False, True], False) else 1)
+                finally:
+                    os._exit(2)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert limiter.limit(DOOR, "ada").blocked is False, "what a child charges is its own"
+
+
+def in_a_child(limit: Bucket, actor: str) -> LimitInfo:
+    return Limiter().limit(limit, actor)
+
+
+def test_definitions_and_answers_travel_to_spawned_processes() -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        info = pool.apply(in_a_child, (DOOR, "ada"))
+    assert (info.key, info.remaining, info.checks) == ("door", 1, (info,))
+
+
+def test_errors_are_pickled_with_what_they_name() -> None:
+    with pytest.raises(LimitError) as caught:
+        Bucket("door", size=0)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (type(again), str(again)) == (LimitError, str(caught.value))
+    assert (again.key, again.field, again.value) == ("door", "size", "0")
+    assert isinstance(again, ValueError)
+    assert issubclass(StoreError, ConnectionError)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sub-interpreters share one lock there")
+def test_a_second_interpreter_is_told_so() -> None:
+    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    script = f"""
+        import tidegate
+        import {name} as interpreters
+        code = "try:\\n import tidegate\\nexcept ImportError as error:\\n print('refused:', error)"
+        interpreters.run_string(interpreters.create(), code)
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    assert "refused: " in run.stdout
+    assert "subinterpreters" in run.stdout
+
+
+def test_importing_it_is_cheap() -> None:
+    script = "import sys, tidegate; print([name for name in ('asyncio', 'json', 'ssl') if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"

@@ -1,0 +1,7 @@
+"""The file that type checkers check also runs."""
+
+import typing_usage
+
+
+def test_the_typed_program_runs() -> None:
+    typing_usage.main()

@@ -1,0 +1,107 @@
+"""All of the API as a typed program uses it; `mypy --strict` is its test, and it runs too."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal
+
+from tidegate import (
+    AsyncLimiter,
+    Bucket,
+    FixedWindow,
+    Legacy,
+    Limit,
+    Limiter,
+    LimitError,
+    LimitInfo,
+    StoreError,
+    TokenBucket,
+    __version__,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import assert_type
+else:
+
+    def assert_type(value: object, _kind: object) -> object:
+        return value
+
+
+LOGIN = Bucket("login", size=10, drip_rate=timedelta(seconds=1), drip_size=1, factor_scales="size-and-rate")
+API = TokenBucket("api", count=100, period=1000.5, burst=None)
+DAILY = FixedWindow("daily", max=1000, period=timedelta(days=1), anchor="first-request")
+NOTES = Legacy("notes/create", max=300, duration=3_600_000, min_interval=None, translation="exact")
+WIRE: Mapping[str, object] = {"key": "login", "type": "bucket", "size": 10}
+LITERAL = {"key": "login", "type": "bucket", "size": 10}
+
+
+def definitions() -> None:
+    assert_type(LOGIN.size, float)
+    assert_type(LOGIN.factor_scales, Literal["size", "size-and-rate"])
+    assert_type(API.burst, "float | None")
+    assert_type(DAILY.anchor, Literal["epoch", "first-request"])
+    assert_type(NOTES.min_interval, "float | None")
+    assert_type(Limit.from_dict(WIRE), Limit)
+    assert_type(LOGIN.to_dict(), "dict[str, str | float]")
+    assert_type(hash(LOGIN), int)
+    assert_type(LOGIN == API, bool)
+    assert_type(LOGIN.key, str)
+    assert_type(__version__, str)
+
+
+def calls(limiter: Limiter) -> LimitInfo:
+    assert_type(limiter.limit(LOGIN, "ada"), LimitInfo)
+    assert_type(limiter.limit(LITERAL, "ada", 1, 1.0, None), LimitInfo)
+    assert_type(limiter.peek([LOGIN, API], "ada", cost=2, factor=0.5, now=1.5), LimitInfo)
+    assert_type(limiter.charge((LOGIN, WIRE), "ada"), LimitInfo)
+    assert_type(limiter.refund([LOGIN], "ada"), LimitInfo)
+    assert_type(limiter.acquire(LOGIN, "ada", max_wait=2.0), LimitInfo)
+    assert_type(limiter.acquire(LOGIN, "ada", max_wait=timedelta(seconds=2)), LimitInfo)
+    assert_type(limiter.peek_all([(LOGIN, "ada")]), LimitInfo)
+    assert_type(limiter.entries, int)
+    assert_type(limiter.evictions, int)
+    limiter.reset([LOGIN, API], "ada")
+    return limiter.limit_all([(LOGIN, "ada"), (WIRE, "ada", 2), (API, "ada", 5, 0.5)], now=None)
+
+
+def answer(info: LimitInfo) -> None:
+    assert_type(info.blocked, bool)
+    for number in (info.remaining, info.reset_ms, info.reset_sec, info.full_reset_ms, info.full_reset_sec):
+        assert_type(number, int)
+    for number in (info.wait_ms, info.quota, info.binding):
+        assert_type(number, int)
+    assert_type(info.key, str)
+    assert_type(info.checks, "tuple[LimitInfo, ...]")
+    assert_type(info.headers(), "dict[str, str]")
+    assert_type(info.headers("ietf", draft=7), "dict[str, str]")
+
+
+async def coroutines(limiter: AsyncLimiter) -> None:
+    answer(await limiter.limit(LOGIN, "ada", cost=1, factor=1.0, now=None))
+    answer(await limiter.peek([LOGIN, WIRE], "ada"))
+    answer(await limiter.charge(LITERAL, "ada"))
+    answer(await limiter.refund(LOGIN, "ada"))
+    answer(await limiter.acquire(LOGIN, "ada", max_wait=timedelta(seconds=1)))
+    answer(await limiter.limit_all([(LOGIN, "ada", 2)]))
+    answer(await limiter.peek_all([(LOGIN, "ada")], now=1))
+    await limiter.reset(LOGIN, "ada")
+    assert_type(limiter.entries + limiter.evictions, int)
+
+
+def failures() -> tuple[str, str, str]:
+    try:
+        Bucket("login", size=-1)
+    except StoreError:
+        raise
+    except LimitError as error:
+        return error.key, error.field, error.value
+    raise AssertionError
+
+
+def main() -> None:
+    definitions()
+    answer(calls(Limiter("memory://", namespace="shop", max_entries=1000)))
+    asyncio.run(coroutines(AsyncLimiter(namespace="shop")))
+    assert failures() == ("login", "size", "-1")
