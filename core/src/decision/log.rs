@@ -47,13 +47,22 @@ impl Room for Log {
     }
 
     fn charge(&self, state: &mut Series, now: Micros, cost: u64) {
+        if cost == 0 {
+            return;
+        }
+        let instant = state.newest().map_or(now, |last| last.max(now));
+        state.keep_from(self.from(now));
         // More instants than `max` cannot matter: with that many the log is as full as it can be.
-        state.push(state.newest().map_or(now, |last| last.max(now)), cost.min(self.max));
+        state.push(instant, cost.min(self.max));
         state.keep_newest(self.max);
     }
 
-    fn give_back(&self, state: &mut Series, _now: Micros, cost: u64) {
-        state.take_newest(cost);
+    fn give_back(&self, state: &mut Series, now: Micros, cost: u64) {
+        if cost > 0 {
+            // What no longer counts cannot be the last once what came after it is taken back.
+            state.keep_from(self.from(now));
+            state.take_newest(cost);
+        }
     }
 
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {

@@ -56,7 +56,8 @@ impl Room for Pacing {
     }
 
     fn is_empty(&self, state: &Paced, now: Micros) -> bool {
-        self.full(state, now) == 0
+        // Whoever gave back all that can be stored owes nothing any more; where nothing can be stored, only time tells.
+        state.stored >= self.max_permits && (self.max_permits > 0.0 || state.free <= now)
     }
 
     fn charge(&self, state: &mut Paced, _now: Micros, cost: u64) {

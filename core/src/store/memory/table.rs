@@ -71,23 +71,27 @@ impl Table {
         Err(at)
     }
 
-    /// The entry at a place; what is kept at the side is taken, until it is [kept](Self::keep) again.
+    /// The entry at a place. What is too large to copy is lent, and has to be [put back](Self::put_back) or replaced.
     #[inline]
     pub(super) fn take(&mut self, place: Place) -> Entry {
         match place.map(|at| self.slots[at].kept()) {
             Err(_) => Entry::Absent,
             Ok(Kept::Here(level)) => Entry::Cell(level),
-            Ok(Kept::Aside(index)) => {
-                self.rare.as_mut().map_or(Entry::Absent, |rare| mem::take(&mut rare.aside[index]))
-            }
+            Ok(Kept::Aside(index)) => match self.rare.as_mut().map(|rare| &mut rare.aside[index]) {
+                Some(large @ (Entry::Slots(_) | Entry::Log(_))) => mem::take(large),
+                Some(small) => small.clone(),
+                None => Entry::Absent,
+            },
         }
     }
 
-    /// Puts back an entry that was taken, and that has not changed.
+    /// Ends the loan of an entry that need not be kept as it is now: a copy is dropped, and what was lent goes back,
+    /// which time alone does not change.
     #[inline]
     pub(super) fn put_back(&mut self, place: Place, entry: Entry) {
         if let Ok(at) = place
             && let (Kept::Aside(index), Some(rare)) = (self.slots[at].kept(), self.rare.as_mut())
+            && rare.aside[index] == Entry::Absent
         {
             rare.aside[index] = entry;
         }
