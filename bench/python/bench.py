@@ -1,0 +1,101 @@
+"""``limiter.limit(LOGIN, actor)`` beside its peers in one run: a check of an actor's limit, held in memory.
+
+Prints a table, or with ``--json`` the same as JSON. Ours makes a whole ``LimitInfo`` of each check; the peers answer
+with a bool.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Sequence
+
+import limits
+import token_bucket
+from limits.storage import MemoryStorage
+from limits.strategies import FixedWindowRateLimiter, MovingWindowRateLimiter, RateLimiter
+from measure import Row, Work, contest
+
+from tidegate import Bucket, Limiter
+
+HOT = "actor:00000000123456"
+# Large enough that nothing is denied: a denial is a shorter path for all.
+MOST = 10**9
+LOGIN = Bucket("login", size=MOST)
+# What ours may take, relative to the fixed window of `limits`.
+TARGET = 0.1
+
+
+def tidegate_limit() -> Work:
+    limit = Limiter().limit
+
+    def work(actors: Sequence[str]) -> None:
+        for actor in actors:
+            limit(LOGIN, actor)
+
+    return work
+
+
+def limits_hit(strategy: type[RateLimiter]) -> Work:
+    hit, item = strategy(MemoryStorage()).hit, limits.RateLimitItemPerDay(MOST)
+
+    def work(actors: Sequence[str]) -> None:
+        for actor in actors:
+            hit(item, actor)
+
+    return work
+
+
+def token_bucket_consume() -> Work:
+    consume = token_bucket.Limiter(float(MOST), MOST, token_bucket.MemoryStorage()).consume
+
+    def work(actors: Sequence[str]) -> None:
+        for actor in actors:
+            consume(actor)
+
+    return work
+
+
+PEERS = {
+    "limits fixed window": (lambda: limits_hit(FixedWindowRateLimiter), TARGET),
+    "limits moving window": (lambda: limits_hit(MovingWindowRateLimiter), None),
+    "token-bucket": (token_bucket_consume, None),
+}
+
+
+def rows(quick: bool) -> list[Row]:
+    rounds = 5 if quick else 21
+    hot = [HOT] * 2000
+    keys = [f"actor:{number:014}" for number in range(10_000 if quick else 100_000)]
+    random.Random(1).shuffle(keys)
+    return [
+        *contest("hot key", rounds, hot, tidegate_limit, PEERS),
+        *contest(f"{len(keys):,} keys", 3 if quick else 7, keys, tidegate_limit, PEERS),
+    ]
+
+
+def print_table(table: list[Row]) -> None:
+    print("| Python, per check | tidegate, us | peer | peer, us | ratio | target |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for row in table:
+        assert row.peer
+        name, figures, ratio = row.peer
+        target = f"<= {row.target}" if row.target else ""
+        print(f"| {row.name} | {row.ours.text(3)} | {name} | {figures.text(2)} | {ratio.text(3)} | {target} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    options = parser.parse_args()
+    table = rows(options.quick)
+    if options.json:
+        print(json.dumps({"suite": "python", "rows": [row.json() for row in table]}))
+    else:
+        print_table(table)
+
+
+if __name__ == "__main__":
+    main()
