@@ -1,5 +1,7 @@
 //! The answer to a call.
 
+use crate::time::Micros;
+
 /// What a limiter answers: whether the call may pass, and what is left.
 ///
 /// Durations are whole milliseconds, rounded up from the engine's microseconds.
@@ -33,6 +35,8 @@ pub struct LimitInfo {
     pub quota: u64,
     /// How long a full entry of the deciding limit takes to drain.
     pub window_ms: u64,
+    /// The instant of the decision; names the charge in a later [`Call::Undo`](crate::Call::Undo). 0 = no limit.
+    pub at: Micros,
     /// Present only when there was more than one check, so that a single one allocates nothing.
     pub(crate) several: Option<Box<Several>>,
 }
@@ -67,6 +71,7 @@ impl LimitInfo {
             next_ms: 0,
             quota: UNLIMITED,
             window_ms: 0,
+            at: 0,
             several: None,
         }
     }
@@ -91,6 +96,7 @@ impl LimitInfo {
             next_ms: deciding.next_ms,
             quota: deciding.quota,
             window_ms: deciding.window_ms,
+            at: most(|info| info.at),
             several: Some(Box::new(Several { checks: checks.into_boxed_slice(), binding })),
         }
     }

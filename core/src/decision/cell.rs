@@ -81,6 +81,13 @@ impl Room for Cell {
         state.level = state.level.saturating_sub(self.weigh(cost));
     }
 
+    fn undo(&self, state: &mut Level, _now: Micros, cost: u64, charged_at: Micros) {
+        // Of the ticks since the charge, all that have come have drained something.
+        let ticks = state.since.saturating_sub(charged_at).div_ceil(self.tick.get());
+        let left = self.weigh(cost).saturating_sub(ticks.saturating_mul(self.drain.get()));
+        state.level = state.level.saturating_sub(left);
+    }
+
     fn until(&self, state: &Level, now: Micros, cost: u64) -> Micros {
         let over = state.level.saturating_add(self.weigh(cost)).saturating_sub(self.capacity);
         self.until_lower(state, now, over)

@@ -87,6 +87,15 @@ impl Room for Counter {
         state.previous = state.previous.saturating_sub(rest);
     }
 
+    fn undo(&self, state: &mut Windows, _now: Micros, cost: u64, charged_at: Micros) {
+        let index = charged_at / self.period;
+        if index == state.index {
+            state.current = state.current.saturating_sub(cost);
+        } else if index.saturating_add(1) == state.index {
+            state.previous = state.previous.saturating_sub(cost);
+        }
+    }
+
     fn until(&self, state: &Windows, now: Micros, cost: u64) -> Micros {
         if self.fits(state, now, cost) {
             return 0;

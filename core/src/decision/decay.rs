@@ -66,6 +66,11 @@ impl Room for Decaying {
         state.count = (state.count - real(cost)).max(0.0);
     }
 
+    fn undo(&self, state: &mut Decayed, _now: Micros, cost: u64, charged_at: Micros) {
+        let passed = state.slot.saturating_sub(charged_at / self.resolution);
+        state.count = (state.count - self.after(real(cost), passed)).max(0.0);
+    }
+
     fn until(&self, state: &Decayed, now: Micros, cost: u64) -> Micros {
         if self.fits(state, now, cost) {
             return 0;

@@ -65,6 +65,11 @@ impl Room for Log {
         }
     }
 
+    fn undo(&self, state: &mut Series, now: Micros, cost: u64, charged_at: Micros) {
+        state.keep_from(self.from(now));
+        state.take_at(charged_at, cost);
+    }
+
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
         let from = self.from(now);
         let over = state.count_from(from).saturating_add(cost).saturating_sub(self.max);

@@ -36,8 +36,15 @@ pub enum Call {
     Peek,
     /// Charges the cost even where it does not fit, as for use that is paid afterwards.
     Charge,
-    /// Gives the cost back, never below empty.
+    /// Gives the cost back, never below empty, whoever was charged for it.
     Refund,
+    /// Gives back what a call at this instant charged, less what has drained since.
+    ///
+    /// However late it comes, it never frees what a later call charged. Doing it once is up to the caller.
+    Undo {
+        /// [`LimitInfo::at`] of that call.
+        charged_at: Micros,
+    },
     /// Charges the cost if it fits within `max_wait`, and says how long to wait for it.
     Acquire {
         /// The longest wait that is worth it.
@@ -62,6 +69,8 @@ pub(crate) trait Room {
     fn is_empty(&self, state: &Self::State, now: Micros) -> bool;
     fn charge(&self, state: &mut Self::State, now: Micros, cost: u64);
     fn give_back(&self, state: &mut Self::State, now: Micros, cost: u64);
+    /// Gives back what is left of a cost that was charged at an earlier instant.
+    fn undo(&self, state: &mut Self::State, now: Micros, cost: u64, charged_at: Micros);
     /// Until this cost fits; 0 = it does.
     fn until(&self, state: &Self::State, now: Micros, cost: u64) -> Micros;
     fn fits(&self, state: &Self::State, now: Micros, cost: u64) -> bool;
@@ -129,7 +138,7 @@ pub(crate) fn examine<R: Room>(
     match call {
         Call::Charge if room.bears(state, total) => at_once(true),
         Call::Charge => Err(Impossible::Overflows),
-        Call::Refund => at_once(true),
+        Call::Refund | Call::Undo { .. } => at_once(true),
         Call::Acquire { max_wait } if R::RESERVES => {
             let wait = room.until(state, now, total);
             Ok(Verdict { fits: u128::from(wait) <= max_wait.as_micros() && room.bears(state, total), wait, mended })
@@ -146,16 +155,17 @@ pub(crate) fn commit<R: Room>(room: &R, state: &mut R::State, now: Micros, call:
         room.charge(state, now, check.cost);
         return true;
     }
-    if call == Call::Refund {
-        room.give_back(state, now, check.cost);
-        return true;
+    match call {
+        Call::Refund => room.give_back(state, now, check.cost),
+        Call::Undo { charged_at } => room.undo(state, now, check.cost, charged_at),
+        _ => return check.verdict.mended && call != Call::Peek,
     }
-    check.verdict.mended && call != Call::Peek
+    true
 }
 
 fn charges<R: Room>(room: &R, call: Call, check: Settled) -> bool {
     match call {
-        Call::Peek | Call::Refund => false,
+        Call::Peek | Call::Refund | Call::Undo { .. } => false,
         Call::Charge => true,
         Call::Limit | Call::Acquire { .. } => check.admitted || room.counts_blocked(),
     }
@@ -165,7 +175,7 @@ fn charges<R: Room>(room: &R, call: Call, check: Settled) -> bool {
 #[inline]
 pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, call: Call, check: Settled) -> LimitInfo {
     let (blocked, awaited) = match call {
-        Call::Refund => (!room.fits(state, now, 1), 1),
+        Call::Refund | Call::Undo { .. } => (!room.fits(state, now, 1), 1),
         Call::Limit | Call::Charge | Call::Acquire { .. } if check.admitted => (false, 1),
         // What was charged is in the state already, earlier checks of the same entry included.
         _ if charges(room, call, check) => (!check.verdict.fits, check.cost),
@@ -178,6 +188,7 @@ pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, call: Cal
         remaining,
         reset_ms: millis_up(room.until(state, now, awaited)),
         full_reset_ms: millis_up(room.full(state, now)),
+        at: now,
         wait_ms: if check.admitted { millis_up(check.verdict.wait) } else { 0 },
         next_ms: millis_up(next),
         quota: room.quota(),

@@ -71,6 +71,20 @@ impl Series {
         }
     }
 
+    /// Takes units away that came at this very instant, as far as they are still there.
+    pub(crate) fn take_at(&mut self, at: u64, units: u64) {
+        let before = self.sum_before(at);
+        let index = self.runs.partition_point(|run| run.at < at);
+        let Some(run) = self.runs.get(index).filter(|run| run.at == at) else { return };
+        let taken = units.min(run.sum.saturating_sub(before));
+        for run in self.runs.range_mut(index..) {
+            run.sum = run.sum.saturating_sub(taken);
+        }
+        if self.runs.get(index).is_some_and(|run| run.sum == before) {
+            self.runs.remove(index);
+        }
+    }
+
     /// Forgets all but the newest units.
     pub(crate) fn keep_newest(&mut self, units: u64) {
         self.dropped = self.dropped.max(self.sum().saturating_sub(units));

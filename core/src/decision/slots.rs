@@ -57,6 +57,11 @@ impl Room for Slots {
         state.take_newest(cost);
     }
 
+    fn undo(&self, state: &mut Series, now: Micros, cost: u64, charged_at: Micros) {
+        state.keep_from(self.from(now));
+        state.take_at(charged_at / self.resolution, cost);
+    }
+
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
         let from = self.from(now);
         let over = state.count_from(from).saturating_add(cost).saturating_sub(self.max);
