@@ -1,1 +1,19 @@
-//! The node binding.
+//! The node binding: translates types and errors between JavaScript and the engine, and decides nothing.
+//!
+//! What is called for every request, [`decide`], is a bare Node-API function that takes one string; all numbers, in
+//! and out, cross in a typed array that both sides share, the [`frame`]. A handle in that array stands for a limiter
+//! or a limit, which live in [`tables`] of this thread. Everything else goes through napi-rs.
+
+#![expect(unsafe_code, reason = "Node-API is a C interface; every block says why it is sound")]
+#![expect(clippy::needless_pass_by_value, reason = "napi-rs passes owned values")]
+#![warn(clippy::undocumented_unsafe_blocks)]
+
+mod decide;
+mod failure;
+mod frame;
+mod headers;
+mod limiters;
+mod limits;
+mod tables;
+mod text;
+mod value;

@@ -1,0 +1,106 @@
+import { type Failure, native } from './native.js'
+
+/** What a {@link LimitError} says beside its message. */
+export interface LimitErrorDetails {
+  /** The key of the limit, cut short where it is long; empty where none is at fault. */
+  readonly key: string
+  /** The field at fault, as the wire form spells it: `size`, `dripRate`, `cost`, … */
+  readonly field: string
+  /** The value at fault as text, cut short where it is long. */
+  readonly value: string
+}
+
+/**
+ * A definition, an actor, a cost, a factor or a time that cannot be accepted; whatever the call, nothing was stored.
+ *
+ * It is a `TypeError` where a value has the wrong type or a field does not exist, and a `RangeError` where a value is
+ * out of bounds; `instanceof LimitError` holds for both.
+ *
+ * @example
+ * ```js
+ * import { bucket, LimitError } from 'tidegate'
+ *
+ * try {
+ *   bucket({ key: 'login', size: 0 })
+ * } catch (error) {
+ *   assert(error instanceof LimitError && error instanceof RangeError)
+ *   assert.equal(error.code, 'ERR_LIMIT')
+ *   assert.equal(error.field, 'size')
+ *   assert.equal(error.message, 'limit "login": size must be at least 1, got 0')
+ * }
+ * ```
+ */
+export abstract class LimitError extends Error implements LimitErrorDetails {
+  /** Tells these errors from all others, also across threads. */
+  declare readonly code: 'ERR_LIMIT'
+  declare readonly key: string
+  declare readonly field: string
+  declare readonly value: string
+
+  /** Whether a value is an error of one of the two classes that stand for this one. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof LimitRangeError || value instanceof LimitTypeError
+  }
+}
+
+class LimitRangeError extends RangeError {
+  readonly code = 'ERR_LIMIT'
+  declare readonly key: string
+  declare readonly field: string
+  declare readonly value: string
+}
+
+class LimitTypeError extends TypeError {
+  readonly code = 'ERR_LIMIT'
+  declare readonly key: string
+  declare readonly field: string
+  declare readonly value: string
+}
+
+for (const { prototype } of [LimitRangeError, LimitTypeError]) {
+  Object.defineProperty(prototype, 'name', { value: 'LimitError', configurable: true, writable: true })
+}
+
+/** The store could not be asked: here, a limiter that was closed. */
+export class StoreError extends Error {
+  /** Tells these errors from all others, also across threads. */
+  readonly code = 'ERR_STORE'
+  static {
+    Object.defineProperty(StoreError.prototype, 'name', { value: 'StoreError', configurable: true, writable: true })
+  }
+}
+
+/** The error that a failure stands for; `cause` is what was thrown by an object of the caller's. */
+export function errorOf(failure: Failure, cause?: unknown): Error {
+  const { kind, key, field, value, message } = failure
+  if (kind === 'closed') return new StoreError(message)
+  if (kind === 'internal') return new Error(message)
+  const options = cause === undefined ? undefined : { cause }
+  const error = kind === 'type' ? new LimitTypeError(message, options) : new LimitRangeError(message, options)
+  return Object.assign(error, { key, field, value })
+}
+
+/** Passes an answer on, or throws what went wrong. */
+export function answered<T extends number | string[]>(answer: T | Failure): T {
+  if (typeof answer === 'object' && !Array.isArray(answer)) throw errorOf(answer)
+  return answer as T
+}
+
+/** The error for a value of the wrong type, or a field that does not exist. */
+export function wrongType(key: string, field: string, problem: string, value: unknown): Error {
+  return errorOf(native.refuse(false, key, field, problem, value))
+}
+
+/** The error for a value of the right type that is not one of those that may be. */
+export function outOfRange(key: string, field: string, problem: string, value: unknown): Error {
+  return errorOf(native.refuse(true, key, field, problem, value))
+}
+
+/** Reads a property once; an error thrown by a getter is reported as the field's. */
+export function read(of: object, field: string, key: string): unknown {
+  try {
+    return (of as Record<string, unknown>)[field]
+  } catch (cause) {
+    throw errorOf(native.refuse(false, key, field, 'must be readable', 'an error'), cause)
+  }
+}

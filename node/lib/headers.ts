@@ -1,0 +1,134 @@
+import { answered, read, wrongType } from './errors.js'
+import * as F from './frame.js'
+import type { LimitInfo } from './info.js'
+import { native } from './native.js'
+
+/** The `X-RateLimit` family with `Retry-After`, the fields that the IETF is standardising, or both. */
+export type HeaderKind = 'x' | 'ietf' | 'both'
+
+/** How to write the IETF fields. */
+export interface HeaderOptions {
+  /** The version of draft-ietf-httpapi-ratelimit-headers that the clients read: 6, 7 or 11. @defaultValue 11 */
+  readonly draft?: number | undefined
+}
+
+/** Values by name. */
+export type Headers = Record<string, string>
+
+const NEWEST_DRAFT = 11
+
+/**
+ * The HTTP headers that go with an answer, by name.
+ *
+ * @throws {@link LimitError} for a kind or a draft that does not exist.
+ *
+ * @example
+ * ```js
+ * import { bucket, Limiter, rateLimitHeaders } from 'tidegate'
+ *
+ * const door = bucket({ key: 'door', size: 1 })
+ * const limiter = new Limiter()
+ * limiter.limitSync(door, 'ada', { now: 0 })
+ * const denied = limiter.limitSync(door, 'ada', { now: 245 })
+ * assert.deepEqual(rateLimitHeaders(denied), {
+ *   'X-RateLimit-Remaining': '0',
+ *   'X-RateLimit-Clear': '0.755',
+ *   'X-RateLimit-Reset': '0.755',
+ *   'Retry-After': '1',
+ * })
+ * ```
+ */
+export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', options: HeaderOptions = {}): Headers {
+  const flat = fields(info, kind, options)
+  const headers: Headers = {}
+  for (let index = 0; index < flat.length; index += 2) {
+    headers[flat[index] as string] = flat[index + 1] as string
+  }
+  return headers
+}
+
+/** A response on which headers can be set: Node's own, and so Express's, or Fastify's reply. */
+export type Reply =
+  | { setHeader(name: string, value: string): unknown }
+  | { header(name: string, value: string): unknown }
+
+/**
+ * Sets the headers that go with an answer on a response of Express, Fastify or `node:http`. It sets nothing else:
+ * the status of a denial (429) and its body are the caller's.
+ *
+ * @throws {@link LimitError} for a kind or a draft that does not exist, or what is no response.
+ *
+ * @example
+ * ```js
+ * import { createServer } from 'node:http'
+ * import { bucket, Limiter, sendRateLimitHeaders } from 'tidegate'
+ *
+ * const login = bucket({ key: 'login', size: 10 })
+ * const limiter = new Limiter()
+ * const server = createServer((request, response) => {
+ *   const info = limiter.limitSync(login, request.socket.remoteAddress ?? '')
+ *   sendRateLimitHeaders(response, info)
+ *   response.statusCode = info.blocked ? 429 : 200
+ *   response.end()
+ * })
+ * await new Promise((ready) => server.listen(0, '127.0.0.1', ready))
+ * const response = await fetch(`http://127.0.0.1:${server.address().port}`)
+ * assert.equal(response.headers.get('X-RateLimit-Remaining'), '9')
+ * server.close()
+ * server.closeAllConnections()
+ * ```
+ */
+export function sendRateLimitHeaders(
+  reply: Reply,
+  info: LimitInfo,
+  kind: HeaderKind = 'x',
+  options: HeaderOptions = {},
+): void {
+  const flat = fields(info, kind, options)
+  const send = setter(reply)
+  for (let index = 0; index < flat.length; index += 2) {
+    send(flat[index] as string, flat[index + 1] as string)
+  }
+}
+
+function setter(reply: Reply): (name: string, value: string) => void {
+  if ('setHeader' in reply) return (name, value) => reply.setHeader(name, value)
+  if ('header' in reply) return (name, value) => reply.header(name, value)
+  throw wrongType('', 'reply', 'must be a response with setHeader or header', reply)
+}
+
+/** Names and values in turn. */
+function fields(info: LimitInfo, kind: HeaderKind, options: HeaderOptions): string[] {
+  const draft = read(options, 'draft', '') ?? NEWEST_DRAFT
+  if (typeof kind !== 'string') throw wrongType('', 'headers', 'must be a string', kind)
+  if (typeof draft !== 'number') throw wrongType('', 'draft', 'must be a number', draft)
+  const checks = kind === 'x' ? [] : info.checks
+  const frame = checks.length > 1 ? F.frameOf(checks.length) : native.frame
+  frame[F.COUNT] = checks.length
+  frame[F.BINDING] = info.binding
+  write(frame, 0, info)
+  if (checks.length > 1)
+    checks.forEach((check, index) => {
+      write(frame, 1 + index, check)
+    })
+  return answered(
+    native.headers(
+      frame,
+      checks.map((check) => check.key),
+      kind,
+      draft,
+    ),
+  )
+}
+
+function write(frame: Float64Array, place: number, info: LimitInfo): void {
+  const at = F.ANSWERS + place * F.ANSWER_WIDTH
+  frame[at + F.BLOCKED] = info.blocked ? 1 : 0
+  frame[at + F.REMAINING] = info.remaining
+  frame[at + F.RESET_MS] = info.resetMs
+  frame[at + F.FULL_RESET_MS] = info.fullResetMs
+  frame[at + F.WAIT_MS] = info.waitMs
+  frame[at + F.NEXT_MS] = info.nextMs
+  frame[at + F.QUOTA] = info.quota
+  frame[at + F.WINDOW_MS] = info.windowMs
+}

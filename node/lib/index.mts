@@ -1,0 +1,14 @@
+/** The same objects for `import` as for `require`, so that an error of the one is an instance of the other's class. */
+
+export type * from './index.js'
+export {
+  bucket,
+  fixedWindow,
+  LimitError,
+  Limiter,
+  legacy,
+  rateLimitHeaders,
+  StoreError,
+  sendRateLimitHeaders,
+  tokenBucket,
+} from './index.js'

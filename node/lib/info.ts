@@ -1,0 +1,109 @@
+import * as F from './frame.js'
+import { type HeaderKind, type HeaderOptions, type Headers, rateLimitHeaders } from './headers.js'
+
+/**
+ * The answer to a call: whether it may pass, and what is left. Durations are whole milliseconds, rounded up.
+ *
+ * @example
+ * ```js
+ * import { bucket, Limiter } from 'tidegate'
+ *
+ * const info = new Limiter().limitSync(bucket({ key: 'login', size: 2 }), '203.0.113.9')
+ * assert.equal(info.blocked, false)
+ * assert.equal(info.remaining, 1)
+ * assert.deepEqual([info.resetMs, info.fullResetMs, info.fullResetSec], [0, 1000, 1])
+ * ```
+ */
+export class LimitInfo {
+  /** The call was denied. */
+  readonly blocked: boolean
+  /** Whole units that would still be admitted now, after this call; 2^53 - 1 where nothing is limited. */
+  readonly remaining: number
+  /** Denied: until this same call would be admitted. Admitted: until the next call of cost 1 would be; 0 = at once. */
+  readonly resetMs: number
+  /** {@link resetMs} in whole seconds, rounded up. */
+  readonly resetSec: number
+  /** Until the entry is empty again; 0 = it is. */
+  readonly fullResetMs: number
+  /** {@link fullResetMs} in whole seconds, rounded up. */
+  readonly fullResetSec: number
+  /** How long an `acquire` has to wait, or has waited, for its turn; else 0. */
+  readonly waitMs: number
+  /** Until {@link remaining} grows by one; 0 = it cannot grow. */
+  readonly nextMs: number
+  /** The key of the limit that decided. */
+  readonly key: string
+  /** The size of the limit that decided, scaled by the call's factor. */
+  readonly quota: number
+  /** How long a full entry of the limit that decided takes to drain. */
+  readonly windowMs: number
+  /** Which of {@link checks} decided: the blocked one with the largest reset, else the one with the least remaining. */
+  readonly binding: number
+  readonly #several: readonly LimitInfo[] | undefined
+
+  /** @internal */
+  constructor(frame: Float64Array, at: number, key: string, binding: number, several?: readonly LimitInfo[]) {
+    const resetMs = frame[at + F.RESET_MS] as number
+    const fullResetMs = frame[at + F.FULL_RESET_MS] as number
+    this.blocked = frame[at + F.BLOCKED] !== 0
+    this.remaining = frame[at + F.REMAINING] as number
+    this.resetMs = resetMs
+    this.resetSec = Math.ceil(resetMs / 1000)
+    this.fullResetMs = fullResetMs
+    this.fullResetSec = Math.ceil(fullResetMs / 1000)
+    this.waitMs = frame[at + F.WAIT_MS] as number
+    this.nextMs = frame[at + F.NEXT_MS] as number
+    this.key = key
+    this.quota = frame[at + F.QUOTA] as number
+    this.windowMs = frame[at + F.WINDOW_MS] as number
+    this.binding = binding
+    this.#several = several
+  }
+
+  /** The answer of each check, in order; of a single check, this answer itself. */
+  get checks(): readonly LimitInfo[] {
+    return this.#several ?? [this]
+  }
+
+  /**
+   * The HTTP headers that go with this answer, by name: the `X-RateLimit` family with `Retry-After` (`'x'`), the
+   * fields of draft-ietf-httpapi-ratelimit-headers (`'ietf'`), or both.
+   *
+   * @throws {@link LimitError} for a kind or a draft that does not exist.
+   *
+   * @example
+   * ```js
+   * import { bucket, Limiter } from 'tidegate'
+   *
+   * const info = new Limiter().limitSync(bucket({ key: 'login', size: 10 }), '203.0.113.9', { now: 0 })
+   * assert.deepEqual(info.headers(), { 'X-RateLimit-Remaining': '9', 'X-RateLimit-Clear': '1' })
+   * assert.deepEqual(info.headers('ietf'), { 'RateLimit-Policy': '"login";q=10;w=10', RateLimit: '"login";r=9;t=1' })
+   * assert.equal(info.headers('ietf', { draft: 7 }).RateLimit, 'limit=10, remaining=9, reset=1')
+   * ```
+   */
+  headers(kind: HeaderKind = 'x', options: HeaderOptions = {}): Headers {
+    return rateLimitHeaders(this, kind, options)
+  }
+}
+
+/** The answer that a call left in the frame; `keys` are those of its checks, in order. */
+export function infoFrom(frame: Float64Array, keys: readonly string[]): LimitInfo {
+  const count = frame[F.COUNT] as number
+  const several: LimitInfo[] = []
+  for (let place = 1; count > 1 && place <= count; place++) {
+    several.push(single(frame, place, keys, 0))
+  }
+  return single(frame, 0, keys, frame[F.BINDING] as number, count > 1 ? several : undefined)
+}
+
+function single(
+  frame: Float64Array,
+  place: number,
+  keys: readonly string[],
+  binding: number,
+  several?: readonly LimitInfo[],
+): LimitInfo {
+  const at = F.ANSWERS + place * F.ANSWER_WIDTH
+  const key = keys[frame[at + F.OWNER] as number] ?? ''
+  return new LimitInfo(frame, at, key, binding, several)
+}

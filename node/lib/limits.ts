@@ -1,0 +1,207 @@
+import type {
+  BucketDefinition,
+  Definition,
+  FixedWindowDefinition,
+  LegacyDefinition,
+  TokenBucketDefinition,
+} from './definitions.js'
+import { answered, outOfRange, read, wrongType } from './errors.js'
+import { native } from './native.js'
+
+/** What the engine knows a definition by. */
+export interface Compiled {
+  readonly handle: number
+  readonly key: string
+}
+
+/** The engine's side of a definition goes when nothing on this side can name it any more. */
+const collected = new FinalizationRegistry<number>((handle) => native.freeLimit(handle))
+
+function compile(names: readonly string[], values: readonly unknown[]): Compiled {
+  const handle = answered(native.makeLimit(names, values))
+  const compiled = { handle, key: values[names.indexOf('key')] as string }
+  collected.register(compiled, handle)
+  return compiled
+}
+
+/** A definition that has been checked; its fields are those of the wire form. */
+class Checked {
+  readonly #compiled: Compiled
+
+  constructor(names: readonly string[], values: readonly unknown[]) {
+    this.#compiled = compile(names, values)
+    names.forEach((name, index) => {
+      Object.defineProperty(this, name, { value: values[index], enumerable: true })
+    })
+    Object.freeze(this)
+  }
+
+  static compiled(limit: object): Compiled | undefined {
+    return #compiled in limit ? limit.#compiled : undefined
+  }
+}
+
+/** A definition that has been checked once and cannot change; it costs the least to use. */
+export type Limit<D extends Definition = Definition> = Readonly<D>
+
+/** Own enumerable fields with their values, each read once; what is `undefined` is not there. */
+function fieldsOf(definition: unknown): [names: string[], values: unknown[]] {
+  if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
+    throw wrongType('', 'definition', 'must be an object', definition)
+  }
+  const names: string[] = []
+  const values: unknown[] = []
+  let key = ''
+  for (const name of ownKeys(definition)) {
+    const value = read(definition, name, key)
+    if (value === undefined) continue
+    if (name === 'key' && typeof value === 'string') key = value
+    names.push(name)
+    values.push(value)
+  }
+  return [names, values]
+}
+
+function ownKeys(definition: object): string[] {
+  try {
+    return Object.keys(definition)
+  } catch (cause) {
+    throw Object.assign(wrongType('', 'definition', 'must be readable', definition), { cause })
+  }
+}
+
+/**
+ * Definitions that came as plain objects, by key. They are told apart by their content and not by their identity, so a
+ * literal written in the call is compiled once, and one that was changed since is noticed.
+ */
+const known = new Map<string, Literal[]>()
+const MOST_KEYS = 1000
+const MOST_PER_KEY = 8
+
+interface Literal {
+  readonly names: readonly string[]
+  readonly values: readonly unknown[]
+  readonly compiled: Compiled
+}
+
+function literal(definition: unknown): Compiled {
+  const [names, values] = fieldsOf(definition)
+  const key = values[names.indexOf('key')]
+  const variants = typeof key === 'string' ? known.get(key) : undefined
+  const found = variants?.find((variant) => same(variant.names, names) && same(variant.values, values))
+  if (found) return found.compiled
+  const compiled = compile(names, values)
+  remember({ names, values, compiled })
+  return compiled
+}
+
+function same(some: readonly unknown[], others: readonly unknown[]): boolean {
+  return some.length === others.length && some.every((value, index) => value === others[index])
+}
+
+/** Bounded, so that keys made up at run time do not pile up; what was remembered first goes first. */
+function remember(literal: Literal): void {
+  const { key } = literal.compiled
+  const variants = known.get(key) ?? []
+  if (variants.length === 0 && known.size >= MOST_KEYS) known.delete(known.keys().next().value as string)
+  if (variants.length >= MOST_PER_KEY) variants.shift()
+  variants.push(literal)
+  known.set(key, variants)
+}
+
+/** What the engine knows this definition by, whether it was checked before or comes as a plain object. */
+export function compiled(limit: unknown): Compiled {
+  return (typeof limit === 'object' && limit !== null && Checked.compiled(limit)) || literal(limit)
+}
+
+function define<D extends Definition>(type: D['type'], fields: unknown): Limit<D> {
+  const [names, values] = fieldsOf(fields)
+  const given = names.indexOf('type')
+  if (given < 0) {
+    if (type !== undefined) {
+      names.push('type')
+      values.push(type)
+    }
+  } else if (values[given] !== type) {
+    const key = values[names.indexOf('key')]
+    const problem = type === undefined ? 'must not be given' : `must be ${JSON.stringify(type)}`
+    throw outOfRange(typeof key === 'string' ? key : '', 'type', problem, values[given])
+  }
+  return new Checked(names, values) as unknown as Limit<D>
+}
+
+/** A definition's fields where the function says the type. */
+type Fields<D extends Definition> = Omit<D, 'type'> & { readonly type?: D['type'] }
+
+/**
+ * A leaky bucket as a meter: up to `size` at once, and `dripSize` more every `dripRate` milliseconds.
+ *
+ * @throws {@link LimitError} naming the key, the field and the value at fault.
+ *
+ * @example
+ * ```js
+ * import { bucket, Limiter } from 'tidegate'
+ *
+ * const login = bucket({ key: 'login', size: 10, dripRate: 1000 })
+ * const info = new Limiter().limitSync(login, '203.0.113.9')
+ * assert.equal(info.remaining, 9)
+ * assert.deepEqual({ ...login }, { key: 'login', size: 10, dripRate: 1000, type: 'bucket' })
+ * ```
+ */
+export function bucket(fields: Fields<BucketDefinition>): Limit<BucketDefinition> {
+  return define('bucket', fields)
+}
+
+/**
+ * A token bucket, decided as GCRA does: `count` per `period` milliseconds at an even pace, up to `burst` at once.
+ *
+ * @throws {@link LimitError} naming the key, the field and the value at fault.
+ *
+ * @example
+ * ```js
+ * import { Limiter, tokenBucket } from 'tidegate'
+ *
+ * const api = tokenBucket({ key: 'api', count: 100, period: 1000, burst: 20 })
+ * assert.equal(new Limiter().limitSync(api, 'ada', { cost: 5 }).remaining, 15)
+ * ```
+ */
+export function tokenBucket(fields: Fields<TokenBucketDefinition>): Limit<TokenBucketDefinition> {
+  return define('token-bucket', fields)
+}
+
+/**
+ * At most `max` in each window of `period` milliseconds. Two windows may meet in a burst of twice `max`.
+ *
+ * @throws {@link LimitError} naming the key, the field and the value at fault.
+ *
+ * @example
+ * ```js
+ * import { fixedWindow, Limiter } from 'tidegate'
+ *
+ * const daily = fixedWindow({ key: 'daily', max: 1000, period: 86_400_000 })
+ * const info = new Limiter().limitSync(daily, 'ada', { now: 0 })
+ * assert.equal(info.fullResetMs, 86_400_000)
+ * ```
+ */
+export function fixedWindow(fields: Fields<FixedWindowDefinition>): Limit<FixedWindowDefinition> {
+  return define('fixed-window', fields)
+}
+
+/**
+ * The `{ max, duration, minInterval }` form; without any of the three it limits nothing.
+ *
+ * @throws {@link LimitError} naming the key, the field and the value at fault.
+ *
+ * @example
+ * ```js
+ * import { legacy, Limiter } from 'tidegate'
+ *
+ * const notes = legacy({ key: 'notes/create', max: 300, duration: 3_600_000, minInterval: 1000, translation: 'exact' })
+ * const limiter = new Limiter()
+ * assert.equal(limiter.limitSync(notes, 'ada').blocked, false)
+ * assert.equal(limiter.limitSync(notes, 'ada').resetSec, 1)
+ * ```
+ */
+export function legacy(fields: LegacyDefinition): Limit<LegacyDefinition> {
+  return define(undefined, fields)
+}

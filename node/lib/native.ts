@@ -1,0 +1,57 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+
+/** What went wrong, handed back instead of an answer. */
+export interface Failure {
+  readonly kind: 'type' | 'range' | 'closed' | 'internal'
+  readonly key: string
+  readonly field: string
+  readonly value: string
+  readonly message: string
+}
+
+/** What the addon exports. */
+interface Native {
+  /** Shared with the addon for as long as the process lives; read it before anything else can be called. */
+  readonly frame: Float64Array
+  /** Decides the one check that {@link frame} describes, and leaves the answer there. */
+  decide(actor: unknown): Failure | undefined
+  decideSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
+  makeLimiter(maxEntries: number | undefined, namespace: unknown): number | Failure
+  freeLimiter(limiter: number): void
+  entries(limiter: number): number | Failure
+  evictions(limiter: number): number | Failure
+  makeLimit(names: readonly string[], values: readonly unknown[]): number | Failure
+  freeLimit(limit: number): void
+  headers(frame: Float64Array, keys: readonly string[], kind: string, draft: number): string[] | Failure
+  refuse(outOfRange: boolean, key: string, field: string, problem: string, value: unknown): Failure
+}
+
+const MUSL = '-musl'
+
+/** The C library is part of the name on Linux, where there are two. */
+function platform(): string {
+  const { platform, arch } = process
+  if (platform === 'win32') return `win32-${arch}-msvc`
+  if (platform !== 'linux') return `${platform}-${arch}`
+  const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } }
+  return `linux-${arch}${report.header?.glibcVersionRuntime ? '-gnu' : MUSL}`
+}
+
+/** The package for this platform if it is installed, else the addon that was built beside this file. */
+function load(): Native {
+  const load = createRequire(__filename)
+  const name = platform()
+  try {
+    return load(`tidegate-${name}`) as Native
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
+  }
+  try {
+    return load(join(__dirname, `tidegate.${name}.node`)) as Native
+  } catch (cause) {
+    throw new Error(`tidegate has no addon for ${name}: install tidegate-${name}, or build it from source`, { cause })
+  }
+}
+
+export const native = load()

@@ -1,0 +1,85 @@
+import { read, wrongType } from './errors.js'
+
+/** What a call may say beside the limit and the actor. */
+export interface CallOptions {
+  /** How many units the call takes: a whole number of at least 0. @defaultValue 1 */
+  readonly cost?: number | undefined
+  /** Scales the limit for this actor: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
+  readonly factor?: number | undefined
+  /** Milliseconds since the epoch, in place of the clock: for replays, simulations and tests. */
+  readonly now?: number | undefined
+}
+
+/** What an `acquire` that answers at once may say. */
+export interface AcquireSyncOptions extends CallOptions {
+  /** Milliseconds since the epoch; the caller owns the time and does the waiting. */
+  readonly now: number
+  /** The longest wait in milliseconds that is worth it. @defaultValue no bound */
+  readonly maxWaitMs?: number | undefined
+}
+
+/** What an `acquire` may say. */
+export interface AcquireOptions extends CallOptions {
+  /** The longest wait in milliseconds that is worth it. @defaultValue no bound */
+  readonly maxWaitMs?: number | undefined
+  /** Gives the wait up: what was charged is refunded, and the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** When a decision takes place. */
+export interface TimeOptions {
+  /** Milliseconds since the epoch, in place of the clock: for replays, simulations and tests. */
+  readonly now?: number | undefined
+}
+
+/** Options as they were read: every one that may be given, each once. */
+export interface Read {
+  cost: number
+  factor: number
+  now: number | undefined
+  maxWaitMs: number | undefined
+  signal: AbortSignal | undefined
+}
+
+type Name = keyof Read
+
+/** Which options which kind of call takes. */
+export const ON_CALL: readonly Name[] = ['cost', 'factor', 'now']
+export const ON_ACQUIRE: readonly Name[] = [...ON_CALL, 'maxWaitMs', 'signal']
+export const ON_DECISION: readonly Name[] = ['now']
+export const ON_CHECK: readonly Name[] = ['cost', 'factor']
+export const ON_RESET: readonly Name[] = []
+
+/** The options of a call that gives none. */
+export const DEFAULTS: Readonly<Read> = Object.freeze({
+  cost: 1,
+  factor: 1,
+  now: undefined,
+  maxWaitMs: undefined,
+  signal: undefined,
+})
+
+/**
+ * Reads options, each once, without judging their numbers: that is the engine's. A misspelt name is refused, for it
+ * would leave its default in force. `key` is the limit's, for errors; `beside` are names that are read elsewhere.
+ */
+export function optionsFrom(given: unknown, takes: readonly Name[], key: string, beside: readonly string[] = []): Read {
+  if (given === undefined) return DEFAULTS
+  if (typeof given !== 'object' || given === null) throw wrongType(key, 'options', 'must be an object', given)
+  const options: Read = { ...DEFAULTS }
+  for (const name of Object.keys(given)) {
+    if (beside.includes(name)) continue
+    const value = read(given, name, key)
+    if (!takes.includes(name as Name)) throw wrongType(key, name, 'is not an option of this call', value)
+    if (value === undefined) continue
+    if (name === 'signal') options.signal = abortSignal(value, key)
+    else if (typeof value === 'number') options[name as Exclude<Name, 'signal'>] = value
+    else throw wrongType(key, name, 'must be a number', value)
+  }
+  return options
+}
+
+function abortSignal(value: unknown, key: string): AbortSignal {
+  if (value instanceof AbortSignal) return value
+  throw wrongType(key, 'signal', 'must be an AbortSignal', value)
+}

@@ -1,0 +1,62 @@
+//! What went wrong, as an object from which `lib/errors.ts` makes the error that is thrown.
+
+use napi_derive::napi;
+use tidegate::{Error, ErrorKind, LimitError};
+
+/// Handed back instead of an answer, so that the error can be of a class that JavaScript defines.
+#[napi(object, object_from_js = false)]
+#[expect(unreachable_pub, reason = "napi-rs asks for public fields")]
+pub struct Failure {
+    /// `type`, `range`, `closed` or `internal`.
+    pub kind: &'static str,
+    /// The key of the limit, or empty.
+    pub key: String,
+    /// The field at fault, or empty.
+    pub field: String,
+    /// The value at fault as text, or empty.
+    pub value: String,
+    /// The whole sentence.
+    pub message: String,
+}
+
+impl Failure {
+    fn of(kind: &'static str, message: &str) -> Self {
+        let empty = String::new;
+        Self { kind, key: empty(), field: empty(), value: empty(), message: message.to_owned() }
+    }
+
+    /// The limiter was closed, or never was.
+    #[cold]
+    pub(crate) fn closed() -> Self {
+        Self::of("closed", "the limiter is closed")
+    }
+
+    /// A mistake between the two halves of this binding, never the caller's.
+    #[cold]
+    pub(crate) fn internal(message: &str) -> Self {
+        Self::of("internal", message)
+    }
+}
+
+impl From<LimitError> for Failure {
+    #[cold]
+    fn from(error: LimitError) -> Self {
+        Self {
+            kind: if error.kind() == ErrorKind::Type { "type" } else { "range" },
+            key: error.key().to_owned(),
+            field: error.field().to_owned(),
+            value: error.value().to_owned(),
+            message: error.to_string(),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    #[cold]
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Limit(error) => error.into(),
+            other => Self::internal(&other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The limiters and limits of this thread, known to JavaScript by number.
+//!
+//! A Node environment lives on one thread, so nothing is locked and nothing is shared; a worker's tables go with its
+//! thread. JavaScript gives a number back when the object that held it is collected.
+
+use std::cell::RefCell;
+
+use tidegate::{Limit, Limiter};
+
+use crate::frame::index;
+
+/// Everything that JavaScript holds a number of.
+#[derive(Default)]
+pub(crate) struct Tables {
+    pub(crate) limiters: Table<Limiter>,
+    pub(crate) limits: Table<Limit>,
+}
+
+thread_local! {
+    static TABLES: RefCell<Tables> = RefCell::default();
+}
+
+/// Looks things up; `work` must not call back into JavaScript.
+#[inline]
+pub(crate) fn with<T>(work: impl FnOnce(&Tables) -> T) -> T {
+    TABLES.with_borrow(work)
+}
+
+/// Adds or removes things; `work` must not call back into JavaScript.
+pub(crate) fn change<T>(work: impl FnOnce(&mut Tables) -> T) -> T {
+    TABLES.with_borrow_mut(work)
+}
+
+/// Things by number; numbers start at 1, so 0 never stands for anything.
+pub(crate) struct Table<T> {
+    places: Vec<Option<T>>,
+    free: Vec<usize>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Table<T> {
+    #[inline]
+    pub(crate) fn get(&self, handle: f64) -> Option<&T> {
+        self.places.get(index(handle).wrapping_sub(1))?.as_ref()
+    }
+
+    pub(crate) fn add(&mut self, thing: T) -> f64 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() - 1
+        });
+        self.places[place] = Some(thing);
+        (place + 1) as f64
+    }
+
+    /// Twice is as good as once: a limiter that was closed is collected as well.
+    pub(crate) fn remove(&mut self, handle: f64) -> Option<T> {
+        let place = index(handle).wrapping_sub(1);
+        let removed = self.places.get_mut(place)?.take();
+        if removed.is_some() {
+            self.free.push(place);
+        }
+        removed
+    }
+}
