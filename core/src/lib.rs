@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod acquire;
 mod check;
 mod clock;
 mod decision;
@@ -14,6 +15,7 @@ mod limiter;
 mod store;
 mod time;
 
+pub use acquire::{Acquire, Step};
 pub use check::Check;
 pub use decision::{Call, State};
 pub use error::{Error, ErrorKind, LimitError};

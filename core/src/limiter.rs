@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::Error;
+use crate::acquire::Lines;
 use crate::check::Check;
 use crate::decision::{Call, Impossible, Part};
 use crate::error::LimitError;
@@ -32,6 +33,8 @@ use crate::time::{EXACT, Micros};
 #[derive(Clone, Debug)]
 pub struct Limiter {
     memory: Arc<Memory>,
+    /// Who waits for what does not reserve.
+    lines: Arc<Lines>,
     namespace: Fingerprint,
 }
 
@@ -39,13 +42,13 @@ impl Limiter {
     /// A limiter over this store, in the namespace `tidegate`.
     #[must_use]
     pub fn new(store: Memory) -> Self {
-        Self { memory: Arc::new(store), namespace: Fingerprint::of_namespace("tidegate") }
+        Self { memory: Arc::new(store), lines: Arc::default(), namespace: Fingerprint::of_namespace("tidegate") }
     }
 
     /// The same store seen through another namespace: its entries are apart from all others.
     #[must_use]
     pub fn namespace(&self, namespace: &str) -> Self {
-        Self { memory: Arc::clone(&self.memory), namespace: Fingerprint::of_namespace(namespace) }
+        Self { namespace: Fingerprint::of_namespace(namespace), ..self.clone() }
     }
 
     /// The memory store behind this limiter.
@@ -232,8 +235,12 @@ impl Limiter {
         Ok(LimitInfo::merged(infos.collect()))
     }
 
+    pub(crate) fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
     #[inline]
-    fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
+    pub(crate) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
         self.namespace ^ limit.fingerprint() ^ Fingerprint::of_actor(actor)
     }
 }

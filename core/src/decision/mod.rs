@@ -79,8 +79,12 @@ pub(crate) trait Room {
     fn remaining(&self, state: &Self::State, now: Micros) -> u64;
     /// Until the state is empty.
     fn full(&self, state: &Self::State, now: Micros) -> Micros;
-    /// The largest cost that ever fits.
+    /// How many units an empty entry admits.
     fn quota(&self) -> u64;
+    /// The largest cost that ever fits.
+    fn largest_cost(&self) -> u64 {
+        self.quota()
+    }
     /// How long a full state takes to drain.
     fn window(&self) -> Micros;
     /// A denied attempt is charged as well.
@@ -131,7 +135,7 @@ pub(crate) fn examine<R: Room>(
 ) -> Result<Verdict, Impossible> {
     let mended = room.advance(state, now);
     let total = cost.saturating_add(prior);
-    if matches!(call, Call::Limit | Call::Peek | Call::Acquire { .. }) && total > room.quota() {
+    if matches!(call, Call::Limit | Call::Peek | Call::Acquire { .. }) && total > room.largest_cost() {
         return Err(Impossible::NeverFits { quota: room.quota() });
     }
     let at_once = |fits| Ok(Verdict { fits, wait: 0, mended });

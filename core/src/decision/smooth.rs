@@ -97,6 +97,11 @@ impl Room for Pacing {
     }
 
     fn quota(&self) -> u64 {
+        whole(self.max_permits).max(1)
+    }
+
+    /// Any cost is admitted at once, and the next call pays for it.
+    fn largest_cost(&self) -> u64 {
         EXACT
     }
 

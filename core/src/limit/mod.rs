@@ -194,6 +194,11 @@ impl Limit {
         &self.0.kind
     }
 
+    /// Whether a call that does not fit yet can take its place by being charged at once.
+    pub(crate) fn reserves(&self) -> bool {
+        !matches!(self.kind(), Kind::SlidingWindow(_) | Kind::SlidingCounter(_) | Kind::SlidingLog(_) | Kind::Decay(_))
+    }
+
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         self.0.fingerprint
     }

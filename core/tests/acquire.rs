@@ -1,0 +1,177 @@
+//! Waiting for one's turn, in real time and on virtual clocks.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use tidegate::{Call, Check, Limit, Limiter, Memory, Step};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn limiter() -> Limiter {
+    Limiter::new(Memory::new())
+}
+
+fn drips(every: Duration) -> Limit {
+    Limit::bucket("drips", 1).drip_rate(every).build().expect("a sound definition")
+}
+
+fn log(max: u64, period: Duration) -> Limit {
+    Limit::sliding_log("log", max, period).build().expect("a sound definition")
+}
+
+#[test]
+fn a_reservation_is_served_in_order_and_after_its_wait() {
+    let (limiter, limit) = (limiter(), drips(Duration::from_millis(20)));
+    let start = Instant::now();
+    let waits: Vec<u64> = (0..4)
+        .map(|_| limiter.acquire_sync(&limit, "ada", SECOND).expect("an answer"))
+        .map(|info| {
+            assert!(!info.blocked);
+            info.wait_ms
+        })
+        .collect();
+    assert_eq!(waits[0], 0);
+    assert!(waits[1..].iter().all(|wait| (1..=20).contains(wait)), "{waits:?}");
+    assert!(start.elapsed() >= Duration::from_millis(59));
+}
+
+#[test]
+fn too_long_a_wait_is_refused_at_once_and_charges_nothing() {
+    for limit in [drips(SECOND), log(1, SECOND)] {
+        let limiter = limiter();
+        limiter.limit_sync(&limit, "ada").expect("an answer");
+        let start = Instant::now();
+        let info = limiter.acquire_sync(&limit, "ada", Duration::from_millis(50)).expect("an answer");
+        assert!(info.blocked && info.wait_ms == 0 && info.reset_ms > 900);
+        assert!(start.elapsed() < Duration::from_millis(40));
+        assert!(limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms <= 1000);
+    }
+}
+
+#[test]
+fn what_cannot_reserve_waits_until_there_is_room() {
+    let (limiter, limit) = (limiter(), log(2, Duration::from_millis(60)));
+    limiter.limit_sync(&limit, "ada").expect("an answer");
+    limiter.limit_sync(&limit, "ada").expect("an answer");
+    let info = limiter.acquire_sync(&limit, "ada", SECOND).expect("an answer");
+    assert!(!info.blocked);
+    assert!((50..200).contains(&info.wait_ms), "{}", info.wait_ms);
+}
+
+#[test]
+fn the_line_is_in_order_of_arrival() {
+    let (limiter, limit) = (limiter(), log(1, Duration::from_millis(30)));
+    limiter.limit_sync(&limit, "ada").expect("an answer");
+    let mut line: Vec<_> = (0..3).map(|_| limiter.start_acquire(&[Check::new(&limit, "ada")], SECOND)).collect();
+    let mut served = Vec::new();
+    let deadline = Instant::now() + SECOND;
+    for acquire in &mut line {
+        assert!(matches!(acquire.step(), Ok(Step::Wait(_))));
+    }
+    // The last in line asks first each time, and still goes last.
+    while served.len() < 3 && Instant::now() < deadline {
+        for (number, acquire) in line.iter_mut().enumerate().rev() {
+            if !served.contains(&number) && matches!(acquire.step(), Ok(Step::Done(info)) if !info.blocked) {
+                served.push(number);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(served, [0, 1, 2]);
+}
+
+#[test]
+fn giving_up_returns_the_charge_exactly_once() {
+    let (limiter, limit) = (limiter(), Limit::bucket("slow", 2).build().expect("a sound definition"));
+    let check = Check::new(&limit, "ada").cost(2);
+    limiter.decide_sync(&[check], Call::Limit).expect("an answer");
+    let mut waiting = limiter.start_acquire(&[check], 10 * SECOND);
+    assert!(matches!(waiting.step(), Ok(Step::Wait(_))));
+    let reserved = limiter.peek_sync(&limit, "ada").expect("an answer");
+    assert!(reserved.full_reset_ms > 3000);
+    drop(waiting);
+    let freed = limiter.peek_sync(&limit, "ada").expect("an answer");
+    assert!((1000..=2000).contains(&freed.full_reset_ms), "{}", freed.full_reset_ms);
+}
+
+#[test]
+fn a_dropped_future_gives_its_place_back() {
+    let (limiter, limit) = (limiter(), Limit::bucket("slow", 1).build().expect("a sound definition"));
+    limiter.limit_sync(&limit, "ada").expect("an answer");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut waiting = pin!(limiter.acquire(&limit, "ada", 10 * SECOND));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(matches!(waiting.as_mut().poll(&mut context), Poll::Pending));
+        assert!(limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms > 1000);
+    });
+    assert!(limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms <= 1000);
+}
+
+#[test]
+fn thousands_wait_on_one_thread() {
+    const WAITERS: usize = 2000;
+    let limit = Limit::token_bucket("many", 100_000, SECOND).burst(1).build().expect("a sound definition");
+    let limiter = limiter();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let admitted = runtime.block_on(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..WAITERS {
+            let (limiter, limit) = (limiter.clone(), limit.clone());
+            tasks.spawn(async move { limiter.acquire(&limit, "ada", 10 * SECOND).await });
+        }
+        tasks.join_all().await.into_iter().filter(|info| info.as_ref().is_ok_and(|info| !info.blocked)).count()
+    });
+    assert_eq!(admitted, WAITERS);
+}
+
+#[test]
+fn a_charge_is_undone_less_what_has_drained_since() {
+    let limit = Limit::bucket("login", 10).build().expect("a sound definition");
+    let limiter = limiter();
+    let at = |seconds: u64| 1_700_000_000_000_000 + seconds * 1_000_000;
+    let check = Check::new(&limit, "ada").cost(5);
+    let decide = |call, seconds| limiter.decide_sync_at(&[check], call, at(seconds)).expect("an answer");
+
+    let charged = decide(Call::Limit, 0);
+    let undone = decide(Call::Undo { charged_at: charged.at }, 2);
+    assert_eq!((undone.remaining, undone.full_reset_ms), (10, 0));
+
+    // Too late: all of it has drained, and what a later call charged stays.
+    let charged = decide(Call::Limit, 10);
+    assert_eq!(decide(Call::Limit, 15).remaining, 5);
+    assert_eq!(decide(Call::Undo { charged_at: charged.at }, 15).remaining, 5);
+}
+
+#[test]
+fn every_type_undoes_its_own_charge_and_no_later_one() {
+    let second = SECOND;
+    let limits = [
+        Limit::bucket("a", 10).build(),
+        Limit::token_bucket("b", 10, 10 * second).build(),
+        Limit::fixed_window("c", 10, 10 * second).build(),
+        Limit::sliding_window("d", 10, 10 * second, second).build(),
+        Limit::sliding_counter("e", 10, 10 * second).build(),
+        Limit::sliding_log("f", 10, 10 * second).build(),
+        Limit::decay("g", 10, 2.0, second).build(),
+        Limit::smooth("h", 1.0).max_burst(10 * second).build(),
+    ];
+    let start = 1_700_000_000_000_000;
+    for limit in limits.map(|limit| limit.expect("a sound definition")) {
+        let limiter = limiter();
+        let check = Check::new(&limit, "ada").cost(4);
+        let decide = |check, call, at| limiter.decide_sync_at(&[check], call, at).expect("an answer");
+        let before = decide(check, Call::Peek, start).remaining;
+        let charged = decide(check, Call::Limit, start);
+        let undone = decide(check, Call::Undo { charged_at: charged.at }, start + 1000);
+        assert_eq!(undone.remaining, before, "{limit:?}");
+
+        let charged = decide(check, Call::Limit, start + 100_000_000);
+        let later = start + 400_000_000;
+        let other = decide(check.cost(3), Call::Limit, later);
+        let undone = decide(check, Call::Undo { charged_at: charged.at }, later);
+        assert_eq!(undone.remaining, other.remaining, "{limit:?}");
+    }
+}
