@@ -1,0 +1,76 @@
+# One recipe a task; `make` lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RESULTS := bench/results
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test lint test-rust test-python test-node test-readme fmt bench clean
+
+help: ## What can be made
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup: $(VENV)/.ready node_modules/.ready ## The tools of all three languages, into this folder
+
+$(VENV)/.ready: tests/python/requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement tests/python/requirements.txt
+	@touch $@
+
+node_modules/.ready: package.json package-lock.json
+	npm ci --no-audit --no-fund
+	@touch $@
+
+build: setup ## The Python package into the virtual environment, the Node package into node/dist
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps .
+	npm run --silent build
+
+demo: build ## One FastAPI and one Express app, the same burst to both, their answers side by side
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement examples/demo/requirements.txt
+	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
+	$(BIN)/python examples/demo/run.py
+
+test: lint test-rust test-python test-readme test-node ## Every test and linter of all three languages
+
+lint: build
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	npm run --silent lint
+	npm run --silent typecheck
+
+# Twice: overflow only wraps where debug assertions are off.
+test-rust:
+	cargo test -p tidegate
+	cargo test -p tidegate --profile testrelease --tests
+	RUSTDOCFLAGS="-D warnings" cargo doc -p tidegate --no-deps --quiet
+
+test-python: build
+	$(BIN)/pytest
+
+test-node: build
+	npm test --silent
+
+test-readme: build
+	@true
+
+fmt: setup ## Format everything
+	cargo fmt --all
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+	npm run --silent format
+
+bench: build ## Figures beside the peers, as tables here and as JSON in bench/results
+	@mkdir -p $(RESULTS)
+	cargo build --release --quiet -p tidegate-bench
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement bench/python/requirements.txt
+	npm ci --prefix bench/node --no-audit --no-fund --silent
+	target/release/tidegate-bench --json-to $(RESULTS)/rust.json
+	$(BIN)/python bench/python/bench.py --json-to $(RESULTS)/python.json
+	node bench/node/bench.mjs --json-to $(RESULTS)/node.json
+
+clean: ## Remove what was built and installed
+	rm -rf target $(VENV) node_modules node/dist bench/node/node_modules examples/demo/node_modules $(RESULTS)
