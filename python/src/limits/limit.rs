@@ -150,7 +150,7 @@ type Items<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
 
 /// The key, for an error about something else.
 fn key_among(items: &Items<'_>) -> String {
-    let key = items.iter().find(|(name, _)| name.extract::<&str>().is_ok_and(|name| name == "key"));
+    let key = items.iter().find(|(name, _)| name.cast::<PyString>().is_ok_and(|name| name.to_string_lossy() == "key"));
     key.and_then(|(_, key)| key.extract().ok()).unwrap_or_default()
 }
 
