@@ -7,12 +7,12 @@ use std::sync::Arc;
 use crate::Error;
 use crate::acquire::Lines;
 use crate::check::Check;
-use crate::decision::{Call, Impossible, Part};
+use crate::decision::{Call, Part};
 use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::{Limit, Rule, Rules};
-use crate::store::memory::{Memory, Moment};
+use crate::store::memory::{Memory, Moment, Question};
 use crate::time::{EXACT, Micros};
 
 /// Decides calls against limits, and keeps what has to be kept in its store.
@@ -200,9 +200,9 @@ impl Limiter {
     #[expect(clippy::inline_always, reason = "as its caller")]
     #[inline(always)]
     fn decide_by(&self, rule: &Rule, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        let entry = self.fingerprint(check.limit, check.actor);
-        let refuse = |why: Impossible| why.of(check.limit.key(), check.cost).into();
-        self.memory.decide_one(entry, rule, Moment::new(now), call, check.cost, refuse)
+        let fingerprint = self.fingerprint(check.limit, check.actor);
+        let question = Question { fingerprint, moment: Moment::new(now), call, cost: check.cost };
+        self.memory.decide_one(rule, question, |why| why.of(check.limit.key(), check.cost).into())
     }
 
     fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {

@@ -1,18 +1,18 @@
 //! Entries in this process's memory.
 
+mod one;
+mod several;
 mod slot;
 mod table;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use self::slot::{Drain, Timeline};
-use self::table::{Place, Table};
+pub(crate) use self::one::Question;
+use self::slot::Timeline;
+use self::table::Table;
 use crate::clock;
-use crate::decision::{self, Call, Entry, Impossible, Part, Settled};
 use crate::fingerprint::Fingerprint;
-use crate::info::LimitInfo;
-use crate::limit::Rule;
 use crate::time::Micros;
 
 const DEFAULT_MAX_ENTRIES: usize = 1_000_000;
@@ -118,85 +118,6 @@ impl Memory {
         self.evictions.load(Ordering::Relaxed)
     }
 
-    /// One check, which needs one lock and allocates nothing.
-    #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
-    #[inline(always)]
-    pub(crate) fn decide_one<E>(
-        &self,
-        fingerprint: Fingerprint,
-        rule: &Rule,
-        moment: Moment,
-        call: Call,
-        cost: u64,
-        refuse: impl FnOnce(Impossible) -> E,
-    ) -> Result<LimitInfo, E> {
-        let mut table = self.lock(self.shard_of(fingerprint), moment);
-        let place = table.find(fingerprint);
-        let mut entry = table.take(place);
-        let check = match rule.examine(&mut entry, moment.now, call, cost, 0) {
-            Ok(verdict) => Settled::alone(verdict, cost),
-            Err(why) => {
-                table.put_back(place, entry);
-                return Err(refuse(why));
-            }
-        };
-        let changed = rule.commit(&mut entry, moment.now, call, check);
-        if let Entry::Cell(level) = entry {
-            if changed {
-                self.keep(&mut table, place, fingerprint, Entry::Cell(level), rule, moment);
-            }
-            // Nobody else has to wait while the answer is put into words.
-            drop(table);
-            return Ok(rule.answer(&mut Entry::Cell(level), moment.now, call, check));
-        }
-        let info = rule.answer(&mut entry, moment.now, call, check);
-        if changed {
-            self.keep(&mut table, place, fingerprint, entry, rule, moment);
-        } else {
-            table.put_back(place, entry);
-        }
-        Ok(info)
-    }
-
-    /// Several checks under all of their locks, taken in one order whatever the caller's.
-    pub(crate) fn decide_several(
-        &self,
-        fingerprints: &[Fingerprint],
-        parts: &[Part],
-        moment: Moment,
-        call: Call,
-    ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
-        let mut shards: Vec<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
-        shards.sort_unstable();
-        shards.dedup();
-        let mut tables: Vec<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
-        let table_of = |fingerprint| shards.partition_point(|shard| *shard < self.shard_of(fingerprint));
-
-        let mut entries: Vec<Entry> = fingerprints
-            .iter()
-            .map(|fingerprint| {
-                let table = &mut tables[table_of(*fingerprint)];
-                let place = table.find(*fingerprint);
-                table.take(place)
-            })
-            .collect();
-        let decided = decision::together(parts, &mut entries, moment.now, call);
-        // Of several checks of one entry the last says how it is kept.
-        let mut rules: Vec<Option<&Rule>> = vec![None; entries.len()];
-        for part in decided.iter().flat_map(|decided| &decided.kept).map(|index| &parts[*index]) {
-            rules[part.entry] = Some(&part.rule);
-        }
-        for ((fingerprint, entry), rule) in fingerprints.iter().zip(entries).zip(rules) {
-            let table = &mut tables[table_of(*fingerprint)];
-            let place = table.find(*fingerprint);
-            match rule {
-                Some(rule) => self.keep(table, place, *fingerprint, entry, rule, moment),
-                None => table.put_back(place, entry),
-            }
-        }
-        decided.map(|decided| decided.infos)
-    }
-
     pub(crate) fn remove(&self, fingerprint: Fingerprint) {
         let mut table = self.lock(self.shard_of(fingerprint), Moment::new(None));
         if let Ok(at) = table.find(fingerprint) {
@@ -228,41 +149,5 @@ impl Memory {
             self.len.fetch_sub(swept, Ordering::Relaxed);
         }
         table
-    }
-
-    #[inline]
-    fn keep(
-        &self,
-        table: &mut Table,
-        place: Place,
-        fingerprint: Fingerprint,
-        mut entry: Entry,
-        rule: &Rule,
-        moment: Moment,
-    ) {
-        if rule.is_empty(&mut entry, moment.now) {
-            if let Ok(at) = place {
-                table.remove(at);
-                self.len.fetch_sub(1, Ordering::Relaxed);
-            }
-            return;
-        }
-        let (since, time) = rule.drains(&mut entry, moment.now);
-        let drain = Drain { since, time, window: rule.window(), timeline: moment.timeline };
-        match place {
-            Ok(at) => table.replace(at, fingerprint, entry, drain),
-            Err(_) => self.insert(table, fingerprint, entry, drain, moment.now),
-        }
-    }
-
-    fn insert(&self, table: &mut Table, fingerprint: Fingerprint, entry: Entry, drain: Drain, now: Micros) {
-        if self.len.fetch_add(1, Ordering::Relaxed) >= self.max_entries {
-            self.len.fetch_sub(1, Ordering::Relaxed);
-            self.evictions.fetch_add(1, Ordering::Relaxed);
-            if table.len() == 0 || !table.evict_for(&drain, now) {
-                return;
-            }
-        }
-        table.insert(fingerprint, entry, drain);
     }
 }

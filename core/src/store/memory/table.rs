@@ -7,7 +7,7 @@
 use std::mem;
 
 use super::slot::{Drain, Kept, Slot, Timeline};
-use crate::decision::Entry;
+use crate::decision::{Entry, Level};
 use crate::fingerprint::Fingerprint;
 use crate::time::Micros;
 
@@ -69,6 +69,27 @@ impl Table {
             at += 1;
         }
         Err(at)
+    }
+
+    /// Whether a cell can be looked up and kept at this place without anything at the side.
+    #[inline]
+    pub(super) fn fits_a_cell(&self, place: Place) -> bool {
+        place.is_err() || self.cell(place).is_some()
+    }
+
+    /// The cell at a place, if there is one.
+    #[inline]
+    pub(super) fn cell(&self, place: Place) -> Option<Level> {
+        match self.slots[place.ok()?].kept() {
+            Kept::Here(level) => Some(level),
+            Kept::Aside(_) => None,
+        }
+    }
+
+    /// Keeps a cell where there was one.
+    #[inline]
+    pub(super) fn replace_cell(&mut self, at: usize, fingerprint: Fingerprint, level: Level, drain: Drain) {
+        self.slots[at] = Slot::new(fingerprint, &Kept::Here(level), drain);
     }
 
     /// The entry at a place. What is too large to copy is lent, and has to be [put back](Self::put_back) or replaced.

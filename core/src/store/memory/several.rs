@@ -1,0 +1,48 @@
+//! Several checks: all of their entries are locked, and either all are charged or none is.
+
+use super::{Memory, Moment};
+use crate::decision::{self, Call, Entry, Impossible, Part};
+use crate::fingerprint::Fingerprint;
+use crate::info::LimitInfo;
+use crate::limit::Rule;
+
+impl Memory {
+    /// Several checks under all of their locks, taken in one order whatever the caller's.
+    pub(crate) fn decide_several(
+        &self,
+        fingerprints: &[Fingerprint],
+        parts: &[Part],
+        moment: Moment,
+        call: Call,
+    ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
+        let mut shards: Vec<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        let mut tables: Vec<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
+        let table_of = |fingerprint| shards.partition_point(|shard| *shard < self.shard_of(fingerprint));
+
+        let mut entries: Vec<Entry> = fingerprints
+            .iter()
+            .map(|fingerprint| {
+                let table = &mut tables[table_of(*fingerprint)];
+                let place = table.find(*fingerprint);
+                table.take(place)
+            })
+            .collect();
+        let decided = decision::together(parts, &mut entries, moment.now, call);
+        // Of several checks of one entry the last says how it is kept.
+        let mut rules: Vec<Option<&Rule>> = vec![None; entries.len()];
+        for part in decided.iter().flat_map(|decided| &decided.kept).map(|index| &parts[*index]) {
+            rules[part.entry] = Some(&part.rule);
+        }
+        for ((fingerprint, entry), rule) in fingerprints.iter().zip(entries).zip(rules) {
+            let table = &mut tables[table_of(*fingerprint)];
+            let place = table.find(*fingerprint);
+            match rule {
+                Some(rule) => self.keep(table, place, *fingerprint, entry, rule, moment),
+                None => table.put_back(place, entry),
+            }
+        }
+        decided.map(|decided| decided.infos)
+    }
+}
