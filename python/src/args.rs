@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use tidegate::{Micros, Value, host};
@@ -25,23 +26,23 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Arg<'a, 'py> {
 }
 
 impl Arg<'_, '_> {
-    pub(crate) fn is_none(&self) -> bool {
+    pub(crate) fn is_none(self) -> bool {
         self.0.is_none_or(|object| object.is_none())
     }
 
     #[inline]
-    pub(crate) fn cost(&self, key: &str) -> PyResult<u64> {
+    pub(crate) fn cost(self, key: &str) -> PyResult<u64> {
         self.0.map_or(Ok(1), |object| host::cost(key, number(key, "cost", &object)?).map_err(limit_error))
     }
 
     #[inline]
-    pub(crate) fn factor(&self, key: &str) -> PyResult<f64> {
+    pub(crate) fn factor(self, key: &str) -> PyResult<f64> {
         self.0.map_or(Ok(1.0), |object| number(key, "factor", &object))
     }
 
     /// The caller's instant; `None` leaves it to the clock.
     #[inline]
-    pub(crate) fn now(&self, key: &str) -> PyResult<Option<Micros>> {
+    pub(crate) fn now(self, key: &str) -> PyResult<Option<Micros>> {
         match self.0.filter(|object| !object.is_none()) {
             None => Ok(None),
             Some(object) => host::instant(key, number(key, "now", &object)?).map(Some).map_err(limit_error),
@@ -49,7 +50,7 @@ impl Arg<'_, '_> {
     }
 
     /// The longest wait, in seconds or as a `timedelta`; `None` is however long it takes.
-    pub(crate) fn max_wait(&self, key: &str) -> PyResult<Duration> {
+    pub(crate) fn max_wait(self, key: &str) -> PyResult<Duration> {
         let Some(object) = self.0.filter(|object| !object.is_none()) else { return Ok(Duration::MAX) };
         let millis = match value::milliseconds(&object)? {
             Some(millis) => millis,
@@ -66,6 +67,14 @@ pub(crate) fn actor<'a>(key: &str, actor: &'a Bound<'_, PyAny>) -> PyResult<Cow<
         return Err(wrong_type(key, "actor", "must be a string", value::read(actor)?));
     };
     text.to_cow().map_err(|_| wrong_type(key, "actor", "must be a string", value::LONE_SURROGATE))
+}
+
+/// An option that is text and belongs to no limit.
+pub(crate) fn text<'a>(name: &str, given: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
+    let Ok(text) = given.cast::<PyString>() else {
+        return Err(PyTypeError::new_err(format!("{name} must be a string, got {}", value::read(given)?)));
+    };
+    text.to_cow().map_err(|_| PyValueError::new_err(format!("{name} must be a string, got {}", value::LONE_SURROGATE)))
 }
 
 fn number(key: &str, field: &str, object: &Bound<'_, PyAny>) -> PyResult<f64> {

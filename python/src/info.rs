@@ -1,5 +1,6 @@
 //! The answer, as Python sees it.
 
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::exceptions::PyValueError;
@@ -8,7 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 use tidegate::Value;
 use tidegate::headers::{self, Draft, Policy};
 
-use crate::args::Arg;
+use crate::args::{self, Arg};
 use crate::limits::Limit;
 use crate::value;
 
@@ -113,9 +114,10 @@ impl LimitInfo {
     /// {'X-RateLimit-Remaining': '9', 'X-RateLimit-Clear': '1'}
     /// >>> info.headers("ietf")
     /// {'RateLimit-Policy': '"login";q=10;w=10', 'RateLimit': '"login";r=9;t=1'}
-    #[pyo3(signature = (kind = "x", *, draft = Arg(None)), text_signature = "($self, kind='x', *, draft=11)")]
-    fn headers<'py>(this: &Bound<'py, Self>, kind: &str, draft: Arg<'_, 'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (x, ietf) = match kind {
+    #[pyo3(signature = (kind = Arg(None), *, draft = Arg(None)), text_signature = "($self, kind='x', *, draft=11)")]
+    fn headers<'py>(this: &Bound<'py, Self>, kind: Arg<'_, 'py>, draft: Arg<'_, 'py>) -> PyResult<Bound<'py, PyDict>> {
+        let kind = kind.0.as_deref().map_or(Ok(Cow::Borrowed("x")), |kind| args::text("kind", kind))?;
+        let (x, ietf) = match kind.as_ref() {
             "x" => (true, false),
             "ietf" => (false, true),
             "both" => (true, true),
@@ -178,7 +180,9 @@ impl LimitInfo {
 fn read_draft(given: &Bound<'_, PyAny>) -> PyResult<Draft> {
     let number = value::read(given)?;
     let draft = match number {
-        Value::Number(number) => (0..=99).find(|draft| f64::from(*draft) == number).and_then(Draft::from_number),
+        Value::Number(number) => {
+            (0..=99_u32).find(|draft| f64::from(*draft).total_cmp(&number).is_eq()).and_then(Draft::from_number)
+        }
         _ => None,
     };
     draft.ok_or_else(|| PyValueError::new_err(format!("draft must be 6, 7 or 11, got {number}")))

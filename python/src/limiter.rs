@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyList, PyTuple};
 use tidegate::{Call, Check, Memory, Micros, State};
 
 use crate::args::{self, Arg};
@@ -44,21 +44,16 @@ pub(crate) struct Limiter {
 impl Limiter {
     #[new]
     #[pyo3(
-        signature = (url = None, *, namespace = None, max_entries = None),
+        signature = (url = Arg(None), *, namespace = Arg(None), max_entries = Arg(None)),
         text_signature = "(url='memory://', *, namespace='tidegate', max_entries=1000000)"
     )]
-    fn new(
-        url: Option<&Bound<'_, PyString>>,
-        namespace: Option<&Bound<'_, PyString>>,
-        max_entries: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        url.map_or(Ok(()), check_url)?;
-        let memory = max_entries.map_or(Ok(Memory::new()), memory)?;
+    fn new(url: Arg<'_, '_>, namespace: Arg<'_, '_>, max_entries: Arg<'_, '_>) -> PyResult<Self> {
+        url.0.map_or(Ok(()), |url| check_url(&args::text("url", &url)?))?;
+        let memory = max_entries.0.map_or(Ok(Memory::new()), |most| memory(&most))?;
         let engine = tidegate::Limiter::new(memory);
-        let engine = match namespace.map(|name| name.to_cow()) {
+        let engine = match namespace.0 {
             None => engine,
-            Some(Ok(name)) => engine.namespace(&name),
-            Some(Err(_)) => return Err(PyValueError::new_err("namespace must not have lone surrogates")),
+            Some(name) => engine.namespace(&args::text("namespace", &name)?),
         };
         Ok(Self { engine, literals: Literals::default() })
     }
@@ -247,6 +242,7 @@ impl Limiter {
         format!("<Limiter memory:// entries={}>", self.entries())
     }
 
+    #[expect(clippy::unused_self, reason = "a method to Python")]
     fn __reduce__(&self) -> PyResult<()> {
         Err(PyTypeError::new_err("a Limiter in memory cannot be pickled or copied: make one in each process"))
     }
@@ -400,8 +396,7 @@ impl Limiter {
     }
 }
 
-fn check_url(url: &Bound<'_, PyString>) -> PyResult<()> {
-    let url = url.to_string_lossy();
+fn check_url(url: &str) -> PyResult<()> {
     if url == "memory://" {
         return Ok(());
     }

@@ -151,7 +151,7 @@ class Legacy(Limit):
     """At most ``max`` units in a ``duration``, or one per ``min_interval``, or both; none of them is no limit.
 
     Durations are milliseconds, or a ``timedelta``. ``translation="bucket"`` makes one bucket of the fields, as
-    SkRateLimiterService does, which rounds the rate and does not enforce ``min_interval`` beside ``max``;
+    ``SkRateLimiterService`` does, which rounds the rate and does not enforce ``min_interval`` beside ``max``;
     ``"exact"`` does what the fields say. ``factor_scales`` is as for a ``Bucket``.
 
     Raises ``LimitError`` for a value out of its bounds, and for one of ``max`` and ``duration`` without the other.

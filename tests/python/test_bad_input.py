@@ -324,8 +324,11 @@ def test_bounds_of_the_store(most: Any) -> None:
 def test_namespaces() -> None:
     with pytest.raises(ValueError, match="namespace"):
         Limiter(namespace="\udc80")
-    with pytest.raises(TypeError, match="namespace"):
-        Limiter(namespace=1)  # type: ignore[arg-type]
+    for value in (None, 1, b"shop", object()):
+        with pytest.raises(TypeError, match="namespace must be a string"):
+            Limiter(namespace=value)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="url must be a string"):
+            Limiter(value)  # type: ignore[arg-type]
 
 
 def test_python_refuses_what_is_not_an_argument() -> None:

@@ -122,6 +122,12 @@ def test_unknown_kinds_of_headers(kind: str) -> None:
         denied().headers(kind)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("kind", [None, 1, b"x", []])
+def test_kinds_of_headers_that_are_not_strings(kind: object) -> None:
+    with pytest.raises(TypeError, match="kind must be a string"):
+        denied().headers(kind)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("draft", [-1, 12, 7.5, 2**32 + 7, 10**400, True, "7", None, object()], ids=ascii)
 def test_unknown_drafts(draft: object) -> None:
     with pytest.raises(ValueError, match="draft must be"):

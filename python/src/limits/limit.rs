@@ -57,7 +57,7 @@ impl Limit {
         let (key, parameters) = this.get().arguments(this.py())?;
         let mut shown = format!("{}({}", this.get_type().name()?, key.repr()?);
         for (name, value) in parameters.iter() {
-            shown.push_str(&format!(", {name}={}", value.repr()?));
+            shown = format!("{shown}, {name}={}", value.repr()?);
         }
         Ok(shown + ")")
     }
