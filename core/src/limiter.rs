@@ -201,7 +201,7 @@ impl Limiter {
     #[inline(always)]
     fn decide_by(&self, rule: &Rule, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         let fingerprint = self.fingerprint(check.limit, check.actor);
-        let question = Question { fingerprint, moment: Moment::new(now), call, cost: check.cost };
+        let question = Question { fingerprint, moment: Moment::new(now), verb: call.into(), cost: check.cost };
         self.memory.decide_one(rule, question, |why| why.of(check.limit.key(), check.cost).into())
     }
 
@@ -225,7 +225,7 @@ impl Limiter {
                 answers.push(None);
             }
         }
-        let decided = self.memory.decide_several(&entries, &parts, Moment::new(now), call);
+        let decided = self.memory.decide_several(&entries, &parts, Moment::new(now), call.into());
         let decided = decided.map_err(|(part, why)| match answers.iter().flatten().nth(part) {
             Some(check) => why.of(check.limit.key(), check.cost),
             None => unreachable!("every part is some check's"),

@@ -1,6 +1,6 @@
 //! Which room answers for a rule.
 
-use super::{Call, Entry, Impossible, Room, Settled, Verdict, answer, commit, examine};
+use super::{Entry, Impossible, Room, Settled, Verb, Verdict, answer, commit, examine};
 use crate::info::LimitInfo;
 use crate::limit::Rule;
 use crate::time::Micros;
@@ -28,23 +28,23 @@ impl Rule {
         &self,
         entry: &mut Entry,
         now: Micros,
-        call: Call,
+        verb: Verb,
         cost: u64,
         prior: u64,
     ) -> Result<Verdict, Impossible> {
-        in_its_room!(self, entry, now, |room, state| examine(room, state, now, call, cost, prior))
+        in_its_room!(self, entry, now, |room, state| examine(room, state, now, verb, cost, prior))
     }
 
     /// [`commit`] in this rule's room.
     #[inline]
-    pub(crate) fn commit(&self, entry: &mut Entry, now: Micros, call: Call, check: Settled) -> bool {
-        in_its_room!(self, entry, now, |room, state| commit(room, state, now, call, check))
+    pub(crate) fn commit(&self, entry: &mut Entry, now: Micros, verb: Verb, check: Settled) -> bool {
+        in_its_room!(self, entry, now, |room, state| commit(room, state, now, verb, check))
     }
 
     /// [`answer`] in this rule's room.
     #[inline]
-    pub(crate) fn answer(&self, entry: &mut Entry, now: Micros, call: Call, check: Settled) -> LimitInfo {
-        in_its_room!(self, entry, now, |room, state| answer(room, state, now, call, check))
+    pub(crate) fn answer(&self, entry: &mut Entry, now: Micros, verb: Verb, check: Settled) -> LimitInfo {
+        in_its_room!(self, entry, now, |room, state| answer(room, state, now, verb, check))
     }
 
     /// An entry that is empty need not be kept: absent, it answers the same.

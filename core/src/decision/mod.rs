@@ -4,6 +4,7 @@
 
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
+mod call;
 mod cell;
 mod counter;
 mod decay;
@@ -16,8 +17,8 @@ mod smooth;
 mod state;
 mod together;
 
-use std::time::Duration;
-
+pub use call::Call;
+pub(crate) use call::Verb;
 pub(crate) use cell::Level;
 pub(crate) use state::Entry;
 pub use state::State;
@@ -26,31 +27,6 @@ pub(crate) use together::{Part, together};
 use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::time::{Micros, millis_up};
-
-/// What is asked of a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
-    /// Charges the cost if it fits.
-    Limit,
-    /// Charges nothing and says what [`Limit`](Self::Limit) would have said.
-    Peek,
-    /// Charges the cost even where it does not fit, as for use that is paid afterwards.
-    Charge,
-    /// Gives the cost back, never below empty, whoever was charged for it.
-    Refund,
-    /// Gives back what a call at this instant charged, less what has drained since.
-    ///
-    /// However late it comes, it never frees what a later call charged. Doing it once is up to the caller.
-    Undo {
-        /// [`LimitInfo::at`] of that call.
-        charged_at: Micros,
-    },
-    /// Charges the cost if it fits within `max_wait`, and says how long to wait for it.
-    Acquire {
-        /// The longest wait that is worth it.
-        max_wait: Duration,
-    },
-}
 
 /// What each kind of rule knows, and all that the calls need to know of it.
 ///
@@ -129,60 +105,60 @@ pub(crate) fn examine<R: Room>(
     room: &R,
     state: &mut R::State,
     now: Micros,
-    call: Call,
+    verb: Verb,
     cost: u64,
     prior: u64,
 ) -> Result<Verdict, Impossible> {
     let mended = room.advance(state, now);
     let total = cost.saturating_add(prior);
-    if matches!(call, Call::Limit | Call::Peek | Call::Acquire { .. }) && total > room.largest_cost() {
+    if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) && total > room.largest_cost() {
         return Err(Impossible::NeverFits { quota: room.quota() });
     }
     let at_once = |fits| Ok(Verdict { fits, wait: 0, mended });
-    match call {
-        Call::Charge if room.bears(state, total) => at_once(true),
-        Call::Charge => Err(Impossible::Overflows),
-        Call::Refund | Call::Undo { .. } => at_once(true),
-        Call::Acquire { max_wait } if R::RESERVES => {
+    match verb {
+        Verb::Charge if room.bears(state, total) => at_once(true),
+        Verb::Charge => Err(Impossible::Overflows),
+        Verb::Refund | Verb::Undo { .. } => at_once(true),
+        Verb::Acquire { max_wait } if R::RESERVES => {
             let wait = room.until(state, now, total);
-            Ok(Verdict { fits: u128::from(wait) <= max_wait.as_micros() && room.bears(state, total), wait, mended })
+            Ok(Verdict { fits: wait <= max_wait && room.bears(state, total), wait, mended })
         }
-        Call::Limit | Call::Peek | Call::Acquire { .. } => at_once(room.fits(state, now, total)),
+        Verb::Limit | Verb::Peek | Verb::Acquire { .. } => at_once(room.fits(state, now, total)),
     }
 }
 
 /// The second step, when it is known whether every check is admitted: charges or gives back.
 /// Answers whether the state has to be kept; what only time has done to it, time will do again.
 #[inline]
-pub(crate) fn commit<R: Room>(room: &R, state: &mut R::State, now: Micros, call: Call, check: Settled) -> bool {
-    if charges(room, call, check) {
+pub(crate) fn commit<R: Room>(room: &R, state: &mut R::State, now: Micros, verb: Verb, check: Settled) -> bool {
+    if charges(room, verb, check) {
         room.charge(state, now, check.cost);
         return true;
     }
-    match call {
-        Call::Refund => room.give_back(state, now, check.cost),
-        Call::Undo { charged_at } => room.undo(state, now, check.cost, charged_at),
-        _ => return check.verdict.mended && call != Call::Peek,
+    match verb {
+        Verb::Refund => room.give_back(state, now, check.cost),
+        Verb::Undo { charged_at } => room.undo(state, now, check.cost, charged_at),
+        _ => return check.verdict.mended && verb != Verb::Peek,
     }
     true
 }
 
-fn charges<R: Room>(room: &R, call: Call, check: Settled) -> bool {
-    match call {
-        Call::Peek | Call::Refund | Call::Undo { .. } => false,
-        Call::Charge => true,
-        Call::Limit | Call::Acquire { .. } => check.admitted || room.counts_blocked(),
+fn charges<R: Room>(room: &R, verb: Verb, check: Settled) -> bool {
+    match verb {
+        Verb::Peek | Verb::Refund | Verb::Undo { .. } => false,
+        Verb::Charge => true,
+        Verb::Limit | Verb::Acquire { .. } => check.admitted || room.counts_blocked(),
     }
 }
 
 /// The last step: describes the state as the call leaves it.
 #[inline]
-pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, call: Call, check: Settled) -> LimitInfo {
-    let (blocked, awaited) = match call {
-        Call::Refund | Call::Undo { .. } => (!room.fits(state, now, 1), 1),
-        Call::Limit | Call::Charge | Call::Acquire { .. } if check.admitted => (false, 1),
+pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, verb: Verb, check: Settled) -> LimitInfo {
+    let (blocked, awaited) = match verb {
+        Verb::Refund | Verb::Undo { .. } => (!room.fits(state, now, 1), 1),
+        Verb::Limit | Verb::Charge | Verb::Acquire { .. } if check.admitted => (false, 1),
         // What was charged is in the state already, earlier checks of the same entry included.
-        _ if charges(room, call, check) => (!check.verdict.fits, check.cost),
+        _ if charges(room, verb, check) => (!check.verdict.fits, check.cost),
         _ => (!check.verdict.fits, check.cost.saturating_add(check.prior)),
     };
     let remaining = room.remaining(state, now);

@@ -49,7 +49,7 @@ impl Limit {
         let parts: Vec<Part> =
             rules.iter().enumerate().map(|(entry, rule)| Part { rule: *rule, cost, entry }).collect();
         let mut entries = state.entries.clone();
-        let decided = together(&parts, &mut entries, now, call).map_err(|(_, why)| why.of(self.key(), cost))?;
+        let decided = together(&parts, &mut entries, now, call.into()).map_err(|(_, why)| why.of(self.key(), cost))?;
         for part in decided.kept.iter().filter_map(|index| parts.get(*index)) {
             if let (Some(kept), Some(entry)) = (state.entries.get_mut(part.entry), entries.get_mut(part.entry)) {
                 *kept = if part.rule.is_empty(entry, now) { Entry::Absent } else { std::mem::take(entry) };

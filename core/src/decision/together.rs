@@ -1,6 +1,6 @@
 //! Several checks in one decision: all of them are charged, or none is.
 
-use super::{Call, Entry, Impossible, Settled};
+use super::{Entry, Impossible, Settled, Verb};
 use crate::info::LimitInfo;
 use crate::limit::Rule;
 use crate::time::Micros;
@@ -27,14 +27,14 @@ pub(crate) fn together(
     parts: &[Part],
     entries: &mut [Entry],
     now: Micros,
-    call: Call,
+    verb: Verb,
 ) -> Result<Together, (usize, Impossible)> {
     let mut settled = Vec::with_capacity(parts.len());
     for (index, part) in parts.iter().enumerate() {
         let earlier = parts.iter().take(index).filter(|earlier| earlier.entry == part.entry);
         let prior = earlier.fold(0_u64, |sum, earlier| sum.saturating_add(earlier.cost));
         let Some(entry) = entries.get_mut(part.entry) else { continue };
-        let verdict = part.rule.examine(entry, now, call, part.cost, prior).map_err(|why| (index, why))?;
+        let verdict = part.rule.examine(entry, now, verb, part.cost, prior).map_err(|why| (index, why))?;
         settled.push(Settled { verdict, admitted: false, cost: part.cost, prior });
     }
     let admitted = settled.iter().all(|check| check.verdict.fits);
@@ -43,10 +43,10 @@ pub(crate) fn together(
     for (index, (part, check)) in parts.iter().zip(settled).enumerate() {
         let Some(entry) = entries.get_mut(part.entry) else { continue };
         let check = Settled { admitted, ..check };
-        if part.rule.commit(entry, now, call, check) {
+        if part.rule.commit(entry, now, verb, check) {
             kept.push(index);
         }
-        infos.push(part.rule.answer(entry, now, call, check));
+        infos.push(part.rule.answer(entry, now, verb, check));
     }
     Ok(Together { infos, kept })
 }

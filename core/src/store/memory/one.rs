@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::slot::Drain;
 use super::table::{Place, Table};
 use super::{Memory, Moment};
-use crate::decision::{Call, Entry, Impossible, Room, Settled, answer, commit, examine};
+use crate::decision::{Entry, Impossible, Room, Settled, Verb, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::{Cell, Rule};
@@ -17,7 +17,7 @@ use crate::time::Micros;
 pub(crate) struct Question {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) moment: Moment,
-    pub(crate) call: Call,
+    pub(crate) verb: Verb,
     pub(crate) cost: u64,
 }
 
@@ -50,14 +50,14 @@ impl Memory {
         question: Question,
         refuse: impl FnOnce(Impossible) -> E,
     ) -> Result<LimitInfo, E> {
-        let Question { fingerprint, moment, call, cost } = question;
+        let Question { fingerprint, moment, verb, cost } = question;
         let now = moment.now;
         let mut level = table.cell(place).unwrap_or_else(|| cell.fresh(now));
-        let check = match examine(cell, &mut level, now, call, cost, 0) {
+        let check = match examine(cell, &mut level, now, verb, cost, 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
             Err(why) => return Err(refuse(why)),
         };
-        if commit(cell, &mut level, now, call, check) {
+        if commit(cell, &mut level, now, verb, check) {
             let drain = Drain {
                 since: level.since,
                 time: cell.drain_time(level.level),
@@ -73,7 +73,7 @@ impl Memory {
         }
         // Nobody else has to wait while the answer is put into words.
         drop(table);
-        Ok(answer(cell, &level, now, call, check))
+        Ok(answer(cell, &level, now, verb, check))
     }
 
     #[inline(never)]
@@ -84,17 +84,17 @@ impl Memory {
         place: Place,
         question: Question,
     ) -> Result<LimitInfo, Impossible> {
-        let Question { fingerprint, moment, call, cost } = question;
+        let Question { fingerprint, moment, verb, cost } = question;
         let mut entry = table.take(place);
-        let check = match rule.examine(&mut entry, moment.now, call, cost, 0) {
+        let check = match rule.examine(&mut entry, moment.now, verb, cost, 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
             Err(why) => {
                 table.put_back(place, entry);
                 return Err(why);
             }
         };
-        let changed = rule.commit(&mut entry, moment.now, call, check);
-        let info = rule.answer(&mut entry, moment.now, call, check);
+        let changed = rule.commit(&mut entry, moment.now, verb, check);
+        let info = rule.answer(&mut entry, moment.now, verb, check);
         if changed {
             self.keep(&mut table, place, fingerprint, entry, rule, moment);
         } else {

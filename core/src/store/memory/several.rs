@@ -1,7 +1,7 @@
 //! Several checks: all of their entries are locked, and either all are charged or none is.
 
 use super::{Memory, Moment};
-use crate::decision::{self, Call, Entry, Impossible, Part};
+use crate::decision::{self, Entry, Impossible, Part, Verb};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
@@ -13,7 +13,7 @@ impl Memory {
         fingerprints: &[Fingerprint],
         parts: &[Part],
         moment: Moment,
-        call: Call,
+        verb: Verb,
     ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
         let mut shards: Vec<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
         shards.sort_unstable();
@@ -29,7 +29,7 @@ impl Memory {
                 table.take(place)
             })
             .collect();
-        let decided = decision::together(parts, &mut entries, moment.now, call);
+        let decided = decision::together(parts, &mut entries, moment.now, verb);
         // Of several checks of one entry the last says how it is kept.
         let mut rules: Vec<Option<&Rule>> = vec![None; entries.len()];
         for part in decided.iter().flat_map(|decided| &decided.kept).map(|index| &parts[*index]) {

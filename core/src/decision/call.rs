@@ -1,0 +1,58 @@
+//! What is asked of a limit.
+
+use std::time::Duration;
+
+use crate::time::Micros;
+
+/// What is asked of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Charges the cost if it fits.
+    Limit,
+    /// Charges nothing and says what [`Limit`](Self::Limit) would have said.
+    Peek,
+    /// Charges the cost even where it does not fit, as for use that is paid afterwards.
+    Charge,
+    /// Gives the cost back, never below empty, whoever was charged for it.
+    Refund,
+    /// Gives back what a call at this instant charged, less what has drained since.
+    ///
+    /// However late it comes, it never frees what a later call charged. Doing it once is up to the caller.
+    Undo {
+        /// [`LimitInfo::at`] of that call.
+        charged_at: Micros,
+    },
+    /// Charges the cost if it fits within `max_wait`, and says how long to wait for it.
+    Acquire {
+        /// The longest wait that is worth it.
+        max_wait: Duration,
+    },
+}
+
+/// A [`Call`] as the engine passes it about: one number at most, so that it stays in registers, and a verb that is
+/// known when it is compiled stays known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Limit,
+    Peek,
+    Charge,
+    Refund,
+    Undo { charged_at: Micros },
+    Acquire { max_wait: Micros },
+}
+
+impl From<Call> for Verb {
+    #[inline]
+    fn from(call: Call) -> Self {
+        match call {
+            Call::Limit => Self::Limit,
+            Call::Peek => Self::Peek,
+            Call::Charge => Self::Charge,
+            Call::Refund => Self::Refund,
+            Call::Undo { charged_at } => Self::Undo { charged_at },
+            Call::Acquire { max_wait } => {
+                Self::Acquire { max_wait: Micros::try_from(max_wait.as_micros()).unwrap_or(Micros::MAX) }
+            }
+        }
+    }
+}
