@@ -1,5 +1,5 @@
 import { decideSeveral, type Part } from './checks.js'
-import { ACQUIRE, REFUND } from './frame.js'
+import { Call } from './frame.js'
 import type { LimitInfo } from './info.js'
 import type { Read } from './options.js'
 
@@ -11,17 +11,17 @@ export async function acquired(limiter: () => number, parts: readonly Part[], as
   const { now, maxWaitMs, signal } = asked
   signal?.throwIfAborted()
   const started = performance.now()
-  let info = decideSeveral(limiter(), ACQUIRE, parts, asked)
+  let info = decideSeveral(limiter(), Call.Acquire, parts, asked)
   if (now !== undefined) return info
   let waitedMs = 0
   while (info.blocked && (maxWaitMs === undefined || waitedMs + info.resetMs <= maxWaitMs)) {
     await waited(info.resetMs, signal)
     waitedMs = Math.ceil(performance.now() - started)
     const left = maxWaitMs === undefined ? undefined : Math.max(0, maxWaitMs - waitedMs)
-    info = decideSeveral(limiter(), ACQUIRE, parts, { now, maxWaitMs: left }, waitedMs)
+    info = decideSeveral(limiter(), Call.Acquire, parts, { now, maxWaitMs: left }, waitedMs)
   }
   if (!info.blocked && info.waitMs > waitedMs) {
-    await waited(info.waitMs - waitedMs, signal, () => decideSeveral(limiter(), REFUND, parts, asked))
+    await waited(info.waitMs - waitedMs, signal, () => decideSeveral(limiter(), Call.Refund, parts, asked))
   }
   return info
 }

@@ -1,6 +1,6 @@
 import type { Definition } from './definitions.js'
 import { errorOf, read, wrongType } from './errors.js'
-import * as F from './frame.js'
+import { Answer, Call, CHECK_WIDTH, frameOf, In, Out } from './frame.js'
 import { infoFrom, LimitInfo } from './info.js'
 import { type Compiled, compiled } from './limits.js'
 import { native } from './native.js'
@@ -34,12 +34,12 @@ const { frame } = native
 /** Decides one check. Everything crosses in the shared frame but the actor, which is the cheapest there is. */
 export function decideOne(limiter: number, call: number, limit: Compiled, actor: unknown, options: Read): LimitInfo {
   writeCall(frame, limiter, call, options)
-  frame[F.CHECKS] = limit.handle
-  frame[F.CHECKS + 1] = options.cost
-  frame[F.CHECKS + 2] = options.factor
+  frame[In.Checks] = limit.handle
+  frame[In.Checks + 1] = options.cost
+  frame[In.Checks + 2] = options.factor
   const failure = native.decide(actor)
   if (failure !== undefined) throw errorOf(failure)
-  if (frame[F.COUNT] === 1) return new LimitInfo(frame, F.ANSWERS, limit.key, 0)
+  if (frame[Out.Count] === 1) return new LimitInfo(frame, Out.Answers, limit.key, 0)
   return infoFrom(frame, [limit.key])
 }
 
@@ -52,7 +52,7 @@ export function decideSeveral(
   waitedMs = 0,
 ): LimitInfo {
   const frame = ask(limiter, call, parts, when)
-  frame[F.ANSWERS + F.WAIT_MS] = waitedMs + (frame[F.ANSWERS + F.WAIT_MS] as number)
+  frame[Out.Answers + Answer.WaitMs] = waitedMs + (frame[Out.Answers + Answer.WaitMs] as number)
   return infoFrom(
     frame,
     parts.map((part) => part.limit.key),
@@ -61,14 +61,14 @@ export function decideSeveral(
 
 /** Forgets what was charged to several checks. */
 export function resetSeveral(limiter: number, parts: readonly Part[]): void {
-  ask(limiter, F.RESET, parts, { now: undefined, maxWaitMs: undefined })
+  ask(limiter, Call.Reset, parts, { now: undefined, maxWaitMs: undefined })
 }
 
 function ask(limiter: number, call: number, parts: readonly Part[], when: When): Float64Array {
-  const frame = F.frameOf(parts.length)
+  const frame = frameOf(parts.length)
   writeCall(frame, limiter, call, when)
   parts.forEach(({ limit, cost, factor }, index) => {
-    const at = F.CHECKS + index * F.CHECK_WIDTH
+    const at = In.Checks + index * CHECK_WIDTH
     frame[at] = limit.handle
     frame[at + 1] = cost
     frame[at + 2] = factor
@@ -82,12 +82,12 @@ function ask(limiter: number, call: number, parts: readonly Part[], when: When):
 }
 
 function writeCall(frame: Float64Array, limiter: number, call: number, { now, maxWaitMs }: When): void {
-  frame[F.LIMITER] = limiter
-  frame[F.CALL] = call
-  frame[F.HAS_NOW] = now === undefined ? 0 : 1
-  frame[F.NOW] = now ?? 0
-  frame[F.HAS_MAX_WAIT] = maxWaitMs === undefined ? 0 : 1
-  frame[F.MAX_WAIT] = maxWaitMs ?? 0
+  frame[In.Limiter] = limiter
+  frame[In.Call] = call
+  frame[In.HasNow] = now === undefined ? 0 : 1
+  frame[In.Now] = now ?? 0
+  frame[In.HasMaxWait] = maxWaitMs === undefined ? 0 : 1
+  frame[In.MaxWait] = maxWaitMs ?? 0
 }
 
 /** The checks of a `limitAll`, each property read once. */

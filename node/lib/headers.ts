@@ -1,5 +1,5 @@
 import { answered, read, wrongType } from './errors.js'
-import * as F from './frame.js'
+import { ANSWER_WIDTH, Answer, frameOf, Out } from './frame.js'
 import type { LimitInfo } from './info.js'
 import { native } from './native.js'
 
@@ -103,9 +103,9 @@ function fields(info: LimitInfo, kind: HeaderKind, options: HeaderOptions): stri
   if (typeof kind !== 'string') throw wrongType('', 'headers', 'must be a string', kind)
   if (typeof draft !== 'number') throw wrongType('', 'draft', 'must be a number', draft)
   const checks = kind === 'x' ? [] : info.checks
-  const frame = checks.length > 1 ? F.frameOf(checks.length) : native.frame
-  frame[F.COUNT] = checks.length
-  frame[F.BINDING] = info.binding
+  const frame = checks.length > 1 ? frameOf(checks.length) : native.frame
+  frame[Out.Count] = checks.length
+  frame[Out.Binding] = info.binding
   write(frame, 0, info)
   if (checks.length > 1)
     checks.forEach((check, index) => {
@@ -122,13 +122,13 @@ function fields(info: LimitInfo, kind: HeaderKind, options: HeaderOptions): stri
 }
 
 function write(frame: Float64Array, place: number, info: LimitInfo): void {
-  const at = F.ANSWERS + place * F.ANSWER_WIDTH
-  frame[at + F.BLOCKED] = info.blocked ? 1 : 0
-  frame[at + F.REMAINING] = info.remaining
-  frame[at + F.RESET_MS] = info.resetMs
-  frame[at + F.FULL_RESET_MS] = info.fullResetMs
-  frame[at + F.WAIT_MS] = info.waitMs
-  frame[at + F.NEXT_MS] = info.nextMs
-  frame[at + F.QUOTA] = info.quota
-  frame[at + F.WINDOW_MS] = info.windowMs
+  const at = Out.Answers + place * ANSWER_WIDTH
+  frame[at + Answer.Blocked] = info.blocked ? 1 : 0
+  frame[at + Answer.Remaining] = info.remaining
+  frame[at + Answer.ResetMs] = info.resetMs
+  frame[at + Answer.FullResetMs] = info.fullResetMs
+  frame[at + Answer.WaitMs] = info.waitMs
+  frame[at + Answer.NextMs] = info.nextMs
+  frame[at + Answer.Quota] = info.quota
+  frame[at + Answer.WindowMs] = info.windowMs
 }

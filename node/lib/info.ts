@@ -1,4 +1,4 @@
-import * as F from './frame.js'
+import { ANSWER_WIDTH, Answer, Out } from './frame.js'
 import { type HeaderKind, type HeaderOptions, type Headers, rateLimitHeaders } from './headers.js'
 
 /**
@@ -43,19 +43,19 @@ export class LimitInfo {
 
   /** @internal */
   constructor(frame: Float64Array, at: number, key: string, binding: number, several?: readonly LimitInfo[]) {
-    const resetMs = frame[at + F.RESET_MS] as number
-    const fullResetMs = frame[at + F.FULL_RESET_MS] as number
-    this.blocked = frame[at + F.BLOCKED] !== 0
-    this.remaining = frame[at + F.REMAINING] as number
+    const resetMs = frame[at + Answer.ResetMs] as number
+    const fullResetMs = frame[at + Answer.FullResetMs] as number
+    this.blocked = frame[at + Answer.Blocked] !== 0
+    this.remaining = frame[at + Answer.Remaining] as number
     this.resetMs = resetMs
     this.resetSec = Math.ceil(resetMs / 1000)
     this.fullResetMs = fullResetMs
     this.fullResetSec = Math.ceil(fullResetMs / 1000)
-    this.waitMs = frame[at + F.WAIT_MS] as number
-    this.nextMs = frame[at + F.NEXT_MS] as number
+    this.waitMs = frame[at + Answer.WaitMs] as number
+    this.nextMs = frame[at + Answer.NextMs] as number
     this.key = key
-    this.quota = frame[at + F.QUOTA] as number
-    this.windowMs = frame[at + F.WINDOW_MS] as number
+    this.quota = frame[at + Answer.Quota] as number
+    this.windowMs = frame[at + Answer.WindowMs] as number
     this.binding = binding
     this.#several = several
   }
@@ -88,12 +88,12 @@ export class LimitInfo {
 
 /** The answer that a call left in the frame; `keys` are those of its checks, in order. */
 export function infoFrom(frame: Float64Array, keys: readonly string[]): LimitInfo {
-  const count = frame[F.COUNT] as number
+  const count = frame[Out.Count] as number
   const several: LimitInfo[] = []
   for (let place = 1; count > 1 && place <= count; place++) {
     several.push(single(frame, place, keys, 0))
   }
-  return single(frame, 0, keys, frame[F.BINDING] as number, count > 1 ? several : undefined)
+  return single(frame, 0, keys, frame[Out.Binding] as number, count > 1 ? several : undefined)
 }
 
 function single(
@@ -103,7 +103,7 @@ function single(
   binding: number,
   several?: readonly LimitInfo[],
 ): LimitInfo {
-  const at = F.ANSWERS + place * F.ANSWER_WIDTH
-  const key = keys[frame[at + F.OWNER] as number] ?? ''
+  const at = Out.Answers + place * ANSWER_WIDTH
+  const key = keys[frame[at + Answer.Owner] as number] ?? ''
   return new LimitInfo(frame, at, key, binding, several)
 }

@@ -2,7 +2,7 @@ import { acquired } from './acquire.js'
 import { type Check, decideOne, decideSeveral, type Part, partsFrom, resetSeveral } from './checks.js'
 import type { Definition } from './definitions.js'
 import { answered, outOfRange, read, wrongType } from './errors.js'
-import { ACQUIRE, CHARGE, LIMIT, PEEK, REFUND } from './frame.js'
+import { Call } from './frame.js'
 import type { LimitInfo } from './info.js'
 import { compiled } from './limits.js'
 import { native } from './native.js'
@@ -10,6 +10,7 @@ import {
   type AcquireOptions,
   type AcquireSyncOptions,
   type CallOptions,
+  DEFAULTS,
   ON_ACQUIRE,
   ON_CALL,
   ON_DECISION,
@@ -89,22 +90,22 @@ export class Limiter {
 
   /** Charges `cost` if it fits. */
   async limit(limit: Limits, actor: string, options?: CallOptions): Promise<LimitInfo> {
-    return this.#decide(LIMIT, limit, actor, options)
+    return this.#decide(Call.Limit, limit, actor, options)
   }
 
   /** {@link limit}, answered at once. */
   limitSync(limit: Limits, actor: string, options?: CallOptions): LimitInfo {
-    return this.#decide(LIMIT, limit, actor, options)
+    return this.#decide(Call.Limit, limit, actor, options)
   }
 
   /** Charges nothing, and says what {@link limit} would have said. */
   async peek(limit: Limits, actor: string, options?: CallOptions): Promise<LimitInfo> {
-    return this.#decide(PEEK, limit, actor, options)
+    return this.#decide(Call.Peek, limit, actor, options)
   }
 
   /** {@link peek}, answered at once. */
   peekSync(limit: Limits, actor: string, options?: CallOptions): LimitInfo {
-    return this.#decide(PEEK, limit, actor, options)
+    return this.#decide(Call.Peek, limit, actor, options)
   }
 
   /**
@@ -121,22 +122,22 @@ export class Limiter {
    * ```
    */
   async charge(limit: Limits, actor: string, options?: CallOptions): Promise<LimitInfo> {
-    return this.#decide(CHARGE, limit, actor, options)
+    return this.#decide(Call.Charge, limit, actor, options)
   }
 
   /** {@link charge}, answered at once. */
   chargeSync(limit: Limits, actor: string, options?: CallOptions): LimitInfo {
-    return this.#decide(CHARGE, limit, actor, options)
+    return this.#decide(Call.Charge, limit, actor, options)
   }
 
   /** Gives `cost` back, never below empty; `blocked` says whether a call of cost 1 would be denied now. */
   async refund(limit: Limits, actor: string, options?: CallOptions): Promise<LimitInfo> {
-    return this.#decide(REFUND, limit, actor, options)
+    return this.#decide(Call.Refund, limit, actor, options)
   }
 
   /** {@link refund}, answered at once. */
   refundSync(limit: Limits, actor: string, options?: CallOptions): LimitInfo {
-    return this.#decide(REFUND, limit, actor, options)
+    return this.#decide(Call.Refund, limit, actor, options)
   }
 
   /** Forgets what was charged to this actor. */
@@ -178,7 +179,7 @@ export class Limiter {
     if (asked.now === undefined) {
       throw wrongType(parts[0]?.limit.key ?? '', 'now', 'must be given, for nothing can be waited for here', undefined)
     }
-    return decideSeveral(this.#handle, ACQUIRE, parts, asked)
+    return decideSeveral(this.#handle, Call.Acquire, parts, asked)
   }
 
   /**
@@ -201,22 +202,22 @@ export class Limiter {
    * ```
    */
   async limitAll(checks: readonly Check[], options?: TimeOptions): Promise<LimitInfo> {
-    return this.#decideAll(LIMIT, checks, options)
+    return this.#decideAll(Call.Limit, checks, options)
   }
 
   /** {@link limitAll}, answered at once. */
   limitAllSync(checks: readonly Check[], options?: TimeOptions): LimitInfo {
-    return this.#decideAll(LIMIT, checks, options)
+    return this.#decideAll(Call.Limit, checks, options)
   }
 
   /** Charges nothing, and says what {@link limitAll} would have said. */
   async peekAll(checks: readonly Check[], options?: TimeOptions): Promise<LimitInfo> {
-    return this.#decideAll(PEEK, checks, options)
+    return this.#decideAll(Call.Peek, checks, options)
   }
 
   /** {@link peekAll}, answered at once. */
   peekAllSync(checks: readonly Check[], options?: TimeOptions): LimitInfo {
-    return this.#decideAll(PEEK, checks, options)
+    return this.#decideAll(Call.Peek, checks, options)
   }
 
   /** How many entries are kept now, drained ones that have not been dropped yet included. */
@@ -241,7 +242,9 @@ export class Limiter {
       return decideSeveral(this.#handle, call, parts, asked)
     }
     const known = compiled(limit)
-    return decideOne(this.#handle, call, known, actor, optionsFrom(given, ON_CALL, known.key))
+    // Asked here, because nearly every call gives none and the reader of options is too large to be inlined.
+    const asked = given === undefined ? DEFAULTS : optionsFrom(given, ON_CALL, known.key)
+    return decideOne(this.#handle, call, known, actor, asked)
   }
   #decideAll(call: number, checks: unknown, given: unknown): LimitInfo {
     const parts = partsFrom(checks)

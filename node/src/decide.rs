@@ -15,6 +15,9 @@ use crate::tables::{self, Tables};
 use crate::text::{refused, with_text};
 use crate::value::value;
 
+/// What comes of a call beside the numbers in the frame.
+type Decided<T> = std::result::Result<T, Box<Failure>>;
+
 /// Adds `frame`, the array that is shared, and `decide(actor)`, which decides the one check that it describes.
 #[napi(module_exports)]
 pub(crate) fn share_frame(mut exports: Object<'_>, env: Env) -> Result<()> {
@@ -65,18 +68,20 @@ unsafe extern "C" fn decide_shared(env: sys::napi_env, info: sys::napi_callback_
         Err(_) => Failure::internal("the engine panicked"),
     };
     // SAFETY: the environment is that of this call.
-    unsafe { Failure::to_napi_value(env, failure) }.unwrap_or(ptr::null_mut())
+    unsafe { Failure::to_napi_value(env, *failure) }.unwrap_or(ptr::null_mut())
 }
 
 #[inline]
-fn decide_one(frame: &mut Frame<'_>, actor: &str) -> std::result::Result<(), Failure> {
+fn decide_one(frame: &mut Frame<'_>, actor: &str) -> Decided<()> {
     tables::with(|tables| {
         let limiter = tables.limiters.get(frame.limiter()).ok_or_else(Failure::closed)?;
         let check = check(tables, frame, 0, actor)?;
         let Some(call) = call(frame, check.limit.key())? else { return reset(limiter, &[check]) };
-        let info = match frame.now() {
-            None => limiter.decide_sync(&[check.check], call),
-            Some(now) => limiter.decide_sync_at(&[check.check], call, host::instant(check.limit.key(), now)?),
+        let info = match (call, frame.now()) {
+            // Nearly every call: where the verb is known, the engine has a way through that is made for it.
+            (Call::Limit, None) => limiter.decide_sync(&[check.check], Call::Limit),
+            (call, None) => limiter.decide_sync(&[check.check], call),
+            (call, Some(now)) => limiter.decide_sync_at(&[check.check], call, host::instant(check.limit.key(), now)?),
         };
         frame.answer(&info?, |_| 0)
     })
@@ -96,21 +101,21 @@ pub(crate) fn decide_several(mut frame: Float64Array, actors: Vec<Unknown<'_>>) 
             Ok(name) => names.push(name),
             Err(problem) => {
                 let key = tables::with(|tables| key_of(tables, &frame, index));
-                return Ok(Some(refused(problem, &key, "actor", value(actor)?)));
+                return Ok(Some(*refused(problem, &key, "actor", value(actor)?)));
             }
         }
     }
-    Ok(decide_together(&mut frame, &names).err())
+    Ok(decide_together(&mut frame, &names).err().map(|failure| *failure))
 }
 
-fn decide_together(frame: &mut Frame<'_>, actors: &[String]) -> std::result::Result<(), Failure> {
+fn decide_together(frame: &mut Frame<'_>, actors: &[String]) -> Decided<()> {
     tables::with(|tables| {
         let limiter = tables.limiters.get(frame.limiter()).ok_or_else(Failure::closed)?;
         let checks: Vec<_> = actors
             .iter()
             .enumerate()
             .map(|(index, actor)| check(tables, frame, index, actor))
-            .collect::<std::result::Result<_, _>>()?;
+            .collect::<Decided<_>>()?;
         let key = checks.first().map_or("", |check| check.limit.key());
         let Some(call) = call(frame, key)? else { return reset(limiter, &checks) };
         let asked: Vec<_> = checks.iter().map(|check| check.check).collect();
@@ -131,12 +136,8 @@ struct Asked<'a> {
     check: Check<'a>,
 }
 
-fn check<'a>(
-    tables: &'a Tables,
-    frame: &Frame<'_>,
-    index: usize,
-    actor: &'a str,
-) -> std::result::Result<Asked<'a>, Failure> {
+#[inline]
+fn check<'a>(tables: &'a Tables, frame: &Frame<'_>, index: usize, actor: &'a str) -> Decided<Asked<'a>> {
     let frame::Asked { limit, cost, factor } = frame.check(index);
     let limit = tables.limits.get(limit).ok_or_else(|| Failure::internal("no such limit"))?;
     let asked = Check::new(limit, actor).cost(host::cost(limit.key(), cost)?).factor(factor);
@@ -148,7 +149,8 @@ fn key_of(tables: &Tables, frame: &Frame<'_>, index: usize) -> String {
 }
 
 /// What is asked; none is a reset.
-fn call(frame: &Frame<'_>, key: &str) -> std::result::Result<Option<Call>, Failure> {
+#[inline]
+fn call(frame: &Frame<'_>, key: &str) -> Decided<Option<Call>> {
     Ok(Some(match frame::index(frame.call()) {
         0 => Call::Limit,
         1 => Call::Peek,
@@ -163,7 +165,7 @@ fn call(frame: &Frame<'_>, key: &str) -> std::result::Result<Option<Call>, Failu
     }))
 }
 
-fn reset(limiter: &Limiter, checks: &[Asked<'_>]) -> std::result::Result<(), Failure> {
+fn reset(limiter: &Limiter, checks: &[Asked<'_>]) -> Decided<()> {
     for check in checks {
         limiter.reset_sync(check.limit, check.actor)?;
     }
@@ -172,7 +174,7 @@ fn reset(limiter: &Limiter, checks: &[Asked<'_>]) -> std::result::Result<(), Fai
 
 /// Which check each answer belongs to. A limit that is made of two rules has two answers, so where the numbers
 /// differ, each limit is asked how many answers it gives.
-fn owners(checks: &[Asked<'_>], answers: usize) -> std::result::Result<Vec<usize>, Failure> {
+fn owners(checks: &[Asked<'_>], answers: usize) -> Decided<Vec<usize>> {
     if answers == checks.len() {
         return Ok((0..answers).collect());
     }

@@ -4,8 +4,9 @@ use napi_derive::napi;
 use tidegate::{Error, ErrorKind, LimitError};
 
 /// Handed back instead of an answer, so that the error can be of a class that JavaScript defines.
+///
+/// Boxed wherever it may be instead of something small, so that success carries nothing along.
 #[napi(object, object_from_js = false)]
-#[expect(unreachable_pub, reason = "napi-rs asks for public fields")]
 pub struct Failure {
     /// `type`, `range`, `closed` or `internal`.
     pub kind: &'static str,
@@ -20,43 +21,43 @@ pub struct Failure {
 }
 
 impl Failure {
-    fn of(kind: &'static str, message: &str) -> Self {
+    fn of(kind: &'static str, message: &str) -> Box<Self> {
         let empty = String::new;
-        Self { kind, key: empty(), field: empty(), value: empty(), message: message.to_owned() }
+        Box::new(Self { kind, key: empty(), field: empty(), value: empty(), message: message.to_owned() })
     }
 
     /// The limiter was closed, or never was.
     #[cold]
-    pub(crate) fn closed() -> Self {
+    pub(crate) fn closed() -> Box<Self> {
         Self::of("closed", "the limiter is closed")
     }
 
     /// A mistake between the two halves of this binding, never the caller's.
     #[cold]
-    pub(crate) fn internal(message: &str) -> Self {
+    pub(crate) fn internal(message: &str) -> Box<Self> {
         Self::of("internal", message)
     }
 }
 
-impl From<LimitError> for Failure {
+impl From<LimitError> for Box<Failure> {
     #[cold]
     fn from(error: LimitError) -> Self {
-        Self {
+        Self::new(Failure {
             kind: if error.kind() == ErrorKind::Type { "type" } else { "range" },
             key: error.key().to_owned(),
             field: error.field().to_owned(),
             value: error.value().to_owned(),
             message: error.to_string(),
-        }
+        })
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for Box<Failure> {
     #[cold]
     fn from(error: Error) -> Self {
         match error {
             Error::Limit(error) => error.into(),
-            other => Self::internal(&other.to_string()),
+            other => Failure::internal(&other.to_string()),
         }
     }
 }

@@ -58,7 +58,8 @@ impl Frame<'_> {
     }
 
     /// Writes the answer down; `owner` says for the index of an answer which check it belongs to.
-    pub(crate) fn answer(&mut self, info: &LimitInfo, owner: impl Fn(usize) -> usize) -> Result<(), Failure> {
+    #[inline]
+    pub(crate) fn answer(&mut self, info: &LimitInfo, owner: impl Fn(usize) -> usize) -> Result<(), Box<Failure>> {
         let each = info.checks();
         let (count, binding) = (each.len(), info.binding());
         let several = if count > 1 { each } else { &[] };
@@ -81,6 +82,7 @@ impl Frame<'_> {
         (self.read(0), several.map(|place| self.read(place)).collect(), index(self.at(BINDING)))
     }
 
+    #[inline]
     fn write(&mut self, place: usize, info: &LimitInfo, owner: usize) {
         let start = ANSWERS + place * ANSWER_WIDTH;
         self.0[start..start + ANSWER_WIDTH].copy_from_slice(&[

@@ -20,7 +20,7 @@ pub(crate) fn headers(
     let frame = Frame(unsafe { frame.as_mut() });
     match fields(&frame, &keys, &kind, draft) {
         Ok(headers) => Either::A(headers.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()),
-        Err(error) => Either::B(error.into()),
+        Err(error) => Either::B(*Box::<Failure>::from(error)),
     }
 }
 

@@ -17,14 +17,14 @@ pub(crate) fn make_limiter(max_entries: Option<f64>, namespace: Option<Unknown<'
     let made = new_limiter(max_entries, namespace.as_ref())?;
     Ok(match made {
         Ok(limiter) => Either::A(tables::change(|tables| tables.limiters.add(limiter))),
-        Err(failure) => Either::B(failure),
+        Err(failure) => Either::B(*failure),
     })
 }
 
 fn new_limiter(
     max_entries: Option<f64>,
     namespace: Option<&Unknown<'_>>,
-) -> Result<std::result::Result<Limiter, Failure>> {
+) -> Result<std::result::Result<Limiter, Box<Failure>>> {
     let memory = match max_entries {
         None => Memory::new(),
         Some(bound) if bound >= 1.0 && bound.fract() == 0.0 && bound <= MOST_ENTRIES => {
@@ -70,5 +70,5 @@ pub(crate) fn evictions(limiter: f64) -> Either<f64, Failure> {
 
 fn count(limiter: f64, of: fn(&Memory) -> f64) -> Either<f64, Failure> {
     let counted = tables::with(|tables| tables.limiters.get(limiter).map(|limiter| of(limiter.memory())));
-    counted.map_or_else(|| Either::B(Failure::closed()), Either::A)
+    counted.map_or_else(|| Either::B(*Failure::closed()), Either::A)
 }

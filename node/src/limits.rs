@@ -15,7 +15,7 @@ pub(crate) fn make_limit(names: Vec<String>, values: Vec<Unknown<'_>>) -> Result
     let values = values.iter().map(value).collect::<Result<Vec<_>>>()?;
     Ok(match Limit::from_fields(names.into_iter().zip(values)) {
         Ok(limit) => Either::A(tables::change(|tables| tables.limits.add(limit))),
-        Err(error) => Either::B(error.into()),
+        Err(error) => Either::B(*Box::<Failure>::from(error)),
     })
 }
 
@@ -35,5 +35,5 @@ pub(crate) fn refuse(
     given: Unknown<'_>,
 ) -> Result<Failure> {
     let kind = if out_of_range { ErrorKind::Range } else { ErrorKind::Type };
-    Ok(LimitError::new(kind, &key, field, problem, value(&given)?).into())
+    Ok(*Box::<Failure>::from(LimitError::new(kind, &key, field, problem, value(&given)?)))
 }

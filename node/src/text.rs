@@ -8,7 +8,7 @@ use napi::sys;
 use crate::failure::Failure;
 
 /// Longer strings are read into the heap.
-const ON_STACK: usize = 256;
+const ON_STACK: usize = 64;
 
 /// Why a value could not be read as text.
 pub(crate) enum NotText {
@@ -88,7 +88,7 @@ unsafe fn length_of(env: sys::napi_env, value: sys::napi_value) -> Result<usize,
 
 /// The error for an actor, a namespace or the like that is not text.
 #[cold]
-pub(crate) fn refused(problem: NotText, key: &str, field: &'static str, value: tidegate::Value) -> Failure {
+pub(crate) fn refused(problem: NotText, key: &str, field: &'static str, value: tidegate::Value) -> Box<Failure> {
     let kind = match problem {
         NotText::Type => tidegate::ErrorKind::Type,
         NotText::Surrogate => tidegate::ErrorKind::Range,

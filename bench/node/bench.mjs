@@ -1,0 +1,173 @@
+/** The limiter beside its peers, in one run. Prints a table, or with `--json` the same as JSON. */
+
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import LocalStore from '@fastify/rate-limit/store/LocalStore.js'
+import { MemoryStore, rateLimit } from 'express-rate-limit'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { bucket, Limiter, sendRateLimitHeaders } from '../../node/dist/index.mjs'
+import { duel, json, table } from './measure.mjs'
+
+/** Large enough that nothing is denied: a denial is a shorter path for some, and a longer one for others. */
+const PLENTY = 1_000_000_000
+const CALLS = 100_000
+const WINDOW_MS = 60_000
+
+/** Where everything that was read goes, so that no compiler can leave the reading out. */
+let sink = 0
+
+function read(info) {
+  sink += info.remaining + info.resetMs + info.resetSec + info.fullResetMs + info.fullResetSec + info.waitMs
+  sink += info.quota + info.key.length + info.binding + info.checks.length + (info.blocked ? 1 : 0)
+}
+
+/** As many actors as calls; what is hot is the same one over again. */
+function actors(count) {
+  const names = Array.from({ length: count }, (_, number) => `actor:${String(number).padStart(14, '0')}`)
+  return Array.from({ length: CALLS }, (_, call) => names[(call * 7919) % count])
+}
+
+function tidegateSync(names) {
+  const limiter = new Limiter()
+  const limit = bucket({ key: 'bench', size: PLENTY })
+  return {
+    run() {
+      for (const name of names) read(limiter.limitSync(limit, name))
+      return names.length
+    },
+  }
+}
+
+function tidegateLiteral(names) {
+  const limiter = new Limiter()
+  return {
+    run() {
+      for (const name of names) read(limiter.limitSync({ key: 'bench', type: 'bucket', size: PLENTY }, name))
+      return names.length
+    },
+  }
+}
+
+function tidegateAsync(names) {
+  const limiter = new Limiter()
+  const limit = bucket({ key: 'bench', size: PLENTY })
+  return {
+    async run() {
+      for (const name of names) read(await limiter.limit(limit, name))
+      return names.length
+    },
+  }
+}
+
+function flexible(names) {
+  const limiter = new RateLimiterMemory({ points: PLENTY, duration: WINDOW_MS / 1000 })
+  return {
+    async run() {
+      for (const name of names) {
+        const answer = await limiter.consume(name)
+        sink += answer.remainingPoints + answer.msBeforeNext + answer.consumedPoints
+      }
+      return names.length
+    },
+  }
+}
+
+function expressStore(names) {
+  const store = new MemoryStore()
+  store.init({ windowMs: WINDOW_MS })
+  return {
+    async run() {
+      for (const name of names) {
+        const { totalHits, resetTime } = await store.increment(name)
+        sink += totalHits + resetTime.getTime()
+      }
+      return names.length
+    },
+  }
+}
+
+function fastifyStore(names) {
+  const store = new LocalStore(false, false, 2 * CALLS)
+  const use = (_, { current, ttl }) => {
+    sink += current + ttl
+  }
+  return {
+    run() {
+      for (const name of names) store.incr(name, use, WINDOW_MS, PLENTY)
+      return names.length
+    },
+  }
+}
+
+/** Requests and responses as Node makes them, with what Express adds that a limiter reads. */
+function exchanges(names) {
+  const app = { get: () => false }
+  return names.map((ip) => {
+    const request = Object.assign(new IncomingMessage(new Socket()), { ip, app, method: 'GET', url: '/' })
+    return { request, response: new ServerResponse(request) }
+  })
+}
+
+const REQUESTS = 5000
+
+function middleware(names, handle) {
+  return {
+    prepare: () => exchanges(names.slice(0, REQUESTS)),
+    async run(all) {
+      let passed = 0
+      for (const { request, response } of all) {
+        await handle(request, response, () => {
+          passed++
+        })
+        sink += response.getHeaderNames().length
+      }
+      if (passed !== all.length) throw new Error(`${all.length - passed} of ${all.length} requests did not pass`)
+      return passed
+    },
+  }
+}
+
+function tidegateMiddleware(names) {
+  const limiter = new Limiter()
+  const limit = bucket({ key: 'bench', size: PLENTY })
+  return middleware(names, (request, response, next) => {
+    const info = limiter.limitSync(limit, request.ip)
+    sendRateLimitHeaders(response, info)
+    if (!info.blocked) return next()
+    response.statusCode = 429
+    response.end('Too many requests')
+  })
+}
+
+function expressMiddleware(names) {
+  const handle = rateLimit({
+    windowMs: WINDOW_MS,
+    limit: PLENTY,
+    keyGenerator: (request) => request.ip,
+    validate: false,
+  })
+  return middleware(names, handle)
+}
+
+const FLEXIBLE = 'rate-limiter-flexible RateLimiterMemory.consume'
+const EXPRESS_STORE = 'express-rate-limit MemoryStore.increment'
+const FASTIFY_STORE = '@fastify/rate-limit LocalStore.incr'
+
+const rows = []
+for (const [which, count] of [
+  ['hot key', 1],
+  ['100k keys', 100_000],
+]) {
+  const names = actors(count)
+  const versus = async (name, peer, ours, theirs, target) => {
+    rows.push(await duel({ name: `${name}, ${which}`, peer, ours: ours(names), theirs: theirs(names), target }))
+  }
+  await versus('limitSync', FLEXIBLE, tidegateSync, flexible, 0.3)
+  await versus('limitSync', EXPRESS_STORE, tidegateSync, expressStore, 1)
+  await versus('limitSync', FASTIFY_STORE, tidegateSync, fastifyStore, 1)
+  await versus('limitSync with a literal', FLEXIBLE, tidegateLiteral, flexible)
+  await versus('await limit', FLEXIBLE, tidegateAsync, flexible)
+  await versus('middleware with headers', 'express-rate-limit middleware', tidegateMiddleware, expressMiddleware, 0.5)
+}
+console.log(process.argv.includes('--json') ? json(rows) : table(rows))
+if (!Number.isFinite(sink)) throw new Error('the answers were not numbers')
