@@ -8,14 +8,19 @@ and the body. Only times may differ, by what the burst itself takes: they are co
 minutes and more.
 """
 
+from __future__ import annotations
+
 import contextlib
 import http.client
 import json
 import select
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HERE = Path(__file__).parent
 BURST = 8
@@ -36,20 +41,20 @@ class Answer:
         self.body = json.load(response)
         self.headers = {name: response.headers.get(name) for name in (*EXACT, *TIMES, "RateLimit")}
 
-    def agrees(self, other: "Answer") -> bool:
+    def agrees(self, other: Answer) -> bool:
         """Whether both say the same, save for the time that has passed."""
         return self._exact() == other._exact() and all(map(near, self._times(), other._times()))
 
-    def _exact(self) -> tuple:
+    def _exact(self) -> tuple[object, ...]:
         """What may not differ at all; of ``"demo";r=4;t=600`` that is ``"demo";r=4``."""
         headers = [self.headers[name] for name in EXACT]
         return self.status, self.body, headers, self._rate_limit()[0]
 
-    def _times(self) -> list:
+    def _times(self) -> list[str | None]:
         """What may differ a little; of ``"demo";r=4;t=600`` that is ``600``."""
         return [*(self.headers[name] for name in TIMES), self._rate_limit()[1]]
 
-    def _rate_limit(self) -> list:
+    def _rate_limit(self) -> list[str]:
         state, _, time = (self.headers["RateLimit"] or "").partition(";t=")
         return [state, time]
 
@@ -58,7 +63,7 @@ class Answer:
         return "\n".join([str(self.status), *shown])
 
 
-def near(some: "str | None", other: "str | None") -> bool:
+def near(some: str | None, other: str | None) -> bool:
     """Whether two times in seconds are both there, and close, or neither is there."""
     if not some or not other:
         return some == other
@@ -70,6 +75,7 @@ def served(*command: str) -> Iterator[int]:
     """A server that prints its port; stopped at the end, whatever happens."""
     with subprocess.Popen(command, cwd=HERE, stdout=subprocess.PIPE, text=True) as server:
         try:
+            assert server.stdout is not None
             readable, _, _ = select.select([server.stdout], [], [], PATIENCE)
             port = server.stdout.readline().strip() if readable else ""
             if not port.isdigit():
