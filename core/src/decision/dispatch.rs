@@ -47,6 +47,16 @@ impl Rule {
         in_its_room!(self, entry, now, |room, state| answer(room, state, now, verb, check))
     }
 
+    /// Whether a call that writes nothing gives this entry back as it was, so that a large one need not be copied
+    /// first: it is this rule's own, and not from a future that cannot be.
+    pub(crate) fn may_borrow(&self, entry: &Entry, now: Micros) -> bool {
+        match (self, entry) {
+            (Self::Slots(room), Entry::Slots(state)) => !room.is_impossible(state, now),
+            (Self::Log(room), Entry::Log(state)) => !room.is_impossible(state, now),
+            _ => false,
+        }
+    }
+
     /// An entry that is empty need not be kept: absent, it answers the same.
     #[inline]
     pub(crate) fn is_empty(&self, entry: &mut Entry, now: Micros) -> bool {

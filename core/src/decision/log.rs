@@ -11,6 +11,11 @@ impl Log {
         now.saturating_add(1).saturating_sub(self.period)
     }
 
+    /// From further ahead than it takes to drain: a clock was wrong.
+    pub(super) fn is_impossible(&self, state: &Series, now: Micros) -> bool {
+        state.newest().is_some_and(|last| last > now.saturating_add(Room::window(self)))
+    }
+
     fn count(&self, state: &Series, now: Micros) -> u64 {
         state.count_from(self.from(now))
     }
@@ -34,8 +39,7 @@ impl Room for Log {
     }
 
     fn advance(&self, state: &mut Series, now: Micros) -> bool {
-        let latest = now.saturating_add(self.period.max(self.min_interval));
-        let impossible = state.newest().is_some_and(|last| last > latest);
+        let impossible = self.is_impossible(state, now);
         if impossible {
             state.clear();
         }
@@ -102,7 +106,7 @@ impl Room for Log {
     }
 
     fn window(&self) -> Micros {
-        self.period
+        self.period.max(self.min_interval)
     }
 
     fn counts_blocked(&self) -> bool {

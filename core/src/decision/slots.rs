@@ -20,6 +20,11 @@ impl Slots {
         self.start(slot).saturating_add(self.period).saturating_sub(now)
     }
 
+    /// From further ahead than it takes to drain: a clock was wrong.
+    pub(super) fn is_impossible(&self, state: &Series, now: Micros) -> bool {
+        state.newest().is_some_and(|slot| self.start(slot) > now.saturating_add(self.period))
+    }
+
     fn count(&self, state: &Series, now: Micros) -> u64 {
         state.count_from(self.from(now))
     }
@@ -35,8 +40,7 @@ impl Room for Slots {
     }
 
     fn advance(&self, state: &mut Series, now: Micros) -> bool {
-        let latest = now.saturating_add(self.period);
-        let impossible = state.newest().is_some_and(|slot| self.start(slot) > latest);
+        let impossible = self.is_impossible(state, now);
         if impossible {
             state.clear();
         }

@@ -60,7 +60,13 @@ impl Legacy {
                 Err(LimitError::range(scope.key, "max", "must be given beside duration", duration))
             }
             (None, None) => match min_interval {
-                Some(interval) if interval > 0.0 => self.spaced(round_half_up(interval), scope).map(Rules::One),
+                Some(interval) if interval > 0.0 => {
+                    let interval = match self.translation {
+                        Translation::Bucket => round_half_up(interval),
+                        Translation::Exact => interval,
+                    };
+                    self.spaced(interval, scope).map(Rules::One)
+                }
                 _ => Ok(Rules::Unlimited),
             },
         }

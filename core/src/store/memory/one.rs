@@ -85,7 +85,7 @@ impl Memory {
         question: Question,
     ) -> Result<LimitInfo, Impossible> {
         let Question { fingerprint, moment, verb, cost } = question;
-        let mut entry = table.take(place);
+        let mut entry = table.take(place, |entry| rule.may_borrow(entry, moment.now));
         let check = match rule.examine(&mut entry, moment.now, verb, cost, 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
             Err(why) => {

@@ -23,10 +23,12 @@ impl Memory {
 
         let mut entries: Vec<Entry> = fingerprints
             .iter()
-            .map(|fingerprint| {
+            .enumerate()
+            .map(|(index, fingerprint)| {
                 let table = &mut tables[table_of(*fingerprint)];
                 let place = table.find(*fingerprint);
-                table.take(place)
+                let about_it = parts.iter().filter(|part| part.entry == index);
+                table.take(place, |entry| about_it.clone().all(|part| part.rule.may_borrow(entry, moment.now)))
             })
             .collect();
         let decided = decision::together(parts, &mut entries, moment.now, verb);

@@ -92,15 +92,16 @@ impl Table {
         self.slots[at] = Slot::new(fingerprint, &Kept::Here(level), drain);
     }
 
-    /// The entry at a place. What is too large to copy is lent, and has to be [put back](Self::put_back) or replaced.
+    /// The entry at a place: a copy, or where it may be lent, itself, which has to be [put back](Self::put_back) or
+    /// replaced.
     #[inline]
-    pub(super) fn take(&mut self, place: Place) -> Entry {
+    pub(super) fn take(&mut self, place: Place, may_lend: impl Fn(&Entry) -> bool) -> Entry {
         match place.map(|at| self.slots[at].kept()) {
             Err(_) => Entry::Absent,
             Ok(Kept::Here(level)) => Entry::Cell(level),
             Ok(Kept::Aside(index)) => match self.rare.as_mut().map(|rare| &mut rare.aside[index]) {
-                Some(large @ (Entry::Slots(_) | Entry::Log(_))) => mem::take(large),
-                Some(small) => small.clone(),
+                Some(entry) if may_lend(entry) => mem::take(entry),
+                Some(entry) => entry.clone(),
                 None => Entry::Absent,
             },
         }

@@ -1,0 +1,172 @@
+//! The calls, over one check or several.
+
+use serde_json::{Value, json};
+
+use super::definition::models;
+use super::{Model, Name, Oracle, State, Time, up};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Asked {
+    Limit,
+    Peek,
+    Charge,
+    Refund,
+    /// With the longest wait.
+    Acquire(Time),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Check<'a> {
+    pub(crate) wire: &'a Value,
+    pub(crate) actor: &'a str,
+    pub(crate) cost: u64,
+    pub(crate) factor: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) blocked: bool,
+    pub(crate) remaining: i128,
+    pub(crate) reset_ms: i128,
+    pub(crate) full_reset_ms: i128,
+    pub(crate) wait_ms: i128,
+}
+
+impl Answer {
+    const UNLIMITED: Self =
+        Self { blocked: false, remaining: (1 << 53) - 1, reset_ms: 0, full_reset_ms: 0, wait_ms: 0 };
+
+    /// As the vectors write it.
+    pub(crate) fn to_json(self) -> Value {
+        json!({
+            "blocked": self.blocked, "remaining": self.remaining as u64, "waitMs": self.wait_ms as u64,
+            "resetMs": self.reset_ms as u64, "resetSec": up(self.reset_ms, 1000) as u64,
+            "fullResetMs": self.full_reset_ms as u64, "fullResetSec": up(self.full_reset_ms, 1000) as u64,
+        })
+    }
+}
+
+/// The merged answer, and one for each rule of each check.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Decided {
+    pub(crate) merged: Answer,
+    pub(crate) each: Vec<Answer>,
+}
+
+/// The cost is above what the limit ever admits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TooMuch;
+
+/// One rule of one check, with its entry as it is now.
+struct Part {
+    model: Box<dyn Model>,
+    entry: Name,
+    cost: i128,
+    /// What earlier checks of this decision take from the same entry.
+    prior: i128,
+    fits: bool,
+    wait: Time,
+}
+
+impl Oracle {
+    pub(crate) fn decide(&mut self, checks: &[Check<'_>], call: Asked, now: Time) -> Result<Decided, TooMuch> {
+        self.written.clear();
+        let mut parts: Vec<Option<Part>> = Vec::new();
+        for check in checks {
+            let models = models(check.wire, check.factor);
+            if models.is_empty() {
+                parts.push(None);
+            }
+            for (index, model) in models.into_iter().enumerate() {
+                let entry = (check.actor.to_owned(), check.wire["key"].to_string(), index);
+                let same = parts.iter().flatten().filter(|part: &&Part| part.entry == entry);
+                let prior = same.map(|part| part.cost).sum();
+                let cost = i128::from(check.cost);
+                parts.push(Some(self.judge(Part { model, entry, cost, prior, fits: true, wait: 0 }, call, now)?));
+            }
+        }
+        let admitted = parts.iter().flatten().all(|part| part.fits);
+        let each: Vec<_> = parts
+            .iter()
+            .map(|part| part.as_ref().map_or(Answer::UNLIMITED, |part| self.carry_out(part, call, now, admitted)))
+            .collect();
+        // What was written, and is empty once all checks are through, is removed.
+        for part in parts.iter().flatten() {
+            let written = self.written.contains(&part.entry);
+            if written && self.entries.get(&part.entry).is_some_and(|state| part.model.is_empty(state, now)) {
+                self.entries.remove(&part.entry);
+            }
+        }
+        Ok(Decided { merged: merge(&each), each })
+    }
+
+    /// The entry as it is at `now`, and whether it had to be mended.
+    fn look(&self, part: &Part, now: Time) -> (State, bool) {
+        let mut state = self.entries.get(&part.entry).cloned().unwrap_or_else(|| part.model.absent(now));
+        let mended = part.model.at(&mut state, now);
+        (state, mended)
+    }
+
+    fn judge(&self, part: Part, call: Asked, now: Time) -> Result<Part, TooMuch> {
+        let (state, _) = self.look(&part, now);
+        let total = part.cost + part.prior;
+        if matches!(call, Asked::Limit | Asked::Peek | Asked::Acquire(_)) && total > part.model.most() {
+            return Err(TooMuch);
+        }
+        let (fits, wait) = match call {
+            Asked::Charge | Asked::Refund => (true, 0),
+            Asked::Acquire(max_wait) if part.model.reserves() => {
+                let wait = part.model.until(&state, now, total);
+                (wait <= max_wait, wait)
+            }
+            _ => (part.model.fits(&state, now, total), 0),
+        };
+        Ok(Part { fits, wait, ..part })
+    }
+
+    /// Writes what has to be written, and describes the entry.
+    fn carry_out(&mut self, part: &Part, call: Asked, now: Time, admitted: bool) -> Answer {
+        let model = &part.model;
+        let (mut state, mended) = self.look(part, now);
+        let charged = match call {
+            Asked::Peek | Asked::Refund => false,
+            Asked::Charge => true,
+            Asked::Limit | Asked::Acquire(_) => admitted || model.counts_blocked(),
+        };
+        if charged {
+            model.charge(&mut state, now, part.cost);
+        } else if call == Asked::Refund {
+            model.refund(&mut state, now, part.cost);
+        }
+        if charged || call == Asked::Refund || (mended && call != Asked::Peek) {
+            self.entries.insert(part.entry.clone(), state.clone());
+            self.written.push(part.entry.clone());
+        }
+        let blocked = if call == Asked::Refund { !model.fits(&state, now, 1) } else { !part.fits };
+        let asked = match call {
+            Asked::Refund => 1,
+            Asked::Limit | Asked::Charge | Asked::Acquire(_) if admitted => 1,
+            _ if charged => part.cost,
+            _ => part.cost + part.prior,
+        };
+        Answer {
+            blocked,
+            remaining: model.remaining(&state, now),
+            reset_ms: up(model.until(&state, now, asked), 1000),
+            full_reset_ms: up(model.full(&state, now), 1000),
+            wait_ms: if admitted { up(part.wait, 1000) } else { 0 },
+        }
+    }
+}
+
+fn merge(each: &[Answer]) -> Answer {
+    let blocked = each.iter().any(|answer| answer.blocked);
+    let deciding = each.iter().filter(|answer| answer.blocked == blocked);
+    Answer {
+        blocked,
+        remaining: each.iter().map(|answer| answer.remaining).min().unwrap_or(Answer::UNLIMITED.remaining),
+        reset_ms: deciding.map(|answer| answer.reset_ms).max().unwrap_or(0),
+        full_reset_ms: each.iter().map(|answer| answer.full_reset_ms).max().unwrap_or(0),
+        wait_ms: each.iter().map(|answer| answer.wait_ms).max().unwrap_or(0),
+    }
+}

@@ -1,0 +1,90 @@
+//! A second opinion: every limit type and every call written down as plainly and slowly as they can be.
+//!
+//! Nothing here shares code with the engine, not even the reading of definitions. Integers are `i128`, so nothing
+//! overflows; what the engine finds by formula or binary search is counted out here wherever that is bearable.
+//!
+//! Readings that are not obvious from a type's description:
+//! - Only a charge (of 0 units too) and a refund write. Looking and being denied leave an entry as it was, so a clock
+//!   that steps back sees it again as it was. An entry from an impossible future is mended by any call but `peek`.
+//! - What is empty after a call is removed.
+//! - An admitted call answers until one more unit would fit; `peek` answers for the very call that it asks about.
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "plain is better than fast here")]
+
+mod calls;
+mod cell;
+mod decay;
+mod definition;
+mod log;
+mod smooth;
+mod windows;
+
+use std::collections::{BTreeMap, HashMap};
+
+pub(crate) use calls::{Answer, Asked, Check, Decided};
+use serde_json::Value;
+
+/// Microseconds, an instant or a duration.
+pub(crate) type Time = i128;
+
+/// What one rule remembers of one actor.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum State {
+    Cell { level: i128, since: Time },
+    Slots(BTreeMap<i128, i128>),
+    Counter { previous: i128, current: i128, index: i128 },
+    Log { instants: Vec<Time>, last: Option<Time> },
+    Decay { count: f64, slot: i128 },
+    Smooth { stored: f64, free: Time },
+}
+
+/// What has to be known of a limit type.
+pub(crate) trait Model {
+    /// What stands for an entry that does not exist.
+    fn absent(&self, now: Time) -> State;
+    /// Lets time pass; true where the entry came from an impossible future.
+    fn at(&self, state: &mut State, now: Time) -> bool;
+    fn fits(&self, state: &State, now: Time, cost: i128) -> bool;
+    fn charge(&self, state: &mut State, now: Time, cost: i128);
+    fn refund(&self, state: &mut State, now: Time, cost: i128);
+    /// Until `cost` fits.
+    fn until(&self, state: &State, now: Time, cost: i128) -> Time;
+    fn remaining(&self, state: &State, now: Time) -> i128;
+    /// Until nothing is left.
+    fn full(&self, state: &State, now: Time) -> Time;
+    fn is_empty(&self, state: &State, now: Time) -> bool;
+    /// The largest cost that is ever admitted.
+    fn most(&self) -> i128;
+    /// A call may be charged now and take its turn later.
+    fn reserves(&self) -> bool {
+        false
+    }
+    fn counts_blocked(&self) -> bool {
+        false
+    }
+}
+
+/// An actor, a limit's key, and which of the limit's rules.
+type Name = (String, String, usize);
+
+#[derive(Default)]
+pub(crate) struct Oracle {
+    entries: HashMap<Name, State>,
+    /// What the last decision wrote.
+    written: Vec<Name>,
+}
+
+impl Oracle {
+    pub(crate) fn reset(&mut self, wire: &Value, actor: &str) {
+        let key = wire["key"].to_string();
+        self.entries.retain(|(of, named, _), _| of != actor || *named != key);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+/// Rounded up; never negative.
+pub(crate) fn up(over: i128, by: i128) -> i128 {
+    if over <= 0 { 0 } else { (over + by - 1) / by }
+}

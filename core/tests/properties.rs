@@ -1,0 +1,228 @@
+//! The engine against the oracle: random definitions, random calls, clocks that jump.
+#![allow(missing_docs, reason = "a test")]
+
+#[allow(dead_code, reason = "shared with other tests")]
+mod oracle;
+#[allow(dead_code, reason = "shared with other tests")]
+mod strategies;
+
+use std::time::Duration;
+
+use oracle::{Answer, Asked, Decided, Oracle};
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::Value;
+use strategies::{cost, definition, definition_of, jump, scale, start, with_key};
+use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, State};
+
+/// One call of a history; `None` forgets the entry.
+#[derive(Clone, Debug)]
+struct Step {
+    jump: f64,
+    call: Option<(Asked, u64)>,
+    factor: f64,
+}
+
+fn factor() -> impl Strategy<Value = f64> {
+    select(vec![1.0, 0.5, 2.0, 0.3])
+}
+
+fn call() -> impl Strategy<Value = Asked> {
+    prop_oneof![
+        8 => Just(Asked::Limit),
+        2 => Just(Asked::Peek),
+        2 => Just(Asked::Charge),
+        2 => Just(Asked::Refund),
+        3 => prop_oneof![Just(0), 0_i128..10_000_000, Just(1 << 50)].prop_map(Asked::Acquire),
+    ]
+}
+
+/// A history of an actor whose factor seldom changes.
+fn history() -> impl Strategy<Value = Vec<Step>> {
+    let asked = prop_oneof![30 => (call(), cost()).prop_map(Some), 1 => Just(None)];
+    (
+        factor(),
+        proptest::collection::vec((jump(), asked, prop_oneof![40 => Just(None), 1 => factor().prop_map(Some)]), 1..60),
+    )
+        .prop_map(|(usual, steps)| {
+            let step =
+                |(jump, call, changed): (f64, _, Option<f64>)| Step { jump, call, factor: changed.unwrap_or(usual) };
+            steps.into_iter().map(step).collect()
+        })
+}
+
+fn engine_call(call: Asked) -> Call {
+    match call {
+        Asked::Limit => Call::Limit,
+        Asked::Peek => Call::Peek,
+        Asked::Charge => Call::Charge,
+        Asked::Refund => Call::Refund,
+        Asked::Acquire(max_wait) => {
+            Call::Acquire { max_wait: Duration::from_micros(u64::try_from(max_wait).expect("a wait")) }
+        }
+    }
+}
+
+fn answer(info: &LimitInfo) -> Answer {
+    Answer {
+        blocked: info.blocked,
+        remaining: info.remaining.into(),
+        reset_ms: info.reset_ms.into(),
+        full_reset_ms: info.full_reset_ms.into(),
+        wait_ms: info.wait_ms.into(),
+    }
+}
+
+fn decided(info: &LimitInfo) -> Decided {
+    Decided { merged: answer(info), each: info.checks().iter().map(answer).collect() }
+}
+
+/// The clock after a jump by a share of the definition's own times.
+fn moved(now: u64, jump: f64, definition: &Value) -> u64 {
+    #[expect(clippy::cast_possible_truncation, reason = "far below 2^63")]
+    let by = (jump * scale(definition)) as i64;
+    now.saturating_add_signed(by).min(1 << 52)
+}
+
+fn limit(definition: &Value) -> Limit {
+    Limit::from_json(&definition.to_string()).expect("a sound definition")
+}
+
+/// The memory store, the pure function and the oracle agree on every field of every answer, and on what they keep.
+fn agree(definition: &Value, start: u64, history: Vec<Step>) -> Result<(), TestCaseError> {
+    let limit = limit(definition);
+    let limiter = Limiter::new(Memory::new());
+    let (mut state, mut oracle, mut now) = (State::default(), Oracle::default(), start);
+    for Step { jump, call, factor } in history {
+        now = moved(now, jump, definition);
+        let Some((asked, cost)) = call else {
+            limiter.reset_sync(&limit, "ada").expect("a reset");
+            oracle.reset(definition, "ada");
+            state = State::default();
+            continue;
+        };
+        let call = engine_call(asked);
+        let check = oracle::Check { wire: definition, actor: "ada", cost, factor };
+        let want = oracle.decide(&[check], asked, now.into()).ok();
+        let stored = limiter.decide_sync_at(&[Check::new(&limit, "ada").cost(cost).factor(factor)], call, now).ok();
+        let pure = limit.decide_with(state.clone(), now, call, cost, factor).ok();
+        let what = format!("{asked:?} of {cost} at {now} with {factor}");
+        prop_assert_eq!(stored.as_ref().map(decided), want.clone(), "memory: {}", &what);
+        prop_assert_eq!(pure.as_ref().map(|(info, _)| decided(info)), want, "pure: {}", &what);
+        prop_assert_eq!(pure.as_ref().map(|(info, _)| info), stored.as_ref(), "{}", &what);
+        prop_assert_eq!(limiter.memory().len(), oracle.len(), "kept: {}", &what);
+        state = pure.map_or(state, |(_, after)| after);
+    }
+    Ok(())
+}
+
+macro_rules! agreement {
+    ($($test:ident $kind:literal)*) => {
+        proptest! {
+            // A failure prints its own minimal case, which then becomes a test with a name.
+            #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+            $(#[test]
+            fn $test((definition, start, history) in (definition_of($kind), start(), history())) {
+                agree(&definition, start, history)?;
+            })*
+        }
+    };
+}
+
+agreement! {
+    bucket "bucket"
+    token_bucket "token-bucket"
+    fixed_window "fixed-window"
+    legacy "legacy"
+    sliding_window "sliding-window"
+    sliding_counter "sliding-counter"
+    sliding_log "sliding-log"
+    decay "decay"
+    smooth "smooth"
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Several checks in one decision agree too, some of them of the same limit and actor.
+    #[test]
+    fn several_limits(
+        definitions in proptest::collection::vec(definition(), 1..4),
+        start in start(),
+        history in proptest::collection::vec(
+            (jump(), call(), proptest::collection::vec((any::<prop::sample::Index>(), cost(), any::<bool>()), 1..5)),
+            1..40,
+        ),
+    ) {
+        let definitions: Vec<_> =
+            definitions.into_iter().enumerate().map(|(index, definition)| with_key(definition, &format!("k{index}"))).collect();
+        let limits: Vec<_> = definitions.iter().map(limit).collect();
+        let (limiter, mut oracle, mut now) = (Limiter::new(Memory::new()), Oracle::default(), start);
+        for (jump, asked, picked) in history {
+            now = moved(now, jump, &definitions[0]);
+            let actor = |second: bool| if second { "bob" } else { "ada" };
+            let picked: Vec<_> =
+                picked.iter().map(|(index, cost, second)| (index.index(limits.len()), *cost, actor(*second))).collect();
+            let checks: Vec<_> =
+                picked.iter().map(|(index, cost, actor)| Check::new(&limits[*index], actor).cost(*cost)).collect();
+            let same: Vec<_> = picked
+                .iter()
+                .map(|(index, cost, actor)| oracle::Check { wire: &definitions[*index], actor, cost: *cost, factor: 1.0 })
+                .collect();
+            let want = oracle.decide(&same, asked, now.into()).ok();
+            let got = limiter.decide_sync_at(&checks, engine_call(asked), now);
+            prop_assert_eq!(got.ok().as_ref().map(decided), want, "{:?} {:?} at {}", asked, picked, now);
+            prop_assert_eq!(limiter.memory().len(), oracle.len());
+        }
+    }
+}
+
+/// The oracle itself is held against the golden answers, so that two wrong ones do not merely agree.
+#[test]
+fn the_oracle_gives_the_golden_answers() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors/decisions.json");
+    let vectors: Value = serde_json::from_str(&std::fs::read_to_string(path).expect("the vectors")).expect("JSON");
+    let micros = |value: &Value| {
+        #[expect(clippy::cast_possible_truncation, reason = "far below 2^63")]
+        let micros = (value.as_f64().expect("milliseconds") * 1000.0).round() as i128;
+        micros
+    };
+    let asked = |step: &Value| match step["call"].as_str().expect("a call") {
+        "limit" => Asked::Limit,
+        "peek" => Asked::Peek,
+        "charge" => Asked::Charge,
+        "refund" => Asked::Refund,
+        "acquire" => Asked::Acquire(micros(&step["maxWaitMs"])),
+        other => panic!("unknown call {other}"),
+    };
+    for sequence in vectors["one"].as_array().expect("sequences") {
+        let (mut oracle, wire) = (Oracle::default(), &sequence["limit"]);
+        for step in sequence["steps"].as_array().expect("steps") {
+            if step["call"] == "reset" {
+                oracle.reset(wire, "a");
+                continue;
+            }
+            let (cost, factor) =
+                (step["cost"].as_u64().expect("a cost"), sequence["factor"].as_f64().expect("a factor"));
+            let check = oracle::Check { wire, actor: "a", cost, factor };
+            let got = oracle.decide(&[check], asked(step), micros(&step["now"])).expect("an answer");
+            assert_eq!(got.merged.to_json(), step["want"], "{wire} {step}");
+        }
+    }
+    for sequence in vectors["together"].as_array().expect("sequences") {
+        let mut oracle = Oracle::default();
+        let wires = sequence["limits"].as_array().expect("limits");
+        for step in sequence["steps"].as_array().expect("steps") {
+            let costs = step["costs"].as_array().expect("costs").iter().map(|cost| cost.as_u64().expect("a cost"));
+            let checks: Vec<_> = wires
+                .iter()
+                .zip(costs)
+                .map(|(wire, cost)| oracle::Check { wire, actor: "a", cost, factor: 1.0 })
+                .collect();
+            let got = oracle.decide(&checks, asked(step), micros(&step["now"])).expect("an answer");
+            assert_eq!(got.merged.to_json(), step["want"], "{step}");
+            let each: Vec<_> = got.each.into_iter().map(Answer::to_json).collect();
+            assert_eq!(Value::from(each), step["each"], "{step}");
+        }
+    }
+}
