@@ -1,9 +1,10 @@
 //! The engine in this process beside governor's keyed limiter, in one run.
 //!
-//! Prints a table, or with `--json` the same as JSON.
+//! Prints a table; with `--json-to FILE` it also writes the same as JSON.
 
 mod measure;
 mod memory;
+mod types;
 
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -14,24 +15,29 @@ use measure::{Row, duel};
 use serde_json::json;
 use tidegate::{Limit, Limiter, Memory};
 
-const HOT: &str = "actor:00000000123456";
+pub(crate) const HOT: &str = "actor:00000000123456";
 const PEER: &str = "governor keyed";
 
-fn main() {
-    if let Some(contender) = std::env::args().skip_while(|arg| arg != "--memory").nth(1) {
-        println!("{}", memory::resident_per_key(&contender));
-        return;
+fn main() -> std::io::Result<()> {
+    let mut args = std::env::args().skip(1);
+    let (task, value) = (args.next(), args.next());
+    if let (Some("--memory"), Some(contender)) = (task.as_deref(), &value) {
+        println!("{}", memory::resident_per_key(contender));
+        return Ok(());
     }
     let mut rows = vec![hot_key()];
     for (keys, target) in [(100_000, None), (1_000_000, Some(0.5))] {
         rows.extend([1, 2].map(|threads| random_keys(keys, threads, target)));
     }
     rows.push(memory::row());
-    if std::env::args().any(|arg| arg == "--json") {
-        println!("{}", json!({ "suite": "rust", "rows": rows.iter().map(Row::json).collect::<Vec<_>>() }));
-    } else {
-        print_table(&rows);
+    rows.extend(types::rows());
+    rows.extend(types::memory_rows());
+    print_table(&rows);
+    if let (Some("--json-to"), Some(path)) = (task.as_deref(), value) {
+        let rows: Vec<_> = rows.iter().map(Row::json).collect();
+        std::fs::write(path, format!("{:#}\n", json!({ "suite": "rust", "rows": rows })))?;
     }
+    Ok(())
 }
 
 /// Large enough that nothing is denied: a denial is a shorter path for both.
@@ -129,18 +135,18 @@ fn shuffled(keys: &[String]) -> Vec<String> {
 }
 
 fn print_table(rows: &[Row]) {
-    println!("| {:<30} | {:>26} | {:>26} | {:>22} | target |", "Rust, per check", "tidegate", PEER, "ratio");
-    println!("| --- | --- | --- | --- | --- |");
+    println!("| {:<30} | {:>26} | {:<14} | {:>26} | {:>22} | target |", "Rust", "tidegate", "beside", "", "ratio");
+    println!("| --- | ---: | --- | ---: | ---: | --- |");
     for row in rows {
         let unit = row.unit;
         let spread = |s: measure::Spread, digits: usize| {
             format!("{:.digits$} ({:.digits$} to {:.digits$})", s.median, s.min, s.max)
         };
         let ours = format!("{} {unit}", spread(row.ours, 1));
-        let (theirs, ratio) = row.peer.map_or_else(Default::default, |(_, figures, ratio)| {
-            (format!("{} {unit}", spread(figures, 1)), spread(ratio, 2))
+        let (beside, theirs, ratio) = row.peer.map_or_else(Default::default, |(name, figures, ratio)| {
+            (name, format!("{} {unit}", spread(figures, 1)), spread(ratio, 2))
         });
         let target = row.target.map_or_else(String::new, |target| format!("<= {target}"));
-        println!("| {:<30} | {ours:>26} | {theirs:>26} | {ratio:>22} | {target} |", row.name);
+        println!("| {:<30} | {ours:>26} | {beside:<14} | {theirs:>26} | {ratio:>22} | {target} |", row.name);
     }
 }

@@ -19,6 +19,11 @@ impl Spread {
         Self { min: at(0), median: at(1), max: at(2) }
     }
 
+    /// The ratio of two figures that were not taken in the same rounds.
+    pub(crate) fn ratio(ours: Self, theirs: Self) -> Self {
+        Self { min: ours.min / theirs.max, median: ours.median / theirs.median, max: ours.max / theirs.min }
+    }
+
     pub(crate) fn json(self) -> Value {
         let round = |figure: f64| (figure * 1000.0).round() / 1000.0;
         json!({ "min": round(self.min), "median": round(self.median), "max": round(self.max) })

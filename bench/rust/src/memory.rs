@@ -8,18 +8,21 @@ use crate::measure::{Row, Spread};
 
 const KEYS: usize = 1_000_000;
 
-/// Ours beside the peer's, three processes each.
+/// Ours beside the peer's.
 pub(crate) fn row() -> Row {
-    let measure = |contender: &str| Spread::of((0..3).filter_map(|_| in_a_process(contender)).collect());
-    let (ours, theirs) = (measure("tidegate"), measure("governor"));
-    let ratio = Spread { min: ours.min / theirs.max, median: ours.median / theirs.median, max: ours.max / theirs.min };
+    let (ours, theirs) = (in_processes("tidegate"), in_processes("governor"));
     Row {
-        name: "memory a key at 1000000 keys".to_owned(),
+        name: format!("memory a key at {KEYS} keys"),
         unit: "B",
         ours,
-        peer: Some((super::PEER, theirs, ratio)),
+        peer: Some((super::PEER, theirs, Spread::ratio(ours, theirs))),
         target: None,
     }
+}
+
+/// Three processes each.
+pub(crate) fn in_processes(contender: &str) -> Spread {
+    Spread::of((0..3).filter_map(|_| in_a_process(contender)).collect())
 }
 
 fn in_a_process(contender: &str) -> Option<f64> {
@@ -29,15 +32,16 @@ fn in_a_process(contender: &str) -> Option<f64> {
 
 /// How much the process grows by, for each key that it comes to know; the caller's own key is made and dropped.
 pub(crate) fn resident_per_key(contender: &str) -> f64 {
-    let (limiter, limit) = (Limiter::new(Memory::new()), super::limit());
+    let limiter = Limiter::new(Memory::new());
+    let limit = crate::types::by_name(contender).unwrap_or_else(super::limit);
     let peer = super::peer();
     let before = resident();
     for number in 0..KEYS {
         let key = format!("actor:{number:014}");
-        if contender == "tidegate" {
-            let _ = limiter.limit_sync(&limit, &key);
-        } else {
+        if contender == "governor" {
             let _ = peer.check_key(&key);
+        } else {
+            let _ = limiter.limit_sync(&limit, &key);
         }
     }
     (resident() - before) / KEYS as f64

@@ -19,7 +19,9 @@ impl Counter {
 
     /// Whole ticks since the window began; before it began, none.
     fn elapsed(&self, state: &Windows, now: Micros) -> u64 {
-        (now.saturating_sub(self.start(state.index)) / self.tick).min(self.ticks.get())
+        let elapsed = now.saturating_sub(self.start(state.index));
+        let ticks = if self.tick.get() == 1 { elapsed } else { elapsed / self.tick };
+        ticks.min(self.ticks.get())
     }
 
     /// `count` units over a whole period.

@@ -13,7 +13,7 @@ pub(crate) struct Decayed {
 
 impl Decaying {
     fn slots_until_empty(&self, count: f64) -> u64 {
-        if count < Self::NOTHING { 0 } else { self.slots_until(|left| left < Self::NOTHING, count) }
+        if count < Self::NOTHING { 0 } else { self.slots_until(|left| left < Self::NOTHING, count, Self::NOTHING) }
     }
 
     /// Until so many slot boundaries after the state's own slot have passed.
@@ -75,7 +75,8 @@ impl Room for Decaying {
         if self.fits(state, now, cost) {
             return 0;
         }
-        self.until_slot(state, now, self.slots_until(|left| self.fits_beside(left, cost), state.count))
+        let room = real(self.max) - real(cost);
+        self.until_slot(state, now, self.slots_until(|left| self.fits_beside(left, cost), state.count, room))
     }
 
     fn fits(&self, state: &Decayed, _now: Micros, cost: u64) -> bool {

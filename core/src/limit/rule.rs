@@ -141,6 +141,8 @@ pub(crate) struct Decay {
     pub(crate) counts_blocked: bool,
     /// How long a full count takes to decay to nothing.
     pub(crate) window: Micros,
+    /// The logarithm of `factor`, for finding a way about quickly; no decision is made by it.
+    log2_factor: f64,
 }
 
 impl Decay {
@@ -148,8 +150,9 @@ impl Decay {
     pub(crate) const NOTHING: f64 = 1.0 / 1_048_576.0;
 
     pub(crate) fn new(max: u64, factor: f64, resolution: Micros, counts_blocked: bool) -> Self {
-        let decay = Self { max, factor, resolution: at_least_one(resolution), counts_blocked, window: 0 };
-        let slots = decay.slots_until(|count| count < Self::NOTHING, max as f64);
+        let log2_factor = factor.log2();
+        let decay = Self { max, factor, resolution: at_least_one(resolution), counts_blocked, window: 0, log2_factor };
+        let slots = decay.slots_until(|left| left < Self::NOTHING, real(max), Self::NOTHING);
         Self { window: slots.saturating_mul(resolution), ..decay }
     }
 
@@ -159,14 +162,19 @@ impl Decay {
         if left < Self::NOTHING { 0.0 } else { left }
     }
 
-    /// The fewest slots after which what is left of `count` is low enough.
-    pub(crate) fn slots_until(&self, low_enough: impl Fn(f64) -> bool, count: f64) -> u64 {
+    /// The fewest slots, at least one, after which what is left of `count` is low enough; `about` is how low that is.
+    pub(crate) fn slots_until(&self, low_enough: impl Fn(f64) -> bool, count: f64, about: f64) -> u64 {
         let enough = |slots| low_enough(self.after(count, slots));
-        let mut most = 1_u64;
+        // A rough logarithm says where to look; what counts is found by asking.
+        let (ratio, step) = (roughly_log2(count) - roughly_log2(about.max(Self::NOTHING)), self.log2_factor);
+        let mut least = whole(((ratio - LOG2_ERROR) / step).floor().max(0.0));
+        let mut most = whole(((ratio + LOG2_ERROR) / step).ceil().max(1.0)).clamp(least + 1, MOST_SLOTS);
         while !enough(most) && most < MOST_SLOTS {
-            most = most.saturating_mul(2);
+            (least, most) = (most, most.saturating_mul(2));
         }
-        let mut least = most / 2;
+        while least > 0 && enough(least) {
+            (least, most) = (least / 2, least);
+        }
         // Not enough at `least`, or it is 0; enough at `most`.
         while most.saturating_sub(least) > 1 {
             let middle = least.midpoint(most);
@@ -178,6 +186,16 @@ impl Decay {
 
 /// A factor barely above 1 may never get there in the range of integers that are exact.
 const MOST_SLOTS: u64 = 1 << 52;
+
+/// Twice how far [`roughly_log2`] can be off, and a little.
+const LOG2_ERROR: f64 = 0.175;
+
+/// A double's exponent, with its fraction for what comes after the point.
+fn roughly_log2(value: f64) -> f64 {
+    let bits = value.to_bits();
+    let fraction = real(bits & ((1 << 52) - 1)) / real(1 << 52);
+    real(bits >> 52) - 1023.0 + fraction
+}
 
 /// A power by squaring: products alone, which every machine rounds alike.
 fn power(base: f64, exponent: u64) -> f64 {

@@ -120,13 +120,17 @@ impl Table {
     }
 
     /// Keeps an entry in the slot where it was.
-    #[inline]
     pub(super) fn replace(&mut self, at: usize, fingerprint: Fingerprint, entry: Entry, drain: Drain) {
-        let was_aside = matches!(self.slots[at].kept(), Kept::Aside(_));
-        if was_aside || !matches!(entry, Entry::Cell(_)) {
-            self.release(at);
-        }
-        let kept = self.place_state(entry);
+        let kept = match (self.slots[at].kept(), self.rare.as_mut()) {
+            (Kept::Aside(index), Some(rare)) if !matches!(entry, Entry::Cell(_)) => {
+                rare.aside[index] = entry;
+                Kept::Aside(index)
+            }
+            _ => {
+                self.release(at);
+                self.place_state(entry)
+            }
+        };
         self.slots[at] = Slot::new(fingerprint, &kept, drain);
     }
 

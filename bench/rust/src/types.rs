@@ -1,0 +1,102 @@
+//! The limit types beside the bucket: time per decision and memory per key.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use tidegate::{Call, Check, Limit, LimitError, Limiter, Memory};
+
+use crate::HOT;
+use crate::measure::{Row, Spread, duel};
+
+const CALLS: usize = 100_000;
+const SECOND: Duration = Duration::from_secs(1);
+/// Large enough that nothing is denied while it is measured.
+const PLENTY: u64 = 1_000_000_000;
+
+type Made = Result<Limit, LimitError>;
+
+/// Every type that keeps two numbers, and those that keep more.
+fn types() -> [(&'static str, Option<f64>, Made); 8] {
+    // Long enough that no entry drains while a million of them are counted.
+    let hour = 3_600 * SECOND;
+    [
+        ("token-bucket", Some(1.5), Limit::token_bucket("token-bucket", 1_000_000, hour).build()),
+        ("fixed-window", Some(1.5), Limit::fixed_window("fixed-window", PLENTY, hour).build()),
+        ("sliding-counter", Some(1.5), Limit::sliding_counter("sliding-counter", 1_000_000, hour).build()),
+        ("decay", Some(1.5), Limit::decay("decay", PLENTY, 2.0, 60 * SECOND).build()),
+        ("smooth", Some(1.5), Limit::smooth("smooth", 1e4).max_burst(hour).build()),
+        ("smooth, warming up", Some(1.5), Limit::smooth("warm", 1e4).warmup(hour).build()),
+        ("sliding-window, 10 slots", None, Limit::sliding_window("window", PLENTY, hour, hour / 10).build()),
+        ("sliding-log, max 100", None, Limit::sliding_log("log", 100, hour).build()),
+    ]
+}
+
+/// One decision of each type beside one of a bucket.
+pub(crate) fn rows() -> Vec<Row> {
+    let mut rows: Vec<Row> = types()
+        .into_iter()
+        .map(|(name, target, limit)| beside_the_bucket(&format!("{name}, hot key"), target, &made(limit)))
+        .collect();
+    for max in [10, 100, 1_000, 10_000] {
+        // A full log, in which every call has to find where the past ends.
+        let limit = made(Limit::sliding_log("log", max, Duration::from_micros(max)).build());
+        rows.push(beside_the_bucket(&format!("sliding-log, full, max {max}"), None, &limit));
+    }
+    rows.push(three_checks());
+    rows
+}
+
+fn made(limit: Made) -> Limit {
+    limit.unwrap_or_else(|error| unreachable!("a sound definition: {error}"))
+}
+
+fn bucket() -> Limit {
+    made(Limit::bucket("bucket", PLENTY).build())
+}
+
+fn beside_the_bucket(name: &str, target: Option<f64>, limit: &Limit) -> Row {
+    let (limiter, bucket) = (Limiter::new(Memory::new()), bucket());
+    let ask = |limit: &Limit| {
+        for _ in 0..CALLS {
+            let _ = black_box(&limiter.limit_sync(black_box(limit), black_box(HOT)));
+        }
+        CALLS
+    };
+    duel(name, target, 15, "bucket", || ask(limit), || ask(&bucket))
+}
+
+fn three_checks() -> Row {
+    let limiter = Limiter::new(Memory::new());
+    let limits = ["a", "b", "c"].map(|key| made(Limit::bucket(key, PLENTY).build()));
+    let checks = limits.each_ref().map(|limit| Check::new(limit, HOT));
+    let ask = |checks: &[Check<'_>]| {
+        for _ in 0..CALLS {
+            let _ = black_box(&limiter.decide_sync(black_box(checks), Call::Limit));
+        }
+        CALLS
+    };
+    duel("three checks in one decision", Some(2.5), 15, "one check", || ask(&checks), || ask(&checks[..1]))
+}
+
+/// Resident memory per key of each type, each in a process of its own.
+pub(crate) fn memory_rows() -> Vec<Row> {
+    let bucket = crate::memory::in_processes("tidegate");
+    types()
+        .into_iter()
+        .map(|(name, _, _)| {
+            let ours = crate::memory::in_processes(name);
+            Row {
+                name: format!("{name}, memory a key"),
+                unit: "B",
+                ours,
+                peer: Some(("bucket", bucket, Spread::ratio(ours, bucket))),
+                target: None,
+            }
+        })
+        .collect()
+}
+
+/// The type of this name, for a process that measures it.
+pub(crate) fn by_name(wanted: &str) -> Option<Limit> {
+    types().into_iter().find(|(name, ..)| *name == wanted).map(|(_, _, limit)| made(limit))
+}
