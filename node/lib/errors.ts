@@ -104,3 +104,12 @@ export function read(of: object, field: string, key: string): unknown {
     throw errorOf(native.refuse(false, key, field, 'must be readable', 'an error'), cause)
   }
 }
+
+/** Own enumerable names; an error thrown by a proxy is reported as the field's. */
+export function ownKeys(of: object, field: string, key: string): string[] {
+  try {
+    return Object.keys(of)
+  } catch (cause) {
+    throw errorOf(native.refuse(false, key, field, 'must be readable', 'an error'), cause)
+  }
+}

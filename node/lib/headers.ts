@@ -38,7 +38,7 @@ const NEWEST_DRAFT = 11
  * })
  * ```
  */
-export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', options: HeaderOptions = {}): Headers {
+export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
   const flat = fields(info, kind, options)
   const headers: Headers = {}
   for (let index = 0; index < flat.length; index += 2) {
@@ -82,7 +82,7 @@ export function sendRateLimitHeaders(
   reply: Reply,
   info: LimitInfo,
   kind: HeaderKind = 'x',
-  options: HeaderOptions = {},
+  options?: HeaderOptions,
 ): void {
   const flat = fields(info, kind, options)
   const send = setter(reply)
@@ -92,33 +92,36 @@ export function sendRateLimitHeaders(
 }
 
 function setter(reply: Reply): (name: string, value: string) => void {
-  if ('setHeader' in reply) return (name, value) => reply.setHeader(name, value)
-  if ('header' in reply) return (name, value) => reply.header(name, value)
+  const { setHeader, header } = (reply ?? {}) as Record<string, unknown>
+  if (typeof setHeader === 'function') return setHeader.bind(reply)
+  if (typeof header === 'function') return header.bind(reply)
   throw wrongType('', 'reply', 'must be a response with setHeader or header', reply)
 }
 
 /** Names and values in turn. */
-function fields(info: LimitInfo, kind: HeaderKind, options: HeaderOptions): string[] {
-  const draft = read(options, 'draft', '') ?? NEWEST_DRAFT
+function fields(info: LimitInfo, kind: HeaderKind, options: HeaderOptions | undefined): string[] {
+  if (typeof info !== 'object' || info === null) throw wrongType('', 'info', 'must be an answer', info)
   if (typeof kind !== 'string') throw wrongType('', 'headers', 'must be a string', kind)
-  if (typeof draft !== 'number') throw wrongType('', 'draft', 'must be a number', draft)
+  const draft = options === undefined ? NEWEST_DRAFT : draftFrom(options)
   const checks = kind === 'x' ? [] : info.checks
-  const frame = checks.length > 1 ? frameOf(checks.length) : native.frame
+  const several = checks.length > 1
+  const frame = several ? frameOf(checks.length) : native.frame
   frame[Out.Count] = checks.length
   frame[Out.Binding] = info.binding
   write(frame, 0, info)
-  if (checks.length > 1)
-    checks.forEach((check, index) => {
-      write(frame, 1 + index, check)
-    })
-  return answered(
-    native.headers(
-      frame,
-      checks.map((check) => check.key),
-      kind,
-      draft,
-    ),
-  )
+  for (let place = 0; several && place < checks.length; place++) {
+    write(frame, 1 + place, checks[place] as LimitInfo)
+  }
+  const keys = checks.map((check) => check.key)
+  return answered(native.headers(frame, keys, kind, draft))
+}
+
+function draftFrom(options: HeaderOptions): number {
+  if (typeof options !== 'object' || options === null) throw wrongType('', 'options', 'must be an object', options)
+  const draft = read(options, 'draft', '')
+  if (draft === undefined) return NEWEST_DRAFT
+  if (typeof draft !== 'number') throw wrongType('', 'draft', 'must be a number', draft)
+  return draft
 }
 
 function write(frame: Float64Array, place: number, info: LimitInfo): void {

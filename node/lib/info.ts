@@ -81,7 +81,7 @@ export class LimitInfo {
    * assert.equal(info.headers('ietf', { draft: 7 }).RateLimit, 'limit=10, remaining=9, reset=1')
    * ```
    */
-  headers(kind: HeaderKind = 'x', options: HeaderOptions = {}): Headers {
+  headers(kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
     return rateLimitHeaders(this, kind, options)
   }
 }

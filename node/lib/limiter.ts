@@ -1,7 +1,7 @@
 import { acquired } from './acquire.js'
 import { type Check, decideOne, decideSeveral, type Part, partsFrom, resetSeveral } from './checks.js'
 import type { Definition } from './definitions.js'
-import { answered, outOfRange, read, wrongType } from './errors.js'
+import { answered, outOfRange, ownKeys, read, wrongType } from './errors.js'
 import { Call } from './frame.js'
 import type { LimitInfo } from './info.js'
 import { compiled } from './limits.js'
@@ -268,7 +268,7 @@ export class Limiter {
 function storeOptions(given: unknown): { maxEntries: number | undefined; namespace: unknown } {
   if (given === undefined) return { maxEntries: undefined, namespace: undefined }
   if (typeof given !== 'object' || given === null) throw wrongType('', 'options', 'must be an object', given)
-  for (const name of Object.keys(given)) {
+  for (const name of ownKeys(given, 'options', '')) {
     if (name === 'maxEntries' || name === 'namespace') continue
     throw wrongType('', name, 'is not an option of the memory store', read(given, name, ''))
   }

@@ -5,7 +5,7 @@ import type {
   LegacyDefinition,
   TokenBucketDefinition,
 } from './definitions.js'
-import { answered, outOfRange, read, wrongType } from './errors.js'
+import { answered, outOfRange, ownKeys, read, wrongType } from './errors.js'
 import { native } from './native.js'
 
 /** What the engine knows a definition by. */
@@ -52,7 +52,7 @@ function fieldsOf(definition: unknown): [names: string[], values: unknown[]] {
   const names: string[] = []
   const values: unknown[] = []
   let key = ''
-  for (const name of ownKeys(definition)) {
+  for (const name of ownKeys(definition, 'definition', '')) {
     const value = read(definition, name, key)
     if (value === undefined) continue
     if (name === 'key' && typeof value === 'string') key = value
@@ -60,14 +60,6 @@ function fieldsOf(definition: unknown): [names: string[], values: unknown[]] {
     values.push(value)
   }
   return [names, values]
-}
-
-function ownKeys(definition: object): string[] {
-  try {
-    return Object.keys(definition)
-  } catch (cause) {
-    throw Object.assign(wrongType('', 'definition', 'must be readable', definition), { cause })
-  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { read, wrongType } from './errors.js'
+import { ownKeys, read, wrongType } from './errors.js'
 
 /** What a call may say beside the limit and the actor. */
 export interface CallOptions {
@@ -67,7 +67,7 @@ export function optionsFrom(given: unknown, takes: readonly Name[], key: string,
   if (given === undefined) return DEFAULTS
   if (typeof given !== 'object' || given === null) throw wrongType(key, 'options', 'must be an object', given)
   const options: Read = { ...DEFAULTS }
-  for (const name of Object.keys(given)) {
+  for (const name of ownKeys(given, 'options', key)) {
     if (beside.includes(name)) continue
     const value = read(given, name, key)
     if (!takes.includes(name as Name)) throw wrongType(key, name, 'is not an option of this call', value)

@@ -1,0 +1,98 @@
+/** Waiting for a turn, and giving it up. */
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { bucket, fixedWindow, Limiter } from 'tidegate'
+
+const timed = async (work) => {
+  const start = performance.now()
+  const answer = await work()
+  return [answer, performance.now() - start]
+}
+
+test('waits in the order of the calls', async () => {
+  const limiter = new Limiter()
+  const paced = bucket({ key: 'paced', size: 1, dripRate: 40 })
+  const order = []
+  const [infos, took] = await timed(() =>
+    Promise.all(
+      [0, 1, 2].map(async (call) => {
+        const info = await limiter.acquire(paced, 'ada')
+        order.push(call)
+        return info
+      }),
+    ),
+  )
+  assert.deepEqual(order, [0, 1, 2])
+  assert.ok(infos.every((info) => !info.blocked))
+  assert.equal(infos[0].waitMs, 0)
+  assert.ok(infos[2].waitMs > 40 && infos[2].waitMs <= 80, `${infos[2].waitMs}`)
+  assert.ok(took >= 75 && took < 2000, `${took} ms`)
+})
+
+test('a wait that is too long is refused at once and charges nothing', async () => {
+  const limiter = new Limiter()
+  const slow = bucket({ key: 'slow', size: 1, dripRate: 60_000 })
+  await limiter.acquire(slow, 'ada')
+  const [info, took] = await timed(() => limiter.acquire(slow, 'ada', { maxWaitMs: 1000 }))
+  assert.ok(info.blocked && info.waitMs === 0 && info.resetMs > 50_000)
+  assert.ok(took < 500, `${took} ms`)
+  assert.ok(limiter.peekSync(slow, 'ada').fullResetMs <= 60_000)
+})
+
+test('with a time of the caller, nothing sleeps', async () => {
+  const limiter = new Limiter()
+  const slow = fixedWindow({ key: 'slow', max: 1, period: 60_000 })
+  await limiter.acquire(slow, 'ada', { now: 0 })
+  const [info, took] = await timed(() => limiter.acquire(slow, 'ada', { now: 1000, maxWaitMs: 60_000 }))
+  assert.deepEqual([info.blocked, info.waitMs], [false, 59_000])
+  assert.equal(limiter.acquireSync(slow, 'ada', { now: 1000, maxWaitMs: 120_000 }).waitMs, 119_000)
+  assert.ok(took < 500, `${took} ms`)
+})
+
+test('an aborted wait is refunded once and rejects with the reason', async () => {
+  const limiter = new Limiter()
+  const slow = bucket({ key: 'slow', size: 2, dripRate: 60_000 })
+  limiter.limitSync(slow, 'ada', { cost: 2 })
+  const reason = new Error('gone')
+  const controller = new AbortController()
+  const waiting = limiter.acquire([slow, { key: 'other', type: 'bucket', size: 5 }], 'ada', {
+    signal: controller.signal,
+  })
+  await new Promise((done) => setTimeout(done, 20))
+  const charged = limiter.peekSync(slow, 'ada').fullResetMs
+  assert.ok(charged > 170_000, `${charged}`)
+  controller.abort(reason)
+  await assert.rejects(waiting, (error) => error === reason)
+  controller.abort(reason)
+  const refunded = limiter.peekSync(slow, 'ada').fullResetMs
+  assert.ok(refunded <= charged - 59_000 && refunded > 110_000, `${refunded}`)
+  assert.equal(limiter.peekSync({ key: 'other', type: 'bucket', size: 5 }, 'ada').remaining, 5)
+})
+
+test('a signal that was aborted before charges nothing, one that is aborted after changes nothing', async () => {
+  const limiter = new Limiter()
+  const quick = bucket({ key: 'quick', size: 1, dripRate: 10 })
+  await assert.rejects(
+    limiter.acquire(quick, 'ada', { signal: AbortSignal.abort('early') }),
+    (error) => error === 'early',
+  )
+  assert.equal(limiter.entries, 0)
+  const controller = new AbortController()
+  await limiter.acquire(quick, 'ada', { signal: controller.signal })
+  await limiter.acquire(quick, 'ada', { signal: controller.signal })
+  const before = limiter.peekSync(quick, 'ada').remaining
+  controller.abort()
+  assert.equal(limiter.peekSync(quick, 'ada').remaining, before)
+})
+
+test('closing while a call waits leaves the abort to reject as it would', async () => {
+  const limiter = new Limiter()
+  const slow = bucket({ key: 'slow', size: 1, dripRate: 60_000 })
+  limiter.limitSync(slow, 'ada')
+  const controller = new AbortController()
+  const waiting = limiter.acquire(slow, 'ada', { signal: controller.signal })
+  await limiter.close()
+  controller.abort('closed')
+  await assert.rejects(waiting, (error) => error === 'closed')
+})

@@ -1,0 +1,443 @@
+/** Whatever is passed, the answer is an error that names what is wrong, and nothing is stored. */
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { bucket, fixedWindow, LimitError, Limiter, legacy, StoreError, tokenBucket } from 'tidegate'
+
+const thrown = () => {
+  throw new Error('from a getter')
+}
+
+/** No number: wrong wherever one is asked for. */
+const NOT_NUMBERS = {
+  null: null,
+  string: '1',
+  'empty string': '',
+  boolean: true,
+  array: [1],
+  object: { valueOf: () => 1 },
+  function: () => 1,
+  symbol: Symbol('1'),
+  bigint: 1n,
+}
+/** Numbers that are out of bounds wherever a positive one is asked for. */
+const BAD_NUMBERS = {
+  NaN: Number.NaN,
+  Infinity: Infinity,
+  '-Infinity': -Infinity,
+  negative: -1,
+  'far negative': -(2 ** 60),
+}
+const TOO_LARGE = { '2^53': 2 ** 53, '2^53 + 2': 2 ** 53 + 2, '1e300': 1e300 }
+
+const DEFINITIONS = {
+  bucket: [bucket, { key: 'k', type: 'bucket', size: 10, dripRate: 1000, dripSize: 1 }],
+  'token-bucket': [tokenBucket, { key: 'k', type: 'token-bucket', count: 10, period: 1000, burst: 5 }],
+  'fixed-window': [fixedWindow, { key: 'k', type: 'fixed-window', max: 10, period: 1000 }],
+  legacy: [legacy, { key: 'k', max: 10, duration: 1000, minInterval: 10 }],
+}
+const NAMES = { bucket: 'factorScales', 'token-bucket': undefined, 'fixed-window': 'anchor', legacy: 'translation' }
+
+const CALLS = ['limit', 'peek', 'charge', 'refund', 'acquire']
+
+/** The error of a call that must fail, both at once and as a promise. */
+async function errorOf(limiter, call, ...args) {
+  let error
+  assert.throws(
+    () => limiter[`${call}Sync`](...args),
+    (e) => {
+      error = e
+      return true
+    },
+  )
+  await assert.rejects(limiter[call](...args), (e) => e.message === error.message)
+  return error
+}
+
+function assertLimitError(error, { key, field, type }, about) {
+  assert.ok(error instanceof LimitError, `${about}: ${error.stack}`)
+  assert.ok(error instanceof (type ? TypeError : RangeError), `${about}: ${error}`)
+  assert.equal(error.name, 'LimitError')
+  assert.equal(error.code, 'ERR_LIMIT')
+  assert.equal(error.key, key, about)
+  assert.equal(error.field, field, about)
+  assert.ok(error.message.includes(`limit "${key}": ${field} `), error.message)
+  assert.equal(typeof error.value, 'string')
+}
+
+test('every bad value in every field of every type, in constructors and in every call', async () => {
+  const limiter = new Limiter()
+  for (const [type, [define, good]] of Object.entries(DEFINITIONS)) {
+    limiter.peekSync(good, 'actor')
+    for (const field of Object.keys(good).filter((name) => typeof good[name] === 'number')) {
+      // A legacy limit may say 0, and what is too large for one is too large for what it is translated to.
+      const bad = { ...NOT_NUMBERS, ...BAD_NUMBERS, ...(type === 'legacy' ? {} : { ...TOO_LARGE, zero: 0 }) }
+      for (const [what, value] of Object.entries(bad)) {
+        const definition = { ...good, [field]: value }
+        const about = `${type}.${field} = ${what}`
+        const expected = { key: 'k', field, type: what in NOT_NUMBERS }
+        const { type: _, ...fields } = definition
+        assert.throws(
+          () => define(fields),
+          (error) => assertLimitError(error, expected, about) ?? true,
+        )
+        for (const call of CALLS) {
+          assertLimitError(await errorOf(limiter, call, definition, 'actor', { now: 0 }), expected, `${call}, ${about}`)
+        }
+      }
+    }
+  }
+  assert.equal(limiter.entries, 0)
+})
+
+test('what is too large for the limit that a legacy one is translated to', async () => {
+  const limiter = new Limiter()
+  const good = { key: 'k', max: 10, duration: 1000, minInterval: 10 }
+  for (const translation of ['bucket', 'exact']) {
+    for (const field of ['max', 'duration', 'minInterval']) {
+      for (const value of Object.values(TOO_LARGE)) {
+        const error = await errorOf(limiter, 'limit', { ...good, translation, [field]: value }, 'actor')
+        assert.ok(error instanceof LimitError && error instanceof RangeError && error.key === 'k', String(error))
+      }
+    }
+  }
+  assert.equal(limiter.entries, 0)
+})
+
+test('names, types and unknown fields', async () => {
+  const limiter = new Limiter()
+  for (const [type, [, good]] of Object.entries(DEFINITIONS)) {
+    const cases = [
+      [
+        { ...good, sise: 1 },
+        { key: 'k', field: 'sise', type: true },
+      ],
+      [
+        { ...good, [Symbol.iterator.description]: 1 },
+        { key: 'k', field: 'Symbol.iterator', type: true },
+      ],
+      [
+        { ...good, type: 'buckets' },
+        { key: 'k', field: 'type', type: false },
+      ],
+      [
+        { ...good, type: '\ud800' },
+        { key: 'k', field: 'type', type: false },
+      ],
+      [
+        { ...good, type: null },
+        { key: 'k', field: 'type', type: true },
+      ],
+      [
+        { ...good, type: 1 },
+        { key: 'k', field: 'type', type: true },
+      ],
+      [
+        { ...good, key: undefined },
+        { key: '', field: 'key', type: true },
+      ],
+      [
+        { ...good, key: 5 },
+        { key: '', field: 'key', type: true },
+      ],
+      [
+        { ...good, key: null },
+        { key: '', field: 'key', type: true },
+      ],
+      [
+        { ...good, key: '' },
+        { key: '', field: 'key', type: false },
+      ],
+      [
+        JSON.parse(`{ "__proto__": { "size": 1 }, ${JSON.stringify(good).slice(1)}`),
+        { key: 'k', field: '__proto__', type: true },
+      ],
+    ]
+    for (const key of ['\0', 'line\nbreak', 'é', '😀', '\ud800', 'k'.repeat(257)]) {
+      cases.push([
+        { ...good, key },
+        { field: 'key', type: false },
+      ])
+    }
+    const name = NAMES[type]
+    if (name) {
+      cases.push([
+        { ...good, [name]: 'siz' },
+        { key: 'k', field: name, type: false },
+      ])
+      cases.push([
+        { ...good, [name]: '\udfff' },
+        { key: 'k', field: name, type: false },
+      ])
+      for (const value of [null, 1, true, {}])
+        cases.push([
+          { ...good, [name]: value },
+          { key: 'k', field: name, type: true },
+        ])
+    }
+    for (const [definition, expected] of cases) {
+      for (const call of CALLS) {
+        const error = await errorOf(limiter, call, definition, 'actor', { now: 0 })
+        assertLimitError(error, { key: error.key, ...expected }, `${type} ${JSON.stringify(definition)}`)
+      }
+    }
+  }
+  assert.equal(limiter.entries, 0)
+})
+
+test('what is no definition at all', async () => {
+  const limiter = new Limiter()
+  for (const nothing of [undefined, null, 5, 'login', true, Symbol('s'), 1n, () => 1]) {
+    for (const call of CALLS) {
+      const error = await errorOf(limiter, call, nothing, 'actor', { now: 0 })
+      assertLimitError(error, { key: '', field: 'definition', type: true }, String(nothing))
+    }
+    assert.throws(() => bucket(nothing), LimitError)
+    assert.throws(() => limiter.resetSync(nothing, 'actor'), LimitError)
+  }
+  // Inherited fields are not the object's own, so a polluted prototype changes nothing.
+  assert.throws(
+    () => limiter.limitSync(Object.create({ key: 'k', type: 'bucket', size: 1 }), 'actor'),
+    /key must be given/,
+  )
+  assert.throws(() => bucket({ key: 'k', size: 1, type: 'fixed-window' }), /type must be "bucket"/)
+  assert.throws(() => legacy({ key: 'k', type: 'bucket' }), /type must not be given/)
+  assert.equal(limiter.entries, 0)
+})
+
+test('getters and proxies that throw', async () => {
+  const limiter = new Limiter()
+  const good = { key: 'k', type: 'bucket', size: 10 }
+  const definition = {
+    ...good,
+    get size() {
+      return thrown()
+    },
+  }
+  const noKey = {
+    type: 'bucket',
+    size: 10,
+    get key() {
+      return thrown()
+    },
+  }
+  const proxy = new Proxy({}, { ownKeys: thrown })
+  for (const call of CALLS) {
+    const error = await errorOf(limiter, call, definition, 'actor', { now: 0 })
+    assertLimitError(error, { key: 'k', field: 'size', type: true }, call)
+    assert.equal(error.cause.message, 'from a getter')
+    assertLimitError(
+      await errorOf(limiter, call, noKey, 'actor', { now: 0 }),
+      { key: '', field: 'key', type: true },
+      call,
+    )
+    assertLimitError(
+      await errorOf(limiter, call, proxy, 'actor', { now: 0 }),
+      { key: '', field: 'definition', type: true },
+      call,
+    )
+    for (const option of ['cost', 'factor', 'now']) {
+      const options = {
+        now: 0,
+        get [option]() {
+          return thrown()
+        },
+      }
+      assertLimitError(
+        await errorOf(limiter, call, good, 'actor', options),
+        { key: 'k', field: option, type: true },
+        call,
+      )
+    }
+    const error2 = await errorOf(limiter, call, good, 'actor', new Proxy({}, { ownKeys: thrown }))
+    assertLimitError(error2, { key: 'k', field: 'options', type: true }, call)
+  }
+  for (const field of ['limit', 'actor', 'cost']) {
+    const check = {
+      limit: good,
+      actor: 'actor',
+      get [field]() {
+        return thrown()
+      },
+    }
+    assert.throws(
+      () => limiter.limitAllSync([check]),
+      (error) => error instanceof LimitError && error.field === field,
+    )
+  }
+  assert.equal(limiter.entries, 0)
+})
+
+test('costs, factors, times and other options', async () => {
+  const limiter = new Limiter()
+  const good = bucket({ key: 'k', size: 10 })
+  for (const call of CALLS) {
+    const fields = call === 'acquire' ? ['cost', 'factor', 'now', 'maxWaitMs'] : ['cost', 'factor', 'now']
+    for (const option of fields) {
+      const field = option === 'maxWaitMs' ? 'maxWait' : option
+      for (const [what, value] of Object.entries(NOT_NUMBERS)) {
+        const error = await errorOf(limiter, call, good, 'actor', { now: 0, [option]: value })
+        assertLimitError(error, { key: 'k', field: option, type: true }, `${call} ${option} = ${what}`)
+      }
+      const bad = {
+        ...BAD_NUMBERS,
+        ...(option === 'cost' ? { fraction: 0.5 } : {}),
+        ...(option === 'factor' ? {} : { '1e300': 1e300 }),
+      }
+      for (const [what, value] of Object.entries(bad)) {
+        const error = await errorOf(limiter, call, good, 'actor', { now: 0, [option]: value })
+        assertLimitError(error, { key: 'k', field, type: false }, `${call} ${option} = ${what}`)
+      }
+    }
+    for (const options of [null, 5, 'x', true]) {
+      const error = await errorOf(limiter, call, good, 'actor', options)
+      assertLimitError(error, { key: 'k', field: 'options', type: true }, `${call} ${options}`)
+    }
+    assertLimitError(await errorOf(limiter, call, good, 'actor', { now: 0, costs: 5 }), {
+      key: 'k',
+      field: 'costs',
+      type: true,
+    })
+    assertLimitError(await errorOf(limiter, call, good, 'actor', JSON.parse('{ "now": 0, "__proto__": 1 }')), {
+      key: 'k',
+      field: '__proto__',
+      type: true,
+    })
+  }
+  for (const cost of [11, 2 ** 53, 2 ** 53 + 2]) {
+    for (const call of ['limit', 'peek', 'acquire']) {
+      assertLimitError(await errorOf(limiter, call, good, 'actor', { cost, now: 0 }), {
+        key: 'k',
+        field: 'cost',
+        type: false,
+      })
+    }
+  }
+  assertLimitError(await errorOf(limiter, 'charge', good, 'actor', { cost: 2 ** 53 }), {
+    key: 'k',
+    field: 'cost',
+    type: false,
+  })
+  assert.throws(() => limiter.acquireSync(good, 'actor', {}), /now must be given/)
+  assert.throws(() => limiter.acquireSync(good, 'actor'), /now must be given/)
+  assert.throws(() => limiter.limitSync(good, 'actor', { signal: AbortSignal.abort() }), /signal is not an option/)
+  await assert.rejects(limiter.acquire(good, 'actor', { signal: {} }), /signal must be an AbortSignal/)
+  assert.equal(limiter.entries, 0)
+})
+
+test('actors that are no text', async () => {
+  const limiter = new Limiter()
+  const good = bucket({ key: 'k', size: 10 })
+  const literal = { key: 'k', type: 'bucket', size: 10 }
+  for (const limit of [good, literal, [good, literal]]) {
+    for (const actor of [undefined, null, 5, true, {}, [], Symbol('a'), 1n, () => 1, { toString: () => 'a' }]) {
+      for (const call of CALLS) {
+        const error = await errorOf(limiter, call, limit, actor, { now: 0 })
+        assertLimitError(error, { key: 'k', field: 'actor', type: true }, String(actor))
+      }
+      assert.throws(() => limiter.resetSync(limit, actor), /actor must be a string/)
+    }
+    for (const actor of [
+      '\ud800',
+      '\udc00',
+      'a\ud800',
+      '\ud800a',
+      `${'a'.repeat(62)}\udfff`,
+      `${'a'.repeat(1000)}\udfff`,
+      '\udc00\ud800',
+    ]) {
+      for (const call of CALLS) {
+        const error = await errorOf(limiter, call, limit, actor, { now: 0 })
+        assertLimitError(error, { key: 'k', field: 'actor', type: false }, JSON.stringify(actor))
+      }
+      assert.throws(() => limiter.resetSync(limit, actor), /actor must be well-formed/)
+    }
+  }
+  assert.equal(limiter.entries, 0)
+})
+
+test('decisions of several', async () => {
+  const limiter = new Limiter()
+  const good = { key: 'k', type: 'bucket', size: 10 }
+  const charged = { limit: good, actor: 'charged' }
+  for (const checks of [undefined, null, 5, 'x', {}, charged]) {
+    assertLimitError(
+      await errorOf(limiter, 'limitAll', checks),
+      { key: '', field: 'checks', type: true },
+      String(checks),
+    )
+  }
+  const bad = [
+    [null, 'check'],
+    [5, 'check'],
+    [{ actor: 'a' }, 'definition'],
+    [{ limit: { ...good, size: 0 }, actor: 'a' }, 'size'],
+    [{ limit: good }, 'actor'],
+    [{ limit: good, actor: '\ud800' }, 'actor'],
+    [{ limit: good, actor: 'a', cost: -1 }, 'cost'],
+    [{ limit: good, actor: 'a', cost: 11 }, 'cost'],
+    [{ limit: good, actor: 'a', factor: Number.NaN }, 'factor'],
+    [{ limit: good, actor: 'a', costs: 1 }, 'costs'],
+  ]
+  for (const [check, field] of bad) {
+    for (const call of ['limitAll', 'peekAll']) {
+      const error = await errorOf(limiter, call, [charged, check])
+      assert.equal(error.field, field, String(error))
+      assert.ok(error instanceof LimitError)
+    }
+  }
+  assertLimitError(await errorOf(limiter, 'limitAll', [charged], { cost: 1 }), { key: 'k', field: 'cost', type: true })
+  assertLimitError(await errorOf(limiter, 'limitAll', [charged], { now: -1 }), { key: 'k', field: 'now', type: false })
+  assert.equal(limiter.entries, 0)
+})
+
+test('limiters', async () => {
+  const cases = [
+    [['redis://localhost'], 'url', RangeError],
+    [[''], 'url', RangeError],
+    [[5], 'options', TypeError],
+    [[null], 'options', TypeError],
+    [['memory://', null], 'options', TypeError],
+    [[{ timeoutMs: 100 }], 'timeoutMs', TypeError],
+    [[{ onError: 'local' }], 'onError', TypeError],
+    [[{ namespace: 5 }], 'namespace', TypeError],
+    [[{ namespace: '\ud800' }], 'namespace', RangeError],
+    [
+      [
+        {
+          get namespace() {
+            return thrown()
+          },
+        },
+      ],
+      'namespace',
+      TypeError,
+    ],
+    ...[0, -1, 0.5, Number.NaN, Infinity, 2 ** 53].map((maxEntries) => [[{ maxEntries }], 'maxEntries', RangeError]),
+    ...['5', null, true, {}, 5n].map((maxEntries) => [[{ maxEntries }], 'maxEntries', TypeError]),
+  ]
+  for (const [args, field, kind] of cases) {
+    assert.throws(
+      () => new Limiter(...args),
+      (error) => error instanceof LimitError && error instanceof kind && error.field === field,
+      field,
+    )
+  }
+  assert.throws(() => Limiter(), TypeError)
+})
+
+test('a closed limiter', async () => {
+  const limiter = new Limiter()
+  const good = { key: 'k', type: 'bucket', size: 10 }
+  await limiter.close()
+  await limiter.close()
+  for (const call of CALLS) {
+    const error = await errorOf(limiter, call, good, 'actor', { now: 0 })
+    assert.ok(error instanceof StoreError && error.code === 'ERR_STORE', String(error))
+    assert.match(error.message, /closed/)
+  }
+  assert.throws(() => limiter.limitAllSync([{ limit: good, actor: 'a' }]), StoreError)
+  assert.throws(() => limiter.resetSync(good, 'actor'), StoreError)
+  assert.throws(() => limiter.entries, StoreError)
+  assert.throws(() => limiter.evictions, StoreError)
+})

@@ -1,0 +1,85 @@
+/** The tarball, in a folder that has nothing else and where there is no Rust. */
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'tidegate-package-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A search path on which there is Node and nothing else: no Rust, whatever this machine has. */
+const path = join(folder, 'bin')
+mkdirSync(path)
+symlinkSync(process.execPath, join(path, 'node'))
+const npm = process.env.npm_execpath ?? realpathSync(join(dirname(process.execPath), 'npm'))
+
+async function run(file, args, cwd = folder) {
+  const env = { ...process.env, PATH: path }
+  const { stdout } = await promisify(execFile)(file, args, { cwd, env, timeout: 120_000 })
+  return stdout
+}
+
+let files
+before(async () => {
+  const [packed] = JSON.parse(await run(process.execPath, [npm, 'pack', '--json', '--pack-destination', folder], root))
+  files = packed.files.map((file) => file.path)
+  writeFileSync(join(folder, 'package.json'), '{ "name": "empty", "private": true }')
+  await run(process.execPath, [npm, 'install', '--offline', '--ignore-scripts', join(folder, packed.filename)])
+})
+
+test('there is no Rust in reach', async () => {
+  await assert.rejects(run('cargo', ['--version']), (error) => error.code === 'ENOENT')
+})
+
+test('holds what is needed and nothing else', () => {
+  const unexpected = files.filter((file) => !/^(package\.json|README\.md|LICENSE.*|node\/dist\/[\w.-]+)$/.test(file))
+  assert.deepEqual(unexpected, [])
+  for (const file of ['index.js', 'index.mjs', 'index.d.ts', 'index.d.mts'])
+    assert.ok(files.includes(`node/dist/${file}`), file)
+  assert.equal(files.filter((file) => file.endsWith('.node')).length, 1)
+})
+
+test('import and require give the same objects', async () => {
+  const script = `
+    import assert from 'node:assert/strict'
+    import { createRequire } from 'node:module'
+    import * as imported from 'tidegate'
+    const required = createRequire(import.meta.url)('tidegate')
+    for (const name of Object.keys(required)) assert.equal(imported[name], required[name], name)
+    const info = await new imported.Limiter().limit(required.bucket({ key: 'k', size: 2 }), 'ada')
+    assert.equal(info.remaining, 1)
+    console.log(Object.keys(required).sort().join())
+  `
+  writeFileSync(join(folder, 'both.mjs'), script)
+  const exported =
+    'LimitError,Limiter,StoreError,bucket,fixedWindow,legacy,rateLimitHeaders,sendRateLimitHeaders,tokenBucket'
+  assert.equal(await run(process.execPath, ['both.mjs']), `${exported}\n`)
+  const required = "const { Limiter } = require('tidegate'); console.log(new Limiter().entries)"
+  assert.equal(await run(process.execPath, ['-e', required]), '0\n')
+})
+
+test('its types hold for both module systems', async () => {
+  // Node's own types are the user's to install; here they are the ones that are at hand.
+  symlinkSync(join(root, 'node_modules/@types'), join(folder, 'node_modules/@types'))
+  symlinkSync(join(root, 'node_modules/undici-types'), join(folder, 'node_modules/undici-types'))
+  cpSync(join(root, 'tests/node/types'), join(folder, 'types'), { recursive: true })
+  await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'types'])
+})
+
+test('a package for the platform goes before the addon in the tarball', async () => {
+  const name = files.find((file) => file.endsWith('.node')).match(/tidegate\.(.+)\.node$/)[1]
+  const platform = join(folder, 'node_modules', `tidegate-${name}`)
+  cpSync(join(root, `node/dist/tidegate.${name}.node`), join(platform, 'addon.node'))
+  writeFileSync(join(platform, 'package.json'), JSON.stringify({ name: `tidegate-${name}`, main: 'addon.node' }))
+  rmSync(join(folder, `node_modules/tidegate/node/dist/tidegate.${name}.node`))
+  const script = "const { Limiter } = require('tidegate'); console.log(new Limiter().entries)"
+  assert.equal(await run(process.execPath, ['-e', script]), '0\n')
+  rmSync(platform, { recursive: true })
+  await assert.rejects(run(process.execPath, ['-e', script]), new RegExp(`tidegate has no addon for ${name}`))
+})

@@ -1,0 +1,161 @@
+/** Uses all of the API; the compiler checks it, nobody runs it. */
+
+import { createServer } from 'node:http'
+import {
+  type AcquireOptions,
+  type AcquireSyncOptions,
+  type BucketDefinition,
+  bucket,
+  type CallOptions,
+  type Check,
+  type Definition,
+  type FactorScales,
+  type FixedWindowDefinition,
+  fixedWindow,
+  type HeaderKind,
+  type HeaderOptions,
+  type Headers,
+  type LegacyDefinition,
+  type Limit,
+  LimitError,
+  type LimitErrorDetails,
+  Limiter,
+  type LimiterOptions,
+  type LimitInfo,
+  type Limits,
+  legacy,
+  type Reply,
+  rateLimitHeaders,
+  StoreError,
+  sendRateLimitHeaders,
+  type TimeOptions,
+  type TokenBucketDefinition,
+  tokenBucket,
+} from 'tidegate'
+
+const scales: FactorScales = 'size-and-rate'
+const login: Limit<BucketDefinition> = bucket({
+  key: 'login',
+  size: 10,
+  dripRate: 1000,
+  dripSize: 1,
+  factorScales: scales,
+})
+const api: Limit<TokenBucketDefinition> = tokenBucket({ key: 'api', count: 100, period: 1000, burst: 20 })
+const daily: Limit<FixedWindowDefinition> = fixedWindow({
+  key: 'daily',
+  max: 1000,
+  period: 86_400_000,
+  anchor: 'first-request',
+})
+const notes: Limit<LegacyDefinition> = legacy({
+  key: 'notes',
+  max: 300,
+  duration: 3_600_000,
+  minInterval: 1000,
+  translation: 'exact',
+})
+const literal: Definition = { key: 'login', type: 'bucket', size: 10 }
+const size: number = login.size
+// @ts-expect-error a definition cannot be changed
+login.size = size + 1
+// @ts-expect-error a bucket has a size
+bucket({ key: 'login' })
+// @ts-expect-error a misspelt field
+bucket({ key: 'login', size: 10, dripRates: 1000 })
+// @ts-expect-error a type that there is not
+const unknown: Definition = { key: 'login', type: 'buckets', size: 10 }
+
+const options: LimiterOptions = { maxEntries: 10_000, namespace: 'shop' }
+const limiter = new Limiter()
+for (const other of [new Limiter(options), new Limiter('memory://'), new Limiter('memory://', options)])
+  await other.close()
+// @ts-expect-error an option that there is not
+new Limiter({ timeout: 1 })
+
+const call: CallOptions = { cost: 1, factor: 0.5, now: 0 }
+const time: TimeOptions = { now: undefined }
+const limits: Limits = [login, api, daily, notes, literal]
+const checks: readonly Check[] = [
+  { limit: login, actor: 'ip' },
+  { limit: literal, actor: 'user', cost: 5, factor: 2 },
+]
+
+const infos: LimitInfo[] = [
+  await limiter.limit(login, 'ada'),
+  await limiter.limit(limits, 'ada', call),
+  await limiter.limit({ key: 'api', type: 'token-bucket', count: 1, period: 1 }, 'ada', { cost: undefined }),
+  await limiter.peek(login, 'ada', call),
+  await limiter.charge(login, 'ada', call),
+  await limiter.refund(login, 'ada', call),
+  await limiter.limitAll(checks, time),
+  await limiter.peekAll(checks),
+  limiter.limitSync(login, 'ada', call),
+  limiter.peekSync(login, 'ada', call),
+  limiter.chargeSync(login, 'ada', call),
+  limiter.refundSync(login, 'ada', call),
+  limiter.limitAllSync(checks, time),
+  limiter.peekAllSync(checks),
+]
+const acquire: AcquireOptions = { maxWaitMs: 2000, signal: AbortSignal.timeout(1000) }
+const acquireSync: AcquireSyncOptions = { now: 0, maxWaitMs: 2000 }
+infos.push(await limiter.acquire(login, 'ada', acquire), limiter.acquireSync(login, 'ada', acquireSync))
+// @ts-expect-error nothing can be waited for here
+limiter.acquireSync(login, 'ada', { maxWaitMs: 2000 })
+// @ts-expect-error an actor is a string
+limiter.limitSync(login, 5)
+limiter.resetSync(login, 'ada')
+await limiter.reset(limits, 'ada')
+const counts: number[] = [limiter.entries, limiter.evictions]
+// @ts-expect-error the store counts for itself
+limiter.entries = 0
+
+for (const info of infos) {
+  const numbers: number[] = [
+    info.remaining,
+    info.resetMs,
+    info.resetSec,
+    info.fullResetMs,
+    info.fullResetSec,
+    info.waitMs,
+  ]
+  numbers.push(info.nextMs, info.quota, info.windowMs, info.binding)
+  const blocked: boolean = info.blocked
+  const key: string = info.key
+  const each: readonly LimitInfo[] = info.checks
+  const kind: HeaderKind = blocked ? 'both' : 'x'
+  const draft: HeaderOptions = { draft: 7 }
+  const headers: Headers[] = [
+    info.headers(),
+    info.headers(kind),
+    info.headers('ietf', draft),
+    rateLimitHeaders(info, kind, draft),
+  ]
+  console.log(numbers, key, each, headers)
+}
+// @ts-expect-error a kind that there is not
+infos[0]?.headers('y')
+
+createServer((_, response) => {
+  const reply: Reply = response
+  sendRateLimitHeaders(reply, limiter.limitSync(login, 'ada'))
+  sendRateLimitHeaders(response, limiter.limitSync(login, 'ada'), 'ietf', { draft: 11 })
+})
+sendRateLimitHeaders(
+  { header: (name: string, value: string) => console.log(name, value) },
+  limiter.peekSync(login, 'ada'),
+)
+
+try {
+  bucket({ key: '', size: 0 })
+} catch (error) {
+  if (error instanceof LimitError) {
+    const code: 'ERR_LIMIT' = error.code
+    const details: LimitErrorDetails = error
+    console.log(code, details.key, error.field, error.value, error.message)
+  } else if (error instanceof StoreError) {
+    const code: 'ERR_STORE' = error.code
+    console.log(code)
+  }
+}
+console.log(counts, unknown)
