@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use tidegate::Value;
 use tidegate::headers::{self, Draft, Policy};
+use tidegate::{Call, State, Value};
 
 use crate::args::{self, Arg};
 use crate::limits::Limit;
@@ -188,21 +188,29 @@ fn read_draft(given: &Bound<'_, PyAny>) -> PyResult<Draft> {
     draft.ok_or_else(|| PyValueError::new_err(format!("draft must be 6, 7 or 11, got {number}")))
 }
 
-/// `remaining`, `reset_ms`, `full_reset_ms`, `wait_ms`, `next_ms`, `quota`, `window_ms`.
-type Numbers = (u64, u64, u64, u64, u64, u64, u64);
+/// `remaining`, `reset_ms`, `full_reset_ms`, `wait_ms`, `next_ms`, `quota`, `window_ms`, `at`.
+type Numbers = (u64, u64, u64, u64, u64, u64, u64, u64);
 
 /// What an answer is pickled as.
 type Parts = (bool, Numbers, Option<Py<Limit>>, Option<(Py<PyTuple>, usize)>);
 
 fn numbers(info: &tidegate::LimitInfo) -> Numbers {
-    (info.remaining, info.reset_ms, info.full_reset_ms, info.wait_ms, info.next_ms, info.quota, info.window_ms)
+    (info.remaining, info.reset_ms, info.full_reset_ms, info.wait_ms, info.next_ms, info.quota, info.window_ms, info.at)
 }
 
 fn of_numbers(blocked: bool, numbers: Numbers) -> tidegate::LimitInfo {
     let mut info = tidegate::LimitInfo::default();
     info.blocked = blocked;
-    (info.remaining, info.reset_ms, info.full_reset_ms, info.wait_ms, info.next_ms, info.quota, info.window_ms) =
-        numbers;
+    (
+        info.remaining,
+        info.reset_ms,
+        info.full_reset_ms,
+        info.wait_ms,
+        info.next_ms,
+        info.quota,
+        info.window_ms,
+        info.at,
+    ) = numbers;
     info
 }
 
@@ -219,14 +227,24 @@ pub(crate) fn remake(
 }
 
 impl LimitInfo {
-    /// The answer to one check.
+    /// The engine's answer, with the limits that it was asked about and their factors.
     #[inline]
-    pub(crate) fn one(limit: &Bound<'_, Limit>, info: tidegate::LimitInfo) -> Self {
+    pub(crate) fn of(py: Python<'_>, asked: &[(&Bound<'_, Limit>, f64)], info: tidegate::LimitInfo) -> PyResult<Self> {
+        match asked {
+            [(limit, _)] if info.checks().len() == 1 => Ok(Self::one(limit, info)),
+            _ => Self::several(py, asked, &info),
+        }
+    }
+
+    fn one(limit: &Bound<'_, Limit>, info: tidegate::LimitInfo) -> Self {
         Self { info, limit: Some(limit.clone().unbind()), several: None }
     }
 
-    /// The answer to several; `limits` are those of its checks, in order.
-    pub(crate) fn several(py: Python<'_>, limits: &[&Bound<'_, Limit>], info: &tidegate::LimitInfo) -> PyResult<Self> {
+    fn several(py: Python<'_>, asked: &[(&Bound<'_, Limit>, f64)], info: &tidegate::LimitInfo) -> PyResult<Self> {
+        let one_each = info.checks().len() == asked.len();
+        let answers = |limit, factor| if one_each { 1 } else { answers(limit, factor) };
+        let limits: Vec<_> =
+            asked.iter().flat_map(|(limit, factor)| std::iter::repeat_n(*limit, answers(limit, *factor))).collect();
         let binding = info.binding();
         let limit = limits.get(binding).map(|limit| Bound::clone(limit).unbind());
         let several = if limits.len() > 1 {
@@ -239,15 +257,16 @@ impl LimitInfo {
         Ok(Self { info: of_numbers(info.blocked, numbers(info)), limit, several })
     }
 
-    /// How long an `acquire` has to wait before its turn.
-    pub(crate) fn wait(&self) -> std::time::Duration {
-        std::time::Duration::from_millis(self.info.wait_ms)
-    }
-
     fn ietf(this: &Bound<'_, Self>, draft: Draft) -> PyResult<Vec<headers::Header>> {
         let checks: Vec<Bound<'_, Self>> = Self::checks(this)?.extract()?;
         let policies: Vec<_> =
             checks.iter().map(|check| Policy { key: check.get().key(), info: &check.get().info }).collect();
         Ok(headers::ietf(&policies, this.get().binding(), draft))
     }
+}
+
+/// How many answers the engine gives to a check of this limit: a legacy limit can be two.
+fn answers(limit: &Bound<'_, Limit>, factor: f64) -> usize {
+    let alone = limit.get().0.decide_with(State::default(), 0, Call::Peek, 1, factor);
+    alone.map_or(1, |(info, _)| info.checks().len())
 }

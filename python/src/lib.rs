@@ -1,11 +1,13 @@
 //! The engine for Python: types and errors translated, nothing decided.
 
 mod args;
+mod asked;
 mod errors;
 mod info;
 mod limiter;
 mod limits;
 mod literals;
+mod turn;
 mod value;
 
 /// The native part of `tidegate`, which is what to import.
@@ -17,7 +19,11 @@ mod _tidegate {
     #[pymodule_export]
     use super::limiter::Limiter;
     #[pymodule_export]
-    use super::limits::{Bucket, FixedWindow, Legacy, Limit, TokenBucket};
+    use super::limits::{
+        Bucket, Decay, FixedWindow, Legacy, Limit, SlidingCounter, SlidingLog, SlidingWindow, Smooth, TokenBucket,
+    };
+    #[pymodule_export]
+    use super::turn::Turn;
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "how Python spells it")]

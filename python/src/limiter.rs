@@ -3,19 +3,18 @@
 //! No call gives up the interpreter's lock: a decision takes a fraction of what handing it over and back does. So no
 //! other thread of Python's can hold a lock of the store when this process forks.
 
-use std::borrow::Cow;
-use std::time::Duration;
-
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList, PyTuple};
-use tidegate::{Call, Check, Memory, Micros, State};
+use pyo3::types::{PyBool, PyDict};
+use tidegate::{Call, Check, Memory, Micros};
 
 use crate::args::{self, Arg};
-use crate::errors::{call_error, wrong_type};
+use crate::asked::{Part, checks_of, is_list};
+use crate::errors::call_error;
 use crate::info::LimitInfo;
 use crate::limits::Limit;
 use crate::literals::Literals;
+use crate::turn::Turn;
 use crate::value;
 
 /// Decides calls against limits, and keeps what has to be kept in its store.
@@ -185,17 +184,12 @@ impl Limiter {
         now: Arg<'_, '_>,
         max_wait: Arg<'_, '_>,
     ) -> PyResult<LimitInfo> {
-        // Read once, so that a refund is of what was charged even where somebody changes a dict meanwhile.
-        let limits = PyList::new(limit.py(), self.read_all(limit)?)?;
-        let info = self.reserve(&limits, actor, cost, factor, now, max_wait)?;
-        if now.is_none()
-            && !info.wait().is_zero()
-            && let Err(interrupted) = sleep(limit.py(), info.wait())
-        {
-            self.refund(&limits, actor, cost, factor, now)?;
-            return Err(interrupted);
+        if now.is_none() {
+            return self.start_acquire(limit, actor, cost, factor, max_wait)?.wait(limit.py());
         }
-        Ok(info)
+        let first = self.read_all(limit)?.into_iter().next();
+        let max_wait = max_wait.max_wait(first.as_ref().map_or("", |limit| limit.get().0.key()))?;
+        self.decide(Call::Acquire { max_wait }, &Asked { limit, actor, cost, factor }, now)
     }
 
     /// Decides checks for several actors together, all or nothing: ``(limit, actor[, cost[, factor]])`` each.
@@ -247,34 +241,20 @@ impl Limiter {
         Err(PyTypeError::new_err("a Limiter in memory cannot be pickled or copied: make one in each process"))
     }
 
-    /// What ``acquire`` decides, without the wait.
-    #[pyo3(
-        name = "_reserve",
-        signature = (limit, actor, cost, factor, now, max_wait)
-    )]
-    fn reserve(
+    /// Begins an ``acquire``, for a caller with a way of its own to sleep.
+    #[pyo3(name = "_start_acquire", signature = (limit, actor, cost, factor, max_wait))]
+    fn start_acquire(
         &self,
         limit: &Bound<'_, PyAny>,
         actor: &Bound<'_, PyAny>,
         cost: Arg<'_, '_>,
         factor: Arg<'_, '_>,
-        now: Arg<'_, '_>,
         max_wait: Arg<'_, '_>,
-    ) -> PyResult<LimitInfo> {
-        let limits = self.read_all(limit)?;
-        let max_wait = max_wait.max_wait(limits.first().map_or("", |limit| limit.get().0.key()))?;
-        let limits = PyList::new(limit.py(), limits)?;
-        self.decide(Call::Acquire { max_wait }, &Asked { limit: &limits, actor, cost, factor }, now)
-    }
-
-    /// The definitions that a call was given, read once.
-    #[pyo3(name = "_read", signature = (limit))]
-    fn read_all<'py>(&self, limit: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, Limit>>> {
-        if is_list(limit) {
-            limit.try_iter()?.map(|limit| self.read(&limit?)).collect()
-        } else {
-            Ok(vec![self.read(limit)?])
-        }
+    ) -> PyResult<Turn> {
+        let parts = self.parts(&Asked { limit, actor, cost, factor })?;
+        let max_wait = max_wait.max_wait(parts.first().map_or("", |part| part.limit.get().0.key()))?;
+        let checks: Vec<_> = parts.iter().map(Part::check).collect();
+        Ok(Turn::new(self.engine.start_acquire(&checks, max_wait), &parts))
     }
 }
 
@@ -286,37 +266,6 @@ struct Asked<'a, 'py> {
     factor: Arg<'a, 'py>,
 }
 
-/// One of several things to decide, read.
-struct Part<'a, 'py> {
-    limit: Bound<'py, Limit>,
-    actor: Cow<'a, str>,
-    cost: u64,
-    factor: f64,
-}
-
-impl<'a, 'py> Part<'a, 'py> {
-    fn new(
-        limit: Bound<'py, Limit>,
-        actor: &'a Bound<'py, PyAny>,
-        cost: Arg<'_, 'py>,
-        factor: Arg<'_, 'py>,
-    ) -> PyResult<Self> {
-        let key = limit.get().0.key();
-        let (actor, cost, factor) = (args::actor(key, actor)?, cost.cost(key)?, factor.factor(key)?);
-        Ok(Self { limit, actor, cost, factor })
-    }
-
-    fn check(&self) -> Check<'_> {
-        Check::new(&self.limit.get().0, &self.actor).cost(self.cost).factor(self.factor)
-    }
-
-    /// How many answers the engine gives to this part: a legacy limit can be two.
-    fn answers(&self) -> usize {
-        let alone = self.limit.get().0.decide_with(State::default(), 0, Call::Peek, 1, self.factor);
-        alone.map_or(1, |(info, _)| info.checks().len())
-    }
-}
-
 impl Limiter {
     #[inline]
     fn decide(&self, call: Call, asked: &Asked<'_, '_>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
@@ -326,9 +275,21 @@ impl Limiter {
         if !is_list(asked.limit) {
             return self.decide_one(call, &self.read(asked.limit)?, asked, now);
         }
+        self.decide_several(asked.limit.py(), call, &self.parts(asked)?, now)
+    }
+
+    fn parts<'a, 'py>(&self, asked: &Asked<'a, 'py>) -> PyResult<Vec<Part<'a, 'py>>> {
         let limits = self.read_all(asked.limit)?.into_iter();
-        let parts = limits.map(|limit| Part::new(limit, asked.actor, asked.cost, asked.factor));
-        self.decide_several(asked.limit.py(), call, &parts.collect::<PyResult<Vec<_>>>()?, now)
+        limits.map(|limit| Part::new(limit, asked.actor, asked.cost, asked.factor)).collect()
+    }
+
+    /// The definitions that a call was given.
+    fn read_all<'py>(&self, limit: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, Limit>>> {
+        if is_list(limit) {
+            limit.try_iter()?.map(|limit| self.read(&limit?)).collect()
+        } else {
+            Ok(vec![self.read(limit)?])
+        }
     }
 
     #[inline]
@@ -342,13 +303,10 @@ impl Limiter {
         let definition = &limit.get().0;
         let key = definition.key();
         let actor = args::actor(key, asked.actor)?;
-        let check = Check::new(definition, &actor).cost(asked.cost.cost(key)?).factor(asked.factor.factor(key)?);
+        let (cost, factor) = (asked.cost.cost(key)?, asked.factor.factor(key)?);
+        let check = Check::new(definition, &actor).cost(cost).factor(factor);
         let info = self.ask(call, &[check], now.now(key)?)?;
-        match info.checks().len() {
-            1 => Ok(LimitInfo::one(limit, info)),
-            // A legacy limit can be two.
-            several => LimitInfo::several(limit.py(), &vec![limit; several], &info),
-        }
+        LimitInfo::of(limit.py(), &[(limit, factor)], info)
     }
 
     fn decide_checks<'py>(&self, call: Call, checks: &Bound<'py, PyAny>, now: Arg<'_, 'py>) -> PyResult<LimitInfo> {
@@ -370,10 +328,8 @@ impl Limiter {
         let key = parts.first().map_or("", |part| part.limit.get().0.key());
         let checks: Vec<_> = parts.iter().map(Part::check).collect();
         let info = self.ask(call, &checks, now.now(key)?)?;
-        let one_each = info.checks().len() == parts.len();
-        let times = |part: &Part<'_, '_>| if one_each { 1 } else { part.answers() };
-        let limits = parts.iter().flat_map(|part| std::iter::repeat_n(&part.limit, times(part)));
-        LimitInfo::several(py, &limits.collect::<Vec<_>>(), &info)
+        let asked: Vec<_> = parts.iter().map(|part| (&part.limit, part.factor)).collect();
+        LimitInfo::of(py, &asked, info)
     }
 
     #[inline]
@@ -413,25 +369,4 @@ fn memory(max_entries: &Bound<'_, PyAny>) -> PyResult<Memory> {
             Err(PyValueError::new_err(format!("max_entries must be a whole number of at least 1, got {given}")))
         }
     }
-}
-
-fn is_list(limit: &Bound<'_, PyAny>) -> bool {
-    limit.is_instance_of::<PyList>() || limit.is_instance_of::<PyTuple>()
-}
-
-/// The parts of each check, two to four.
-fn checks_of<'py>(checks: &Bound<'py, PyAny>) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
-    const PROBLEM: &str = "must be a list of tuples of limit and actor, and perhaps cost and factor";
-    let refused =
-        |given: &Bound<'py, PyAny>| -> PyResult<PyErr> { Ok(wrong_type("", "checks", PROBLEM, value::read(given)?)) };
-    let read = |check: Bound<'py, PyAny>| {
-        let parts = if is_list(&check) { check.try_iter()?.collect::<PyResult<Vec<_>>>()? } else { Vec::new() };
-        if (2..=4).contains(&parts.len()) { Ok(parts) } else { Err(refused(&check)?) }
-    };
-    if is_list(checks) { checks.try_iter()?.map(|check| read(check?)).collect() } else { Err(refused(checks)?) }
-}
-
-/// Sleeps as Python does: other threads run, and a signal's handler may raise.
-fn sleep(py: Python<'_>, wait: Duration) -> PyResult<()> {
-    py.import("time")?.call_method1("sleep", (wait.as_secs_f64(),)).map(drop)
 }

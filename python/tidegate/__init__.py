@@ -10,17 +10,36 @@
 
 from ._aio import AsyncLimiter
 from ._errors import LimitError, StoreError
-from ._tidegate import Bucket, FixedWindow, Legacy, Limit, Limiter, LimitInfo, TokenBucket, __version__
+from ._tidegate import (
+    Bucket,
+    Decay,
+    FixedWindow,
+    Legacy,
+    Limit,
+    Limiter,
+    LimitInfo,
+    SlidingCounter,
+    SlidingLog,
+    SlidingWindow,
+    Smooth,
+    TokenBucket,
+    __version__,
+)
 
 __all__ = [
     "AsyncLimiter",
     "Bucket",
+    "Decay",
     "FixedWindow",
     "Legacy",
     "Limit",
     "LimitError",
     "LimitInfo",
     "Limiter",
+    "SlidingCounter",
+    "SlidingLog",
+    "SlidingWindow",
+    "Smooth",
     "StoreError",
     "TokenBucket",
     "__version__",

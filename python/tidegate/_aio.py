@@ -90,19 +90,22 @@ class AsyncLimiter:
         >>> asyncio.run(main())
         [False, True, True]
         """
-        # Read once, so that a refund is of what was charged even where somebody changes a dict meanwhile.
-        limits = self._limiter._read(limit)
-        info = self._limiter._reserve(limits, actor, cost, factor, now, max_wait)
-        if now is None and info.wait_ms > 0:
+        if now is not None:
+            return self._limiter.acquire(limit, actor, cost, factor, now, max_wait=max_wait)
+        turn = self._limiter._start_acquire(limit, actor, cost, factor, max_wait)
+        step = turn.step()
+        if not isinstance(step, LimitInfo):
             # Programs that never wait never pay for this import.
             import asyncio
 
             try:
-                await asyncio.sleep(info.wait_ms / 1000)
+                while not isinstance(step, LimitInfo):
+                    await asyncio.sleep(step)
+                    step = turn.step()
             except BaseException:
-                self._limiter.refund(limits, actor, cost, factor)
+                turn.give_up()
                 raise
-        return info
+        return step
 
     async def limit_all(self, checks: Sequence[Check], now: float | None = None) -> LimitInfo:
         """Decide several checks for several actors together, all or nothing. See ``Limiter.limit_all``."""

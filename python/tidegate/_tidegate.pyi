@@ -10,12 +10,18 @@ __version__: Final[str]
 
 __all__ = [
     "Bucket",
+    "Decay",
     "FixedWindow",
     "Legacy",
     "Limit",
     "LimitInfo",
     "Limiter",
+    "SlidingCounter",
+    "SlidingLog",
+    "SlidingWindow",
+    "Smooth",
     "TokenBucket",
+    "_Turn",
     "__version__",
     "_info",
 ]
@@ -43,7 +49,7 @@ class Limit:
         >>> Limit.from_dict({"key": "api", "type": "token-bucket", "count": 100, "period": 1000})
         TokenBucket('api', count=100, period=1000)
         """
-    def to_dict(self) -> dict[str, str | float]:
+    def to_dict(self) -> dict[str, str | float | bool]:
         """The definition in the wire form.
 
         >>> from tidegate import Bucket
@@ -186,6 +192,148 @@ class Legacy(Limit):
     @property
     def translation(self) -> Literal["bucket", "exact"]:
         """How the fields are understood."""
+
+@final
+class SlidingWindow(Limit):
+    """At most ``max`` units in any span of about a ``period``, counted in slots of a ``resolution``.
+
+    The period and the resolution are milliseconds, or a ``timedelta``. No span of ``period - resolution`` admits more
+    than ``max``. With ``count_blocked``, denied attempts are charged as well, so that only a pause helps.
+
+    Raises ``LimitError`` for a value out of its bounds.
+
+    >>> from tidegate import SlidingWindow
+    >>> SlidingWindow("sms", max=5, period=3_600_000, resolution=600_000)
+    SlidingWindow('sms', max=5, period=3600000, resolution=600000, count_blocked=False)
+    """
+
+    def __new__(
+        cls, key: str, *, max: float, period: Duration, resolution: Duration, count_blocked: bool = False
+    ) -> Self: ...
+    @property
+    def max(self) -> float:
+        """How many units in a period."""
+    @property
+    def period(self) -> float:
+        """The period, in milliseconds."""
+    @property
+    def resolution(self) -> float:
+        """How long a slot is, in milliseconds."""
+    @property
+    def count_blocked(self) -> bool:
+        """Whether denied attempts are charged too."""
+
+@final
+class SlidingCounter(Limit):
+    """About ``max`` units in a ``period``, from the counts of two windows of which the older one fades out.
+
+    The period is milliseconds, or a ``timedelta``. Two numbers are all that is kept. It is an approximation, not a
+    bound: it takes the older window's calls to have been spread evenly.
+
+    Raises ``LimitError`` for a value out of its bounds.
+
+    >>> from tidegate import SlidingCounter
+    >>> SlidingCounter("web", max=100, period=60_000)
+    SlidingCounter('web', max=100, period=60000)
+    """
+
+    def __new__(cls, key: str, *, max: float, period: Duration) -> Self: ...
+    @property
+    def max(self) -> float:
+        """How many units in a period."""
+    @property
+    def period(self) -> float:
+        """The period, in milliseconds."""
+
+@final
+class SlidingLog(Limit):
+    """At most ``max`` units in any span of a ``period``, exactly, and none sooner than ``min_interval`` after the last.
+
+    Durations are milliseconds, or a ``timedelta``. It keeps an instant for each of ``max`` units. With
+    ``count_blocked``, denied attempts are charged as well, so that only a pause helps.
+
+    Raises ``LimitError`` for a value out of its bounds.
+
+    >>> from tidegate import SlidingLog
+    >>> SlidingLog("otp", max=5, period=60_000, min_interval=1000)
+    SlidingLog('otp', max=5, period=60000, min_interval=1000, count_blocked=False)
+    """
+
+    def __new__(
+        cls, key: str, *, max: float, period: Duration, min_interval: Duration = 0, count_blocked: bool = False
+    ) -> Self: ...
+    @property
+    def max(self) -> float:
+        """How many units in a period."""
+    @property
+    def period(self) -> float:
+        """The period, in milliseconds."""
+    @property
+    def min_interval(self) -> float:
+        """The least time between two calls, in milliseconds."""
+    @property
+    def count_blocked(self) -> bool:
+        """Whether denied attempts are charged too."""
+
+@final
+class Decay(Limit):
+    """A count of at most ``max`` that is divided by ``decay_factor`` every ``resolution``.
+
+    The resolution is milliseconds, or a ``timedelta``. One number is all that is kept. With ``count_blocked``, denied
+    attempts are charged as well, so that only a pause helps.
+
+    Raises ``LimitError`` for a value out of its bounds.
+
+    >>> from tidegate import Decay
+    >>> Decay("score", max=5, decay_factor=2, resolution=1000)
+    Decay('score', max=5, decay_factor=2, resolution=1000, count_blocked=False)
+    """
+
+    def __new__(
+        cls, key: str, *, max: float, decay_factor: float, resolution: Duration, count_blocked: bool = False
+    ) -> Self: ...
+    @property
+    def max(self) -> float:
+        """How large the count may be."""
+    @property
+    def decay_factor(self) -> float:
+        """What the count is divided by."""
+    @property
+    def resolution(self) -> float:
+        """How often it is divided, in milliseconds."""
+    @property
+    def count_blocked(self) -> bool:
+        """Whether denied attempts are charged too."""
+
+@final
+class Smooth(Limit):
+    """``rate`` permits per second at an even pace, of which ``max_burst`` of idle time may be saved up.
+
+    With a ``warmup``, a limiter that was idle starts ``cold_factor`` times as slowly and takes that long to come up to
+    its rate. Durations are milliseconds, or a ``timedelta``. A call is paid for by the one after it.
+
+    Raises ``LimitError`` for a value out of its bounds.
+
+    >>> from tidegate import Smooth
+    >>> Smooth("mailer", rate=5, warmup=3000)
+    Smooth('mailer', rate=5, max_burst=1000, warmup=3000, cold_factor=3)
+    """
+
+    def __new__(
+        cls, key: str, *, rate: float, max_burst: Duration = 1000, warmup: Duration = 0, cold_factor: float = 3
+    ) -> Self: ...
+    @property
+    def rate(self) -> float:
+        """How many permits come in a second."""
+    @property
+    def max_burst(self) -> float:
+        """For how much idle time permits are saved up, in milliseconds."""
+    @property
+    def warmup(self) -> float:
+        """How long it takes to come up to its rate, in milliseconds."""
+    @property
+    def cold_factor(self) -> float:
+        """How many times dearer a permit is after a long pause."""
 
 @final
 class LimitInfo:
@@ -367,23 +515,29 @@ class Limiter:
     @property
     def evictions(self) -> int:
         """How many entries were given up because the store was full."""
-    def _read(self, limit: Limits) -> list[Limit]:
-        """The definitions that a call was given, read once."""
-    def _reserve(
+    def _start_acquire(
         self,
         limit: Limits,
         actor: str,
         cost: int,
         factor: float,
-        now: float | None,
         max_wait: float | timedelta | None,
-    ) -> LimitInfo:
-        """What ``acquire`` decides, without the wait."""
+    ) -> _Turn:
+        """Begins an ``acquire``, for a caller with a way of its own to sleep."""
     def __reduce__(self) -> Any: ...
+
+@final
+class _Turn:
+    """An ``acquire`` under way."""
+
+    def step(self) -> LimitInfo | float:
+        """The answer, or how many seconds to sleep before the next step."""
+    def give_up(self) -> None:
+        """Leaves the line and gives a reservation back."""
 
 def _info(
     blocked: bool,
-    numbers: tuple[int, int, int, int, int, int, int],
+    numbers: tuple[int, int, int, int, int, int, int, int],
     limit: Limit | None,
     several: tuple[tuple[LimitInfo, ...], int] | None,
     /,

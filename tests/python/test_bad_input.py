@@ -13,7 +13,20 @@ from typing import Any
 import pytest
 
 from calls import AnyLimiter, done
-from tidegate import Bucket, FixedWindow, Legacy, Limit, Limiter, LimitError, TokenBucket
+from tidegate import (
+    Bucket,
+    Decay,
+    FixedWindow,
+    Legacy,
+    Limit,
+    Limiter,
+    LimitError,
+    SlidingCounter,
+    SlidingLog,
+    SlidingWindow,
+    Smooth,
+    TokenBucket,
+)
 
 
 class Indexed:
@@ -55,6 +68,25 @@ LIMITS: dict[str, dict[str, object]] = {
     "bucket": {"key": "k", "type": "bucket", "size": 10, "dripRate": 1000, "dripSize": 1, "factorScales": "size"},
     "token-bucket": {"key": "k", "type": "token-bucket", "count": 10, "period": 1000, "burst": 2},
     "fixed-window": {"key": "k", "type": "fixed-window", "max": 10, "period": 1000, "anchor": "epoch"},
+    "sliding-window": {
+        "key": "k",
+        "type": "sliding-window",
+        "max": 10,
+        "period": 1000,
+        "resolution": 100,
+        "countBlocked": True,
+    },
+    "sliding-counter": {"key": "k", "type": "sliding-counter", "max": 10, "period": 1000},
+    "sliding-log": {
+        "key": "k",
+        "type": "sliding-log",
+        "max": 10,
+        "period": 1000,
+        "minInterval": 10,
+        "countBlocked": True,
+    },
+    "decay": {"key": "k", "type": "decay", "max": 10, "decayFactor": 2, "resolution": 1000, "countBlocked": True},
+    "smooth": {"key": "k", "type": "smooth", "rate": 10, "maxBurst": 10, "warmup": 10, "coldFactor": 2},
     "legacy": {
         "key": "k",
         "max": 10,
@@ -65,7 +97,10 @@ LIMITS: dict[str, dict[str, object]] = {
     },
 }
 NUMBERS = [
-    (kind, field) for kind, wire in LIMITS.items() for field, value in wire.items() if not isinstance(value, str)
+    (kind, field)
+    for kind, wire in LIMITS.items()
+    for field, value in wire.items()
+    if not isinstance(value, (str, bool))
 ]
 CHOICES = [
     (kind, field)
@@ -77,10 +112,30 @@ CLASSES: dict[str, Callable[..., Limit]] = {
     "bucket": Bucket,
     "token-bucket": TokenBucket,
     "fixed-window": FixedWindow,
+    "sliding-window": SlidingWindow,
+    "sliding-counter": SlidingCounter,
+    "sliding-log": SlidingLog,
+    "decay": Decay,
+    "smooth": Smooth,
     "legacy": Legacy,
 }
 CALLS = ["limit", "peek", "charge", "refund", "acquire"]
 LOGIN = Bucket("login", size=10)
+
+
+MAY_BE_ZERO = {
+    *[("legacy", "duration"), ("legacy", "minInterval"), ("sliding-log", "minInterval")],
+    *[("smooth", "maxBurst"), ("smooth", "warmup")],
+}
+
+
+# These are kept as doubles, of any size; with a warm-up there is no burst.
+RATIOS = {("decay", "decayFactor"), ("smooth", "coldFactor"), ("smooth", "maxBurst")}
+
+
+def snake(name: str) -> str:
+    """A field of the wire form as Python spells it."""
+    return "".join("_" + letter.lower() if letter.isupper() else letter for letter in name)
 
 
 def shown(value: object) -> str:
@@ -121,13 +176,13 @@ def test_numbers_of_definitions(kind: str, field: str, value: object, limiter: A
 @pytest.mark.parametrize(("kind", "field"), NUMBERS)
 def test_zero_is_below_every_bound_that_is_above_it(kind: str, field: str) -> None:
     wire = {**LIMITS[kind], field: 0}
-    if kind == "legacy" and field != "max":
+    if (kind, field) in MAY_BE_ZERO:
         assert Limit.from_dict(wire).to_dict()[field] == 0
     else:
         refused(lambda: Limit.from_dict(wire), "k", field)
 
 
-@pytest.mark.parametrize(("kind", "field"), NUMBERS)
+@pytest.mark.parametrize(("kind", "field"), [number for number in NUMBERS if number not in RATIOS])
 @pytest.mark.parametrize("value", [2**53, 2**53 + 1, 2.0**60, 10**30, 1e300])
 def test_numbers_too_large_for_exact_arithmetic(kind: str, field: str, value: float) -> None:
     wire = {**LIMITS[kind], field: value}
@@ -139,14 +194,8 @@ def test_numbers_too_large_for_exact_arithmetic(kind: str, field: str, value: fl
 @pytest.mark.parametrize(("kind", "field"), NUMBERS)
 @pytest.mark.parametrize("value", [v for v in NEVER if not isinstance(v, timedelta)], ids=shown)
 def test_numbers_of_classes(kind: str, field: str, value: object) -> None:
-    snake = {"dripRate": "drip_rate", "dripSize": "drip_size", "minInterval": "min_interval"}
-    choices = {"factorScales": "factor_scales"}
-    arguments = {
-        snake.get(name, choices.get(name, name)): given
-        for name, given in LIMITS[kind].items()
-        if name not in ("key", "type")
-    }
-    arguments[snake.get(field, field)] = value
+    wire = {**LIMITS[kind], field: value}
+    arguments = {snake(name): given for name, given in wire.items() if name not in ("key", "type")}
     refused(lambda: CLASSES[kind]("k", **arguments), "k", field)
 
 
@@ -154,6 +203,12 @@ def test_numbers_of_classes(kind: str, field: str, value: object) -> None:
 @pytest.mark.parametrize("value", [None, 1, True, "", "Size", "epoch ", "\udc80", [], object()], ids=shown)
 def test_choices(kind: str, field: str, value: object) -> None:
     refused(lambda: Limit.from_dict({**LIMITS[kind], field: value}), "k", field)
+
+
+@pytest.mark.parametrize("kind", ["sliding-window", "sliding-log", "decay"])
+@pytest.mark.parametrize("value", [None, 0, 1, 1.0, "", "true", [], object()], ids=shown)
+def test_flags(kind: str, value: object) -> None:
+    refused(lambda: Limit.from_dict({**LIMITS[kind], "countBlocked": value}), "k", "countBlocked")
 
 
 @pytest.mark.parametrize(

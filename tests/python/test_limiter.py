@@ -13,7 +13,7 @@ from datetime import timedelta
 import pytest
 
 from calls import AnyLimiter, done
-from tidegate import AsyncLimiter, Bucket, FixedWindow, Limiter, LimitInfo, TokenBucket
+from tidegate import AsyncLimiter, Bucket, FixedWindow, Limiter, LimitInfo, SlidingLog, Smooth, TokenBucket
 
 NOW = 1_700_000_000_000
 LOGIN = Bucket("login", size=3)
@@ -182,6 +182,53 @@ def test_tasks_wait_in_the_order_in_which_they_asked() -> None:
         return order
 
     assert asyncio.run(main()) == [0, 1, 2, 3, 4]
+
+
+def test_what_cannot_be_reserved_is_waited_for(limiter: AnyLimiter) -> None:
+    log = SlidingLog("log", max=2, period=60)
+    done(limiter.limit(log, "ada", 2))
+    info = done(limiter.acquire(log, "ada", max_wait=1))
+    assert not info.blocked
+    assert 40 < info.wait_ms < 500
+    assert done(limiter.acquire([log, LOGIN], "eve", cost=2)).wait_ms <= 1
+    assert done(limiter.acquire([log, LOGIN], "eve", max_wait=0)).blocked
+
+
+def test_tasks_queue_for_what_cannot_be_reserved() -> None:
+    async def main() -> None:
+        limiter, log = AsyncLimiter(), SlidingLog("log", max=1, period=40)
+        order: list[int] = []
+
+        async def send(number: int) -> None:
+            await limiter.acquire(log, "ada")
+            order.append(number)
+
+        tasks = [asyncio.create_task(send(number)) for number in range(4)]
+        await asyncio.sleep(0.01)
+        # Whoever leaves the line lets those behind move up.
+        tasks[1].cancel()
+        await asyncio.wait(tasks)
+        assert order == [0, 2, 3]
+
+    asyncio.run(main())
+
+
+def test_a_turn_that_was_given_up_is_over() -> None:
+    limiter, slow = Limiter(), Bucket("slow", size=1, drip_rate=timedelta(hours=1))
+    limiter.limit(slow, "ada")
+    turn = limiter._start_acquire(slow, "ada", 1, 1.0, None)
+    assert 3599 < turn.step() <= 3600  # type: ignore[operator]
+    for _ in range(2):
+        turn.give_up()
+    assert limiter.peek(slow, "ada").full_reset_sec == 3600
+    with pytest.raises(RuntimeError, match="given up"):
+        turn.step()
+
+
+def test_a_smooth_call_is_paid_for_by_the_next(limiter: AnyLimiter) -> None:
+    mailer = Smooth("mailer", rate=10, max_burst=0)
+    waits = [done(limiter.acquire(mailer, "ada", 5, now=NOW)).wait_ms for _ in range(3)]
+    assert waits == [0, 500, 1000]
 
 
 @pytest.mark.parametrize("several", [False, True])

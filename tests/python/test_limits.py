@@ -9,7 +9,20 @@ from datetime import timedelta
 import pytest
 
 import tidegate
-from tidegate import Bucket, FixedWindow, Legacy, Limit, Limiter, LimitError, TokenBucket
+from tidegate import (
+    Bucket,
+    Decay,
+    FixedWindow,
+    Legacy,
+    Limit,
+    Limiter,
+    LimitError,
+    SlidingCounter,
+    SlidingLog,
+    SlidingWindow,
+    Smooth,
+    TokenBucket,
+)
 
 # Each with its wire form, and the call that its repr shows.
 EXAMPLES: list[tuple[Limit, dict[str, object], str]] = [
@@ -49,6 +62,38 @@ EXAMPLES: list[tuple[Limit, dict[str, object], str]] = [
         FixedWindow("daily", max=10**12, period=1, anchor="first-request"),
         {"key": "daily", "type": "fixed-window", "max": 10**12, "period": 1, "anchor": "first-request"},
         "FixedWindow('daily', max=1000000000000, period=1, anchor='first-request')",
+    ),
+    (
+        SlidingWindow("sms", max=5, period=3_600_000, resolution=600_000, count_blocked=True),
+        {
+            "key": "sms",
+            "type": "sliding-window",
+            "max": 5,
+            "period": 3600000,
+            "resolution": 600000,
+            "countBlocked": True,
+        },
+        "SlidingWindow('sms', max=5, period=3600000, resolution=600000, count_blocked=True)",
+    ),
+    (
+        SlidingCounter("web", max=100, period=60_000),
+        {"key": "web", "type": "sliding-counter", "max": 100, "period": 60000},
+        "SlidingCounter('web', max=100, period=60000)",
+    ),
+    (
+        SlidingLog("otp", max=5, period=60_000),
+        {"key": "otp", "type": "sliding-log", "max": 5, "period": 60000, "minInterval": 0, "countBlocked": False},
+        "SlidingLog('otp', max=5, period=60000, min_interval=0, count_blocked=False)",
+    ),
+    (
+        Decay("score", max=5, decay_factor=1.5, resolution=1000),
+        {"key": "score", "type": "decay", "max": 5, "decayFactor": 1.5, "resolution": 1000, "countBlocked": False},
+        "Decay('score', max=5, decay_factor=1.5, resolution=1000, count_blocked=False)",
+    ),
+    (
+        Smooth("mailer", rate=0.5, warmup=3000),
+        {"key": "mailer", "type": "smooth", "rate": 0.5, "maxBurst": 1000, "warmup": 3000, "coldFactor": 3},
+        "Smooth('mailer', rate=0.5, max_burst=1000, warmup=3000, cold_factor=3)",
     ),
     (
         Legacy("open"),
@@ -114,6 +159,14 @@ def test_defaults_are_the_engine_s() -> None:
     assert Bucket("k", size=1) == Bucket("k", size=1, drip_rate=1000, drip_size=1, factor_scales="size")
     assert FixedWindow("k", max=1, period=1) == FixedWindow("k", max=1, period=1, anchor="epoch")
     assert TokenBucket("k", count=1, period=1) == TokenBucket("k", count=1, period=1, burst=None)
+    log = SlidingLog("k", max=1, period=1, min_interval=0, count_blocked=False)
+    assert log == Limit.from_dict({"key": "k", "type": "sliding-log", "max": 1, "period": 1})
+    smooth = Smooth("k", rate=1, max_burst=1000, warmup=0, cold_factor=3)
+    assert smooth == Smooth("k", rate=1) == Limit.from_dict({"key": "k", "type": "smooth", "rate": 1})
+    for limit in (SlidingWindow("k", max=1, period=2, resolution=1), Decay("k", max=1, decay_factor=2, resolution=1)):
+        wire = limit.to_dict()
+        assert wire.pop("countBlocked") is False
+        assert Limit.from_dict(wire) == limit
     assert Legacy("k") == Legacy("k", max=None, duration=None, min_interval=None, factor_scales="size")
     assert Legacy("k") == Legacy("k", translation="bucket") != Legacy("k", translation="exact")
 
@@ -125,6 +178,12 @@ def test_durations_may_be_timedeltas() -> None:
     assert FixedWindow("k", max=1, period=timedelta(days=2, microseconds=1500)).period == 172_800_001.5
     assert Legacy("k", max=1, duration=minute) == Legacy("k", max=1, duration=60_000)
     assert Legacy("k", min_interval=minute).min_interval == 60_000
+    second = timedelta(seconds=1)
+    assert SlidingWindow("k", max=1, period=minute, resolution=second).resolution == 1000
+    assert SlidingLog("k", max=1, period=minute, min_interval=second).min_interval == 1000
+    assert SlidingCounter("k", max=1, period=minute).period == 60_000
+    assert Decay("k", max=1, decay_factor=2, resolution=second).resolution == 1000
+    assert Smooth("k", rate=1, max_burst=minute, warmup=second).warmup == 1000
     for bad in (timedelta.max, timedelta.min, timedelta(-1)):
         with pytest.raises(LimitError, match="period"):
             FixedWindow("k", max=1, period=bad)

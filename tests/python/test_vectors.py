@@ -14,7 +14,8 @@ from tidegate import LimitInfo
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "decisions.json").read_text())
 
 # The types that exist; a legacy definition has none.
-KNOWN = {"bucket", "token-bucket", "fixed-window", None}
+CELLS = {"bucket", "token-bucket", "fixed-window"}
+KNOWN = {*CELLS, "sliding-window", "sliding-counter", "sliding-log", "decay", "smooth", None}
 
 ONE = [sequence for sequence in VECTORS["one"] if sequence["limit"].get("type") in KNOWN]
 TOGETHER = [

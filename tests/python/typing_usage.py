@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Literal
 from tidegate import (
     AsyncLimiter,
     Bucket,
+    Decay,
     FixedWindow,
     Legacy,
     Limit,
     Limiter,
     LimitError,
     LimitInfo,
+    SlidingCounter,
+    SlidingLog,
+    SlidingWindow,
+    Smooth,
     StoreError,
     TokenBucket,
     __version__,
@@ -33,6 +38,11 @@ LOGIN = Bucket("login", size=10, drip_rate=timedelta(seconds=1), drip_size=1, fa
 API = TokenBucket("api", count=100, period=1000.5, burst=None)
 DAILY = FixedWindow("daily", max=1000, period=timedelta(days=1), anchor="first-request")
 NOTES = Legacy("notes/create", max=300, duration=3_600_000, min_interval=None, translation="exact")
+SMS = SlidingWindow("sms", max=5, period=timedelta(hours=1), resolution=600_000, count_blocked=True)
+WEB = SlidingCounter("web", max=100, period=60_000)
+OTP = SlidingLog("otp", max=5, period=60_000, min_interval=timedelta(seconds=1), count_blocked=False)
+SCORE = Decay("score", max=5, decay_factor=1.5, resolution=1000, count_blocked=True)
+MAILER = Smooth("mailer", rate=0.5, max_burst=1000, warmup=timedelta(seconds=3), cold_factor=3)
 WIRE: Mapping[str, object] = {"key": "login", "type": "bucket", "size": 10}
 LITERAL = {"key": "login", "type": "bucket", "size": 10}
 
@@ -40,11 +50,13 @@ LITERAL = {"key": "login", "type": "bucket", "size": 10}
 def definitions() -> None:
     assert_type(LOGIN.size, float)
     assert_type(LOGIN.factor_scales, Literal["size", "size-and-rate"])
+    assert_type(SMS.count_blocked, bool)
+    assert_type(WEB.max + OTP.min_interval + SCORE.decay_factor + MAILER.cold_factor, float)
     assert_type(API.burst, "float | None")
     assert_type(DAILY.anchor, Literal["epoch", "first-request"])
     assert_type(NOTES.min_interval, "float | None")
     assert_type(Limit.from_dict(WIRE), Limit)
-    assert_type(LOGIN.to_dict(), "dict[str, str | float]")
+    assert_type(LOGIN.to_dict(), "dict[str, str | float | bool]")
     assert_type(hash(LOGIN), int)
     assert_type(LOGIN == API, bool)
     assert_type(LOGIN.key, str)
@@ -55,6 +67,7 @@ def calls(limiter: Limiter) -> LimitInfo:
     assert_type(limiter.limit(LOGIN, "ada"), LimitInfo)
     assert_type(limiter.limit(LITERAL, "ada", 1, 1.0, None), LimitInfo)
     assert_type(limiter.peek([LOGIN, API], "ada", cost=2, factor=0.5, now=1.5), LimitInfo)
+    assert_type(limiter.peek([SMS, WEB, OTP, SCORE, MAILER], "ada"), LimitInfo)
     assert_type(limiter.charge((LOGIN, WIRE), "ada"), LimitInfo)
     assert_type(limiter.refund([LOGIN], "ada"), LimitInfo)
     assert_type(limiter.acquire(LOGIN, "ada", max_wait=2.0), LimitInfo)

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyMapping, PyString, PyTuple};
 use tidegate::Kind;
 
-use super::{Bucket, FixedWindow, Legacy, TokenBucket};
+use super::{Bucket, Decay, FixedWindow, Legacy, SlidingCounter, SlidingLog, SlidingWindow, Smooth, TokenBucket};
 use crate::errors::{limit_error, wrong_type};
 use crate::value;
 
@@ -94,6 +94,11 @@ impl Limit {
             Kind::Bucket(_) => of(py, base, Bucket),
             Kind::TokenBucket(_) => of(py, base, TokenBucket),
             Kind::FixedWindow(_) => of(py, base, FixedWindow),
+            Kind::SlidingWindow(_) => of(py, base, SlidingWindow),
+            Kind::SlidingCounter(_) => of(py, base, SlidingCounter),
+            Kind::SlidingLog(_) => of(py, base, SlidingLog),
+            Kind::Decay(_) => of(py, base, Decay),
+            Kind::Smooth(_) => of(py, base, Smooth),
             Kind::Legacy(_) => of(py, base, Legacy),
             _ => Bound::new(py, base),
         }

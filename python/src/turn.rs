@@ -1,0 +1,79 @@
+//! Waiting for a turn, for whoever brings a way to sleep.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use tidegate::{Acquire, Step};
+
+use crate::asked::Part;
+use crate::errors::call_error;
+use crate::info::LimitInfo;
+use crate::limits::Limit;
+
+/// An ``acquire`` under way.
+#[pyclass(frozen, name = "_Turn", module = "tidegate._tidegate")]
+pub(crate) struct Turn {
+    acquire: Mutex<Option<Acquire>>,
+    /// What was asked for, with the factors; the answer needs to know.
+    asked: Vec<(Py<Limit>, f64)>,
+}
+
+#[pymethods]
+impl Turn {
+    /// The answer, or how many seconds to sleep before the next step.
+    fn step<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.next(py)? {
+            Next::Sleep(time) => Ok(time.as_secs_f64().into_pyobject(py)?.into_any()),
+            Next::Answer(info) => Ok(Bound::new(py, info)?.into_any()),
+        }
+    }
+
+    /// Leaves the line and gives a reservation back.
+    fn give_up(&self) {
+        self.acquire().take();
+    }
+}
+
+/// What comes next of an ``acquire``.
+enum Next {
+    Sleep(Duration),
+    Answer(LimitInfo),
+}
+
+impl Turn {
+    pub(crate) fn new(acquire: Acquire, parts: &[Part<'_, '_>]) -> Self {
+        let asked = parts.iter().map(|part| (part.limit.clone().unbind(), part.factor)).collect();
+        Self { acquire: Mutex::new(Some(acquire)), asked }
+    }
+
+    /// Sleeps as Python does: other threads run, and a signal's handler may raise. Then what was reserved is given back.
+    pub(crate) fn wait(&self, py: Python<'_>) -> PyResult<LimitInfo> {
+        loop {
+            match self.next(py)? {
+                Next::Answer(info) => return Ok(info),
+                Next::Sleep(time) => {
+                    let slept = py.import("time")?.call_method1("sleep", (time.as_secs_f64(),));
+                    slept.inspect_err(|_| self.give_up())?;
+                }
+            }
+        }
+    }
+
+    fn next(&self, py: Python<'_>) -> PyResult<Next> {
+        let step = self.acquire().as_mut().map(Acquire::step);
+        match step.transpose().map_err(call_error)? {
+            None => Err(PyRuntimeError::new_err("this turn was given up")),
+            Some(Step::Wait(time)) => Ok(Next::Sleep(time)),
+            Some(Step::Done(info)) => {
+                let asked: Vec<_> = self.asked.iter().map(|(limit, factor)| (limit.bind(py), *factor)).collect();
+                LimitInfo::of(py, &asked, info).map(Next::Answer)
+            }
+        }
+    }
+
+    fn acquire(&self) -> MutexGuard<'_, Option<Acquire>> {
+        self.acquire.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
