@@ -12,6 +12,7 @@ pub mod host;
 mod info;
 mod limit;
 mod limiter;
+mod limits;
 mod store;
 mod time;
 
@@ -25,5 +26,6 @@ pub use limit::{
     SlidingWindow, Smooth, TokenBucket, Translation, Value,
 };
 pub use limiter::Limiter;
+pub use limits::{Fault, Format, Limits, LimitsError};
 pub use store::memory::Memory;
 pub use time::Micros;

@@ -3,13 +3,16 @@
 mod bucket;
 mod decay;
 mod fixed_window;
+mod form;
 mod legacy;
 mod number;
 mod rule;
+mod schema;
 mod sliding_counter;
 mod sliding_log;
 mod sliding_window;
 mod smooth;
+mod text;
 mod token_bucket;
 mod wire;
 

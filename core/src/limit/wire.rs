@@ -5,16 +5,17 @@ use std::fmt;
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::bucket::{Bucket, FactorScales};
+use super::bucket::Bucket;
 use super::decay::Decay;
-use super::fixed_window::{Anchor, FixedWindow};
-use super::legacy::{Legacy, Translation};
+use super::fixed_window::FixedWindow;
+use super::form::{self, Form, Number, Type};
+use super::legacy::Legacy;
 use super::sliding_counter::SlidingCounter;
 use super::sliding_log::SlidingLog;
 use super::sliding_window::SlidingWindow;
 use super::smooth::Smooth;
 use super::token_bucket::TokenBucket;
-use super::{Kind, Limit};
+use super::{Kind, Limit, check_key};
 use crate::error::LimitError;
 
 /// A field's value as a host language hands it over, before anything is checked.
@@ -74,15 +75,24 @@ impl Limit {
     /// # Errors
     /// When a field is unknown, given twice, missing or of the wrong type, or a value out of bounds.
     pub fn from_fields(fields: impl IntoIterator<Item = (String, Value)>) -> Result<Self, LimitError> {
-        let mut fields = Fields { key: String::new(), rest: fields.into_iter().collect() };
-        fields.key = match fields.take("key") {
-            Some(Value::Text(key)) => key,
-            Some(other) => return Err(LimitError::wrong_type("", "key", "must be a string", other)),
-            None => return Err(LimitError::wrong_type("", "key", "must be given", "none")),
-        };
-        let kind = fields.kind()?;
-        fields.none_left()?;
-        Self::new(fields.key, kind)
+        let read = Reading::of(fields.into_iter().collect());
+        match read.malformed.into_iter().next() {
+            Some(error) => Err(error),
+            None => Self::new(read.key, read.kind),
+        }
+    }
+
+    /// [`from_fields`](Self::from_fields) with every error there is, not the first alone.
+    pub(crate) fn from_fields_checked(fields: Vec<(String, Value)>) -> Result<Self, Vec<LimitError>> {
+        let mut read = Reading::of(fields);
+        read.malformed.append(&mut read.out_of_bounds);
+        if read.malformed.is_empty() {
+            return Self::new(read.key, read.kind).map_err(|error| vec![error]);
+        }
+        if !read.key.is_empty() {
+            read.malformed.extend(check_key(&read.key).err());
+        }
+        Err(read.malformed)
     }
 
     /// The definition in the wire form, as JSON text.
@@ -93,137 +103,135 @@ impl Limit {
     }
 }
 
+/// A definition as far as it could be read; what could not be read stands in `malformed`.
+struct Reading {
+    key: String,
+    kind: Kind,
+    /// Fields that are missing, unknown or of the wrong type.
+    malformed: Vec<LimitError>,
+    /// Numbers that would be refused whatever the other fields say.
+    out_of_bounds: Vec<LimitError>,
+}
+
+impl Reading {
+    fn of(rest: Vec<(String, Value)>) -> Self {
+        let mut fields = Fields { key: String::new(), rest, malformed: Vec::new(), out_of_bounds: Vec::new() };
+        fields.take_key();
+        let kind = fields.take_type().map(|kind| {
+            let kind = form::fill(&mut fields, kind);
+            fields.none_left();
+            kind
+        });
+        let Fields { key, malformed, out_of_bounds, .. } = fields;
+        // Of an unknown type nothing can be said, and it stands among the errors.
+        Self { key, kind: kind.unwrap_or_else(|| Legacy::default().into()), malformed, out_of_bounds }
+    }
+}
+
 struct Fields {
     key: String,
     rest: Vec<(String, Value)>,
+    malformed: Vec<LimitError>,
+    out_of_bounds: Vec<LimitError>,
 }
 
 impl Fields {
-    fn kind(&mut self) -> Result<Kind, LimitError> {
-        match self.take("type") {
-            None => self.legacy(),
-            Some(Value::Text(name)) => match name.as_str() {
-                "bucket" => self.bucket(),
-                "token-bucket" => self.token_bucket(),
-                "fixed-window" => self.fixed_window(),
-                "sliding-window" => self.sliding_window(),
-                "sliding-counter" => self.sliding_counter(),
-                "sliding-log" => self.sliding_log(),
-                "decay" => self.decay(),
-                "smooth" => self.smooth(),
-                _ => Err(LimitError::range(&self.key, "type", "must be a known type", Value::Text(name))),
-            },
-            Some(other) => Err(LimitError::wrong_type(&self.key, "type", "must be a string", other)),
-        }
-    }
-
-    fn bucket(&mut self) -> Result<Kind, LimitError> {
-        let mut bucket = Bucket::new(self.number("size")?);
-        bucket.drip_rate = self.optional_number("dripRate")?.unwrap_or(bucket.drip_rate);
-        bucket.drip_size = self.optional_number("dripSize")?.unwrap_or(bucket.drip_size);
-        bucket.factor_scales = self.choice("factorScales", &FactorScales::NAMES)?;
-        Ok(bucket.into())
-    }
-
-    fn token_bucket(&mut self) -> Result<Kind, LimitError> {
-        let (count, period) = (self.number("count")?, self.number("period")?);
-        Ok(TokenBucket { count, period, burst: self.optional_number("burst")? }.into())
-    }
-
-    fn fixed_window(&mut self) -> Result<Kind, LimitError> {
-        let (max, period) = (self.number("max")?, self.number("period")?);
-        Ok(FixedWindow { max, period, anchor: self.choice("anchor", &Anchor::NAMES)? }.into())
-    }
-
-    fn sliding_window(&mut self) -> Result<Kind, LimitError> {
-        let (max, period, resolution) = (self.number("max")?, self.number("period")?, self.number("resolution")?);
-        Ok(SlidingWindow { max, period, resolution, count_blocked: self.flag("countBlocked")? }.into())
-    }
-
-    fn sliding_counter(&mut self) -> Result<Kind, LimitError> {
-        Ok(SlidingCounter { max: self.number("max")?, period: self.number("period")? }.into())
-    }
-
-    fn sliding_log(&mut self) -> Result<Kind, LimitError> {
-        let (max, period) = (self.number("max")?, self.number("period")?);
-        let min_interval = self.optional_number("minInterval")?.unwrap_or(0.0);
-        Ok(SlidingLog { max, period, min_interval, count_blocked: self.flag("countBlocked")? }.into())
-    }
-
-    fn decay(&mut self) -> Result<Kind, LimitError> {
-        let (max, decay_factor) = (self.number("max")?, self.number("decayFactor")?);
-        let resolution = self.number("resolution")?;
-        Ok(Decay { max, decay_factor, resolution, count_blocked: self.flag("countBlocked")? }.into())
-    }
-
-    fn smooth(&mut self) -> Result<Kind, LimitError> {
-        let mut smooth = Smooth::new(self.number("rate")?);
-        smooth.max_burst = self.optional_number("maxBurst")?.unwrap_or(smooth.max_burst);
-        smooth.warmup = self.optional_number("warmup")?.unwrap_or(smooth.warmup);
-        smooth.cold_factor = self.optional_number("coldFactor")?.unwrap_or(smooth.cold_factor);
-        Ok(smooth.into())
-    }
-
-    fn legacy(&mut self) -> Result<Kind, LimitError> {
-        Ok(Legacy {
-            max: self.optional_number("max")?,
-            duration: self.optional_number("duration")?,
-            min_interval: self.optional_number("minInterval")?,
-            factor_scales: self.choice("factorScales", &FactorScales::NAMES)?,
-            translation: self.choice("translation", &Translation::NAMES)?,
-        }
-        .into())
-    }
-
     fn take(&mut self, name: &str) -> Option<Value> {
         let index = self.rest.iter().position(|(field, _)| field == name)?;
-        Some(self.rest.swap_remove(index).1)
+        Some(self.rest.remove(index).1)
     }
 
-    fn number(&mut self, name: &'static str) -> Result<f64, LimitError> {
-        self.optional_number(name)?.ok_or_else(|| LimitError::wrong_type(&self.key, name, "must be given", "none"))
-    }
-
-    fn optional_number(&mut self, name: &'static str) -> Result<Option<f64>, LimitError> {
-        match self.take(name) {
-            None => Ok(None),
-            Some(Value::Number(number)) => Ok(Some(number)),
-            Some(other) => Err(LimitError::wrong_type(&self.key, name, "must be a number", other)),
+    fn take_key(&mut self) {
+        match self.take("key") {
+            Some(Value::Text(key)) => self.key = key,
+            Some(other) => self.wrong_type("key", "must be a string", other),
+            None => self.wrong_type("key", "must be given", "none"),
         }
     }
 
-    fn flag(&mut self, name: &'static str) -> Result<bool, LimitError> {
-        match self.take(name) {
-            None => Ok(false),
-            Some(Value::Bool(set)) => Ok(set),
-            Some(other) => Err(LimitError::wrong_type(&self.key, name, "must be true or false", other)),
+    /// The type; the inner `None` is a legacy limit, the outer one an error.
+    #[expect(clippy::option_option, reason = "no type is a type here")]
+    fn take_type(&mut self) -> Option<Option<Type>> {
+        match self.take("type") {
+            None => return Some(None),
+            Some(Value::Text(name)) => {
+                if let Some((_, kind)) = Type::NAMES.iter().find(|(known, _)| *known == name) {
+                    return Some(Some(*kind));
+                }
+                let error = LimitError::range(&self.key, "type", "must be a known type", Value::Text(name));
+                self.malformed.push(error);
+            }
+            Some(other) => self.wrong_type("type", "must be a string", other),
         }
+        None
     }
 
-    fn choice<T: Copy + Default>(&mut self, name: &'static str, names: &[(&str, T)]) -> Result<T, LimitError> {
-        let Some(value) = self.take(name) else { return Ok(T::default()) };
-        let chosen = match &value {
-            Value::Text(text) => names.iter().find(|(known, _)| known == text),
-            _ => return Err(LimitError::wrong_type(&self.key, name, "must be a string", value)),
-        };
-        chosen.map(|(_, choice)| *choice).ok_or_else(|| {
-            let known: Vec<_> = names.iter().map(|(known, _)| format!("{known:?}")).collect();
-            LimitError::range(&self.key, name, format!("must be {}", known.join(" or ")), value)
-        })
+    fn wrong_type(&mut self, name: &str, problem: &str, value: impl fmt::Display) {
+        self.malformed.push(LimitError::wrong_type(&self.key, name, problem, value));
     }
 
     /// A misspelt field must not silently leave its default in force.
-    fn none_left(&mut self) -> Result<(), LimitError> {
-        match self.rest.pop() {
-            None => Ok(()),
-            Some((name, value)) => Err(LimitError::new(
-                crate::ErrorKind::Type,
-                &self.key,
-                crate::error::excerpt(&name),
-                "is not a field of this type",
-                value,
-            )),
+    fn none_left(&mut self) {
+        for (name, value) in std::mem::take(&mut self.rest) {
+            self.wrong_type(&crate::error::excerpt(&name), "is not a field of this type", value);
         }
+    }
+}
+
+impl Form for Fields {
+    fn required(&mut self, field: Number) -> f64 {
+        let missing = !self.rest.iter().any(|(name, _)| name == field.name);
+        if missing {
+            self.wrong_type(field.name, "must be given", "none");
+        }
+        self.optional(field).unwrap_or_default()
+    }
+
+    fn optional(&mut self, field: Number) -> Option<f64> {
+        match self.take(field.name)? {
+            Value::Number(number) => {
+                self.out_of_bounds.extend(field.check(&self.key, number).err());
+                return Some(number);
+            }
+            other => self.wrong_type(field.name, "must be a number", other),
+        }
+        None
+    }
+
+    fn number_or(&mut self, field: Number, default: f64) -> f64 {
+        self.optional(field).unwrap_or(default)
+    }
+
+    fn flag(&mut self, name: &'static str, _about: &'static str) -> bool {
+        match self.take(name) {
+            None => false,
+            Some(Value::Bool(set)) => set,
+            Some(other) => {
+                self.wrong_type(name, "must be true or false", other);
+                false
+            }
+        }
+    }
+
+    fn choice<T: Copy + Default + PartialEq>(
+        &mut self,
+        name: &'static str,
+        _about: &'static str,
+        choices: &[(&'static str, T)],
+    ) -> T {
+        match self.take(name) {
+            None => {}
+            Some(Value::Text(text)) => {
+                if let Some((_, choice)) = choices.iter().find(|(known, _)| *known == text) {
+                    return *choice;
+                }
+                let known: Vec<_> = choices.iter().map(|(known, _)| format!("{known:?}")).collect();
+                let problem = format!("must be {}", known.join(" or "));
+                self.malformed.push(LimitError::range(&self.key, name, problem, Value::Text(text)));
+            }
+            Some(other) => self.wrong_type(name, "must be a string", other),
+        }
+        T::default()
     }
 }
 

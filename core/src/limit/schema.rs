@@ -1,0 +1,220 @@
+//! The JSON Schema of the wire form, drawn from the very functions that the parser reads by.
+
+use serde::Serialize;
+use serde::ser::Serializer;
+
+use super::form::{self, Bounds, Form, Number, Type};
+use super::number::LARGEST_COUNT;
+use super::{LONGEST_KEY, Limit, text};
+
+impl Limit {
+    /// The JSON Schema (draft 2020-12) of the wire form, as JSON text. Its `$defs` have a document of named limits, as
+    /// [`Limits`](crate::Limits) reads it, under `limits`.
+    ///
+    /// What it refuses, [`from_json`](Self::from_json) refuses too. What it lets pass is sound but for what only all
+    /// numbers together can tell, such as that a full entry drains within 100 years.
+    ///
+    /// ```
+    /// let schema: serde_json::Value = serde_json::from_str(&tidegate::Limit::json_schema())?;
+    /// assert_eq!(schema["$defs"]["bucket"]["properties"]["dripRate"]["default"], 1000);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn json_schema() -> String {
+        let named = Type::NAMES.iter().map(|(name, kind)| (*name, Some(*kind)));
+        let types: Vec<_> = named.chain([("legacy", None)]).collect();
+        let references: Vec<_> = types.iter().map(|(name, _)| reference(name)).collect();
+        let mut definitions: Vec<_> = types.iter().map(|(name, kind)| (*name, outline(name, *kind))).collect();
+        definitions.push(("text", text_form()));
+        definitions.push(("named", named_limit(&references)));
+        definitions.push(("limits", document()));
+        let schema = Node::Object(vec![
+            ("$schema", "https://json-schema.org/draft/2020-12/schema".into()),
+            ("title", "Limit".into()),
+            ("description", "What is limited, and how much. Durations are in milliseconds.".into()),
+            ("type", "object".into()),
+            ("required", Node::List(vec!["key".into()])),
+            ("oneOf", Node::List(references)),
+            ("$defs", Node::Object(definitions)),
+        ]);
+        // Objects, lists, strings and numbers: there is nothing in it that serialisation can refuse.
+        serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+    }
+}
+
+/// JSON whose objects keep their order, whatever features of `serde_json` another crate may turn on.
+#[derive(Clone)]
+enum Node {
+    Text(String),
+    Number(f64),
+    Bool(bool),
+    List(Vec<Node>),
+    Object(Vec<(&'static str, Node)>),
+}
+
+impl From<&str> for Node {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Number(number) if number.fract() == 0.0 => serializer.serialize_u64(super::whole(*number)),
+            Self::Number(number) => serializer.serialize_f64(*number),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::List(items) => serializer.collect_seq(items),
+            Self::Object(members) => serializer.collect_map(members.iter().map(|(name, node)| (name, node))),
+        }
+    }
+}
+
+fn reference(name: &str) -> Node {
+    Node::Object(vec![("$ref", format!("#/$defs/{name}").as_str().into())])
+}
+
+/// The object that one type takes.
+fn outline(name: &str, kind: Option<Type>) -> Node {
+    let mut outline = Outline::default();
+    outline.property(
+        "key",
+        "Names what is limited.",
+        vec![("type", "string".into()), ("pattern", format!("^[ -~]{{1,{LONGEST_KEY}}}$").as_str().into())],
+    );
+    if kind.is_some() {
+        outline.property("type", "The type of the limit.", vec![("const", name.into())]);
+        outline.required.push("type".into());
+    }
+    form::fill(&mut outline, kind);
+    let mut object = vec![
+        ("description", outline.about.into()),
+        ("type", "object".into()),
+        ("properties", Node::Object(outline.properties)),
+        ("required", Node::List(outline.required)),
+        ("additionalProperties", Node::Bool(false)),
+    ];
+    if !outline.together.is_empty() {
+        object.push(("dependentRequired", Node::Object(outline.together)));
+    }
+    Node::Object(object)
+}
+
+/// Goes through the fields of a type and notes what each may be.
+#[derive(Default)]
+struct Outline {
+    about: &'static str,
+    properties: Vec<(&'static str, Node)>,
+    required: Vec<Node>,
+    together: Vec<(&'static str, Node)>,
+}
+
+impl Outline {
+    fn property(&mut self, name: &'static str, about: &'static str, mut what: Vec<(&'static str, Node)>) {
+        what.insert(0, ("description", about.into()));
+        self.properties.push((name, Node::Object(what)));
+    }
+
+    fn number(&mut self, field: Number, default: Option<f64>) {
+        let mut what = vec![("type", "number".into())];
+        match field.bounds {
+            Bounds::Count => {
+                what.extend([("minimum", Node::Number(1.0)), ("maximum", Node::Number(LARGEST_COUNT as f64))]);
+            }
+            Bounds::AtLeast(least) => what.push(("minimum", Node::Number(least))),
+            Bounds::Above(bound) => what.push(("exclusiveMinimum", Node::Number(bound))),
+        }
+        what.extend(default.map(|default| ("default", Node::Number(default))));
+        self.property(field.name, field.about, what);
+    }
+}
+
+impl Form for Outline {
+    fn about(&mut self, about: &'static str) {
+        self.about = about;
+    }
+
+    fn required(&mut self, field: Number) -> f64 {
+        self.number(field, None);
+        self.required.push(field.name.into());
+        0.0
+    }
+
+    fn optional(&mut self, field: Number) -> Option<f64> {
+        self.number(field, None);
+        None
+    }
+
+    fn number_or(&mut self, field: Number, default: f64) -> f64 {
+        self.number(field, Some(default));
+        default
+    }
+
+    fn flag(&mut self, name: &'static str, about: &'static str) -> bool {
+        self.property(name, about, vec![("type", "boolean".into()), ("default", Node::Bool(false))]);
+        false
+    }
+
+    fn choice<T: Copy + Default + PartialEq>(
+        &mut self,
+        name: &'static str,
+        about: &'static str,
+        choices: &[(&'static str, T)],
+    ) -> T {
+        let mut what = vec![("enum", Node::List(choices.iter().map(|(known, _)| (*known).into()).collect()))];
+        let default = choices.iter().find(|(_, choice)| *choice == T::default());
+        what.extend(default.map(|(known, _)| ("default", (*known).into())));
+        self.property(name, about, what);
+        T::default()
+    }
+
+    fn go_together(&mut self, [one, other]: [&'static str; 2]) {
+        self.together.push((one, Node::List(vec![other.into()])));
+        self.together.push((other, Node::List(vec![one.into()])));
+    }
+}
+
+/// What [`Limit::parse`] reads.
+fn text_form() -> Node {
+    let about = "A token bucket as text: a count, `/` or `per`, a period, perhaps `burst` and a count.";
+    Node::Object(vec![
+        ("description", about.into()),
+        ("type", "string".into()),
+        ("maxLength", Node::Number(text::LONGEST as f64)),
+        ("pattern", text::pattern().as_str().into()),
+        ("examples", Node::List(vec!["100/minute".into(), "10 per second".into(), "5/15m burst 20".into()])),
+    ])
+}
+
+/// What may stand under a name: text, or an object whose key is the name unless it says another.
+fn named_limit(types: &[Node]) -> Node {
+    let mut any = vec![reference("text")];
+    any.extend_from_slice(types);
+    Node::Object(vec![("oneOf", Node::List(any))])
+}
+
+/// Limits by their names, at the top or in a table `limits` of their own.
+fn document() -> Node {
+    let own = Node::Object(vec![("type", "object".into()), ("additionalProperties", reference("named"))]);
+    let properties = Node::Object(vec![
+        ("$schema", Node::Object(vec![("type", "string".into())])),
+        ("limits", Node::Object(vec![("oneOf", Node::List(vec![reference("text"), own]))])),
+    ]);
+    let has_own = Node::Object(vec![
+        ("properties", Node::Object(vec![("limits", Node::Object(vec![("type", "object".into())]))])),
+        ("required", Node::List(vec!["limits".into()])),
+    ]);
+    let nothing_else = Node::Object(vec![(
+        "propertyNames",
+        Node::Object(vec![("enum", Node::List(vec!["$schema".into(), "limits".into()]))]),
+    )]);
+    Node::Object(vec![
+        ("description", "Limits by their names, at the top of a document or in a table `limits` of their own.".into()),
+        ("type", "object".into()),
+        ("properties", properties),
+        ("additionalProperties", reference("named")),
+        ("if", has_own),
+        ("then", nothing_else),
+    ])
+}

@@ -1,0 +1,239 @@
+//! A document in any of the formats, as far down as a definition reaches.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::error::Fault;
+use crate::limit::Value;
+
+/// How a document is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// RFC 8259.
+    Json,
+    /// TOML 1.1; needs the feature `toml`, which is on by default.
+    Toml,
+    /// YAML 1.2; needs the feature `yaml`, which is on by default.
+    Yaml,
+}
+
+impl Format {
+    /// The format of a file by how its name ends, whatever the case.
+    ///
+    /// ```
+    /// use tidegate::Format;
+    ///
+    /// assert_eq!(Format::of("conf/limits.YML"), Some(Format::Yaml));
+    /// assert_eq!(Format::of("limits.ini"), None);
+    /// ```
+    #[must_use]
+    pub fn of(path: impl AsRef<Path>) -> Option<Self> {
+        let ending = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
+        Some(match ending.as_str() {
+            "json" => Self::Json,
+            "toml" => Self::Toml,
+            "yaml" | "yml" => Self::Yaml,
+            _ => return None,
+        })
+    }
+}
+
+/// A value in a document; names keep their order, and a name that comes twice is there twice.
+#[derive(Debug)]
+pub(super) enum Node {
+    Leaf(Value),
+    Table(Vec<(String, Node)>),
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Leaf(value) => value.fmt(f),
+            Self::Table(_) => f.write_str("a table"),
+        }
+    }
+}
+
+/// A definition is flat: what is a table in it is of no field's type.
+impl From<Node> for Value {
+    fn from(node: Node) -> Self {
+        match node {
+            Node::Leaf(value) => value,
+            Node::Table(_) => Self::Other("an object".to_owned()),
+        }
+    }
+}
+
+impl Node {
+    pub(super) fn read(text: &str, format: Format) -> Result<Self, Fault> {
+        // What Windows' editors put before a text is not part of it.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        match format {
+            Format::Json => json(text),
+            #[cfg(feature = "toml")]
+            Format::Toml => toml(text),
+            #[cfg(feature = "yaml")]
+            Format::Yaml => yaml(text),
+            #[cfg(not(all(feature = "toml", feature = "yaml")))]
+            _ => Err(Fault::of_text(format!("{format:?} is not read by this build: its feature is off"))),
+        }
+    }
+}
+
+fn json(text: &str) -> Result<Node, Fault> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let node = Depth(0).deserialize(&mut deserializer).and_then(|node| deserializer.end().map(|()| node));
+    node.map_err(|error| {
+        Fault::of_syntax(without_place(&error.to_string()), Some((error.line() as u64, error.column() as u64)))
+    })
+}
+
+/// A parser's message ends with the place, which stands beside it here.
+fn without_place(message: &str) -> &str {
+    message.rsplit_once(" at line ").map_or(message, |(problem, _)| problem)
+}
+
+#[cfg(feature = "toml")]
+fn toml(text: &str) -> Result<Node, Fault> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        let position = error.span().and_then(|span| text.get(..span.start)).map(|before| {
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+            (before.matches('\n').count() as u64 + 1, column as u64 + 1)
+        });
+        Fault::of_syntax(error.message(), position)
+    })?;
+    Ok(from_toml(toml::Value::Table(table)))
+}
+
+/// As deep as the parser lets a document be, which is not deep.
+#[cfg(feature = "toml")]
+fn from_toml(value: toml::Value) -> Node {
+    use toml::Value as Toml;
+    Node::Leaf(match value {
+        Toml::String(text) => Value::Text(text),
+        Toml::Integer(integer) => Value::Number(integer as f64),
+        Toml::Float(number) => Value::Number(number),
+        Toml::Boolean(value) => Value::Bool(value),
+        Toml::Datetime(_) => Value::Other("a date".to_owned()),
+        Toml::Array(_) => Value::Other("an array".to_owned()),
+        Toml::Table(table) => {
+            return Node::Table(table.into_iter().map(|(name, value)| (name, from_toml(value))).collect());
+        }
+    })
+}
+
+#[cfg(feature = "yaml")]
+fn yaml(text: &str) -> Result<Node, Fault> {
+    use serde_saphyr::options::NonFiniteFloatPolicy;
+    let options = serde_saphyr::options! {
+        // The one who reads the definition says it better.
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+        // Aliases of aliases may not make more of a document than a large one has.
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 100_000 },
+        with_snippet: false,
+    };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let position = error.location().filter(|location| location.line() > 0);
+        Fault::of_syntax(
+            without_place(&error.to_string()),
+            position.map(|location| (location.line(), location.column())),
+        )
+    })
+}
+
+impl<'de> serde::Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Depth(0).deserialize(deserializer)
+    }
+}
+
+/// A definition in a table of its own is the third level; below it nothing is looked at.
+const DEEPEST: u8 = 3;
+
+/// Reads a value at this level.
+#[derive(Clone, Copy)]
+struct Depth(u8);
+
+impl<'de> DeserializeSeed<'de> for Depth {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Depth {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a document of limits")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::Leaf(Value::Bool(value)))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Node, E> {
+        Ok(Node::Leaf(Value::Number(number)))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Node, E> {
+        Ok(Node::Leaf(Value::Number(number as f64)))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Node, E> {
+        Ok(Node::Leaf(Value::Number(number as f64)))
+    }
+
+    fn visit_i128<E>(self, number: i128) -> Result<Node, E> {
+        Ok(Node::Leaf(Value::Number(number as f64)))
+    }
+
+    fn visit_u128<E>(self, number: u128) -> Result<Node, E> {
+        Ok(Node::Leaf(Value::Number(number as f64)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
+        Ok(Node::Leaf(Value::Text(text.to_owned())))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Node, E> {
+        Ok(Node::Leaf(Value::Text(text)))
+    }
+
+    fn visit_bytes<E>(self, _bytes: &[u8]) -> Result<Node, E> {
+        Ok(Node::Leaf(Value::Other("bytes".to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Leaf(Value::Null))
+    }
+
+    fn visit_none<E>(self) -> Result<Node, E> {
+        Ok(Node::Leaf(Value::Null))
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        self.deserialize(deserializer)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Node::Leaf(Value::Other("an array".to_owned())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
+        let mut table = Vec::new();
+        if self.0 >= DEEPEST {
+            while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(Node::Table(table));
+        }
+        while let Some(name) = members.next_key::<String>()? {
+            table.push((name, members.next_value_seed(Self(self.0 + 1))?));
+        }
+        Ok(Node::Table(table))
+    }
+}
