@@ -1,0 +1,10 @@
+//! The project's pages, so that their Rust examples run as doctests.
+
+#[doc = include_str!("../../README.md")]
+mod readme {}
+
+#[doc = include_str!("../../docs/errors.md")]
+mod errors {}
+
+#[doc = include_str!("../../docs/waiting.md")]
+mod waiting {}

@@ -1,0 +1,44 @@
+"""The examples in the project's pages: every fenced block, with the language it is in and the line it begins at."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = re.compile(r"^\s*(?:print|console\.log)\(.*\)\s+(?:#|//) (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One example."""
+
+    page: Path
+    line: int
+    language: str
+    code: str
+
+    @property
+    def name(self) -> str:
+        """Where to look when it fails."""
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    @property
+    def shown(self) -> list[str]:
+        """What the page says that each ``print`` and ``console.log`` prints, in the comment behind it."""
+        return SHOWN.findall(self.code)
+
+
+def blocks(*languages: str) -> list[Block]:
+    """Every block in one of these languages; of all, where none is named."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for match in FENCE.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(Block(page, line, match[1], match[2]))
+    return [block for block in found if not languages or block.language in languages]

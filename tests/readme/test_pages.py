@@ -1,0 +1,84 @@
+"""The pages do not lie: their examples run and print what they say, their links lead somewhere.
+
+Their Rust examples are doctests of the engine, where `core/src/lib.rs` includes the pages.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from pages import PAGES, ROOT, Block, blocks
+
+from tidegate import Limit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+LANGUAGES = {"python", "js", "rust", "json", "sh", "text"}
+
+
+def named(*languages: str) -> pytest.MarkDecorator:
+    found = blocks(*languages)
+    return pytest.mark.parametrize("block", found, ids=[block.name for block in found])
+
+
+def prints(command: list[str], block: Block) -> None:
+    """Runs an example in a process of its own, at the top of the project."""
+    run = subprocess.run(command, input=block.code, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stderr
+    if block.shown:
+        assert run.stdout.splitlines() == block.shown
+    else:
+        assert "assert" in block.code or "Error" in block.code, "an example that shows nothing"
+
+
+@named("python")
+def test_python(block: Block) -> None:
+    prints([sys.executable, "-"], block)
+
+
+@named("js")
+def test_javascript(block: Block) -> None:
+    prints(["node", "--input-type=module", "-"], block)
+
+
+@named("json")
+def test_definitions(block: Block) -> None:
+    definitions = json.loads(block.code)
+    for definition in definitions if isinstance(definitions, list) else [definitions]:
+        assert Limit.from_dict(definition).key == definition["key"]
+
+
+@named("sh")
+def test_commands(block: Block) -> None:
+    """What a page tells its reader to run exists; that it works is what the other tests show."""
+    scripts = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["scripts"]
+    recipes = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(re.findall(r"npm run ([\w:]+)", block.code)) <= scripts.keys()
+    assert set(re.findall(r"make ([\w-]+)", block.code)) <= set(recipes)
+
+
+def test_every_example_is_tested() -> None:
+    assert {block.language for block in blocks()} <= LANGUAGES
+    counts = {language: len(blocks(language)) for language in LANGUAGES}
+    assert min(counts["python"], counts["js"], counts["rust"]) >= 2, counts
+
+
+def test_rust_examples_are_doctests() -> None:
+    """The engine's documentation includes every page that has one."""
+    included = (ROOT / "core/src/pages.rs").read_text(encoding="utf-8")
+    for page in {block.page for block in blocks("rust")}:
+        assert f'include_str!("../../{page.relative_to(ROOT)}")' in included, page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        if not target.startswith("https://"):
+            assert (page.parent / target).exists(), target
