@@ -13,6 +13,8 @@ mod info;
 mod limit;
 mod limiter;
 mod limits;
+#[cfg(doctest)]
+mod pages;
 mod store;
 mod time;
 
