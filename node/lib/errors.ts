@@ -81,7 +81,7 @@ export function errorOf(failure: Failure, cause?: unknown): Error {
 }
 
 /** Passes an answer on, or throws what went wrong. */
-export function answered<T extends number | string[]>(answer: T | Failure): T {
+export function answered<T extends number | string | string[]>(answer: T | Failure): T {
   if (typeof answer === 'object' && !Array.isArray(answer)) throw errorOf(answer)
   return answer as T
 }

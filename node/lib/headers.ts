@@ -103,14 +103,19 @@ function fields(info: LimitInfo, kind: HeaderKind, options: HeaderOptions | unde
   if (typeof info !== 'object' || info === null) throw wrongType('', 'info', 'must be an answer', info)
   if (typeof kind !== 'string') throw wrongType('', 'headers', 'must be a string', kind)
   const draft = options === undefined ? NEWEST_DRAFT : draftFrom(options)
-  const checks = kind === 'x' ? [] : info.checks
-  const several = checks.length > 1
-  const frame = several ? frameOf(checks.length) : native.frame
+  if (kind === 'x') {
+    write(native.frame, 0, info)
+    return answered(native.xHeaders()).split('\n')
+  }
+  const { checks } = info
+  const frame = frameOf(checks.length)
   frame[Out.Count] = checks.length
   frame[Out.Binding] = info.binding
   write(frame, 0, info)
-  for (let place = 0; several && place < checks.length; place++) {
-    write(frame, 1 + place, checks[place] as LimitInfo)
+  if (checks.length > 1) {
+    checks.forEach((check, index) => {
+      write(frame, 1 + index, check)
+    })
   }
   const keys = checks.map((check) => check.key)
   return answered(native.headers(frame, keys, kind, draft))

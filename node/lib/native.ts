@@ -16,6 +16,8 @@ interface Native {
   readonly frame: Float64Array
   /** Decides the one check that {@link frame} describes, and leaves the answer there. */
   decide(actor: unknown): Failure | undefined
+  /** The `X-RateLimit` fields of the answer in {@link frame}: a name or a value on each line. */
+  xHeaders(): string | Failure
   decideSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
   makeLimiter(maxEntries: number | undefined, namespace: unknown): number | Failure
   freeLimiter(limiter: number): void

@@ -3,9 +3,10 @@
 use napi_derive::napi;
 use tidegate::{Error, ErrorKind, LimitError};
 
+/// An answer, or why there is none; boxed, so that an answer does not carry the room for it along.
+pub(crate) type Answered<T> = Result<T, Box<Failure>>;
+
 /// Handed back instead of an answer, so that the error can be of a class that JavaScript defines.
-///
-/// Boxed wherever it may be instead of something small, so that success carries nothing along.
 #[napi(object, object_from_js = false)]
 pub struct Failure {
     /// `type`, `range`, `closed` or `internal`.

@@ -4,7 +4,8 @@
 
 use tidegate::LimitInfo;
 
-use crate::failure::Failure;
+use crate::failure::{Answered, Failure};
+use crate::tables;
 
 /// In: which limiter, which call, then an optional instant and an optional longest wait, each behind a 0 or 1.
 const LIMITER: usize = 0;
@@ -57,9 +58,15 @@ impl Frame<'_> {
         Asked { limit: self.at(start), cost: self.at(start + 1), factor: self.at(start + 2) }
     }
 
+    /// The key of a check's limit, for errors.
+    pub(crate) fn key(&self, index: usize) -> String {
+        let limit = self.check(index).limit;
+        tables::with(|tables| tables.limits.get(limit).map_or_else(String::new, |limit| limit.key().to_owned()))
+    }
+
     /// Writes the answer down; `owner` says for the index of an answer which check it belongs to.
     #[inline]
-    pub(crate) fn answer(&mut self, info: &LimitInfo, owner: impl Fn(usize) -> usize) -> Result<(), Box<Failure>> {
+    pub(crate) fn answer(&mut self, info: &LimitInfo, owner: impl Fn(usize) -> usize) -> Answered<()> {
         let each = info.checks();
         let (count, binding) = (each.len(), info.binding());
         let several = if count > 1 { each } else { &[] };
@@ -75,11 +82,16 @@ impl Frame<'_> {
         Ok(())
     }
 
+    /// Reads an answer back, whatever its checks said.
+    pub(crate) fn merged(&self) -> LimitInfo {
+        self.read(0)
+    }
+
     /// Reads an answer back: the merged one and those of the checks, and which of them decided.
     pub(crate) fn answers(&self) -> (LimitInfo, Vec<LimitInfo>, usize) {
         let count = index(self.at(COUNT));
         let several = if count > 1 { 1..=count } else { 0..=0 };
-        (self.read(0), several.map(|place| self.read(place)).collect(), index(self.at(BINDING)))
+        (self.merged(), several.map(|place| self.read(place)).collect(), index(self.at(BINDING)))
     }
 
     #[inline]

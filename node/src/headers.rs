@@ -8,7 +8,7 @@ use tidegate::{ErrorKind, LimitError};
 use crate::failure::Failure;
 use crate::frame::{Frame, whole};
 
-/// Names and values in turn, for the answer in `frame`; `keys` are those of its checks.
+/// Names and values in turn of the IETF's fields, or of all, for the answer in `frame`; `keys` are those of its checks.
 #[napi(catch_unwind)]
 pub(crate) fn headers(
     mut frame: Float64Array,
@@ -31,11 +31,17 @@ fn fields(frame: &Frame<'_>, keys: &[String], kind: &str, draft: f64) -> Result<
         Ok(ietf(&policies, binding, version(draft)?))
     };
     match kind {
-        "x" => Ok(x(&merged)),
         "ietf" => ietf(),
         "both" => Ok([x(&merged), ietf()?].concat()),
         _ => Err(LimitError::new(ErrorKind::Range, "", "headers", r#"must be "x", "ietf" or "both""#, kind)),
     }
+}
+
+/// The fields that nearly every answer is sent with, a name or a value on each line: one string is the least to pass.
+pub(crate) fn x_fields(frame: &Frame<'_>) -> String {
+    let fields = x(&frame.merged());
+    let lines: Vec<&str> = fields.iter().flat_map(|(name, value)| [*name, value.as_str()]).collect();
+    lines.join("\n")
 }
 
 fn version(draft: f64) -> Result<Draft, LimitError> {

@@ -1,7 +1,7 @@
 //! The node binding: translates types and errors between JavaScript and the engine, and decides nothing.
 //!
-//! What is called for every request, [`decide`], is a bare Node-API function that takes one string; all numbers, in
-//! and out, cross in a typed array that both sides share, the [`frame`]. A handle in that array stands for a limiter
+//! What is called for every request is a bare Node-API function that takes one string; all numbers, in and out, cross
+//! in a typed array that both sides share, the [`frame`]. A handle in that array stands for a limiter
 //! or a limit, which live in [`tables`] of this thread. Everything else goes through napi-rs.
 
 #![expect(unsafe_code, reason = "Node-API is a C interface; every block says why it is sound")]
@@ -15,6 +15,7 @@ mod frame;
 mod headers;
 mod limiters;
 mod limits;
+mod shared;
 mod tables;
 mod text;
 mod value;
