@@ -43,6 +43,7 @@ impl Legacy {
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
         let min_interval =
             self.min_interval.map(|interval| scope.at_least("minInterval", interval, 0.0)).transpose()?;
+        scope.micros("minInterval", min_interval.unwrap_or(0.0))?;
         match (self.max, self.duration) {
             (Some(max), Some(duration)) => {
                 let max = scope.at_least("max", max, 1.0)?;
@@ -50,6 +51,9 @@ impl Legacy {
                 if duration == 0.0 {
                     return Ok(Rules::Unlimited);
                 }
+                // Refused here by the names that were written, before the limits that they become are checked.
+                scope.scaled("max", max)?;
+                scope.micros("duration", duration)?;
                 match self.translation {
                     Translation::Bucket => self.as_bucket(max, duration, min_interval, scope),
                     Translation::Exact => self.as_said(max, duration, min_interval, scope),

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::Serializer;
 
 use super::bucket::Bucket;
@@ -59,15 +60,40 @@ impl From<serde_json::Value> for Value {
     }
 }
 
+/// A JSON object's fields in order, so that one that is given twice is seen twice.
+struct Object(Vec<(String, serde_json::Value)>);
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Object;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Object(fields))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
 impl Limit {
     /// Reads a definition in the wire form from JSON text.
     ///
     /// # Errors
-    /// When the text is not a JSON object, a field is unknown, missing or of the wrong type, or a value out of bounds.
+    /// When the text is not a JSON object, a field is unknown, given twice, missing or of the wrong type, or a value out of bounds.
     pub fn from_json(json: &str) -> Result<Self, LimitError> {
-        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json)
+        let Object(fields) = serde_json::from_str(json)
             .map_err(|error| LimitError::wrong_type("", "definition", "must be a JSON object", error))?;
-        Self::from_fields(object.into_iter().map(|(name, value)| (name, value.into())))
+        Self::from_fields(fields.into_iter().map(|(name, value)| (name, value.into())))
     }
 
     /// Reads a definition in the wire form, field by field; what the bindings use.
@@ -258,17 +284,17 @@ impl Serialize for Limit {
             #[serde(flatten)]
             parameters: Parameters<'a>,
         }
-        let (kind, parameters) = match self.kind() {
-            Kind::Bucket(bucket) => (Some("bucket"), Parameters::Bucket(bucket)),
-            Kind::TokenBucket(bucket) => (Some("token-bucket"), Parameters::TokenBucket(bucket)),
-            Kind::FixedWindow(window) => (Some("fixed-window"), Parameters::FixedWindow(window)),
-            Kind::SlidingWindow(window) => (Some("sliding-window"), Parameters::SlidingWindow(window)),
-            Kind::SlidingCounter(counter) => (Some("sliding-counter"), Parameters::SlidingCounter(counter)),
-            Kind::SlidingLog(log) => (Some("sliding-log"), Parameters::SlidingLog(log)),
-            Kind::Decay(decay) => (Some("decay"), Parameters::Decay(decay)),
-            Kind::Smooth(smooth) => (Some("smooth"), Parameters::Smooth(smooth)),
-            Kind::Legacy(legacy) => (None, Parameters::Legacy(legacy)),
+        let parameters = match self.kind() {
+            Kind::Bucket(bucket) => Parameters::Bucket(bucket),
+            Kind::TokenBucket(bucket) => Parameters::TokenBucket(bucket),
+            Kind::FixedWindow(window) => Parameters::FixedWindow(window),
+            Kind::SlidingWindow(window) => Parameters::SlidingWindow(window),
+            Kind::SlidingCounter(counter) => Parameters::SlidingCounter(counter),
+            Kind::SlidingLog(log) => Parameters::SlidingLog(log),
+            Kind::Decay(decay) => Parameters::Decay(decay),
+            Kind::Smooth(smooth) => Parameters::Smooth(smooth),
+            Kind::Legacy(legacy) => Parameters::Legacy(legacy),
         };
-        Wire { key: self.key(), kind, parameters }.serialize(serializer)
+        Wire { key: self.key(), kind: self.kind().type_name(), parameters }.serialize(serializer)
     }
 }
