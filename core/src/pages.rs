@@ -3,6 +3,9 @@
 #[doc = include_str!("../../README.md")]
 mod readme {}
 
+#[doc = include_str!("../../docs/definitions.md")]
+mod definitions {}
+
 #[doc = include_str!("../../docs/errors.md")]
 mod errors {}
 
