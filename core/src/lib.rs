@@ -6,6 +6,7 @@ mod check;
 mod clock;
 mod decision;
 mod error;
+mod explain;
 mod fingerprint;
 pub mod headers;
 pub mod host;
@@ -22,6 +23,7 @@ pub use acquire::{Acquire, Step};
 pub use check::Check;
 pub use decision::{Call, State};
 pub use error::{Error, ErrorKind, LimitError};
+pub use explain::{Allowance, Explanation, Stand, Standing, Translated};
 pub use info::LimitInfo;
 pub use limit::{
     Anchor, Bucket, Builder, Decay, FactorScales, FixedWindow, Kind, Legacy, Limit, SlidingCounter, SlidingLog,

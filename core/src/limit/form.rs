@@ -39,6 +39,24 @@ impl Type {
     ];
 }
 
+impl Kind {
+    /// The type's name in the wire form; a legacy limit has none.
+    pub(crate) fn type_name(&self) -> Option<&'static str> {
+        let kind = match self {
+            Self::Bucket(_) => Type::Bucket,
+            Self::TokenBucket(_) => Type::TokenBucket,
+            Self::FixedWindow(_) => Type::FixedWindow,
+            Self::SlidingWindow(_) => Type::SlidingWindow,
+            Self::SlidingCounter(_) => Type::SlidingCounter,
+            Self::SlidingLog(_) => Type::SlidingLog,
+            Self::Decay(_) => Type::Decay,
+            Self::Smooth(_) => Type::Smooth,
+            Self::Legacy(_) => return None,
+        };
+        Type::NAMES.iter().find(|(_, known)| *known == kind).map(|(name, _)| *name)
+    }
+}
+
 /// One who goes through the fields of a type: to read them, or to write down what they are.
 pub(super) trait Form {
     /// What the type is, in a sentence.

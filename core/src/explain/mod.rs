@@ -1,0 +1,168 @@
+//! What a definition allows, and why an answer is what it is, in numbers and in words.
+
+mod figures;
+mod standing;
+mod translated;
+mod words;
+
+use std::fmt;
+
+use serde::Serialize;
+
+pub use standing::{Stand, Standing};
+pub use translated::Translated;
+
+use crate::error::LimitError;
+use crate::limit::{Kind, Limit, Rule};
+use crate::time::{Micros, millis_up};
+use words::{number, rate, time};
+
+/// What a definition allows, for an actor with some factor.
+///
+/// The numbers are there to be read by programs, in [`to_json`](Self::to_json) too; [`Display`](fmt::Display) says the
+/// same in words.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The key of the limit.
+    pub key: String,
+    /// Its type in the wire form, or `legacy`.
+    #[serde(rename = "type")]
+    pub type_name: &'static str,
+    /// The factor that all of [`allowances`](Self::allowances) are scaled by.
+    pub factor: f64,
+    /// What is allowed; where there are two, both hold at once; none is no limit.
+    pub allowances: Vec<Allowance>,
+    /// What became of a legacy limit's fields.
+    pub translated: Option<Translated>,
+}
+
+/// What one rule allows, counted in calls of cost 1. `None` is no bound.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Allowance {
+    /// The most calls in a single instant, when nothing was charged before.
+    pub burst: Option<u64>,
+    /// No more calls than this per second, in the long run.
+    pub per_second: Option<f64>,
+    /// The most calls in any span of a second, wherever it begins and whatever went before.
+    pub most_in_second: Option<u64>,
+    /// The most calls in any span of a minute.
+    pub most_in_minute: Option<u64>,
+    /// The most calls in any span of an hour.
+    pub most_in_hour: Option<u64>,
+    /// The most calls in any span of a day.
+    pub most_in_day: Option<u64>,
+    /// Until a full entry that is left alone is empty again, in milliseconds.
+    pub window_ms: u64,
+    /// What the numbers leave unsaid of this type.
+    pub note: Option<&'static str>,
+}
+
+const SECOND: Micros = 1_000_000;
+
+impl Allowance {
+    fn of(rule: &Rule) -> Self {
+        Self {
+            burst: figures::burst(rule),
+            per_second: figures::per_second(rule),
+            most_in_second: figures::most_in(rule, SECOND),
+            most_in_minute: figures::most_in(rule, 60 * SECOND),
+            most_in_hour: figures::most_in(rule, 3_600 * SECOND),
+            most_in_day: figures::most_in(rule, 86_400 * SECOND),
+            window_ms: millis_up(rule.window()),
+            note: figures::note(rule),
+        }
+    }
+}
+
+impl Limit {
+    /// What this definition allows, as it is defined.
+    ///
+    /// ```
+    /// use tidegate::Limit;
+    ///
+    /// let explanation = Limit::bucket("login", 10).build()?.explain();
+    /// let allowance = &explanation.allowances[0];
+    /// assert_eq!((allowance.burst, allowance.most_in_minute), (Some(10), Some(70)));
+    /// assert!(explanation.to_string().starts_with(r#""login" (bucket) admits 10 at once, then 1 per second."#));
+    ///
+    /// // A legacy limit may not become what its fields say.
+    /// let legacy = Limit::from_json(r#"{ "key": "notes", "max": 700, "duration": 1000 }"#)?.explain();
+    /// assert!(legacy.to_string().contains("700 per second were asked for, 1,000 per second are enforced: +42.9 %."));
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
+    #[must_use]
+    pub fn explain(&self) -> Explanation {
+        // What was compiled when the limit was made cannot fail.
+        self.explained(
+            1.0,
+            self.compiled(1.0).map(|rules| rules.iter().map(Allowance::of).collect()).unwrap_or_default(),
+        )
+    }
+
+    /// What this definition allows an actor with this factor; 0 lifts the limit.
+    ///
+    /// # Errors
+    /// When the factor is not a finite number of at least 0, or scales the limit out of its bounds.
+    pub fn explain_with(&self, factor: f64) -> Result<Explanation, LimitError> {
+        Ok(self.explained(factor, self.rules(factor)?.iter().map(Allowance::of).collect()))
+    }
+
+    fn explained(&self, factor: f64, allowances: Vec<Allowance>) -> Explanation {
+        let translated = match self.kind() {
+            Kind::Legacy(legacy) => self.compiled(1.0).and_then(|rules| Translated::of(legacy, rules)),
+            _ => None,
+        };
+        let type_name = self.kind().type_name().unwrap_or("legacy");
+        Explanation { key: self.key().to_owned(), type_name, factor, allowances, translated }
+    }
+}
+
+impl Explanation {
+    /// The numbers as JSON text, names in camelCase.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Strings and numbers: there is nothing in it that serialisation can refuse.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} ({})", self.key, self.type_name)?;
+        #[expect(clippy::float_cmp, reason = "exactly 1 is as defined")]
+        if self.factor != 1.0 {
+            write!(f, " with factor {}", self.factor)?;
+        }
+        if self.allowances.is_empty() {
+            f.write_str(" limits nothing.")?;
+        }
+        for (index, allowance) in self.allowances.iter().enumerate() {
+            f.write_str(if index == 0 { " admits " } else { "\nAt the same time it admits no more than " })?;
+            allowance.fmt(f)?;
+        }
+        self.translated.as_ref().map_or(Ok(()), |translated| write!(f, "\n{translated}"))
+    }
+}
+
+impl fmt::Display for Allowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |count: Option<u64>| count.map_or("any number".to_owned(), |count| number(count as f64));
+        write!(f, "{} at once, then {}.", count(self.burst), rate(self.per_second))?;
+        if self.most_in_day.is_some() {
+            let most = [
+                (self.most_in_second, "second"),
+                (self.most_in_minute, "minute"),
+                (self.most_in_hour, "hour"),
+                (self.most_in_day, "day"),
+            ];
+            let most = most.map(|(most, span)| format!("{} in any {span}", count(most)));
+            write!(f, "\nAt most {}.", most.join(", "))?;
+        }
+        write!(f, "\nA full one that is left alone is as new after {}.", time(self.window_ms as f64))?;
+        self.note.map_or(Ok(()), |note| write!(f, " {note}"))
+    }
+}

@@ -1,0 +1,188 @@
+//! Why a limiter answers what it answers.
+
+use std::fmt;
+
+use super::words::{number, time};
+use crate::Error;
+use crate::check::Check;
+use crate::decision::Call;
+use crate::info::LimitInfo;
+use crate::limit::{Limit, Rule};
+use crate::limiter::Limiter;
+use crate::time::Micros;
+
+/// What a limiter would say to a call now, and why; [`Display`](fmt::Display) says it in words.
+///
+/// ```
+/// use tidegate::{Check, Limit, Limiter, Memory, Call};
+///
+/// let limiter = Limiter::new(Memory::new());
+/// let login = Limit::bucket("login", 10).build()?;
+/// let checks = [Check::new(&login, "ada").cost(3)];
+/// limiter.decide_sync_at(&checks, Call::Limit, 0)?;
+///
+/// let standing = limiter.explain_checks_sync(&[Check::new(&login, "ada")], Some(600_000))?;
+/// assert_eq!(
+///     standing.to_string(),
+///     r#""login" would admit this call: 7 of 10 units are free, the next comes back in 0.4 s, all of them in 2.4 s."#
+/// );
+/// # Ok::<(), tidegate::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Standing {
+    /// What a peek at all checks says.
+    pub info: LimitInfo,
+    /// How each of the limits stands, in order; two of an exactly translated legacy limit.
+    pub stands: Vec<Stand>,
+}
+
+/// How one limit stands.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stand {
+    /// The key of the limit.
+    pub key: String,
+    /// What the call costs.
+    pub cost: u64,
+    /// What a peek at this check says.
+    pub info: LimitInfo,
+    rule: Option<Rule>,
+}
+
+impl Standing {
+    /// The instant from which the call would be admitted; `None` where it would be now.
+    #[must_use]
+    pub fn blocked_until(&self) -> Option<Micros> {
+        self.info.blocked.then(|| self.info.at.saturating_add(self.info.reset_ms.saturating_mul(1000)))
+    }
+}
+
+impl Limiter {
+    /// Says why a call of cost 1 would be answered as it would now; charges nothing.
+    ///
+    /// # Errors
+    /// As [`peek_sync`](Self::peek_sync).
+    ///
+    /// ```
+    /// use tidegate::{Limit, Limiter, Memory};
+    ///
+    /// let limiter = Limiter::new(Memory::new());
+    /// let standing = limiter.explain_sync(&Limit::bucket("login", 10).build()?, "ada")?;
+    /// assert_eq!(standing.to_string(), r#""login" would admit this call: all 10 units are free."#);
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    pub fn explain_sync(&self, limit: &Limit, actor: &str) -> Result<Standing, Error> {
+        self.explain_checks_sync(&[Check::new(limit, actor)], None)
+    }
+
+    /// Says why these checks together would be answered as they would, now or at an instant of the caller's choosing.
+    ///
+    /// # Errors
+    /// As [`decide_sync`](Self::decide_sync).
+    pub fn explain_checks_sync(&self, checks: &[Check<'_>], now: Option<Micros>) -> Result<Standing, Error> {
+        let info = match now {
+            Some(now) => self.decide_sync_at(checks, Call::Peek, now)?,
+            None => self.decide_sync(checks, Call::Peek)?,
+        };
+        let mut asked = Vec::with_capacity(checks.len());
+        for check in checks {
+            let rules = check.limit.rules(check.factor)?;
+            let first = asked.len();
+            asked.extend(rules.iter().map(|rule| (check, Some(*rule))));
+            if asked.len() == first {
+                asked.push((check, None));
+            }
+        }
+        let stand = |((check, rule), info): ((&Check<'_>, Option<Rule>), &LimitInfo)| Stand {
+            key: check.limit.key().to_owned(),
+            cost: check.cost,
+            info: info.clone(),
+            rule,
+        };
+        let stands = asked.into_iter().zip(info.checks()).map(stand).collect();
+        Ok(Standing { info, stands })
+    }
+
+    /// [`explain_sync`](Self::explain_sync) as a future.
+    ///
+    /// # Errors
+    /// As [`explain_sync`](Self::explain_sync).
+    #[expect(clippy::unused_async, reason = "a future for the sake of stores that do I/O")]
+    pub async fn explain(&self, limit: &Limit, actor: &str) -> Result<Standing, Error> {
+        self.explain_sync(limit, actor)
+    }
+
+    /// [`explain_checks_sync`](Self::explain_checks_sync) as a future.
+    ///
+    /// # Errors
+    /// As [`explain_checks_sync`](Self::explain_checks_sync).
+    #[expect(clippy::unused_async, reason = "a future for the sake of stores that do I/O")]
+    pub async fn explain_checks(&self, checks: &[Check<'_>], now: Option<Micros>) -> Result<Standing, Error> {
+        self.explain_checks_sync(checks, now)
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.stands[..], self.stands.get(self.info.binding())) {
+            ([], _) | (_, None) => f.write_str("Nothing is limited here: the call would be admitted."),
+            ([stand], _) => stand.fmt(f),
+            (stands, Some(deciding)) => {
+                let fate = if self.info.blocked { "refused" } else { "admitted" };
+                write!(f, "The call would be {fate}; {:?} decides.", deciding.key)?;
+                stands.iter().try_for_each(|stand| write!(f, "\n{stand}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Stand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fate = if self.info.blocked { "refuse" } else { "admit" };
+        write!(f, "{:?} would {fate} this call", self.key)?;
+        if self.cost != 1 {
+            write!(f, " of cost {}", number(self.cost as f64))?;
+        }
+        let info = &self.info;
+        match &self.rule {
+            None => f.write_str(": it limits nothing.")?,
+            Some(Rule::Smooth(_)) if info.blocked => {
+                f.write_str(": what was taken before is not paid off yet.")?;
+            }
+            Some(Rule::Smooth(_)) => {
+                write!(f, ": its turn has come, with {} permits saved up.", number(info.remaining as f64))?;
+            }
+            Some(Rule::Log(log)) if info.blocked && log.min_interval > 0 && info.remaining >= self.cost => {
+                write!(f, ": the last call was less than {} ago.", time(log.min_interval as f64 / 1000.0))?;
+            }
+            Some(_) => self.units(f)?,
+        }
+        if info.blocked {
+            write!(f, " It will admit it in {}", time(info.reset_ms as f64))?;
+            if info.full_reset_ms > info.reset_ms {
+                write!(f, ", and be as new in {}", time(info.full_reset_ms as f64))?;
+            }
+            f.write_str(".")?;
+        }
+        Ok(())
+    }
+}
+
+impl Stand {
+    fn units(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let info = &self.info;
+        let (free, quota) = (number(info.remaining as f64), number(info.quota as f64));
+        if info.remaining >= info.quota {
+            return write!(f, ": all {quota} units are free.");
+        }
+        write!(f, ": {free} of {quota} units are free")?;
+        if info.blocked {
+            return f.write_str(".");
+        }
+        if info.next_ms < info.full_reset_ms {
+            write!(f, ", the next comes back in {}", time(info.next_ms as f64))?;
+        }
+        write!(f, ", all of them in {}.", time(info.full_reset_ms as f64))
+    }
+}
