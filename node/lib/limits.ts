@@ -77,18 +77,33 @@ interface Literal {
 }
 
 function literal(definition: unknown): Compiled {
+  const seen = typeof definition === 'object' && definition !== null ? find(definition) : undefined
+  if (seen) return seen
   const [names, values] = fieldsOf(definition)
-  const key = values[names.indexOf('key')]
-  const variants = typeof key === 'string' ? known.get(key) : undefined
-  const found = variants?.find((variant) => same(variant.names, names) && same(variant.values, values))
-  if (found) return found.compiled
   const compiled = compile(names, values)
   remember({ names, values, compiled })
   return compiled
 }
 
-function same(some: readonly unknown[], others: readonly unknown[]): boolean {
-  return some.length === others.length && some.every((value, index) => value === others[index])
+/** The one that has these very fields, in this order, with these very values. */
+function find(definition: object): Compiled | undefined {
+  try {
+    const fields = definition as Record<string, unknown> & { key?: string }
+    const variants = known.get(fields.key as string)
+    if (variants === undefined) return undefined
+    const names = Object.keys(fields)
+    for (const { names: theirs, values, compiled } of variants) {
+      let same = names.length === theirs.length
+      for (let index = 0; same && index < names.length; index++) {
+        const name = names[index] as string
+        same = name === theirs[index] && fields[name] === values[index]
+      }
+      if (same) return compiled
+    }
+  } catch {
+    // What cannot be read is reported by whoever reads it field by field.
+  }
+  return undefined
 }
 
 /** Bounded, so that keys made up at run time do not pile up; what was remembered first goes first. */

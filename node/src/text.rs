@@ -55,13 +55,15 @@ pub(crate) unsafe fn with_text<T>(
 #[inline]
 fn narrow<T>(units: &[u16], work: impl FnOnce(&str) -> T) -> Result<T, NotText> {
     let mut ascii = [0_u8; ON_STACK];
-    if let Some(ascii) = ascii.get_mut(..units.len())
-        && units.iter().fold(0, |all, unit| all | unit) < 0x80
-    {
+    if let Some(ascii) = ascii.get_mut(..units.len()) {
+        let mut all = 0;
         for (byte, unit) in ascii.iter_mut().zip(units) {
+            all |= unit;
             *byte = unit.to_le_bytes()[0];
         }
-        return str::from_utf8(ascii).map(work).map_err(|_| NotText::Surrogate);
+        if all < 0x80 {
+            return str::from_utf8(ascii).map(work).map_err(|_| NotText::Surrogate);
+        }
     }
     String::from_utf16(units).map(|text| work(&text)).map_err(|_| NotText::Surrogate)
 }
