@@ -127,7 +127,7 @@ fn every_error_at_once_with_its_path() {
             r#"limits."naïve": limit "naïve": key must be printable ASCII, got 'ï'"#,
             r#"limits."i.j".resolution: limit "i.j": resolution must be a number, got an object"#,
             r#"limits."i.j".decayFactor: limit "i.j": decayFactor must be above 1, got 1"#,
-            r#"limits.k: limit "k": size must be at most 1000000000000, got 10000000000000"#,
+            r#"limits.k.max: limit "k": max must be at most 1000000000000, got 10000000000000"#,
         ]
     );
 }

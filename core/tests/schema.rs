@@ -50,11 +50,11 @@ fn is_about_several_numbers(problem: &str) -> bool {
         "for the weights to be kept exactly",
         "must be at most the period",
         "permits be saved up",
-        // A legacy limit's own numbers have other names; these are the bucket's that it became.
-        ": size must be at most",
+        // A legacy limit may have any `max` where its duration is 0, which is no limit.
+        ": max must be at most",
+        // What a legacy limit's numbers make of each other.
         ": dripSize must be at most",
         ": dripSize must be finite",
-        ": count must be at most",
     ]
     .iter()
     .any(|words| problem.contains(words))
