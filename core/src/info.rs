@@ -1,5 +1,6 @@
 //! The answer to a call.
 
+use crate::few::Few;
 use crate::time::Micros;
 
 /// What a limiter answers: whether the call may pass, and what is left.
@@ -79,7 +80,7 @@ impl LimitInfo {
     /// One answer for several: blocked if any is, with the least remaining and the longest times.
     ///
     /// A decision without checks limits nothing.
-    pub(crate) fn merged(mut checks: Vec<Self>) -> Self {
+    pub(crate) fn merged(mut checks: Few<Self>) -> Self {
         if checks.len() <= 1 {
             return checks.pop().unwrap_or_else(Self::unlimited);
         }
@@ -97,7 +98,7 @@ impl LimitInfo {
             quota: deciding.quota,
             window_ms: deciding.window_ms,
             at: most(|info| info.at),
-            several: Some(Box::new(Several { checks: checks.into_boxed_slice(), binding })),
+            several: Some(Box::new(Several { checks: checks.into_vec().into_boxed_slice(), binding })),
         }
     }
 

@@ -7,6 +7,7 @@ mod clock;
 mod decision;
 mod error;
 mod explain;
+mod few;
 mod fingerprint;
 pub mod headers;
 pub mod host;

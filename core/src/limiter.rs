@@ -9,6 +9,7 @@ use crate::acquire::Lines;
 use crate::check::Check;
 use crate::decision::{Call, Part};
 use crate::error::LimitError;
+use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::{Limit, Rule, Rules};
@@ -206,12 +207,19 @@ impl Limiter {
     }
 
     fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        let mut parts = Vec::with_capacity(checks.len());
-        let mut entries: Vec<Fingerprint> = Vec::with_capacity(checks.len());
+        let mut parts: Few<Part> = Few::new();
+        let mut entries: Few<Fingerprint> = Few::new();
         // In the order of the answer: what is limited by which check, and what is not limited at all.
-        let mut answers: Vec<Option<&Check<'_>>> = Vec::with_capacity(checks.len());
+        let mut answers: Few<Option<&Check<'_>>> = Few::new();
+        let mut last: Option<(&str, Fingerprint)> = None;
         for check in checks {
-            let fingerprint = self.fingerprint(check.limit, check.actor);
+            // Several limits of one actor are the most common case.
+            let actor = match last {
+                Some((actor, fingerprint)) if actor == check.actor => fingerprint,
+                _ => Fingerprint::of_actor(check.actor),
+            };
+            last = Some((check.actor, actor));
+            let fingerprint = self.namespace ^ check.limit.fingerprint() ^ actor;
             let rules = rules(check)?;
             for (rule, fingerprint) in rules.iter().zip([fingerprint, fingerprint.second()]) {
                 let entry = entries.iter().position(|known| *known == fingerprint).unwrap_or_else(|| {

@@ -1,6 +1,7 @@
 //! Several checks in one decision: all of them are charged, or none is.
 
 use super::{Entry, Impossible, Settled, Verb};
+use crate::few::Few;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
 use crate::time::Micros;
@@ -17,9 +18,9 @@ pub(crate) struct Part {
 /// What came of several checks.
 pub(crate) struct Together {
     /// One answer for each, in order.
-    pub(crate) infos: Vec<LimitInfo>,
+    pub(crate) infos: Few<LimitInfo>,
     /// The checks whose entries have to be kept as they are now.
-    pub(crate) kept: Vec<usize>,
+    pub(crate) kept: Few<usize>,
 }
 
 /// Every check, at one `now`; on error, the index of the check that cannot be decided, and nothing is charged.
@@ -29,7 +30,7 @@ pub(crate) fn together(
     now: Micros,
     verb: Verb,
 ) -> Result<Together, (usize, Impossible)> {
-    let mut settled = Vec::with_capacity(parts.len());
+    let mut settled: Few<Settled> = Few::new();
     for (index, part) in parts.iter().enumerate() {
         let earlier = parts.iter().take(index).filter(|earlier| earlier.entry == part.entry);
         let prior = earlier.fold(0_u64, |sum, earlier| sum.saturating_add(earlier.cost));
@@ -38,8 +39,8 @@ pub(crate) fn together(
         settled.push(Settled { verdict, admitted: false, cost: part.cost, prior });
     }
     let admitted = settled.iter().all(|check| check.verdict.fits);
-    let mut infos = Vec::with_capacity(parts.len());
-    let mut kept = Vec::with_capacity(parts.len());
+    let mut infos = Few::new();
+    let mut kept = Few::new();
     for (index, (part, check)) in parts.iter().zip(settled).enumerate() {
         let Some(entry) = entries.get_mut(part.entry) else { continue };
         let check = Settled { admitted, ..check };

@@ -40,6 +40,9 @@ impl Rules {
     }
 }
 
+/// With fewer ticks to a full cell, a level's drain time tells too little of the level.
+const FEW_TICKS: u64 = 16;
+
 /// A level that drains by `drain` at each tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
@@ -79,6 +82,18 @@ impl Cell {
         let unit = at_least_one(unit);
         let capacity = self.quota.saturating_mul(unit.get());
         Self { unit, capacity, window: self.drain_time(capacity), ..self }
+    }
+
+    /// How long a full cell takes to drain, going by this level, which is not 0.
+    ///
+    /// Where few ticks empty a full cell, all levels take about as long. A table that compares drain times then has to
+    /// take a window as so much longer as the level is lower, or one call would look like as many as fit.
+    #[inline]
+    pub(crate) fn window_at(&self, level: u64) -> Micros {
+        if self.drain.get() <= self.capacity / FEW_TICKS {
+            return self.window;
+        }
+        whole(real(self.drain_time(level)) * real(self.capacity) / real(level))
     }
 
     /// How long `level` takes to drain, counted in whole ticks.

@@ -61,7 +61,7 @@ impl Memory {
             let drain = Drain {
                 since: level.since,
                 time: cell.drain_time(level.level),
-                window: cell.window,
+                window: cell.window_at(level.level),
                 timeline: moment.timeline,
             };
             match place {
@@ -118,8 +118,8 @@ impl Memory {
             }
             return;
         }
-        let (since, time) = rule.drains(&mut entry, moment.now);
-        let drain = Drain { since, time, window: rule.window(), timeline: moment.timeline };
+        let (since, time, window) = rule.drains(&mut entry, moment.now);
+        let drain = Drain { since, time, window, timeline: moment.timeline };
         match place {
             Ok(at) => table.replace(at, fingerprint, entry, drain),
             Err(_) => self.insert(table, fingerprint, entry, drain, moment.now),

@@ -2,6 +2,7 @@
 
 use super::{Memory, Moment};
 use crate::decision::{self, Entry, Impossible, Part, Verb};
+use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
@@ -14,14 +15,14 @@ impl Memory {
         parts: &[Part],
         moment: Moment,
         verb: Verb,
-    ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
-        let mut shards: Vec<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
+    ) -> Result<Few<LimitInfo>, (usize, Impossible)> {
+        let mut shards: Few<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
         shards.sort_unstable();
         shards.dedup();
-        let mut tables: Vec<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
+        let mut tables: Few<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
         let table_of = |fingerprint| shards.partition_point(|shard| *shard < self.shard_of(fingerprint));
 
-        let mut entries: Vec<Entry> = fingerprints
+        let mut entries: Few<Entry> = fingerprints
             .iter()
             .enumerate()
             .map(|(index, fingerprint)| {
@@ -33,7 +34,7 @@ impl Memory {
             .collect();
         let decided = decision::together(parts, &mut entries, moment.now, verb);
         // Of several checks of one entry the last says how it is kept.
-        let mut rules: Vec<Option<&Rule>> = vec![None; entries.len()];
+        let mut rules: Few<Option<&Rule>> = Few::from_elem(None, entries.len());
         for part in decided.iter().flat_map(|decided| &decided.kept).map(|index| &parts[*index]) {
             rules[part.entry] = Some(&part.rule);
         }

@@ -238,6 +238,8 @@ impl Table {
     /// nothing is given up for it.
     pub(super) fn evict_for(&mut self, newcomer: &Drain, now: Micros) -> bool {
         let mut emptiest: Option<(f64, usize)> = None;
+        // A flood's own entries are no fuller than this, which allows for the rounding of what a slot keeps.
+        let enough = NEARLY_BLOCKED.min(newcomer.fullness(now) * 1.25);
         for _ in 0..ROUNDS {
             for _ in 0..CANDIDATES.min(self.slots.len()) {
                 let slot = &self.slots[self.hand];
@@ -247,7 +249,8 @@ impl Table {
                 }
                 self.hand = (self.hand + 1) % self.slots.len();
             }
-            if emptiest.is_some_and(|(least, _)| least < NEARLY_BLOCKED) {
+            // Where a flood has already lost what it had in this stretch, the emptiest here may be a full one.
+            if emptiest.is_some_and(|(least, _)| least < enough) {
                 break;
             }
         }

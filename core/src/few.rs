@@ -1,0 +1,6 @@
+//! Lists that are nearly always short.
+
+use smallvec::SmallVec;
+
+/// A list whose first few items need no allocation: a decision seldom has more checks.
+pub(crate) type Few<T> = SmallVec<[T; 4]>;
