@@ -84,6 +84,8 @@ pub(crate) struct Lines(Mutex<LinesByEntry>);
 struct LinesByEntry {
     waiting: HashMap<u128, VecDeque<Place>>,
     next: u64,
+    /// Whose they are: a process that was forked off inherits lines in which nobody waits.
+    process: u32,
 }
 
 #[derive(Debug)]
@@ -97,7 +99,13 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 impl Lines {
     fn lock(&self) -> MutexGuard<'_, LinesByEntry> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        if lines.process != process {
+            lines.process = process;
+            lines.waiting.clear();
+        }
+        lines
     }
 
     fn join(&self, checks: &[Wanted]) -> u64 {
@@ -196,12 +204,12 @@ impl Acquire {
             Stage::New => {
                 let number = self.limiter.lines().join(&self.checks);
                 self.stage = Stage::Queued(number);
-                self.ask(number)
+                self.ask(number, 0)
             }
             Stage::Reserved(info) => Ok(self.wait_out(info)),
             Stage::Queued(number) => {
                 self.stage = Stage::Queued(number);
-                self.ask(number)
+                self.ask(number, clock::now().saturating_sub(self.started))
             }
             Stage::Over => Ok(Step::Done(LimitInfo::unlimited())),
         }
@@ -225,18 +233,17 @@ impl Acquire {
     }
 
     /// Charges if there is room for everybody ahead and for this one, and else says when there could be.
-    fn ask(&mut self, number: u64) -> Result<Step, Error> {
+    fn ask(&mut self, number: u64, waited: Micros) -> Result<Step, Error> {
         let (checks, all_at_once) = self.with_those_ahead(number)?;
         let mut info = self.limiter.decide_sync(&checks, Call::Peek)?;
         if !info.blocked && all_at_once {
             info = self.limiter.decide_sync(&self.checks(), Call::Limit)?;
             if !info.blocked {
-                info.wait_ms = millis_up(clock::now().saturating_sub(self.started));
+                info.wait_ms = millis_up(waited);
                 self.leave_line();
                 return Ok(Step::Done(info));
             }
         }
-        let waited = clock::now().saturating_sub(self.started);
         if waited.saturating_add(info.reset_ms * 1000) <= self.max_wait {
             return Ok(Step::Wait(Duration::from_millis(info.reset_ms).max(SHORTEST_WAIT)));
         }
