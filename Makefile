@@ -13,9 +13,10 @@ help: ## What can be made
 
 setup: $(VENV)/.ready node_modules/.ready ## The tools of all three languages, into this folder
 
-$(VENV)/.ready: tests/python/requirements.txt
+$(VENV)/.ready: tests/python/requirements.txt bench/python/requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement tests/python/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement bench/python/requirements.txt
 	@touch $@
 
 node_modules/.ready: package.json package-lock.json
@@ -23,6 +24,7 @@ node_modules/.ready: package.json package-lock.json
 	@touch $@
 
 build: setup ## The Python package into the virtual environment, the Node package into node/dist
+	rm -f python/tidegate/_tidegate*.so
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps .
 	npm run --silent build
 
@@ -50,12 +52,13 @@ test-rust:
 
 test-python: build
 	$(BIN)/pytest
+	$(BIN)/python -m mypy.stubtest tidegate
 
 test-node: build
 	npm test --silent
 
 test-readme: build
-	@true
+	$(BIN)/pytest tests/readme
 
 fmt: setup ## Format everything
 	cargo fmt --all
@@ -63,14 +66,14 @@ fmt: setup ## Format everything
 	$(BIN)/ruff check --fix
 	npm run --silent format
 
-bench: build ## Figures beside the peers, as tables here and as JSON in bench/results
+bench: build ## Figures beside the peers, as a table here and as JSON in bench/results
 	@mkdir -p $(RESULTS)
 	cargo build --release --quiet -p tidegate-bench
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement bench/python/requirements.txt
 	npm ci --prefix bench/node --no-audit --no-fund --silent
-	target/release/tidegate-bench --json-to $(RESULTS)/rust.json
-	$(BIN)/python bench/python/bench.py --json-to $(RESULTS)/python.json
-	node bench/node/bench.mjs --json-to $(RESULTS)/node.json
+	target/release/tidegate-bench > $(RESULTS)/rust.json
+	$(BIN)/python bench/python/bench.py > $(RESULTS)/python.json
+	node bench/node/bench.mjs > $(RESULTS)/node.json
+	@$(BIN)/python bench/table.py $(RESULTS)/rust.json $(RESULTS)/python.json $(RESULTS)/node.json
 
 clean: ## Remove what was built and installed
 	rm -rf target $(VENV) node_modules node/dist bench/node/node_modules examples/demo/node_modules $(RESULTS)

@@ -1,4 +1,4 @@
-/** The limiter beside its peers, in one run. Prints a table, or with `--json` the same as JSON. */
+/** The limiter beside its peers, in one run. Prints JSON. */
 
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
@@ -6,7 +6,7 @@ import LocalStore from '@fastify/rate-limit/store/LocalStore.js'
 import { MemoryStore, rateLimit } from 'express-rate-limit'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { bucket, Limiter, sendRateLimitHeaders } from '../../node/dist/index.mjs'
-import { duel, json, table } from './measure.mjs'
+import { duel, json } from './measure.mjs'
 
 /** Large enough that nothing is denied: a denial is a shorter path for some, and a longer one for others. */
 const PLENTY = 1_000_000_000
@@ -175,5 +175,5 @@ for (const [which, count] of [
   await versus('await limit', FLEXIBLE, tidegateAsync, flexible)
   await versus('middleware with headers', 'express-rate-limit middleware', tidegateMiddleware, expressMiddleware, 0.5)
 }
-console.log(process.argv.includes('--json') ? json(rows) : table(rows))
+console.log(json(rows))
 if (!Number.isFinite(sink)) throw new Error('the answers were not numbers')

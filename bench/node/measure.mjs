@@ -40,24 +40,6 @@ async function time({ prepare, run }) {
   return ((performance.now() - start) * 1000) / operations
 }
 
-/** The rows as a table for people. */
-export function table(rows) {
-  const text = ({ min, median, max }, digits) =>
-    `${median.toFixed(digits)} (${[min, max].map((f) => f.toFixed(digits)).join(' to ')})`
-  const lines = rows.map(({ name, unit, tidegate, peer, target }) => [
-    name,
-    `${text(tidegate, 3)} ${unit}`,
-    peer.name,
-    `${text(peer.figures, 3)} ${unit}`,
-    text(peer.ratio, 2),
-    target === null ? '' : `<= ${target}`,
-  ])
-  const all = [['Node, per call', 'tidegate', 'peer', "the peer's", 'ratio', 'target'], ...lines]
-  const widths = all[0].map((_, column) => Math.max(...all.map((line) => line[column].length)))
-  const row = (cells) => `| ${cells.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`
-  return [row(all[0]), row(widths.map((width) => '-'.repeat(width))), ...lines.map(row)].join('\n')
-}
-
 /** The rows as JSON, figures to the nanosecond. */
 export function json(rows) {
   return JSON.stringify({ suite: 'node', rows }, (_, value) =>

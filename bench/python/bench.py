@@ -1,6 +1,6 @@
 """``limiter.limit(LOGIN, actor)`` beside its peers in one run: a check of an actor's limit, held in memory.
 
-Prints a table, or with ``--json`` the same as JSON. Ours makes a whole ``LimitInfo`` of each check; the peers answer
+Prints JSON. Ours makes a whole ``LimitInfo`` of each check; the peers answer
 with a bool.
 """
 
@@ -75,26 +75,11 @@ def rows(quick: bool) -> list[Row]:
     ]
 
 
-def print_table(table: list[Row]) -> None:
-    print("| Python, per check | tidegate, us | peer | peer, us | ratio | target |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for row in table:
-        assert row.peer
-        name, figures, ratio = row.peer
-        target = f"<= {row.target}" if row.target else ""
-        print(f"| {row.name} | {row.ours.text(3)} | {name} | {figures.text(2)} | {ratio.text(3)} | {target} |")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     options = parser.parse_args()
-    table = rows(options.quick)
-    if options.json:
-        print(json.dumps({"suite": "python", "rows": [row.json() for row in table]}))
-    else:
-        print_table(table)
+    print(json.dumps({"suite": "python", "rows": [row.json() for row in rows(options.quick)]}))
 
 
 if __name__ == "__main__":

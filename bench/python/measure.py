@@ -26,9 +26,6 @@ class Spread(NamedTuple):
     def json(self) -> dict[str, float]:
         return {name: round(figure, 3) for name, figure in self._asdict().items()}
 
-    def text(self, digits: int) -> str:
-        return f"{self.median:.{digits}f} ({self.min:.{digits}f} to {self.max:.{digits}f})"
-
 
 @dataclass
 class Row:

@@ -1,6 +1,6 @@
 //! The engine in this process beside governor's keyed limiter, in one run.
 //!
-//! Prints a table; with `--json-to FILE` it also writes the same as JSON.
+//! Prints JSON.
 
 mod measure;
 mod memory;
@@ -18,12 +18,10 @@ use tidegate::{Limit, Limiter, Memory};
 pub(crate) const HOT: &str = "actor:00000000123456";
 const PEER: &str = "governor keyed";
 
-fn main() -> std::io::Result<()> {
-    let mut args = std::env::args().skip(1);
-    let (task, value) = (args.next(), args.next());
-    if let (Some("--memory"), Some(contender)) = (task.as_deref(), &value) {
-        println!("{}", memory::resident_per_key(contender));
-        return Ok(());
+fn main() {
+    if let Some(contender) = std::env::args().skip_while(|arg| arg != "--memory").nth(1) {
+        println!("{}", memory::resident_per_key(&contender));
+        return;
     }
     let mut rows = vec![hot_key()];
     for (keys, target) in [(100_000, None), (1_000_000, Some(0.5))] {
@@ -32,12 +30,7 @@ fn main() -> std::io::Result<()> {
     rows.push(memory::row());
     rows.extend(types::rows());
     rows.extend(types::memory_rows());
-    print_table(&rows);
-    if let (Some("--json-to"), Some(path)) = (task.as_deref(), value) {
-        let rows: Vec<_> = rows.iter().map(Row::json).collect();
-        std::fs::write(path, format!("{:#}\n", json!({ "suite": "rust", "rows": rows })))?;
-    }
-    Ok(())
+    println!("{}", json!({ "suite": "rust", "rows": rows.iter().map(Row::json).collect::<Vec<_>>() }));
 }
 
 /// Large enough that nothing is denied: a denial is a shorter path for both.
@@ -132,21 +125,4 @@ fn shuffled(keys: &[String]) -> Vec<String> {
         order.swap(last, usize::try_from(random % (last as u64 + 1)).unwrap_or(0));
     }
     order.into_iter().map(|index| keys[index].clone()).collect()
-}
-
-fn print_table(rows: &[Row]) {
-    println!("| {:<30} | {:>26} | {:<14} | {:>26} | {:>22} | target |", "Rust", "tidegate", "beside", "", "ratio");
-    println!("| --- | ---: | --- | ---: | ---: | --- |");
-    for row in rows {
-        let unit = row.unit;
-        let spread = |s: measure::Spread, digits: usize| {
-            format!("{:.digits$} ({:.digits$} to {:.digits$})", s.median, s.min, s.max)
-        };
-        let ours = format!("{} {unit}", spread(row.ours, 1));
-        let (beside, theirs, ratio) = row.peer.map_or_else(Default::default, |(name, figures, ratio)| {
-            (name, format!("{} {unit}", spread(figures, 1)), spread(ratio, 2))
-        });
-        let target = row.target.map_or_else(String::new, |target| format!("<= {target}"));
-        println!("| {:<30} | {ours:>26} | {beside:<14} | {theirs:>26} | {ratio:>22} | {target} |", row.name);
-    }
 }

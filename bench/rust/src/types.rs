@@ -13,27 +13,29 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Large enough that nothing is denied while it is measured.
 const PLENTY: u64 = 1_000_000_000;
 
+/// So few that no entry drains while a million of them are counted.
+const FEW: u64 = 100;
+
 type Made = Result<Limit, LimitError>;
 
 /// Every type that keeps two numbers, and those that keep more.
-fn types() -> [(&'static str, Option<f64>, Made); 8] {
-    // Long enough that no entry drains while a million of them are counted.
+fn types(plenty: u64) -> [(&'static str, Option<f64>, Made); 8] {
     let hour = 3_600 * SECOND;
     [
-        ("token-bucket", Some(1.5), Limit::token_bucket("token-bucket", 1_000_000, hour).build()),
-        ("fixed-window", Some(1.5), Limit::fixed_window("fixed-window", PLENTY, hour).build()),
-        ("sliding-counter", Some(1.5), Limit::sliding_counter("sliding-counter", 1_000_000, hour).build()),
-        ("decay", Some(1.5), Limit::decay("decay", PLENTY, 2.0, 60 * SECOND).build()),
-        ("smooth", Some(1.5), Limit::smooth("smooth", 1e4).max_burst(hour).build()),
-        ("smooth, warming up", Some(1.5), Limit::smooth("warm", 1e4).warmup(hour).build()),
-        ("sliding-window, 10 slots", None, Limit::sliding_window("window", PLENTY, hour, hour / 10).build()),
+        ("token-bucket", Some(1.5), Limit::token_bucket("token-bucket", plenty, hour).build()),
+        ("fixed-window", Some(1.5), Limit::fixed_window("fixed-window", plenty, hour).build()),
+        ("sliding-counter", Some(1.5), Limit::sliding_counter("sliding-counter", plenty, hour).build()),
+        ("decay", Some(1.5), Limit::decay("decay", plenty, 2.0, 60 * SECOND).build()),
+        ("smooth", Some(1.5), Limit::smooth("smooth", plenty as f64 / 3600.0).max_burst(hour).build()),
+        ("smooth, warming up", Some(1.5), Limit::smooth("warm", plenty as f64 / 3600.0).warmup(hour).build()),
+        ("sliding-window, 10 slots", None, Limit::sliding_window("window", plenty, hour, hour / 10).build()),
         ("sliding-log, max 100", None, Limit::sliding_log("log", 100, hour).build()),
     ]
 }
 
 /// One decision of each type beside one of a bucket.
 pub(crate) fn rows() -> Vec<Row> {
-    let mut rows: Vec<Row> = types()
+    let mut rows: Vec<Row> = types(1_000_000)
         .into_iter()
         .map(|(name, target, limit)| beside_the_bucket(&format!("{name}, hot key"), target, &made(limit)))
         .collect();
@@ -81,7 +83,7 @@ fn three_checks() -> Row {
 /// Resident memory per key of each type, each in a process of its own.
 pub(crate) fn memory_rows() -> Vec<Row> {
     let bucket = crate::memory::in_processes("tidegate");
-    types()
+    types(FEW)
         .into_iter()
         .map(|(name, _, _)| {
             let ours = crate::memory::in_processes(name);
@@ -98,5 +100,5 @@ pub(crate) fn memory_rows() -> Vec<Row> {
 
 /// The type of this name, for a process that measures it.
 pub(crate) fn by_name(wanted: &str) -> Option<Limit> {
-    types().into_iter().find(|(name, ..)| *name == wanted).map(|(_, _, limit)| made(limit))
+    types(FEW).into_iter().find(|(name, ..)| *name == wanted).map(|(_, _, limit)| made(limit))
 }
