@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use tidegate::{Call, Check, Error, ErrorKind, Limit, LimitError, Limiter, Memory, State, Value, host};
 
+/// Fields by name, with a sound value and the least that is.
+type Numbers = &'static [(&'static str, f64, f64)];
+
 /// A sound definition of each type, and its numeric fields with what they have to be above or at least.
-const TYPES: [(&str, &[(&str, f64, f64)]); 9] = [
+const TYPES: [(&str, Numbers); 9] = [
     ("bucket", &[("size", 10.0, 1.0), ("dripRate", 1000.0, 1.0), ("dripSize", 2.0, 1.0)]),
     ("token-bucket", &[("count", 10.0, 1.0), ("period", 1000.0, ABOVE_0), ("burst", 20.0, 1.0)]),
     ("fixed-window", &[("max", 10.0, 1.0), ("period", 1000.0, ABOVE_0)]),
@@ -22,7 +25,7 @@ const ABOVE_1: f64 = 1.0 + f64::EPSILON;
 const TWO_53: f64 = 9_007_199_254_740_992.0;
 
 /// The definition's fields, one of them replaced.
-fn fields(kind: &str, numbers: &[(&str, f64, f64)], replaced: &str, value: &Value) -> Vec<(String, Value)> {
+fn fields(kind: &str, numbers: Numbers, replaced: &str, value: &Value) -> Vec<(String, Value)> {
     let mut fields = vec![("key".to_owned(), Value::Text("k".to_owned()))];
     if kind != "legacy" {
         fields.push(("type".to_owned(), Value::Text(kind.to_owned())));
@@ -34,7 +37,7 @@ fn fields(kind: &str, numbers: &[(&str, f64, f64)], replaced: &str, value: &Valu
     fields
 }
 
-fn each_field(mut test: impl FnMut(&str, &[(&str, f64, f64)], &str, f64)) {
+fn each_field(mut test: impl FnMut(&str, Numbers, &str, f64)) {
     for (kind, numbers) in TYPES {
         for (field, _, least) in numbers {
             test(kind, numbers, field, *least);

@@ -57,7 +57,7 @@ fn calls() -> impl Strategy<Value = Vec<(f64, u64)>> {
 
 macro_rules! bounded {
     ($(#[doc = $doc:literal] $test:ident $kind:literal |$definition:ident, $admitted:ident| $bound:block)*) => { proptest! {
-        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
         $(
             #[doc = $doc]
             #[test]

@@ -180,7 +180,7 @@ macro_rules! invariants {
         use super::*;
 
         proptest! {
-            #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+            #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
             #[test]
             fn absent_is_empty((definition, start, history, later) in (definition_of($name), start(), history(), history())) {

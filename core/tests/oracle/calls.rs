@@ -103,6 +103,10 @@ impl Oracle {
     /// The entry as it is at `now`, and whether it had to be mended.
     fn look(&self, part: &Part, now: Time) -> (State, bool) {
         let mut state = self.entries.get(&part.entry).cloned().unwrap_or_else(|| part.model.absent(now));
+        // A decision has one instant: what an earlier check of it wrote has been brought there.
+        if self.written.contains(&part.entry) {
+            return (state, false);
+        }
         let mended = part.model.at(&mut state, now);
         (state, mended)
     }

@@ -20,7 +20,7 @@ impl Decay {
 
     /// The fewest slots, at least one, after which what is left is low enough.
     fn slots_until(&self, count: f64, low_enough: impl Fn(f64) -> bool) -> i128 {
-        (1..).find(|slots| low_enough(self.after(count, *slots))).unwrap_or(i128::MAX)
+        (1..1 << 52).find(|slots| low_enough(self.after(count, *slots))).unwrap_or(1 << 52)
     }
 
     fn drain_slots(&self, count: f64) -> i128 {

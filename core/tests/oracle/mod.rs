@@ -20,6 +20,7 @@ mod windows;
 
 use std::collections::{BTreeMap, HashMap};
 
+#[allow(unused_imports, reason = "shared with several tests")]
 pub(crate) use calls::{Answer, Asked, Check, Decided};
 use serde_json::Value;
 
