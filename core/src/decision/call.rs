@@ -19,7 +19,7 @@ pub enum Call {
     ///
     /// However late it comes, it never frees what a later call charged. Doing it once is up to the caller.
     Undo {
-        /// [`LimitInfo::at`] of that call.
+        /// [`LimitInfo::at`](crate::LimitInfo::at) of that call.
         charged_at: Micros,
     },
     /// Charges the cost if it fits within `max_wait`, and says how long to wait for it.
