@@ -26,7 +26,7 @@ pub enum ErrorKind {
 /// assert_eq!(error.field(), "size");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("limit \"{}\": {} {}, got {}", .0.key, .0.field, .0.problem, .0.value)]
+#[error("{0}")]
 pub struct LimitError(Box<Details>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +36,15 @@ struct Details {
     field: String,
     problem: String,
     value: String,
+}
+
+impl fmt::Display for Details {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.key.is_empty() {
+            write!(f, "limit \"{}\": ", self.key)?;
+        }
+        write!(f, "{} {}, got {}", self.field, self.problem, self.value)
+    }
 }
 
 impl LimitError {

@@ -122,7 +122,7 @@ fn every_error_at_once_with_its_path() {
             r#"limits.d.type: limit "d": type must be a known type, got "leaky""#,
             r#"limits.e: limit "e": duration must be given beside max, got 5"#,
             r#"limits.f.period: limit "f": period must be a number, got an array"#,
-            r#"limits.g.key: limit "": key must not be empty, got """#,
+            r#"limits.g.key: key must not be empty, got """#,
             r#"limits.h: limit "h": dripRate must let a full entry drain within 100 years, got 1000"#,
             r#"limits."naïve": limit "naïve": key must be printable ASCII, got 'ï'"#,
             r#"limits."i.j".resolution: limit "i.j": resolution must be a number, got an object"#,
