@@ -37,7 +37,8 @@ test: lint test-rust test-python test-readme test-node ## Every test and linter 
 
 lint: build
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --workspace --quiet -- -D warnings
+	cargo clippy -p tidegate -p tidegate-bench --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -59,6 +60,7 @@ test-node: build
 
 test-readme: build
 	$(BIN)/pytest tests/readme
+	cargo run --quiet -p tidegate --example pictures -- --check
 
 fmt: setup ## Format everything
 	cargo fmt --all
