@@ -1,8 +1,8 @@
+import { type Compiled, compiled } from './compiled.js'
 import type { Definition } from './definitions.js'
 import { errorOf, read, wrongType } from './errors.js'
 import { Answer, Call, CHECK_WIDTH, frameOf, In, Out } from './frame.js'
 import { infoFrom, LimitInfo } from './info.js'
-import { type Compiled, compiled } from './limits.js'
 import { native } from './native.js'
 import { ON_CHECK, optionsFrom, type Read } from './options.js'
 

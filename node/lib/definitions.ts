@@ -39,6 +39,67 @@ export interface FixedWindowDefinition extends Named {
   readonly anchor?: 'epoch' | 'first-request' | undefined
 }
 
+/** At most `max` in any `period`, counted in slots. */
+export interface SlidingWindowDefinition extends Named {
+  readonly type: 'sliding-window'
+  /** Units in a period; at least 1. */
+  readonly max: number
+  /** Milliseconds, above 0. */
+  readonly period: number
+  /** How long a slot is, in milliseconds: above 0, at most the period. */
+  readonly resolution: number
+  /** Charges denied calls as well, so that only a pause helps. @defaultValue false */
+  readonly countBlocked?: boolean | undefined
+}
+
+/** About `max` in any `period`, from the counts of two windows. */
+export interface SlidingCounterDefinition extends Named {
+  readonly type: 'sliding-counter'
+  /** About how many units in a period; at least 1. */
+  readonly max: number
+  /** Milliseconds, above 0. */
+  readonly period: number
+}
+
+/** At most `max` in any `period`, exactly. */
+export interface SlidingLogDefinition extends Named {
+  readonly type: 'sliding-log'
+  /** Units in any span of a period; at least 1. */
+  readonly max: number
+  /** Milliseconds, above 0. */
+  readonly period: number
+  /** The least time between two calls, in milliseconds. @defaultValue 0 */
+  readonly minInterval?: number | undefined
+  /** Charges denied calls as well, so that only a pause helps. @defaultValue false */
+  readonly countBlocked?: boolean | undefined
+}
+
+/** A count of at most `max` that decays. */
+export interface DecayDefinition extends Named {
+  readonly type: 'decay'
+  /** How high the count may be; at least 1. */
+  readonly max: number
+  /** What the count is divided by; above 1. */
+  readonly decayFactor: number
+  /** How often it is divided, in milliseconds; above 0. */
+  readonly resolution: number
+  /** Charges denied calls as well, so that only a pause helps. @defaultValue false */
+  readonly countBlocked?: boolean | undefined
+}
+
+/** `rate` permits per second at an even pace. */
+export interface SmoothDefinition extends Named {
+  readonly type: 'smooth'
+  /** Permits per second, above 0. */
+  readonly rate: number
+  /** How long an idle limiter without a warm-up saves permits up, in milliseconds. @defaultValue 1000 */
+  readonly maxBurst?: number | undefined
+  /** How long a cold limiter takes to reach its rate, in milliseconds. @defaultValue 0 */
+  readonly warmup?: number | undefined
+  /** How much slower than its rate a cold limiter starts; at least 1. @defaultValue 3 */
+  readonly coldFactor?: number | undefined
+}
+
 /** The `{ max, duration, minInterval }` form. Without any of them it limits nothing. */
 export interface LegacyDefinition extends Named {
   readonly type?: undefined
@@ -58,4 +119,13 @@ export interface LegacyDefinition extends Named {
 export type FactorScales = 'size' | 'size-and-rate'
 
 /** A definition in the wire form, which is the same in JSON, Python and Rust. Durations are milliseconds. */
-export type Definition = BucketDefinition | TokenBucketDefinition | FixedWindowDefinition | LegacyDefinition
+export type Definition =
+  | BucketDefinition
+  | TokenBucketDefinition
+  | FixedWindowDefinition
+  | SlidingWindowDefinition
+  | SlidingCounterDefinition
+  | SlidingLogDefinition
+  | DecayDefinition
+  | SmoothDefinition
+  | LegacyDefinition

@@ -3,6 +3,7 @@
 export type * from './index.js'
 export {
   bucket,
+  decay,
   fixedWindow,
   LimitError,
   Limiter,
@@ -10,5 +11,9 @@ export {
   rateLimitHeaders,
   StoreError,
   sendRateLimitHeaders,
+  slidingCounter,
+  slidingLog,
+  slidingWindow,
+  smooth,
   tokenBucket,
 } from './index.js'

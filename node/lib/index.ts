@@ -1,16 +1,22 @@
 /**
- * Exact rate limiting: leaky buckets, token buckets and fixed windows, decided by a native engine in memory.
+ * Exact rate limiting: buckets, windows, logs and pacers, decided by a native engine in memory.
  *
  * @packageDocumentation
  */
 
 export type { Check } from './checks.js'
+export type { Limit } from './compiled.js'
 export type {
   BucketDefinition,
+  DecayDefinition,
   Definition,
   FactorScales,
   FixedWindowDefinition,
   LegacyDefinition,
+  SlidingCounterDefinition,
+  SlidingLogDefinition,
+  SlidingWindowDefinition,
+  SmoothDefinition,
   TokenBucketDefinition,
 } from './definitions.js'
 export { LimitError, type LimitErrorDetails, StoreError } from './errors.js'
@@ -24,5 +30,15 @@ export {
 } from './headers.js'
 export type { LimitInfo } from './info.js'
 export { Limiter, type LimiterOptions, type Limits } from './limiter.js'
-export { bucket, fixedWindow, type Limit, legacy, tokenBucket } from './limits.js'
+export {
+  bucket,
+  decay,
+  fixedWindow,
+  legacy,
+  slidingCounter,
+  slidingLog,
+  slidingWindow,
+  smooth,
+  tokenBucket,
+} from './limits.js'
 export type { AcquireOptions, AcquireSyncOptions, CallOptions, TimeOptions } from './options.js'

@@ -1,10 +1,10 @@
 import { acquired } from './acquire.js'
 import { type Check, decideOne, decideSeveral, type Part, partsFrom, resetSeveral } from './checks.js'
+import { compiled } from './compiled.js'
 import type { Definition } from './definitions.js'
 import { answered, outOfRange, ownKeys, read, wrongType } from './errors.js'
 import { Call } from './frame.js'
 import type { LimitInfo } from './info.js'
-import { compiled } from './limits.js'
 import { native } from './native.js'
 import {
   type AcquireOptions,

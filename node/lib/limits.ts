@@ -1,125 +1,17 @@
+import { Checked, fieldsOf, type Limit } from './compiled.js'
 import type {
   BucketDefinition,
+  DecayDefinition,
   Definition,
   FixedWindowDefinition,
   LegacyDefinition,
+  SlidingCounterDefinition,
+  SlidingLogDefinition,
+  SlidingWindowDefinition,
+  SmoothDefinition,
   TokenBucketDefinition,
 } from './definitions.js'
-import { answered, outOfRange, ownKeys, read, wrongType } from './errors.js'
-import { native } from './native.js'
-
-/** What the engine knows a definition by. */
-export interface Compiled {
-  readonly handle: number
-  readonly key: string
-}
-
-/** The engine's side of a definition goes when nothing on this side can name it any more. */
-const collected = new FinalizationRegistry<number>((handle) => native.freeLimit(handle))
-
-function compile(names: readonly string[], values: readonly unknown[]): Compiled {
-  const handle = answered(native.makeLimit(names, values))
-  const compiled = { handle, key: values[names.indexOf('key')] as string }
-  collected.register(compiled, handle)
-  return compiled
-}
-
-/** A definition that has been checked; its fields are those of the wire form. */
-class Checked {
-  readonly #compiled: Compiled
-
-  constructor(names: readonly string[], values: readonly unknown[]) {
-    this.#compiled = compile(names, values)
-    names.forEach((name, index) => {
-      Object.defineProperty(this, name, { value: values[index], enumerable: true })
-    })
-    Object.freeze(this)
-  }
-
-  static compiled(limit: object): Compiled | undefined {
-    return #compiled in limit ? limit.#compiled : undefined
-  }
-}
-
-/** A definition that has been checked once and cannot change; it costs the least to use. */
-export type Limit<D extends Definition = Definition> = Readonly<D>
-
-/** Own enumerable fields with their values, each read once; what is `undefined` is not there. */
-function fieldsOf(definition: unknown): [names: string[], values: unknown[]] {
-  if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
-    throw wrongType('', 'definition', 'must be an object', definition)
-  }
-  const names: string[] = []
-  const values: unknown[] = []
-  let key = ''
-  for (const name of ownKeys(definition, 'definition', '')) {
-    const value = read(definition, name, key)
-    if (value === undefined) continue
-    if (name === 'key' && typeof value === 'string') key = value
-    names.push(name)
-    values.push(value)
-  }
-  return [names, values]
-}
-
-/**
- * Definitions that came as plain objects, by key. They are told apart by their content and not by their identity, so a
- * literal written in the call is compiled once, and one that was changed since is noticed.
- */
-const known = new Map<string, Literal[]>()
-const MOST_KEYS = 1000
-const MOST_PER_KEY = 8
-
-interface Literal {
-  readonly names: readonly string[]
-  readonly values: readonly unknown[]
-  readonly compiled: Compiled
-}
-
-function literal(definition: unknown): Compiled {
-  const seen = typeof definition === 'object' && definition !== null ? find(definition) : undefined
-  if (seen) return seen
-  const [names, values] = fieldsOf(definition)
-  const compiled = compile(names, values)
-  remember({ names, values, compiled })
-  return compiled
-}
-
-/** The one that has these very fields, in this order, with these very values. */
-function find(definition: object): Compiled | undefined {
-  try {
-    const fields = definition as Record<string, unknown> & { key?: string }
-    const variants = known.get(fields.key as string)
-    if (variants === undefined) return undefined
-    const names = Object.keys(fields)
-    for (const { names: theirs, values, compiled } of variants) {
-      let same = names.length === theirs.length
-      for (let index = 0; same && index < names.length; index++) {
-        const name = names[index] as string
-        same = name === theirs[index] && fields[name] === values[index]
-      }
-      if (same) return compiled
-    }
-  } catch {
-    // What cannot be read is reported by whoever reads it field by field.
-  }
-  return undefined
-}
-
-/** Bounded, so that keys made up at run time do not pile up; what was remembered first goes first. */
-function remember(literal: Literal): void {
-  const { key } = literal.compiled
-  const variants = known.get(key) ?? []
-  if (variants.length === 0 && known.size >= MOST_KEYS) known.delete(known.keys().next().value as string)
-  if (variants.length >= MOST_PER_KEY) variants.shift()
-  variants.push(literal)
-  known.set(key, variants)
-}
-
-/** What the engine knows this definition by, whether it was checked before or comes as a plain object. */
-export function compiled(limit: unknown): Compiled {
-  return (typeof limit === 'object' && limit !== null && Checked.compiled(limit)) || literal(limit)
-}
+import { outOfRange } from './errors.js'
 
 function define<D extends Definition>(type: D['type'], fields: unknown): Limit<D> {
   const [names, values] = fieldsOf(fields)
@@ -192,6 +84,103 @@ export function tokenBucket(fields: Fields<TokenBucketDefinition>): Limit<TokenB
  */
 export function fixedWindow(fields: Fields<FixedWindowDefinition>): Limit<FixedWindowDefinition> {
   return define('fixed-window', fields)
+}
+
+/**
+ * At most `max` in any `period` milliseconds, counted in slots of `resolution`: never more, at worst a little less.
+ *
+ * @throws {@link LimitError} naming the key, the field and the value at fault.
+ *
+ * @example
+ * ```js
+ * import { Limiter, slidingWindow } from 'tidegate'
+ *
+ * const sms = slidingWindow({ key: 'sms', max: 5, period: 3_600_000, resolution: 600_000 })
+ * const info = new Limiter().limitSync(sms, '+49 30 901820', { now: 0 })
+ * assert.deepEqual([info.remaining, info.fullResetMs], [4, 3_600_000])
+ * ```
+ */
+export function slidingWindow(fields: Fields<SlidingWindowDefinition>): Limit<SlidingWindowDefinition> {
+  return define('sliding-window', fields)
+}
+
+/**
+ * About `max` in any `period` milliseconds, from two counts alone: this window's, and the last one's weighted by what
+ * is left of it.
+ *
+ * @throws {@link LimitError} naming the key, the field and the value at fault.
+ *
+ * @example
+ * ```js
+ * import { Limiter, slidingCounter } from 'tidegate'
+ *
+ * const web = slidingCounter({ key: 'web', max: 100, period: 60_000 })
+ * const limiter = new Limiter()
+ * limiter.limitSync(web, 'ada', { cost: 100, now: 0 })
+ * assert.equal(limiter.peekSync(web, 'ada', { now: 90_000 }).remaining, 50)
+ * ```
+ */
+export function slidingCounter(fields: Fields<SlidingCounterDefinition>): Limit<SlidingCounterDefinition> {
+  return define('sliding-counter', fields)
+}
+
+/**
+ * At most `max` in any `period` milliseconds, exactly, and none sooner than `minInterval` after the last.
+ *
+ * @throws {@link LimitError} naming the key, the field and the value at fault.
+ *
+ * @example
+ * ```js
+ * import { Limiter, slidingLog } from 'tidegate'
+ *
+ * const otp = slidingLog({ key: 'otp', max: 5, period: 60_000, minInterval: 1000 })
+ * const limiter = new Limiter()
+ * limiter.limitSync(otp, 'ada', { now: 0 })
+ * const denied = limiter.limitSync(otp, 'ada', { now: 300 })
+ * assert.deepEqual([denied.blocked, denied.remaining, denied.resetMs], [true, 4, 700])
+ * ```
+ */
+export function slidingLog(fields: Fields<SlidingLogDefinition>): Limit<SlidingLogDefinition> {
+  return define('sliding-log', fields)
+}
+
+/**
+ * A count of at most `max` that is divided by `decayFactor` every `resolution` milliseconds.
+ *
+ * @throws {@link LimitError} naming the key, the field and the value at fault.
+ *
+ * @example
+ * ```js
+ * import { decay, Limiter } from 'tidegate'
+ *
+ * const score = decay({ key: 'score', max: 8, decayFactor: 2, resolution: 1000 })
+ * const limiter = new Limiter()
+ * limiter.limitSync(score, 'ada', { cost: 8, now: 0 })
+ * assert.equal(limiter.peekSync(score, 'ada', { now: 1000 }).remaining, 4)
+ * ```
+ */
+export function decay(fields: Fields<DecayDefinition>): Limit<DecayDefinition> {
+  return define('decay', fields)
+}
+
+/**
+ * `rate` permits per second at an even pace. A call is admitted when those before it are paid off, and what it costs is
+ * paid by whoever comes next. With a `warmup`, a limiter that was idle starts slowly.
+ *
+ * @throws {@link LimitError} naming the key, the field and the value at fault.
+ *
+ * @example
+ * ```js
+ * import { Limiter, smooth } from 'tidegate'
+ *
+ * const mailer = smooth({ key: 'mailer', rate: 5, maxBurst: 0 })
+ * const limiter = new Limiter()
+ * limiter.limitSync(mailer, 'ada', { now: 0 })
+ * assert.equal(limiter.acquireSync(mailer, 'ada', { now: 0 }).waitMs, 200)
+ * ```
+ */
+export function smooth(fields: Fields<SmoothDefinition>): Limit<SmoothDefinition> {
+  return define('smooth', fields)
 }
 
 /**

@@ -57,8 +57,10 @@ test('import and require give the same objects', async () => {
     console.log(Object.keys(required).sort().join())
   `
   writeFileSync(join(folder, 'both.mjs'), script)
-  const exported =
-    'LimitError,Limiter,StoreError,bucket,fixedWindow,legacy,rateLimitHeaders,sendRateLimitHeaders,tokenBucket'
+  const exported = Object.keys(await import('tidegate'))
+    .sort()
+    .join()
+  assert.match(exported, /^LimitError,.*,bucket,/)
   assert.equal(await run(process.execPath, ['both.mjs']), `${exported}\n`)
   const required = "const { Limiter } = require('tidegate'); console.log(new Limiter().entries)"
   assert.equal(await run(process.execPath, ['-e', required]), '0\n')

@@ -5,11 +5,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Limiter } from 'tidegate'
 
-const vectors = JSON.parse(readFileSync(new URL('../vectors/decisions.json', import.meta.url), 'utf8'))
-
-/** The types that this version decides; a definition without one is a legacy limit. */
-const KNOWN = new Set(['bucket', 'token-bucket', 'fixed-window', undefined])
-const known = (limit) => KNOWN.has(limit.type)
+const read = (name) => JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8'))
 
 function answer(info) {
   const { blocked, remaining, resetMs, resetSec, fullResetMs, fullResetSec, waitMs } = info
@@ -25,32 +21,35 @@ const ways = {
   'as promises': (limiter, call) => limiter[call].bind(limiter),
 }
 
+const files = { decisions: read('decisions'), legacy: read('legacy') }
+
 for (const [way, verb] of Object.entries(ways)) {
-  test(`one limit at a time, ${way}`, async () => {
-    let checked = 0
-    for (const { limit, factor, steps } of vectors.one.filter(({ limit }) => known(limit))) {
-      const limiter = new Limiter()
-      for (const step of steps) {
-        const call = verb(limiter, step.call)
-        if (step.call === 'reset') {
-          assert.equal(await call(limit, 'actor'), undefined)
-          continue
+  for (const [name, { one }] of Object.entries(files)) {
+    test(`${name}: one limit at a time, ${way}`, async () => {
+      let checked = 0
+      for (const { limit, factor, steps } of one) {
+        const limiter = new Limiter()
+        for (const step of steps) {
+          const call = verb(limiter, step.call)
+          if (step.call === 'reset') {
+            assert.equal(await call(limit, 'actor'), undefined)
+            continue
+          }
+          const info = await call(limit, 'actor', options(step, { cost: step.cost, factor }))
+          assert.deepEqual(answer(info), step.want, JSON.stringify({ limit, factor, step }))
+          assert.equal(info.key, limit.key)
+          checked++
         }
-        const info = await call(limit, 'actor', options(step, { cost: step.cost, factor }))
-        assert.deepEqual(answer(info), step.want, JSON.stringify({ limit, factor, step }))
-        assert.equal(info.key, limit.key)
-        checked++
       }
-    }
-    assert.ok(checked > 200, `${checked} answers`)
-  })
+      assert.ok(checked > 500, `${checked} answers`)
+    })
+  }
 
   test(`several limits together, ${way}`, async () => {
     let checked = 0
-    for (const { limits, steps } of vectors.together.filter(({ limits }) => limits.every(known))) {
+    for (const { limits, steps } of files.decisions.together) {
       const limiter = new Limiter()
       for (const step of steps) {
-        if (step.call !== 'limit' && step.call !== 'peek') continue
         const checks = limits.map((limit, index) => ({ limit, actor: 'actor', cost: step.costs[index] }))
         const info = await verb(limiter, `${step.call}All`)(checks, options(step))
         assert.deepEqual(answer(info), step.want, JSON.stringify({ limits, step }))
@@ -58,6 +57,23 @@ for (const [way, verb] of Object.entries(ways)) {
         checked++
       }
     }
-    assert.ok(checked > 20, `${checked} answers`)
+    assert.ok(checked > 200, `${checked} answers`)
+  })
+}
+
+for (const { says, limits, steps, info: want, headers } of read('headers').cases) {
+  test(`headers: ${says}`, () => {
+    const limiter = new Limiter()
+    let info
+    for (const { now, call, costs } of steps) {
+      if (limits.length === 1) info = limiter[`${call}Sync`](limits[0], 'actor', { now, cost: costs[0] })
+      else {
+        const checks = limits.map((limit, index) => ({ limit, actor: 'actor', cost: costs[index] }))
+        info = limiter[`${call}AllSync`](checks, { now })
+      }
+    }
+    assert.deepEqual(answer(info), want)
+    assert.deepEqual(info.headers('x'), headers.x)
+    for (const draft of [6, 7, 11]) assert.deepEqual(info.headers('ietf', { draft }), headers[draft], `draft ${draft}`)
   })
 }

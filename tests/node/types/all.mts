@@ -8,7 +8,9 @@ import {
   bucket,
   type CallOptions,
   type Check,
+  type DecayDefinition,
   type Definition,
+  decay,
   type FactorScales,
   type FixedWindowDefinition,
   fixedWindow,
@@ -26,8 +28,16 @@ import {
   legacy,
   type Reply,
   rateLimitHeaders,
+  type SlidingCounterDefinition,
+  type SlidingLogDefinition,
+  type SlidingWindowDefinition,
+  type SmoothDefinition,
   StoreError,
   sendRateLimitHeaders,
+  slidingCounter,
+  slidingLog,
+  slidingWindow,
+  smooth,
   type TimeOptions,
   type TokenBucketDefinition,
   tokenBucket,
@@ -55,6 +65,17 @@ const notes: Limit<LegacyDefinition> = legacy({
   minInterval: 1000,
   translation: 'exact',
 })
+const sms: Limit<SlidingWindowDefinition> = slidingWindow({
+  key: 'sms',
+  max: 5,
+  period: 3_600_000,
+  resolution: 600_000,
+  countBlocked: true,
+})
+const web: Limit<SlidingCounterDefinition> = slidingCounter({ key: 'web', max: 100, period: 60_000 })
+const otp: Limit<SlidingLogDefinition> = slidingLog({ key: 'otp', max: 5, period: 60_000, minInterval: 1000 })
+const score: Limit<DecayDefinition> = decay({ key: 'score', max: 5, decayFactor: 2, resolution: 1000 })
+const mailer: Limit<SmoothDefinition> = smooth({ key: 'mailer', rate: 5, maxBurst: 0, warmup: 3000, coldFactor: 3 })
 const literal: Definition = { key: 'login', type: 'bucket', size: 10 }
 const size: number = login.size
 // @ts-expect-error a definition cannot be changed
@@ -75,7 +96,7 @@ new Limiter({ timeout: 1 })
 
 const call: CallOptions = { cost: 1, factor: 0.5, now: 0 }
 const time: TimeOptions = { now: undefined }
-const limits: Limits = [login, api, daily, notes, literal]
+const limits: Limits = [login, api, daily, notes, sms, web, otp, score, mailer, literal]
 const checks: readonly Check[] = [
   { limit: login, actor: 'ip' },
   { limit: literal, actor: 'user', cost: 5, factor: 2 },

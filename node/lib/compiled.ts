@@ -1,0 +1,116 @@
+import type { Definition } from './definitions.js'
+import { answered, ownKeys, read, wrongType } from './errors.js'
+import { native } from './native.js'
+
+/** What the engine knows a definition by. */
+export interface Compiled {
+  readonly handle: number
+  readonly key: string
+}
+
+/** The engine's side of a definition goes when nothing on this side can name it any more. */
+const collected = new FinalizationRegistry<number>((handle) => native.freeLimit(handle))
+
+function compile(names: readonly string[], values: readonly unknown[]): Compiled {
+  const handle = answered(native.makeLimit(names, values))
+  const compiled = { handle, key: values[names.indexOf('key')] as string }
+  collected.register(compiled, handle)
+  return compiled
+}
+
+/** A definition that has been checked; its fields are those of the wire form. */
+export class Checked {
+  readonly #compiled: Compiled
+
+  constructor(names: readonly string[], values: readonly unknown[]) {
+    this.#compiled = compile(names, values)
+    names.forEach((name, index) => {
+      Object.defineProperty(this, name, { value: values[index], enumerable: true })
+    })
+    Object.freeze(this)
+  }
+
+  static compiled(limit: object): Compiled | undefined {
+    return #compiled in limit ? limit.#compiled : undefined
+  }
+}
+
+/** A definition that has been checked once and cannot change; it costs the least to use. */
+export type Limit<D extends Definition = Definition> = Readonly<D>
+
+/** Own enumerable fields with their values, each read once; what is `undefined` is not there. */
+export function fieldsOf(definition: unknown): [names: string[], values: unknown[]] {
+  if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
+    throw wrongType('', 'definition', 'must be an object', definition)
+  }
+  const names: string[] = []
+  const values: unknown[] = []
+  let key = ''
+  for (const name of ownKeys(definition, 'definition', '')) {
+    const value = read(definition, name, key)
+    if (value === undefined) continue
+    if (name === 'key' && typeof value === 'string') key = value
+    names.push(name)
+    values.push(value)
+  }
+  return [names, values]
+}
+
+/**
+ * Definitions that came as plain objects, by key. They are told apart by their content and not by their identity, so a
+ * literal written in the call is compiled once, and one that was changed since is noticed.
+ */
+const known = new Map<string, Literal[]>()
+const MOST_KEYS = 1000
+const MOST_PER_KEY = 8
+
+interface Literal {
+  readonly names: readonly string[]
+  readonly values: readonly unknown[]
+  readonly compiled: Compiled
+}
+
+function literal(definition: unknown): Compiled {
+  const seen = typeof definition === 'object' && definition !== null ? find(definition) : undefined
+  if (seen) return seen
+  const [names, values] = fieldsOf(definition)
+  const compiled = compile(names, values)
+  remember({ names, values, compiled })
+  return compiled
+}
+
+/** The one that has these very fields, in this order, with these very values. */
+function find(definition: object): Compiled | undefined {
+  try {
+    const fields = definition as Record<string, unknown> & { key?: string }
+    const variants = known.get(fields.key as string)
+    if (variants === undefined) return undefined
+    const names = Object.keys(fields)
+    for (const { names: theirs, values, compiled } of variants) {
+      let same = names.length === theirs.length
+      for (let index = 0; same && index < names.length; index++) {
+        const name = names[index] as string
+        same = name === theirs[index] && fields[name] === values[index]
+      }
+      if (same) return compiled
+    }
+  } catch {
+    // What cannot be read is reported by whoever reads it field by field.
+  }
+  return undefined
+}
+
+/** Bounded, so that keys made up at run time do not pile up; what was remembered first goes first. */
+function remember(literal: Literal): void {
+  const { key } = literal.compiled
+  const variants = known.get(key) ?? []
+  if (variants.length === 0 && known.size >= MOST_KEYS) known.delete(known.keys().next().value as string)
+  if (variants.length >= MOST_PER_KEY) variants.shift()
+  variants.push(literal)
+  known.set(key, variants)
+}
+
+/** What the engine knows this definition by, whether it was checked before or comes as a plain object. */
+export function compiled(limit: unknown): Compiled {
+  return (typeof limit === 'object' && limit !== null && Checked.compiled(limit)) || literal(limit)
+}
