@@ -1,28 +1,28 @@
-import { decideSeveral, type Part } from './checks.js'
+import { actorsOf, decideSeveral, frameFor } from './checks.js'
+import { answered } from './errors.js'
 import { Call } from './frame.js'
-import type { LimitInfo } from './info.js'
+import { infoFrom, LimitInfo, type Part, type Store } from './info.js'
+import { native } from './native.js'
 import type { Read } from './options.js'
 
 /**
- * Waits for its turn. The engine says how long: a limit that can reserve a place is charged at once and names the wait
- * until it, any other says when to try again. `limiter` is asked each time, for it may be closed meanwhile.
+ * Waits for its turn. The engine keeps the place in the line and says how long to sleep; giving the place up gives back
+ * what was charged. A limiter that is closed meanwhile still answers those who wait.
  */
-export async function acquired(limiter: () => number, parts: readonly Part[], asked: Read): Promise<LimitInfo> {
-  const { now, maxWaitMs, signal } = asked
+export async function acquired(store: Store, parts: readonly Part[], asked: Read): Promise<LimitInfo> {
+  const { now, signal } = asked
   signal?.throwIfAborted()
-  const started = performance.now()
-  let info = decideSeveral(limiter(), Call.Acquire, parts, asked)
-  if (now !== undefined) return info
-  let waitedMs = 0
-  while (info.blocked && (maxWaitMs === undefined || waitedMs + info.resetMs <= maxWaitMs)) {
-    await waited(info.resetMs, signal)
-    waitedMs = Math.ceil(performance.now() - started)
-    const left = maxWaitMs === undefined ? undefined : Math.max(0, maxWaitMs - waitedMs)
-    info = decideSeveral(limiter(), Call.Acquire, parts, { now, maxWaitMs: left }, waitedMs)
+  if (now !== undefined) return decideSeveral(store, Call.Acquire, parts, asked)
+  const frame = frameFor(store, Call.Acquire, parts, asked)
+  const waiting = answered(native.startAcquire(frame, actorsOf(parts)))
+  for (;;) {
+    const sleepMs = answered(native.stepAcquire(waiting, frame))
+    if (sleepMs < 0) break
+    await waited(sleepMs, signal, () => native.freeAcquire(waiting))
   }
-  if (!info.blocked && info.waitMs > waitedMs) {
-    await waited(info.waitMs - waitedMs, signal, () => decideSeveral(limiter(), Call.Refund, parts, asked))
-  }
+  const info = infoFrom(frame, store, parts, true)
+  // Whoever waited in vain was not charged, whatever the limit does with those who are denied at once.
+  if (info.blocked) LimitInfo.turn(info, false)
   return info
 }
 
@@ -30,10 +30,10 @@ export async function acquired(limiter: () => number, parts: readonly Part[], as
 const LONGEST_TIMER = 2 ** 31 - 1
 
 /** Waits, unless the signal gives the wait up first: then `undo` runs once, and the promise rejects with the reason. */
-function waited(ms: number, signal: AbortSignal | undefined, undo?: () => void): Promise<void> {
+function waited(ms: number, signal: AbortSignal | undefined, undo: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = performance.now() + ms
-    let timer: NodeJS.Timeout
+    let timer: NodeJS.Timeout | undefined
     const wait = (): void => {
       const left = end - performance.now()
       if (left > 0) {
@@ -45,13 +45,11 @@ function waited(ms: number, signal: AbortSignal | undefined, undo?: () => void):
     }
     const giveUp = (): void => {
       clearTimeout(timer)
-      try {
-        undo?.()
-      } catch {
-        // A limiter that was closed meanwhile has nothing left to give back to.
-      }
+      undo()
       reject(signal?.reason)
     }
+    // Between two waits nobody listens.
+    if (signal?.aborted) return giveUp()
     signal?.addEventListener('abort', giveUp, { once: true })
     wait()
   })

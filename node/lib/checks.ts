@@ -1,15 +1,15 @@
-import { type Compiled, compiled } from './compiled.js'
-import type { Definition } from './definitions.js'
+import { type Compiled, chosen } from './compiled.js'
+import type { Choice, Definition } from './definitions.js'
 import { errorOf, read, wrongType } from './errors.js'
-import { Answer, Call, CHECK_WIDTH, frameOf, In, Out } from './frame.js'
-import { infoFrom, LimitInfo } from './info.js'
+import { Call, CHECK_WIDTH, frameOf, In, Out } from './frame.js'
+import { infoFrom, LimitInfo, type Part, type Store } from './info.js'
 import { native } from './native.js'
 import { ON_CHECK, optionsFrom, type Read } from './options.js'
 
 /** A limit and who is being limited, with what the call costs: one part of a decision of several. */
-export interface Check {
-  /** A definition, checked or in the wire form. */
-  readonly limit: Definition
+export interface Check<C = unknown> {
+  /** A definition, checked or in the wire form, or a function of a context. */
+  readonly limit: Definition | Choice<C>
   /** Who is being limited: a user id, an address, an API key. */
   readonly actor: string
   /** How many units the call takes: a whole number of at least 0. @defaultValue 1 */
@@ -18,71 +18,69 @@ export interface Check {
   readonly factor?: number | undefined
 }
 
-/** A check that has been read out of what the caller passed. */
-export interface Part {
-  readonly limit: Compiled
-  readonly actor: unknown
-  readonly cost: number
-  readonly factor: number
-}
-
 /** When a decision takes place, and how long it may wait. */
-type When = Pick<Read, 'now' | 'maxWaitMs'>
+export type When = Pick<Read, 'now' | 'maxWaitMs'>
 
 const { frame } = native
 
+/** Whether a call charges what it admits. */
+const charges = (call: number): boolean => call === Call.Limit || call === Call.Charge || call === Call.Acquire
+
 /** Decides one check. Everything crosses in the shared frame but the actor, which is the cheapest there is. */
-export function decideOne(limiter: number, call: number, limit: Compiled, actor: unknown, options: Read): LimitInfo {
-  writeCall(frame, limiter, call, options)
+export function decideOne(store: Store, call: number, limit: Compiled, actor: unknown, options: Read): LimitInfo {
+  writeCall(frame, store, call, options)
   frame[In.Checks] = limit.handle
   frame[In.Checks + 1] = options.cost
   frame[In.Checks + 2] = options.factor
   const failure = native.decide(actor)
   if (failure !== undefined) throw errorOf(failure)
-  if (frame[Out.Count] === 1) return new LimitInfo(frame, Out.Answers, limit.key, 0)
-  return infoFrom(frame, [limit.key])
+  if (frame[Out.Count] === 1) {
+    return new LimitInfo(frame, Out.Answers, limit.key, 0, undefined, store, charges(call), options, limit, actor)
+  }
+  return infoFrom(frame, store, [{ limit, actor, cost: options.cost, factor: options.factor }], charges(call))
 }
 
-/** Decides several checks together, all or nothing; `waitedMs` is what the call has waited before. */
-export function decideSeveral(
-  limiter: number,
-  call: number,
-  parts: readonly Part[],
-  when: When,
-  waitedMs = 0,
-): LimitInfo {
-  const frame = ask(limiter, call, parts, when)
-  frame[Out.Answers + Answer.WaitMs] = waitedMs + (frame[Out.Answers + Answer.WaitMs] as number)
-  return infoFrom(
-    frame,
-    parts.map((part) => part.limit.key),
-  )
+/** Decides several checks together, all or nothing. */
+export function decideSeveral(store: Store, call: number, parts: readonly Part[], when: When): LimitInfo {
+  return infoFrom(ask(store, call, parts, when), store, parts, charges(call))
+}
+
+/** Gives back what these costs are of what a decision charged at this instant, less what has drained since. */
+export function undoSeveral(store: Store, parts: readonly Part[], chargedAt: number, when: When): LimitInfo {
+  return infoFrom(ask(store, Call.Undo, parts, when, chargedAt), store, parts, false)
 }
 
 /** Forgets what was charged to several checks. */
-export function resetSeveral(limiter: number, parts: readonly Part[]): void {
-  ask(limiter, Call.Reset, parts, { now: undefined, maxWaitMs: undefined })
+export function resetSeveral(store: Store, parts: readonly Part[]): void {
+  ask(store, Call.Reset, parts, { now: undefined, maxWaitMs: undefined })
 }
 
-function ask(limiter: number, call: number, parts: readonly Part[], when: When): Float64Array {
+/** The frame of a decision of several checks, written and still to be asked. */
+export function frameFor(store: Store, call: number, parts: readonly Part[], when: When): Float64Array {
   const frame = frameOf(parts.length)
-  writeCall(frame, limiter, call, when)
+  writeCall(frame, store, call, when)
   parts.forEach(({ limit, cost, factor }, index) => {
     const at = In.Checks + index * CHECK_WIDTH
     frame[at] = limit.handle
     frame[at + 1] = cost
     frame[at + 2] = factor
   })
-  const failure = native.decideSeveral(
-    frame,
-    parts.map((part) => part.actor),
-  )
+  return frame
+}
+
+/** The actors of several checks, as they go beside their frame. */
+export const actorsOf = (parts: readonly Part[]): unknown[] => parts.map((part) => part.actor)
+
+function ask(store: Store, call: number, parts: readonly Part[], when: When, chargedAt = 0): Float64Array {
+  const frame = frameFor(store, call, parts, when)
+  frame[In.ChargedAt] = chargedAt
+  const failure = native.decideSeveral(frame, actorsOf(parts))
   if (failure) throw errorOf(failure)
   return frame
 }
 
-function writeCall(frame: Float64Array, limiter: number, call: number, { now, maxWaitMs }: When): void {
-  frame[In.Limiter] = limiter
+function writeCall(frame: Float64Array, store: Store, call: number, { now, maxWaitMs }: When): void {
+  frame[In.Limiter] = store.handle
   frame[In.Call] = call
   frame[In.HasNow] = now === undefined ? 0 : 1
   frame[In.Now] = now ?? 0
@@ -90,13 +88,15 @@ function writeCall(frame: Float64Array, limiter: number, call: number, { now, ma
   frame[In.MaxWait] = maxWaitMs ?? 0
 }
 
-/** The checks of a `limitAll`, each property read once. */
-export function partsFrom(checks: unknown): Part[] {
+/** The checks of a `limitAll`, each property read once; a limit may turn out to be several. */
+export function partsFrom(checks: unknown, context: () => unknown): Part[] {
   if (!Array.isArray(checks)) throw wrongType('', 'checks', 'must be an array', checks)
-  return Array.from(checks, (check: unknown) => {
+  return Array.from(checks).flatMap((check: unknown) => {
     if (typeof check !== 'object' || check === null) throw wrongType('', 'check', 'must be an object', check)
-    const limit = compiled(read(check, 'limit', ''))
-    const { cost, factor } = optionsFrom(check, ON_CHECK, limit.key, ['limit', 'actor'])
-    return { limit, actor: read(check, 'actor', limit.key), cost, factor }
+    const limits = chosen(read(check, 'limit', ''), context)
+    const key = limits[0]?.key ?? ''
+    const { cost, factor } = optionsFrom(check, ON_CHECK, key, ['limit', 'actor'])
+    const actor = read(check, 'actor', key)
+    return limits.map((limit) => ({ limit, actor, cost, factor }))
   })
 }

@@ -1,19 +1,25 @@
 import type { Definition } from './definitions.js'
 import { answered, ownKeys, read, wrongType } from './errors.js'
-import { native } from './native.js'
+import { type Made, native } from './native.js'
 
 /** What the engine knows a definition by. */
 export interface Compiled {
   readonly handle: number
   readonly key: string
+  /** Denied calls are charged as well. */
+  readonly countsBlocked: boolean
 }
 
 /** The engine's side of a definition goes when nothing on this side can name it any more. */
 const collected = new FinalizationRegistry<number>((handle) => native.freeLimit(handle))
 
-function compile(names: readonly string[], values: readonly unknown[]): Compiled {
-  const handle = answered(native.makeLimit(names, values))
-  const compiled = { handle, key: values[names.indexOf('key')] as string }
+function compile(
+  names: readonly string[],
+  values: readonly unknown[],
+  handle = answered(native.makeLimit(names, values)),
+): Compiled {
+  const of = (name: string) => values[names.indexOf(name)]
+  const compiled = { handle, key: of('key') as string, countsBlocked: of('countBlocked') === true }
   collected.register(compiled, handle)
   return compiled
 }
@@ -22,12 +28,19 @@ function compile(names: readonly string[], values: readonly unknown[]): Compiled
 export class Checked {
   readonly #compiled: Compiled
 
-  constructor(names: readonly string[], values: readonly unknown[]) {
-    this.#compiled = compile(names, values)
+  /** `handle` is given where the engine has made the limit already. */
+  constructor(names: readonly string[], values: readonly unknown[], handle?: number) {
+    this.#compiled = compile(names, values, handle)
     names.forEach((name, index) => {
       Object.defineProperty(this, name, { value: values[index], enumerable: true })
     })
     Object.freeze(this)
+  }
+
+  /** A limit that the engine has made from something else than an object. */
+  static of({ handle, wire }: Made): Limit {
+    const fields = JSON.parse(wire) as Record<string, unknown>
+    return new Checked(Object.keys(fields), Object.values(fields), handle) as unknown as Limit
   }
 
   static compiled(limit: object): Compiled | undefined {
@@ -113,4 +126,11 @@ function remember(literal: Literal): void {
 /** What the engine knows this definition by, whether it was checked before or comes as a plain object. */
 export function compiled(limit: unknown): Compiled {
   return (typeof limit === 'object' && limit !== null && Checked.compiled(limit)) || literal(limit)
+}
+
+/** The limits that stand for one: itself, or what the caller's function makes of a context. */
+export function chosen(limit: unknown, context: () => unknown): Compiled[] {
+  if (typeof limit !== 'function') return [compiled(limit)]
+  const choice: unknown = limit(context())
+  return Array.isArray(choice) ? Array.from(choice, compiled) : [compiled(choice)]
 }

@@ -118,6 +118,12 @@ export interface LegacyDefinition extends Named {
 /** A factor scales the size of a bucket alone, or how fast it drains as well. */
 export type FactorScales = 'size' | 'size-and-rate'
 
+/** A function of the caller's own context, such as a request or a plan, that says what is to be enforced. */
+export type Choice<C> = (context: C) => Definition | readonly Definition[]
+
+/** One limit, or several that are decided together: either every one is charged or none. */
+export type AnyLimit<C = unknown> = Definition | Choice<C> | readonly (Definition | Choice<C>)[]
+
 /** A definition in the wire form, which is the same in JSON, Python and Rust. Durations are milliseconds. */
 export type Definition =
   | BucketDefinition

@@ -1,4 +1,4 @@
-import { type Failure, native } from './native.js'
+import { type DocumentFailure, type Failure, native } from './native.js'
 
 /** What a {@link LimitError} says beside its message. */
 export interface LimitErrorDetails {
@@ -70,6 +70,35 @@ export class StoreError extends Error {
   }
 }
 
+/** One thing that is wrong with a document of limits. */
+export interface LimitsFault {
+  /** Where it is inside the document, such as `login.size`; empty where all of it is meant. */
+  readonly path: string
+  /** What is wrong, without where. */
+  readonly message: string
+  /** The line of a syntax error, counted from 1. */
+  readonly line: number | undefined
+  /** The column of a syntax error, counted from 1. */
+  readonly column: number | undefined
+}
+
+/** A document of limits that cannot be accepted. */
+export class LimitsError extends Error {
+  /** Tells these errors from all others, also across threads. */
+  readonly code = 'ERR_LIMITS'
+  /** Everything that is wrong, in the order of the document; never nothing. */
+  readonly errors: readonly LimitsFault[]
+  static {
+    Object.defineProperty(LimitsError.prototype, 'name', { value: 'LimitsError', configurable: true, writable: true })
+  }
+
+  /** @internal */
+  constructor({ message, errors }: DocumentFailure) {
+    super(message)
+    this.errors = errors.map(({ path, message, line, column }) => ({ path, message, line, column }))
+  }
+}
+
 /** The error that a failure stands for; `cause` is what was thrown by an object of the caller's. */
 export function errorOf(failure: Failure, cause?: unknown): Error {
   const { kind, key, field, value, message } = failure
@@ -81,8 +110,8 @@ export function errorOf(failure: Failure, cause?: unknown): Error {
 }
 
 /** Passes an answer on, or throws what went wrong. */
-export function answered<T extends number | string | string[]>(answer: T | Failure): T {
-  if (typeof answer === 'object' && !Array.isArray(answer)) throw errorOf(answer)
+export function answered<T extends number | string | object>(answer: T | Failure): T {
+  if (typeof answer === 'object' && 'kind' in answer) throw errorOf(answer)
   return answer as T
 }
 

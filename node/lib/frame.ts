@@ -11,8 +11,10 @@ export enum In {
   Now = 3,
   HasMaxWait = 4,
   MaxWait = 5,
+  /** For what is undone: when it was charged, in microseconds. */
+  ChargedAt = 6,
   /** From here on {@link CHECK_WIDTH} numbers for each check: limit, cost, factor. */
-  Checks = 6,
+  Checks = 7,
 }
 
 /** How many numbers go in for a check. */
@@ -36,11 +38,13 @@ export enum Answer {
   NextMs = 5,
   Quota = 6,
   WindowMs = 7,
-  Owner = 8,
+  /** The instant of the decision, in microseconds; 0 where nothing is limited. */
+  At = 8,
+  Owner = 9,
 }
 
 /** How many numbers an answer has. */
-export const ANSWER_WIDTH = 9
+export const ANSWER_WIDTH = 10
 
 /** The calls by number. */
 export enum Call {
@@ -50,6 +54,7 @@ export enum Call {
   Refund = 3,
   Reset = 4,
   Acquire = 5,
+  Undo = 6,
 }
 
 /** Room for a decision of this many checks, each of which may be answered twice. */

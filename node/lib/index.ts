@@ -7,7 +7,9 @@
 export type { Check } from './checks.js'
 export type { Limit } from './compiled.js'
 export type {
+  AnyLimit,
   BucketDefinition,
+  Choice,
   DecayDefinition,
   Definition,
   FactorScales,
@@ -19,7 +21,9 @@ export type {
   SmoothDefinition,
   TokenBucketDefinition,
 } from './definitions.js'
-export { LimitError, type LimitErrorDetails, StoreError } from './errors.js'
+export { Limits, type LimitsFormat, limitJsonSchema, parseLimit } from './documents.js'
+export { LimitError, type LimitErrorDetails, LimitsError, type LimitsFault, StoreError } from './errors.js'
+export { type Allowance, type Explanation, explain, type Standing, type Translated } from './explain.js'
 export {
   type HeaderKind,
   type HeaderOptions,
@@ -29,7 +33,7 @@ export {
   sendRateLimitHeaders,
 } from './headers.js'
 export type { LimitInfo } from './info.js'
-export { Limiter, type LimiterOptions, type Limits } from './limiter.js'
+export { Limiter, type LimiterOptions } from './limiter.js'
 export {
   bucket,
   decay,
@@ -41,4 +45,12 @@ export {
   smooth,
   tokenBucket,
 } from './limits.js'
-export type { AcquireOptions, AcquireSyncOptions, CallOptions, TimeOptions } from './options.js'
+export type {
+  AcquireOptions,
+  AcquireSyncOptions,
+  CallOptions,
+  ContextOptions,
+  DecisionOptions,
+  ExplainOptions,
+  TimeOptions,
+} from './options.js'

@@ -1,5 +1,28 @@
+import type { Compiled } from './compiled.js'
 import { ANSWER_WIDTH, Answer, Out } from './frame.js'
 import { type HeaderKind, type HeaderOptions, type Headers, rateLimitHeaders } from './headers.js'
+
+/** Which limiter an answer comes from. */
+export interface Store {
+  /** The engine's number; 0 once it is closed. */
+  handle: number
+}
+
+/** A check that has been read out of what the caller passed. */
+export interface Part {
+  readonly limit: Compiled
+  readonly actor: unknown
+  readonly cost: number
+  readonly factor: number
+}
+
+/** What an answer was about. */
+export interface Receipt {
+  readonly store: Store
+  readonly parts: readonly Part[]
+  /** In microseconds. */
+  readonly chargedAt: number
+}
 
 /**
  * The answer to a call: whether it may pass, and what is left. Durations are whole milliseconds, rounded up.
@@ -40,9 +63,27 @@ export class LimitInfo {
   /** Which of {@link checks} decided: the blocked one with the largest reset, else the one with the least remaining. */
   readonly binding: number
   readonly #several: readonly LimitInfo[] | undefined
+  /** What was asked, for whoever gives it back; references alone, for nearly nobody does. */
+  readonly #store: Store | undefined
+  readonly #limit: Compiled | undefined
+  readonly #actor: unknown
+  readonly #asked: Pick<Part, 'cost' | 'factor'> | readonly Part[] | undefined
+  readonly #at: number
+  #open: boolean
 
   /** @internal */
-  constructor(frame: Float64Array, at: number, key: string, binding: number, several?: readonly LimitInfo[]) {
+  constructor(
+    frame: Float64Array,
+    at: number,
+    key: string,
+    binding: number,
+    several?: readonly LimitInfo[],
+    store?: Store,
+    charges = false,
+    asked?: Pick<Part, 'cost' | 'factor'> | readonly Part[],
+    limit?: Compiled,
+    actor?: unknown,
+  ) {
     const resetMs = frame[at + Answer.ResetMs] as number
     const fullResetMs = frame[at + Answer.FullResetMs] as number
     this.blocked = frame[at + Answer.Blocked] !== 0
@@ -58,6 +99,29 @@ export class LimitInfo {
     this.windowMs = frame[at + Answer.WindowMs] as number
     this.binding = binding
     this.#several = several
+    this.#store = store
+    this.#limit = limit
+    this.#actor = actor
+    this.#asked = asked
+    this.#at = frame[at + Answer.At] as number
+    this.#open = charges
+  }
+
+  /** @internal What was asked of whom; `undefined` for a part of an answer. */
+  static receipt(info: LimitInfo): Receipt | undefined {
+    const store = info.#store
+    const asked = info.#asked
+    if (store === undefined || asked === undefined) return undefined
+    const { cost, factor } = asked as Part
+    const parts = info.#limit ? [{ limit: info.#limit, actor: info.#actor, cost, factor }] : (asked as readonly Part[])
+    return { store, parts, chargedAt: info.#at }
+  }
+
+  /** @internal Says whether there is something left to give back, and what there will be. */
+  static turn(info: LimitInfo, open: boolean): boolean {
+    const before = info.#open
+    info.#open = open
+    return before
   }
 
   /** The answer of each check, in order; of a single check, this answer itself. */
@@ -86,24 +150,17 @@ export class LimitInfo {
   }
 }
 
-/** The answer that a call left in the frame; `keys` are those of its checks, in order. */
-export function infoFrom(frame: Float64Array, keys: readonly string[]): LimitInfo {
+/** The answer that a call of these checks left in the frame. */
+export function infoFrom(frame: Float64Array, store: Store, parts: readonly Part[], charges: boolean): LimitInfo {
+  const keys = parts.map((part) => part.limit.key)
   const count = frame[Out.Count] as number
   const several: LimitInfo[] = []
   for (let place = 1; count > 1 && place <= count; place++) {
-    several.push(single(frame, place, keys, 0))
+    const at = Out.Answers + place * ANSWER_WIDTH
+    several.push(new LimitInfo(frame, at, keys[frame[at + Answer.Owner] as number] ?? '', 0))
   }
-  return single(frame, 0, keys, frame[Out.Binding] as number, count > 1 ? several : undefined)
-}
-
-function single(
-  frame: Float64Array,
-  place: number,
-  keys: readonly string[],
-  binding: number,
-  several?: readonly LimitInfo[],
-): LimitInfo {
-  const at = Out.Answers + place * ANSWER_WIDTH
+  const at = Out.Answers
   const key = keys[frame[at + Answer.Owner] as number] ?? ''
-  return new LimitInfo(frame, at, key, binding, several)
+  const each = count > 1 ? several : undefined
+  return new LimitInfo(frame, at, key, frame[Out.Binding] as number, each, store, charges, parts)
 }

@@ -1,16 +1,19 @@
 import { acquired } from './acquire.js'
-import { type Check, decideOne, decideSeveral, type Part, partsFrom, resetSeveral } from './checks.js'
-import { compiled } from './compiled.js'
-import type { Definition } from './definitions.js'
+import { type Check, decideOne, decideSeveral, partsFrom, resetSeveral } from './checks.js'
+import { chosen, compiled } from './compiled.js'
+import type { AnyLimit } from './definitions.js'
 import { answered, outOfRange, ownKeys, read, wrongType } from './errors.js'
+import { type Standing, standing } from './explain.js'
 import { Call } from './frame.js'
-import type { LimitInfo } from './info.js'
+import { LimitInfo, type Part, type Store } from './info.js'
 import { native } from './native.js'
 import {
   type AcquireOptions,
   type AcquireSyncOptions,
   type CallOptions,
+  type ContextOptions,
   DEFAULTS,
+  type DecisionOptions,
   ON_ACQUIRE,
   ON_CALL,
   ON_DECISION,
@@ -19,6 +22,7 @@ import {
   type Read,
   type TimeOptions,
 } from './options.js'
+import { settled } from './settle.js'
 
 /** How a limiter keeps its entries. */
 export interface LimiterOptions {
@@ -27,9 +31,6 @@ export interface LimiterOptions {
   /** Keeps this limiter's entries apart from all others in the same store. @defaultValue 'tidegate' */
   readonly namespace?: string | undefined
 }
-
-/** One limit, or several that are decided together: either every one is charged or none. */
-export type Limits = Definition | readonly Definition[]
 
 /** The engine's side of a limiter goes when nothing on this side can name it any more. */
 const collected = new FinalizationRegistry<number>((handle) => native.freeLimiter(handle))
@@ -59,9 +60,21 @@ const CLOSED = 0
  * assert.equal(denied.blocked, true)
  * assert.equal(denied.resetSec, 1)
  * ```
+ *
+ * Wherever a limit goes, so does a function of the caller's own context that says which, or which several:
+ *
+ * @example
+ * ```js
+ * import { bucket, Limiter } from 'tidegate'
+ *
+ * const plans = { free: bucket({ key: 'api', size: 10 }), paid: bucket({ key: 'api/paid', size: 1000 }) }
+ * const byPlan = (user) => plans[user.plan]
+ * const info = await new Limiter().limit(byPlan, 'ada', { context: { plan: 'paid' } })
+ * assert.equal(info.remaining, 999)
+ * ```
  */
 export class Limiter {
-  #handle: number
+  readonly #store: Store
 
   /**
    * A limiter over the memory of this process, or of this worker thread.
@@ -84,27 +97,27 @@ export class Limiter {
       throw outOfRange('', 'url', 'must be "memory://", the only store of this version', url)
     }
     const { maxEntries, namespace } = storeOptions(options)
-    this.#handle = answered(native.makeLimiter(maxEntries, namespace))
-    collected.register(this, this.#handle)
+    this.#store = { handle: answered(native.makeLimiter(maxEntries, namespace)) }
+    collected.register(this, this.#store.handle)
   }
 
   /** Charges `cost` if it fits. */
-  async limit(limit: Limits, actor: string, options?: CallOptions): Promise<LimitInfo> {
+  async limit<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): Promise<LimitInfo> {
     return this.#decide(Call.Limit, limit, actor, options)
   }
 
   /** {@link limit}, answered at once. */
-  limitSync(limit: Limits, actor: string, options?: CallOptions): LimitInfo {
+  limitSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): LimitInfo {
     return this.#decide(Call.Limit, limit, actor, options)
   }
 
   /** Charges nothing, and says what {@link limit} would have said. */
-  async peek(limit: Limits, actor: string, options?: CallOptions): Promise<LimitInfo> {
+  async peek<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): Promise<LimitInfo> {
     return this.#decide(Call.Peek, limit, actor, options)
   }
 
   /** {@link peek}, answered at once. */
-  peekSync(limit: Limits, actor: string, options?: CallOptions): LimitInfo {
+  peekSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): LimitInfo {
     return this.#decide(Call.Peek, limit, actor, options)
   }
 
@@ -121,33 +134,109 @@ export class Limiter {
    * assert.equal(limiter.limitSync(upload, 'ada', { now: 0 }).resetSec, 51)
    * ```
    */
-  async charge(limit: Limits, actor: string, options?: CallOptions): Promise<LimitInfo> {
+  async charge<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): Promise<LimitInfo> {
     return this.#decide(Call.Charge, limit, actor, options)
   }
 
   /** {@link charge}, answered at once. */
-  chargeSync(limit: Limits, actor: string, options?: CallOptions): LimitInfo {
+  chargeSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): LimitInfo {
     return this.#decide(Call.Charge, limit, actor, options)
   }
 
-  /** Gives `cost` back, never below empty; `blocked` says whether a call of cost 1 would be denied now. */
-  async refund(limit: Limits, actor: string, options?: CallOptions): Promise<LimitInfo> {
-    return this.#decide(Call.Refund, limit, actor, options)
+  /**
+   * Gives `cost` back, never below empty; `blocked` says whether a call of cost 1 would be denied now.
+   *
+   * With the answer to a call in place of a limit and an actor, it gives back what that very call charged: at most
+   * what has not drained since, and once; a second time changes nothing.
+   *
+   * @throws {@link LimitError} for an answer of another limiter, or one part of an answer.
+   *
+   * @example
+   * ```js
+   * import { bucket, Limiter } from 'tidegate'
+   *
+   * const login = bucket({ key: 'login', size: 10 })
+   * const limiter = new Limiter()
+   * const info = await limiter.limit(login, 'ada', { cost: 4, now: 0 })
+   * assert.equal((await limiter.refund(info, { now: 1000 })).remaining, 10)
+   *
+   * await limiter.limit(login, 'ada', { now: 1000 })
+   * assert.equal((await limiter.refund(info, { now: 1000 })).remaining, 9)
+   * ```
+   */
+  async refund(info: LimitInfo, options?: TimeOptions): Promise<LimitInfo>
+  async refund<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): Promise<LimitInfo>
+  async refund(limit: unknown, actor: unknown, options?: unknown): Promise<LimitInfo> {
+    return this.#refund(limit, actor, options)
   }
 
   /** {@link refund}, answered at once. */
-  refundSync(limit: Limits, actor: string, options?: CallOptions): LimitInfo {
-    return this.#decide(Call.Refund, limit, actor, options)
+  refundSync(info: LimitInfo, options?: TimeOptions): LimitInfo
+  refundSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): LimitInfo
+  refundSync(limit: unknown, actor: unknown, options?: unknown): LimitInfo {
+    return this.#refund(limit, actor, options)
+  }
+
+  /**
+   * Makes of the cost that a call was charged the one that was used: gives back what was too much, charges what was
+   * too little, once. Where the checks of the call cost differently, it takes a list of one cost for each.
+   *
+   * A call that charged nothing has nothing to settle.
+   *
+   * @throws {@link LimitError} for an answer of another limiter, one part of an answer, or a cost that cannot be.
+   *
+   * @example
+   * ```js
+   * import { Limiter, tokenBucket } from 'tidegate'
+   *
+   * const tokens = tokenBucket({ key: 'llm', count: 10_000, period: 60_000 })
+   * const limiter = new Limiter()
+   * const info = await limiter.limit(tokens, 'ada', { cost: 4000, now: 0 })
+   * assert.equal((await limiter.settle(info, 1500, { now: 0 })).remaining, 8500)
+   * assert.equal((await limiter.settle(info, 9000, { now: 0 })).remaining, 8500)
+   * ```
+   */
+  async settle(info: LimitInfo, actualCost: number | readonly number[], options?: TimeOptions): Promise<LimitInfo> {
+    return settled(this.#store, info, actualCost, options)
+  }
+
+  /** {@link settle}, answered at once. */
+  settleSync(info: LimitInfo, actualCost: number | readonly number[], options?: TimeOptions): LimitInfo {
+    return settled(this.#store, info, actualCost, options)
+  }
+
+  /**
+   * Says what a call would be answered and why, in words; charges nothing.
+   *
+   * @example
+   * ```js
+   * import { bucket, Limiter } from 'tidegate'
+   *
+   * const login = bucket({ key: 'login', size: 10 })
+   * const limiter = new Limiter()
+   * limiter.limitSync(login, 'ada', { cost: 3, now: 0 })
+   * const standing = limiter.explainSync(login, 'ada', { now: 0 })
+   * assert.equal(standing.info.remaining, 7)
+   * assert.match(String(standing), /^"login" would admit this call: 7 of 10 units are free/)
+   * ```
+   */
+  async explain<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): Promise<Standing> {
+    return this.#explain(limit, actor, options)
+  }
+
+  /** {@link explain}, answered at once. */
+  explainSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): Standing {
+    return this.#explain(limit, actor, options)
   }
 
   /** Forgets what was charged to this actor. */
-  async reset(limit: Limits, actor: string): Promise<void> {
-    this.#reset(limit, actor)
+  async reset<C>(limit: AnyLimit<C>, actor: string, options?: ContextOptions<C>): Promise<void> {
+    this.#reset(limit, actor, options)
   }
 
   /** {@link reset}, done at once. */
-  resetSync(limit: Limits, actor: string): void {
-    this.#reset(limit, actor)
+  resetSync<C>(limit: AnyLimit<C>, actor: string, options?: ContextOptions<C>): void {
+    this.#reset(limit, actor, options)
   }
 
   /**
@@ -168,18 +257,18 @@ export class Limiter {
    * assert(!info.blocked && info.waitMs > 0 && info.waitMs <= 20)
    * ```
    */
-  async acquire(limit: Limits, actor: string, options?: AcquireOptions): Promise<LimitInfo> {
+  async acquire<C>(limit: AnyLimit<C>, actor: string, options?: AcquireOptions<C>): Promise<LimitInfo> {
     const { parts, asked } = this.#parts(limit, actor, options, ON_ACQUIRE)
-    return acquired(() => this.#handle, parts, asked)
+    return acquired(this.#store, parts, asked)
   }
 
   /** {@link acquire} at an instant of the caller's choosing, who does the waiting. */
-  acquireSync(limit: Limits, actor: string, options: AcquireSyncOptions): LimitInfo {
+  acquireSync<C>(limit: AnyLimit<C>, actor: string, options: AcquireSyncOptions<C>): LimitInfo {
     const { parts, asked } = this.#parts(limit, actor, options, ON_ACQUIRE)
     if (asked.now === undefined) {
       throw wrongType(parts[0]?.limit.key ?? '', 'now', 'must be given, for nothing can be waited for here', undefined)
     }
-    return decideSeveral(this.#handle, Call.Acquire, parts, asked)
+    return decideSeveral(this.#store, Call.Acquire, parts, asked)
   }
 
   /**
@@ -201,64 +290,85 @@ export class Limiter {
    * assert.deepEqual(info.checks.map((check) => check.remaining), [9, 5])
    * ```
    */
-  async limitAll(checks: readonly Check[], options?: TimeOptions): Promise<LimitInfo> {
+  async limitAll<C>(checks: readonly Check<C>[], options?: DecisionOptions<C>): Promise<LimitInfo> {
     return this.#decideAll(Call.Limit, checks, options)
   }
 
   /** {@link limitAll}, answered at once. */
-  limitAllSync(checks: readonly Check[], options?: TimeOptions): LimitInfo {
+  limitAllSync<C>(checks: readonly Check<C>[], options?: DecisionOptions<C>): LimitInfo {
     return this.#decideAll(Call.Limit, checks, options)
   }
 
   /** Charges nothing, and says what {@link limitAll} would have said. */
-  async peekAll(checks: readonly Check[], options?: TimeOptions): Promise<LimitInfo> {
+  async peekAll<C>(checks: readonly Check<C>[], options?: DecisionOptions<C>): Promise<LimitInfo> {
     return this.#decideAll(Call.Peek, checks, options)
   }
 
   /** {@link peekAll}, answered at once. */
-  peekAllSync(checks: readonly Check[], options?: TimeOptions): LimitInfo {
+  peekAllSync<C>(checks: readonly Check<C>[], options?: DecisionOptions<C>): LimitInfo {
     return this.#decideAll(Call.Peek, checks, options)
   }
 
   /** How many entries are kept now, drained ones that have not been dropped yet included. */
   get entries(): number {
-    return answered(native.entries(this.#handle))
+    return answered(native.entries(this.#store.handle))
   }
 
   /** How many entries were given up because the store was full. */
   get evictions(): number {
-    return answered(native.evictions(this.#handle))
+    return answered(native.evictions(this.#store.handle))
   }
 
   /** Gives the store up; never needed for the process to exit. Calls after it fail with a {@link StoreError}. */
   async close(): Promise<void> {
-    native.freeLimiter(this.#handle)
-    this.#handle = CLOSED
+    native.freeLimiter(this.#store.handle)
+    this.#store.handle = CLOSED
   }
 
   #decide(call: number, limit: unknown, actor: unknown, given: unknown): LimitInfo {
-    if (Array.isArray(limit)) {
+    if (Array.isArray(limit) || typeof limit === 'function') {
       const { parts, asked } = this.#parts(limit, actor, given, ON_CALL)
-      return decideSeveral(this.#handle, call, parts, asked)
+      return decideSeveral(this.#store, call, parts, asked)
     }
     const known = compiled(limit)
     // Asked here, because nearly every call gives none and the reader of options is too large to be inlined.
     const asked = given === undefined ? DEFAULTS : optionsFrom(given, ON_CALL, known.key)
-    return decideOne(this.#handle, call, known, actor, asked)
-  }
-  #decideAll(call: number, checks: unknown, given: unknown): LimitInfo {
-    const parts = partsFrom(checks)
-    return decideSeveral(this.#handle, call, parts, optionsFrom(given, ON_DECISION, parts[0]?.limit.key ?? ''))
+    return decideOne(this.#store, call, known, actor, asked)
   }
 
-  #reset(limit: unknown, actor: unknown): void {
-    resetSeveral(this.#handle, this.#parts(limit, actor, undefined, ON_RESET).parts)
+  #decideAll(call: number, checks: unknown, given: unknown): LimitInfo {
+    let asked: Read | undefined
+    const parts = partsFrom(checks, () => {
+      asked ??= optionsFrom(given, ON_DECISION, '')
+      return asked.context
+    })
+    asked ??= optionsFrom(given, ON_DECISION, parts[0]?.limit.key ?? '')
+    return decideSeveral(this.#store, call, parts, asked)
+  }
+
+  #refund(limit: unknown, actor: unknown, given: unknown): LimitInfo {
+    if (limit instanceof LimitInfo) return settled(this.#store, limit, 0, actor)
+    return this.#decide(Call.Refund, limit, actor, given)
+  }
+
+  #explain(limit: unknown, actor: unknown, given: unknown): Standing {
+    const { parts, asked } = this.#parts(limit, actor, given, ON_CALL)
+    return standing(this.#store, parts, asked)
+  }
+
+  #reset(limit: unknown, actor: unknown, given: unknown): void {
+    resetSeveral(this.#store, this.#parts(limit, actor, given, ON_RESET).parts)
   }
 
   /** One limit or several, all for the same actor and with the same options. */
   #parts(limit: unknown, actor: unknown, given: unknown, takes: readonly (keyof Read)[]) {
-    const limits = Array.isArray(limit) ? Array.from(limit, compiled) : [compiled(limit)]
-    const asked = optionsFrom(given, takes, limits[0]?.key ?? '')
+    let asked: Read | undefined
+    const context = (): unknown => {
+      asked ??= optionsFrom(given, takes, '')
+      return asked.context
+    }
+    const limits = Array.from(Array.isArray(limit) ? limit : [limit]).flatMap((one) => chosen(one, context))
+    asked ??= optionsFrom(given, takes, limits[0]?.key ?? '')
     const { cost, factor } = asked
     const parts = limits.map((limit): Part => ({ limit, actor, cost, factor }))
     return { parts, asked }

@@ -10,6 +10,24 @@ export interface Failure {
   readonly message: string
 }
 
+/** A limit that the engine made, and its wire form as JSON. */
+export interface Made {
+  readonly handle: number
+  readonly wire: string
+}
+
+/** Limits by name, in the order of their document. */
+export interface Document {
+  readonly names: readonly string[]
+  readonly limits: readonly Made[]
+}
+
+/** Everything that is wrong with a document. */
+export interface DocumentFailure {
+  readonly message: string
+  readonly errors: readonly { path: string; message: string; line?: number; column?: number }[]
+}
+
 /** What the addon exports. */
 interface Native {
   /** Shared with the addon for as long as the process lives; read it before anything else can be called. */
@@ -19,11 +37,21 @@ interface Native {
   /** The `X-RateLimit` fields of the answer in {@link frame}: a name or a value on each line. */
   xHeaders(): string | Failure
   decideSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
+  explainSeveral(frame: Float64Array, actors: readonly unknown[]): string | Failure
+  startAcquire(frame: Float64Array, actors: readonly unknown[]): number | Failure
+  stepAcquire(waiting: number, frame: Float64Array): number | Failure
+  freeAcquire(waiting: number): void
   makeLimiter(maxEntries: number | undefined, namespace: unknown): number | Failure
   freeLimiter(limiter: number): void
   entries(limiter: number): number | Failure
   evictions(limiter: number): number | Failure
   makeLimit(names: readonly string[], values: readonly unknown[]): number | Failure
+  parseLimit(key: unknown, text: unknown): Made | Failure
+  loadLimits(path: unknown): Document | DocumentFailure | Failure
+  readLimits(text: unknown, format: unknown): Document | DocumentFailure | Failure
+  explainLimit(limit: number, factor: number): { json: string; text: string } | Failure
+  jsonSchema(): string
+  checkCost(key: string, cost: number): Failure | null
   freeLimit(limit: number): void
   headers(frame: Float64Array, keys: readonly string[], kind: string, draft: number): string[] | Failure
   refuse(outOfRange: boolean, key: string, field: string, problem: string, value: unknown): Failure

@@ -1,7 +1,13 @@
 import { ownKeys, read, wrongType } from './errors.js'
 
+/** What a limit that is a function of a context is asked with. */
+export interface ContextOptions<C = unknown> {
+  /** Passed to every limit that is a function; the limiter itself does not look at it. */
+  readonly context?: C | undefined
+}
+
 /** What a call may say beside the limit and the actor. */
-export interface CallOptions {
+export interface CallOptions<C = unknown> extends ContextOptions<C> {
   /** How many units the call takes: a whole number of at least 0. @defaultValue 1 */
   readonly cost?: number | undefined
   /** Scales the limit for this actor: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
@@ -11,7 +17,7 @@ export interface CallOptions {
 }
 
 /** What an `acquire` that answers at once may say. */
-export interface AcquireSyncOptions extends CallOptions {
+export interface AcquireSyncOptions<C = unknown> extends CallOptions<C> {
   /** Milliseconds since the epoch; the caller owns the time and does the waiting. */
   readonly now: number
   /** The longest wait in milliseconds that is worth it. @defaultValue no bound */
@@ -19,7 +25,7 @@ export interface AcquireSyncOptions extends CallOptions {
 }
 
 /** What an `acquire` may say. */
-export interface AcquireOptions extends CallOptions {
+export interface AcquireOptions<C = unknown> extends CallOptions<C> {
   /** The longest wait in milliseconds that is worth it. @defaultValue no bound */
   readonly maxWaitMs?: number | undefined
   /** Gives the wait up: what was charged is refunded, and the promise rejects with the signal's reason. */
@@ -32,6 +38,15 @@ export interface TimeOptions {
   readonly now?: number | undefined
 }
 
+/** What a decision of several checks may say. */
+export interface DecisionOptions<C = unknown> extends TimeOptions, ContextOptions<C> {}
+
+/** What an `explain` may say. */
+export interface ExplainOptions<C = unknown> extends ContextOptions<C> {
+  /** Scales the limit: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
+  readonly factor?: number | undefined
+}
+
 /** Options as they were read: every one that may be given, each once. */
 export interface Read {
   cost: number
@@ -39,16 +54,19 @@ export interface Read {
   now: number | undefined
   maxWaitMs: number | undefined
   signal: AbortSignal | undefined
+  context: unknown
 }
 
 type Name = keyof Read
 
 /** Which options which kind of call takes. */
-export const ON_CALL: readonly Name[] = ['cost', 'factor', 'now']
+export const ON_CALL: readonly Name[] = ['cost', 'factor', 'now', 'context']
 export const ON_ACQUIRE: readonly Name[] = [...ON_CALL, 'maxWaitMs', 'signal']
-export const ON_DECISION: readonly Name[] = ['now']
+export const ON_DECISION: readonly Name[] = ['now', 'context']
+export const ON_CORRECTION: readonly Name[] = ['now']
+export const ON_EXPLAIN: readonly Name[] = ['factor', 'context']
 export const ON_CHECK: readonly Name[] = ['cost', 'factor']
-export const ON_RESET: readonly Name[] = []
+export const ON_RESET: readonly Name[] = ['context']
 
 /** The options of a call that gives none. */
 export const DEFAULTS: Readonly<Read> = Object.freeze({
@@ -57,6 +75,7 @@ export const DEFAULTS: Readonly<Read> = Object.freeze({
   now: undefined,
   maxWaitMs: undefined,
   signal: undefined,
+  context: undefined,
 })
 
 /**
@@ -73,7 +92,8 @@ export function optionsFrom(given: unknown, takes: readonly Name[], key: string,
     if (!takes.includes(name as Name)) throw wrongType(key, name, 'is not an option of this call', value)
     if (value === undefined) continue
     if (name === 'signal') options.signal = abortSignal(value, key)
-    else if (typeof value === 'number') options[name as Exclude<Name, 'signal'>] = value
+    else if (name === 'context') options.context = value
+    else if (typeof value === 'number') options[name as Exclude<Name, 'signal' | 'context'>] = value
     else throw wrongType(key, name, 'must be a number', value)
   }
   return options

@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use napi::bindgen_prelude::{Float64Array, Unknown};
-use napi::{JsValue, Result};
+use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
 use tidegate::{Call, Check, Limit, Limiter, State, host};
 
 use crate::failure::{Answered, Failure};
 use crate::frame::{self, Frame};
 use crate::tables::{self, Tables};
-use crate::text::{refused, with_text};
-use crate::value::value;
+use crate::text::text;
 
 /// Decides the one check that the frame describes.
 #[inline]
@@ -32,50 +30,72 @@ pub(crate) fn decide_one(frame: &mut Frame<'_>, actor: &str) -> Answered<()> {
 
 /// Decides several checks together: one actor for each, and their numbers and then the answer's in `frame`.
 #[napi(catch_unwind)]
-pub(crate) fn decide_several(mut frame: Float64Array, actors: Vec<Unknown<'_>>) -> Result<Option<Failure>> {
+pub(crate) fn decide_several(mut frame: Float64Array, actors: Vec<Unknown<'_>>) -> Option<Failure> {
     // SAFETY: JavaScript waits for this call, so nobody else reads or writes the frame meanwhile.
     let mut frame = Frame(unsafe { frame.as_mut() });
-    let mut names = Vec::with_capacity(actors.len());
-    for (index, actor) in actors.iter().enumerate() {
-        let raw = actor.value();
-        // SAFETY: environment and value come from the call that is under way.
-        let name = unsafe { with_text(raw.env, raw.value, str::to_owned) };
-        match name {
-            Ok(name) => names.push(name),
-            Err(problem) => {
-                return Ok(Some(*refused(problem, &frame.key(index), "actor", value(actor)?)));
-            }
-        }
-    }
-    Ok(decide_together(&mut frame, &names).err().map(|failure| *failure))
+    let decided = names(&frame, &actors).and_then(|names| decide_together(&mut frame, &names));
+    decided.err().map(|failure| *failure)
+}
+
+/// Says why several checks together would be answered as they would; the answer itself is left in `frame`.
+#[napi(catch_unwind)]
+pub(crate) fn explain_several(mut frame: Float64Array, actors: Vec<Unknown<'_>>) -> Either<String, Failure> {
+    // SAFETY: as above.
+    let mut frame = Frame(unsafe { frame.as_mut() });
+    let explained = names(&frame, &actors).and_then(|names| explain_together(&mut frame, &names));
+    explained.map_or_else(|failure| Either::B(*failure), Either::A)
+}
+
+/// The actors of the checks in `frame`.
+pub(crate) fn names(frame: &Frame<'_>, actors: &[Unknown<'_>]) -> Answered<Vec<String>> {
+    actors.iter().enumerate().map(|(index, actor)| text(actor, &frame.key(index), "actor")).collect()
 }
 
 fn decide_together(frame: &mut Frame<'_>, actors: &[String]) -> Answered<()> {
     tables::with(|tables| {
-        let limiter = tables.limiters.get(frame.limiter()).ok_or_else(Failure::closed)?;
-        let checks: Vec<_> = actors
-            .iter()
-            .enumerate()
-            .map(|(index, actor)| check(tables, frame, index, actor))
-            .collect::<Answered<_>>()?;
+        let (limiter, checks) = asked(tables, frame, actors)?;
         let key = checks.first().map_or("", |check| check.limit.key());
         let Some(call) = call(frame, key)? else { return reset(limiter, &checks) };
-        let asked: Vec<_> = checks.iter().map(|check| check.check).collect();
+        let each: Vec<_> = checks.iter().map(|check| check.check).collect();
         let info = match frame.now() {
-            None => limiter.decide_sync(&asked, call),
-            Some(now) => limiter.decide_sync_at(&asked, call, host::instant(key, now)?),
+            None => limiter.decide_sync(&each, call),
+            Some(now) => limiter.decide_sync_at(&each, call, host::instant(key, now)?),
         }?;
-        let owners = owners(&checks, info.checks().len())?;
+        let owners = owners(&checks)?;
         frame.answer(&info, |index| owners.get(index).copied().unwrap_or(0))
     })
 }
 
+fn explain_together(frame: &mut Frame<'_>, actors: &[String]) -> Answered<String> {
+    tables::with(|tables| {
+        let (limiter, checks) = asked(tables, frame, actors)?;
+        let key = checks.first().map_or("", |check| check.limit.key());
+        let now = frame.now().map(|now| host::instant(key, now)).transpose()?;
+        let each: Vec<_> = checks.iter().map(|check| check.check).collect();
+        let standing = limiter.explain_checks_sync(&each, now)?;
+        let owners = owners(&checks)?;
+        frame.answer(&standing.info, |index| owners.get(index).copied().unwrap_or(0))?;
+        Ok(standing.to_string())
+    })
+}
+
+/// The limiter and the checks that `frame` describes.
+pub(crate) fn asked<'a>(
+    tables: &'a Tables,
+    frame: &Frame<'_>,
+    actors: &'a [String],
+) -> Answered<(&'a Limiter, Vec<Asked<'a>>)> {
+    let limiter = tables.limiters.get(frame.limiter()).ok_or_else(Failure::closed)?;
+    let checks = actors.iter().enumerate().map(|(index, actor)| check(tables, frame, index, actor));
+    Ok((limiter, checks.collect::<Answered<_>>()?))
+}
+
 /// A check with what it was made from.
-struct Asked<'a> {
-    limit: &'a Limit,
+pub(crate) struct Asked<'a> {
+    pub(crate) limit: &'a Limit,
     actor: &'a str,
     factor: f64,
-    check: Check<'a>,
+    pub(crate) check: Check<'a>,
 }
 
 #[inline]
@@ -96,9 +116,10 @@ fn call(frame: &Frame<'_>, key: &str) -> Answered<Option<Call>> {
         3 => Call::Refund,
         4 => return Ok(None),
         5 => {
-            let max_wait = frame.max_wait().map_or(Ok(Duration::MAX), |millis| host::max_wait(key, millis))?;
+            let max_wait = max_wait(frame, key)?;
             Call::Acquire { max_wait }
         }
+        6 => Call::Undo { charged_at: frame.charged_at() },
         _ => return Err(Failure::internal("no such call")),
     }))
 }
@@ -110,13 +131,14 @@ fn reset(limiter: &Limiter, checks: &[Asked<'_>]) -> Answered<()> {
     Ok(())
 }
 
-/// Which check each answer belongs to. A limit that is made of two rules has two answers, so where the numbers
-/// differ, each limit is asked how many answers it gives.
-fn owners(checks: &[Asked<'_>], answers: usize) -> Answered<Vec<usize>> {
-    if answers == checks.len() {
-        return Ok((0..answers).collect());
-    }
-    let mut owners = Vec::with_capacity(answers);
+/// The longest wait that is worth it.
+pub(crate) fn max_wait(frame: &Frame<'_>, key: &str) -> Answered<Duration> {
+    Ok(frame.max_wait().map_or(Ok(Duration::MAX), |millis| host::max_wait(key, millis))?)
+}
+
+/// Which check each answer belongs to: a limit that is made of two rules has two answers, so each is asked for them.
+pub(crate) fn owners(checks: &[Asked<'_>]) -> Answered<Vec<usize>> {
+    let mut owners = Vec::with_capacity(checks.len());
     for (index, check) in checks.iter().enumerate() {
         let (info, _) = check.limit.decide_with(State::default(), 0, Call::Peek, 0, check.factor)?;
         owners.extend(std::iter::repeat_n(index, info.checks().len()));

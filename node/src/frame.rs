@@ -12,8 +12,10 @@ const LIMITER: usize = 0;
 const CALL: usize = 1;
 const NOW: [usize; 2] = [2, 3];
 const MAX_WAIT: [usize; 2] = [4, 5];
+/// In: for what is undone, when it was charged, in microseconds.
+const CHARGED_AT: usize = 6;
 /// In: from here on three numbers for each check: limit, cost, factor.
-const CHECKS: usize = 6;
+const CHECKS: usize = 7;
 const CHECK_WIDTH: usize = 3;
 
 /// Out: how many checks the answer has, and which of them decided.
@@ -21,7 +23,7 @@ const COUNT: usize = 0;
 const BINDING: usize = 1;
 /// Out: from here on the merged answer, then, when there are several, the answer of each check.
 const ANSWERS: usize = 2;
-const ANSWER_WIDTH: usize = 9;
+const ANSWER_WIDTH: usize = 10;
 
 /// What one decision of one check needs: at most two rules, with their answers and the merged one.
 pub(crate) const LENGTH: usize = ANSWERS + 3 * ANSWER_WIDTH;
@@ -51,6 +53,10 @@ impl Frame<'_> {
 
     pub(crate) fn max_wait(&self) -> Option<f64> {
         self.optional(MAX_WAIT)
+    }
+
+    pub(crate) fn charged_at(&self) -> u64 {
+        whole(self.at(CHARGED_AT))
     }
 
     pub(crate) fn check(&self, index: usize) -> Asked {
@@ -106,6 +112,7 @@ impl Frame<'_> {
             info.next_ms as f64,
             info.quota as f64,
             info.window_ms as f64,
+            info.at as f64,
             owner as f64,
         ]);
     }

@@ -9,7 +9,9 @@
 #![expect(clippy::unnecessary_box_returns, reason = "a failure in place of an answer must not make the answer larger")]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
+mod acquire;
 mod decide;
+mod documents;
 mod failure;
 mod frame;
 mod headers;

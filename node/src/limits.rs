@@ -3,10 +3,11 @@
 use napi::Result;
 use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
-use tidegate::{ErrorKind, Limit, LimitError};
+use tidegate::{ErrorKind, Limit, LimitError, host};
 
-use crate::failure::Failure;
-use crate::tables;
+use crate::failure::{Answered, Failure};
+use crate::tables::{self, Tables};
+use crate::text::text;
 use crate::value::value;
 
 /// Checks and compiles a definition; answers with its number.
@@ -17,6 +18,58 @@ pub(crate) fn make_limit(names: Vec<String>, values: Vec<Unknown<'_>>) -> Result
         Ok(limit) => Either::A(tables::change(|tables| tables.limits.add(limit))),
         Err(error) => Either::B(*Box::<Failure>::from(error)),
     })
+}
+
+/// A limit that did not come as an object: its number, and its wire form as JSON text.
+#[napi(object, object_from_js = false)]
+pub(crate) struct Made {
+    /// The limit's number.
+    pub handle: f64,
+    /// The wire form as JSON text.
+    pub wire: String,
+}
+
+impl Made {
+    pub(crate) fn new(limit: &Limit) -> Self {
+        Self { handle: tables::change(|tables| tables.limits.add(limit.clone())), wire: limit.to_json() }
+    }
+}
+
+/// A token bucket as people write it.
+#[napi(catch_unwind)]
+pub(crate) fn parse_limit(key: Unknown<'_>, definition: Unknown<'_>) -> Either<Made, Failure> {
+    let parse = || -> Answered<Made> {
+        let key = text(&key, "", "key")?;
+        let definition = text(&definition, &key, "definition")?;
+        Ok(Made::new(&Limit::parse(key, &definition)?))
+    };
+    parse().map_or_else(|failure| Either::B(*failure), Either::A)
+}
+
+/// What a definition allows.
+#[napi(object, object_from_js = false)]
+pub(crate) struct Explained {
+    /// The numbers as JSON text.
+    pub json: String,
+    /// The same in words.
+    pub text: String,
+}
+
+/// What a definition allows an actor with this factor.
+#[napi(catch_unwind)]
+pub(crate) fn explain_limit(limit: f64, factor: f64) -> Either<Explained, Failure> {
+    let explain = |tables: &Tables| -> Answered<Explained> {
+        let limit = tables.limits.get(limit).ok_or_else(|| Failure::internal("no such limit"))?;
+        let explanation = limit.explain_with(factor)?;
+        Ok(Explained { json: explanation.to_json(), text: explanation.to_string() })
+    };
+    tables::with(explain).map_or_else(|failure| Either::B(*failure), Either::A)
+}
+
+/// The JSON Schema of the wire form, as JSON text.
+#[napi(catch_unwind)]
+pub(crate) fn json_schema() -> String {
+    Limit::json_schema()
 }
 
 /// Gives a limit's number back.
@@ -36,4 +89,10 @@ pub(crate) fn refuse(
 ) -> Result<Failure> {
     let kind = if out_of_range { ErrorKind::Range } else { ErrorKind::Type };
     Ok(*Box::<Failure>::from(LimitError::new(kind, &key, field, problem, value(&given)?)))
+}
+
+/// Whether a cost that JavaScript has to compute with is one.
+#[napi(catch_unwind)]
+pub(crate) fn check_cost(key: String, cost: f64) -> Option<Failure> {
+    host::cost(&key, cost).err().map(|error| *Box::<Failure>::from(error))
 }

@@ -1,4 +1,4 @@
-//! The limiters and limits of this thread, known to JavaScript by number.
+//! The limiters and limits of this thread and the calls that wait for their turn, known to JavaScript by number.
 //!
 //! A Node environment lives on one thread, so nothing is locked and nothing is shared; a worker's tables go with its
 //! thread. JavaScript gives a number back when the object that held it is collected.
@@ -7,6 +7,7 @@ use std::cell::RefCell;
 
 use tidegate::{Limit, Limiter};
 
+use crate::acquire::Waiting;
 use crate::frame::index;
 
 /// Everything that JavaScript holds a number of.
@@ -14,6 +15,7 @@ use crate::frame::index;
 pub(crate) struct Tables {
     pub(crate) limiters: Table<Limiter>,
     pub(crate) limits: Table<Limit>,
+    pub(crate) waiting: Table<Waiting>,
 }
 
 thread_local! {
@@ -47,6 +49,10 @@ impl<T> Table<T> {
     #[inline]
     pub(crate) fn get(&self, handle: f64) -> Option<&T> {
         self.places.get(index(handle).wrapping_sub(1))?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, handle: f64) -> Option<&mut T> {
+        self.places.get_mut(index(handle).wrapping_sub(1))?.as_mut()
     }
 
     pub(crate) fn add(&mut self, thing: T) -> f64 {

@@ -3,9 +3,11 @@
 //! Read as UTF-16, because the other two reads of Node-API lose something: UTF-8 puts the same replacement character
 //! in the place of every lone surrogate, so that different strings would become one.
 
-use napi::sys;
+use napi::bindgen_prelude::Unknown;
+use napi::{JsValue, sys};
 
-use crate::failure::Failure;
+use crate::failure::{Answered, Failure};
+use crate::value::value;
 
 /// Longer strings are read into the heap.
 const ON_STACK: usize = 64;
@@ -86,6 +88,17 @@ unsafe fn length_of(env: sys::napi_env, value: sys::napi_value) -> Result<usize,
     // SAFETY: without a buffer, Node-API writes only the length.
     let status = unsafe { sys::napi_get_value_string_utf16(env, value, std::ptr::null_mut(), 0, &raw mut length) };
     if status == sys::Status::napi_ok { Ok(length) } else { Err(NotText::Type) }
+}
+
+/// The text that an argument holds; `key` and `field` are for the error.
+pub(crate) fn text(of: &Unknown<'_>, key: &str, field: &'static str) -> Answered<String> {
+    let raw = of.value();
+    // SAFETY: environment and value come from the call that is under way.
+    let text = unsafe { with_text(raw.env, raw.value, str::to_owned) };
+    text.or_else(|problem| {
+        let given = value(of).map_err(|error| Failure::internal(&error.reason))?;
+        Err(refused(problem, key, field, given))
+    })
 }
 
 /// The error for an actor, a namespace or the like that is not text.

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import {
   type AcquireOptions,
   type AcquireSyncOptions,
+  type AnyLimit,
   type BucketDefinition,
   bucket,
   type CallOptions,
@@ -24,7 +25,6 @@ import {
   Limiter,
   type LimiterOptions,
   type LimitInfo,
-  type Limits,
   legacy,
   type Reply,
   rateLimitHeaders,
@@ -96,7 +96,7 @@ new Limiter({ timeout: 1 })
 
 const call: CallOptions = { cost: 1, factor: 0.5, now: 0 }
 const time: TimeOptions = { now: undefined }
-const limits: Limits = [login, api, daily, notes, sms, web, otp, score, mailer, literal]
+const limits: AnyLimit = [login, api, daily, notes, sms, web, otp, score, mailer, literal]
 const checks: readonly Check[] = [
   { limit: login, actor: 'ip' },
   { limit: literal, actor: 'user', cost: 5, factor: 2 },

@@ -18,7 +18,7 @@ const {
 
 async function all(): Promise<LimitInfo> {
   const limiter: tidegate.Limiter = new Limiter({ maxEntries: 5 })
-  const limits: tidegate.Limits = [
+  const limits: tidegate.AnyLimit = [
     bucket({ key: 'login', size: 1 }),
     tokenBucket({ key: 'api', count: 1, period: 1 }),
     fixedWindow({ key: 'daily', max: 1, period: 1 }),

@@ -1,0 +1,129 @@
+import { fileURLToPath } from 'node:url'
+import { Checked, type Limit } from './compiled.js'
+import { answered, LimitsError } from './errors.js'
+import { type Document, type DocumentFailure, type Failure, native } from './native.js'
+
+/** How a document is written. */
+export type LimitsFormat = 'json' | 'toml' | 'yaml'
+
+/**
+ * Limits by their names, read from a document and checked as a whole.
+ *
+ * Under each name stands a limit as text (see {@link parseLimit}) or a definition in the wire form, whose `key` is the
+ * name unless it says another. The names are at the top of the document, or under `limits`.
+ *
+ * @example
+ * ```js
+ * import { Limiter, Limits, LimitsError } from 'tidegate'
+ *
+ * const limits = Limits.fromText('api: 100/minute burst 20\nlogin: { type: bucket, size: 10 }', 'yaml')
+ * assert.deepEqual([...limits.keys()], ['api', 'login'])
+ * assert.equal(new Limiter().limitSync(limits.get('login'), 'ada').remaining, 9)
+ *
+ * assert.throws(
+ *   () => Limits.fromText('{ "login": { "type": "bucket", "size": 0 } }', 'json'),
+ *   (error) => error instanceof LimitsError && error.errors[0].path === 'login.size',
+ * )
+ * ```
+ */
+export class Limits implements Iterable<[name: string, limit: Limit]> {
+  readonly #limits: ReadonlyMap<string, Limit>
+
+  private constructor(limits: ReadonlyMap<string, Limit>) {
+    this.#limits = limits
+  }
+
+  /**
+   * Reads a file, at once, in the format that its name ends with: `.json`, `.toml`, `.yaml` or `.yml`.
+   *
+   * @throws {@link LimitsError} with everything that is wrong with it.
+   */
+  static load(path: string | URL): Limits {
+    return Limits.#from(native.loadLimits(path instanceof URL ? fileURLToPath(path) : path))
+  }
+
+  /**
+   * Reads a text in the format that is named.
+   *
+   * @throws {@link LimitsError} with everything that is wrong with it.
+   */
+  static fromText(text: string, format: LimitsFormat): Limits {
+    return Limits.#from(native.readLimits(text, format))
+  }
+
+  static #from(read: Document | DocumentFailure | Failure): Limits {
+    if ('errors' in read) throw new LimitsError(read)
+    const { names, limits } = answered(read)
+    // All of the engine's numbers are held before anything can fail.
+    const checked = limits.map((made) => Checked.of(made))
+    return new Limits(new Map(names.map((name, index) => [name, checked[index] as Limit])))
+  }
+
+  /** The limit with this name. */
+  get(name: string): Limit | undefined {
+    return this.#limits.get(name)
+  }
+
+  /** Whether there is a limit with this name. */
+  has(name: string): boolean {
+    return this.#limits.has(name)
+  }
+
+  /** How many limits there are. */
+  get size(): number {
+    return this.#limits.size
+  }
+
+  /** The names, in the order of the document. */
+  keys(): IterableIterator<string> {
+    return this.#limits.keys()
+  }
+
+  /** The limits, in the order of the document. */
+  values(): IterableIterator<Limit> {
+    return this.#limits.values()
+  }
+
+  /** Names and limits, in the order of the document. */
+  entries(): IterableIterator<[name: string, limit: Limit]> {
+    return this.#limits.entries()
+  }
+
+  /** {@link entries}. */
+  [Symbol.iterator](): IterableIterator<[name: string, limit: Limit]> {
+    return this.#limits.entries()
+  }
+}
+
+/**
+ * Reads a token bucket from text: a count, `/` or `per`, a period, and perhaps `burst` and how many may be saved up.
+ *
+ * @throws {@link LimitError} that says what was expected at which character.
+ *
+ * @example
+ * ```js
+ * import { Limiter, parseLimit } from 'tidegate'
+ *
+ * const api = parseLimit('api', '5/15m burst 20')
+ * assert.deepEqual({ ...api }, { key: 'api', type: 'token-bucket', count: 5, period: 900_000, burst: 20 })
+ * assert.equal(new Limiter().limitSync(api, 'ada').remaining, 19)
+ * assert.throws(() => parseLimit('api', '10/fortnight'), RangeError)
+ * ```
+ */
+export function parseLimit(key: string, text: string): Limit {
+  return Checked.of(answered(native.parseLimit(key, text)))
+}
+
+/**
+ * The JSON Schema (draft 2020-12) of a definition in the wire form; under `$defs.limits` that of a document.
+ *
+ * @example
+ * ```js
+ * import { limitJsonSchema } from 'tidegate'
+ *
+ * assert.equal(limitJsonSchema().$defs.bucket.properties.dripRate.default, 1000)
+ * ```
+ */
+export function limitJsonSchema(): Record<string, unknown> {
+  return JSON.parse(native.jsonSchema())
+}

@@ -1,0 +1,61 @@
+import { decideSeveral, undoSeveral } from './checks.js'
+import { errorOf, outOfRange, wrongType } from './errors.js'
+import { Call } from './frame.js'
+import { LimitInfo, type Part, type Store } from './info.js'
+import { native } from './native.js'
+import { ON_CORRECTION, optionsFrom } from './options.js'
+
+/** Makes of the costs that a call was charged those that were used, once; afterwards it changes nothing. */
+export function settled(store: Store, info: unknown, actualCost: unknown, given: unknown): LimitInfo {
+  if (!(info instanceof LimitInfo)) throw wrongType('', 'info', 'must be the answer to a call', info)
+  const problem = 'must be the answer that a call of this limiter gave'
+  const receipt = LimitInfo.receipt(info)
+  if (receipt === undefined) throw outOfRange(info.key, 'info', problem, 'a part of one')
+  if (receipt.store !== store) throw outOfRange(info.key, 'info', problem, 'one of another limiter')
+  const { parts, chargedAt } = receipt
+  const actual = costsFrom(parts, actualCost)
+  const asked = optionsFrom(given, ON_CORRECTION, info.key)
+
+  const open = LimitInfo.turn(info, false)
+  const corrections = (sign: 1 | -1): Part[] =>
+    parts.map((part, index) => {
+      const charged = open && (!info.blocked || part.limit.countsBlocked)
+      return { ...part, cost: charged ? Math.max(0, sign * ((actual[index] as number) - part.cost)) : 0 }
+    })
+  const some = (corrections: Part[]): boolean => corrections.some((part) => part.cost > 0)
+  try {
+    // Only a charge can be refused; then nothing has been given back yet.
+    const more = corrections(1)
+    const after = some(more) ? decideSeveral(store, Call.Charge, more, asked) : undefined
+    const less = corrections(-1)
+    const answer = after && !some(less) ? after : undoSeveral(store, less, chargedAt, asked)
+    LimitInfo.turn(answer, false)
+    return answer
+  } catch (error) {
+    LimitInfo.turn(info, open)
+    throw error
+  }
+}
+
+/** The actual cost of each check: one for all, or a list of them. */
+function costsFrom(parts: readonly Part[], actual: unknown): number[] {
+  const key = parts[0]?.limit.key ?? ''
+  const problem = 'must be a list of one cost for each check where the checks cost differently'
+  if (Array.isArray(actual)) {
+    if (actual.length !== parts.length) {
+      throw outOfRange(key, 'actualCost', problem, `${actual.length} costs for ${parts.length} checks`)
+    }
+    return Array.from(actual, (cost: unknown, index) => costFrom(parts[index]?.limit.key ?? '', cost))
+  }
+  const cost = costFrom(key, actual)
+  if (cost > 0 && parts.some((part) => part.cost !== parts[0]?.cost))
+    throw wrongType(key, 'actualCost', problem, actual)
+  return parts.map(() => cost)
+}
+
+function costFrom(key: string, cost: unknown): number {
+  if (typeof cost !== 'number') throw wrongType(key, 'actualCost', 'must be a number', cost)
+  const failure = native.checkCost(key, cost)
+  if (failure) throw errorOf(failure)
+  return cost
+}

@@ -1,0 +1,87 @@
+//! Files and texts of named limits.
+
+use napi::bindgen_prelude::{Either3, Unknown};
+use napi_derive::napi;
+use tidegate::{ErrorKind, Format, LimitError, Limits, LimitsError};
+
+use crate::failure::{Answered, Failure};
+use crate::limits::Made;
+use crate::text::text;
+
+/// Limits by their names, in the order of the document.
+#[napi(object, object_from_js = false)]
+pub(crate) struct Document {
+    /// The names.
+    pub names: Vec<String>,
+    /// The limits, one for each name.
+    pub limits: Vec<Made>,
+}
+
+/// Everything that is wrong with a document.
+#[napi(object, object_from_js = false)]
+pub(crate) struct DocumentFailure {
+    /// The whole text.
+    pub message: String,
+    /// Each error, in the order of the document.
+    pub errors: Vec<Fault>,
+}
+
+/// One thing that is wrong with a document.
+#[napi(object, object_from_js = false)]
+pub(crate) struct Fault {
+    /// Where it is inside the document, or empty.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+    /// The line of a syntax error, counted from 1.
+    pub line: Option<f64>,
+    /// The column of a syntax error, counted from 1.
+    pub column: Option<f64>,
+}
+
+/// Reads a file.
+#[napi(catch_unwind)]
+pub(crate) fn load_limits(path: Unknown<'_>) -> Either3<Document, DocumentFailure, Failure> {
+    match text(&path, "", "path") {
+        Ok(path) => answer(Limits::load(path)),
+        Err(failure) => Either3::C(*failure),
+    }
+}
+
+/// Reads a text in the format that a file with this ending would have.
+#[napi(catch_unwind)]
+pub(crate) fn read_limits(document: Unknown<'_>, format: Unknown<'_>) -> Either3<Document, DocumentFailure, Failure> {
+    let read = || -> Answered<_> {
+        let document = text(&document, "", "text")?;
+        let name = text(&format, "", "format")?;
+        // A format is called as its files end.
+        let format = Format::of(format!("limits.{name}")).ok_or_else(|| {
+            let problem = r#"must be "json", "toml" or "yaml""#;
+            LimitError::new(ErrorKind::Range, "", "format", problem, tidegate::Value::Text(name))
+        })?;
+        Ok(Limits::from_str(&document, format))
+    };
+    read().map_or_else(|failure| Either3::C(*failure), answer)
+}
+
+fn answer(read: Result<Limits, LimitsError>) -> Either3<Document, DocumentFailure, Failure> {
+    match read {
+        Ok(limits) => Either3::A(Document {
+            names: limits.names().map(str::to_owned).collect(),
+            limits: limits.iter().map(|(_, limit)| Made::new(limit)).collect(),
+        }),
+        Err(error) => Either3::B(DocumentFailure {
+            message: error.to_string(),
+            errors: error
+                .errors()
+                .iter()
+                .map(|fault| Fault {
+                    path: fault.path().to_owned(),
+                    message: fault.message(),
+                    line: fault.line().map(|line| line as f64),
+                    column: fault.column().map(|column| column as f64),
+                })
+                .collect(),
+        }),
+    }
+}
