@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bucket, fixedWindow, Limiter } from 'tidegate'
+import { bucket, fixedWindow, Limiter, slidingLog } from 'tidegate'
 
 const timed = async (work) => {
   const start = performance.now()
@@ -95,4 +95,55 @@ test('closing while a call waits leaves the abort to reject as it would', async 
   await limiter.close()
   controller.abort('closed')
   await assert.rejects(waiting, (error) => error === 'closed')
+})
+
+test('a log keeps its line too: in order of arrival, and nobody is let in beside it', async () => {
+  const limiter = new Limiter()
+  const log = slidingLog({ key: 'log', max: 2, period: 60 })
+  const order = []
+  const [infos] = await timed(() =>
+    Promise.all(
+      [1, 2, 1, 1].map(async (cost, call) => {
+        const info = await limiter.acquire(log, 'ada', { cost })
+        order.push(call)
+        return info
+      }),
+    ),
+  )
+  assert.deepEqual(order, [0, 1, 2, 3])
+  assert.ok(infos.every((info) => !info.blocked))
+  assert.ok(infos[1].waitMs >= 60 && infos[3].waitMs >= infos[1].waitMs, `${infos.map((info) => info.waitMs)}`)
+})
+
+test('leaving the line lets the next one go ahead, and was never charged', async () => {
+  const limiter = new Limiter()
+  const log = slidingLog({ key: 'log', max: 2, period: 100 })
+  limiter.limitSync(log, 'ada')
+  const controller = new AbortController()
+  const large = limiter.acquire(log, 'ada', { cost: 2, signal: controller.signal })
+  const small = limiter.acquire(log, 'ada', { maxWaitMs: 400 })
+  controller.abort('gone')
+  await assert.rejects(large, (error) => error === 'gone')
+  assert.equal((await small).blocked, false)
+})
+
+test('a signal that is aborted gives back at once, not only when the promise is looked at', async () => {
+  const limiter = new Limiter()
+  const slow = bucket({ key: 'slow', size: 1, dripRate: 60_000 })
+  limiter.limitSync(slow, 'ada')
+  const controller = new AbortController()
+  const waiting = limiter.acquire(slow, 'ada', { signal: controller.signal })
+  assert.ok(limiter.peekSync(slow, 'ada').fullResetMs > 100_000)
+  controller.abort('gone')
+  assert.ok(limiter.peekSync(slow, 'ada').fullResetMs <= 60_000)
+  await assert.rejects(waiting, (error) => error === 'gone')
+})
+
+test('a log whose wait is too long is refused at once', async () => {
+  const limiter = new Limiter()
+  const log = slidingLog({ key: 'log', max: 1, period: 60_000, countBlocked: true })
+  await limiter.acquire(log, 'ada')
+  const [info, took] = await timed(() => limiter.acquire(log, 'ada', { maxWaitMs: 1000 }))
+  assert.ok(info.blocked && info.resetMs > 50_000)
+  assert.ok(took < 500, `${took} ms`)
 })
