@@ -63,10 +63,16 @@ impl Arg<'_, '_> {
 /// Who is being limited.
 #[inline]
 pub(crate) fn actor<'a>(key: &str, actor: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
-    let Ok(text) = actor.cast::<PyString>() else {
-        return Err(wrong_type(key, "actor", "must be a string", value::read(actor)?));
+    string(key, "actor", actor)
+}
+
+/// Text that an error would name by the limit's key and a field.
+#[inline]
+pub(crate) fn string<'a>(key: &str, field: &str, given: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
+    let Ok(text) = given.cast::<PyString>() else {
+        return Err(wrong_type(key, field, "must be a string", value::read(given)?));
     };
-    text.to_cow().map_err(|_| wrong_type(key, "actor", "must be a string", value::LONE_SURROGATE))
+    text.to_cow().map_err(|_| wrong_type(key, field, "must be a string", value::LONE_SURROGATE))
 }
 
 /// An option that is text and belongs to no limit.

@@ -3,17 +3,19 @@
 use std::borrow::Cow;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyList, PyMapping, PyTuple, PyType};
 use tidegate::Check;
 
 use crate::args::{self, Arg};
 use crate::errors::wrong_type;
 use crate::limits::Limit;
+use crate::receipt::Wanted;
 use crate::value;
 
 /// One of several things to decide, read.
 pub(crate) struct Part<'a, 'py> {
     pub(crate) limit: Bound<'py, Limit>,
+    pub(crate) object: &'a Bound<'py, PyAny>,
     pub(crate) actor: Cow<'a, str>,
     pub(crate) cost: u64,
     pub(crate) factor: f64,
@@ -22,18 +24,27 @@ pub(crate) struct Part<'a, 'py> {
 impl<'a, 'py> Part<'a, 'py> {
     pub(crate) fn new(
         limit: Bound<'py, Limit>,
-        actor: &'a Bound<'py, PyAny>,
+        object: &'a Bound<'py, PyAny>,
         cost: Arg<'_, 'py>,
         factor: Arg<'_, 'py>,
     ) -> PyResult<Self> {
         let key = limit.get().0.key();
-        let (actor, cost, factor) = (args::actor(key, actor)?, cost.cost(key)?, factor.factor(key)?);
-        Ok(Self { limit, actor, cost, factor })
+        let (actor, cost, factor) = (args::actor(key, object)?, cost.cost(key)?, factor.factor(key)?);
+        Ok(Self { limit, object, actor, cost, factor })
     }
 
     pub(crate) fn check(&self) -> Check<'_> {
         Check::new(&self.limit.get().0, &self.actor).cost(self.cost).factor(self.factor)
     }
+
+    pub(crate) fn wanted(&self) -> PyResult<Wanted> {
+        Wanted::new(&self.limit, self.object, self.cost, self.factor)
+    }
+}
+
+/// Chooses a definition when it is asked. A mapping that can be called is still a mapping, and a class is a mistake.
+pub(crate) fn is_choice(limit: &Bound<'_, PyAny>) -> bool {
+    limit.is_callable() && limit.cast::<PyType>().is_err() && limit.cast::<PyMapping>().is_err()
 }
 
 /// Several limits at once.

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 // Defined in Python, so that type checkers and `pickle` see an ordinary class.
 pyo3::import_exception!(tidegate._errors, LimitError);
+pyo3::import_exception!(tidegate._errors, LimitsError);
 
 /// The exception for something that a limit, a cost, a factor or a time cannot be.
 #[cold]
@@ -11,6 +12,14 @@ pyo3::import_exception!(tidegate._errors, LimitError);
 pub(crate) fn limit_error(error: tidegate::LimitError) -> PyErr {
     let described = (error.to_string(), error.key().to_owned(), error.field().to_owned(), error.value().to_owned());
     LimitError::new_err(described)
+}
+
+/// The exception for a document, with all that is wrong with it.
+#[cold]
+#[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
+pub(crate) fn limits_error(error: tidegate::LimitsError) -> PyErr {
+    let fault = |fault: &tidegate::Fault| (fault.path().to_owned(), fault.message(), fault.line(), fault.column());
+    LimitsError::new_err((error.to_string(), error.errors().iter().map(fault).collect::<Vec<_>>()))
 }
 
 /// The exception for whatever a call can fail with.

@@ -11,6 +11,7 @@ use tidegate::{Call, State, Value};
 
 use crate::args::{self, Arg};
 use crate::limits::Limit;
+use crate::receipt::{Receipt, Wanted};
 use crate::value;
 
 /// What a limiter answers: whether the call may pass, and what is left. Durations are rounded up.
@@ -22,11 +23,13 @@ use crate::value;
 #[pyclass(frozen, module = "tidegate")]
 pub(crate) struct LimitInfo {
     /// Numbers only: the answers of several checks are beside it, where they know their keys.
-    info: tidegate::LimitInfo,
-    /// The one that decides; there is none where nothing was asked.
+    pub(crate) info: tidegate::LimitInfo,
+    /// The one that decides, where the receipt does not tell.
     limit: Option<Py<Limit>>,
     /// The answers of the checks, and which of them decides; present only when there was more than one.
     several: Option<(Py<PyTuple>, usize)>,
+    /// Only in the answer that a call gave, not in its parts: else a charge could be given back twice.
+    pub(crate) receipt: Option<Receipt>,
 }
 
 #[pymethods]
@@ -75,8 +78,8 @@ impl LimitInfo {
 
     /// The key of the limit that decides.
     #[getter]
-    fn key(&self) -> &str {
-        self.limit.as_ref().map_or("", |limit| limit.get().0.key())
+    pub(crate) fn key(&self) -> &str {
+        self.limit().map_or("", |limit| limit.get().0.key())
     }
 
     /// The size of the limit that decides, scaled by the call's factor.
@@ -167,11 +170,20 @@ impl LimitInfo {
         hasher.finish()
     }
 
+    /// This very answer, which never changes: a copy would be a second receipt.
+    fn __copy__<'py>(this: &Bound<'py, Self>) -> Bound<'py, Self> {
+        this.clone()
+    }
+
+    fn __deepcopy__<'py>(this: &Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        this.clone()
+    }
+
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
         let py = this.py();
         let remake = py.import("tidegate._tidegate")?.getattr("_info")?;
-        let Self { info, limit, several } = this.get();
-        let limit = limit.as_ref().map(|limit| limit.clone_ref(py));
+        let Self { info, several, .. } = this.get();
+        let limit = this.get().limit().map(|limit| limit.clone_ref(py));
         let several = several.as_ref().map(|(checks, binding)| (checks.clone_ref(py), *binding));
         Ok((remake, (info.blocked, numbers(info), limit, several)))
     }
@@ -223,38 +235,45 @@ pub(crate) fn remake(
     limit: Option<Py<Limit>>,
     several: Option<(Py<PyTuple>, usize)>,
 ) -> LimitInfo {
-    LimitInfo { info: of_numbers(blocked, numbers), limit, several }
+    LimitInfo { info: of_numbers(blocked, numbers), limit, several, receipt: None }
 }
 
 impl LimitInfo {
-    /// The engine's answer, with the limits that it was asked about and their factors.
+    /// The one that decides; there is none where nothing was asked.
+    fn limit(&self) -> Option<&Py<Limit>> {
+        self.limit.as_ref().or_else(|| match self.receipt.as_ref()?.asked.all() {
+            [one] => Some(&one.limit),
+            _ => None,
+        })
+    }
+
+    /// The engine's answer to what was asked.
     #[inline]
-    pub(crate) fn of(py: Python<'_>, asked: &[(&Bound<'_, Limit>, f64)], info: tidegate::LimitInfo) -> PyResult<Self> {
-        match asked {
-            [(limit, _)] if info.checks().len() == 1 => Ok(Self::one(limit, info)),
-            _ => Self::several(py, asked, &info),
+    pub(crate) fn of(py: Python<'_>, receipt: Receipt, info: tidegate::LimitInfo) -> PyResult<Self> {
+        match receipt.asked.all() {
+            [_] if info.checks().len() == 1 => Ok(Self { info, limit: None, several: None, receipt: Some(receipt) }),
+            _ => Self::several(py, receipt, &info),
         }
     }
 
-    fn one(limit: &Bound<'_, Limit>, info: tidegate::LimitInfo) -> Self {
-        Self { info, limit: Some(limit.clone().unbind()), several: None }
-    }
-
-    fn several(py: Python<'_>, asked: &[(&Bound<'_, Limit>, f64)], info: &tidegate::LimitInfo) -> PyResult<Self> {
+    fn several(py: Python<'_>, receipt: Receipt, info: &tidegate::LimitInfo) -> PyResult<Self> {
+        let asked = receipt.asked.all();
         let one_each = info.checks().len() == asked.len();
-        let answers = |limit, factor| if one_each { 1 } else { answers(limit, factor) };
-        let limits: Vec<_> =
-            asked.iter().flat_map(|(limit, factor)| std::iter::repeat_n(*limit, answers(limit, *factor))).collect();
+        let answers = |one: &Wanted| if one_each { 1 } else { answers(&one.limit, one.factor) };
+        let limits: Vec<_> = asked.iter().flat_map(|one| std::iter::repeat_n(&one.limit, answers(one))).collect();
         let binding = info.binding();
-        let limit = limits.get(binding).map(|limit| Bound::clone(limit).unbind());
+        let limit = limits.get(binding).map(|limit| limit.clone_ref(py));
         let several = if limits.len() > 1 {
-            let checks = limits.iter().zip(info.checks()).map(|(limit, info)| Self::one(limit, info.clone()));
-            let checks = checks.map(|check| Bound::new(py, check)).collect::<PyResult<Vec<_>>>()?;
+            let part = |(limit, info): (&&Py<Limit>, &tidegate::LimitInfo)| {
+                let limit = Some(limit.clone_ref(py));
+                Bound::new(py, Self { info: info.clone(), limit, several: None, receipt: None })
+            };
+            let checks = limits.iter().zip(info.checks()).map(part).collect::<PyResult<Vec<_>>>()?;
             Some((PyTuple::new(py, checks)?.unbind(), binding))
         } else {
             None
         };
-        Ok(Self { info: of_numbers(info.blocked, numbers(info)), limit, several })
+        Ok(Self { info: of_numbers(info.blocked, numbers(info)), limit, several, receipt: Some(receipt) })
     }
 
     fn ietf(this: &Bound<'_, Self>, draft: Draft) -> PyResult<Vec<headers::Header>> {
@@ -266,7 +285,7 @@ impl LimitInfo {
 }
 
 /// How many answers the engine gives to a check of this limit: a legacy limit can be two.
-fn answers(limit: &Bound<'_, Limit>, factor: f64) -> usize {
+fn answers(limit: &Py<Limit>, factor: f64) -> usize {
     let alone = limit.get().0.decide_with(State::default(), 0, Call::Peek, 1, factor);
     alone.map_or(1, |(info, _)| info.checks().len())
 }

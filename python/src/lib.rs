@@ -2,11 +2,15 @@
 
 mod args;
 mod asked;
+mod document;
 mod errors;
+mod explain;
 mod info;
 mod limiter;
 mod limits;
 mod literals;
+mod receipt;
+mod settle;
 mod turn;
 mod value;
 
@@ -14,6 +18,10 @@ mod value;
 // Claims nothing yet of interpreters without a global lock: nobody has run it on one.
 #[pyo3::pymodule(gil_used = true)]
 mod _tidegate {
+    #[pymodule_export]
+    use super::document::{load, read};
+    #[pymodule_export]
+    use super::explain::{Explanation, Standing, json_schema};
     #[pymodule_export]
     use super::info::{LimitInfo, remake};
     #[pymodule_export]

@@ -9,11 +9,13 @@ use pyo3::types::{PyBool, PyDict};
 use tidegate::{Call, Check, Memory, Micros};
 
 use crate::args::{self, Arg};
-use crate::asked::{Part, checks_of, is_list};
-use crate::errors::call_error;
+use crate::asked::{Part, checks_of, is_choice, is_list};
+use crate::errors::{call_error, wrong_type};
+use crate::explain::Standing;
 use crate::info::LimitInfo;
 use crate::limits::Limit;
 use crate::literals::Literals;
+use crate::receipt::{Asked, Owner, Receipt, Wanted};
 use crate::turn::Turn;
 use crate::value;
 
@@ -24,7 +26,8 @@ use crate::value;
 /// it keeps working, with entries of its own.
 ///
 /// Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
-/// decided together for one actor: all are charged or none.
+/// decided together for one actor: all are charged or none. It may also be a function that is called with ``context``
+/// and returns any of these, for limits that depend on who asks.
 ///
 /// Every call raises ``LimitError`` for a definition, cost, factor or time that cannot be, and stores nothing then.
 ///
@@ -35,6 +38,8 @@ use crate::value;
 /// [False, False, True]
 #[pyclass(frozen, module = "tidegate")]
 pub(crate) struct Limiter {
+    /// Tells its answers from those of others.
+    pub(crate) owner: Owner,
     engine: tidegate::Limiter,
     literals: Literals,
 }
@@ -54,7 +59,7 @@ impl Limiter {
             None => engine,
             Some(name) => engine.namespace(&args::text("namespace", &name)?),
         };
-        Ok(Self { engine, literals: Literals::default() })
+        Ok(Self { owner: Owner::new(), engine, literals: Literals::default() })
     }
 
     /// Charges ``cost`` units to ``actor`` if they fit, and says so.
@@ -66,8 +71,8 @@ impl Limiter {
     /// >>> Limiter().limit(Bucket("login", size=10), "203.0.113.9", cost=4).remaining
     /// 6
     #[pyo3(
-        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None)),
-        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None)"
+        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None), *, context = Arg(None)),
+        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None, *, context=None)"
     )]
     fn limit(
         &self,
@@ -76,8 +81,9 @@ impl Limiter {
         cost: Arg<'_, '_>,
         factor: Arg<'_, '_>,
         now: Arg<'_, '_>,
+        context: Arg<'_, '_>,
     ) -> PyResult<LimitInfo> {
-        self.decide(Call::Limit, &Asked { limit, actor, cost, factor }, now)
+        self.decide(Call::Limit, &Question { limit, actor, cost, factor, context }, now)
     }
 
     /// What ``limit`` would say; charges nothing.
@@ -87,8 +93,8 @@ impl Limiter {
     /// >>> limiter.peek(Bucket("login", size=10), "203.0.113.9").remaining
     /// 10
     #[pyo3(
-        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None)),
-        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None)"
+        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None), *, context = Arg(None)),
+        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None, *, context=None)"
     )]
     fn peek(
         &self,
@@ -97,8 +103,9 @@ impl Limiter {
         cost: Arg<'_, '_>,
         factor: Arg<'_, '_>,
         now: Arg<'_, '_>,
+        context: Arg<'_, '_>,
     ) -> PyResult<LimitInfo> {
-        self.decide(Call::Peek, &Asked { limit, actor, cost, factor }, now)
+        self.decide(Call::Peek, &Question { limit, actor, cost, factor, context }, now)
     }
 
     /// Charges ``cost`` units even where they do not fit, as for use that is paid afterwards.
@@ -108,8 +115,8 @@ impl Limiter {
     /// >>> info.blocked, info.reset_ms
     /// (False, 16000)
     #[pyo3(
-        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None)),
-        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None)"
+        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None), *, context = Arg(None)),
+        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None, *, context=None)"
     )]
     fn charge(
         &self,
@@ -118,29 +125,68 @@ impl Limiter {
         cost: Arg<'_, '_>,
         factor: Arg<'_, '_>,
         now: Arg<'_, '_>,
+        context: Arg<'_, '_>,
     ) -> PyResult<LimitInfo> {
-        self.decide(Call::Charge, &Asked { limit, actor, cost, factor }, now)
+        self.decide(Call::Charge, &Question { limit, actor, cost, factor, context }, now)
     }
 
     /// Gives ``cost`` units back, never below empty.
+    ///
+    /// Given an answer of ``limit``, ``charge``, ``acquire`` or ``limit_all`` instead of a limit and an actor, it gives
+    /// back what that very call was charged, less what has drained since, however late: never what a later call was
+    /// charged. It does so once; then, and where nothing was charged, it says how things stand and changes nothing.
     ///
     /// >>> from tidegate import Bucket, Limiter
     /// >>> limiter, login = Limiter(), Bucket("login", size=10)
     /// >>> limiter.limit(login, "ada").remaining, limiter.refund(login, "ada").remaining
     /// (9, 10)
+    /// >>> info = limiter.limit(login, "ada", cost=4)
+    /// >>> limiter.refund(info).remaining
+    /// 10
     #[pyo3(
-        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None)),
-        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None)"
+        signature = (
+            limit, actor = Arg(None), cost = Arg(None), factor = Arg(None), now = Arg(None), *, context = Arg(None)
+        ),
+        text_signature = "($self, limit, actor=None, cost=1, factor=1.0, now=None, *, context=None)"
     )]
     fn refund(
         &self,
         limit: &Bound<'_, PyAny>,
-        actor: &Bound<'_, PyAny>,
+        actor: Arg<'_, '_>,
         cost: Arg<'_, '_>,
         factor: Arg<'_, '_>,
         now: Arg<'_, '_>,
+        context: Arg<'_, '_>,
     ) -> PyResult<LimitInfo> {
-        self.decide(Call::Refund, &Asked { limit, actor, cost, factor }, now)
+        if let Ok(info) = limit.cast::<LimitInfo>() {
+            let key = info.get().key();
+            if !actor.is_none() || cost.cost(key)? != 1 || factor.factor(key)?.to_bits() != 1.0_f64.to_bits() {
+                let problem = "must stand alone: it knows its actor, cost and factor";
+                return Err(wrong_type(key, "info", problem, "more"));
+            }
+            return self.refund_info(info, now);
+        }
+        let actor = actor.0.map_or_else(|| limit.py().None().into_bound(limit.py()), pyo3::Borrowed::to_owned);
+        self.decide(Call::Refund, &Question { limit, actor: &actor, cost, factor, context }, now)
+    }
+
+    /// Makes of what the call of ``info`` was charged what was used: gives the difference back or charges it, once.
+    ///
+    /// ``cost`` is what each check really cost; a list of costs, in order, where the checks of a ``limit_all`` cost
+    /// differently. What is given back is at most what has not drained since, as with ``refund``; what is charged may
+    /// not fit, as with ``charge``. Nothing is changed of a call that was denied without being charged.
+    ///
+    /// >>> from tidegate import Limiter, TokenBucket
+    /// >>> limiter, tokens = Limiter(), TokenBucket("tokens", count=1000, period=60_000)
+    /// >>> info = limiter.limit(tokens, "ada", cost=500)
+    /// >>> limiter.settle(info, 320).remaining
+    /// 680
+    #[pyo3(signature = (info, cost, now = Arg(None)), text_signature = "($self, info, cost, now=None)")]
+    fn settle(&self, info: &Bound<'_, PyAny>, cost: &Bound<'_, PyAny>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
+        match info.cast::<LimitInfo>() {
+            Ok(info) => self.settle_info(info, cost, now),
+            Err(_) => Err(wrong_type("", "info", "must be the answer of a call", value::describe(info))),
+        }
     }
 
     /// Forgets what was charged to this actor.
@@ -151,9 +197,12 @@ impl Limiter {
     /// >>> limiter.reset(door, "ada")
     /// >>> limiter.limit(door, "ada").blocked
     /// False
-    #[pyo3(signature = (limit, actor))]
-    fn reset(&self, limit: &Bound<'_, PyAny>, actor: &Bound<'_, PyAny>) -> PyResult<()> {
-        let limits = self.read_all(limit)?;
+    #[pyo3(
+        signature = (limit, actor, *, context = Arg(None)),
+        text_signature = "($self, limit, actor, *, context=None)"
+    )]
+    fn reset(&self, limit: &Bound<'_, PyAny>, actor: &Bound<'_, PyAny>, context: Arg<'_, '_>) -> PyResult<()> {
+        let limits = self.read_all(limit, context)?;
         for limit in &limits {
             let limit = &limit.get().0;
             self.engine.reset_sync(limit, &args::actor(limit.key(), actor)?).map_err(call_error)?;
@@ -172,9 +221,13 @@ impl Limiter {
     /// >>> [limiter.acquire(mail, "ada", max_wait=1.0).blocked for message in range(3)]
     /// [False, False, False]
     #[pyo3(
-        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None), *, max_wait = Arg(None)),
-        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None, *, max_wait=None)"
+        signature = (
+            limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None),
+            *, max_wait = Arg(None), context = Arg(None)
+        ),
+        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None, *, max_wait=None, context=None)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
     fn acquire(
         &self,
         limit: &Bound<'_, PyAny>,
@@ -183,13 +236,14 @@ impl Limiter {
         factor: Arg<'_, '_>,
         now: Arg<'_, '_>,
         max_wait: Arg<'_, '_>,
+        context: Arg<'_, '_>,
     ) -> PyResult<LimitInfo> {
         if now.is_none() {
-            return self.start_acquire(limit, actor, cost, factor, max_wait)?.wait(limit.py());
+            return self.start_acquire(limit, actor, cost, factor, max_wait, context)?.wait(limit.py());
         }
-        let first = self.read_all(limit)?.into_iter().next();
-        let max_wait = max_wait.max_wait(first.as_ref().map_or("", |limit| limit.get().0.key()))?;
-        self.decide(Call::Acquire { max_wait }, &Asked { limit, actor, cost, factor }, now)
+        let parts = self.parts(&Question { limit, actor, cost, factor, context })?;
+        let max_wait = max_wait.max_wait(first_key(&parts))?;
+        self.decide_several(limit.py(), Call::Acquire { max_wait }, &parts, now)
     }
 
     /// Decides checks for several actors together, all or nothing: ``(limit, actor[, cost[, factor]])`` each.
@@ -200,11 +254,11 @@ impl Limiter {
     /// >>> [check.remaining for check in info.checks]
     /// [9, 95]
     #[pyo3(
-        signature = (checks, now = Arg(None)),
-        text_signature = "($self, checks, now=None)"
+        signature = (checks, now = Arg(None), *, context = Arg(None)),
+        text_signature = "($self, checks, now=None, *, context=None)"
     )]
-    fn limit_all(&self, checks: &Bound<'_, PyAny>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
-        self.decide_checks(Call::Limit, checks, now)
+    fn limit_all(&self, checks: &Bound<'_, PyAny>, now: Arg<'_, '_>, context: Arg<'_, '_>) -> PyResult<LimitInfo> {
+        self.decide_checks(Call::Limit, checks, now, context)
     }
 
     /// What ``limit_all`` would say; charges nothing.
@@ -213,11 +267,38 @@ impl Limiter {
     /// >>> Limiter().peek_all([(Bucket("login", size=10), "203.0.113.9", 3)]).remaining
     /// 10
     #[pyo3(
-        signature = (checks, now = Arg(None)),
-        text_signature = "($self, checks, now=None)"
+        signature = (checks, now = Arg(None), *, context = Arg(None)),
+        text_signature = "($self, checks, now=None, *, context=None)"
     )]
-    fn peek_all(&self, checks: &Bound<'_, PyAny>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
-        self.decide_checks(Call::Peek, checks, now)
+    fn peek_all(&self, checks: &Bound<'_, PyAny>, now: Arg<'_, '_>, context: Arg<'_, '_>) -> PyResult<LimitInfo> {
+        self.decide_checks(Call::Peek, checks, now, context)
+    }
+
+    /// Why ``limit`` would answer what it would now, in words; charges nothing.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> print(Limiter().explain(Bucket("login", size=10), "ada"))
+    /// "login" would admit this call: all 10 units are free.
+    #[pyo3(
+        signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None), *, context = Arg(None)),
+        text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None, *, context=None)"
+    )]
+    fn explain(
+        &self,
+        limit: &Bound<'_, PyAny>,
+        actor: &Bound<'_, PyAny>,
+        cost: Arg<'_, '_>,
+        factor: Arg<'_, '_>,
+        now: Arg<'_, '_>,
+        context: Arg<'_, '_>,
+    ) -> PyResult<Standing> {
+        let parts = self.parts(&Question { limit, actor, cost, factor, context })?;
+        let checks: Vec<_> = parts.iter().map(Part::check).collect();
+        let now = now.now(first_key(&parts))?;
+        let standing = self.engine.explain_checks_sync(&checks, now).map_err(call_error)?;
+        let receipt = Receipt::new(self.owner, Call::Peek, Asked::of(&parts)?);
+        let text = standing.to_string();
+        Standing::new(limit.py(), text, LimitInfo::of(limit.py(), receipt, standing.info)?)
     }
 
     /// How many entries are kept now, drained ones that have not been dropped yet included.
@@ -242,7 +323,11 @@ impl Limiter {
     }
 
     /// Begins an ``acquire``, for a caller with a way of its own to sleep.
-    #[pyo3(name = "_start_acquire", signature = (limit, actor, cost, factor, max_wait))]
+    #[pyo3(
+        name = "_start_acquire",
+        signature = (limit, actor, cost, factor, max_wait, context = Arg(None)),
+        text_signature = "($self, limit, actor, cost, factor, max_wait, context=None)"
+    )]
     fn start_acquire(
         &self,
         limit: &Bound<'_, PyAny>,
@@ -250,46 +335,59 @@ impl Limiter {
         cost: Arg<'_, '_>,
         factor: Arg<'_, '_>,
         max_wait: Arg<'_, '_>,
+        context: Arg<'_, '_>,
     ) -> PyResult<Turn> {
-        let parts = self.parts(&Asked { limit, actor, cost, factor })?;
-        let max_wait = max_wait.max_wait(parts.first().map_or("", |part| part.limit.get().0.key()))?;
+        let parts = self.parts(&Question { limit, actor, cost, factor, context })?;
+        let max_wait = max_wait.max_wait(first_key(&parts))?;
         let checks: Vec<_> = parts.iter().map(Part::check).collect();
-        Ok(Turn::new(self.engine.start_acquire(&checks, max_wait), &parts))
+        Turn::new(self.engine.start_acquire(&checks, max_wait), self.owner, &parts)
     }
 }
 
 /// What a call is about, as it was given.
-struct Asked<'a, 'py> {
+struct Question<'a, 'py> {
     limit: &'a Bound<'py, PyAny>,
     actor: &'a Bound<'py, PyAny>,
     cost: Arg<'a, 'py>,
     factor: Arg<'a, 'py>,
+    /// What a function that chooses the limit is called with.
+    context: Arg<'a, 'py>,
 }
 
 impl Limiter {
     #[inline]
-    fn decide(&self, call: Call, asked: &Asked<'_, '_>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
+    fn decide(&self, call: Call, asked: &Question<'_, '_>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
         if let Ok(limit) = asked.limit.cast::<Limit>() {
             return self.decide_one(call, limit, asked, now);
         }
-        if !is_list(asked.limit) {
-            return self.decide_one(call, &self.read(asked.limit)?, asked, now);
+        if let Ok(dict) = asked.limit.cast::<PyDict>() {
+            return self.decide_one(call, &self.literals.read(dict)?, asked, now);
         }
         self.decide_several(asked.limit.py(), call, &self.parts(asked)?, now)
     }
 
-    fn parts<'a, 'py>(&self, asked: &Asked<'a, 'py>) -> PyResult<Vec<Part<'a, 'py>>> {
-        let limits = self.read_all(asked.limit)?.into_iter();
+    fn parts<'a, 'py>(&self, asked: &Question<'a, 'py>) -> PyResult<Vec<Part<'a, 'py>>> {
+        let limits = self.read_all(asked.limit, asked.context)?.into_iter();
         limits.map(|limit| Part::new(limit, asked.actor, asked.cost, asked.factor)).collect()
     }
 
-    /// The definitions that a call was given.
-    fn read_all<'py>(&self, limit: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, Limit>>> {
-        if is_list(limit) {
-            limit.try_iter()?.map(|limit| self.read(&limit?)).collect()
-        } else {
-            Ok(vec![self.read(limit)?])
+    /// The definitions that a call was given, those that a function chose for it in their place.
+    fn read_all<'py>(&self, limit: &Bound<'py, PyAny>, context: Arg<'_, 'py>) -> PyResult<Vec<Bound<'py, Limit>>> {
+        let mut limits = Vec::new();
+        for given in listed(limit)? {
+            if is_choice(&given) {
+                let chosen = match context.0 {
+                    None => given.call1((given.py().None(),)),
+                    Some(context) => given.call1((context,)),
+                };
+                for chosen in listed(&chosen?)? {
+                    limits.push(self.read(&chosen)?);
+                }
+            } else {
+                limits.push(self.read(&given)?);
+            }
         }
+        Ok(limits)
     }
 
     #[inline]
@@ -297,7 +395,7 @@ impl Limiter {
         &self,
         call: Call,
         limit: &Bound<'_, Limit>,
-        asked: &Asked<'_, '_>,
+        asked: &Question<'_, '_>,
         now: Arg<'_, '_>,
     ) -> PyResult<LimitInfo> {
         let definition = &limit.get().0;
@@ -306,16 +404,29 @@ impl Limiter {
         let (cost, factor) = (asked.cost.cost(key)?, asked.factor.factor(key)?);
         let check = Check::new(definition, &actor).cost(cost).factor(factor);
         let info = self.ask(call, &[check], now.now(key)?)?;
-        LimitInfo::of(limit.py(), &[(limit, factor)], info)
+        let asked = Asked::One(Wanted::new(limit, asked.actor, cost, factor)?);
+        LimitInfo::of(limit.py(), Receipt::new(self.owner, call, asked), info)
     }
 
-    fn decide_checks<'py>(&self, call: Call, checks: &Bound<'py, PyAny>, now: Arg<'_, 'py>) -> PyResult<LimitInfo> {
+    fn decide_checks<'py>(
+        &self,
+        call: Call,
+        checks: &Bound<'py, PyAny>,
+        now: Arg<'_, 'py>,
+        context: Arg<'_, 'py>,
+    ) -> PyResult<LimitInfo> {
         let given = checks_of(checks)?;
-        let parts = given.iter().map(|given| {
+        let mut parts = Vec::with_capacity(given.len());
+        for given in &given {
             let optional = |at: usize| Arg(given.get(at).map(Bound::as_borrowed));
-            Part::new(self.read(&given[0])?, &given[1], optional(2), optional(3))
-        });
-        self.decide_several(checks.py(), call, &parts.collect::<PyResult<Vec<_>>>()?, now)
+            // A list is for one actor's limits; here each has a tuple of its own.
+            let limits =
+                if is_choice(&given[0]) { self.read_all(&given[0], context)? } else { vec![self.read(&given[0])?] };
+            for limit in limits {
+                parts.push(Part::new(limit, &given[1], optional(2), optional(3))?);
+            }
+        }
+        self.decide_several(checks.py(), call, &parts, now)
     }
 
     fn decide_several(
@@ -325,15 +436,13 @@ impl Limiter {
         parts: &[Part<'_, '_>],
         now: Arg<'_, '_>,
     ) -> PyResult<LimitInfo> {
-        let key = parts.first().map_or("", |part| part.limit.get().0.key());
         let checks: Vec<_> = parts.iter().map(Part::check).collect();
-        let info = self.ask(call, &checks, now.now(key)?)?;
-        let asked: Vec<_> = parts.iter().map(|part| (&part.limit, part.factor)).collect();
-        LimitInfo::of(py, &asked, info)
+        let info = self.ask(call, &checks, now.now(first_key(parts))?)?;
+        LimitInfo::of(py, Receipt::new(self.owner, call, Asked::of(parts)?), info)
     }
 
     #[inline]
-    fn ask(&self, call: Call, checks: &[Check<'_>], now: Option<Micros>) -> PyResult<tidegate::LimitInfo> {
+    pub(crate) fn ask(&self, call: Call, checks: &[Check<'_>], now: Option<Micros>) -> PyResult<tidegate::LimitInfo> {
         match now {
             None => self.engine.decide_sync(checks, call),
             Some(now) => self.engine.decide_sync_at(checks, call, now),
@@ -350,6 +459,15 @@ impl Limiter {
             Err(_) => Limit::from_wire(limit),
         }
     }
+}
+
+/// What an error about the call itself names.
+fn first_key<'a>(parts: &'a [Part<'_, '_>]) -> &'a str {
+    parts.first().map_or("", |part| part.limit.get().0.key())
+}
+
+fn listed<'py>(limit: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    if is_list(limit) { limit.try_iter()?.collect() } else { Ok(vec![limit.clone()]) }
 }
 
 fn check_url(url: &str) -> PyResult<()> {

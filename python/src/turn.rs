@@ -5,19 +5,20 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use tidegate::{Acquire, Step};
+use tidegate::{Acquire, Call, Step};
 
 use crate::asked::Part;
 use crate::errors::call_error;
 use crate::info::LimitInfo;
-use crate::limits::Limit;
+use crate::receipt::{Asked, Owner, Receipt};
 
 /// An ``acquire`` under way.
 #[pyclass(frozen, name = "_Turn", module = "tidegate._tidegate")]
 pub(crate) struct Turn {
     acquire: Mutex<Option<Acquire>>,
-    /// What was asked for, with the factors; the answer needs to know.
-    asked: Vec<(Py<Limit>, f64)>,
+    owner: Owner,
+    /// What was asked for, until the answer has it.
+    asked: Mutex<Option<Asked>>,
 }
 
 #[pymethods]
@@ -43,9 +44,9 @@ enum Next {
 }
 
 impl Turn {
-    pub(crate) fn new(acquire: Acquire, parts: &[Part<'_, '_>]) -> Self {
-        let asked = parts.iter().map(|part| (part.limit.clone().unbind(), part.factor)).collect();
-        Self { acquire: Mutex::new(Some(acquire)), asked }
+    pub(crate) fn new(acquire: Acquire, owner: Owner, parts: &[Part<'_, '_>]) -> PyResult<Self> {
+        let asked = Mutex::new(Some(Asked::of(parts)?));
+        Ok(Self { acquire: Mutex::new(Some(acquire)), owner, asked })
     }
 
     /// Sleeps as Python does: other threads run, and a signal's handler may raise. Then what was reserved is given back.
@@ -67,8 +68,11 @@ impl Turn {
             None => Err(PyRuntimeError::new_err("this turn was given up")),
             Some(Step::Wait(time)) => Ok(Next::Sleep(time)),
             Some(Step::Done(info)) => {
-                let asked: Vec<_> = self.asked.iter().map(|(limit, factor)| (limit.bind(py), *factor)).collect();
-                LimitInfo::of(py, &asked, info).map(Next::Answer)
+                let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let asked = asked.unwrap_or_else(|| Asked::Several(Box::default()));
+                // One that was not worth waiting for was turned away before it was charged.
+                let call = if info.blocked { Call::Peek } else { Call::Limit };
+                LimitInfo::of(py, Receipt::new(self.owner, call, asked), info).map(Next::Answer)
             }
         }
     }

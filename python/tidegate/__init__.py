@@ -9,10 +9,12 @@
 """
 
 from ._aio import AsyncLimiter
-from ._errors import LimitError, StoreError
+from ._errors import Fault, LimitError, LimitsError, StoreError
+from ._limits import Limits
 from ._tidegate import (
     Bucket,
     Decay,
+    Explanation,
     FixedWindow,
     Legacy,
     Limit,
@@ -22,25 +24,33 @@ from ._tidegate import (
     SlidingLog,
     SlidingWindow,
     Smooth,
+    Standing,
     TokenBucket,
     __version__,
+    json_schema,
 )
 
 __all__ = [
     "AsyncLimiter",
     "Bucket",
     "Decay",
+    "Explanation",
+    "Fault",
     "FixedWindow",
     "Legacy",
     "Limit",
     "LimitError",
     "LimitInfo",
     "Limiter",
+    "Limits",
+    "LimitsError",
     "SlidingCounter",
     "SlidingLog",
     "SlidingWindow",
     "Smooth",
+    "Standing",
     "StoreError",
     "TokenBucket",
     "__version__",
+    "json_schema",
 ]

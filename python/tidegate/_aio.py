@@ -6,16 +6,16 @@ it: no event loop is asked for, no thread and no runtime is started.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
-from ._tidegate import Limiter, LimitInfo
+from ._tidegate import Limiter, LimitInfo, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import timedelta
     from typing import Any
 
-    from ._types import Check, Limits
+    from ._types import Check, Limited
 
 __all__ = ["AsyncLimiter"]
 
@@ -40,42 +40,101 @@ class AsyncLimiter:
         self._limiter = Limiter(url, namespace=namespace, max_entries=max_entries)
 
     async def limit(
-        self, limit: Limits, actor: str, cost: int = 1, factor: float = 1.0, now: float | None = None
+        self,
+        limit: Limited,
+        actor: str,
+        cost: int = 1,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
     ) -> LimitInfo:
         """Charge ``cost`` units to ``actor`` if they fit, and say so. See ``Limiter.limit``."""
-        return self._limiter.limit(limit, actor, cost, factor, now)
+        return self._limiter.limit(limit, actor, cost, factor, now, context=context)
 
     async def peek(
-        self, limit: Limits, actor: str, cost: int = 1, factor: float = 1.0, now: float | None = None
+        self,
+        limit: Limited,
+        actor: str,
+        cost: int = 1,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
     ) -> LimitInfo:
         """Say what ``limit`` would; charge nothing."""
-        return self._limiter.peek(limit, actor, cost, factor, now)
+        return self._limiter.peek(limit, actor, cost, factor, now, context=context)
 
     async def charge(
-        self, limit: Limits, actor: str, cost: int = 1, factor: float = 1.0, now: float | None = None
+        self,
+        limit: Limited,
+        actor: str,
+        cost: int = 1,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
     ) -> LimitInfo:
         """Charge ``cost`` units even where they do not fit, as for use that is paid afterwards."""
-        return self._limiter.charge(limit, actor, cost, factor, now)
+        return self._limiter.charge(limit, actor, cost, factor, now, context=context)
 
+    @overload
+    async def refund(self, limit: LimitInfo, actor: None = None, *, now: float | None = None) -> LimitInfo: ...
+    @overload
     async def refund(
-        self, limit: Limits, actor: str, cost: int = 1, factor: float = 1.0, now: float | None = None
+        self,
+        limit: Limited,
+        actor: str,
+        cost: int = 1,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
+    ) -> LimitInfo: ...
+    async def refund(
+        self,
+        limit: Any,
+        actor: Any = None,
+        cost: int = 1,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
     ) -> LimitInfo:
-        """Give ``cost`` units back, never below empty."""
-        return self._limiter.refund(limit, actor, cost, factor, now)
+        """Give ``cost`` units back, never below empty, or what the call of an answer was charged, once."""
+        return self._limiter.refund(limit, actor, cost, factor, now, context=context)
 
-    async def reset(self, limit: Limits, actor: str) -> None:
+    async def settle(self, info: LimitInfo, cost: int | Sequence[int], now: float | None = None) -> LimitInfo:
+        """Make of what the call of ``info`` was charged what was used, once. See ``Limiter.settle``."""
+        return self._limiter.settle(info, cost, now)
+
+    async def explain(
+        self,
+        limit: Limited,
+        actor: str,
+        cost: int = 1,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
+    ) -> Standing:
+        """Say why ``limit`` would answer what it would now; charge nothing."""
+        return self._limiter.explain(limit, actor, cost, factor, now, context=context)
+
+    async def reset(self, limit: Limited, actor: str, *, context: Any = None) -> None:
         """Forget what was charged to this actor."""
-        self._limiter.reset(limit, actor)
+        self._limiter.reset(limit, actor, context=context)
 
     async def acquire(
         self,
-        limit: Limits,
+        limit: Limited,
         actor: str,
         cost: int = 1,
         factor: float = 1.0,
         now: float | None = None,
         *,
         max_wait: float | timedelta | None = None,
+        context: Any = None,
     ) -> LimitInfo:
         """Wait for a turn, at most ``max_wait``, without holding a thread. See ``Limiter.acquire``.
 
@@ -91,8 +150,8 @@ class AsyncLimiter:
         [False, True, True]
         """
         if now is not None:
-            return self._limiter.acquire(limit, actor, cost, factor, now, max_wait=max_wait)
-        turn = self._limiter._start_acquire(limit, actor, cost, factor, max_wait)
+            return self._limiter.acquire(limit, actor, cost, factor, now, max_wait=max_wait, context=context)
+        turn = self._limiter._start_acquire(limit, actor, cost, factor, max_wait, context)
         step = turn.step()
         if not isinstance(step, LimitInfo):
             # Programs that never wait never pay for this import.
@@ -107,13 +166,13 @@ class AsyncLimiter:
                 raise
         return step
 
-    async def limit_all(self, checks: Sequence[Check], now: float | None = None) -> LimitInfo:
+    async def limit_all(self, checks: Sequence[Check], now: float | None = None, *, context: Any = None) -> LimitInfo:
         """Decide several checks for several actors together, all or nothing. See ``Limiter.limit_all``."""
-        return self._limiter.limit_all(checks, now)
+        return self._limiter.limit_all(checks, now, context=context)
 
-    async def peek_all(self, checks: Sequence[Check], now: float | None = None) -> LimitInfo:
+    async def peek_all(self, checks: Sequence[Check], now: float | None = None, *, context: Any = None) -> LimitInfo:
         """Say what ``limit_all`` would; charge nothing."""
-        return self._limiter.peek_all(checks, now)
+        return self._limiter.peek_all(checks, now, context=context)
 
     @property
     def entries(self) -> int:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["LimitError", "StoreError"]
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Fault", "LimitError", "LimitsError", "StoreError"]
 
 
 class LimitError(ValueError):
@@ -30,6 +35,46 @@ class LimitError(ValueError):
         self.key = key
         self.field = field
         self.value = value
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong with a document of limits.
+
+    >>> from tidegate import Limits, LimitsError
+    >>> try:
+    ...     Limits.from_text('{"login": {"type": "bucket", "size": 0}}', "json")
+    ... except LimitsError as error:
+    ...     print(error.errors[0].path, "|", error.errors[0].message)
+    login.size | limit "login": size must be at least 1, got 0
+    """
+
+    path: str
+    """Where it is inside the document, such as ``limits.login.size``; empty where all of the document is meant."""
+    message: str
+    """What is wrong, without where."""
+    line: int | None
+    """The line of a syntax error, counted from 1."""
+    column: int | None
+    """The column of a syntax error, counted from 1."""
+
+
+class LimitsError(ValueError):
+    r"""A document of limits that cannot be; ``str()`` shows all that is wrong with it.
+
+    >>> from tidegate import Limits, LimitsError
+    >>> try:
+    ...     Limits.from_text("api: 10/fortnight\nlogin: 5", "yaml")
+    ... except LimitsError as error:
+    ...     print([fault.path for fault in error.errors])
+    ['api', 'login']
+    """
+
+    errors: tuple[Fault, ...]
+    """Every fault, in the order of the document; never none."""
+
+    def __init__(self, message: str, errors: Iterable[tuple[str, str, int | None, int | None]] = ()) -> None:
+        super().__init__(message)
+        self.errors = tuple(Fault(*fault) for fault in errors)
 
 
 class StoreError(ConnectionError):

@@ -1,16 +1,18 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final, Literal, final
+from os import PathLike
+from typing import Any, Final, Literal, final, overload
 
 from typing_extensions import Self, disjoint_base
 
-from ._types import Check, Duration, Limits
+from ._types import Check, Duration, Limited
 
 __version__: Final[str]
 
 __all__ = [
     "Bucket",
     "Decay",
+    "Explanation",
     "FixedWindow",
     "Legacy",
     "Limit",
@@ -20,10 +22,14 @@ __all__ = [
     "SlidingLog",
     "SlidingWindow",
     "Smooth",
+    "Standing",
     "TokenBucket",
     "_Turn",
     "__version__",
     "_info",
+    "_load_limits",
+    "_read_limits",
+    "json_schema",
 ]
 
 @disjoint_base
@@ -48,6 +54,26 @@ class Limit:
         >>> from tidegate import Limit
         >>> Limit.from_dict({"key": "api", "type": "token-bucket", "count": 100, "period": 1000})
         TokenBucket('api', count=100, period=1000)
+        """
+    @staticmethod
+    def parse(key: str, text: str, /) -> TokenBucket:
+        """Reads a rate as text, such as ``"100/minute"``, ``"10 per second"`` or ``"5/15m burst 20"``: a token bucket.
+
+        Raises ``LimitError`` for text that is not one, and says at which character.
+
+        >>> from tidegate import Limit
+        >>> Limit.parse("api", "5/15m burst 20")
+        TokenBucket('api', count=5, period=900000, burst=20)
+        """
+    def explain(self, factor: float = 1.0) -> Explanation:
+        """What this definition allows an actor with this factor.
+
+        Raises ``LimitError`` for a factor that cannot be.
+
+        >>> from tidegate import Bucket
+        >>> explanation = Bucket("login", size=10).explain()
+        >>> print(str(explanation).splitlines()[0])
+        "login" (bucket) admits 10 at once, then 1 per second.
         """
     def to_dict(self) -> dict[str, str | float | bool]:
         """The definition in the wire form.
@@ -397,7 +423,46 @@ class LimitInfo:
         """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: object) -> Self: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Explanation:
+    """What a definition allows: ``str()`` says it in words, ``to_dict()`` in numbers.
+
+    >>> from tidegate import Bucket
+    >>> print(Bucket("login", size=10).explain())
+    "login" (bucket) admits 10 at once, then 1 per second.
+    At most 11 in any second, 70 in any minute, 3,610 in any hour, 86,410 in any day.
+    A full one that is left alone is as new after 10 s.
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers, under the names that every language shares; ``None`` is no bound.
+
+        >>> from tidegate import Bucket
+        >>> Bucket("login", size=10).explain().to_dict()["allowances"][0]["mostInMinute"]
+        70
+        """
+
+@final
+class Standing:
+    """Why a limiter would answer what it would: ``str()`` says it in words.
+
+    >>> from tidegate import Bucket, Limiter
+    >>> limiter, login = Limiter(), Bucket("login", size=10)
+    >>> _ = limiter.limit(login, "ada", cost=3, now=0)
+    >>> standing = limiter.explain(login, "ada", now=600)
+    >>> print(standing)
+    "login" would admit this call: 7 of 10 units are free, the next comes back in 0.4 s, all of them in 2.4 s.
+    >>> standing.info.remaining
+    7
+    """
+
+    @property
+    def info(self) -> LimitInfo:
+        """What ``peek`` would have answered."""
 
 @final
 class Limiter:
@@ -408,7 +473,8 @@ class Limiter:
     it keeps working, with entries of its own.
 
     Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
-    decided together for one actor: all are charged or none.
+    decided together for one actor: all are charged or none. It may also be a function that is called with ``context``
+    and returns any of these, for limits that depend on who asks.
 
     Every call raises ``LimitError`` for a definition, cost, factor or time that cannot be, and stores nothing then.
 
@@ -421,7 +487,14 @@ class Limiter:
 
     def __new__(cls, url: str = "memory://", *, namespace: str = "tidegate", max_entries: int = 1000000) -> Self: ...
     def limit(
-        self, limit: Limits, actor: str, cost: int = 1, factor: float = 1.0, now: float | None = None
+        self,
+        limit: Limited,
+        actor: str,
+        cost: int = 1,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
     ) -> LimitInfo:
         """Charges ``cost`` units to ``actor`` if they fit, and says so.
 
@@ -433,7 +506,14 @@ class Limiter:
         6
         """
     def peek(
-        self, limit: Limits, actor: str, cost: int = 1, factor: float = 1.0, now: float | None = None
+        self,
+        limit: Limited,
+        actor: str,
+        cost: int = 1,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
     ) -> LimitInfo:
         """What ``limit`` would say; charges nothing.
 
@@ -443,7 +523,14 @@ class Limiter:
         10
         """
     def charge(
-        self, limit: Limits, actor: str, cost: int = 1, factor: float = 1.0, now: float | None = None
+        self,
+        limit: Limited,
+        actor: str,
+        cost: int = 1,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
     ) -> LimitInfo:
         """Charges ``cost`` units even where they do not fit, as for use that is paid afterwards.
 
@@ -452,17 +539,47 @@ class Limiter:
         >>> info.blocked, info.reset_ms
         (False, 16000)
         """
+    @overload
+    def refund(self, limit: LimitInfo, actor: None = None, *, now: float | None = None) -> LimitInfo: ...
+    @overload
     def refund(
-        self, limit: Limits, actor: str, cost: int = 1, factor: float = 1.0, now: float | None = None
+        self,
+        limit: Limited,
+        actor: str,
+        cost: int = 1,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
     ) -> LimitInfo:
         """Gives ``cost`` units back, never below empty.
+
+        Given an answer of ``limit``, ``charge``, ``acquire`` or ``limit_all`` instead of a limit and an actor, it gives
+        back what that very call was charged, less what has drained since, however late: never what a later call was
+        charged. It does so once; then, and where nothing was charged, it says how things stand and changes nothing.
 
         >>> from tidegate import Bucket, Limiter
         >>> limiter, login = Limiter(), Bucket("login", size=10)
         >>> limiter.limit(login, "ada").remaining, limiter.refund(login, "ada").remaining
         (9, 10)
+        >>> info = limiter.limit(login, "ada", cost=4)
+        >>> limiter.refund(info).remaining
+        10
         """
-    def reset(self, limit: Limits, actor: str) -> None:
+    def settle(self, info: LimitInfo, cost: int | Sequence[int], now: float | None = None) -> LimitInfo:
+        """Makes of what the call of ``info`` was charged what was used: gives the difference back or charges it, once.
+
+        ``cost`` is what each check really cost; a list of costs, in order, where the checks of a ``limit_all`` cost
+        differently. What is given back is at most what has not drained since, as with ``refund``; what is charged may
+        not fit, as with ``charge``. Nothing is changed of a call that was denied without being charged.
+
+        >>> from tidegate import Limiter, TokenBucket
+        >>> limiter, tokens = Limiter(), TokenBucket("tokens", count=1000, period=60_000)
+        >>> info = limiter.limit(tokens, "ada", cost=500)
+        >>> limiter.settle(info, 320).remaining
+        680
+        """
+    def reset(self, limit: Limited, actor: str, *, context: Any = None) -> None:
         """Forgets what was charged to this actor.
 
         >>> from tidegate import Bucket, Limiter
@@ -474,13 +591,14 @@ class Limiter:
         """
     def acquire(
         self,
-        limit: Limits,
+        limit: Limited,
         actor: str,
         cost: int = 1,
         factor: float = 1.0,
         now: float | None = None,
         *,
         max_wait: float | timedelta | None = None,
+        context: Any = None,
     ) -> LimitInfo:
         """Waits for its turn, at most ``max_wait`` seconds, or a ``timedelta``; ``None`` is however long it takes.
 
@@ -493,7 +611,7 @@ class Limiter:
         >>> [limiter.acquire(mail, "ada", max_wait=1.0).blocked for message in range(3)]
         [False, False, False]
         """
-    def limit_all(self, checks: Sequence[Check], now: float | None = None) -> LimitInfo:
+    def limit_all(self, checks: Sequence[Check], now: float | None = None, *, context: Any = None) -> LimitInfo:
         """Decides checks for several actors together, all or nothing: ``(limit, actor[, cost[, factor]])`` each.
 
         >>> from tidegate import Bucket, Limiter, TokenBucket
@@ -502,12 +620,28 @@ class Limiter:
         >>> [check.remaining for check in info.checks]
         [9, 95]
         """
-    def peek_all(self, checks: Sequence[Check], now: float | None = None) -> LimitInfo:
+    def peek_all(self, checks: Sequence[Check], now: float | None = None, *, context: Any = None) -> LimitInfo:
         """What ``limit_all`` would say; charges nothing.
 
         >>> from tidegate import Bucket, Limiter
         >>> Limiter().peek_all([(Bucket("login", size=10), "203.0.113.9", 3)]).remaining
         10
+        """
+    def explain(
+        self,
+        limit: Limited,
+        actor: str,
+        cost: int = 1,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
+    ) -> Standing:
+        """Why ``limit`` would answer what it would now, in words; charges nothing.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> print(Limiter().explain(Bucket("login", size=10), "ada"))
+        "login" would admit this call: all 10 units are free.
         """
     @property
     def entries(self) -> int:
@@ -517,11 +651,12 @@ class Limiter:
         """How many entries were given up because the store was full."""
     def _start_acquire(
         self,
-        limit: Limits,
+        limit: Limited,
         actor: str,
         cost: int,
         factor: float,
         max_wait: float | timedelta | None,
+        context: Any = None,
     ) -> _Turn:
         """Begins an ``acquire``, for a caller with a way of its own to sleep."""
     def __reduce__(self) -> Any: ...
@@ -534,6 +669,23 @@ class _Turn:
         """The answer, or how many seconds to sleep before the next step."""
     def give_up(self) -> None:
         """Leaves the line and gives a reservation back."""
+
+def json_schema() -> str:
+    """The JSON Schema (draft 2020-12) of the wire form, as JSON text, for editors and other validators.
+
+    Its ``$defs`` have a document of named limits, as ``Limits`` reads it, under ``limits``.
+
+    >>> import json
+    >>> from tidegate import json_schema
+    >>> json.loads(json_schema())["$defs"]["bucket"]["properties"]["dripRate"]["default"]
+    1000
+    """
+
+def _load_limits(path: str | PathLike[str], /) -> dict[str, Limit]:
+    """The limits in a file, by their names."""
+
+def _read_limits(text: str, format: str, /) -> dict[str, Limit]:
+    """The limits in a document, by their names."""
 
 def _info(
     blocked: bool,

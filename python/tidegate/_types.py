@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Union
+from typing import Any, Union
 
 from ._tidegate import Limit
 
-__all__ = ["Check", "Definition", "Duration", "Limits"]
+__all__ = ["Check", "Choice", "Definition", "Definitions", "Duration", "Limited"]
 
 Duration = Union[float, timedelta]
 """Milliseconds, or a ``timedelta``."""
@@ -16,8 +16,16 @@ Duration = Union[float, timedelta]
 Definition = Union[Limit, Mapping[str, object]]
 """A definition object, or a mapping in the wire form."""
 
-Limits = Union[Definition, Sequence[Definition]]
+Definitions = Union[Definition, Sequence[Definition]]
 """A definition, or a list or tuple of them, which are decided together: all or nothing."""
 
-Check = Union[tuple[Definition, str], tuple[Definition, str, int], tuple[Definition, str, int, float]]
+Choice = Callable[[Any], Definitions]
+"""A function that chooses, by the ``context`` that the call is given."""
+
+Limited = Union[Definition, Choice, Sequence[Union[Definition, Choice]]]
+"""What a call takes for a limit."""
+
+_Limit = Union[Definition, Choice]
+
+Check = Union[tuple[_Limit, str], tuple[_Limit, str, int], tuple[_Limit, str, int, float]]
 """A limit and who is being limited, then perhaps a cost, then perhaps a factor."""

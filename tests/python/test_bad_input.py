@@ -154,7 +154,7 @@ def refused(call: Callable[[], Any], key: str, field: str) -> LimitError:
         done(call())
     error = caught.value
     assert (error.key, error.field) == (key, field)
-    assert str(error).startswith(f'limit "{key}": {field} ')
+    assert str(error).startswith(f'limit "{key}": {field} ' if key else f"{field} ")
     assert str(error).endswith(f"got {error.value}")
     assert str(error).isprintable()
     assert len(str(error)) < 400

@@ -21,7 +21,7 @@ def documented() -> Iterator[tuple[str, str]]:
     yield "tidegate", tidegate.__doc__ or ""
     for item in PUBLIC:
         yield item.__name__, item.__doc__ or ""
-        for name, member in vars(item).items():
+        for name, member in getattr(item, "__dict__", {}).items():
             if not name.startswith("_"):
                 yield f"{item.__name__}.{name}", member.__doc__ or getattr(member, "__func__", member).__doc__ or ""
 
@@ -36,7 +36,7 @@ def test_documentation(name: str, text: str) -> None:
 
 def test_the_important_things_have_examples() -> None:
     examples = {name for name, text in documented() if ">>>" in text}
-    calls = ("limit", "peek", "charge", "refund", "reset", "acquire", "limit_all", "peek_all")
+    calls = ("limit", "peek", "charge", "refund", "settle", "reset", "acquire", "limit_all", "peek_all", "explain")
     assert examples >= {f"Limiter.{call}" for call in calls}
     assert examples >= {cls.__name__ for cls in PUBLIC} - {"StoreError"}
 

@@ -11,23 +11,29 @@ from tidegate import (
     AsyncLimiter,
     Bucket,
     Decay,
+    Explanation,
     FixedWindow,
     Legacy,
     Limit,
     Limiter,
     LimitError,
     LimitInfo,
+    Limits,
+    LimitsError,
     SlidingCounter,
     SlidingLog,
     SlidingWindow,
     Smooth,
+    Standing,
     StoreError,
     TokenBucket,
     __version__,
+    json_schema,
 )
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type
+
 else:
 
     def assert_type(value: object, _kind: object) -> object:
@@ -47,6 +53,20 @@ WIRE: Mapping[str, object] = {"key": "login", "type": "bucket", "size": 10}
 LITERAL = {"key": "login", "type": "bucket", "size": 10}
 
 
+def by_plan(plan: str) -> Limit:
+    return LOGIN if plan == "free" else API
+
+
+def faults() -> list[tuple[str, str]]:
+    try:
+        Limits.from_text("api: 5", "yaml")
+    except LimitsError as error:
+        assert_type(error.errors, "tuple[Fault, ...]")
+        assert_type(error.errors[0].line, "int | None")
+        return [(fault.path, fault.message) for fault in error.errors]
+    raise AssertionError
+
+
 def definitions() -> None:
     assert_type(LOGIN.size, float)
     assert_type(LOGIN.factor_scales, Literal["size", "size-and-rate"])
@@ -56,6 +76,11 @@ def definitions() -> None:
     assert_type(DAILY.anchor, Literal["epoch", "first-request"])
     assert_type(NOTES.min_interval, "float | None")
     assert_type(Limit.from_dict(WIRE), Limit)
+    assert_type(Limit.parse("api", "100/minute"), TokenBucket)
+    assert_type(LOGIN.explain(0.5), Explanation)
+    assert_type(LOGIN.explain().to_dict(), "dict[str, Any]")
+    assert_type(json_schema(), str)
+    assert_type(Limits.from_text("api: 100/minute", "yaml")["api"], Limit)
     assert_type(LOGIN.to_dict(), "dict[str, str | float | bool]")
     assert_type(hash(LOGIN), int)
     assert_type(LOGIN == API, bool)
@@ -73,6 +98,13 @@ def calls(limiter: Limiter) -> LimitInfo:
     assert_type(limiter.acquire(LOGIN, "ada", max_wait=2.0), LimitInfo)
     assert_type(limiter.acquire(LOGIN, "ada", max_wait=timedelta(seconds=2)), LimitInfo)
     assert_type(limiter.peek_all([(LOGIN, "ada")]), LimitInfo)
+    assert_type(limiter.refund(limiter.limit(LOGIN, "ada")), LimitInfo)
+    assert_type(limiter.settle(limiter.limit(LOGIN, "ada"), 1, now=None), LimitInfo)
+    assert_type(limiter.settle(limiter.limit_all([(LOGIN, "ada")]), [1]), LimitInfo)
+    assert_type(limiter.limit(by_plan, "ada", context="paid"), LimitInfo)
+    assert_type(limiter.limit_all([(by_plan, "ada")], context="paid"), LimitInfo)
+    assert_type(limiter.explain([LOGIN, by_plan], "ada", context="paid"), Standing)
+    assert_type(limiter.explain(LOGIN, "ada").info, LimitInfo)
     assert_type(limiter.entries, int)
     assert_type(limiter.evictions, int)
     limiter.reset([LOGIN, API], "ada")
@@ -96,6 +128,9 @@ async def coroutines(limiter: AsyncLimiter) -> None:
     answer(await limiter.peek([LOGIN, WIRE], "ada"))
     answer(await limiter.charge(LITERAL, "ada"))
     answer(await limiter.refund(LOGIN, "ada"))
+    answer(await limiter.refund(await limiter.limit(LOGIN, "ada")))
+    answer(await limiter.settle(await limiter.limit(by_plan, "ada", context="free"), 1))
+    assert_type(await limiter.explain(LOGIN, "ada"), Standing)
     answer(await limiter.acquire(LOGIN, "ada", max_wait=timedelta(seconds=1)))
     answer(await limiter.limit_all([(LOGIN, "ada", 2)]))
     answer(await limiter.peek_all([(LOGIN, "ada")], now=1))
@@ -117,4 +152,5 @@ def main() -> None:
     definitions()
     answer(calls(Limiter("memory://", namespace="shop", max_entries=1000)))
     asyncio.run(coroutines(AsyncLimiter(namespace="shop")))
+    assert [path for path, _ in faults()] == ["api"]
     assert failures() == ("login", "size", "-1")

@@ -8,7 +8,9 @@ use pyo3::types::{PyDict, PyFloat, PyMapping, PyString, PyTuple};
 use tidegate::Kind;
 
 use super::{Bucket, Decay, FixedWindow, Legacy, SlidingCounter, SlidingLog, SlidingWindow, Smooth, TokenBucket};
+use crate::args::{self, Arg};
 use crate::errors::{limit_error, wrong_type};
+use crate::explain::Explanation;
 use crate::value;
 
 /// What is limited: a type, its parameters, and a key that names the resource.
@@ -36,6 +38,36 @@ impl Limit {
     #[pyo3(signature = (wire, /))]
     fn from_dict<'py>(wire: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         Self::from_wire(wire)
+    }
+
+    /// Reads a rate as text, such as ``"100/minute"``, ``"10 per second"`` or ``"5/15m burst 20"``: a token bucket.
+    ///
+    /// Raises ``LimitError`` for text that is not one, and says at which character.
+    ///
+    /// >>> from tidegate import Limit
+    /// >>> Limit.parse("api", "5/15m burst 20")
+    /// TokenBucket('api', count=5, period=900000, burst=20)
+    #[staticmethod]
+    #[pyo3(signature = (key, text, /))]
+    fn parse<'py>(key: &Bound<'py, PyAny>, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+        let key = args::string("", "key", key)?;
+        let py = text.py();
+        let text = args::string(&key, "definition", text)?;
+        Self::object(py, tidegate::Limit::parse(key, &text).map_err(limit_error)?)
+    }
+
+    /// What this definition allows an actor with this factor.
+    ///
+    /// Raises ``LimitError`` for a factor that cannot be.
+    ///
+    /// >>> from tidegate import Bucket
+    /// >>> explanation = Bucket("login", size=10).explain()
+    /// >>> print(str(explanation).splitlines()[0])
+    /// "login" (bucket) admits 10 at once, then 1 per second.
+    #[pyo3(signature = (factor = Arg(None)), text_signature = "($self, factor=1.0)")]
+    fn explain(&self, factor: Arg<'_, '_>) -> PyResult<Explanation> {
+        let explanation = self.0.explain_with(factor.factor(self.0.key())?).map_err(limit_error)?;
+        Ok(Explanation(explanation))
     }
 
     /// The definition in the wire form.
@@ -126,7 +158,7 @@ impl Limit {
     }
 
     /// The wire form, as Python's own reader of JSON gives it, with whole numbers as integers.
-    fn wire<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    pub(crate) fn wire<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let wire = py.import("json")?.call_method1("loads", (self.0.to_json(),))?.cast_into::<PyDict>()?;
         for (name, value) in wire.copy()?.iter() {
             if let Ok(number) = value.cast::<PyFloat>()

@@ -1,0 +1,85 @@
+"""Documents of named limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ._tidegate import _load_limits, _read_limits
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+    from typing import Any, Literal
+
+    from typing_extensions import Self
+
+    from ._tidegate import Limit
+
+__all__ = ["Limits"]
+
+
+class Limits(Mapping[str, "Limit"]):
+    """Limits by their names, read from a JSON, TOML or YAML document and checked as a whole; a read-only mapping.
+
+    Under each name stands a limit as text (see ``Limit.parse``) or an object in the wire form, whose ``key`` is the
+    name unless it says another. The names are at the top of the document, or in a table ``limits`` of their own.
+
+    >>> from tidegate import Limits
+    >>> limits = Limits.from_text('''
+    ... [limits]
+    ... api = "100/minute burst 20"
+    ... login = { type = "bucket", size = 10 }
+    ... ''', "toml")
+    >>> limits["api"]
+    TokenBucket('api', count=100, period=60000, burst=20)
+    >>> list(limits)
+    ['api', 'login']
+    """
+
+    __slots__ = ("_named",)
+    _named: dict[str, Limit]
+
+    def __new__(cls) -> Self:
+        raise TypeError("limits are read: Limits.load(path) or Limits.from_text(text, format)")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Limits:
+        """Reads a file, in the format that its name ends with: ``.json``, ``.toml``, ``.yaml`` or ``.yml``.
+
+        Raises ``LimitsError`` with all that is wrong: with the file, its syntax, or the definitions in it.
+        """
+        return cls._of(_load_limits(path))
+
+    @classmethod
+    def from_text(cls, text: str, format: Literal["json", "toml", "yaml"]) -> Limits:
+        """Reads a document in this format.
+
+        Raises ``LimitsError`` with all that is wrong: with the syntax, or else with the definitions.
+
+        >>> from tidegate import Limits
+        >>> Limits.from_text("api: 100/minute", "yaml")["api"].key
+        'api'
+        """
+        return cls._of(_read_limits(text, format))
+
+    @classmethod
+    def _of(cls, named: dict[str, Limit]) -> Limits:
+        limits: Limits = object.__new__(cls)
+        limits._named = named
+        return limits
+
+    def __getitem__(self, name: str) -> Limit:
+        return self._named[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._named)
+
+    def __len__(self) -> int:
+        return len(self._named)
+
+    def __repr__(self) -> str:
+        return f"<Limits {self._named!r}>"
+
+    def __reduce__(self) -> Any:
+        return (Limits._of, (self._named,))
