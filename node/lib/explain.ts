@@ -91,7 +91,7 @@ function said<T extends object>(fields: T, text: string): T {
  * assert.equal(explain({ key: 'login', type: 'bucket', size: 10 }, { factor: 0.5 }).allowances[0].burst, 20)
  * ```
  */
-export function explain<C>(limit: Definition | Choice<C>, options?: ExplainOptions<C>): Explanation {
+export function explain<C>(limit: Definition | Choice<C>, options?: ExplainOptions<NoInfer<C>>): Explanation {
   let asked: Read | undefined
   const limits = chosen(limit, () => {
     asked ??= optionsFrom(options, ON_EXPLAIN, '')

@@ -102,22 +102,22 @@ export class Limiter {
   }
 
   /** Charges `cost` if it fits. */
-  async limit<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): Promise<LimitInfo> {
+  async limit<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<LimitInfo> {
     return this.#decide(Call.Limit, limit, actor, options)
   }
 
   /** {@link limit}, answered at once. */
-  limitSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): LimitInfo {
+  limitSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo {
     return this.#decide(Call.Limit, limit, actor, options)
   }
 
   /** Charges nothing, and says what {@link limit} would have said. */
-  async peek<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): Promise<LimitInfo> {
+  async peek<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<LimitInfo> {
     return this.#decide(Call.Peek, limit, actor, options)
   }
 
   /** {@link peek}, answered at once. */
-  peekSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): LimitInfo {
+  peekSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo {
     return this.#decide(Call.Peek, limit, actor, options)
   }
 
@@ -134,12 +134,12 @@ export class Limiter {
    * assert.equal(limiter.limitSync(upload, 'ada', { now: 0 }).resetSec, 51)
    * ```
    */
-  async charge<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): Promise<LimitInfo> {
+  async charge<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<LimitInfo> {
     return this.#decide(Call.Charge, limit, actor, options)
   }
 
   /** {@link charge}, answered at once. */
-  chargeSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): LimitInfo {
+  chargeSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo {
     return this.#decide(Call.Charge, limit, actor, options)
   }
 
@@ -165,14 +165,14 @@ export class Limiter {
    * ```
    */
   async refund(info: LimitInfo, options?: TimeOptions): Promise<LimitInfo>
-  async refund<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): Promise<LimitInfo>
+  async refund<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<LimitInfo>
   async refund(limit: unknown, actor: unknown, options?: unknown): Promise<LimitInfo> {
     return this.#refund(limit, actor, options)
   }
 
   /** {@link refund}, answered at once. */
   refundSync(info: LimitInfo, options?: TimeOptions): LimitInfo
-  refundSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): LimitInfo
+  refundSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo
   refundSync(limit: unknown, actor: unknown, options?: unknown): LimitInfo {
     return this.#refund(limit, actor, options)
   }
@@ -220,22 +220,22 @@ export class Limiter {
    * assert.match(String(standing), /^"login" would admit this call: 7 of 10 units are free/)
    * ```
    */
-  async explain<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): Promise<Standing> {
+  async explain<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<Standing> {
     return this.#explain(limit, actor, options)
   }
 
   /** {@link explain}, answered at once. */
-  explainSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<C>): Standing {
+  explainSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Standing {
     return this.#explain(limit, actor, options)
   }
 
   /** Forgets what was charged to this actor. */
-  async reset<C>(limit: AnyLimit<C>, actor: string, options?: ContextOptions<C>): Promise<void> {
+  async reset<C>(limit: AnyLimit<C>, actor: string, options?: ContextOptions<NoInfer<C>>): Promise<void> {
     this.#reset(limit, actor, options)
   }
 
   /** {@link reset}, done at once. */
-  resetSync<C>(limit: AnyLimit<C>, actor: string, options?: ContextOptions<C>): void {
+  resetSync<C>(limit: AnyLimit<C>, actor: string, options?: ContextOptions<NoInfer<C>>): void {
     this.#reset(limit, actor, options)
   }
 
@@ -257,13 +257,13 @@ export class Limiter {
    * assert(!info.blocked && info.waitMs > 0 && info.waitMs <= 20)
    * ```
    */
-  async acquire<C>(limit: AnyLimit<C>, actor: string, options?: AcquireOptions<C>): Promise<LimitInfo> {
+  async acquire<C>(limit: AnyLimit<C>, actor: string, options?: AcquireOptions<NoInfer<C>>): Promise<LimitInfo> {
     const { parts, asked } = this.#parts(limit, actor, options, ON_ACQUIRE)
     return acquired(this.#store, parts, asked)
   }
 
   /** {@link acquire} at an instant of the caller's choosing, who does the waiting. */
-  acquireSync<C>(limit: AnyLimit<C>, actor: string, options: AcquireSyncOptions<C>): LimitInfo {
+  acquireSync<C>(limit: AnyLimit<C>, actor: string, options: AcquireSyncOptions<NoInfer<C>>): LimitInfo {
     const { parts, asked } = this.#parts(limit, actor, options, ON_ACQUIRE)
     if (asked.now === undefined) {
       throw wrongType(parts[0]?.limit.key ?? '', 'now', 'must be given, for nothing can be waited for here', undefined)
@@ -290,22 +290,22 @@ export class Limiter {
    * assert.deepEqual(info.checks.map((check) => check.remaining), [9, 5])
    * ```
    */
-  async limitAll<C>(checks: readonly Check<C>[], options?: DecisionOptions<C>): Promise<LimitInfo> {
+  async limitAll<C>(checks: readonly Check<C>[], options?: DecisionOptions<NoInfer<C>>): Promise<LimitInfo> {
     return this.#decideAll(Call.Limit, checks, options)
   }
 
   /** {@link limitAll}, answered at once. */
-  limitAllSync<C>(checks: readonly Check<C>[], options?: DecisionOptions<C>): LimitInfo {
+  limitAllSync<C>(checks: readonly Check<C>[], options?: DecisionOptions<NoInfer<C>>): LimitInfo {
     return this.#decideAll(Call.Limit, checks, options)
   }
 
   /** Charges nothing, and says what {@link limitAll} would have said. */
-  async peekAll<C>(checks: readonly Check<C>[], options?: DecisionOptions<C>): Promise<LimitInfo> {
+  async peekAll<C>(checks: readonly Check<C>[], options?: DecisionOptions<NoInfer<C>>): Promise<LimitInfo> {
     return this.#decideAll(Call.Peek, checks, options)
   }
 
   /** {@link peekAll}, answered at once. */
-  peekAllSync<C>(checks: readonly Check<C>[], options?: DecisionOptions<C>): LimitInfo {
+  peekAllSync<C>(checks: readonly Check<C>[], options?: DecisionOptions<NoInfer<C>>): LimitInfo {
     return this.#decideAll(Call.Peek, checks, options)
   }
 

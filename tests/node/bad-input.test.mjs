@@ -2,7 +2,20 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bucket, fixedWindow, LimitError, Limiter, legacy, StoreError, tokenBucket } from 'tidegate'
+import {
+  bucket,
+  decay,
+  fixedWindow,
+  LimitError,
+  Limiter,
+  legacy,
+  StoreError,
+  slidingCounter,
+  slidingLog,
+  slidingWindow,
+  smooth,
+  tokenBucket,
+} from 'tidegate'
 
 const thrown = () => {
   throw new Error('from a getter')
@@ -28,12 +41,19 @@ const BAD_NUMBERS = {
   negative: -1,
   'far negative': -(2 ** 60),
 }
+/** Neither counts nor times: as large as a double can be. */
+const RATIOS = new Set(['decayFactor', 'rate'])
 const TOO_LARGE = { '2^53': 2 ** 53, '2^53 + 2': 2 ** 53 + 2, '1e300': 1e300 }
 
 const DEFINITIONS = {
   bucket: [bucket, { key: 'k', type: 'bucket', size: 10, dripRate: 1000, dripSize: 1 }],
   'token-bucket': [tokenBucket, { key: 'k', type: 'token-bucket', count: 10, period: 1000, burst: 5 }],
   'fixed-window': [fixedWindow, { key: 'k', type: 'fixed-window', max: 10, period: 1000 }],
+  'sliding-window': [slidingWindow, { key: 'k', type: 'sliding-window', max: 10, period: 1000, resolution: 100 }],
+  'sliding-counter': [slidingCounter, { key: 'k', type: 'sliding-counter', max: 10, period: 1000 }],
+  'sliding-log': [slidingLog, { key: 'k', type: 'sliding-log', max: 10, period: 1000 }],
+  decay: [decay, { key: 'k', type: 'decay', max: 10, decayFactor: 2, resolution: 1000 }],
+  smooth: [smooth, { key: 'k', type: 'smooth', rate: 5 }],
   legacy: [legacy, { key: 'k', max: 10, duration: 1000, minInterval: 10 }],
 }
 const NAMES = { bucket: 'factorScales', 'token-bucket': undefined, 'fixed-window': 'anchor', legacy: 'translation' }
@@ -71,7 +91,11 @@ test('every bad value in every field of every type, in constructors and in every
     limiter.peekSync(good, 'actor')
     for (const field of Object.keys(good).filter((name) => typeof good[name] === 'number')) {
       // A legacy limit may say 0, and what is too large for one is too large for what it is translated to.
-      const bad = { ...NOT_NUMBERS, ...BAD_NUMBERS, ...(type === 'legacy' ? {} : { ...TOO_LARGE, zero: 0 }) }
+      const bad = {
+        ...NOT_NUMBERS,
+        ...BAD_NUMBERS,
+        ...(type === 'legacy' ? {} : { zero: 0, ...(RATIOS.has(field) ? {} : TOO_LARGE) }),
+      }
       for (const [what, value] of Object.entries(bad)) {
         const definition = { ...good, [field]: value }
         const about = `${type}.${field} = ${what}`

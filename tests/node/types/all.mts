@@ -4,14 +4,21 @@ import { createServer } from 'node:http'
 import {
   type AcquireOptions,
   type AcquireSyncOptions,
+  type Allowance,
   type AnyLimit,
   type BucketDefinition,
   bucket,
   type CallOptions,
   type Check,
+  type Choice,
+  type ContextOptions,
   type DecayDefinition,
+  type DecisionOptions,
   type Definition,
   decay,
+  type ExplainOptions,
+  type Explanation,
+  explain,
   type FactorScales,
   type FixedWindowDefinition,
   fixedWindow,
@@ -25,13 +32,20 @@ import {
   Limiter,
   type LimiterOptions,
   type LimitInfo,
+  Limits,
+  LimitsError,
+  type LimitsFault,
+  type LimitsFormat,
   legacy,
+  limitJsonSchema,
+  parseLimit,
   type Reply,
   rateLimitHeaders,
   type SlidingCounterDefinition,
   type SlidingLogDefinition,
   type SlidingWindowDefinition,
   type SmoothDefinition,
+  type Standing,
   StoreError,
   sendRateLimitHeaders,
   slidingCounter,
@@ -40,6 +54,7 @@ import {
   smooth,
   type TimeOptions,
   type TokenBucketDefinition,
+  type Translated,
   tokenBucket,
 } from 'tidegate'
 
@@ -118,6 +133,38 @@ const infos: LimitInfo[] = [
   limiter.limitAllSync(checks, time),
   limiter.peekAllSync(checks),
 ]
+const charged = limiter.limitSync(login, 'ada')
+infos.push(limiter.refundSync(charged), await limiter.refund(charged, time), limiter.settleSync(charged, 2))
+infos.push(await limiter.settle(charged, [2, 3], time))
+
+interface User {
+  readonly plan: 'free' | 'paid'
+}
+const byPlan: Choice<User> = (user) => (user.plan === 'free' ? login : [api, daily])
+const context: ContextOptions<User> = { context: { plan: 'free' } }
+const decision: DecisionOptions<User> = { ...context, now: 0 }
+infos.push(limiter.limitSync(byPlan, 'ada', context), await limiter.limit([byPlan, sms], 'ada', context))
+infos.push(limiter.limitAllSync([{ limit: byPlan, actor: 'ada' }], decision))
+limiter.resetSync(byPlan, 'ada', context)
+// @ts-expect-error a plan that there is not
+limiter.limitSync(byPlan, 'ada', { context: { plan: 'gold' } })
+
+const format: LimitsFormat = 'yaml'
+const named: Limits = Limits.fromText('api: 100/minute', format)
+const loaded: Limit | undefined =
+  named.size > 0 && named.has('api') ? named.get('api') : Limits.load('limits.toml').get('api')
+if (loaded) infos.push(limiter.peekSync(loaded, 'ada'))
+for (const [name, limit] of named) console.log(name.length, limit.key, [...named.keys()], [...named.values()])
+infos.push(limiter.peekSync(parseLimit('api', '5/15m burst 20'), 'ada'))
+
+const explaining: ExplainOptions<User> = { factor: 0.5, ...context }
+const explanation: Explanation = explain(byPlan, explaining)
+const allowance: Allowance | undefined = explanation.allowances[0]
+const translated: Translated | null = explain(notes).translated
+const standing: Standing = limiter.explainSync(login, 'ada', call)
+infos.push(standing.info, (await limiter.explain(limits, 'ada')).info)
+console.log(`${explanation} ${standing}`, allowance?.burst, translated?.deviation, limitJsonSchema().$defs)
+
 const acquire: AcquireOptions = { maxWaitMs: 2000, signal: AbortSignal.timeout(1000) }
 const acquireSync: AcquireSyncOptions = { now: 0, maxWaitMs: 2000 }
 infos.push(await limiter.acquire(login, 'ada', acquire), limiter.acquireSync(login, 'ada', acquireSync))
@@ -174,6 +221,9 @@ try {
     const code: 'ERR_LIMIT' = error.code
     const details: LimitErrorDetails = error
     console.log(code, details.key, error.field, error.value, error.message)
+  } else if (error instanceof LimitsError) {
+    const faults: readonly LimitsFault[] = error.errors
+    console.log(faults[0]?.path, faults[0]?.message, faults[0]?.line, faults[0]?.column)
   } else if (error instanceof StoreError) {
     const code: 'ERR_STORE' = error.code
     console.log(code)
