@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tidegate import (
     AsyncLimiter,
     Bucket,
     Decay,
     Explanation,
+    Fault,
     FixedWindow,
     Legacy,
     Limit,
@@ -61,7 +62,7 @@ def faults() -> list[tuple[str, str]]:
     try:
         Limits.from_text("api: 5", "yaml")
     except LimitsError as error:
-        assert_type(error.errors, "tuple[Fault, ...]")
+        assert_type(error.errors, tuple[Fault, ...])
         assert_type(error.errors[0].line, "int | None")
         return [(fault.path, fault.message) for fault in error.errors]
     raise AssertionError
@@ -78,7 +79,7 @@ def definitions() -> None:
     assert_type(Limit.from_dict(WIRE), Limit)
     assert_type(Limit.parse("api", "100/minute"), TokenBucket)
     assert_type(LOGIN.explain(0.5), Explanation)
-    assert_type(LOGIN.explain().to_dict(), "dict[str, Any]")
+    assert_type(LOGIN.explain().to_dict(), dict[str, Any])
     assert_type(json_schema(), str)
     assert_type(Limits.from_text("api: 100/minute", "yaml")["api"], Limit)
     assert_type(LOGIN.to_dict(), "dict[str, str | float | bool]")
