@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
-use tidegate::{Call, Check, Limit, Limiter, State, host};
+use tidegate::{Call, Check, Limit, LimitInfo, Limiter, State, host};
 
 use crate::failure::{Answered, Failure};
 use crate::frame::{self, Frame};
@@ -61,8 +61,7 @@ fn decide_together(frame: &mut Frame<'_>, actors: &[String]) -> Answered<()> {
             None => limiter.decide_sync(&each, call),
             Some(now) => limiter.decide_sync_at(&each, call, host::instant(key, now)?),
         }?;
-        let owners = owners(&checks)?;
-        frame.answer(&info, |index| owners.get(index).copied().unwrap_or(0))
+        answer(frame, &info, &checks)
     })
 }
 
@@ -73,10 +72,18 @@ fn explain_together(frame: &mut Frame<'_>, actors: &[String]) -> Answered<String
         let now = frame.now().map(|now| host::instant(key, now)).transpose()?;
         let each: Vec<_> = checks.iter().map(|check| check.check).collect();
         let standing = limiter.explain_checks_sync(&each, now)?;
-        let owners = owners(&checks)?;
-        frame.answer(&standing.info, |index| owners.get(index).copied().unwrap_or(0))?;
+        answer(frame, &standing.info, &checks)?;
         Ok(standing.to_string())
     })
+}
+
+/// Writes the answer down; only where the numbers differ has a limit more than one answer.
+fn answer(frame: &mut Frame<'_>, info: &LimitInfo, checks: &[Asked<'_>]) -> Answered<()> {
+    if info.checks().len() == checks.len() {
+        return frame.answer(info, |index| index);
+    }
+    let owners = owners(checks)?;
+    frame.answer(info, |index| owners.get(index).copied().unwrap_or(0))
 }
 
 /// The limiter and the checks that `frame` describes.
