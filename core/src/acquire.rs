@@ -283,9 +283,10 @@ impl Acquire {
 impl Drop for Acquire {
     fn drop(&mut self) {
         self.leave_line();
-        if let Stage::Reserved(info) = &self.stage {
-            // There is nobody to tell if it fails, and an entry that is gone owes nothing.
-            let _ = self.limiter.decide_sync(&self.checks(), Call::Undo { charged_at: info.at });
+        if let Stage::Reserved(_) = self.stage {
+            // Until its turn comes, all that drains was charged before it: what it charged is still there, whole.
+            // There is nobody to tell if this fails, and an entry that is gone owes nothing.
+            let _ = self.limiter.decide_sync(&self.checks(), Call::Refund);
         }
     }
 }

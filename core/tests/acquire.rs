@@ -97,6 +97,22 @@ fn giving_up_returns_the_charge_exactly_once() {
 }
 
 #[test]
+fn giving_up_late_returns_the_whole_charge() {
+    let (limiter, limit) = (limiter(), drips(Duration::from_millis(20)));
+    let mut line: Vec<_> = (0..40).map(|_| limiter.start_acquire(&[Check::new(&limit, "ada")], 10 * SECOND)).collect();
+    for acquire in &mut line {
+        acquire.step().expect("a place");
+    }
+    let last = line.pop().expect("the last in line");
+    // Several drips later none of the last one's own has drained, for others stand before it.
+    std::thread::sleep(Duration::from_millis(100));
+    let before = limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms;
+    drop(last);
+    let after = limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms;
+    assert!((19..=40).contains(&(before - after)), "{before} became {after}");
+}
+
+#[test]
 fn a_dropped_future_gives_its_place_back() {
     let (limiter, limit) = (limiter(), Limit::bucket("slow", 1).build().expect("a sound definition"));
     limiter.limit_sync(&limit, "ada").expect("an answer");
