@@ -16,7 +16,6 @@ setup: $(VENV)/.ready node_modules/.ready ## The tools of all three languages, i
 $(VENV)/.ready: tests/python/requirements.txt bench/python/requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement tests/python/requirements.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement bench/python/requirements.txt
 	@touch $@
 
 node_modules/.ready: package.json package-lock.json
@@ -53,7 +52,6 @@ test-rust:
 
 test-python: build
 	$(BIN)/pytest
-	$(BIN)/python -m mypy.stubtest tidegate
 
 test-node: build
 	npm test --silent

@@ -12,8 +12,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from pages import PAGES, ROOT, Block, blocks
 
+from pages import PAGES, ROOT, Block, blocks
 from tidegate import Limit
 
 if TYPE_CHECKING:
