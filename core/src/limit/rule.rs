@@ -90,7 +90,8 @@ impl Cell {
     /// take a window as so much longer as the level is lower, or one call would look like as many as fit.
     #[inline]
     pub(crate) fn window_at(&self, level: u64) -> Micros {
-        if self.drain.get() <= self.capacity / FEW_TICKS {
+        // One at a time, a level drains in proportion already.
+        if self.drain.get() == 1 || self.drain.get() <= self.capacity / FEW_TICKS {
             return self.window;
         }
         whole(real(self.drain_time(level)) * real(self.capacity) / real(level))

@@ -121,8 +121,7 @@ impl Memory {
     pub(crate) fn remove(&self, fingerprint: Fingerprint) {
         let mut table = self.lock(self.shard_of(fingerprint), Moment::new(None));
         if let Ok(at) = table.find(fingerprint) {
-            table.remove(at);
-            self.len.fetch_sub(1, Ordering::Relaxed);
+            self.forget(&mut table, at);
         }
     }
 

@@ -126,7 +126,7 @@ impl Memory {
         }
     }
 
-    fn forget(&self, table: &mut Table, at: usize) {
+    pub(super) fn forget(&self, table: &mut Table, at: usize) {
         table.remove(at);
         self.len.fetch_sub(1, Ordering::Relaxed);
     }
