@@ -20,6 +20,14 @@ mod together;
 pub use call::Call;
 pub(crate) use call::Verb;
 pub(crate) use cell::Level;
+#[cfg(feature = "redis")]
+pub(crate) use counter::Windows;
+#[cfg(feature = "redis")]
+pub(crate) use decay::Decayed;
+#[cfg(feature = "redis")]
+pub(crate) use series::Series;
+#[cfg(feature = "redis")]
+pub(crate) use smooth::Paced;
 pub(crate) use state::Entry;
 pub use state::State;
 pub(crate) use together::{Part, together};
@@ -45,8 +53,9 @@ pub(crate) trait Room {
     fn is_empty(&self, state: &Self::State, now: Micros) -> bool;
     fn charge(&self, state: &mut Self::State, now: Micros, cost: u64);
     fn give_back(&self, state: &mut Self::State, now: Micros, cost: u64);
-    /// Gives back what is left of a cost that was charged at an earlier instant.
-    fn undo(&self, state: &mut Self::State, now: Micros, cost: u64, charged_at: Micros);
+    /// Makes of a cost that was charged at an earlier instant the part of it that was spent: gives back what differs
+    /// now between a state in which all of it was charged then, and one in which only that part was.
+    fn undo(&self, state: &mut Self::State, now: Micros, cost: u64, spent: u64, charged_at: Micros);
     /// Until this cost fits; 0 = it does.
     fn until(&self, state: &Self::State, now: Micros, cost: u64) -> Micros;
     fn fits(&self, state: &Self::State, now: Micros, cost: u64) -> bool;
@@ -75,6 +84,14 @@ pub(crate) struct Verdict {
     pub(crate) fits: bool,
     wait: Micros,
     mended: bool,
+}
+
+#[cfg(feature = "redis")]
+impl Verdict {
+    /// What was found elsewhere, by the same arithmetic.
+    pub(crate) fn told(fits: bool, wait: Micros) -> Self {
+        Self { fits, wait, mended: false }
+    }
 }
 
 /// Why a call cannot be decided at all.
@@ -137,7 +154,7 @@ pub(crate) fn commit<R: Room>(room: &R, state: &mut R::State, now: Micros, verb:
     }
     match verb {
         Verb::Refund => room.give_back(state, now, check.cost),
-        Verb::Undo { charged_at } => room.undo(state, now, check.cost, charged_at),
+        Verb::Undo { charged_at } => room.undo(state, now, check.cost, check.spent, charged_at),
         _ => return check.verdict.mended && verb != Verb::Peek,
     }
     true
@@ -184,13 +201,15 @@ pub(crate) struct Settled {
     /// Every check of the decision fits.
     pub(crate) admitted: bool,
     pub(crate) cost: u64,
+    /// What an undo leaves charged of the cost.
+    pub(crate) spent: u64,
     pub(crate) prior: u64,
 }
 
 impl Settled {
     /// The only check of its decision.
     #[inline]
-    pub(crate) fn alone(verdict: Verdict, cost: u64) -> Self {
-        Self { verdict, admitted: verdict.fits, cost, prior: 0 }
+    pub(crate) fn alone(verdict: Verdict, cost: u64, spent: u64) -> Self {
+        Self { verdict, admitted: verdict.fits, cost, spent, prior: 0 }
     }
 }

@@ -23,6 +23,12 @@ struct Run {
 const LARGEST_SUM: u64 = 1 << 62;
 
 impl Series {
+    /// Some of the runs of a longer one, each with the sum up to itself.
+    #[cfg(feature = "redis")]
+    pub(crate) fn of(runs: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        Self { runs: runs.into_iter().map(|(at, sum)| Run { at, sum }).collect(), dropped: 0 }
+    }
+
     pub(crate) fn newest(&self) -> Option<u64> {
         self.runs.back().map(|run| run.at)
     }
@@ -71,12 +77,12 @@ impl Series {
         }
     }
 
-    /// Takes units away that came at this very instant, as far as they are still there.
-    pub(crate) fn take_at(&mut self, at: u64, units: u64) {
+    /// Of units that came at this very instant, leaves those that were spent, as far as they are still there.
+    pub(crate) fn take_at(&mut self, at: u64, units: u64, spent: u64) {
         let before = self.sum_before(at);
         let index = self.runs.partition_point(|run| run.at < at);
         let Some(run) = self.runs.get(index).filter(|run| run.at == at) else { return };
-        let taken = units.min(run.sum.saturating_sub(before));
+        let taken = units.min(run.sum.saturating_sub(before)).saturating_sub(spent);
         for run in self.runs.range_mut(index..) {
             run.sum = run.sum.saturating_sub(taken);
         }

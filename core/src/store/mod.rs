@@ -1,3 +1,5 @@
 //! Where entries are kept between decisions.
 
 pub(crate) mod memory;
+#[cfg(feature = "redis")]
+pub(crate) mod redis;

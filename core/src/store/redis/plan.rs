@@ -1,0 +1,265 @@
+//! What is asked of a server: decisions, written down as the script reads them.
+
+use std::collections::HashMap;
+
+use ahash::RandomState;
+
+use super::keys::{Key, slot};
+use crate::decision::{Impossible, Room, Verb};
+use crate::few::Few;
+use crate::limit::{Rule, real};
+use crate::time::Micros;
+
+/// A decision for a server to make.
+#[derive(Clone, Debug)]
+pub(crate) struct Decision {
+    pub(super) asked: Asked,
+    /// Names that are all different.
+    pub(super) entries: Few<Key>,
+    pub(super) parts: Few<Part>,
+    /// Given by the caller; otherwise the server's clock says.
+    pub(super) now: Option<Micros>,
+}
+
+/// What a decision is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Call(Verb),
+    /// Forgets the entries.
+    Reset,
+}
+
+/// One check of a decision.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) rule: Rule,
+    pub(crate) cost: u64,
+    /// What of the cost is not given back; only an undo looks at it.
+    pub(crate) spent: u64,
+    /// Which of the decision's entries this check is about; several may be about the same one.
+    pub(crate) entry: usize,
+}
+
+impl Decision {
+    /// A call; on error, the index of the check whose cost is above what it can ever admit.
+    pub(crate) fn call(
+        verb: Verb,
+        entries: Few<Key>,
+        parts: Few<Part>,
+        now: Option<Micros>,
+    ) -> Result<Self, (usize, Impossible)> {
+        let decision = Self { asked: Asked::Call(verb), entries, parts, now };
+        if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) {
+            for (index, part) in decision.parts.iter().enumerate() {
+                let (largest, quota) = bounds(&part.rule);
+                if decision.total(index) > largest {
+                    return Err((index, Impossible::NeverFits { quota }));
+                }
+            }
+        }
+        Ok(decision)
+    }
+
+    /// Forgets these entries.
+    pub(crate) fn reset(entries: Few<Key>) -> Self {
+        Self { asked: Asked::Reset, entries, parts: Few::new(), now: None }
+    }
+
+    /// The slot of a cluster that the first entry belongs to; those of one actor share it.
+    pub(crate) fn slot(&self) -> u16 {
+        self.entries.first().map_or(0, |key| slot(key))
+    }
+
+    /// What earlier checks of this decision take from the same entry.
+    pub(super) fn prior(&self, index: usize) -> u64 {
+        let entry = self.parts[index].entry;
+        let earlier = self.parts.iter().take(index).filter(|earlier| earlier.entry == entry);
+        earlier.fold(0, |sum, earlier| sum.saturating_add(earlier.cost))
+    }
+
+    fn total(&self, index: usize) -> u64 {
+        self.parts[index].cost.saturating_add(self.prior(index))
+    }
+}
+
+/// The largest cost that a rule ever admits, and its quota.
+fn bounds(rule: &Rule) -> (u64, u64) {
+    fn of<R: Room>(room: &R) -> (u64, u64) {
+        (room.largest_cost(), room.quota())
+    }
+    match rule {
+        Rule::Cell(room) => of(room),
+        Rule::Slots(room) => of(room),
+        Rule::Counter(room) => of(room),
+        Rule::Log(room) => of(room),
+        Rule::Decay(room) => of(room),
+        Rule::Smooth(room) => of(room),
+    }
+}
+
+/// What a call of the script is given: any number of decisions, which it makes one after the other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    /// The names of all entries, each once.
+    pub(crate) keys: Vec<Key>,
+    /// The only argument.
+    pub(crate) blob: Vec<u8>,
+}
+
+/// Writes down decisions, each with the instant of the server's clock after which it must not be made any more; 0 =
+/// there is none.
+///
+/// The blob is little-endian and has no gaps: whether the time has to be asked for (a byte), how many rules there are
+/// (4 bytes), the rules, and then the decisions up to its end. Every number that is not said to be smaller is a
+/// double.
+pub(crate) fn plan<'a>(decisions: impl IntoIterator<Item = (&'a Decision, Micros)>) -> Plan {
+    let mut writer = Writer::default();
+    for (decision, deadline) in decisions {
+        writer.decision(decision, deadline);
+    }
+    let Writer { rules, decisions, .. } = &writer;
+    let mut blob = Vec::with_capacity(5 + rules.known.len() * RULE + decisions.len());
+    blob.push(u8::from(writer.asks_for_time));
+    push_index(&mut blob, rules.known.len());
+    for rule in &rules.known {
+        blob.extend_from_slice(rule);
+    }
+    blob.extend_from_slice(decisions);
+    Plan { keys: writer.keys.known, blob }
+}
+
+/// A rule as it is written down: which room is its own (a byte), and the room's numbers.
+type WrittenRule = [u8; RULE];
+const RULE: usize = 1 + 6 * 8;
+
+#[derive(Default)]
+struct Writer {
+    keys: Distinct<Key>,
+    rules: Distinct<WrittenRule>,
+    decisions: Vec<u8>,
+    asks_for_time: bool,
+}
+
+impl Writer {
+    /// What is asked (a byte) with its number, how many checks there are (4 bytes), `now` (-1 = not given), the
+    /// deadline; then the checks. The checks of a reset are its entries.
+    fn decision(&mut self, decision: &Decision, deadline: Micros) {
+        let (asked, number) = match decision.asked {
+            Asked::Reset => (0, 0),
+            Asked::Call(Verb::Limit) => (1, 0),
+            Asked::Call(Verb::Peek) => (2, 0),
+            Asked::Call(Verb::Charge) => (3, 0),
+            Asked::Call(Verb::Refund) => (4, 0),
+            Asked::Call(Verb::Undo { charged_at }) => (5, charged_at),
+            Asked::Call(Verb::Acquire { max_wait }) => (6, max_wait),
+        };
+        let checks = if decision.asked == Asked::Reset { decision.entries.len() } else { decision.parts.len() };
+        self.asks_for_time |= deadline > 0 || (decision.now.is_none() && decision.asked != Asked::Reset);
+        self.decisions.push(asked);
+        push_index(&mut self.decisions, checks);
+        let deadline = if deadline > 0 { real(deadline) } else { f64::INFINITY };
+        push_numbers(&mut self.decisions, [real(number), decision.now.map_or(-1.0, real), deadline]);
+
+        let entries: Few<usize> = decision.entries.iter().map(|key| self.keys.index_of(key)).collect();
+        if decision.asked == Asked::Reset {
+            for entry in entries {
+                self.check(0, entry, [0.0; 3]);
+            }
+            return;
+        }
+        for (index, part) in decision.parts.iter().enumerate() {
+            let rule = self.rules.index_of(&written(&part.rule));
+            self.check(rule, entries[part.entry], [real(part.cost), real(decision.total(index)), real(part.spent)]);
+        }
+    }
+
+    /// Which rule and which entry (4 bytes each, counted from 1), the cost, the cost with what earlier checks take
+    /// from the same entry, and what of the cost is not given back.
+    fn check(&mut self, rule: usize, entry: usize, numbers: [f64; 3]) {
+        push_index(&mut self.decisions, rule);
+        push_index(&mut self.decisions, entry);
+        push_numbers(&mut self.decisions, numbers);
+    }
+}
+
+fn written(rule: &Rule) -> WrittenRule {
+    let flag = |set| if set { 1.0 } else { 0.0 };
+    let (room, numbers) = match rule {
+        Rule::Cell(cell) => {
+            let [unit, tick, drain] = [cell.unit, cell.tick, cell.drain].map(|number| real(number.get()));
+            (1, [unit, tick, drain, flag(cell.aligned), real(cell.capacity), 0.0])
+        }
+        Rule::Counter(counter) => {
+            let [period, tick, ticks] = [counter.period, counter.tick, counter.ticks].map(|number| real(number.get()));
+            (2, [real(counter.max), period, tick, ticks, 0.0, 0.0])
+        }
+        Rule::Decay(decay) => {
+            let resolution = real(decay.resolution.get());
+            (3, [real(decay.max), decay.factor, resolution, flag(decay.counts_blocked), 0.0, 0.0])
+        }
+        Rule::Smooth(smooth) => {
+            let [stable, most, threshold] = [smooth.stable, smooth.max_permits, smooth.threshold];
+            (4, [stable, most, threshold, smooth.slope, smooth.cool, flag(smooth.warms_up)])
+        }
+        Rule::Slots(slots) => {
+            let resolution = real(slots.resolution.get());
+            (5, [real(slots.max), real(slots.period), resolution, flag(slots.counts_blocked), 0.0, 0.0])
+        }
+        Rule::Log(log) => {
+            let interval = real(log.min_interval);
+            (6, [real(log.max), real(log.period), interval, flag(log.counts_blocked), 0.0, 0.0])
+        }
+    };
+    let mut written = [room; RULE];
+    for (place, number) in written[1..].chunks_exact_mut(8).zip(numbers) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    written
+}
+
+fn push_index(blob: &mut Vec<u8>, index: usize) {
+    blob.extend_from_slice(&u32::try_from(index).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+fn push_numbers(blob: &mut Vec<u8>, numbers: [f64; 3]) {
+    for number in numbers {
+        blob.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+/// Things in the order in which they came, each once.
+struct Distinct<T> {
+    known: Vec<T>,
+    places: HashMap<T, usize, RandomState>,
+}
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        Self { known: Vec::new(), places: HashMap::default() }
+    }
+}
+
+/// So many are found faster by looking at each.
+const FEW: usize = 8;
+
+impl<T: Clone + Eq + std::hash::Hash> Distinct<T> {
+    /// Counted from 1, as Lua does.
+    fn index_of(&mut self, thing: &T) -> usize {
+        let found = match self.known.len() {
+            0..=FEW => self.known.iter().position(|known| known == thing),
+            _ => self.places.get(thing).copied(),
+        };
+        found.unwrap_or_else(|| self.add(thing)) + 1
+    }
+
+    fn add(&mut self, thing: &T) -> usize {
+        let place = self.known.len();
+        self.known.push(thing.clone());
+        if place == FEW {
+            self.places.extend(self.known.iter().cloned().zip(0..));
+        } else if place > FEW {
+            self.places.insert(thing.clone(), place);
+        }
+        place
+    }
+}

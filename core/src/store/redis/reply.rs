@@ -1,0 +1,161 @@
+//! What a server answered, put into words.
+
+use redis::Value;
+
+use super::plan::{Asked, Decision};
+use crate::decision::{Decayed, Entry, Impossible, Level, Paced, Series, Settled, Verb, Verdict, Windows};
+use crate::few::Few;
+use crate::info::LimitInfo;
+use crate::limit::{Rule, whole};
+use crate::time::{EXACT, Micros};
+
+/// What came of a decision.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    Decided {
+        now: Micros,
+        /// One answer for each check, in order; none for a reset.
+        infos: Few<LimitInfo>,
+        /// How many checks found something under their entry's name that no limit of ours has left there.
+        corrupt: u32,
+    },
+    /// This check cannot be decided, and nothing was charged.
+    Impossible(usize, Impossible),
+    /// The deadline was past, and nothing was charged.
+    Late { now: Micros },
+}
+
+/// The script cannot have answered this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+/// Reads what the script answered to these decisions: the server's time, if it was asked for, and what came of each.
+///
+/// The answer is little-endian and has no gaps: the time, a double as every number here that is not said to be
+/// smaller, or -1; then what came of each decision.
+pub(crate) fn finish<'a>(
+    reply: &Value,
+    decisions: impl IntoIterator<Item = &'a Decision>,
+) -> Result<(Option<Micros>, Vec<Outcome>), Malformed> {
+    let Value::BulkString(bytes) = reply else { return Err(Malformed) };
+    let mut reader = Reader(bytes);
+    let time = reader.number()?;
+    let server = if time < 0.0 { None } else { Some(integer(time)?) };
+    let outcomes = decisions.into_iter().map(|decision| reader.outcome(decision, server)).collect::<Result<_, _>>()?;
+    if reader.0.is_empty() { Ok((server, outcomes)) } else { Err(Malformed) }
+}
+
+/// The first byte of what came of a decision, unless it was made: then it is that of the first check.
+const LATE: u8 = 255;
+const OVERFLOWS: u8 = 254;
+/// What a check's first byte is the sum of.
+const FITS: u8 = 1;
+const CORRUPT: u8 = 2;
+
+struct Reader<'a>(&'a [u8]);
+
+/// A check as the server left it.
+struct Checked {
+    entry: Entry,
+    verdict: Verdict,
+}
+
+impl Reader<'_> {
+    fn outcome(&mut self, decision: &Decision, server: Option<Micros>) -> Result<Outcome, Malformed> {
+        let Asked::Call(verb) = decision.asked else {
+            return self.resetting(server);
+        };
+        let now = decision.now.or(server);
+        let mut checked: Few<Checked> = Few::new();
+        let mut corrupt = 0;
+        for (index, part) in decision.parts.iter().enumerate() {
+            let first = self.byte()?;
+            if index == 0 && first >= OVERFLOWS {
+                return self.undecided(first, decision, server);
+            }
+            corrupt += u32::from(first & CORRUPT != 0);
+            let verdict = Verdict::told(first & FITS != 0, self.integer()?);
+            checked.push(Checked { entry: self.entry(&part.rule)?, verdict });
+        }
+        if decision.parts.is_empty() {
+            let first = self.byte()?;
+            if first >= OVERFLOWS {
+                return self.undecided(first, decision, server);
+            }
+        }
+        let infos = answers(decision, verb, now.ok_or(Malformed)?, checked);
+        Ok(Outcome::Decided { now: now.ok_or(Malformed)?, infos, corrupt })
+    }
+
+    fn resetting(&mut self, server: Option<Micros>) -> Result<Outcome, Malformed> {
+        match (self.byte()?, server) {
+            (LATE, Some(now)) => Ok(Outcome::Late { now }),
+            (FITS, now) => Ok(Outcome::Decided { now: now.unwrap_or(0), infos: Few::new(), corrupt: 0 }),
+            _ => Err(Malformed),
+        }
+    }
+
+    fn undecided(&mut self, why: u8, decision: &Decision, server: Option<Micros>) -> Result<Outcome, Malformed> {
+        if why == LATE {
+            return Ok(Outcome::Late { now: server.ok_or(Malformed)? });
+        }
+        let index = usize::try_from(self.integer()?).ok().and_then(|index| index.checked_sub(1)).ok_or(Malformed)?;
+        if index < decision.parts.len() { Ok(Outcome::Impossible(index, Impossible::Overflows)) } else { Err(Malformed) }
+    }
+
+    /// The state in which the call left an entry.
+    fn entry(&mut self, rule: &Rule) -> Result<Entry, Malformed> {
+        Ok(match rule {
+            Rule::Cell(_) => Entry::Cell(Level { level: self.integer()?, since: self.integer()? }),
+            Rule::Counter(_) => Entry::Counter(Windows {
+                previous: self.integer()?,
+                current: self.integer()?,
+                index: self.integer()?,
+            }),
+            Rule::Decay(_) => Entry::Decay(Decayed { count: self.number()?, slot: self.integer()? }),
+            Rule::Smooth(_) => Entry::Smooth(Paced { stored: self.number()?, free: self.integer()? }),
+            Rule::Slots(_) => Entry::Slots(Box::new(self.series()?)),
+            Rule::Log(_) => Entry::Log(Box::new(self.series()?)),
+        })
+    }
+
+    /// The runs that an answer can depend on: how many they are (a byte), and of each its instant and how many units
+    /// that still count came up to it.
+    fn series(&mut self) -> Result<Series, Malformed> {
+        let count = self.byte()?;
+        let runs = (0..count).map(|_| Ok((self.integer()?, self.integer()?))).collect::<Result<Vec<_>, _>>()?;
+        Ok(Series::of(runs))
+    }
+
+    fn integer(&mut self) -> Result<u64, Malformed> {
+        integer(self.number()?)
+    }
+
+    fn number(&mut self) -> Result<f64, Malformed> {
+        let (number, rest) = self.0.split_first_chunk().ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(f64::from_le_bytes(*number))
+    }
+
+    fn byte(&mut self) -> Result<u8, Malformed> {
+        let (byte, rest) = self.0.split_first().ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(*byte)
+    }
+}
+
+fn integer(number: f64) -> Result<u64, Malformed> {
+    let is_one = number >= 0.0 && number.fract() == 0.0 && number <= (EXACT as f64) * 2.0;
+    if is_one { Ok(whole(number)) } else { Err(Malformed) }
+}
+
+/// What the engine says of entries in this state.
+fn answers(decision: &Decision, verb: Verb, now: Micros, checked: Few<Checked>) -> Few<LimitInfo> {
+    let admitted = checked.iter().all(|check| check.verdict.fits);
+    let answer = |(index, mut check): (usize, Checked)| {
+        let part = &decision.parts[index];
+        let settled = Settled { verdict: check.verdict, admitted, cost: part.cost, prior: decision.prior(index) };
+        part.rule.answer(&mut check.entry, now, verb, settled)
+    };
+    checked.into_iter().enumerate().map(answer).collect()
+}
