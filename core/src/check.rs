@@ -23,6 +23,7 @@ pub struct Check<'a> {
     pub(crate) limit: &'a Limit,
     pub(crate) actor: &'a str,
     pub(crate) cost: u64,
+    pub(crate) spent: u64,
     pub(crate) factor: f64,
 }
 
@@ -30,13 +31,20 @@ impl<'a> Check<'a> {
     /// A check of cost 1 and factor 1.
     #[must_use]
     pub const fn new(limit: &'a Limit, actor: &'a str) -> Self {
-        Self { limit, actor, cost: 1, factor: 1.0 }
+        Self { limit, actor, cost: 1, spent: 0, factor: 1.0 }
     }
 
     /// How many units the call costs; 0 asks without charging.
     #[must_use]
     pub const fn cost(mut self, units: u64) -> Self {
         self.cost = units;
+        self
+    }
+
+    /// How many units of the cost are to stay charged when it is undone, 0 unless told; no other call looks at it.
+    #[must_use]
+    pub const fn spent(mut self, units: u64) -> Self {
+        self.spent = units;
         self
     }
 

@@ -204,7 +204,8 @@ impl Limiter {
     #[inline(always)]
     fn decide_by(&self, rule: &Rule, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         let fingerprint = self.fingerprint(check.limit, check.actor);
-        let question = Question { fingerprint, moment: Moment::new(now), verb: call.into(), cost: check.cost };
+        let question =
+            Question { fingerprint, moment: Moment::new(now), verb: call.into(), cost: check.cost, spent: check.spent };
         self.memory.decide_one(rule, question, |why| why.of(check.limit.key(), check.cost).into())
     }
 
@@ -228,7 +229,7 @@ impl Limiter {
                     entries.push(fingerprint);
                     entries.len() - 1
                 });
-                parts.push(Part { rule: *rule, cost: check.cost, entry });
+                parts.push(Part { rule: *rule, cost: check.cost, spent: check.spent, entry });
                 answers.push(Some(check));
             }
             if matches!(rules, Rules::Unlimited) {

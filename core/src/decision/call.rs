@@ -15,9 +15,11 @@ pub enum Call {
     Charge,
     /// Gives the cost back, never below empty, whoever was charged for it.
     Refund,
-    /// Gives back what a call at this instant charged, less what has drained since.
+    /// Gives back what a call of this cost charged at this instant, but for what was [spent](crate::Check::spent) of
+    /// it, and less what has drained since.
     ///
-    /// However late it comes, it never frees what a later call charged. Doing it once is up to the caller.
+    /// What is left is what that call would have left, had it charged only what was spent. However late it comes, it
+    /// never frees what a later call charged. Doing it once is up to the caller.
     Undo {
         /// [`LimitInfo::at`](crate::LimitInfo::at) of that call.
         charged_at: Micros,

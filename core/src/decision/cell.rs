@@ -81,11 +81,11 @@ impl Room for Cell {
         state.level = state.level.saturating_sub(self.weigh(cost));
     }
 
-    fn undo(&self, state: &mut Level, _now: Micros, cost: u64, charged_at: Micros) {
-        // Of the ticks since the charge, all that have come have drained something.
+    fn undo(&self, state: &mut Level, _now: Micros, cost: u64, spent: u64, charged_at: Micros) {
+        // Of the ticks since the charge, all that have come have drained something; what was spent drains first.
         let ticks = state.since.saturating_sub(charged_at).div_ceil(self.tick.get());
         let left = self.weigh(cost).saturating_sub(ticks.saturating_mul(self.drain.get()));
-        state.level = state.level.saturating_sub(left);
+        state.level = state.level.saturating_sub(left.min(self.weigh(cost.saturating_sub(spent))));
     }
 
     fn until(&self, state: &Level, now: Micros, cost: u64) -> Micros {

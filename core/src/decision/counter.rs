@@ -89,12 +89,12 @@ impl Room for Counter {
         state.previous = state.previous.saturating_sub(rest);
     }
 
-    fn undo(&self, state: &mut Windows, _now: Micros, cost: u64, charged_at: Micros) {
-        let index = charged_at / self.period;
+    fn undo(&self, state: &mut Windows, _now: Micros, cost: u64, spent: u64, charged_at: Micros) {
+        let (index, unspent) = (charged_at / self.period, cost.saturating_sub(spent));
         if index == state.index {
-            state.current = state.current.saturating_sub(cost);
+            state.current = state.current.saturating_sub(unspent);
         } else if index.saturating_add(1) == state.index {
-            state.previous = state.previous.saturating_sub(cost);
+            state.previous = state.previous.saturating_sub(unspent);
         }
     }
 

@@ -66,9 +66,10 @@ impl Room for Decaying {
         state.count = (state.count - real(cost)).max(0.0);
     }
 
-    fn undo(&self, state: &mut Decayed, _now: Micros, cost: u64, charged_at: Micros) {
+    fn undo(&self, state: &mut Decayed, _now: Micros, cost: u64, spent: u64, charged_at: Micros) {
+        // A part decays as the whole does.
         let passed = state.slot.saturating_sub(charged_at / self.resolution);
-        state.count = (state.count - self.after(real(cost), passed)).max(0.0);
+        state.count = (state.count - self.after(real(cost.saturating_sub(spent)), passed)).max(0.0);
     }
 
     fn until(&self, state: &Decayed, now: Micros, cost: u64) -> Micros {

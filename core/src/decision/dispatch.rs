@@ -37,8 +37,8 @@ impl Rule {
 
     /// [`commit`] in this rule's room.
     #[inline]
-    pub(crate) fn commit(&self, entry: &mut Entry, now: Micros, verb: Verb, check: Settled) -> bool {
-        in_its_room!(self, entry, now, |room, state| commit(room, state, now, verb, check))
+    pub(crate) fn commit(&self, entry: &mut Entry, now: Micros, verb: Verb, check: Settled, spent: u64) -> bool {
+        in_its_room!(self, entry, now, |room, state| commit(room, state, now, verb, check, spent))
     }
 
     /// [`answer`] in this rule's room.

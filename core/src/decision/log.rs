@@ -69,9 +69,9 @@ impl Room for Log {
         }
     }
 
-    fn undo(&self, state: &mut Series, now: Micros, cost: u64, charged_at: Micros) {
+    fn undo(&self, state: &mut Series, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
         state.keep_from(self.from(now));
-        state.take_at(charged_at, cost);
+        state.take_at(charged_at, cost, spent);
     }
 
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {

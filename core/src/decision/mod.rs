@@ -144,17 +144,25 @@ pub(crate) fn examine<R: Room>(
     }
 }
 
-/// The second step, when it is known whether every check is admitted: charges or gives back.
+/// The second step, when it is known whether every check is admitted: charges or gives back, but for what an undo is
+/// told was `spent`.
 /// Answers whether the state has to be kept; what only time has done to it, time will do again.
 #[inline]
-pub(crate) fn commit<R: Room>(room: &R, state: &mut R::State, now: Micros, verb: Verb, check: Settled) -> bool {
+pub(crate) fn commit<R: Room>(
+    room: &R,
+    state: &mut R::State,
+    now: Micros,
+    verb: Verb,
+    check: Settled,
+    spent: u64,
+) -> bool {
     if charges(room, verb, check) {
         room.charge(state, now, check.cost);
         return true;
     }
     match verb {
         Verb::Refund => room.give_back(state, now, check.cost),
-        Verb::Undo { charged_at } => room.undo(state, now, check.cost, check.spent, charged_at),
+        Verb::Undo { charged_at } => room.undo(state, now, check.cost, spent, charged_at),
         _ => return check.verdict.mended && verb != Verb::Peek,
     }
     true
@@ -190,6 +198,7 @@ pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, verb: Ver
         next_ms: millis_up(next),
         quota: room.quota(),
         window_ms: millis_up(room.window()),
+        degraded: false,
         several: None,
     }
 }
@@ -201,15 +210,13 @@ pub(crate) struct Settled {
     /// Every check of the decision fits.
     pub(crate) admitted: bool,
     pub(crate) cost: u64,
-    /// What an undo leaves charged of the cost.
-    pub(crate) spent: u64,
     pub(crate) prior: u64,
 }
 
 impl Settled {
     /// The only check of its decision.
     #[inline]
-    pub(crate) fn alone(verdict: Verdict, cost: u64, spent: u64) -> Self {
-        Self { verdict, admitted: verdict.fits, cost, spent, prior: 0 }
+    pub(crate) fn alone(verdict: Verdict, cost: u64) -> Self {
+        Self { verdict, admitted: verdict.fits, cost, prior: 0 }
     }
 }

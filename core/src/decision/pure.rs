@@ -47,7 +47,7 @@ impl Limit {
         }
         let rules = self.rules(factor)?;
         let parts: Vec<Part> =
-            rules.iter().enumerate().map(|(entry, rule)| Part { rule: *rule, cost, entry }).collect();
+            rules.iter().enumerate().map(|(entry, rule)| Part { rule: *rule, cost, spent: 0, entry }).collect();
         let mut entries = state.entries.clone();
         let decided = together(&parts, &mut entries, now, call.into()).map_err(|(_, why)| why.of(self.key(), cost))?;
         for part in decided.kept.iter().filter_map(|index| parts.get(*index)) {

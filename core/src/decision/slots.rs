@@ -61,9 +61,9 @@ impl Room for Slots {
         state.take_newest(cost);
     }
 
-    fn undo(&self, state: &mut Series, now: Micros, cost: u64, charged_at: Micros) {
+    fn undo(&self, state: &mut Series, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
         state.keep_from(self.from(now));
-        state.take_at(charged_at / self.resolution, cost);
+        state.take_at(charged_at / self.resolution, cost, spent);
     }
 
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {

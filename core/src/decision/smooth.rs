@@ -69,9 +69,10 @@ impl Room for Pacing {
         state.stored = (state.stored + real(cost)).min(self.max_permits);
     }
 
-    fn undo(&self, state: &mut Paced, now: Micros, cost: u64, charged_at: Micros) {
+    fn undo(&self, state: &mut Paced, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
         let regained = real(now.saturating_sub(charged_at)) / self.cool;
-        state.stored = (state.stored + (real(cost) - regained).max(0.0)).min(self.max_permits);
+        let unspent = real(cost.saturating_sub(spent)).min((real(cost) - regained).max(0.0));
+        state.stored = (state.stored + unspent).min(self.max_permits);
     }
 
     fn until(&self, state: &Paced, now: Micros, _cost: u64) -> Micros {

@@ -11,6 +11,8 @@ use crate::time::Micros;
 pub(crate) struct Part {
     pub(crate) rule: Rule,
     pub(crate) cost: u64,
+    /// What an undo leaves charged of the cost.
+    pub(crate) spent: u64,
     /// Which of the decision's entries this check is about; several may be about the same one.
     pub(crate) entry: usize,
 }
@@ -43,11 +45,25 @@ pub(crate) fn together(
     let mut kept = Few::new();
     for (index, (part, check)) in parts.iter().zip(settled).enumerate() {
         let Some(entry) = entries.get_mut(part.entry) else { continue };
-        let check = Settled { admitted, ..check };
-        if part.rule.commit(entry, now, verb, check) {
+        let (cost, spent) = if matches!(verb, Verb::Undo { .. }) { undone(parts, index) } else { (part.cost, 0) };
+        let check = Settled { admitted, cost, ..check };
+        if part.rule.commit(entry, now, verb, check, spent) {
             kept.push(index);
         }
         infos.push(part.rule.answer(entry, now, verb, check));
     }
     Ok(Together { infos, kept })
+}
+
+/// What a check of an undo gives back, and how much of that was spent: the first one of an entry for all others of the
+/// same rule too. What they charged at one instant has drained together, and must not be taken off each of them.
+pub(crate) fn undone(parts: &[Part], index: usize) -> (u64, u64) {
+    let Some(part) = parts.get(index) else { return (0, 0) };
+    let of_it = |other: &&Part| other.entry == part.entry && other.rule == part.rule;
+    if parts.iter().take(index).any(|earlier| of_it(&earlier)) {
+        return (0, 0);
+    }
+    parts.iter().skip(index).filter(of_it).fold((0, 0), |(cost, spent), other| {
+        (cost.saturating_add(other.cost), spent.saturating_add(other.spent.min(other.cost)))
+    })
 }

@@ -19,6 +19,7 @@ pub(crate) struct Question {
     pub(crate) moment: Moment,
     pub(crate) verb: Verb,
     pub(crate) cost: u64,
+    pub(crate) spent: u64,
 }
 
 impl Memory {
@@ -50,14 +51,14 @@ impl Memory {
         question: Question,
         refuse: impl FnOnce(Impossible) -> E,
     ) -> Result<LimitInfo, E> {
-        let Question { fingerprint, moment, verb, cost } = question;
+        let Question { fingerprint, moment, verb, cost, spent } = question;
         let now = moment.now;
         let mut level = table.cell(place).unwrap_or_else(|| cell.fresh(now));
         let check = match examine(cell, &mut level, now, verb, cost, 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
             Err(why) => return Err(refuse(why)),
         };
-        if commit(cell, &mut level, now, verb, check) {
+        if commit(cell, &mut level, now, verb, check, spent) {
             let drain = Drain {
                 since: level.since,
                 time: cell.drain_time(level.level),
@@ -84,7 +85,7 @@ impl Memory {
         place: Place,
         question: Question,
     ) -> Result<LimitInfo, Impossible> {
-        let Question { fingerprint, moment, verb, cost } = question;
+        let Question { fingerprint, moment, verb, cost, spent } = question;
         let mut entry = table.take(place, |entry| rule.may_borrow(entry, moment.now));
         let check = match rule.examine(&mut entry, moment.now, verb, cost, 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
@@ -93,7 +94,7 @@ impl Memory {
                 return Err(why);
             }
         };
-        let changed = rule.commit(&mut entry, moment.now, verb, check);
+        let changed = rule.commit(&mut entry, moment.now, verb, check, spent);
         let info = rule.answer(&mut entry, moment.now, verb, check);
         if changed {
             self.keep(&mut table, place, fingerprint, entry, rule, moment);
