@@ -67,9 +67,10 @@ impl Room for Decaying {
     }
 
     fn undo(&self, state: &mut Decayed, _now: Micros, cost: u64, spent: u64, charged_at: Micros) {
-        // A part decays as the whole does.
+        // What was spent has decayed as the whole has.
         let passed = state.slot.saturating_sub(charged_at / self.resolution);
-        state.count = (state.count - self.after(real(cost.saturating_sub(spent)), passed)).max(0.0);
+        let unspent = self.after(real(cost), passed) - self.after(real(spent.min(cost)), passed);
+        state.count = (state.count - unspent).max(0.0);
     }
 
     fn until(&self, state: &Decayed, now: Micros, cost: u64) -> Micros {

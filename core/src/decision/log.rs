@@ -70,8 +70,12 @@ impl Room for Log {
     }
 
     fn undo(&self, state: &mut Series, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
-        state.keep_from(self.from(now));
+        let last = state.newest();
         state.take_at(charged_at, cost, spent);
+        if state.newest() != last {
+            // As when it is given back; but where the last one stays, its interval does.
+            state.keep_from(self.from(now));
+        }
     }
 
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {

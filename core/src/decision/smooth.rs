@@ -11,6 +11,9 @@ pub(crate) struct Paced {
     pub(crate) free: Micros,
 }
 
+/// The largest double below 1; times another, the largest below that.
+const JUST_BELOW_1: f64 = 1.0 - f64::EPSILON / 2.0;
+
 impl Pacing {
     /// What taking `taken` of the stored permits costs: cold ones, above the threshold, are dearer.
     fn cost_of_stored(&self, stored: f64, taken: f64) -> f64 {
@@ -72,7 +75,9 @@ impl Room for Pacing {
     fn undo(&self, state: &mut Paced, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
         let regained = real(now.saturating_sub(charged_at)) / self.cool;
         let unspent = real(cost.saturating_sub(spent)).min((real(cost) - regained).max(0.0));
-        state.stored = (state.stored + unspent).min(self.max_permits);
+        // Full, it would owe nothing any more, and what a later call still owes would be forgotten.
+        let most = if state.free > now { self.max_permits * JUST_BELOW_1 } else { self.max_permits };
+        state.stored = (state.stored + unspent).min(most).max(state.stored);
     }
 
     fn until(&self, state: &Paced, now: Micros, _cost: u64) -> Micros {

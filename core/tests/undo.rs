@@ -1,0 +1,195 @@
+//! An undo leaves what would be left, had the call charged only what was spent.
+#![allow(missing_docs, reason = "a test")]
+
+#[allow(dead_code, reason = "shared with other tests")]
+mod strategies;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use strategies::{cost, definition_of, scale, start, step};
+use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory};
+
+/// One actor of one limit, in a store of its own.
+struct World {
+    limiter: Limiter,
+    limit: Limit,
+}
+
+impl World {
+    fn new(definition: &Value) -> Self {
+        let limit = Limit::from_json(&definition.to_string()).expect("a sound definition");
+        Self { limiter: Limiter::new(Memory::new()), limit }
+    }
+
+    fn check(&self, cost: u64) -> Check<'_> {
+        Check::new(&self.limit, "ada").cost(cost)
+    }
+
+    fn ask(&self, checks: &[Check<'_>], call: Call, now: u64) -> LimitInfo {
+        self.limiter.decide_sync_at(checks, call, now).expect("an answer")
+    }
+
+    fn charge(&self, cost: u64, now: u64) {
+        self.ask(&[self.check(cost)], Call::Charge, now);
+    }
+
+    fn left(&self, now: u64) -> LimitInfo {
+        self.ask(&[self.check(0)], Call::Peek, now)
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "far below 2^63")]
+fn after(now: u64, share: f64, definition: &Value) -> u64 {
+    now + (share * scale(definition)) as u64
+}
+
+/// What a call is charged, and how much of that it turns out to have spent; a little more than all of it at most.
+fn settled() -> impl Strategy<Value = (u64, u64)> {
+    (0_u64..40).prop_flat_map(|cost| (Just(cost), 0..=cost + 2))
+}
+
+/// Alone in its entry, a call that is settled later leaves exactly what its actual cost would have left.
+fn alone(definition: &Value, start: u64, share: f64, (cost, spent): (u64, u64)) -> Result<(), TestCaseError> {
+    let (settled, known) = (World::new(definition), World::new(definition));
+    settled.charge(cost, start);
+    known.charge(spent.min(cost), start);
+    let now = after(start, share, definition);
+    settled.ask(&[settled.check(cost).spent(spent)], Call::Undo { charged_at: start }, now);
+    let (settled, known) = (settled.left(now), known.left(now));
+    let what = format!("{spent} of {cost} after {} us", now - start);
+    if definition["type"] == "decay" {
+        // A difference of two doubles may be a trace more or less than a whole unit.
+        prop_assert!(settled.remaining.abs_diff(known.remaining) <= 1, "{}", what);
+        return Ok(());
+    }
+    prop_assert_eq!(settled.remaining, known.remaining, "{}", &what);
+    prop_assert_eq!(settled.full_reset_ms, known.full_reset_ms, "{}", &what);
+    Ok(())
+}
+
+/// Among other calls, it leaves no less room than if all had been charged and no more than if only what was spent had.
+fn among_others(
+    definition: &Value,
+    start: u64,
+    history: &[(f64, u64)],
+    (cost, spent): (u64, u64),
+    later: &[(f64, u64)],
+) -> Result<(), TestCaseError> {
+    let mut definition = definition.clone();
+    if definition["type"] == "sliding-log" {
+        // A charge beyond a log's limit pushes older instants out, and they do not come back.
+        definition["max"] = 1000.into();
+    }
+    let worlds = [cost, cost, spent.min(cost)].map(|cost| (World::new(&definition), cost));
+    let mut now = start;
+    for (share, others) in history {
+        now = after(now, *share, &definition);
+        worlds.iter().for_each(|(world, _)| world.charge(*others, now));
+    }
+    let charged_at = now;
+    worlds.iter().for_each(|(world, cost)| world.charge(*cost, now));
+    for (share, others) in later {
+        now = after(now, *share, &definition);
+        worlds.iter().for_each(|(world, _)| world.charge(*others, now));
+    }
+    let [(whole, _), (undone, _), (known, _)] = worlds;
+    undone.ask(&[undone.check(cost).spent(spent)], Call::Undo { charged_at }, now);
+    let [whole, undone, known] = [whole, undone, known].map(|world| world.left(now));
+    prop_assert!(whole.remaining <= undone.remaining, "{} was free before", whole.remaining);
+    // A trace of a decaying count may round to either side of a whole unit.
+    let rounding = u64::from(definition["type"] == "decay");
+    // A window that is empty sooner may start later, so that a smaller charge can leave less room in the end.
+    let free = known.remaining.max(whole.remaining) + rounding;
+    prop_assert!(undone.remaining <= free, "{} ought to be free", free);
+    Ok(())
+}
+
+/// Two checks of one entry in one decision are undone as one check of both their costs is.
+fn twice(
+    definition: &Value,
+    start: u64,
+    share: f64,
+    first: (u64, u64),
+    second: (u64, u64),
+    other: u64,
+) -> Result<(), TestCaseError> {
+    let (two, one) = (World::new(definition), World::new(definition));
+    let both = first.0 + second.0;
+    let spent = first.1.min(first.0) + second.1.min(second.0);
+    two.charge(both, start);
+    one.charge(both, start);
+    let (now, undo) = (after(start, share, definition), Call::Undo { charged_at: start });
+    two.charge(other, now);
+    one.charge(other, now);
+    two.ask(&[two.check(first.0).spent(first.1), two.check(second.0).spent(second.1)], undo, now);
+    one.ask(&[one.check(both).spent(spent)], undo, now);
+    prop_assert_eq!(two.left(now), one.left(now));
+    Ok(())
+}
+
+/// Charges of other calls, at shares of a definition's own times.
+fn others() -> impl Strategy<Value = Vec<(f64, u64)>> {
+    proptest::collection::vec((step(), cost()), 0..6)
+}
+
+macro_rules! undoes {
+    ($($kind:ident $name:literal)*) => { $(mod $kind {
+        use super::*;
+
+        proptest! {
+            #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+            #[test]
+            fn alone((definition, start, share, cost) in (definition_of($name), start(), step(), settled())) {
+                // What was waited for a permit is not given back, nor is it known when permits began to come back.
+                if $name != "smooth" {
+                    super::alone(&definition, start, share, cost)?;
+                }
+            }
+
+            #[test]
+            fn among_others(
+                (definition, start) in (definition_of($name), start()),
+                (history, cost, later) in (others(), settled(), others()),
+            ) {
+                super::among_others(&definition, start, &history, cost, &later)?;
+            }
+
+            #[test]
+            fn twice(
+                (definition, start, share) in (definition_of($name), start(), step()),
+                (first, second, other) in (settled(), settled(), cost()),
+            ) {
+                super::twice(&definition, start, share, first, second, other)?;
+            }
+        }
+    })* };
+}
+
+undoes! {
+    bucket "bucket"
+    token_bucket "token-bucket"
+    fixed_window "fixed-window"
+    legacy "legacy"
+    sliding_window "sliding-window"
+    sliding_counter "sliding-counter"
+    sliding_log "sliding-log"
+    decay "decay"
+    smooth "smooth"
+}
+
+/// An instant's units that had to make room for newer ones have not drained: what was spent of them counts on.
+#[test]
+fn a_crowded_log_keeps_what_was_spent() {
+    let definition = serde_json::json!({ "key": "k", "type": "sliding-log", "max": 10, "period": 60_000 });
+    let (world, start) = (World::new(&definition), 1_700_000_000_000_000);
+    world.charge(10, start);
+    world.charge(5, start + 1);
+    world.ask(&[world.check(10).spent(3)], Call::Undo { charged_at: start }, start + 2);
+    assert_eq!(world.left(start + 2).remaining, 2);
+    // A charge beyond the limit is kept up to the limit; of 45 spent units of 50 that is all of it.
+    let later = start + 100_000_000;
+    world.charge(50, later);
+    world.ask(&[world.check(50).spent(45)], Call::Undo { charged_at: later }, later + 2);
+    assert_eq!(world.left(later + 2).remaining, 0);
+}
