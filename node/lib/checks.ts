@@ -42,17 +42,31 @@ export function decideOne(store: Store, call: number, limit: Compiled, actor: un
 
 /** Decides several checks together, all or nothing. */
 export function decideSeveral(store: Store, call: number, parts: readonly Part[], when: When): LimitInfo {
-  return infoFrom(ask(store, call, parts, when), store, parts, charges(call))
+  return infoFrom(asked(frameFor(store, call, parts, when), parts), store, parts, charges(call))
 }
 
-/** Gives back what these costs are of what a decision charged at this instant, less what has drained since. */
-export function undoSeveral(store: Store, parts: readonly Part[], chargedAt: number, when: When): LimitInfo {
-  return infoFrom(ask(store, Call.Undo, parts, when, chargedAt), store, parts, false)
+/**
+ * Gives back what a decision charged at this instant, but for what was spent of each cost, and less what has drained
+ * since.
+ */
+export function undoSeveral(
+  store: Store,
+  parts: readonly Part[],
+  spent: readonly number[],
+  chargedAt: number,
+  when: When,
+): LimitInfo {
+  const frame = frameFor(store, Call.Undo, parts, when)
+  frame[In.ChargedAt] = chargedAt
+  spent.forEach((units, index) => {
+    frame[In.Checks + index * CHECK_WIDTH + 3] = units
+  })
+  return infoFrom(asked(frame, parts), store, parts, false)
 }
 
 /** Forgets what was charged to several checks. */
 export function resetSeveral(store: Store, parts: readonly Part[]): void {
-  ask(store, Call.Reset, parts, { now: undefined, maxWaitMs: undefined })
+  asked(frameFor(store, Call.Reset, parts, { now: undefined, maxWaitMs: undefined }), parts)
 }
 
 /** The frame of a decision of several checks, written and still to be asked. */
@@ -71,9 +85,8 @@ export function frameFor(store: Store, call: number, parts: readonly Part[], whe
 /** The actors of several checks, as they go beside their frame. */
 export const actorsOf = (parts: readonly Part[]): unknown[] => parts.map((part) => part.actor)
 
-function ask(store: Store, call: number, parts: readonly Part[], when: When, chargedAt = 0): Float64Array {
-  const frame = frameFor(store, call, parts, when)
-  frame[In.ChargedAt] = chargedAt
+/** The frame, answered. */
+function asked(frame: Float64Array, parts: readonly Part[]): Float64Array {
   const failure = native.decideSeveral(frame, actorsOf(parts))
   if (failure) throw errorOf(failure)
   return frame

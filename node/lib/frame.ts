@@ -13,12 +13,12 @@ export enum In {
   MaxWait = 5,
   /** For what is undone: when it was charged, in microseconds. */
   ChargedAt = 6,
-  /** From here on {@link CHECK_WIDTH} numbers for each check: limit, cost, factor. */
+  /** From here on {@link CHECK_WIDTH} numbers for each check: limit, cost, factor, and for what is undone what was spent. */
   Checks = 7,
 }
 
 /** How many numbers go in for a check. */
-export const CHECK_WIDTH = 3
+export const CHECK_WIDTH = 4
 
 /** What comes out: how many checks the answer has, which of them decided, and the answers. */
 export enum Out {

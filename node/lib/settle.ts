@@ -17,18 +17,16 @@ export function settled(store: Store, info: unknown, actualCost: unknown, given:
   const asked = optionsFrom(given, ON_CORRECTION, info.key)
 
   const open = LimitInfo.turn(info, false)
-  const corrections = (sign: 1 | -1): Part[] =>
-    parts.map((part, index) => {
-      const charged = open && (!info.blocked || part.limit.countsBlocked)
-      return { ...part, cost: charged ? Math.max(0, sign * ((actual[index] as number) - part.cost)) : 0 }
-    })
-  const some = (corrections: Part[]): boolean => corrections.some((part) => part.cost > 0)
+  const spent: number[] = parts.map((part, index) =>
+    open && (!info.blocked || part.limit.countsBlocked) ? (actual[index] as number) : part.cost,
+  )
+  const some = (sign: 1 | -1): boolean => parts.some((part, index) => sign * ((spent[index] as number) - part.cost) > 0)
+  const more = (): Part[] =>
+    parts.map((part, index) => ({ ...part, cost: Math.max(0, (spent[index] as number) - part.cost) }))
   try {
     // Only a charge can be refused; then nothing has been given back yet.
-    const more = corrections(1)
-    const after = some(more) ? decideSeveral(store, Call.Charge, more, asked) : undefined
-    const less = corrections(-1)
-    const answer = after && !some(less) ? after : undoSeveral(store, less, chargedAt, asked)
+    const after = some(1) ? decideSeveral(store, Call.Charge, more(), asked) : undefined
+    const answer = after && !some(-1) ? after : undoSeveral(store, parts, spent, chargedAt, asked)
     LimitInfo.turn(answer, false)
     return answer
   } catch (error) {

@@ -93,7 +93,10 @@ pub(crate) fn asked<'a>(
     actors: &'a [String],
 ) -> Answered<(&'a Limiter, Vec<Asked<'a>>)> {
     let limiter = tables.limiters.get(frame.limiter()).ok_or_else(Failure::closed)?;
-    let checks = actors.iter().enumerate().map(|(index, actor)| check(tables, frame, index, actor));
+    let checks = actors.iter().enumerate().map(|(index, actor)| {
+        let asked = check(tables, frame, index, actor)?;
+        Ok(Asked { check: asked.check.spent(frame.spent(index)), ..asked })
+    });
     Ok((limiter, checks.collect::<Answered<_>>()?))
 }
 

@@ -14,9 +14,9 @@ const NOW: [usize; 2] = [2, 3];
 const MAX_WAIT: [usize; 2] = [4, 5];
 /// In: for what is undone, when it was charged, in microseconds.
 const CHARGED_AT: usize = 6;
-/// In: from here on three numbers for each check: limit, cost, factor.
+/// In: from here on four numbers for each check: limit, cost, factor, and for what is undone what was spent of it.
 const CHECKS: usize = 7;
-const CHECK_WIDTH: usize = 3;
+const CHECK_WIDTH: usize = 4;
 
 /// Out: how many checks the answer has, and which of them decided.
 const COUNT: usize = 0;
@@ -62,6 +62,11 @@ impl Frame<'_> {
     pub(crate) fn check(&self, index: usize) -> Asked {
         let start = CHECKS + index * CHECK_WIDTH;
         Asked { limit: self.at(start), cost: self.at(start + 1), factor: self.at(start + 2) }
+    }
+
+    /// What was spent of a check that is undone; only a call of several writes it.
+    pub(crate) fn spent(&self, index: usize) -> u64 {
+        whole(self.at(CHECKS + index * CHECK_WIDTH + 3))
     }
 
     /// The key of a check's limit, for errors.

@@ -1,7 +1,7 @@
 //! Answers as receipts: what a call charged, given back or corrected, once.
 
 use pyo3::prelude::*;
-use tidegate::{Call, ErrorKind};
+use tidegate::{Call, Check, ErrorKind};
 
 use crate::args::Arg;
 use crate::asked::{Part, is_list};
@@ -57,7 +57,7 @@ impl Limiter {
         for (one, actual) in asked.iter().zip(actual) {
             let charged = if !denied || one.counts_blocked(py)? { one.cost } else { 0 };
             let actual = if charged > 0 || !denied { *actual } else { 0 };
-            corrections.push((actual.saturating_sub(charged), charged.saturating_sub(actual)));
+            corrections.push(Correction { charged, actual });
         }
         let actors: Vec<_> = asked.iter().map(|one| one.actor.bind(py).as_any().clone()).collect();
         let parts: Vec<Part<'_, '_>> =
@@ -65,25 +65,38 @@ impl Limiter {
 
         let open = receipt.close();
         if !open {
-            corrections.fill((0, 0));
+            corrections.fill(Correction::default());
         }
-        let decide = |call, costs: fn(&(u64, u64)) -> u64| {
-            let checks: Vec<_> =
-                parts.iter().zip(&corrections).map(|(part, both)| part.check().cost(costs(both))).collect();
+        let decide = |call, of: fn(&Correction, Check<'_>) -> Check<'_>| {
+            let checks: Vec<_> = parts.iter().zip(&corrections).map(|(part, both)| of(both, part.check())).collect();
             self.ask(call, &checks, now)
         };
         let undo = Call::Undo { charged_at: info.get().info.at };
-        let (more, less) = (|both: &(u64, u64)| both.0, |both: &(u64, u64)| both.1);
-        let charged = corrections.iter().any(|both| more(both) > 0).then(|| decide(Call::Charge, more)).transpose();
+        let some_more = corrections.iter().any(|both| both.actual > both.charged);
+        let charged = some_more.then(|| decide(Call::Charge, |both, check| check.cost(both.more()))).transpose();
         // Only a charge can fail, and then nothing has been given back yet.
         let corrected = charged.and_then(|charged| match charged {
-            Some(answer) if corrections.iter().all(|both| less(both) == 0) => Ok(answer),
-            _ => decide(undo, less),
+            Some(answer) if corrections.iter().all(|both| both.actual >= both.charged) => Ok(answer),
+            // The whole cost, for what was spent of it has been draining too.
+            _ => decide(undo, |both, check| check.cost(both.charged).spent(both.actual)),
         });
         if open && corrected.is_err() {
             receipt.reopen();
         }
         LimitInfo::of(py, Receipt::new(self.owner, undo, Asked::of(&parts)?), corrected?)
+    }
+}
+
+/// What a check was charged, and what it should have been.
+#[derive(Clone, Copy, Default)]
+struct Correction {
+    charged: u64,
+    actual: u64,
+}
+
+impl Correction {
+    fn more(&self) -> u64 {
+        self.actual.saturating_sub(self.charged)
     }
 }
 

@@ -42,6 +42,30 @@ test('a settlement corrects the cost in both directions, once', async () => {
   assert.equal(limiter.refundSync(same, { now: 0 }).remaining, 2)
 })
 
+test('a late settlement leaves what the actual cost would have left', () => {
+  const limiter = new Limiter()
+  for (const [seconds, remaining] of [
+    [0, 6],
+    [3, 9],
+    [4, 10],
+    [7, 10],
+    [60, 10],
+  ]) {
+    const info = limiter.limitSync(size10, `after ${seconds} s`, { cost: 8, now: 0 })
+    assert.equal(limiter.settleSync(info, 4, { now: 1000 * seconds }).remaining, remaining)
+  }
+})
+
+test('what one decision charged twice has drained once', () => {
+  const limiter = new Limiter()
+  const twice = (actor, costs) => costs.map((cost) => ({ limit: size10, actor, cost }))
+  const info = limiter.limitAllSync(twice('ada', [4, 4]), { now: 0 })
+  limiter.chargeSync(size10, 'ada', { cost: 5, now: 3000 })
+  assert.equal(limiter.refundSync(info, { now: 3000 }).remaining, 5)
+  const other = limiter.limitAllSync(twice('eve', [4, 5]), { now: 0 })
+  assert.equal(limiter.settleSync(other, [4, 1], { now: 3000 }).remaining, 8)
+})
+
 test('checks that cost differently are settled one by one', () => {
   const limiter = new Limiter()
   const api = tokenBucket({ key: 'api', count: 100, period: 1000 })

@@ -91,6 +91,27 @@ def test_settling_gives_back_or_charges_the_difference(limiter: AnyLimiter) -> N
     assert done(limiter.settle(same, 0, now=NOW)).remaining == 90
 
 
+def test_a_late_settlement_leaves_what_the_actual_cost_would_have_left(limiter: AnyLimiter) -> None:
+    for seconds, remaining in [(0, 6), (3, 9), (4, 10), (7, 10), (60, 10)]:
+        actor = f"after {seconds} s"
+        info = done(limiter.limit(LOGIN, actor, 8, now=NOW))
+        assert done(limiter.settle(info, 4, NOW + 1000 * seconds)).remaining == remaining
+        # The same where a later call stands on top of it.
+        info = done(limiter.limit(LOGIN, "eve", 8, now=NOW + 1_000_000 * (seconds + 1)))
+        later = NOW + 1_000_000 * (seconds + 1) + 1000 * seconds
+        done(limiter.charge(LOGIN, "eve", 2, now=later))
+        assert done(limiter.settle(info, 4, later)).remaining == remaining - 2
+
+
+def test_what_one_decision_charged_twice_has_drained_once(limiter: AnyLimiter) -> None:
+    info = done(limiter.limit_all([(LOGIN, "ada", 4), (LOGIN, "ada", 4)], now=NOW))
+    done(limiter.charge(LOGIN, "ada", 5, now=NOW + 3000))
+    assert left(limiter, now=NOW + 3000) == 0
+    assert done(limiter.refund(info, now=NOW + 3000)).remaining == 5
+    settled = done(limiter.limit_all([(LOGIN, "eve", 4), (LOGIN, "eve", 5)], now=NOW))
+    assert done(limiter.settle(settled, [4, 1], NOW + 3000)).remaining == 8
+
+
 def test_settling_several_checks(limiter: AnyLimiter) -> None:
     checks: Any = [(LOGIN, "ada", 2), (API, "ada", 50)]
     info = done(limiter.limit_all(checks, now=NOW))
