@@ -45,6 +45,10 @@ pub struct Acquire {
     started: Micros,
     max_wait: Micros,
     stage: Stage,
+    /// It has been told to wait.
+    slept: bool,
+    /// There was room a moment ago, for everybody ahead and for this one.
+    fits: bool,
 }
 
 /// What to do next about an [`Acquire`].
@@ -54,6 +58,20 @@ pub enum Step {
     Wait(Duration),
     /// It is over: admitted, or blocked because the wait would have been too long. `wait_ms` says how long it took.
     Done(LimitInfo),
+}
+
+/// An [`Acquire`] that goes on by itself.
+#[cfg(feature = "redis")]
+#[derive(Clone, Debug)]
+pub struct Spawned(tokio::task::AbortHandle);
+
+#[cfg(feature = "redis")]
+impl Spawned {
+    /// Gives up: the place in line is left, and what was charged is given back. Afterwards nobody is told anything.
+    /// One that is done already cannot be given up; whoever does not want its answer any more refunds it.
+    pub fn cancel(&self) {
+        self.0.abort();
+    }
 }
 
 /// A check that outlives the call that named it.
@@ -69,11 +87,19 @@ struct Wanted {
 #[derive(Debug)]
 enum Stage {
     New,
-    /// Charged, and to be waited out.
-    Reserved(LimitInfo),
+    /// Charged, and to be waited out until this instant.
+    Reserved(LimitInfo, Micros),
     /// In the line of every entry, under this number.
     Queued(u64),
     Over,
+}
+
+/// What a step asks of the store: the checks at these costs.
+struct Ask {
+    call: Call,
+    costs: Vec<u64>,
+    /// The costs are those of everybody ahead and of this one, so that whoever fits then takes nothing from them.
+    all_at_once: bool,
 }
 
 /// Who waits for which entry, in order of arrival.
@@ -155,6 +181,8 @@ impl Limiter {
             started: clock::now(),
             max_wait: Micros::try_from(max_wait.as_micros()).unwrap_or(Micros::MAX),
             stage: Stage::New,
+            slept: false,
+            fits: false,
         }
     }
 
@@ -183,13 +211,7 @@ impl Limiter {
     /// As [`limit_sync`](Self::limit_sync).
     #[cfg(feature = "tokio")]
     pub async fn acquire(&self, limit: &Limit, actor: &str, max_wait: Duration) -> Result<LimitInfo, Error> {
-        let mut acquire = self.start_acquire(&[Check::new(limit, actor)], max_wait);
-        loop {
-            match acquire.step()? {
-                Step::Wait(time) => tokio::time::sleep(time).await,
-                Step::Done(info) => return Ok(info),
-            }
-        }
+        self.start_acquire(&[Check::new(limit, actor)], max_wait).finish().await
     }
 }
 
@@ -199,77 +221,153 @@ impl Acquire {
     /// # Errors
     /// As [`Limiter::limit_sync`]. After an error, or when it is done, there is nothing left to ask.
     pub fn step(&mut self) -> Result<Step, Error> {
-        match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::New if self.checks.iter().all(|check| check.limit.reserves()) => self.reserve(),
-            Stage::New => {
-                let number = self.limiter.lines().join(&self.checks);
-                self.stage = Stage::Queued(number);
-                self.ask(number, 0)
+        loop {
+            let ask = match self.next()? {
+                Ok(ask) => ask,
+                Err(step) => return Ok(step),
+            };
+            let info = self.limiter.decide_sync(&self.checks(&ask.costs), ask.call);
+            if let Some(step) = self.hear(&ask, info)? {
+                return Ok(step);
             }
-            Stage::Reserved(info) => Ok(self.wait_out(info)),
-            Stage::Queued(number) => {
-                self.stage = Stage::Queued(number);
-                self.ask(number, clock::now().saturating_sub(self.started))
-            }
-            Stage::Over => Ok(Step::Done(LimitInfo::unlimited())),
         }
     }
 
-    fn reserve(&mut self) -> Result<Step, Error> {
-        let max_wait = Duration::from_micros(self.max_wait);
-        let info = self.limiter.decide_sync(&self.checks(), Call::Acquire { max_wait })?;
-        Ok(if info.blocked { Step::Done(info) } else { self.wait_out(info) })
+    /// Takes every step there is, and sleeps in between.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    #[cfg(feature = "tokio")]
+    pub async fn finish(mut self) -> Result<LimitInfo, Error> {
+        loop {
+            let ask = match self.next()? {
+                Ok(ask) => ask,
+                Err(Step::Wait(time)) => {
+                    tokio::time::sleep(time).await;
+                    continue;
+                }
+                Err(Step::Done(info)) => return Ok(info),
+            };
+            let info = self.limiter.decide(&self.checks(&ask.costs), ask.call).await;
+            match self.hear(&ask, info)? {
+                Some(Step::Wait(time)) => tokio::time::sleep(time).await,
+                Some(Step::Done(info)) => return Ok(info),
+                None => {}
+            }
+        }
     }
 
-    fn wait_out(&mut self, info: LimitInfo) -> Step {
-        let over = info.at.saturating_add(info.wait_ms * 1000);
+    /// Takes every step on a thread of this library's own, and tells `done` what came of it; for hosts that wait in
+    /// their own way. `done` must not block.
+    ///
+    /// # Errors
+    /// When that thread cannot be started.
+    #[cfg(feature = "redis")]
+    pub fn spawn(self, done: impl FnOnce(Result<LimitInfo, Error>) + Send + 'static) -> std::io::Result<Spawned> {
+        let runtime = crate::store::redis::background()?;
+        Ok(Spawned(runtime.spawn(async move { done(self.finish().await) }).abort_handle()))
+    }
+
+    /// What to ask the store now, or else what to do without asking.
+    fn next(&mut self) -> Result<Result<Ask, Step>, Error> {
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::New if self.checks.iter().all(|check| check.limit.reserves()) => {
+                let max_wait = Duration::from_micros(self.max_wait);
+                Ok(Ok(Ask { call: Call::Acquire { max_wait }, costs: self.costs(), all_at_once: true }))
+            }
+            Stage::New => {
+                let number = self.limiter.lines().join(&self.checks);
+                self.stage = Stage::Queued(number);
+                self.ask(number).map(Ok)
+            }
+            Stage::Queued(number) => {
+                self.stage = Stage::Queued(number);
+                self.ask(number).map(Ok)
+            }
+            Stage::Reserved(info, over) => Ok(Err(self.wait_out(info, over))),
+            Stage::Over => Ok(Err(Step::Done(LimitInfo::unlimited()))),
+        }
+    }
+
+    /// What the answer means; nothing where there is more to ask at once.
+    fn hear(&mut self, ask: &Ask, info: Result<LimitInfo, Error>) -> Result<Option<Step>, Error> {
+        let info = info.inspect_err(|_| self.leave_line())?;
+        let now = clock::now();
+        match (ask.call, &self.stage) {
+            (Call::Acquire { .. }, _) if info.blocked => Ok(Some(Step::Done(info))),
+            (Call::Acquire { .. }, _) => {
+                let over = now.saturating_add(info.wait_ms * 1000);
+                Ok(Some(self.wait_out(info, over)))
+            }
+            (Call::Limit, _) if !info.blocked => {
+                self.leave_line();
+                let wait_ms = millis_up(now.saturating_sub(self.started));
+                // Whoever was first in line did not wait at all.
+                let wait_ms = if self.slept { wait_ms } else { 0 };
+                Ok(Some(Step::Done(LimitInfo { wait_ms, ..info })))
+            }
+            (Call::Peek, Stage::Queued(_)) if !info.blocked && ask.all_at_once => {
+                self.fits = true;
+                Ok(None)
+            }
+            _ => Ok(Some(self.wait_longer(info, now))),
+        }
+    }
+
+    fn wait_out(&mut self, info: LimitInfo, over: Micros) -> Step {
         match over.saturating_sub(clock::now()) {
             left if left > 0 && info.wait_ms > 0 => {
-                self.stage = Stage::Reserved(info);
+                self.stage = Stage::Reserved(info, over);
                 Step::Wait(Duration::from_micros(left))
             }
             _ => Step::Done(info),
         }
     }
 
-    /// Charges if there is room for everybody ahead and for this one, and else says when there could be.
-    fn ask(&mut self, number: u64, waited: Micros) -> Result<Step, Error> {
-        let (checks, all_at_once) = self.with_those_ahead(number)?;
-        let mut info = self.limiter.decide_sync(&checks, Call::Peek)?;
-        if !info.blocked && all_at_once {
-            info = self.limiter.decide_sync(&self.checks(), Call::Limit)?;
-            if !info.blocked {
-                info.wait_ms = millis_up(waited);
-                self.leave_line();
-                return Ok(Step::Done(info));
-            }
-        }
+    fn wait_longer(&mut self, info: LimitInfo, now: Micros) -> Step {
+        let waited = if self.slept { now.saturating_sub(self.started) } else { 0 };
         if waited.saturating_add(info.reset_ms * 1000) <= self.max_wait {
-            return Ok(Step::Wait(Duration::from_millis(info.reset_ms).max(SHORTEST_WAIT)));
+            self.slept = true;
+            return Step::Wait(Duration::from_millis(info.reset_ms).max(SHORTEST_WAIT));
         }
         self.leave_line();
         // Where only those ahead are in the way, the answer is still that this call was denied.
-        Ok(Step::Done(LimitInfo { blocked: true, ..info }))
+        Step::Done(LimitInfo { blocked: true, ..info })
     }
 
-    fn checks(&self) -> Vec<Check<'_>> {
-        self.checks.iter().map(Wanted::check).collect()
+    /// Charges if there is room for everybody ahead and for this one, and else says when there could be.
+    fn ask(&mut self, number: u64) -> Result<Ask, Error> {
+        let (costs, all_at_once) = self.with_those_ahead(number)?;
+        // To be denied may cost something, so where it does, a look comes first.
+        let at_once = costs == self.costs() && !self.checks.iter().any(|check| check.limit.counts_blocked());
+        if std::mem::take(&mut self.fits) || at_once {
+            return Ok(Ask { call: Call::Limit, costs: self.costs(), all_at_once });
+        }
+        Ok(Ask { call: Call::Peek, costs, all_at_once })
     }
 
-    /// The checks with the costs of those ahead on top, up to what a limit can ever admit; and whether that is all of
-    /// them, so that whoever fits then takes nothing from those ahead.
-    fn with_those_ahead(&self, number: u64) -> Result<(Vec<Check<'_>>, bool), Error> {
-        let (mut checks, mut all_at_once) = (self.checks(), true);
-        for (check, wanted) in checks.iter_mut().zip(&self.checks) {
+    fn costs(&self) -> Vec<u64> {
+        self.checks.iter().map(|check| check.cost).collect()
+    }
+
+    fn checks(&self, costs: &[u64]) -> Vec<Check<'_>> {
+        self.checks.iter().zip(costs).map(|(wanted, cost)| wanted.check().cost(*cost)).collect()
+    }
+
+    /// The costs with those of everybody ahead on top, up to what a limit can ever admit; and whether that is all of
+    /// them.
+    fn with_those_ahead(&self, number: u64) -> Result<(Vec<u64>, bool), Error> {
+        let (mut costs, mut all_at_once) = (self.costs(), true);
+        for (cost, wanted) in costs.iter_mut().zip(&self.checks) {
             let ahead = self.limiter.lines().ahead(wanted.entry, number);
             if ahead > 0 {
-                let quota = self.limiter.decide_sync(&[*check], Call::Peek)?.quota;
-                let all = check.cost.saturating_add(ahead);
+                let quota = wanted.limit.quota(wanted.factor)?;
+                let all = cost.saturating_add(ahead);
                 all_at_once &= all <= quota;
-                check.cost = all.min(quota);
+                *cost = all.min(quota);
             }
         }
-        Ok((checks, all_at_once))
+        Ok((costs, all_at_once))
     }
 
     fn leave_line(&mut self) {
@@ -283,10 +381,10 @@ impl Acquire {
 impl Drop for Acquire {
     fn drop(&mut self) {
         self.leave_line();
-        if let Stage::Reserved(_) = self.stage {
+        if let Stage::Reserved(..) = self.stage {
             // Until its turn comes, all that drains was charged before it: what it charged is still there, whole.
             // There is nobody to tell if this fails, and an entry that is gone owes nothing.
-            let _ = self.limiter.decide_sync(&self.checks(), Call::Refund);
+            self.limiter.give_back(&self.checks(&self.costs()));
         }
     }
 }

@@ -115,6 +115,27 @@ pub(crate) fn excerpt(text: &str) -> String {
     shown
 }
 
+/// A store that did not decide a call, where such calls are to [raise](crate::OnError::Raise).
+#[cfg(feature = "redis")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the store did not decide: {failure}")]
+pub struct StoreError {
+    failure: crate::failure::Failure,
+}
+
+#[cfg(feature = "redis")]
+impl StoreError {
+    pub(crate) fn new(failure: crate::failure::Failure) -> Self {
+        Self { failure }
+    }
+
+    /// Why it did not.
+    #[must_use]
+    pub fn failure(&self) -> crate::failure::Failure {
+        self.failure
+    }
+}
+
 /// Everything that a call can fail with.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -122,4 +143,8 @@ pub enum Error {
     /// The definition, the cost, the factor or the time cannot be.
     #[error(transparent)]
     Limit(#[from] LimitError),
+    /// The store did not decide.
+    #[cfg(feature = "redis")]
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }

@@ -38,6 +38,8 @@ pub struct LimitInfo {
     pub window_ms: u64,
     /// The instant of the decision; names the charge in a later [`Call::Undo`](crate::Call::Undo). 0 = no limit.
     pub at: Micros,
+    /// The store could not decide, and this is what was answered without it; see [`OnError`](crate::OnError).
+    pub degraded: bool,
     /// Present only when there was more than one check, so that a single one allocates nothing.
     pub(crate) several: Option<Box<Several>>,
 }
@@ -73,6 +75,7 @@ impl LimitInfo {
             quota: UNLIMITED,
             window_ms: 0,
             at: 0,
+            degraded: false,
             several: None,
         }
     }
@@ -98,6 +101,7 @@ impl LimitInfo {
             quota: deciding.quota,
             window_ms: deciding.window_ms,
             at: most(|info| info.at),
+            degraded: checks.iter().any(|info| info.degraded),
             several: Some(Box::new(Several { checks: checks.into_vec().into_boxed_slice(), binding })),
         }
     }

@@ -6,9 +6,15 @@ mod check;
 mod clock;
 mod decision;
 mod error;
+#[cfg(feature = "redis")]
+mod events;
 mod explain;
+#[cfg(feature = "redis")]
+mod failure;
 mod few;
 mod fingerprint;
+#[cfg(feature = "redis")]
+mod fork;
 pub mod headers;
 pub mod host;
 mod info;
@@ -17,20 +23,40 @@ mod limiter;
 mod limits;
 #[cfg(doctest)]
 mod pages;
+#[cfg(feature = "redis")]
+mod policy;
+#[cfg(feature = "redis")]
+mod stats;
 mod store;
 mod time;
 
+#[cfg(feature = "redis")]
+pub use acquire::Spawned;
 pub use acquire::{Acquire, Step};
 pub use check::Check;
 pub use decision::{Call, State};
+#[cfg(feature = "redis")]
+pub use error::StoreError;
 pub use error::{Error, ErrorKind, LimitError};
+#[cfg(feature = "redis")]
+pub use events::{Event, EventKind};
 pub use explain::{Allowance, Explanation, Stand, Standing, Translated};
+#[cfg(feature = "redis")]
+pub use failure::Failure;
+#[cfg(feature = "redis")]
+pub use fork::after_fork;
 pub use info::LimitInfo;
 pub use limit::{
     Anchor, Bucket, Builder, Decay, FactorScales, FixedWindow, Kind, Legacy, Limit, SlidingCounter, SlidingLog,
     SlidingWindow, Smooth, TokenBucket, Translation, Value,
 };
-pub use limiter::Limiter;
+pub use limiter::{AnyStore, Limiter};
 pub use limits::{Fault, Format, Limits, LimitsError};
+#[cfg(feature = "redis")]
+pub use policy::OnError;
+#[cfg(feature = "redis")]
+pub use stats::{BreakerState, Latency, Statistics};
 pub use store::memory::Memory;
+#[cfg(feature = "redis")]
+pub use store::redis::Redis;
 pub use time::Micros;

@@ -1,25 +1,34 @@
 //! The front door: from checks to an answer.
 
-#![expect(clippy::unused_async, reason = "the public calls are futures for the sake of stores that do I/O")]
+mod local;
+#[cfg(feature = "redis")]
+mod shared;
 
 use std::sync::Arc;
 
+use self::local::Local;
+#[cfg(feature = "redis")]
+use self::shared::Fleet;
 use crate::Error;
 use crate::acquire::Lines;
 use crate::check::Check;
-use crate::decision::{Call, Part};
+use crate::decision::Call;
 use crate::error::LimitError;
-use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::limit::{Limit, Rule, Rules};
-use crate::store::memory::{Memory, Moment, Question};
+use crate::limit::{Limit, Rules};
+#[cfg(feature = "redis")]
+use crate::stats::Statistics;
+use crate::store::memory::Memory;
+#[cfg(feature = "redis")]
+use crate::store::redis::Redis;
 use crate::time::{EXACT, Micros};
 
 /// Decides calls against limits, and keeps what has to be kept in its store.
 ///
-/// Cheap to clone; clones share the store. Every call comes as a future and as a `_sync` twin: in memory nothing is
-/// ever waited for, so both do the same at the same cost.
+/// Cheap to clone; clones share the store. Every call comes as a future and as a `_sync` twin. In memory nothing is
+/// ever waited for, so both do the same at the same cost; over a store that others share, the twin blocks its thread
+/// for as long as the store's timeout at the most, and the future blocks nobody.
 ///
 /// ```
 /// use tidegate::{Limit, Limiter, Memory};
@@ -33,29 +42,93 @@ use crate::time::{EXACT, Micros};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Limiter {
-    memory: Arc<Memory>,
+    store: Store,
     /// Who waits for what does not reserve.
     lines: Arc<Lines>,
-    namespace: Fingerprint,
+}
+
+#[derive(Clone, Debug)]
+enum Store {
+    Local(Local),
+    #[cfg(feature = "redis")]
+    Fleet(Fleet),
+}
+
+/// Where entries are kept: made of a [`Memory`], or of a [`Redis`](crate::Redis).
+#[derive(Clone, Debug)]
+pub struct AnyStore(Store);
+
+impl From<Memory> for AnyStore {
+    fn from(memory: Memory) -> Self {
+        let namespace = Fingerprint::of_namespace("tidegate");
+        Self(Store::Local(Local { memory: Arc::new(memory), namespace }))
+    }
+}
+
+#[cfg(feature = "redis")]
+impl From<Redis> for AnyStore {
+    fn from(redis: Redis) -> Self {
+        Self(Store::Fleet(Fleet::new(redis)))
+    }
 }
 
 impl Limiter {
-    /// A limiter over this store, in the namespace `tidegate`.
+    /// A limiter over this store, in the namespace `tidegate` unless the store says another.
     #[must_use]
-    pub fn new(store: Memory) -> Self {
-        Self { memory: Arc::new(store), lines: Arc::default(), namespace: Fingerprint::of_namespace("tidegate") }
+    pub fn new(store: impl Into<AnyStore>) -> Self {
+        Self { store: store.into().0, lines: Arc::default() }
+    }
+
+    /// A limiter over a store on Redis at this URL; see [`Redis::open`](crate::Redis::open).
+    ///
+    /// It connects right away, for as long as a decision may take; a store that cannot be reached is no error here.
+    ///
+    /// # Errors
+    /// When the URL makes no sense.
+    #[cfg(feature = "redis")]
+    pub async fn connect(url: &str) -> Result<Self, LimitError> {
+        let fleet = Fleet::new(Redis::open(url)?);
+        fleet.greet().await;
+        Ok(Self { store: Store::Fleet(fleet), lines: Arc::default() })
     }
 
     /// The same store seen through another namespace: its entries are apart from all others.
     #[must_use]
     pub fn namespace(&self, namespace: &str) -> Self {
-        Self { namespace: Fingerprint::of_namespace(namespace), ..self.clone() }
+        let store = match &self.store {
+            Store::Local(local) => {
+                Store::Local(Local { namespace: Fingerprint::of_namespace(namespace), ..local.clone() })
+            }
+            #[cfg(feature = "redis")]
+            Store::Fleet(fleet) => Store::Fleet(fleet.namespace(namespace)),
+        };
+        Self { store, lines: self.lines.clone() }
     }
 
-    /// The memory store behind this limiter.
+    /// The memory store behind this limiter; where others share its store, the one that decides while that cannot.
     #[must_use]
-    pub fn memory(&self) -> &Memory {
-        &self.memory
+    pub fn memory(&self) -> Arc<Memory> {
+        match &self.store {
+            Store::Local(local) => local.memory.clone(),
+            #[cfg(feature = "redis")]
+            Store::Fleet(fleet) => fleet.fallback(),
+        }
+    }
+
+    /// Whether others share its store, so that a call may have to wait for an answer.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        !matches!(self.store, Store::Local(_))
+    }
+
+    /// What it has done with a store that others share, in this process; of one in memory nothing is counted.
+    #[cfg(feature = "redis")]
+    #[must_use]
+    pub fn stats(&self) -> Statistics {
+        match &self.store {
+            Store::Local(_) => Statistics::default(),
+            Store::Fleet(fleet) => fleet.stats(),
+        }
     }
 
     /// Charges one unit if it fits.
@@ -64,7 +137,7 @@ impl Limiter {
     /// [`LimitError`] for a cost or factor that cannot be; nothing is stored then.
     #[inline]
     pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_one(&Check::new(limit, actor), Call::Limit, None)
+        self.decide_on(&[Check::new(limit, actor)], Call::Limit, None)
     }
 
     /// What [`limit_sync`](Self::limit_sync) would say; charges nothing.
@@ -72,7 +145,7 @@ impl Limiter {
     /// # Errors
     /// As [`limit_sync`](Self::limit_sync).
     pub fn peek_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_one(&Check::new(limit, actor), Call::Peek, None)
+        self.decide_on(&[Check::new(limit, actor)], Call::Peek, None)
     }
 
     /// Charges one unit even where it does not fit.
@@ -80,7 +153,7 @@ impl Limiter {
     /// # Errors
     /// As [`limit_sync`](Self::limit_sync), and when the level would leave the exact range.
     pub fn charge_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_one(&Check::new(limit, actor), Call::Charge, None)
+        self.decide_on(&[Check::new(limit, actor)], Call::Charge, None)
     }
 
     /// Gives one unit back.
@@ -88,7 +161,7 @@ impl Limiter {
     /// # Errors
     /// As [`limit_sync`](Self::limit_sync).
     pub fn refund_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_one(&Check::new(limit, actor), Call::Refund, None)
+        self.decide_on(&[Check::new(limit, actor)], Call::Refund, None)
     }
 
     /// Forgets what was charged to this actor.
@@ -96,10 +169,14 @@ impl Limiter {
     /// # Errors
     /// None in memory; a shared store may fail.
     pub fn reset_sync(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
-        let entry = self.fingerprint(limit, actor);
-        self.memory.remove(entry);
-        self.memory.remove(entry.second());
-        Ok(())
+        match &self.store {
+            Store::Local(local) => {
+                local.reset(limit, actor);
+                Ok(())
+            }
+            #[cfg(feature = "redis")]
+            Store::Fleet(fleet) => fleet.reset_sync(limit, actor),
+        }
     }
 
     /// Decides several checks together, all or nothing.
@@ -116,10 +193,7 @@ impl Limiter {
     /// # Errors
     /// As [`decide_sync`](Self::decide_sync).
     pub fn decide_sync_at(&self, checks: &[Check<'_>], call: Call, now: Micros) -> Result<LimitInfo, Error> {
-        if now >= EXACT {
-            let key = checks.first().map_or("", |check| check.limit.key());
-            return Err(LimitError::range(key, "now", format!("must be below {EXACT} microseconds"), now).into());
-        }
+        check_now(checks, now)?;
         self.decide_on(checks, call, Some(now))
     }
 
@@ -128,7 +202,7 @@ impl Limiter {
     /// # Errors
     /// As [`limit_sync`](Self::limit_sync).
     pub async fn limit(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.limit_sync(limit, actor)
+        self.decide(&[Check::new(limit, actor)], Call::Limit).await
     }
 
     /// [`peek_sync`](Self::peek_sync) as a future.
@@ -136,7 +210,7 @@ impl Limiter {
     /// # Errors
     /// As [`peek_sync`](Self::peek_sync).
     pub async fn peek(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.peek_sync(limit, actor)
+        self.decide(&[Check::new(limit, actor)], Call::Peek).await
     }
 
     /// [`charge_sync`](Self::charge_sync) as a future.
@@ -144,7 +218,7 @@ impl Limiter {
     /// # Errors
     /// As [`charge_sync`](Self::charge_sync).
     pub async fn charge(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.charge_sync(limit, actor)
+        self.decide(&[Check::new(limit, actor)], Call::Charge).await
     }
 
     /// [`refund_sync`](Self::refund_sync) as a future.
@@ -152,7 +226,7 @@ impl Limiter {
     /// # Errors
     /// As [`refund_sync`](Self::refund_sync).
     pub async fn refund(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.refund_sync(limit, actor)
+        self.decide(&[Check::new(limit, actor)], Call::Refund).await
     }
 
     /// [`reset_sync`](Self::reset_sync) as a future.
@@ -160,7 +234,14 @@ impl Limiter {
     /// # Errors
     /// As [`reset_sync`](Self::reset_sync).
     pub async fn reset(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
-        self.reset_sync(limit, actor)
+        match &self.store {
+            Store::Local(local) => {
+                local.reset(limit, actor);
+                Ok(())
+            }
+            #[cfg(feature = "redis")]
+            Store::Fleet(fleet) => fleet.reset(limit, actor).await,
+        }
     }
 
     /// [`decide_sync`](Self::decide_sync) as a future.
@@ -168,82 +249,87 @@ impl Limiter {
     /// # Errors
     /// As [`decide_sync`](Self::decide_sync).
     pub async fn decide(&self, checks: &[Check<'_>], call: Call) -> Result<LimitInfo, Error> {
-        self.decide_sync(checks, call)
+        match &self.store {
+            Store::Local(local) => local.decide_on(checks, call, None),
+            #[cfg(feature = "redis")]
+            Store::Fleet(fleet) => fleet.decide(checks, call, None).await,
+        }
     }
 
+    /// [`decide_sync_at`](Self::decide_sync_at) as a future.
+    ///
+    /// # Errors
+    /// As [`decide_sync_at`](Self::decide_sync_at).
+    pub async fn decide_at(&self, checks: &[Check<'_>], call: Call, now: Micros) -> Result<LimitInfo, Error> {
+        check_now(checks, now)?;
+        match &self.store {
+            Store::Local(local) => local.decide_on(checks, call, Some(now)),
+            #[cfg(feature = "redis")]
+            Store::Fleet(fleet) => fleet.decide(checks, call, Some(now)).await,
+        }
+    }
+
+    /// Begins to decide, for a host that waits in its own way: either the answer is here at once, or `done` is told
+    /// once, on the thread that talks to the store, and must not block it. `done` gives the answer back if nobody
+    /// listens any more.
+    ///
+    /// # Errors
+    /// Inside of the answer, as [`decide_sync_at`](Self::decide_sync_at).
+    pub fn start(
+        &self,
+        checks: &[Check<'_>],
+        call: Call,
+        now: Option<Micros>,
+        done: impl FnOnce(Result<LimitInfo, Error>) -> Result<(), Result<LimitInfo, Error>> + Send + 'static,
+    ) -> Option<Result<LimitInfo, Error>> {
+        if let Some(error) = now.and_then(|now| check_now(checks, now).err()) {
+            return Some(Err(error.into()));
+        }
+        match &self.store {
+            Store::Local(local) => Some(local.decide_on(checks, call, now)),
+            #[cfg(feature = "redis")]
+            Store::Fleet(fleet) => fleet.start(checks, call, now, done),
+        }
+    }
+
+    /// [`reset`](Self::reset) as [`start`](Self::start) does it: true where it is done already.
+    pub fn start_reset(
+        &self,
+        limit: &Limit,
+        actor: &str,
+        done: impl FnOnce(Result<LimitInfo, Error>) -> Result<(), Result<LimitInfo, Error>> + Send + 'static,
+    ) -> bool {
+        match &self.store {
+            Store::Local(local) => {
+                local.reset(limit, actor);
+                true
+            }
+            #[cfg(feature = "redis")]
+            Store::Fleet(fleet) => {
+                fleet.start_reset(limit, actor, done);
+                false
+            }
+        }
+    }
+
+    /// [`decide_sync_at`](Self::decide_sync_at) without an instant that has to be looked at.
     #[inline]
     fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        match checks {
-            // By far the most common call gets the path that knows what it is.
-            [check] if call == Call::Limit => self.decide_one(check, Call::Limit, now),
-            [check] => self.decide_one(check, call, now),
-            _ => self.decide_several(checks, call, now),
+        match &self.store {
+            Store::Local(local) => local.decide_on(checks, call, now),
+            #[cfg(feature = "redis")]
+            Store::Fleet(fleet) => fleet.decide_sync(checks, call, now),
         }
     }
 
-    #[expect(clippy::inline_always, reason = "each verb gets a path of its own, without the branches of the others")]
-    #[inline(always)]
-    fn decide_one(&self, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        match check.limit.compiled(check.factor) {
-            Some(Rules::One(rule)) if check.cost <= EXACT => self.decide_by(rule, check, call, now),
-            _ => self.decide_scaled(check, call, now),
+    /// Gives back what was charged, without waiting for it.
+    pub(crate) fn give_back(&self, checks: &[Check<'_>]) {
+        // There is nobody to tell if this fails, and an entry that is gone owes nothing.
+        match &self.store {
+            Store::Local(local) => drop(local.decide_on(checks, Call::Refund, None)),
+            #[cfg(feature = "redis")]
+            Store::Fleet(fleet) => drop(fleet.start(checks, Call::Refund, None, |_| Ok(()))),
         }
-    }
-
-    /// The way for what is not compiled yet, or not one rule.
-    #[inline(never)]
-    fn decide_scaled(&self, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        match rules(check)? {
-            Rules::One(rule) => self.decide_by(&rule, check, call, now),
-            Rules::Unlimited => Ok(LimitInfo::unlimited()),
-            Rules::Both(..) => self.decide_several(std::slice::from_ref(check), call, now),
-        }
-    }
-
-    #[expect(clippy::inline_always, reason = "as its caller")]
-    #[inline(always)]
-    fn decide_by(&self, rule: &Rule, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        let fingerprint = self.fingerprint(check.limit, check.actor);
-        let question =
-            Question { fingerprint, moment: Moment::new(now), verb: call.into(), cost: check.cost, spent: check.spent };
-        self.memory.decide_one(rule, question, |why| why.of(check.limit.key(), check.cost).into())
-    }
-
-    fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        let mut parts: Few<Part> = Few::new();
-        let mut entries: Few<Fingerprint> = Few::new();
-        // In the order of the answer: what is limited by which check, and what is not limited at all.
-        let mut answers: Few<Option<&Check<'_>>> = Few::new();
-        let mut last: Option<(&str, Fingerprint)> = None;
-        for check in checks {
-            // Several limits of one actor are the most common case.
-            let actor = match last {
-                Some((actor, fingerprint)) if actor == check.actor => fingerprint,
-                _ => Fingerprint::of_actor(check.actor),
-            };
-            last = Some((check.actor, actor));
-            let fingerprint = self.namespace ^ check.limit.fingerprint() ^ actor;
-            let rules = rules(check)?;
-            for (rule, fingerprint) in rules.iter().zip([fingerprint, fingerprint.second()]) {
-                let entry = entries.iter().position(|known| *known == fingerprint).unwrap_or_else(|| {
-                    entries.push(fingerprint);
-                    entries.len() - 1
-                });
-                parts.push(Part { rule: *rule, cost: check.cost, spent: check.spent, entry });
-                answers.push(Some(check));
-            }
-            if matches!(rules, Rules::Unlimited) {
-                answers.push(None);
-            }
-        }
-        let decided = self.memory.decide_several(&entries, &parts, Moment::new(now), call.into());
-        let decided = decided.map_err(|(part, why)| match answers.iter().flatten().nth(part) {
-            Some(check) => why.of(check.limit.key(), check.cost),
-            None => unreachable!("every part is some check's"),
-        })?;
-        let mut decided = decided.into_iter();
-        let infos = answers.iter().map(|check| check.and_then(|_| decided.next()).unwrap_or_else(LimitInfo::unlimited));
-        Ok(LimitInfo::merged(infos.collect()))
     }
 
     pub(crate) fn lines(&self) -> &Lines {
@@ -252,8 +338,21 @@ impl Limiter {
 
     #[inline]
     pub(crate) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
-        self.namespace ^ limit.fingerprint() ^ Fingerprint::of_actor(actor)
+        match &self.store {
+            Store::Local(local) => local.fingerprint(limit, actor),
+            #[cfg(feature = "redis")]
+            Store::Fleet(fleet) => fleet.fingerprint(limit, actor),
+        }
     }
+}
+
+/// An instant that arithmetic stays exact with.
+fn check_now(checks: &[Check<'_>], now: Micros) -> Result<(), LimitError> {
+    if now < EXACT {
+        return Ok(());
+    }
+    let key = checks.first().map_or("", |check| check.limit.key());
+    Err(LimitError::range(key, "now", format!("must be below {EXACT} microseconds"), now))
 }
 
 /// What a check is decided by, once its own numbers are known to be sound.

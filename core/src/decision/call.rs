@@ -24,6 +24,12 @@ pub enum Call {
         /// [`LimitInfo::at`](crate::LimitInfo::at) of that call.
         charged_at: Micros,
     },
+    /// [`Undo`](Self::Undo) for an answer that was [degraded](crate::LimitInfo::degraded): what this process charged
+    /// by itself is not to be had back from the store.
+    UndoDegraded {
+        /// [`LimitInfo::at`](crate::LimitInfo::at) of that call.
+        charged_at: Micros,
+    },
     /// Charges the cost if it fits within `max_wait`, and says how long to wait for it.
     Acquire {
         /// The longest wait that is worth it.
@@ -51,7 +57,7 @@ impl From<Call> for Verb {
             Call::Peek => Self::Peek,
             Call::Charge => Self::Charge,
             Call::Refund => Self::Refund,
-            Call::Undo { charged_at } => Self::Undo { charged_at },
+            Call::Undo { charged_at } | Call::UndoDegraded { charged_at } => Self::Undo { charged_at },
             Call::Acquire { max_wait } => {
                 Self::Acquire { max_wait: Micros::try_from(max_wait.as_micros()).unwrap_or(Micros::MAX) }
             }

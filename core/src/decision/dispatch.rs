@@ -79,6 +79,18 @@ impl Rule {
         (now, time, whole(real(time) * real(quota) / real(used)))
     }
 
+    /// How many units an empty entry admits.
+    pub(crate) fn quota(&self) -> u64 {
+        match self {
+            Self::Cell(room) => room.quota(),
+            Self::Slots(room) => room.quota(),
+            Self::Counter(room) => room.quota(),
+            Self::Log(room) => room.quota(),
+            Self::Decay(room) => room.quota(),
+            Self::Smooth(room) => room.quota(),
+        }
+    }
+
     /// How long a full entry takes to drain.
     #[inline]
     pub(crate) fn window(&self) -> Micros {

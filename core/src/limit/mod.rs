@@ -34,6 +34,7 @@ pub use wire::Value;
 
 use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
+use crate::time::EXACT;
 use number::{Scope, check_factor};
 
 /// The longest key; a key goes into headers.
@@ -202,6 +203,17 @@ impl Limit {
         !matches!(self.kind(), Kind::SlidingWindow(_) | Kind::SlidingCounter(_) | Kind::SlidingLog(_) | Kind::Decay(_))
     }
 
+    /// Whether a denied call is charged as well.
+    #[must_use]
+    pub fn counts_blocked(&self) -> bool {
+        match self.kind() {
+            Kind::SlidingWindow(definition) => definition.count_blocked,
+            Kind::SlidingLog(definition) => definition.count_blocked,
+            Kind::Decay(definition) => definition.count_blocked,
+            _ => false,
+        }
+    }
+
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         self.0.fingerprint
     }
@@ -216,6 +228,11 @@ impl Limit {
             return Ok(Rules::Unlimited);
         }
         self.0.kind.compile(Scope { key: self.key(), factor })
+    }
+
+    /// The largest cost that is admitted at once, for an actor with this factor.
+    pub(crate) fn quota(&self, factor: f64) -> Result<u64, LimitError> {
+        Ok(self.rules(factor)?.iter().map(Rule::quota).min().unwrap_or(EXACT))
     }
 
     /// [`rules`](Self::rules) where they have been compiled already.

@@ -1,7 +1,27 @@
 //! Entries in Redis, shared by many processes.
 
-#![allow(dead_code, reason = "the connections that use it are being built")]
-
+mod address;
+mod background;
+mod batch;
+mod cluster;
+mod context;
+mod job;
 mod keys;
+mod link;
 mod plan;
+mod process;
+mod remedy;
 mod reply;
+mod script;
+mod server_clock;
+mod settings;
+mod target;
+mod topology;
+
+pub(crate) use background::handle as background;
+pub(crate) use job::{Answer, Job};
+pub(crate) use keys::{Key, key, second_key};
+pub(crate) use plan::{Decision, Part as Asked};
+pub(crate) use process::Shared;
+pub(crate) use reply::Outcome;
+pub use settings::Redis;

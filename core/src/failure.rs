@@ -1,0 +1,82 @@
+//! Why a store did not decide a call.
+
+use std::fmt;
+
+/// Why the store did not decide a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Failure {
+    /// No answer by the deadline. The server's script does nothing once the deadline is past.
+    Timeout,
+    /// The breaker is open: the server failed lately and is not asked until a probe has found it well.
+    Unavailable,
+    /// There is no connection to be had.
+    Unreachable,
+    /// The connection broke while the answer was awaited, so it is not known whether the call was charged.
+    Disconnected,
+    /// The server is not ready: it loads its data, runs a long script, or its cluster is down.
+    NotReady,
+    /// The server is a replica, or was made one.
+    ReadOnly,
+    /// The server's memory is full and it may not evict.
+    OutOfMemory,
+    /// The server refuses this user, or this command to this user.
+    Denied,
+    /// The slot is being moved, and was until the deadline.
+    Moving,
+    /// Any other error of the server, or an answer that makes no sense.
+    Other,
+}
+
+impl Failure {
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Timeout,
+        Self::Unavailable,
+        Self::Unreachable,
+        Self::Disconnected,
+        Self::NotReady,
+        Self::ReadOnly,
+        Self::OutOfMemory,
+        Self::Denied,
+        Self::Moving,
+        Self::Other,
+    ];
+
+    /// A short name, for metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Unavailable => "unavailable",
+            Self::Unreachable => "unreachable",
+            Self::Disconnected => "disconnected",
+            Self::NotReady => "not-ready",
+            Self::ReadOnly => "read-only",
+            Self::OutOfMemory => "out-of-memory",
+            Self::Denied => "denied",
+            Self::Moving => "moving",
+            Self::Other => "other",
+        }
+    }
+
+    pub(crate) fn index(self) -> usize {
+        Self::ALL.iter().position(|fault| *fault == self).unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Timeout => "no answer in time",
+            Self::Unavailable => "not asked, because it failed lately",
+            Self::Unreachable => "no connection",
+            Self::Disconnected => "the connection broke",
+            Self::NotReady => "not ready",
+            Self::ReadOnly => "read only",
+            Self::OutOfMemory => "out of memory",
+            Self::Denied => "access denied",
+            Self::Moving => "the slot is being moved",
+            Self::Other => "an unexpected answer",
+        })
+    }
+}

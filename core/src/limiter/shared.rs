@@ -1,0 +1,392 @@
+//! Decisions that a store of a fleet makes, and what is answered when it cannot.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::rules;
+use crate::check::Check;
+use crate::clock;
+use crate::decision::{Call, Impossible, Part, Verb};
+use crate::error::{Error, LimitError, StoreError};
+use crate::failure::Failure;
+use crate::few::Few;
+use crate::fingerprint::Fingerprint;
+use crate::info::LimitInfo;
+use crate::limit::{Limit, Rule, Rules};
+use crate::policy::{OnError, Question, Since};
+use crate::stats::Statistics;
+use crate::store::memory::{Memory, Moment};
+use crate::store::redis::{Answer, Asked, Decision, Job, Key, Outcome, Redis, Shared, key, second_key};
+use crate::time::Micros;
+
+/// A limiter's part of a store that others use as well.
+#[derive(Clone, Debug)]
+pub(super) struct Fleet {
+    shared: Arc<Shared>,
+    /// The namespace, as the store spells it and as this process does.
+    name: Arc<str>,
+    namespace: Fingerprint,
+}
+
+/// What has to be known of a call when its answer comes.
+struct Caller {
+    shared: Arc<Shared>,
+    /// The limit of each part, for errors.
+    limits: Few<Limit>,
+    /// Of each answer, whether something is limited there.
+    limited: Few<bool>,
+    /// The entries as this process's memory knows them.
+    entries: Few<Fingerprint>,
+    /// What may be remembered if it is denied.
+    question: Option<Question>,
+    since: Since,
+    started: Micros,
+    call: Verb,
+}
+
+/// What came of a call.
+type Decided = Result<LimitInfo, Error>;
+
+/// How a call begins: it is known already what it comes to, or the store has to be asked.
+enum Begun {
+    Known(Decided),
+    Ask(Box<Caller>, Decision),
+}
+
+/// How much longer than a deadline a thread waits for the store's thread to say that it is over.
+const GRACE: Duration = Duration::from_millis(5);
+
+impl Fleet {
+    pub(super) fn new(store: Redis) -> Self {
+        let settings = store.into_settings();
+        let (name, namespace) = (settings.namespace.as_str().into(), Fingerprint::of_namespace(&settings.namespace));
+        Self { shared: Arc::new(Shared::new(settings)), name, namespace }
+    }
+
+    pub(super) fn namespace(&self, namespace: &str) -> Self {
+        let shared = self.shared.clone();
+        Self { shared, name: namespace.into(), namespace: Fingerprint::of_namespace(namespace) }
+    }
+
+    pub(super) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
+        self.namespace ^ limit.fingerprint() ^ Fingerprint::of_actor(actor)
+    }
+
+    /// Connects, if that can be done in time.
+    pub(super) async fn greet(&self) {
+        let caller = self.caller(Verb::Refund, None);
+        let nothing = Decision::reset(std::iter::once(key(&self.name, "", "probe")).collect());
+        let (answered, answer) = oneshot::channel();
+        caller.send(nothing, true, move |result| answered.send(result));
+        let _ = answer.await;
+    }
+
+    pub(super) fn fallback(&self) -> Arc<Memory> {
+        self.shared.here().fallback.clone()
+    }
+
+    pub(super) fn stats(&self) -> Statistics {
+        self.shared.here().stats.read(self.shared.breaker())
+    }
+
+    /// Decides on this thread, which waits for the answer.
+    pub(super) fn decide_sync(
+        &self,
+        checks: &[Check<'_>],
+        call: Call,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        match self.begin(checks, call, now) {
+            Begun::Known(answer) => answer,
+            Begun::Ask(caller, decision) => self.wait(caller, decision),
+        }
+    }
+
+    fn wait(&self, caller: Box<Caller>, decision: Decision) -> Result<LimitInfo, Error> {
+        let (answered, answer) = sync_channel(1);
+        let job = caller.send(decision, false, move |result| answered.send(result).map_err(|unheard| unheard.0));
+        let patience = self.shared.settings.timeout() + GRACE;
+        match answer.recv_timeout(patience) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout) => {
+                job.finish(Err(Failure::Timeout));
+                answer.recv().unwrap_or_else(|_| Err(lost()))
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(lost()),
+        }
+    }
+
+    /// Decides while other tasks go on.
+    pub(super) async fn decide(
+        &self,
+        checks: &[Check<'_>],
+        call: Call,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        match self.begin(checks, call, now) {
+            Begun::Known(answer) => answer,
+            Begun::Ask(caller, decision) => {
+                let (answered, answer) = oneshot::channel();
+                caller.send(decision, true, move |result| answered.send(result));
+                answer.await.unwrap_or_else(|_| Err(lost()))
+            }
+        }
+    }
+
+    /// Begins to decide; either the answer is here at once, or `done` is told on the store's thread. It gives the
+    /// answer back if nobody listens any more.
+    pub(super) fn start(
+        &self,
+        checks: &[Check<'_>],
+        call: Call,
+        now: Option<Micros>,
+        done: impl FnOnce(Decided) -> Result<(), Decided> + Send + 'static,
+    ) -> Option<Decided> {
+        match self.begin(checks, call, now) {
+            Begun::Known(answer) => Some(answer),
+            Begun::Ask(caller, decision) => {
+                caller.send(decision, false, done);
+                None
+            }
+        }
+    }
+
+    fn begin(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Begun {
+        let here = self.shared.here();
+        let question = self.question(checks, call, now);
+        if let Some(question) = &question
+            && let Some(info) = here.denials.find(question, clock::now())
+        {
+            here.stats.cached();
+            return Begun::Known(Ok(info));
+        }
+        match self.prepare(checks, call.into(), now, question) {
+            Err(error) => {
+                here.stats.failed();
+                Begun::Known(Err(error.into()))
+            }
+            Ok((caller, decision)) if decision.parts.is_empty() => {
+                here.stats.answered(false);
+                Begun::Known(Ok(caller.merge(Few::new())))
+            }
+            Ok((caller, decision)) if matches!(call, Call::UndoDegraded { .. }) => {
+                Begun::Known(caller.decide_here(&here.fallback, &decision))
+            }
+            Ok((caller, decision)) => Begun::Ask(caller, decision),
+        }
+    }
+
+    /// What names this call among the denials that are remembered.
+    fn question(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Option<Question> {
+        let [check] = checks else { return None };
+        if call != Call::Limit || now.is_some() || check.limit.counts_blocked() {
+            return None;
+        }
+        let entry = self.fingerprint(check.limit, check.actor);
+        Some(Question { entry, cost: check.cost, factor: check.factor })
+    }
+
+    fn caller(&self, call: Verb, question: Option<Question>) -> Box<Caller> {
+        Box::new(Caller {
+            shared: self.shared.clone(),
+            limits: Few::new(),
+            limited: Few::new(),
+            entries: Few::new(),
+            question,
+            since: self.shared.here().denials.since(),
+            started: clock::now(),
+            call,
+        })
+    }
+
+    fn prepare(
+        &self,
+        checks: &[Check<'_>],
+        verb: Verb,
+        now: Option<Micros>,
+        question: Option<Question>,
+    ) -> Result<(Box<Caller>, Decision), LimitError> {
+        let mut caller = self.caller(verb, question);
+        let mut keys: Few<Key> = Few::new();
+        let mut parts: Few<Asked> = Few::new();
+        for check in checks {
+            let rules = rules(check)?;
+            let first = self.fingerprint(check.limit, check.actor);
+            let names = [(first, key as fn(&str, &str, &str) -> Key), (first.second(), second_key)];
+            for (rule, (fingerprint, name)) in rules.iter().zip(names) {
+                let entry = caller.entries.iter().position(|known| *known == fingerprint).unwrap_or_else(|| {
+                    caller.entries.push(fingerprint);
+                    keys.push(name(&self.name, check.actor, check.limit.key()));
+                    keys.len() - 1
+                });
+                parts.push(Asked { rule: *rule, cost: check.cost, spent: check.spent, entry });
+                caller.limits.push(check.limit.clone());
+                caller.limited.push(true);
+            }
+            if matches!(rules, Rules::Unlimited) {
+                caller.limited.push(false);
+            }
+        }
+        // Two rules have two answers, of which only one could be remembered.
+        caller.question = caller.question.filter(|_| parts.len() == 1);
+        let costs: Few<u64> = parts.iter().map(|part| part.cost).collect();
+        let decision =
+            Decision::call(verb, keys, parts, now).map_err(|(part, why)| caller.refusal(part, why, &costs))?;
+        Ok((caller, decision))
+    }
+
+    /// Begins to forget what was charged to an actor.
+    fn forgetting(&self, limit: &Limit, actor: &str) -> (Box<Caller>, Decision) {
+        let first = self.fingerprint(limit, actor);
+        let keys = [key(&self.name, actor, limit.key()), second_key(&self.name, actor, limit.key())];
+        let here = self.shared.here();
+        for entry in [first, first.second()] {
+            here.fallback.remove(entry);
+            here.denials.forget(entry);
+        }
+        let mut caller = self.caller(Verb::Refund, None);
+        caller.entries.extend([first, first.second()]);
+        (caller, Decision::reset(keys.into_iter().collect()))
+    }
+
+    pub(super) fn reset_sync(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
+        let (caller, decision) = self.forgetting(limit, actor);
+        self.wait(caller, decision).map(drop)
+    }
+
+    pub(super) async fn reset(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
+        let (caller, decision) = self.forgetting(limit, actor);
+        let (answered, answer) = oneshot::channel();
+        caller.send(decision, true, move |result| answered.send(result));
+        answer.await.unwrap_or_else(|_| Err(lost())).map(drop)
+    }
+
+    /// [`reset`](Self::reset), of which `done` is told on the store's thread.
+    pub(super) fn start_reset(
+        &self,
+        limit: &Limit,
+        actor: &str,
+        done: impl FnOnce(Decided) -> Result<(), Decided> + Send + 'static,
+    ) {
+        let (caller, decision) = self.forgetting(limit, actor);
+        caller.send(decision, false, done);
+    }
+}
+
+impl Caller {
+    /// The error that this part of the decision cannot be decided with.
+    fn refusal(&self, part: usize, why: Impossible, costs: &[u64]) -> LimitError {
+        let key = self.limits.get(part).map_or("", Limit::key);
+        why.of(key, costs.get(part).copied().unwrap_or(0))
+    }
+
+    /// Sends the decision on its way. `done` is told the answer, on this thread if the store cannot be asked.
+    fn send(
+        self: Box<Self>,
+        decision: Decision,
+        on_callers_runtime: bool,
+        done: impl FnOnce(Decided) -> Result<(), Decided> + Send + 'static,
+    ) -> Arc<Job> {
+        let shared = self.shared.clone();
+        let done = Box::new(move |job: &Job, answer: Answer| {
+            if let Err(unheard) = done(self.word(job.decision(), answer)) {
+                self.take_back(job.decision(), &unheard);
+            }
+        });
+        let job = Arc::new(Job::new(decision, shared.settings.timeout(), done));
+        if let Err(failure) = shared.send(&job, on_callers_runtime) {
+            job.finish(Err(failure));
+        }
+        job
+    }
+
+    /// Puts into words what came of the decision.
+    fn word(&self, decision: &Decision, answer: Answer) -> Result<LimitInfo, Error> {
+        let here = self.shared.here();
+        let gives_back = matches!(self.call, Verb::Refund | Verb::Undo { .. });
+        if gives_back {
+            self.entries.iter().for_each(|entry| here.denials.forget(*entry));
+        }
+        let failure = match answer {
+            Ok(Outcome::Decided { infos, corrupt, .. }) => {
+                let heard = clock::now();
+                here.stats.took(heard.saturating_sub(self.started));
+                here.stats.repaired(corrupt);
+                let info = self.merge(infos);
+                if let Some(question) = self.question.filter(|_| info.blocked) {
+                    let reset = info.reset_ms * 1000;
+                    here.denials.keep(question, &info, heard, reset, self.since);
+                }
+                here.stats.answered(info.blocked);
+                return Ok(info);
+            }
+            Ok(Outcome::Impossible(part, why)) => {
+                here.stats.failed();
+                return Err(self.refusal(part, why, &decision.costs()).into());
+            }
+            Ok(Outcome::Late { .. }) => Failure::Timeout,
+            Err(failure) => failure,
+        };
+        here.stats.degraded(failure);
+        let answer = self.without_the_store(&here.fallback, decision, failure);
+        match &answer {
+            Ok(info) => here.stats.answered(info.blocked),
+            Err(_) => here.stats.failed(),
+        }
+        answer
+    }
+
+    fn without_the_store(&self, fallback: &Memory, decision: &Decision, failure: Failure) -> Result<LimitInfo, Error> {
+        let of_each = |words: fn(&Rule) -> LimitInfo| {
+            let infos = decision.parts.iter().map(|part| LimitInfo { degraded: true, ..words(&part.rule) });
+            Ok(self.merge(infos.collect()))
+        };
+        match self.shared.settings.on_error {
+            OnError::Raise => Err(StoreError::new(failure).into()),
+            OnError::Allow => of_each(Rule::allowed),
+            OnError::Deny => of_each(Rule::denied),
+            OnError::Local => self.decide_here(fallback, decision),
+        }
+    }
+
+    /// Decides in this process's memory.
+    fn decide_here(&self, fallback: &Memory, decision: &Decision) -> Decided {
+        let parts: Few<Part> = decision.parts.iter().map(Asked::part).collect();
+        let infos = fallback.decide_several(&self.entries, &parts, Moment::new(decision.now), self.call);
+        let infos = infos.map_err(|(part, why)| self.refusal(part, why, &decision.costs()))?;
+        Ok(self.merge(infos.into_iter().map(|info| LimitInfo { degraded: true, ..info }).collect()))
+    }
+
+    /// Nobody waits for the answer any more: a place that was taken for whoever did is given back.
+    fn take_back(self: Box<Self>, decision: &Decision, unheard: &Decided) {
+        let Ok(info) = unheard else { return };
+        if info.blocked || !matches!(self.call, Verb::Acquire { .. }) {
+            return;
+        }
+        let back = Self { call: Verb::Refund, question: None, ..*self };
+        if info.degraded {
+            // The store has charged nothing.
+            let _ = back.decide_here(&back.shared.here().fallback, decision);
+        } else {
+            Box::new(back).send(decision.as_refund(), false, |_| Ok(()));
+        }
+    }
+
+    /// One answer for all, with those in between that are not limited at all.
+    fn merge(&self, infos: Few<LimitInfo>) -> LimitInfo {
+        let mut infos = infos.into_iter();
+        let in_order = self.limited.iter().map(|limited| {
+            let info = if *limited { infos.next() } else { None };
+            info.unwrap_or_else(LimitInfo::unlimited)
+        });
+        LimitInfo::merged(in_order.collect())
+    }
+}
+
+/// The runtime that was to bring the answer has ended.
+fn lost() -> Error {
+    StoreError::new(Failure::Disconnected).into()
+}

@@ -1,0 +1,52 @@
+//! What a call is answered when the store cannot decide it.
+
+use crate::info::LimitInfo;
+use crate::limit::Rule;
+use crate::time::millis_up;
+
+/// What a call is answered when the store cannot decide it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// This process alone enforces the limit, in memory and at its full size, until the store is back.
+    #[default]
+    Local,
+    /// Every call is admitted.
+    Allow,
+    /// Every call is denied, for a second.
+    Deny,
+    /// The call fails with a [`StoreError`](crate::StoreError).
+    Raise,
+}
+
+impl OnError {
+    /// The policy of this name, as the bindings spell it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "local" => Self::Local,
+            "allow" => Self::Allow,
+            "deny" => Self::Deny,
+            "raise" => Self::Raise,
+            _ => return None,
+        })
+    }
+}
+
+/// How long a call is denied for that nobody can decide.
+const DENIED_FOR_MS: u64 = 1000;
+
+impl Rule {
+    /// The answer to a call that is admitted whatever was charged before.
+    pub(crate) fn allowed(&self) -> LimitInfo {
+        let mut info = LimitInfo::unlimited();
+        (info.quota, info.remaining, info.window_ms) = (self.quota(), self.quota(), millis_up(self.window()));
+        info
+    }
+
+    /// The answer to a call that is denied whatever was charged before.
+    pub(crate) fn denied(&self) -> LimitInfo {
+        let mut info = LimitInfo { blocked: true, remaining: 0, ..self.allowed() };
+        (info.reset_ms, info.full_reset_ms, info.next_ms) = (DENIED_FOR_MS, DENIED_FOR_MS, DENIED_FOR_MS);
+        info
+    }
+}

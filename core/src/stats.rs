@@ -1,0 +1,146 @@
+//! What a limiter has done, counted.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::failure::Failure;
+use crate::time::Micros;
+
+/// Powers of two of microseconds: the last bucket takes everything from about half a second up.
+const LATENCY_BUCKETS: usize = 20;
+
+/// Counters that any thread may add to.
+#[derive(Debug, Default)]
+pub(crate) struct Stats {
+    admitted: AtomicU64,
+    blocked: AtomicU64,
+    failed: AtomicU64,
+    degraded: AtomicU64,
+    cached: AtomicU64,
+    store_calls: AtomicU64,
+    batches: AtomicU64,
+    corrupt: AtomicU64,
+    faults: [AtomicU64; Failure::ALL.len()],
+    latency: [AtomicU64; LATENCY_BUCKETS],
+    latency_sum: AtomicU64,
+}
+
+fn one_more(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Stats {
+    /// A call was answered.
+    pub(crate) fn answered(&self, blocked: bool) {
+        one_more(if blocked { &self.blocked } else { &self.admitted });
+    }
+
+    /// A call ended in an error.
+    pub(crate) fn failed(&self) {
+        one_more(&self.failed);
+    }
+
+    /// A call was answered without the store, because of this.
+    pub(crate) fn degraded(&self, fault: Failure) {
+        one_more(&self.degraded);
+        one_more(&self.faults[fault.index()]);
+    }
+
+    /// A call was refused from the cache of denials.
+    pub(crate) fn cached(&self) {
+        one_more(&self.cached);
+        one_more(&self.blocked);
+    }
+
+    /// So many decisions travel together.
+    pub(crate) fn sent(&self, decisions: usize) {
+        one_more(&self.batches);
+        self.store_calls.fetch_add(decisions as u64, Ordering::Relaxed);
+    }
+
+    /// An entry could not be read, and was written anew.
+    pub(crate) fn repaired(&self, entries: u32) {
+        self.corrupt.fetch_add(u64::from(entries), Ordering::Relaxed);
+    }
+
+    /// The store took this long to decide.
+    pub(crate) fn took(&self, time: Micros) {
+        let bucket = (u64::BITS - time.leading_zeros()) as usize;
+        one_more(&self.latency[bucket.min(LATENCY_BUCKETS - 1)]);
+        self.latency_sum.fetch_add(time, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read(&self, breaker: BreakerState) -> Statistics {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (admitted, blocked, failed) = (of(&self.admitted), of(&self.blocked), of(&self.failed));
+        let buckets = self.latency.iter().enumerate().map(|(power, count)| {
+            let bound = (power + 1 < LATENCY_BUCKETS).then(|| Duration::from_micros(1 << power));
+            (bound, of(count))
+        });
+        Statistics {
+            decisions: admitted + blocked + failed,
+            admitted,
+            blocked,
+            failed,
+            degraded: of(&self.degraded),
+            deny_cache_hits: of(&self.cached),
+            store_calls: of(&self.store_calls),
+            batches: of(&self.batches),
+            corrupt_entries: of(&self.corrupt),
+            faults: Failure::ALL.iter().map(|fault| (*fault, of(&self.faults[fault.index()]))).collect(),
+            breaker,
+            latency: Latency { buckets: buckets.collect(), sum: Duration::from_micros(of(&self.latency_sum)) },
+        }
+    }
+}
+
+/// What a limiter has done since it was made; see [`Limiter::stats`](crate::Limiter::stats).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Calls that were answered or failed.
+    pub decisions: u64,
+    /// Calls that were admitted.
+    pub admitted: u64,
+    /// Calls that were denied, from the cache of denials too.
+    pub blocked: u64,
+    /// Calls that ended in an error.
+    pub failed: u64,
+    /// Calls that were answered without the store, or failed, because of a fault.
+    pub degraded: u64,
+    /// Calls that were denied without asking the store.
+    pub deny_cache_hits: u64,
+    /// Decisions that were sent to the store.
+    pub store_calls: u64,
+    /// Round trips in which they were sent.
+    pub batches: u64,
+    /// Entries of the store that could not be read, and were written anew.
+    pub corrupt_entries: u64,
+    /// How many calls met each fault.
+    pub faults: BTreeMap<Failure, u64>,
+    /// Whether the store is being asked.
+    pub breaker: BreakerState,
+    /// How long the store took to decide.
+    pub latency: Latency,
+}
+
+/// Whether the store is being asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BreakerState {
+    /// All is well.
+    #[default]
+    Closed,
+    /// A server failed; what it would decide is answered without it while it is probed.
+    Open,
+}
+
+/// A histogram of times.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Latency {
+    /// How many took less than each bound, and no less than the bound before; the last one has no bound.
+    pub buckets: Vec<(Option<Duration>, u64)>,
+    /// All of them together.
+    pub sum: Duration,
+}

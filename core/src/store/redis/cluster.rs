@@ -1,0 +1,224 @@
+//! A cluster's map: which node has which slot, and a link to each.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::select_ok;
+use redis::{ConnectionInfo, RedisResult, Value};
+use tokio::sync::Notify;
+use tokio::time::{sleep, sleep_until, timeout};
+
+use super::context::Context;
+use super::link::{Link, Message};
+use super::target::{Target, at, nonsense, open};
+use super::topology::Router;
+use crate::failure::Failure;
+
+const SLOTS: usize = 16_384;
+/// Between two looks at the map, at the least, and while a node has failed.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+type Node = (String, u16);
+
+pub(super) struct Cluster {
+    me: Weak<Cluster>,
+    seeds: Vec<Node>,
+    template: ConnectionInfo,
+    context: Arc<Context>,
+    map: Mutex<Map>,
+    stale: Arc<Notify>,
+    /// Nobody could be asked for the map.
+    lost: AtomicBool,
+}
+
+#[derive(Default)]
+struct Map {
+    links: HashMap<Node, Arc<Link>>,
+    /// For each slot the index of its node; empty before the map is known.
+    owners: Vec<Option<u16>>,
+    nodes: Vec<Node>,
+    /// What came before the map was known.
+    early: Vec<Message>,
+}
+
+impl Cluster {
+    pub(super) fn start(seeds: Vec<Node>, template: ConnectionInfo, context: Arc<Context>) -> Arc<Self> {
+        let stale = Arc::new(Notify::new());
+        let cluster = Arc::new_cyclic(|me: &Weak<Self>| Self {
+            me: me.clone(),
+            seeds,
+            template,
+            context,
+            map: Mutex::default(),
+            stale: stale.clone(),
+            lost: AtomicBool::new(false),
+        });
+        tokio::spawn(keep_map(Arc::downgrade(&cluster), stale));
+        cluster
+    }
+
+    pub(super) fn send(&self, message: Message) -> Result<(), Failure> {
+        let slot = usize::from(message.job.decision.slot());
+        let mut map = self.map();
+        if map.owners.is_empty() {
+            if self.lost.load(Ordering::Relaxed) {
+                return Err(Failure::Unavailable);
+            }
+            let job = message.job.clone();
+            map.early.push(message);
+            drop(map);
+            self.finish_at_deadline(job);
+            self.refresh();
+            return Ok(());
+        }
+        let link = map.owner(slot).ok_or(Failure::NotReady)?;
+        drop(map);
+        link.send(message)
+    }
+
+    /// To the node that another one named, for good or for this once.
+    pub(super) fn redirect(&self, to: &Node, message: Message) {
+        let link = self.link(&mut self.map(), to);
+        if !message.asking {
+            self.refresh();
+        }
+        let job = message.job.clone();
+        if let Err(fault) = link.send(message) {
+            job.finish(Err(fault));
+        }
+    }
+
+    pub(super) fn refresh(&self) {
+        self.stale.notify_one();
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.lost.load(Ordering::Relaxed) || self.map().links.values().any(|link| link.is_open())
+    }
+
+    /// The task that keeps the map is gone, and with it the runtime.
+    pub(super) fn is_dead(&self) -> bool {
+        Arc::strong_count(&self.stale) < 2
+    }
+
+    fn map(&self) -> MutexGuard<'_, Map> {
+        self.map.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Only ever asked for on the runtime, which drives the link.
+    fn link(&self, map: &mut Map, node: &Node) -> Arc<Link> {
+        let start = || {
+            let target = Target::node(at(&self.template, &node.0, node.1), self.context.probe());
+            Arc::new(Link::start(target, self.context.clone(), Router::through(&self.me)))
+        };
+        map.links.entry(node.clone()).or_insert_with(start).clone()
+    }
+
+    fn finish_at_deadline(&self, job: Arc<super::job::Job>) {
+        self.context.runtime().spawn(async move {
+            sleep_until(job.deadline).await;
+            job.finish(Err(Failure::Timeout));
+        });
+    }
+
+    /// Asks every node that is known at once, and believes the first that answers.
+    async fn look(&self) {
+        let mut nodes = self.map().nodes.clone();
+        nodes.extend(self.seeds.iter().filter(|seed| !nodes.contains(seed)).cloned().collect::<Vec<_>>());
+        let asked = nodes.iter().map(|node| Box::pin(ask(&self.template, node)));
+        match timeout(self.context.connect_timeout(), select_ok(asked)).await {
+            Ok(Ok((ranges, _))) => self.learn(ranges),
+            Ok(Err(error)) => self.lose(&error.to_string()),
+            Err(_) => self.lose("no answer in time"),
+        }
+    }
+
+    fn learn(&self, ranges: Vec<(usize, usize, Node)>) {
+        let mut map = self.map();
+        map.owners = vec![None; SLOTS];
+        map.nodes.clear();
+        for (first, last, node) in ranges {
+            let index = map.nodes.iter().position(|known| *known == node).unwrap_or_else(|| {
+                map.nodes.push(node.clone());
+                map.nodes.len() - 1
+            });
+            let index = u16::try_from(index).ok();
+            map.owners.get_mut(first..=last).into_iter().flatten().for_each(|owner| *owner = index);
+            self.link(&mut map, &node);
+        }
+        let Map { links, nodes, early, .. } = &mut *map;
+        links.retain(|node, _| nodes.contains(node));
+        let early = std::mem::take(early);
+        drop(map);
+        self.lost.store(false, Ordering::Relaxed);
+        for message in early {
+            let job = message.job.clone();
+            if let Err(fault) = self.send(message) {
+                job.finish(Err(fault));
+            }
+        }
+    }
+
+    fn lose(&self, why: &str) {
+        let mut map = self.map();
+        let early = std::mem::take(&mut map.early);
+        let known = !map.owners.is_empty();
+        drop(map);
+        // An old map is better than none.
+        if !known && !self.lost.swap(true, Ordering::Relaxed) {
+            self.context.fault(&"the cluster", Failure::Unreachable, why);
+        }
+        for message in early {
+            message.job.finish(Err(Failure::Unreachable));
+        }
+    }
+}
+
+impl Map {
+    fn owner(&self, slot: usize) -> Option<Arc<Link>> {
+        let index = (*self.owners.get(slot)?)?;
+        self.links.get(self.nodes.get(usize::from(index))?).cloned()
+    }
+}
+
+/// Looks at the map when something says that it is stale, and again and again while a node has failed.
+async fn keep_map(cluster: Weak<Cluster>, stale: Arc<Notify>) {
+    loop {
+        let Some(unwell) = cluster.upgrade().map(|cluster| cluster.is_open()) else { return };
+        if !unwell {
+            stale.notified().await;
+        }
+        match cluster.upgrade() {
+            Some(cluster) => cluster.look().await,
+            None => return,
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.stale.notify_one();
+    }
+}
+
+/// The slots' ranges as a node knows them.
+async fn ask(template: &ConnectionInfo, node: &Node) -> RedisResult<Vec<(usize, usize, Node)>> {
+    let mut connection = open(&at(template, &node.0, node.1)).await?;
+    let ranges: Vec<Vec<Value>> = redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut connection).await?;
+    let ranges: RedisResult<Vec<_>> = ranges.into_iter().map(|range| read_range(&range, &node.0)).collect();
+    ranges.and_then(|ranges| if ranges.is_empty() { Err(nonsense("CLUSTER SLOTS")) } else { Ok(ranges) })
+}
+
+fn read_range(range: &[Value], asked: &str) -> RedisResult<(usize, usize, Node)> {
+    let bad = || nonsense("CLUSTER SLOTS");
+    let [first, last, Value::Array(primary), ..] = range else { return Err(bad()) };
+    let [host, port, ..] = &primary[..] else { return Err(bad()) };
+    let host: Option<String> = redis::from_redis_value(host.clone()).map_err(|_| bad())?;
+    // A node that does not know its own name is where it was asked.
+    let host = host.filter(|host| !host.is_empty() && host != "?").unwrap_or_else(|| asked.to_owned());
+    let number = |value: &Value| redis::from_redis_value::<u16>(value.clone()).map_err(|_| bad());
+    Ok((usize::from(number(first)?), usize::from(number(last)?), (host, number(port)?)))
+}

@@ -1,0 +1,73 @@
+//! What all the links of a store share.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use super::plan::{Decision, Plan, plan};
+use crate::clock;
+use crate::events::{Event, EventKind, Events};
+use crate::failure::Failure;
+use crate::stats::Stats;
+use crate::time::Micros;
+
+/// Between two events about the same trouble.
+const QUIET: Micros = 60 * 1_000_000;
+/// Making a connection takes several round trips and is nobody's decision, so it may take longer than one.
+const LEAST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+
+pub(crate) struct Context {
+    pub(super) stats: Arc<Stats>,
+    events: Events,
+    timeout: Duration,
+    probe: Decision,
+    runtime: Handle,
+    /// When each fault was last told of.
+    told: [AtomicU64; Failure::ALL.len()],
+}
+
+impl Context {
+    pub(crate) fn new(stats: Arc<Stats>, events: Events, timeout: Duration, probe: Decision, runtime: Handle) -> Self {
+        Self { stats, events, timeout, probe, runtime, told: Default::default() }
+    }
+
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    pub(super) fn connect_timeout(&self) -> Duration {
+        self.timeout.max(LEAST_CONNECT_TIMEOUT)
+    }
+
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// What a server is asked when it is not known whether it is well.
+    pub(super) fn probe(&self) -> Plan {
+        plan(std::iter::once((&self.probe, 0)))
+    }
+
+    /// A server is not to be asked for now.
+    pub(super) fn opened(&self, server: &dyn Display, fault: Failure, why: &str) {
+        self.events.tell(&Event::new(EventKind::Opened(fault), server, why));
+    }
+
+    /// A server is well again.
+    pub(super) fn closed(&self, server: &dyn Display) {
+        self.events.tell(&Event::new(EventKind::Closed, server, "it answers again"));
+    }
+
+    /// Something went wrong that does not stop the server from being asked; told once a minute.
+    pub(super) fn fault(&self, server: &dyn Display, fault: Failure, why: &str) {
+        let told = &self.told[fault.index()];
+        let (now, last) = (clock::now(), told.load(Ordering::Relaxed));
+        let due = last == 0 || now.saturating_sub(last) >= QUIET;
+        if due && told.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            self.events.tell(&Event::new(EventKind::Failure(fault), server, why));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What a store has in one process: its connections, and what it knows that the servers need not be asked.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use tokio::runtime::Handle;
+
+use super::background;
+use super::context::Context;
+use super::job::Job;
+use super::settings::Settings;
+use super::topology::Topology;
+use crate::failure::Failure;
+use crate::fork::Process;
+use crate::policy::DenyCache;
+use crate::stats::{BreakerState, Stats};
+use crate::store::memory::Memory;
+
+/// A store of a fleet, as one process sees it.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    here: ArcSwap<Here>,
+}
+
+/// All that a forked child must not share with its parent.
+pub(crate) struct Here {
+    process: Process,
+    pub(crate) stats: Arc<Stats>,
+    pub(crate) denials: DenyCache,
+    /// Decides while the store cannot.
+    pub(crate) fallback: Arc<Memory>,
+    topologies: Mutex<Vec<Arc<Topology>>>,
+}
+
+impl Shared {
+    pub(crate) fn new(settings: Settings) -> Self {
+        let here = ArcSwap::from_pointee(Here::new(&settings));
+        Self { settings, here }
+    }
+
+    /// What this process has; a child starts over.
+    pub(crate) fn here(&self) -> arc_swap::Guard<Arc<Here>> {
+        let here = self.here.load();
+        if here.process.is_current_as_told() { here } else { self.start_over() }
+    }
+
+    /// Before a server is talked to, when it is worth asking the system who we are.
+    pub(crate) fn here_for_sure(&self) -> arc_swap::Guard<Arc<Here>> {
+        let here = self.here.load();
+        if here.process.is_current() { here } else { self.start_over() }
+    }
+
+    fn start_over(&self) -> arc_swap::Guard<Arc<Here>> {
+        let parents = self.here.load_full();
+        if !parents.process.is_current() {
+            let before = self.here.compare_and_swap(&parents, Arc::new(Here::new(&self.settings)));
+            // Dropping what a thread of the parent may hold could wait for that thread for ever.
+            std::mem::forget((parents, arc_swap::Guard::into_inner(before)));
+        }
+        self.here.load()
+    }
+
+    /// Sends a job on its way, or says at once why not. It goes over the caller's own runtime where there is one and
+    /// that is wanted, else over the process's.
+    pub(crate) fn send(&self, job: &Arc<Job>, on_callers_runtime: bool) -> Result<(), Failure> {
+        self.here_for_sure().topology(&self.settings, on_callers_runtime)?.send(job.clone())
+    }
+
+    pub(crate) fn breaker(&self) -> BreakerState {
+        let here = self.here();
+        let topologies = here.topologies.lock().unwrap_or_else(PoisonError::into_inner);
+        if topologies.iter().any(|topology| topology.is_open()) { BreakerState::Open } else { BreakerState::Closed }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Shared").field(&self.settings).finish()
+    }
+}
+
+impl Here {
+    fn new(settings: &Settings) -> Self {
+        Self {
+            process: Process::current(),
+            stats: Arc::default(),
+            denials: DenyCache::new(settings.deny_cache),
+            fallback: Arc::new(Memory::with_max_entries(settings.max_entries)),
+            topologies: Mutex::default(),
+        }
+    }
+
+    fn topology(&self, settings: &Settings, on_callers_runtime: bool) -> Result<Arc<Topology>, Failure> {
+        let callers = if on_callers_runtime { Handle::try_current().ok() } else { None };
+        let runtime = callers.map_or_else(background::handle, Ok).map_err(|_| Failure::Unreachable)?;
+        let mut topologies = self.topologies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = topologies.iter().find(|topology| topology.is_driven_by(&runtime)) {
+            return Ok(known.clone());
+        }
+        topologies.retain(|topology| !topology.is_dead());
+        let (stats, events) = (self.stats.clone(), settings.events.clone());
+        let context = Context::new(stats, events, settings.timeout, settings.probe(), runtime.clone());
+        let topology = Arc::new(Topology::start(&settings.address, &Arc::new(context), &runtime));
+        topologies.push(topology.clone());
+        Ok(topology)
+    }
+}

@@ -1,0 +1,85 @@
+//! What an error of the server's means for a call and for its connection.
+
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+use crate::failure::Failure;
+
+/// What to do about an error of the server's.
+#[derive(Clone, Debug)]
+pub(super) enum Remedy {
+    /// The script is not known there (any more), and nothing was done: send it along.
+    SendScript,
+    /// Another server is in charge of the slot, for good or for this once; nothing was done.
+    Redirect {
+        to: (String, u16),
+        asking: bool,
+    },
+    /// Nothing was done; a moment later it may be.
+    Retry,
+    GiveUp(Failure),
+}
+
+impl Remedy {
+    pub(super) fn of(error: &RedisError) -> Self {
+        if error.is_connection_refusal() {
+            return Self::GiveUp(Failure::Unreachable);
+        }
+        let ErrorKind::Server(kind) = error.kind() else {
+            return Self::GiveUp(match error.kind() {
+                ErrorKind::AuthenticationFailed => Failure::Denied,
+                ErrorKind::Io if error.is_timeout() => Failure::Timeout,
+                ErrorKind::Io => Failure::Disconnected,
+                ErrorKind::MasterNameNotFoundBySentinel => Failure::Unreachable,
+                _ => failure_of_code(error.code()),
+            });
+        };
+        let redirect = |asking| match error.redirect_node() {
+            Some((host, port)) => Self::Redirect { to: (host.to_owned(), port), asking },
+            None => Self::GiveUp(Failure::Other),
+        };
+        match kind {
+            ServerErrorKind::NoScript => Self::SendScript,
+            ServerErrorKind::Moved => redirect(false),
+            ServerErrorKind::Ask => redirect(true),
+            ServerErrorKind::TryAgain => Self::Retry,
+            ServerErrorKind::BusyLoading | ServerErrorKind::ClusterDown | ServerErrorKind::MasterDown => {
+                Self::GiveUp(Failure::NotReady)
+            }
+            ServerErrorKind::ReadOnly => Self::GiveUp(Failure::ReadOnly),
+            ServerErrorKind::NoPerm => Self::GiveUp(Failure::Denied),
+            _ => Self::GiveUp(failure_in_words(error)),
+        }
+    }
+}
+
+/// Codes that the client library does not know by name.
+fn failure_of_code(code: Option<&str>) -> Failure {
+    match code {
+        Some("OOM") => Failure::OutOfMemory,
+        Some("BUSY" | "NOREPLICAS" | "MISCONF") => Failure::NotReady,
+        Some("NOAUTH" | "WRONGPASS" | "NOPERM") => Failure::Denied,
+        _ => Failure::Other,
+    }
+}
+
+/// An error inside a script is told in words behind a general code, its own code first.
+fn failure_in_words(error: &RedisError) -> Failure {
+    let words = error.detail().unwrap_or_default();
+    let said = |code: &str| words.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == code);
+    if said("OOM") {
+        Failure::OutOfMemory
+    } else if said("READONLY") {
+        Failure::ReadOnly
+    } else if said("NOPERM") || words.contains("no permission") || words.contains("can't run this command") {
+        Failure::Denied
+    } else if said("MISCONF") || said("NOREPLICAS") || said("BUSY") {
+        Failure::NotReady
+    } else {
+        Failure::Other
+    }
+}
+
+/// Whether asking the same server again at once is of no use.
+pub(super) fn trips(fault: Failure) -> bool {
+    matches!(fault, Failure::Unreachable | Failure::Disconnected | Failure::NotReady | Failure::ReadOnly)
+}

@@ -1,0 +1,178 @@
+//! A store on Redis, as it is asked for.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::address::{Address, Tls, refused};
+use super::keys::key;
+use super::plan::Decision;
+use crate::error::LimitError;
+use crate::events::{Event, Events};
+use crate::policy::OnError;
+
+/// A store on Redis, Valkey or a Redis Cluster, which a fleet shares.
+///
+/// One decision is one round trip, whatever it checks, at the server's clock. Nothing is connected to before the first
+/// call, so a program starts whether its server is up or not; no call waits for longer than the
+/// [`timeout`](Self::timeout), and one that the store cannot decide in time is answered as
+/// [`on_error`](Self::on_error) says.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use tidegate::{Limit, Limiter, OnError, Redis};
+///
+/// let store = Redis::open("redis://localhost:6379/0")?.timeout(Duration::from_millis(50)).on_error(OnError::Allow);
+/// let limiter = Limiter::new(store);
+/// let login = Limit::bucket("login", 10).build()?;
+/// let info = limiter.limit_sync(&login, "203.0.113.9")?;
+/// # Ok::<(), tidegate::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Redis(Settings);
+
+#[derive(Clone)]
+pub(crate) struct Settings {
+    url: String,
+    tls: Tls,
+    pub(super) address: Address,
+    pub(super) timeout: Duration,
+    pub(super) deny_cache: Duration,
+    pub(super) max_entries: usize,
+    pub(super) events: Events,
+    pub(crate) on_error: OnError,
+    pub(crate) namespace: String,
+}
+
+/// How long a decision may take unless another timeout is given.
+const TIMEOUT: Duration = Duration::from_millis(100);
+/// How long a denial is remembered at most: another process may give back what it was denied for.
+const DENY_CACHE: Duration = Duration::from_secs(1);
+const MAX_ENTRIES: usize = 1_000_000;
+const NAMESPACE: &str = "tidegate";
+
+impl Redis {
+    /// A store at this URL:
+    ///
+    /// - `redis://[user:password@]host[:port][/database]`, or `rediss://` with TLS
+    /// - `unix:///path/to/socket[?db=1]`
+    /// - `redis+sentinel://[user:password@]sentinel[:port],…/service[/database]`
+    /// - `redis+cluster://[user:password@]node[:port],…`
+    ///
+    /// The latter two with `rediss` where they use TLS. Certificates may be named as redis-py does it:
+    /// `?ssl_ca_certs=FILE`, `ssl_certfile` and `ssl_keyfile`.
+    ///
+    /// # Errors
+    /// When the URL makes no sense, or a file that it names cannot be read.
+    pub fn open(url: &str) -> Result<Self, LimitError> {
+        let tls = Tls::default();
+        Ok(Self(Settings {
+            url: url.to_owned(),
+            address: Address::parse(url, &tls)?,
+            tls,
+            timeout: TIMEOUT,
+            deny_cache: DENY_CACHE,
+            max_entries: MAX_ENTRIES,
+            events: Events::default(),
+            on_error: OnError::default(),
+            namespace: NAMESPACE.to_owned(),
+        }))
+    }
+
+    /// How long a decision may take, connecting included; 100 ms unless set.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.0.timeout = timeout;
+        self
+    }
+
+    /// What a call is answered when the store cannot decide it.
+    #[must_use]
+    pub fn on_error(mut self, policy: OnError) -> Self {
+        self.0.on_error = policy;
+        self
+    }
+
+    /// How long this process remembers that a call was denied, and denies it again without asking; 1 s unless set, and
+    /// never longer than the denial itself said. Zero asks every time.
+    #[must_use]
+    pub fn deny_cache(mut self, max_age: Duration) -> Self {
+        self.0.deny_cache = max_age;
+        self
+    }
+
+    /// How many entries this process keeps at most while the store cannot decide; 1,000,000 unless set.
+    #[must_use]
+    pub fn max_entries(mut self, entries: usize) -> Self {
+        self.0.max_entries = entries;
+        self
+    }
+
+    /// What the names of all keys begin with; `tidegate` unless set.
+    #[must_use]
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        namespace.clone_into(&mut self.0.namespace);
+        self
+    }
+
+    /// Trusts these certificate authorities, in PEM form, in place of the system's.
+    ///
+    /// # Errors
+    /// When they cannot be read, or the URL does not ask for TLS.
+    pub fn certificate_authority(mut self, pem: &[u8]) -> Result<Self, LimitError> {
+        self.0.tls.authority = Some(pem.to_owned());
+        self.reread()
+    }
+
+    /// Shows the server this certificate, with its key, both in PEM form.
+    ///
+    /// # Errors
+    /// When they cannot be read, or the URL does not ask for TLS.
+    pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Result<Self, LimitError> {
+        self.0.tls.identity = Some((certificate.to_owned(), key.to_owned()));
+        self.reread()
+    }
+
+    fn reread(mut self) -> Result<Self, LimitError> {
+        self.0.address = Address::parse(&self.0.url, &self.0.tls)?;
+        Ok(self)
+    }
+
+    /// Tells this listener what happens to the store, in place of `tracing`. It is called on the thread that talks to
+    /// the store, and must not block.
+    #[must_use]
+    pub fn listener(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.0.events = Events::to(listener);
+        self
+    }
+
+    pub(crate) fn into_settings(self) -> Settings {
+        self.0
+    }
+}
+
+impl Settings {
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// What a server is asked to see whether it can decide and write.
+    pub(super) fn probe(&self) -> Decision {
+        Decision::reset(std::iter::once(key(&self.namespace, "", "probe")).collect())
+    }
+}
+
+/// Without the URL's password.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = refused(&self.url, "");
+        f.debug_struct("Settings")
+            .field("url", &error.value())
+            .field("timeout", &self.timeout)
+            .field("on_error", &self.on_error)
+            .field("deny_cache", &self.deny_cache)
+            .field("max_entries", &self.max_entries)
+            .field("namespace", &self.namespace)
+            .field("events", &self.events)
+            .finish()
+    }
+}

@@ -1,0 +1,141 @@
+//! Where a link leads, and how it gets there.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::select_ok;
+use redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, Pipeline, RedisError};
+use redis::{RedisResult, Value};
+
+use super::link::Connected;
+use super::plan::Plan;
+use super::remedy::Remedy;
+use super::script::{SHA, SOURCE};
+use crate::clock;
+use crate::failure::Failure;
+
+/// A server, or whatever server the sentinels say is the primary.
+#[derive(Clone)]
+pub(super) struct Target(Arc<Way>);
+
+struct Way {
+    place: Place,
+    /// A decision that writes but changes nothing: what a server must be able to do to be of use.
+    probe: Plan,
+}
+
+enum Place {
+    Server(ConnectionInfo),
+    Primary {
+        sentinels: Vec<ConnectionInfo>,
+        service: String,
+        template: ConnectionInfo,
+    },
+    /// One node of a cluster.
+    Node(ConnectionInfo),
+}
+
+impl Target {
+    pub(super) fn server(info: ConnectionInfo, probe: Plan) -> Self {
+        Self(Arc::new(Way { place: Place::Server(info), probe }))
+    }
+
+    pub(super) fn primary(
+        sentinels: Vec<ConnectionInfo>,
+        service: String,
+        template: ConnectionInfo,
+        probe: Plan,
+    ) -> Self {
+        Self(Arc::new(Way { place: Place::Primary { sentinels, service, template }, probe }))
+    }
+
+    pub(super) fn node(info: ConnectionInfo, probe: Plan) -> Self {
+        Self(Arc::new(Way { place: Place::Node(info), probe }))
+    }
+
+    /// Decisions about different slots cannot share a script call there.
+    pub(super) fn is_sharded(&self) -> bool {
+        matches!(self.0.place, Place::Node(_))
+    }
+
+    /// A connection to a server that decides.
+    pub(super) async fn connect(&self) -> RedisResult<Connected> {
+        match &self.0.place {
+            Place::Server(info) | Place::Node(info) => self.greet(open(info).await?).await,
+            Place::Primary { sentinels, service, template } => {
+                let asked = sentinels.iter().map(|sentinel| Box::pin(ask_sentinel(sentinel, service)));
+                let ((host, port), _) = select_ok(asked).await?;
+                self.greet(open(&at(template, &host, port)).await?).await
+            }
+        }
+    }
+
+    /// Sees whether the server is of use, and gives it the script.
+    async fn greet(&self, mut connection: MultiplexedConnection) -> RedisResult<Connected> {
+        let Plan { keys, blob } = &self.0.probe;
+        let mut probe = Cmd::new();
+        probe.arg("EVALSHA").arg(&*SHA).arg(keys.len());
+        for key in keys {
+            probe.arg(key.as_ref());
+        }
+        probe.arg(&blob[..]);
+
+        let mut greeting = Pipeline::new();
+        greeting.cmd("SCRIPT").arg("LOAD").arg(SOURCE);
+        greeting.add_command(probe);
+        greeting.cmd("TIME");
+        let sent = clock::now();
+        let replies = connection.req_packed_commands(&greeting, 0, greeting.len()).await?;
+        let received = clock::now();
+        let [_, probed, time] = <[Value; 3]>::try_from(replies).map_err(|_| nonsense("a greeting"))?;
+        if let Err(error) = probed.extract_error() {
+            match Remedy::of(&error) {
+                // Each call will be told for itself; a node that has another slot's keys is as well as any.
+                Remedy::GiveUp(Failure::NotReady | Failure::ReadOnly | Failure::Unreachable) => return Err(error),
+                _ => {}
+            }
+        }
+        let heard = redis::from_redis_value::<(u64, u64)>(time).ok();
+        let heard = heard.map(|(seconds, micros)| (sent, received, seconds * 1_000_000 + micros));
+        Ok(Connected { connection, heard })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.place {
+            Place::Server(info) | Place::Node(info) => write!(f, "{}", info.addr()),
+            Place::Primary { service, .. } => write!(f, "the primary of {service}"),
+        }
+    }
+}
+
+/// Our own deadlines are the only ones.
+pub(super) async fn open(info: &ConnectionInfo) -> RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+    Client::open(info.clone())?.get_multiplexed_async_connection_with_config(&config).await
+}
+
+/// The same way of connecting to another host and port.
+pub(super) fn at(template: &ConnectionInfo, host: &str, port: u16) -> ConnectionInfo {
+    let addr = match template.addr() {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+            ConnectionAddr::TcpTls { host: host.to_owned(), port, insecure: *insecure, tls_params: tls_params.clone() }
+        }
+        _ => ConnectionAddr::Tcp(host.to_owned(), port),
+    };
+    template.clone().set_addr(addr)
+}
+
+async fn ask_sentinel(sentinel: &ConnectionInfo, service: &str) -> RedisResult<(String, u16)> {
+    let mut connection = open(sentinel).await?;
+    let mut question = redis::cmd("SENTINEL");
+    question.arg("GET-MASTER-ADDR-BY-NAME").arg(service);
+    let found: Option<(String, u16)> = question.query_async(&mut connection).await?;
+    found.ok_or_else(|| RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, "no such service")))
+}
+
+pub(super) fn nonsense(what: &'static str) -> RedisError {
+    RedisError::from((ErrorKind::UnexpectedReturnType, "unexpected reply to", what.to_owned()))
+}
