@@ -67,7 +67,7 @@ impl Limiter {
         if !open {
             corrections.fill(Correction::default());
         }
-        let decide = |call, of: fn(&Correction, Check<'_>) -> Check<'_>| {
+        let decide = |call, of: for<'a> fn(&Correction, Check<'a>) -> Check<'a>| {
             let checks: Vec<_> = parts.iter().zip(&corrections).map(|(part, both)| of(both, part.check())).collect();
             self.ask(call, &checks, now)
         };
