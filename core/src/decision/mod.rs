@@ -30,6 +30,8 @@ pub(crate) use series::Series;
 pub(crate) use smooth::Paced;
 pub(crate) use state::Entry;
 pub use state::State;
+#[cfg(feature = "redis")]
+pub(crate) use together::undone;
 pub(crate) use together::{Part, together};
 
 use crate::error::LimitError;

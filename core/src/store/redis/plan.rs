@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ahash::RandomState;
 
 use super::keys::{Key, slot};
-use crate::decision::{Impossible, Room, Verb};
+use crate::decision::{self, Impossible, Room, Verb, undone};
 use crate::few::Few;
 use crate::limit::{Rule, real};
 use crate::time::Micros;
@@ -16,9 +16,9 @@ pub(crate) struct Decision {
     pub(super) asked: Asked,
     /// Names that are all different.
     pub(super) entries: Few<Key>,
-    pub(super) parts: Few<Part>,
+    pub(crate) parts: Few<Part>,
     /// Given by the caller; otherwise the server's clock says.
-    pub(super) now: Option<Micros>,
+    pub(crate) now: Option<Micros>,
 }
 
 /// What a decision is about.
@@ -65,6 +65,16 @@ impl Decision {
         Self { asked: Asked::Reset, entries, parts: Few::new(), now: None }
     }
 
+    /// Gives back what this one charged.
+    pub(crate) fn as_refund(&self) -> Self {
+        Self { asked: Asked::Call(Verb::Refund), ..self.clone() }
+    }
+
+    /// What each check costs.
+    pub(crate) fn costs(&self) -> Few<u64> {
+        self.parts.iter().map(|part| part.cost).collect()
+    }
+
     /// The slot of a cluster that the first entry belongs to; those of one actor share it.
     pub(crate) fn slot(&self) -> u16 {
         self.entries.first().map_or(0, |key| slot(key))
@@ -77,8 +87,27 @@ impl Decision {
         earlier.fold(0, |sum, earlier| sum.saturating_add(earlier.cost))
     }
 
+    /// What a check charges or gives back, and what of that was spent.
+    fn taken(&self, index: usize) -> (u64, u64) {
+        match self.asked {
+            Asked::Call(Verb::Undo { .. }) => {
+                let parts: Few<decision::Part> = self.parts.iter().map(Part::part).collect();
+                undone(&parts, index)
+            }
+            _ => (self.parts[index].cost, 0),
+        }
+    }
+
     fn total(&self, index: usize) -> u64 {
         self.parts[index].cost.saturating_add(self.prior(index))
+    }
+}
+
+impl Part {
+    /// The same check for this process's memory.
+    pub(crate) fn part(&self) -> decision::Part {
+        let Self { rule, cost, spent, entry } = *self;
+        decision::Part { rule, cost, spent, entry }
     }
 }
 
@@ -169,7 +198,8 @@ impl Writer {
         }
         for (index, part) in decision.parts.iter().enumerate() {
             let rule = self.rules.index_of(&written(&part.rule));
-            self.check(rule, entries[part.entry], [real(part.cost), real(decision.total(index)), real(part.spent)]);
+            let (cost, spent) = decision.taken(index);
+            self.check(rule, entries[part.entry], [real(cost), real(decision.total(index)), real(spent)]);
         }
     }
 

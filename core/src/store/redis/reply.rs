@@ -100,18 +100,20 @@ impl Reader<'_> {
             return Ok(Outcome::Late { now: server.ok_or(Malformed)? });
         }
         let index = usize::try_from(self.integer()?).ok().and_then(|index| index.checked_sub(1)).ok_or(Malformed)?;
-        if index < decision.parts.len() { Ok(Outcome::Impossible(index, Impossible::Overflows)) } else { Err(Malformed) }
+        if index < decision.parts.len() {
+            Ok(Outcome::Impossible(index, Impossible::Overflows))
+        } else {
+            Err(Malformed)
+        }
     }
 
     /// The state in which the call left an entry.
     fn entry(&mut self, rule: &Rule) -> Result<Entry, Malformed> {
         Ok(match rule {
             Rule::Cell(_) => Entry::Cell(Level { level: self.integer()?, since: self.integer()? }),
-            Rule::Counter(_) => Entry::Counter(Windows {
-                previous: self.integer()?,
-                current: self.integer()?,
-                index: self.integer()?,
-            }),
+            Rule::Counter(_) => {
+                Entry::Counter(Windows { previous: self.integer()?, current: self.integer()?, index: self.integer()? })
+            }
             Rule::Decay(_) => Entry::Decay(Decayed { count: self.number()?, slot: self.integer()? }),
             Rule::Smooth(_) => Entry::Smooth(Paced { stored: self.number()?, free: self.integer()? }),
             Rule::Slots(_) => Entry::Slots(Box::new(self.series()?)),

@@ -1,0 +1,130 @@
+-- The cell: a level that drains at ticks. Bucket, token bucket and fixed window are this.
+
+if kind == CELL then
+  local function start(rule, now)
+    return rule.aligned and now - now % rule.tick or now
+  end
+
+  local function drain_time(rule, level)
+    return ceil(level / rule.drain) * rule.tick
+  end
+
+  local function until_lower(rule, state, now, over)
+    if over <= 0 then
+      return 0
+    end
+    local time = state.since - now + drain_time(rule, over)
+    return time > 0 and time or 0
+  end
+
+  return {
+    tag = 'c',
+    reserves = true,
+    read = read,
+    write = write,
+
+    rule = function(unit, tick, drain, aligned, capacity)
+      return { unit = unit, tick = tick, drain = drain, aligned = aligned == 1, capacity = capacity }
+    end,
+
+    fresh = function(rule, now)
+      return { level = 0, since = start(rule, now) }
+    end,
+
+    advance = function(rule, state, now)
+      local level, since, tick = state.level, state.since, rule.tick
+      local mended = false
+      if since > now then
+        mended = since - now > drain_time(rule, level > rule.capacity and level or rule.capacity)
+        if mended then
+          since = start(rule, now)
+          state.since = since
+        end
+      end
+      local elapsed = now > since and now - since or 0
+      if elapsed < tick and level > 0 then
+        return mended
+      end
+      local ticks = floor(elapsed / tick)
+      local drained = ticks * rule.drain
+      if drained >= level then
+        state.level, state.since = 0, start(rule, now)
+      else
+        state.level, state.since = level - drained, since + ticks * tick
+      end
+      return mended
+    end,
+
+    is_empty = function(_, state)
+      return state.level == 0
+    end,
+
+    charge = function(rule, state, _, cost)
+      state.level = state.level + cost * rule.unit
+    end,
+
+    give_back = function(rule, state, _, cost)
+      local left = state.level - cost * rule.unit
+      state.level = left > 0 and left or 0
+    end,
+
+    undo = function(rule, state, _, cost, spent, charged_at)
+      local passed = state.since - charged_at
+      local ticks = passed > 0 and ceil(passed / rule.tick) or 0
+      local left, unspent = cost * rule.unit - ticks * rule.drain, (cost - spent) * rule.unit
+      if left > unspent then
+        left = unspent
+      end
+      if left > 0 then
+        state.level = state.level > left and state.level - left or 0
+      end
+    end,
+
+    wait = function(rule, state, now, cost)
+      return until_lower(rule, state, now, state.level - rule.capacity + cost * rule.unit)
+    end,
+
+    fits = function(rule, state, _, cost)
+      return cost * rule.unit <= rule.capacity - state.level
+    end,
+
+    bears = function(rule, state, cost)
+      local most, more = rule.capacity, cost * rule.unit
+      if most < EXACT / 2 then
+        most = EXACT / 2
+      end
+      return more <= most - state.level and ceil((state.level + more) / rule.drain) <= floor(EXACT / rule.tick)
+    end,
+
+    full = function(rule, state, now)
+      return until_lower(rule, state, now, state.level)
+    end,
+
+    -- A low level and an instant fit into one integer, which a server keeps in half the room of a text.
+    encode = function(state)
+      local level, since = state.level, state.since
+      if level <= 999 and since >= 1e15 then
+        return format('%d%07d%03d', floor(since / 1e7), since % 1e7, level)
+      end
+      return format('c%.0f:%.0f', level, since)
+    end,
+
+    decode = function(value)
+      local level, since
+      if #value == 19 and not find(value, '%D') then
+        level, since = sub(value, 17) + 0, sub(value, 1, 16) + 0
+      else
+        level, since = match(value, '^c(%d+):(%d+)$')
+        if not level then
+          return nil
+        end
+        level, since = level + 0, since + 0
+      end
+      return level <= 2 * EXACT and since <= 2 * EXACT and { level = level, since = since } or nil
+    end,
+
+    tell = function(_, state, _, first, wait)
+      return pack('<Bddd', first, wait, state.level, state.since)
+    end,
+  }
+end

@@ -1,0 +1,95 @@
+-- Two windows' counts, the older one weighted by what is left of it.
+
+if kind == COUNTER then
+  local function used(rule, state, now)
+    local elapsed = now - state.index * rule.period
+    local ticks = elapsed > 0 and floor(elapsed / rule.tick) or 0
+    local left = ticks < rule.ticks and rule.ticks - ticks or 0
+    return state.previous * left + state.current * rule.ticks
+  end
+
+  local function fresh(rule, now)
+    return { previous = 0, current = 0, index = floor(now / rule.period) }
+  end
+
+  return {
+    tag = 'w',
+    read = read,
+    write = write,
+
+    rule = function(max, period, tick, ticks)
+      return { max = max, period = period, tick = tick, ticks = ticks }
+    end,
+
+    fresh = fresh,
+
+    advance = function(rule, state, now)
+      local index = floor(now / rule.period)
+      local passed = index - state.index
+      -- The clock may be a window behind the entry: then it is the start of that window.
+      if passed == 0 or passed == -1 then
+        return false
+      end
+      state.previous, state.current, state.index = passed == 1 and state.current or 0, 0, index
+      return passed < 0
+    end,
+
+    is_empty = function(_, state)
+      return state.previous == 0 and state.current == 0
+    end,
+
+    charge = function(_, state, _, cost)
+      state.current = state.current + cost
+    end,
+
+    give_back = function(_, state, _, cost)
+      local rest = cost - state.current
+      state.current = rest < 0 and -rest or 0
+      if rest > 0 then
+        state.previous = state.previous > rest and state.previous - rest or 0
+      end
+    end,
+
+    undo = function(rule, state, _, cost, spent, charged_at)
+      local index, unspent = floor(charged_at / rule.period), cost > spent and cost - spent or 0
+      if index == state.index then
+        state.current = state.current > unspent and state.current - unspent or 0
+      elseif index + 1 == state.index then
+        state.previous = state.previous > unspent and state.previous - unspent or 0
+      end
+    end,
+
+    fits = function(rule, state, now, cost)
+      return used(rule, state, now) + cost * rule.ticks <= rule.max * rule.ticks
+    end,
+
+    bears = function(rule, state, cost)
+      return (state.current + cost) * rule.ticks <= EXACT / 2
+    end,
+
+    full = function(rule, state, now)
+      if state.previous == 0 and state.current == 0 then
+        return 0
+      end
+      local time = (state.index + (state.current == 0 and 1 or 2)) * rule.period - now
+      return time > 0 and time or 0
+    end,
+
+    encode = function(state)
+      return format('w%.0f:%.0f:%.0f', state.previous, state.current, state.index)
+    end,
+
+    decode = function(value)
+      local previous, current, index = match(value, '^w(%d+):(%d+):(%d+)$')
+      if not previous then
+        return nil
+      end
+      local state = { previous = previous + 0, current = current + 0, index = index + 0 }
+      return state.previous <= EXACT and state.current <= EXACT and state.index <= EXACT and state or nil
+    end,
+
+    tell = function(_, state, _, first, wait)
+      return pack('<Bdddd', first, wait, state.previous, state.current, state.index)
+    end,
+  }
+end

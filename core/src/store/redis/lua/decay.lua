@@ -1,0 +1,124 @@
+-- A count that is divided by a factor at every slot boundary.
+
+if kind == DECAY then
+  -- A count below this is nothing.
+  local NOTHING = 1 / 1048576
+
+  -- A power by squaring: products alone, which every machine rounds alike.
+  local function power(base, exponent)
+    local result, square = 1, base
+    while exponent > 0 do
+      local half = floor(exponent / 2)
+      if exponent - 2 * half == 1 then
+        result = result * square
+      end
+      square = square * square
+      exponent = half
+    end
+    return result
+  end
+
+  -- What is left of a count after this many slots.
+  local function after(rule, count, slots)
+    local left = count / power(rule.factor, slots)
+    return left < NOTHING and 0 or left
+  end
+
+  -- The fewest slots after which nothing is left of a count. Logarithms say where to look, and decide nothing.
+  local function slots_until_empty(rule, count)
+    if count < NOTHING then
+      return 0
+    end
+    local about = math.log(count / NOTHING) / math.log(rule.factor)
+    local least, most = floor(about * 0.999) - 1, ceil(about * 1.001) + 1
+    least = least > 0 and least or 0
+    while after(rule, count, most) > 0 and most < EXACT / 2 do
+      least, most = most, most * 2
+    end
+    while least > 0 and after(rule, count, least) == 0 do
+      least, most = floor(least / 2), least
+    end
+    while most - least > 1 do
+      local middle = least + floor((most - least) / 2)
+      if after(rule, count, middle) == 0 then
+        most = middle
+      else
+        least = middle
+      end
+    end
+    return most
+  end
+
+  return {
+    tag = 'd',
+    read = read,
+    write = write,
+
+    rule = function(max, factor, resolution, counts_blocked)
+      return { max = max, factor = factor, resolution = resolution, counts_blocked = counts_blocked == 1 }
+    end,
+
+    fresh = function(rule, now)
+      return { count = 0, slot = floor(now / rule.resolution) }
+    end,
+
+    advance = function(rule, state, now)
+      local slot = floor(now / rule.resolution)
+      local passed = slot - state.slot
+      if passed > 0 then
+        state.count, state.slot = after(rule, state.count, passed), slot
+      elseif passed < 0 and -passed > slots_until_empty(rule, state.count) then
+        state.slot = slot
+        return true
+      end
+      return false
+    end,
+
+    is_empty = function(_, state)
+      return state.count < NOTHING
+    end,
+
+    charge = function(_, state, _, cost)
+      state.count = state.count + cost
+    end,
+
+    give_back = function(_, state, _, cost)
+      state.count = state.count > cost and state.count - cost or 0
+    end,
+
+    undo = function(rule, state, _, cost, spent, charged_at)
+      local passed = state.slot - floor(charged_at / rule.resolution)
+      local left = after(rule, cost > spent and cost - spent or 0, passed > 0 and passed or 0)
+      state.count = state.count > left and state.count - left or 0
+    end,
+
+    fits = function(rule, state, _, cost)
+      return state.count + cost <= rule.max
+    end,
+
+    bears = function(rule, state, cost)
+      local count = state.count + cost
+      return count <= EXACT / 2 and slots_until_empty(rule, count) <= floor(EXACT / rule.resolution)
+    end,
+
+    full = function(rule, state, now)
+      local slots = slots_until_empty(rule, state.count)
+      local time = slots == 0 and 0 or (state.slot + slots) * rule.resolution - now
+      return time > 0 and time or 0
+    end,
+
+    encode = function(state)
+      return format('d%.17g:%.0f', state.count, state.slot)
+    end,
+
+    decode = function(value)
+      local count, slot = match(value, '^d(%d[%d.e+-]*):(%d+)$')
+      count, slot = tonumber(count or ''), tonumber(slot or '')
+      return count and slot and count <= 1e300 and slot <= EXACT and { count = count, slot = slot } or nil
+    end,
+
+    tell = function(_, state, _, first, wait)
+      return pack('<Bddd', first, wait, state.count, state.slot)
+    end,
+  }
+end

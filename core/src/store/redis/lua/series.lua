@@ -1,0 +1,254 @@
+-- Counts in order of time, of which the oldest and the newest can be taken away.
+--
+-- A sorted set of runs: a run's instant (or slot) is its score, and its member the sum of all units up to it, behind
+-- the tag of its room. A run at -1 stands for what was dropped: its sum is where those that are kept begin.
+
+local tag = kind == SLOTS and 's' or 'l'
+
+local function sum_of(member)
+  return tonumber(match(member, '^%a(%d+)$') or '') or 0
+end
+
+local function name(sum)
+  return format('%s%.0f', tag, sum)
+end
+
+-- The newest run is `at` (nil = there is none), and `sum` is the sum up to it. What is `stale` is still kept, but has
+-- to go before anything is written.
+local function read(_, _, key)
+  local newest = try('ZRANGE', key, -1, -1, 'WITHSCORES')
+  if newest.err then
+    if sub(newest.err, 1, 9) ~= 'WRONGTYPE' then
+      call('ZRANGE', key, -1, -1)
+    end
+    return { key = key, sum = 0, stored = true, stale = true, corrupt = is_foreign(key) }
+  end
+  if not newest[1] then
+    return { key = key, sum = 0 }
+  end
+  local kept, sum = match(newest[1], '^([sl])(%d+)$')
+  local at = tonumber(newest[2])
+  if kept ~= tag or not (at >= 0 and at <= EXACT) or #sum > 16 then
+    return { key = key, sum = 0, stored = true, stale = true, corrupt = kept == nil or kept == tag }
+  end
+  return { key = key, at = at, sum = sum + 0, stored = true }
+end
+
+local function clear(state)
+  if state.stored then
+    call('UNLINK', state.key)
+  end
+  state.at, state.sum, state.from, state.stored, state.stale = nil, 0, nil, false, false
+end
+
+-- The sum before an instant, remembered until it changes.
+local function sum_before(state, from)
+  if state.from ~= from then
+    local base, is_old = 0, false
+    if state.at and state.at < from then
+      base, is_old = state.sum, true
+    elseif state.at then
+      local run = call('ZRANGE', state.key, from - 1, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
+      if run[1] then
+        base, is_old = sum_of(run[1]), tonumber(run[2]) >= 0
+      end
+    end
+    state.from, state.base, state.is_old = from, base, is_old
+  end
+  return state.base
+end
+
+-- How many units came at `from` or later.
+local function count_from(state, from)
+  return state.sum - sum_before(state, from)
+end
+
+-- The instant of the first run up to which there are this many, the sum up to it, and its rank.
+local function run_at(state, sum)
+  local low, high = 0, call('ZCARD', state.key) - 1
+  local below, above = 0, state.sum
+  local halve = false
+  while low < high do
+    -- Where all runs hold as much, the first guess is right.
+    local guess = low - 1 + ceil((sum - below) * (high - low + 1) / (above - below))
+    if halve then
+      guess = floor((low + high) / 2)
+    end
+    if not (guess > low) then
+      guess = low
+    elseif guess >= high then
+      guess = high - 1
+    end
+    local found = sum_of(call('ZRANGE', state.key, guess, guess)[1])
+    if found >= sum then
+      high, above = guess, found
+    else
+      low, below = guess + 1, found
+    end
+    halve = not halve
+  end
+  local run = call('ZRANGE', state.key, low, low, 'WITHSCORES')
+  return tonumber(run[2]), sum_of(run[1]), low
+end
+
+-- Sums start over before they are no longer exact.
+local function start_over(state)
+  local runs = call('ZRANGE', state.key, 0, -1, 'WITHSCORES')
+  local dropped = sum_before(state, 0)
+  call('UNLINK', state.key)
+  for i = 1, #runs, 2 do
+    local sum = sum_of(runs[i]) - dropped
+    if sum > 0 then
+      call('ZADD', state.key, runs[i + 1], name(sum))
+    end
+  end
+  state.sum, state.from = state.sum - dropped, nil
+end
+
+-- Adds to the newest end; `at` is not before the newest.
+local function push(state, at, units)
+  if units == 0 then
+    return
+  end
+  if state.stale then
+    clear(state)
+  end
+  if units > EXACT - state.sum and state.at then
+    start_over(state)
+  end
+  if units > EXACT - state.sum then
+    units = EXACT - state.sum
+  end
+  if state.at == at then
+    call('ZREMRANGEBYRANK', state.key, -1, -1)
+  end
+  state.at, state.sum, state.stored = at, state.sum + units, true
+  call('ZADD', state.key, at, name(state.sum))
+end
+
+-- Takes the newest units away.
+local function take_newest(state, units)
+  if not state.at or units == 0 then
+    return
+  end
+  local dropped = sum_before(state, 0)
+  if units >= state.sum - dropped then
+    clear(state)
+    return
+  end
+  local sum = state.sum - units
+  local at, _, rank = run_at(state, sum)
+  call('ZREMRANGEBYRANK', state.key, rank, -1)
+  call('ZADD', state.key, at, name(sum))
+  state.at, state.sum, state.from = at, sum, nil
+end
+
+-- Of units that came at this very instant, leaves those that were spent, as far as they are still there.
+local function take_at(state, at, units, spent)
+  if not state.at or state.at < at then
+    return
+  end
+  local before = sum_before(state, at)
+  local runs = call('ZRANGE', state.key, at, '+inf', 'BYSCORE', 'WITHSCORES')
+  if tonumber(runs[2]) ~= at then
+    return
+  end
+  local taken = sum_of(runs[1]) - before
+  taken = (taken < units and taken or units) - spent
+  if taken <= 0 then
+    return
+  end
+  call('ZREMRANGEBYSCORE', state.key, at, '+inf')
+  state.at = nil
+  for i = 1, #runs, 2 do
+    local sum = sum_of(runs[i]) - taken
+    if sum > before then
+      state.at, state.sum = tonumber(runs[i + 1]), sum
+      call('ZADD', state.key, runs[i + 1], name(sum))
+    end
+  end
+  state.from = nil
+  if not state.at then
+    local newest = call('ZRANGE', state.key, -1, -1, 'WITHSCORES')
+    if newest[1] and tonumber(newest[2]) >= 0 then
+      state.at, state.sum = tonumber(newest[2]), sum_of(newest[1])
+    else
+      clear(state)
+    end
+  end
+end
+
+-- Forgets what came before this.
+local function keep_from(state, from)
+  local dropped = sum_before(state, from)
+  if not state.is_old then
+    return
+  end
+  if state.at < from then
+    clear(state)
+    return
+  end
+  call('ZREMRANGEBYSCORE', state.key, '-inf', from - 1)
+  call('ZADD', state.key, -1, name(dropped))
+  state.is_old = false
+end
+
+-- Forgets all but the newest units, of a series that is kept from `from`.
+local function keep_newest(state, units, from)
+  local dropped = state.sum - units
+  if dropped <= sum_before(state, from) then
+    return
+  end
+  local _, _, rank = run_at(state, dropped + 1)
+  if rank > 0 then
+    call('ZREMRANGEBYRANK', state.key, 0, rank - 1)
+  end
+  call('ZADD', state.key, -1, name(dropped))
+  state.base = dropped
+end
+
+local function write(room, rule, _, state, now, given)
+  local full = room.full(rule, state, now)
+  if full == 0 then
+    clear(state)
+  elseif given then
+    call('PEXPIRE', state.key, ceil((full > HOUR and full or HOUR) / 1000))
+  else
+    call('PEXPIREAT', state.key, ceil((now + full) / 1000))
+  end
+end
+
+-- The runs that an answer depends on: the newest, and those up to which as many units came as have to leave until
+-- `awaited` fit, and until one more remains.
+local function tell(rule, state, from, first, wait, awaited)
+  if not state.at then
+    return pack('<BdB', first, wait, 0)
+  end
+  local count = count_from(state, from)
+  local over, next_over = count + awaited - rule.max, count + 1 - rule.max
+  if next_over < 1 then
+    next_over = 1
+  end
+  if over > next_over then
+    over, next_over = next_over, over
+  end
+  local runs, told, last = 0, '', 0
+  for _ = 1, 2 do
+    if over > last and over <= count then
+      local at, sum
+      if over == 1 then
+        local run = call('ZRANGE', state.key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+        at, sum = tonumber(run[2]), sum_of(run[1])
+      else
+        at, sum = run_at(state, state.base + over)
+      end
+      last = sum - state.base
+      runs, told = runs + 1, told .. pack('<dd', at, last)
+    end
+    over = next_over
+  end
+  if last < count or count == 0 then
+    runs, told = runs + 1, told .. pack('<dd', state.at, count)
+  end
+  return pack('<BdB', first, wait, runs) .. told
+end

@@ -1,0 +1,114 @@
+-- Paced permits: a call goes at once, and the next one waits for what it cost.
+
+if kind == SMOOTH then
+  -- What taking permits from the store costs: cold ones, above the threshold, are dearer.
+  local function cost_of_stored(rule, stored, taken)
+    if not rule.warms_up then
+      return 0
+    end
+    local above = stored - rule.threshold
+    local cold = above > 0 and (above < taken and above or taken) or 0
+    local cost_of_cold = 0
+    if cold > 0 then
+      local first = rule.stable + above * rule.slope
+      local last = rule.stable + (above - cold) * rule.slope
+      cost_of_cold = floor(cold * (first + last) / 2)
+    end
+    return cost_of_cold + floor(rule.stable * (taken - cold))
+  end
+
+  -- The time that a charge takes, and the stored permits that it leaves.
+  local function price(rule, stored, cost)
+    local taken = cost < stored and cost or stored
+    return cost_of_stored(rule, stored, taken) + floor((cost - taken) * rule.stable), stored - taken
+  end
+
+  local function until_free(_, state, now)
+    return state.free > now and state.free - now or 0
+  end
+
+  local function store(rule, state, permits)
+    local stored = state.stored + permits
+    state.stored = stored < rule.most and stored or rule.most
+  end
+
+  return {
+    tag = 'p',
+    reserves = true,
+    -- Any cost is admitted at once, so nothing but what it leads to bounds it.
+    pays_later = true,
+    read = read,
+    write = write,
+
+    rule = function(stable, most, threshold, slope, cool, warms_up)
+      return {
+        stable = stable,
+        most = most,
+        threshold = threshold,
+        slope = slope,
+        cool = cool,
+        warms_up = warms_up == 1,
+      }
+    end,
+
+    fresh = function(rule, now)
+      return { stored = rule.most, free = now }
+    end,
+
+    advance = function(rule, state, now)
+      if now > state.free then
+        store(rule, state, (now - state.free) / rule.cool)
+        state.free = now
+      end
+      return false
+    end,
+
+    is_empty = function(rule, state, now)
+      return state.stored >= rule.most and (rule.most > 0 or state.free <= now)
+    end,
+
+    charge = function(rule, state, _, cost)
+      local time, stored = price(rule, state.stored, cost)
+      state.stored, state.free = stored, state.free + floor(time)
+    end,
+
+    give_back = function(rule, state, _, cost)
+      store(rule, state, cost)
+    end,
+
+    undo = function(rule, state, now, cost, spent, charged_at)
+      local left = cost - (now > charged_at and now - charged_at or 0) / rule.cool
+      local unspent = cost > spent and cost - spent or 0
+      left = left > 0 and left or 0
+      store(rule, state, unspent < left and unspent or left)
+    end,
+
+    wait = until_free,
+
+    fits = function(_, state, now)
+      return state.free <= now
+    end,
+
+    bears = function(rule, state, cost)
+      return state.free + price(rule, state.stored, cost) < EXACT
+    end,
+
+    full = function(rule, state, now)
+      return until_free(rule, state, now) + ceil((rule.most - state.stored) * rule.cool)
+    end,
+
+    encode = function(state)
+      return format('p%.17g:%.0f', state.stored, state.free)
+    end,
+
+    decode = function(value)
+      local stored, free = match(value, '^p(%d[%d.e+-]*):(%d+)$')
+      stored, free = tonumber(stored or ''), tonumber(free or '')
+      return stored and free and stored <= 1e300 and free <= 2 * EXACT and { stored = stored, free = free } or nil
+    end,
+
+    tell = function(_, state, _, first, wait)
+      return pack('<Bddd', first, wait, state.stored, state.free)
+    end,
+  }
+end
