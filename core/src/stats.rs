@@ -21,7 +21,7 @@ pub(crate) struct Stats {
     store_calls: AtomicU64,
     batches: AtomicU64,
     corrupt: AtomicU64,
-    faults: [AtomicU64; Failure::ALL.len()],
+    failures: [AtomicU64; Failure::ALL.len()],
     latency: [AtomicU64; LATENCY_BUCKETS],
     latency_sum: AtomicU64,
 }
@@ -42,9 +42,9 @@ impl Stats {
     }
 
     /// A call was answered without the store, because of this.
-    pub(crate) fn degraded(&self, fault: Failure) {
+    pub(crate) fn degraded(&self, failure: Failure) {
         one_more(&self.degraded);
-        one_more(&self.faults[fault.index()]);
+        one_more(&self.failures[failure.index()]);
     }
 
     /// A call was refused from the cache of denials.
@@ -88,7 +88,7 @@ impl Stats {
             store_calls: of(&self.store_calls),
             batches: of(&self.batches),
             corrupt_entries: of(&self.corrupt),
-            faults: Failure::ALL.iter().map(|fault| (*fault, of(&self.faults[fault.index()]))).collect(),
+            failures: Failure::ALL.iter().map(|failure| (*failure, of(&self.failures[failure.index()]))).collect(),
             breaker,
             latency: Latency { buckets: buckets.collect(), sum: Duration::from_micros(of(&self.latency_sum)) },
         }
@@ -107,7 +107,7 @@ pub struct Statistics {
     pub blocked: u64,
     /// Calls that ended in an error.
     pub failed: u64,
-    /// Calls that were answered without the store, or failed, because of a fault.
+    /// Calls that were answered without the store, or failed, because of a failure.
     pub degraded: u64,
     /// Calls that were denied without asking the store.
     pub deny_cache_hits: u64,
@@ -117,8 +117,8 @@ pub struct Statistics {
     pub batches: u64,
     /// Entries of the store that could not be read, and were written anew.
     pub corrupt_entries: u64,
-    /// How many calls met each fault.
-    pub faults: BTreeMap<Failure, u64>,
+    /// How many calls met each failure.
+    pub failures: BTreeMap<Failure, u64>,
     /// Whether the store is being asked.
     pub breaker: BreakerState,
     /// How long the store took to decide.

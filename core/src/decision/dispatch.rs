@@ -47,6 +47,12 @@ impl Rule {
         in_its_room!(self, entry, now, |room, state| answer(room, state, now, verb, check))
     }
 
+    /// Until this cost fits, to the microsecond that an answer rounds up.
+    #[cfg(feature = "redis")]
+    pub(crate) fn until(&self, entry: &mut Entry, now: Micros, cost: u64) -> Micros {
+        in_its_room!(self, entry, now, |room, state| room.until(state, now, cost))
+    }
+
     /// Whether a call that writes nothing gives this entry back as it was, so that a large one need not be copied
     /// first: it is this rule's own, and not from a future that cannot be.
     pub(crate) fn may_borrow(&self, entry: &Entry, now: Micros) -> bool {

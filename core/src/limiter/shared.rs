@@ -311,13 +311,12 @@ impl Caller {
             self.entries.iter().for_each(|entry| here.denials.forget(*entry));
         }
         let failure = match answer {
-            Ok(Outcome::Decided { infos, corrupt, .. }) => {
+            Ok(Outcome::Decided { infos, corrupt, reset, .. }) => {
                 let heard = clock::now();
                 here.stats.took(heard.saturating_sub(self.started));
                 here.stats.repaired(corrupt);
                 let info = self.merge(infos);
                 if let Some(question) = self.question.filter(|_| info.blocked) {
-                    let reset = info.reset_ms * 1000;
                     here.denials.keep(question, &info, heard, reset, self.since);
                 }
                 here.stats.answered(info.blocked);

@@ -98,7 +98,7 @@ impl Decision {
         }
     }
 
-    fn total(&self, index: usize) -> u64 {
+    pub(super) fn total(&self, index: usize) -> u64 {
         self.parts[index].cost.saturating_add(self.prior(index))
     }
 }

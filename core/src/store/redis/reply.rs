@@ -18,6 +18,8 @@ pub(crate) enum Outcome {
         infos: Few<LimitInfo>,
         /// How many checks found something under their entry's name that no limit of ours has left there.
         corrupt: u32,
+        /// Of a denied call, until it would be admitted.
+        reset: Micros,
     },
     /// This check cannot be decided, and nothing was charged.
     Impossible(usize, Impossible),
@@ -83,14 +85,15 @@ impl Reader<'_> {
                 return self.undecided(first, decision, server);
             }
         }
-        let infos = answers(decision, verb, now.ok_or(Malformed)?, checked);
-        Ok(Outcome::Decided { now: now.ok_or(Malformed)?, infos, corrupt })
+        let now = now.ok_or(Malformed)?;
+        let (infos, reset) = answers(decision, verb, now, checked);
+        Ok(Outcome::Decided { now, infos, corrupt, reset })
     }
 
     fn resetting(&mut self, server: Option<Micros>) -> Result<Outcome, Malformed> {
         match (self.byte()?, server) {
             (LATE, Some(now)) => Ok(Outcome::Late { now }),
-            (FITS, now) => Ok(Outcome::Decided { now: now.unwrap_or(0), infos: Few::new(), corrupt: 0 }),
+            (FITS, now) => Ok(Outcome::Decided { now: now.unwrap_or(0), infos: Few::new(), corrupt: 0, reset: 0 }),
             _ => Err(Malformed),
         }
     }
@@ -151,13 +154,17 @@ fn integer(number: f64) -> Result<u64, Malformed> {
     if is_one { Ok(whole(number)) } else { Err(Malformed) }
 }
 
-/// What the engine says of entries in this state.
-fn answers(decision: &Decision, verb: Verb, now: Micros, checked: Few<Checked>) -> Few<LimitInfo> {
+/// What the engine says of entries in this state, and until when it denies what it denied.
+fn answers(decision: &Decision, verb: Verb, now: Micros, checked: Few<Checked>) -> (Few<LimitInfo>, Micros) {
     let admitted = checked.iter().all(|check| check.verdict.fits);
+    let mut reset = 0;
     let answer = |(index, mut check): (usize, Checked)| {
         let part = &decision.parts[index];
         let settled = Settled { verdict: check.verdict, admitted, cost: part.cost, prior: decision.prior(index) };
+        if !check.verdict.fits {
+            reset = reset.max(part.rule.until(&mut check.entry, now, decision.total(index)));
+        }
         part.rule.answer(&mut check.entry, now, verb, settled)
     };
-    checked.into_iter().enumerate().map(answer).collect()
+    (checked.into_iter().enumerate().map(answer).collect(), reset)
 }

@@ -88,8 +88,10 @@ if kind == DECAY then
 
     undo = function(rule, state, _, cost, spent, charged_at)
       local passed = state.slot - floor(charged_at / rule.resolution)
-      local left = after(rule, cost > spent and cost - spent or 0, passed > 0 and passed or 0)
-      state.count = state.count > left and state.count - left or 0
+      passed = passed > 0 and passed or 0
+      -- What was spent has decayed as the whole has.
+      local unspent = after(rule, cost, passed) - after(rule, spent < cost and spent or cost, passed)
+      state.count = state.count > unspent and state.count - unspent or 0
     end,
 
     fits = function(rule, state, _, cost)

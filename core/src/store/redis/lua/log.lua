@@ -56,8 +56,12 @@ if kind == LOG then
     end,
 
     undo = function(rule, state, now, cost, spent, charged_at)
-      keep_from(state, first_instant(rule, now))
+      local last = state.at
       take_at(state, charged_at, cost, spent)
+      if state.at ~= last then
+        -- As when it is given back; but where the last one stays, its interval does.
+        keep_from(state, first_instant(rule, now))
+      end
     end,
 
     fits = function(rule, state, now, cost)

@@ -12,3 +12,8 @@ local EXACT = 2 ^ 53
 local HOUR = 3600000000
 
 local CELL, COUNTER, DECAY, SMOOTH, SLOTS, LOG = 1, 2, 3, 4, 5, 6
+
+-- Expired at once: the least that a user may do includes this, and not DEL.
+local function forget(key)
+  call('PEXPIRE', key, 0)
+end

@@ -36,7 +36,7 @@ end
 
 local function clear(state)
   if state.stored then
-    call('UNLINK', state.key)
+    forget(state.key)
   end
   state.at, state.sum, state.from, state.stored, state.stale = nil, 0, nil, false, false
 end
@@ -95,7 +95,7 @@ end
 local function start_over(state)
   local runs = call('ZRANGE', state.key, 0, -1, 'WITHSCORES')
   local dropped = sum_before(state, 0)
-  call('UNLINK', state.key)
+  forget(state.key)
   for i = 1, #runs, 2 do
     local sum = sum_of(runs[i]) - dropped
     if sum > 0 then

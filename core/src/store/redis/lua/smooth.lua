@@ -1,6 +1,8 @@
 -- Paced permits: a call goes at once, and the next one waits for what it cost.
 
 if kind == SMOOTH then
+  local JUST_BELOW_1 = 1 - 2 ^ -53
+
   -- What taking permits from the store costs: cold ones, above the threshold, are dearer.
   local function cost_of_stored(rule, stored, taken)
     if not rule.warms_up then
@@ -80,7 +82,11 @@ if kind == SMOOTH then
       local left = cost - (now > charged_at and now - charged_at or 0) / rule.cool
       local unspent = cost > spent and cost - spent or 0
       left = left > 0 and left or 0
-      store(rule, state, unspent < left and unspent or left)
+      -- Full, it would owe nothing any more, and what a later call still owes would be forgotten.
+      local most = state.free > now and rule.most * JUST_BELOW_1 or rule.most
+      local stored = state.stored + (unspent < left and unspent or left)
+      stored = stored < most and stored or most
+      state.stored = stored > state.stored and stored or state.stored
     end,
 
     wait = until_free,

@@ -34,7 +34,7 @@ end
 local function write(room, rule, key, state, now, given)
   if room.is_empty(rule, state, now) then
     if state.stored then
-      call('UNLINK', key)
+      forget(key)
     end
     return
   end

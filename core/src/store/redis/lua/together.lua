@@ -146,7 +146,7 @@ local function reset(at, count)
   for _ = 1, count do
     local _, key
     _, key, at = unpack('<I4I4', blob, at)
-    call('UNLINK', KEYS[key])
+    forget(KEYS[key])
     at = at + 24
   end
   return '\1'

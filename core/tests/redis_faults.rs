@@ -1,0 +1,353 @@
+//! What a caller notices of a store that is not well: never more than a deadline, and nothing once it is back.
+#![cfg(feature = "redis")]
+#![allow(missing_docs, reason = "a test")]
+
+mod servers;
+
+use std::sync::{Arc, Mutex};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use servers::proxy::Proxy;
+use servers::{Server, wait_until};
+use tidegate::{BreakerState, Call, Check, Error, Event, EventKind, Failure, Limit, LimitInfo, Limiter, OnError, Redis};
+
+const DEADLINE: Duration = Duration::from_millis(100);
+/// What a busy machine may add to a deadline.
+const SLACK: Duration = Duration::from_millis(60);
+
+fn hourly(size: u64) -> Limit {
+    Limit::bucket("faults", size).drip_rate(Duration::from_hours(1)).build().expect("a bucket")
+}
+
+fn over(url: &str, policy: OnError) -> Limiter {
+    Limiter::new(Redis::open(url).expect("a URL").timeout(DEADLINE).on_error(policy).deny_cache(Duration::ZERO))
+}
+
+/// One call, which must not take longer than a deadline.
+fn ask(limiter: &Limiter, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+    let started = Instant::now();
+    let answer = limiter.limit_sync(limit, actor);
+    assert!(started.elapsed() < DEADLINE + SLACK, "took {:?}", started.elapsed());
+    answer
+}
+
+fn from_the_store(limiter: &Limiter, limit: &Limit, actor: &str) -> bool {
+    ask(limiter, limit, actor).is_ok_and(|info| !info.degraded)
+}
+
+/// Calls until the store decides again, and says how long that took.
+fn recovery(limiter: &Limiter, limit: &Limit) -> Duration {
+    wait_until("the store is asked again", || from_the_store(limiter, limit, "recovery"))
+}
+
+#[test]
+fn a_server_that_stops_answering_costs_a_deadline_and_then_nothing() {
+    let server = Server::start();
+    let (limiter, limit) = (over(&server.url(), OnError::Local), hourly(1000));
+    assert!(from_the_store(&limiter, &limit, "ada"));
+    server.pause();
+    for _ in 0..5 {
+        assert!(ask(&limiter, &limit, "ada").expect("the policy's answer").degraded);
+    }
+    assert_eq!(limiter.stats().breaker, BreakerState::Open);
+    let started = Instant::now();
+    for _ in 0..1000 {
+        assert!(limiter.limit_sync(&limit, "bob").expect("the policy's answer").degraded);
+    }
+    assert!(started.elapsed() < DEADLINE, "an open breaker does not wait: {:?}", started.elapsed());
+    server.resume();
+    assert!(recovery(&limiter, &limit) < Duration::from_secs(1));
+    // What timed out was not charged later: the server's clock was past the deadline when it ran.
+    let info = limiter.peek_sync(&limit, "ada").expect("an answer");
+    assert_eq!((info.remaining, info.degraded), (999, false));
+}
+
+#[test]
+fn a_server_that_was_killed_is_asked_again_when_it_is_back() {
+    let mut server = Server::start();
+    let (limiter, limit) = (over(&server.url(), OnError::Local), hourly(1000));
+    assert!(from_the_store(&limiter, &limit, "ada"));
+    server.kill();
+    for _ in 0..20 {
+        assert!(ask(&limiter, &limit, "ada").expect("the policy's answer").degraded);
+    }
+    server.restart();
+    assert!(recovery(&limiter, &limit) < Duration::from_secs(1));
+}
+
+#[test]
+fn nothing_has_to_be_there_at_first() {
+    let port = servers::free_port();
+    let started = Instant::now();
+    let limiter = over(&format!("redis://127.0.0.1:{port}"), OnError::Local);
+    assert!(started.elapsed() < DEADLINE);
+    let limit = hourly(2);
+    let answers: Vec<_> = (0..3).map(|_| ask(&limiter, &limit, "ada").expect("the policy's answer")).collect();
+    assert!(answers.iter().all(|info| info.degraded));
+    let blocked: Vec<_> = answers.iter().map(|info| info.blocked).collect();
+    assert_eq!(blocked, [false, false, true], "this process enforces the limit by itself");
+    let _server = Server::on(port, &[]);
+    assert!(recovery(&limiter, &limit) < Duration::from_secs(1));
+}
+
+#[test]
+fn every_policy_answers_as_it_says() {
+    let url = format!("redis://127.0.0.1:{}", servers::free_port());
+    let limit = hourly(3);
+    let answers = |policy| {
+        let limiter = over(&url, policy);
+        (0..5).map(|_| ask(&limiter, &limit, "ada")).collect::<Vec<_>>()
+    };
+    for info in answers(OnError::Allow) {
+        let info = info.expect("an answer");
+        assert_eq!((info.blocked, info.degraded, info.remaining, info.quota), (false, true, 3, 3));
+    }
+    for info in answers(OnError::Deny) {
+        let info = info.expect("an answer");
+        assert_eq!((info.blocked, info.degraded, info.remaining, info.reset_sec()), (true, true, 0, 1));
+    }
+    for answer in answers(OnError::Raise) {
+        let Err(Error::Store(error)) = answer else { panic!("{answer:?} is no store's error") };
+        assert!(matches!(error.failure(), Failure::Unreachable | Failure::Unavailable), "{error}");
+    }
+    // A definition or a cost that cannot be is the caller's fault, whatever the store does.
+    let limiter = over(&url, OnError::Allow);
+    let check = Check::new(&limit, "ada").cost(4);
+    assert!(matches!(limiter.decide_sync(&[check], Call::Limit), Err(Error::Limit(_))));
+}
+
+#[test]
+fn pauses_black_holes_and_slow_wires_cost_a_deadline_each() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    let (limiter, limit) = (over(&proxy.url(), OnError::Local), hourly(1000));
+    assert!(from_the_store(&limiter, &limit, "ada"));
+
+    server.run::<()>("CLIENT PAUSE 400 ALL");
+    for _ in 0..4 {
+        ask(&limiter, &limit, "ada").expect("an answer");
+    }
+    recovery(&limiter, &limit);
+
+    proxy.black_hole(true);
+    for _ in 0..6 {
+        assert!(ask(&limiter, &limit, "ada").expect("an answer").degraded);
+    }
+    proxy.black_hole(false);
+    assert!(recovery(&limiter, &limit) < Duration::from_secs(1));
+
+    proxy.delay(Duration::from_millis(300));
+    for _ in 0..6 {
+        assert!(ask(&limiter, &limit, "ada").expect("an answer").degraded);
+    }
+    proxy.delay(Duration::ZERO);
+    assert!(recovery(&limiter, &limit) < Duration::from_secs(2));
+}
+
+#[test]
+fn a_connection_that_went_silent_is_replaced_within_a_second() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    let (limiter, limit) = (over(&proxy.url(), OnError::Local), hourly(100_000));
+    assert!(from_the_store(&limiter, &limit, "ada"));
+    proxy.hold_present();
+    assert!(recovery(&limiter, &limit) < Duration::from_secs(1));
+}
+
+#[test]
+fn connections_that_are_cut_lose_what_was_on_its_way_and_no_more() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    let (limiter, limit) = (over(&proxy.url(), OnError::Raise), hourly(500_000));
+    let (mut calls, mut failed) = (0_u32, 0_u32);
+    ask(&limiter, &limit, "bob").expect("a connection");
+    let started = Instant::now();
+    let mut cuts = 0;
+    while started.elapsed() < Duration::from_millis(1500) {
+        if started.elapsed() > Duration::from_millis(250) * (cuts + 1) {
+            proxy.cut();
+            cuts += 1;
+        }
+        calls += 1;
+        failed += u32::from(ask(&limiter, &limit, "ada").is_err());
+    }
+    assert!(cuts >= 4 && failed * 20 <= calls, "{failed} of {calls} failed at {cuts} cuts");
+    let charged = 500_000 - limiter.peek_sync(&limit, "ada").expect("an answer").remaining;
+    let calls = u64::from(calls);
+    assert!(charged <= calls && charged >= calls - u64::from(failed), "{charged} charged for {calls} calls");
+}
+
+#[test]
+fn a_lost_answer_is_not_charged_twice() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    let (limiter, limit) = (over(&proxy.url(), OnError::Raise), hourly(1000));
+    assert!(from_the_store(&limiter, &limit, "ada"));
+    proxy.deafen(true);
+    assert!(ask(&limiter, &limit, "ada").is_err());
+    proxy.cut();
+    proxy.deafen(false);
+    recovery(&limiter, &limit);
+    let charged = 1000 - limiter.peek_sync(&limit, "ada").expect("an answer").remaining;
+    assert!(charged <= 2, "{charged} charged for 2 calls");
+}
+
+#[test]
+fn scripts_and_data_may_be_flushed_at_any_time() {
+    let server = Server::start();
+    let (limiter, limit) = (over(&server.url(), OnError::Raise), hourly(500_000));
+    for round in 0..30 {
+        if round % 3 == 0 {
+            server.run::<()>("SCRIPT FLUSH");
+        }
+        if round % 10 == 9 {
+            server.run::<()>("FLUSHALL");
+        }
+        for _ in 0..10 {
+            ask(&limiter, &limit, "ada").expect("no error");
+        }
+    }
+}
+
+#[test]
+fn error_replies_are_answered_by_policy_at_once() {
+    let server = Server::start();
+    let (limiter, limit) = (over(&server.url(), OnError::Local), hourly(1000));
+    let at_once = |limiter: &Limiter| {
+        let started = Instant::now();
+        let info = limiter.limit_sync(&limit, "ada").expect("the policy's answer");
+        assert!(info.degraded && started.elapsed() < DEADLINE / 2, "{:?}", started.elapsed());
+    };
+    assert!(from_the_store(&limiter, &limit, "ada"));
+
+    // Full: what is there already may still be read, but nothing can be charged.
+    server.run::<()>("CONFIG SET maxmemory 1");
+    at_once(&limiter);
+    server.run::<()>("CONFIG SET maxmemory 0");
+    assert!(recovery(&limiter, &limit) < Duration::from_secs(1));
+
+    // Demoted.
+    server.run::<()>("REPLICAOF 127.0.0.1 1");
+    at_once(&limiter);
+    server.run::<()>("REPLICAOF NO ONE");
+    assert!(recovery(&limiter, &limit) < Duration::from_secs(1));
+
+    // Busy with somebody's endless script.
+    server.run::<()>("CONFIG SET busy-reply-threshold 10");
+    let mut other = server.connect();
+    let endless = thread::spawn(move || redis::cmd("EVAL").arg("while true do end").arg(0).query::<()>(&mut other));
+    wait_until("the server is busy", || limiter.limit_sync(&limit, "ada").is_ok_and(|info| info.degraded));
+    at_once(&limiter);
+    server.run::<()>("SCRIPT KILL");
+    assert!(endless.join().expect("a thread").is_err());
+    assert!(recovery(&limiter, &limit) < Duration::from_secs(1));
+
+    let failures = limiter.stats().failures;
+    assert!(failures[&Failure::OutOfMemory] > 0, "{failures:?}");
+    assert!(failures[&Failure::ReadOnly] > 0, "{failures:?}");
+    assert!(failures[&Failure::NotReady] + failures[&Failure::Timeout] > 0, "{failures:?}");
+}
+
+#[test]
+fn the_least_that_a_user_must_be_allowed_is_enough() {
+    let server = Server::start();
+    let user = "+eval +evalsha +script|load +get +set +pexpire +time +ping +hello +client";
+    server.run::<()>(&format!("ACL SETUSER app on >secret ~tidegate:* {user}"));
+    let url = format!("redis://app:secret@127.0.0.1:{}", server.port);
+    let (limiter, limit) = (over(&url, OnError::Raise), hourly(2));
+    assert!(!ask(&limiter, &limit, "ada").expect("allowed").blocked);
+    limiter.refund_sync(&limit, "ada").expect("emptying an entry is allowed");
+    limiter.reset_sync(&limit, "ada").expect("forgetting is allowed");
+    let refused = ask(&limiter.namespace("other"), &limit, "ada");
+    let Err(Error::Store(error)) = refused else { panic!("{refused:?} in another namespace") };
+    assert_eq!(error.failure(), Failure::Denied);
+
+    for wrong in [format!("redis://app:wrong@127.0.0.1:{}", server.port)] {
+        let answer = ask(&over(&wrong, OnError::Raise), &limit, "ada");
+        assert!(matches!(&answer, Err(Error::Store(error)) if error.failure() == Failure::Denied), "{answer:?}");
+    }
+}
+
+#[test]
+fn what_somebody_else_left_under_a_key_is_repaired_and_counted() {
+    let server = Server::start();
+    let (limiter, limit) = (over(&server.url(), OnError::Raise), hourly(5));
+    assert!(from_the_store(&limiter, &limit, "ada"));
+    for garbage in ["SET @ nonsense", "RPUSH @ a b", "SET @ c-1:nan", "HSET @ a b", "ZADD @ 1 x"] {
+        let key: String = server.run::<Vec<String>>("KEYS *").pop().expect("the entry's key");
+        server.run::<()>(&format!("DEL {key}"));
+        server.run::<redis::Value>(&garbage.replace('@', &key));
+        let before = limiter.stats().corrupt_entries;
+        assert_eq!(ask(&limiter, &limit, "ada").expect("repaired").remaining, 4, "{garbage}");
+        assert_eq!(limiter.stats().corrupt_entries, before + 1, "{garbage}");
+        assert_eq!(ask(&limiter, &limit, "ada").expect("as ever").remaining, 3, "{garbage}");
+    }
+}
+
+#[test]
+fn the_breaker_tells_when_it_opens_and_closes() {
+    let mut server = Server::start();
+    let heard: Arc<Mutex<Vec<EventKind>>> = Arc::default();
+    let listener = heard.clone();
+    let store = Redis::open(&server.url()).expect("a URL").listener(move |event: &Event| {
+        assert!(event.server.contains("127.0.0.1"), "{event}");
+        listener.lock().expect("a lock").push(event.kind);
+    });
+    let (limiter, limit) = (Limiter::new(store), hourly(1000));
+    assert!(from_the_store(&limiter, &limit, "ada"));
+    server.kill();
+    wait_until("it has noticed", || limiter.stats().breaker == BreakerState::Open || !from_the_store(&limiter, &limit, "ada") && false);
+    server.restart();
+    recovery(&limiter, &limit);
+    let heard = heard.lock().expect("a lock");
+    let opened = heard.iter().filter(|kind| matches!(kind, EventKind::Opened(_))).count();
+    let closed = heard.iter().filter(|kind| matches!(kind, EventKind::Closed)).count();
+    assert_eq!((opened, closed), (1, 1), "{heard:?}");
+    assert!(heard.len() <= 4, "once each, not once a call: {heard:?}");
+}
+
+#[test]
+fn a_denial_is_remembered_until_it_is_over_or_given_back() {
+    let server = Server::start();
+    let limiter = Limiter::new(Redis::open(&server.url()).expect("a URL"));
+    let limit = hourly(2);
+    for _ in 0..2 {
+        assert!(!limiter.limit_sync(&limit, "eve").expect("an answer").blocked);
+    }
+    let first = limiter.limit_sync(&limit, "eve").expect("an answer");
+    let before = limiter.stats();
+    for _ in 0..10_000 {
+        let info = limiter.limit_sync(&limit, "eve").expect("an answer");
+        assert!(info.blocked && info.reset_ms <= first.reset_ms);
+    }
+    let after = limiter.stats();
+    assert!(after.store_calls - before.store_calls <= 2, "one for each second that the denial is remembered");
+    assert!(after.deny_cache_hits - before.deny_cache_hits >= 9_998);
+    // Another cost is another question.
+    let check = [Check::new(&limit, "eve").cost(2)];
+    assert!(limiter.decide_sync(&check, Call::Limit).expect("an answer").blocked);
+    limiter.refund_sync(&limit, "eve").expect("an answer");
+    assert!(!limiter.limit_sync(&limit, "eve").expect("an answer").blocked, "given back, so it is asked again");
+    assert!(limiter.limit_sync(&limit, "eve").expect("an answer").blocked);
+    limiter.reset_sync(&limit, "eve").expect("an answer");
+    assert!(!limiter.limit_sync(&limit, "eve").expect("an answer").blocked, "forgotten, so it is asked again");
+}
+
+#[test]
+fn a_remembered_denial_ends_when_it_said() {
+    let server = Server::start();
+    let limiter = Limiter::new(Redis::open(&server.url()).expect("a URL"));
+    let limit = Limit::bucket("quick", 1).drip_rate(Duration::from_millis(30)).build().expect("a bucket");
+    let (started, mut admitted) = (Instant::now(), 0_u128);
+    let before = limiter.stats().store_calls;
+    while started.elapsed() < Duration::from_millis(900) {
+        admitted += u128::from(!limiter.limit_sync(&limit, "eve").expect("an answer").blocked);
+    }
+    let drips = started.elapsed().as_millis() / 30;
+    assert!(admitted <= drips + 1, "{admitted} at {drips} drips");
+    // A busy machine may keep this thread away for a few.
+    assert!(admitted * 10 >= drips * 7, "{admitted} at {drips} drips");
+    let calls = u128::from(limiter.stats().store_calls - before);
+    assert!(calls <= 3 * (drips + 1), "{calls} store calls for {drips} drips");
+}

@@ -1,0 +1,172 @@
+//! Real servers for tests: each on a free port of this machine, ended by its process id when the test is over.
+#![allow(dead_code, reason = "each test uses a part")]
+
+pub(crate) mod proxy;
+
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A port that was free a moment ago.
+pub(crate) fn free_port() -> u16 {
+    loop {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("its address").port();
+        // A cluster's node listens on this one as well.
+        if port < 55_000 && TcpListener::bind(("127.0.0.1", port + 10_000)).is_ok() {
+            return port;
+        }
+    }
+}
+
+/// A redis-server, or a sentinel.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) port: u16,
+    arguments: Vec<String>,
+    folder: PathBuf,
+}
+
+impl Server {
+    /// A server that keeps everything in memory.
+    pub(crate) fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// A server with these arguments besides.
+    pub(crate) fn with(arguments: &[&str]) -> Self {
+        Self::on(free_port(), arguments)
+    }
+
+    pub(crate) fn on(port: u16, arguments: &[&str]) -> Self {
+        let folder = std::env::temp_dir().join(format!("tidegate-test-{}-{port}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        let child = spawn(port, &folder, &arguments);
+        let server = Self { child, port, arguments, folder };
+        server.wait_until_up();
+        server
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn folder(&self) -> &PathBuf {
+        &self.folder
+    }
+
+    fn wait_until_up(&self) {
+        wait_until("a server listens", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+    }
+
+    /// Stops it as it stands: connections stay, nothing is answered.
+    pub(crate) fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    pub(crate) fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").arg(signal).arg(self.child.id().to_string()).status();
+        assert!(sent.is_ok_and(|status| status.success()), "{signal} could not be sent");
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Starts it once more, after it was killed.
+    pub(crate) fn restart(&mut self) {
+        self.child = spawn(self.port, &self.folder, &self.arguments);
+        self.wait_until_up();
+    }
+
+    /// A connection past all of ours.
+    pub(crate) fn connect(&self) -> redis::Connection {
+        let client = redis::Client::open(self.url()).expect("a URL");
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            match client.get_connection() {
+                Ok(connection) => return connection,
+                Err(error) => assert!(Instant::now() < deadline, "no connection: {error}"),
+            }
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// One command, past all of ours.
+    pub(crate) fn run<T: redis::FromRedisValue>(&self, command: &str) -> T {
+        let mut words = command.split_whitespace();
+        let mut built = redis::cmd(words.next().expect("a command"));
+        built.arg(words.collect::<Vec<_>>());
+        built.query(&mut self.connect()).unwrap_or_else(|error| panic!("{command}: {error}"))
+    }
+}
+
+fn spawn(port: u16, folder: &PathBuf, arguments: &Vec<String>) -> Child {
+    Command::new("redis-server")
+        .args(arguments.iter().filter(|argument| !argument.starts_with("--")).take(1))
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--daemonize", "no"])
+        .args(["--enable-debug-command", "yes"])
+        .arg("--dir")
+        .arg(folder)
+        .args(arguments.iter().skip_while(|argument| !argument.starts_with("--")))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("redis-server has to be installed (Debian: apt-get install redis-server)")
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Waits for something that takes a while, but not for ever.
+pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) -> Duration {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(20), "waited too long until {what}");
+        sleep(Duration::from_millis(5));
+    }
+    started.elapsed()
+}
+
+/// Three primaries, each with a third of the slots, and as many replicas of each as wanted.
+pub(crate) struct Cluster {
+    pub(crate) nodes: Vec<Server>,
+}
+
+impl Cluster {
+    pub(crate) fn start(replicas: usize) -> Self {
+        let arguments = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--appendonly", "no"];
+        let nodes: Vec<_> = (0..3 * (1 + replicas)).map(|_| Server::with(&arguments)).collect();
+        let addresses = nodes.iter().map(|node| format!("127.0.0.1:{}", node.port));
+        let made = Command::new("redis-cli")
+            .args(["--cluster", "create"])
+            .args(addresses)
+            .args(["--cluster-replicas", &replicas.to_string(), "--cluster-yes"])
+            .output()
+            .expect("redis-cli");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stdout));
+        let cluster = Self { nodes };
+        wait_until("every node says that the cluster is well", || {
+            cluster.nodes.iter().all(|node| node.run::<String>("CLUSTER INFO").contains("cluster_state:ok"))
+        });
+        cluster
+    }
+
+    pub(crate) fn url(&self) -> String {
+        let hosts: Vec<_> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
+        format!("redis+cluster://{}", hosts.join(","))
+    }
+}
