@@ -47,6 +47,9 @@ pub(crate) trait Room {
     /// A call that does not fit yet may reserve its place.
     const RESERVES: bool;
 
+    /// A cost is admitted whatever it leads to, so that nothing else bounds it.
+    const PAYS_LATER: bool = false;
+
     /// The state that an absent entry stands for.
     fn fresh(&self, now: Micros) -> Self::State;
     /// Brings the state to `now`. True where it was from a future that cannot be, because a clock was wrong: it has
@@ -142,7 +145,13 @@ pub(crate) fn examine<R: Room>(
             let wait = room.until(state, now, total);
             Ok(Verdict { fits: wait <= max_wait && room.bears(state, total), wait, mended })
         }
-        Verb::Limit | Verb::Peek | Verb::Acquire { .. } => at_once(room.fits(state, now, total)),
+        Verb::Limit | Verb::Peek | Verb::Acquire { .. } => {
+            let fits = room.fits(state, now, total);
+            if R::PAYS_LATER && fits && !room.bears(state, total) {
+                return Err(Impossible::Overflows);
+            }
+            at_once(fits)
+        }
     }
 }
 

@@ -45,6 +45,7 @@ impl Room for Pacing {
     type State = Paced;
 
     const RESERVES: bool = true;
+    const PAYS_LATER: bool = true;
 
     fn fresh(&self, now: Micros) -> Paced {
         Paced { stored: self.max_permits, free: now }
