@@ -12,6 +12,7 @@ mod plan;
 mod process;
 mod remedy;
 mod reply;
+mod scattered;
 mod script;
 mod server_clock;
 mod settings;
@@ -19,6 +20,9 @@ mod target;
 mod topology;
 
 pub(crate) use background::handle as background;
+#[cfg(test)]
+mod tests;
+
 pub(crate) use job::{Answer, Job};
 pub(crate) use keys::{Key, key, second_key};
 pub(crate) use plan::{Decision, Part as Asked};

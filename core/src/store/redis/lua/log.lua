@@ -22,7 +22,7 @@ if kind == LOG then
     end,
 
     fresh = function(_, _, key)
-      return { key = key, sum = 0, stored = true, stale = true }
+      return { key = key, sum = 0, kept = true, stale = true }
     end,
 
     advance = function(rule, state, now)

@@ -21,24 +21,24 @@ local function read(_, _, key)
     if sub(newest.err, 1, 9) ~= 'WRONGTYPE' then
       call('ZRANGE', key, -1, -1)
     end
-    return { key = key, sum = 0, stored = true, stale = true, corrupt = is_foreign(key) }
+    return { key = key, sum = 0, kept = true, stale = true, corrupt = is_foreign(key) }
   end
   if not newest[1] then
     return { key = key, sum = 0 }
   end
-  local kept, sum = match(newest[1], '^([sl])(%d+)$')
+  local of, sum = match(newest[1], '^([sl])(%d+)$')
   local at = tonumber(newest[2])
-  if kept ~= tag or not (at >= 0 and at <= EXACT) or #sum > 16 then
-    return { key = key, sum = 0, stored = true, stale = true, corrupt = kept == nil or kept == tag }
+  if of ~= tag or not (at >= 0 and at <= EXACT) or #sum > 16 then
+    return { key = key, sum = 0, kept = true, stale = true, corrupt = of == nil or of == tag }
   end
-  return { key = key, at = at, sum = sum + 0, stored = true }
+  return { key = key, at = at, sum = sum + 0, kept = true }
 end
 
 local function clear(state)
-  if state.stored then
+  if state.kept then
     forget(state.key)
   end
-  state.at, state.sum, state.from, state.stored, state.stale = nil, 0, nil, false, false
+  state.at, state.sum, state.from, state.kept, state.stale = nil, 0, nil, false, false
 end
 
 -- The sum before an instant, remembered until it changes.
@@ -122,7 +122,7 @@ local function push(state, at, units)
   if state.at == at then
     call('ZREMRANGEBYRANK', state.key, -1, -1)
   end
-  state.at, state.sum, state.stored = at, state.sum + units, true
+  state.at, state.sum, state.kept = at, state.sum + units, true
   call('ZADD', state.key, at, name(state.sum))
 end
 

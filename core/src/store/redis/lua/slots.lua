@@ -21,7 +21,7 @@ if kind == SLOTS then
     end,
 
     fresh = function(_, _, key)
-      return { key = key, sum = 0, stored = true, stale = true }
+      return { key = key, sum = 0, kept = true, stale = true }
     end,
 
     advance = function(rule, state, now)

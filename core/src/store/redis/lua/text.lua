@@ -25,7 +25,7 @@ local function read(room, rule, key, now)
       -- The wrong kind of text is foreign even where the tag is this room's own.
       state.corrupt = is_foreign(key) or type(value) == 'string' and sub(value, 1, 1) == room.tag
     end
-    state.stored = true
+    state.kept = true
     return state
   end
   return room.fresh(rule, now)
@@ -33,7 +33,7 @@ end
 
 local function write(room, rule, key, state, now, given)
   if room.is_empty(rule, state, now) then
-    if state.stored then
+    if state.kept then
       forget(key)
     end
     return

@@ -85,7 +85,7 @@ end
 local function state_in(room, rule, entry, now)
   if entry.room ~= room then
     entry.room, entry.state = room, room.fresh(rule, now, entry.key)
-    entry.state.stored = true
+    entry.state.kept = true
   end
   return entry.state
 end

@@ -1,0 +1,265 @@
+//! The script against the engine: random definitions, random calls, clocks that jump, alone and in batches.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+
+use super::strategies::{cost, definition, definition_of, jump, scale, start, with_key};
+use super::{Question, Script};
+use crate::check::Check;
+use crate::decision::Call;
+use crate::limit::Limit;
+use crate::limiter::Limiter;
+use crate::store::memory::Memory;
+use crate::time::EXACT;
+
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    Limit,
+    Peek,
+    Charge,
+    Refund,
+    /// What an earlier step charged, or nothing did.
+    Undo(Index),
+    Acquire(u64),
+}
+
+/// One check: which limit, whose, the cost, what was spent of it, and the factor.
+#[derive(Clone, Debug)]
+struct Asking {
+    limit: Index,
+    second_actor: bool,
+    cost: u64,
+    spent: u64,
+    factor: f64,
+}
+
+/// One call; no checks are a reset of the first limit.
+#[derive(Clone, Debug)]
+struct Step {
+    jump: f64,
+    asked: Asked,
+    checks: Vec<Asking>,
+}
+
+/// What happened to the entries of one namespace.
+#[derive(Clone, Debug)]
+struct World {
+    definitions: Vec<Value>,
+    start: u64,
+    steps: Vec<Step>,
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    prop_oneof![
+        8 => Just(Asked::Limit),
+        2 => Just(Asked::Peek),
+        2 => Just(Asked::Charge),
+        2 => Just(Asked::Refund),
+        2 => any::<Index>().prop_map(Asked::Undo),
+        3 => prop_oneof![Just(0), 0_u64..10_000_000, Just(1 << 50), Just(u64::MAX)].prop_map(Asked::Acquire),
+    ]
+}
+
+fn asking(cost: impl Strategy<Value = u64>) -> impl Strategy<Value = Asking> {
+    let factor = prop_oneof![20 => Just(1.0), 1 => select(vec![0.0, 0.5, 2.0, 0.3])];
+    let spent = prop_oneof![2 => Just(0), 1 => 0_u64..5];
+    (any::<Index>(), any::<bool>(), cost, spent, factor).prop_map(|(limit, second_actor, cost, spent, factor)| Asking {
+        limit,
+        second_actor,
+        cost,
+        spent,
+        factor,
+    })
+}
+
+fn steps(cost: BoxedStrategy<u64>, checks: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Step>> {
+    let checks = prop_oneof![
+        40 => proptest::collection::vec(asking(cost), checks),
+        1 => Just(Vec::new()),
+    ];
+    let step = (jump(), asked(), checks).prop_map(|(jump, asked, checks)| Step { jump, asked, checks });
+    proptest::collection::vec(step, 1..60)
+}
+
+/// One limit, one check at a time.
+fn single(definition: BoxedStrategy<Value>, cost: BoxedStrategy<u64>) -> impl Strategy<Value = World> {
+    let one = (definition, start(), steps(cost, 1..2));
+    one.prop_map(|(definition, start, steps)| World { definitions: vec![definition], start, steps })
+}
+
+/// Several limits, some of which keep different things under one key.
+fn several() -> impl Strategy<Value = World> {
+    let definitions = proptest::collection::vec((definition(), 0..3_u32), 1..5);
+    (definitions, start(), steps(cost().boxed(), 1..5)).prop_map(|(definitions, start, steps)| {
+        let named = |(definition, key): (Value, u32)| with_key(definition, &format!("k{key}"));
+        World { definitions: definitions.into_iter().map(named).collect(), start, steps }
+    })
+}
+
+/// Limits as large as they may be.
+fn large() -> BoxedStrategy<Value> {
+    let count = || prop_oneof![Just(1_000_000_000_000_u64), Just(999), Just(1000), Just(1001), 1_u64..10_000_000];
+    let period = || select(vec![0.001, 1.0, 1000.0, 86_400_000.0]);
+    let bucket = (count(), period(), count()).prop_map(|(size, rate, drip)| {
+        json!({ "type": "bucket", "size": size, "dripRate": rate, "dripSize": drip })
+    });
+    let token = (count(), period(), count())
+        .prop_map(|(count, period, burst)| json!({ "type": "token-bucket", "count": count, "period": period, "burst": burst }));
+    let window = (count(), period(), any::<bool>()).prop_map(|(max, period, blocked)| {
+        json!({ "type": "sliding-window", "max": max, "period": period, "resolution": period / 10.0, "countBlocked": blocked })
+    });
+    let counter = (count(), period())
+        .prop_map(|(max, period)| json!({ "type": "sliding-counter", "max": max, "period": period }));
+    let log = (count(), period(), any::<bool>()).prop_map(|(max, period, blocked)| {
+        json!({ "type": "sliding-log", "max": max, "period": period, "countBlocked": blocked })
+    });
+    let decay = (count(), 1.0001..3.0, period())
+        .prop_map(|(max, factor, period)| json!({ "type": "decay", "max": max, "decayFactor": factor, "resolution": period }));
+    let smooth = (0.001..1e9, period(), prop_oneof![Just(0.0), period()])
+        .prop_map(|(rate, burst, warmup)| json!({ "type": "smooth", "rate": rate, "maxBurst": burst, "warmup": warmup }));
+    prop_oneof![bucket, token, window, counter, log, decay, smooth]
+        .prop_map(|definition| with_key(definition, "k"))
+        .prop_filter("refused", |definition| Limit::from_json(&definition.to_string()).is_ok())
+        .boxed()
+}
+
+fn large_cost() -> BoxedStrategy<u64> {
+    let bits = (0_u32..53, any::<u64>()).prop_map(|(bits, number)| number & ((2 << bits) - 1));
+    prop_oneof![4 => cost(), 4 => 900_u64..1100, 4 => bits, 1 => select(vec![EXACT / 2, EXACT - 1, EXACT, EXACT / 4])]
+        .prop_map(|cost| cost.min(EXACT))
+        .boxed()
+}
+
+/// The clock after a jump by a share of the definition's own times.
+fn moved(now: u64, jump: f64, definition: &Value) -> u64 {
+    #[expect(clippy::cast_possible_truncation, reason = "far below 2^63")]
+    let by = (jump * scale(definition)) as i64;
+    now.saturating_add_signed(by).min(1 << 52)
+}
+
+impl World {
+    /// What is asked of the script, with what the engine answers.
+    fn play(&self) -> Vec<(Question, String, String)> {
+        static WORLDS: AtomicU64 = AtomicU64::new(0);
+        let namespace = format!("world-{}", WORLDS.fetch_add(1, Ordering::Relaxed));
+        let parse = |definition: &Value| Limit::from_json(&definition.to_string()).expect("a sound definition");
+        let limits: Vec<_> = self.definitions.iter().map(parse).collect();
+        let limiter = Limiter::new(Memory::new());
+        let (mut now, mut instants) = (self.start, vec![self.start]);
+        let mut played = Vec::new();
+        for step in &self.steps {
+            now = moved(now, step.jump, &self.definitions[0]);
+            if step.checks.is_empty() {
+                limiter.reset_sync(&limits[0], "ada").expect("a reset");
+                let question = Question::forget(&namespace, &limits[0], "ada");
+                played.push((question, String::from("a reset"), String::new()));
+                continue;
+            }
+            let call = match step.asked {
+                Asked::Limit => Call::Limit,
+                Asked::Peek => Call::Peek,
+                Asked::Charge => Call::Charge,
+                Asked::Refund => Call::Refund,
+                Asked::Undo(of) => Call::Undo { charged_at: *of.get(&instants) },
+                Asked::Acquire(max_wait) => Call::Acquire { max_wait: Duration::from_micros(max_wait) },
+            };
+            instants.push(now);
+            let check = |asking: &Asking| {
+                let check = Check::new(asking.limit.get(&limits), if asking.second_actor { "bob" } else { "ada" });
+                check.cost(asking.cost).spent(asking.spent).factor(asking.factor)
+            };
+            let checks: Vec<_> = step.checks.iter().map(check).collect();
+            if checks.iter().any(|check| check.limit.rules(check.factor).is_err()) {
+                // Scaled, it would be larger than a limit may be.
+                continue;
+            }
+            let want = limiter.decide_sync_at(&checks, call, now).map_err(|error| error.to_string());
+            let what = format!("{call:?} of {:?} at {now}", step.checks);
+            played.push((Question::new(&namespace, &checks, call, Some(now)), what, format!("{want:#?}")));
+        }
+        played
+    }
+}
+
+/// The same answers, whether each decision travels alone or with others, about other entries or the same.
+fn agree(script: &mut Script, world: &World, sizes: &[usize]) -> Result<(), TestCaseError> {
+    let (mut sent, mut expected) = (Vec::new(), Vec::new());
+    for (question, what, want) in world.play() {
+        match &question.decision {
+            Ok(decision) => {
+                sent.push(decision.clone());
+                expected.push((question, what, want));
+            }
+            Err((part, why)) => {
+                let refusal: Result<(), _> = Err(question.refusal(*part, *why).to_string());
+                prop_assert_eq!(format!("{refusal:#?}"), want, "{}", what);
+            }
+        }
+    }
+    let (mut batches, mut rest) = (Vec::new(), &sent[..]);
+    for size in sizes.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let (batch, others) = rest.split_at(rest.len().min(*size));
+        batches.push(batch);
+        rest = others;
+    }
+    let outcomes = script.decide_batches(&batches);
+    let outcomes = outcomes.map_err(|_| TestCaseError::fail("an answer that makes no sense"))?;
+    for ((question, what, want), outcome) in expected.iter().zip(&outcomes) {
+        if what != "a reset" {
+            let got = question.answer(outcome).map_err(|error| error.to_string());
+            prop_assert_eq!(&format!("{got:#?}"), want, "{}", what);
+        }
+    }
+    Ok(())
+}
+
+fn hold(cases: u32, worlds: impl Strategy<Value = World>) {
+    let mut script = Script::start();
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let sizes = proptest::collection::vec(prop_oneof![Just(1_usize), 1_usize..20], 1..5);
+    let script = std::cell::RefCell::new(&mut script);
+    let held = TestRunner::new(config)
+        .run(&(worlds, sizes), |(world, sizes)| agree(&mut script.borrow_mut(), &world, &sizes));
+    if let Err(error) = held {
+        panic!("{error}");
+    }
+}
+
+macro_rules! agreement {
+    ($($test:ident $kind:literal)*) => {$(
+        #[test]
+        fn $test() {
+            hold(300, single(definition_of($kind), cost().boxed()));
+        }
+    )*};
+}
+
+agreement! {
+    bucket "bucket"
+    token_bucket "token-bucket"
+    fixed_window "fixed-window"
+    legacy "legacy"
+    sliding_window "sliding-window"
+    sliding_counter "sliding-counter"
+    sliding_log "sliding-log"
+    decay "decay"
+    smooth "smooth"
+}
+
+#[test]
+fn several_limits() {
+    hold(1000, several());
+}
+
+#[test]
+fn large_limits() {
+    hold(1000, single(large(), large_cost()));
+}

@@ -1,0 +1,146 @@
+//! The script on a real server.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod agreement;
+#[path = "../../../../tests/redis_server/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod redis_server;
+#[path = "../../../../tests/strategies/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod strategies;
+
+use ::redis::{Cmd, Connection, Pipeline, Value};
+use redis_server::Server;
+
+use super::keys::{key, second_key};
+use super::plan::{Decision, Part, plan};
+use super::reply::{Malformed, Outcome, finish};
+use super::script::{SHA, SOURCE};
+use crate::check::Check;
+use crate::decision::{Call, Impossible, Verb};
+use crate::error::LimitError;
+use crate::few::Few;
+use crate::info::LimitInfo;
+use crate::limit::{Limit, Rules};
+use crate::time::Micros;
+
+/// A server that knows the script, and a connection to it.
+struct Script {
+    server: Server,
+    connection: Connection,
+}
+
+impl Script {
+    fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(options: &[&str]) -> Self {
+        let server = Server::start_with(options);
+        let mut connection = server.connect();
+        let sha: String = ::redis::cmd("SCRIPT").arg("LOAD").arg(SOURCE).query(&mut connection).unwrap();
+        assert_eq!(sha, *SHA);
+        Self { server, connection }
+    }
+
+    /// Makes decisions in one call of the script, each with its deadline.
+    fn decide_by(&mut self, decisions: &[(&Decision, Micros)]) -> (Option<Micros>, Vec<Outcome>) {
+        let reply = evalsha(decisions).query(&mut self.connection).unwrap();
+        finish(&reply, decisions.iter().map(|(decision, _)| *decision)).unwrap()
+    }
+
+    fn decide(&mut self, decision: &Decision) -> Outcome {
+        self.decide_by(&[(decision, 0)]).1.pop().unwrap()
+    }
+
+    /// Makes batches of decisions, which the server gets all at once.
+    fn decide_batches(&mut self, batches: &[&[Decision]]) -> Result<Vec<Outcome>, Malformed> {
+        let mut pipeline = Pipeline::with_capacity(batches.len());
+        for batch in batches {
+            pipeline.add_command(evalsha(&batch.iter().map(|decision| (decision, 0)).collect::<Vec<_>>()));
+        }
+        if batches.is_empty() {
+            return Ok(Vec::new());
+        }
+        let replies: Vec<Value> = pipeline.query(&mut self.connection).unwrap();
+        let mut outcomes = Vec::new();
+        for (batch, reply) in batches.iter().zip(&replies) {
+            outcomes.extend(finish(reply, *batch)?.1);
+        }
+        Ok(outcomes)
+    }
+
+    fn ask<T: ::redis::FromRedisValue>(&mut self, words: &[&str]) -> T {
+        let mut command = Cmd::new();
+        for word in words {
+            command.arg(word);
+        }
+        command.query(&mut self.connection).unwrap()
+    }
+}
+
+fn evalsha(decisions: &[(&Decision, Micros)]) -> Cmd {
+    let plan = plan(decisions.iter().copied());
+    let mut command = Cmd::new();
+    command.arg("EVALSHA").arg(&*SHA).arg(plan.keys.len());
+    for key in &plan.keys {
+        command.arg(key.as_ref());
+    }
+    command.arg(&plan.blob[..]);
+    command
+}
+
+/// A decision about checks, with what is needed to put its outcome into a caller's words.
+struct Question {
+    decision: Result<Decision, (usize, Impossible)>,
+    /// For each answer the limit's key and the cost; `None` where nothing is limited.
+    answers: Vec<Option<(String, u64)>>,
+}
+
+impl Question {
+    fn new(namespace: &str, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Self {
+        let (mut names, mut parts, mut answers) = (Few::new(), Few::new(), Vec::new());
+        for check in checks {
+            let (of, limit) = (check.actor, check.limit.key());
+            let rules = check.limit.rules(check.factor).unwrap();
+            for (rule, name) in rules.iter().zip([key(namespace, of, limit), second_key(namespace, of, limit)]) {
+                let entry = names.iter().position(|known| *known == name).unwrap_or(names.len());
+                if entry == names.len() {
+                    names.push(name);
+                }
+                parts.push(Part { rule: *rule, cost: check.cost, spent: check.spent, entry });
+                answers.push(Some((limit.to_owned(), check.cost)));
+            }
+            if matches!(rules, Rules::Unlimited) {
+                answers.push(None);
+            }
+        }
+        Self { decision: Decision::call(Verb::from(call), names, parts, now), answers }
+    }
+
+    fn forget(namespace: &str, limit: &Limit, actor: &str) -> Self {
+        let names = [key(namespace, actor, limit.key()), second_key(namespace, actor, limit.key())];
+        Self { decision: Ok(Decision::reset(names.into_iter().collect())), answers: Vec::new() }
+    }
+
+    /// What a caller is told.
+    fn answer(&self, outcome: &Outcome) -> Result<LimitInfo, LimitError> {
+        match outcome {
+            Outcome::Decided { infos, .. } => {
+                let mut infos = infos.iter().cloned();
+                let of = |limited: &Option<_>| match limited {
+                    Some(_) => infos.next().unwrap(),
+                    None => LimitInfo::unlimited(),
+                };
+                Ok(LimitInfo::merged(self.answers.iter().map(of).collect()))
+            }
+            Outcome::Impossible(part, why) => Err(self.refusal(*part, *why)),
+            Outcome::Late { .. } => panic!("there was no deadline"),
+        }
+    }
+
+    fn refusal(&self, part: usize, why: Impossible) -> LimitError {
+        let (key, cost) = self.answers.iter().flatten().nth(part).unwrap();
+        why.of(key, *cost)
+    }
+}
