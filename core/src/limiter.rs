@@ -313,7 +313,8 @@ impl Limiter {
     }
 
     /// [`decide_sync_at`](Self::decide_sync_at) without an instant that has to be looked at.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a call that is known where it is compiled gets a path of its own")]
+    #[inline(always)]
     fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match &self.store {
             Store::Local(local) => local.decide_on(checks, call, now),

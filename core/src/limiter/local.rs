@@ -21,7 +21,8 @@ pub(super) struct Local {
 }
 
 impl Local {
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as its caller")]
+    #[inline(always)]
     pub(super) fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match checks {
             // By far the most common call gets the path that knows what it is.
