@@ -97,6 +97,17 @@ impl Rule {
         }
     }
 
+    /// Whether a denied attempt is charged as well.
+    #[cfg(feature = "redis")]
+    pub(crate) fn counts_blocked(&self) -> bool {
+        match self {
+            Self::Slots(room) => room.counts_blocked,
+            Self::Log(room) => room.counts_blocked,
+            Self::Decay(room) => room.counts_blocked,
+            Self::Cell(_) | Self::Counter(_) | Self::Smooth(_) => false,
+        }
+    }
+
     /// How long a full entry takes to drain.
     #[inline]
     pub(crate) fn window(&self) -> Micros {

@@ -43,7 +43,7 @@ impl Server {
     pub(crate) fn on(port: u16, arguments: &[&str]) -> Self {
         let folder = std::env::temp_dir().join(format!("tidegate-test-{}-{port}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        let arguments: Vec<_> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         let child = spawn(port, &folder, &arguments);
         let server = Self { child, port, arguments, folder };
         server.wait_until_up();
@@ -109,18 +109,20 @@ impl Server {
     }
 }
 
-fn spawn(port: u16, folder: &PathBuf, arguments: &Vec<String>) -> Child {
-    Command::new("redis-server")
-        .args(arguments.iter().filter(|argument| !argument.starts_with("--")).take(1))
-        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--daemonize", "no"])
-        .args(["--enable-debug-command", "yes"])
-        .arg("--dir")
-        .arg(folder)
-        .args(arguments.iter().skip_while(|argument| !argument.starts_with("--")))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("redis-server has to be installed (Debian: apt-get install redis-server)")
+/// The first of the arguments may be a configuration file.
+fn spawn(port: u16, folder: &PathBuf, arguments: &[String]) -> Child {
+    let (file, options) = match arguments.split_first() {
+        Some((file, options)) if !file.starts_with("--") => (Some(file), options),
+        _ => (None, arguments),
+    };
+    let mut command = Command::new("redis-server");
+    command.args(file).args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--daemonize", "no", "--dir"]);
+    command.arg(folder);
+    if !options.iter().any(|option| option == "--sentinel") {
+        command.args(["--save", "", "--enable-debug-command", "yes"]);
+    }
+    command.args(options).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("redis-server has to be installed (Debian: apt-get install redis-server)")
 }
 
 impl Drop for Server {
@@ -160,7 +162,16 @@ impl Cluster {
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stdout));
         let cluster = Self { nodes };
         wait_until("every node says that the cluster is well", || {
-            cluster.nodes.iter().all(|node| node.run::<String>("CLUSTER INFO").contains("cluster_state:ok"))
+            cluster.nodes.iter().all(|node| {
+                let known = node.run::<String>("CLUSTER INFO").contains("cluster_state:ok");
+                let replication = node.run::<String>("INFO replication");
+                let whole = match replicas {
+                    0 => true,
+                    _ if replication.contains("role:master") => replication.contains("state=online"),
+                    _ => replication.contains("master_link_status:up"),
+                };
+                known && whole
+            })
         });
         cluster
     }

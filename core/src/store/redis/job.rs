@@ -18,6 +18,9 @@ pub(crate) type Answer = Result<Outcome, Failure>;
 /// Told once what came of a job, on the thread that talks to the store: it must not block.
 pub(crate) type Done = Box<dyn FnOnce(&Job, Answer) + Send>;
 
+/// Nobody waits for a decision for longer than this.
+pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
+
 /// How often a job may be sent on to another server before it is given up.
 const MOST_HOPS: u8 = 5;
 
@@ -33,6 +36,7 @@ pub(crate) struct Job {
 
 impl Job {
     pub(crate) fn new(decision: Decision, timeout: Duration, done: Done) -> Self {
+        let timeout = timeout.min(LONGEST_TIMEOUT);
         let expires = clock::now().saturating_add(Micros::try_from(timeout.as_micros()).unwrap_or(Micros::MAX));
         let deadline = Instant::now() + timeout;
         Self { decision, deadline, expires, hops: AtomicU8::new(0), done: Mutex::new(Some(done)) }

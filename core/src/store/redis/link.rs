@@ -236,12 +236,12 @@ impl Keeper {
                 }
             }
             Err(error) => {
-                let fault = match Remedy::of(&error) {
-                    Remedy::GiveUp(fault) => fault,
-                    _ => Failure::Other,
+                let failure = match Remedy::of(&error) {
+                    Remedy::GiveUp(failure @ (Failure::NotReady | Failure::ReadOnly | Failure::Denied)) => failure,
+                    // Whatever else kept a connection from being made, there is none.
+                    _ => Failure::Unreachable,
                 };
-                // A deadline that passes while a connection is being made is no different from a refusal.
-                self.trip(if fault == Failure::Timeout { Failure::Unreachable } else { fault }, &error.to_string());
+                self.trip(failure, &error.to_string());
             }
         }
     }
@@ -337,7 +337,10 @@ impl Keeper {
                     self.launch(connection, vec![group]);
                 }
             }
-            Remedy::Redirect { to, asking } => {
+            Remedy::Redirect { mut to, asking } => {
+                if to.0.is_empty() {
+                    to.0 = self.target.host();
+                }
                 for message in group.messages {
                     if message.job.may_hop() {
                         self.router.redirect(&to, Message { job: message.job, asking });

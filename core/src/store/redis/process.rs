@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use super::background;
 use super::context::Context;
 use super::job::Job;
+use super::scattered;
 use super::settings::Settings;
 use super::topology::Topology;
 use crate::failure::Failure;
@@ -64,7 +65,12 @@ impl Shared {
     /// Sends a job on its way, or says at once why not. It goes over the caller's own runtime where there is one and
     /// that is wanted, else over the process's.
     pub(crate) fn send(&self, job: &Arc<Job>, on_callers_runtime: bool) -> Result<(), Failure> {
-        self.here_for_sure().topology(&self.settings, on_callers_runtime)?.send(job.clone())
+        let (topology, runtime) = self.here_for_sure().topology(&self.settings, on_callers_runtime)?;
+        if topology.is_sharded() && job.decision().is_scattered() {
+            runtime.spawn(scattered::decide(topology, job.clone()));
+            return Ok(());
+        }
+        topology.send(job.clone())
     }
 
     pub(crate) fn breaker(&self) -> BreakerState {
@@ -91,18 +97,18 @@ impl Here {
         }
     }
 
-    fn topology(&self, settings: &Settings, on_callers_runtime: bool) -> Result<Arc<Topology>, Failure> {
+    fn topology(&self, settings: &Settings, on_callers_runtime: bool) -> Result<(Arc<Topology>, Handle), Failure> {
         let callers = if on_callers_runtime { Handle::try_current().ok() } else { None };
         let runtime = callers.map_or_else(background::handle, Ok).map_err(|_| Failure::Unreachable)?;
         let mut topologies = self.topologies.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = topologies.iter().find(|topology| topology.is_driven_by(&runtime)) {
-            return Ok(known.clone());
+            return Ok((known.clone(), runtime));
         }
         topologies.retain(|topology| !topology.is_dead());
         let (stats, events) = (self.stats.clone(), settings.events.clone());
         let context = Context::new(stats, events, settings.timeout, settings.probe(), runtime.clone());
         let topology = Arc::new(Topology::start(&settings.address, &Arc::new(context), &runtime));
         topologies.push(topology.clone());
-        Ok(topology)
+        Ok((topology, runtime))
     }
 }

@@ -33,8 +33,8 @@ impl Remedy {
                 _ => failure_of_code(error.code()),
             });
         };
-        let redirect = |asking| match error.redirect_node() {
-            Some((host, port)) => Self::Redirect { to: (host.to_owned(), port), asking },
+        let redirect = |asking| match redirected(error) {
+            Some(to) => Self::Redirect { to, asking },
             None => Self::GiveUp(Failure::Other),
         };
         match kind {
@@ -50,6 +50,13 @@ impl Remedy {
             _ => Self::GiveUp(failure_in_words(error)),
         }
     }
+}
+
+/// Where a redirection leads; without a host it is the one that was asked.
+fn redirected(error: &RedisError) -> Option<(String, u16)> {
+    let (address, _slot) = error.redirect_node()?;
+    let (host, port) = address.rsplit_once(':')?;
+    Some((host.to_owned(), port.parse().ok()?))
 }
 
 /// Codes that the client library does not know by name.

@@ -59,6 +59,16 @@ impl Target {
         matches!(self.0.place, Place::Node(_))
     }
 
+    /// The host that it leads to, where that is one.
+    pub(super) fn host(&self) -> String {
+        match &self.0.place {
+            Place::Server(info) | Place::Node(info) | Place::Primary { template: info, .. } => match info.addr() {
+                ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => host.clone(),
+                _ => String::new(),
+            },
+        }
+    }
+
     /// A connection to a server that decides.
     pub(super) async fn connect(&self) -> RedisResult<Connected> {
         match &self.0.place {

@@ -1,0 +1,221 @@
+//! Decisions whose entries fall into several slots of a cluster, which no script call can reach together.
+//!
+//! First every slot is asked whether its checks fit; a denial ends there, and nothing was charged. Then every slot
+//! charges what is its own. If one denies after all, because somebody else came in between, the others give back
+//! exactly what they charged. A process that dies in between leaves charged what it had charged, which drains like
+//! any other charge: at most the cost of that one decision, for at most the time that it takes to drain.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
+
+use super::job::{Answer, Job};
+use super::keys::slot;
+use super::plan::{Asked, Decision, Part};
+use super::reply::Outcome;
+use super::topology::Topology;
+use crate::decision::Verb;
+use crate::failure::Failure;
+use crate::few::Few;
+use crate::info::LimitInfo;
+use crate::time::Micros;
+
+/// What one slot decides of a decision.
+struct Share {
+    decision: Decision,
+    /// Which of the whole decision's checks these are.
+    parts: Vec<usize>,
+}
+
+/// What a share came to.
+struct Told {
+    now: Micros,
+    infos: Few<LimitInfo>,
+    corrupt: u32,
+    reset: Micros,
+}
+
+impl Decision {
+    /// Whether its entries are in different slots.
+    pub(super) fn is_scattered(&self) -> bool {
+        let mut slots = self.entries.iter().map(|key| slot(key));
+        let first = slots.next();
+        slots.any(|slot| Some(slot) != first)
+    }
+
+    fn shares(&self) -> Vec<Share> {
+        let mut shares: Vec<(u16, Share)> = Vec::new();
+        let nothing = || Share {
+            decision: Self { asked: self.asked, entries: Few::new(), parts: Few::new(), now: self.now },
+            parts: Vec::new(),
+        };
+        // Where each entry went.
+        let mut places = Vec::with_capacity(self.entries.len());
+        for key in &self.entries {
+            let slot = slot(key);
+            let share = shares.iter().position(|(known, _)| *known == slot).unwrap_or_else(|| {
+                shares.push((slot, nothing()));
+                shares.len() - 1
+            });
+            let entries = &mut shares[share].1.decision.entries;
+            entries.push(key.clone());
+            places.push((share, entries.len() - 1));
+        }
+        for (index, part) in self.parts.iter().enumerate() {
+            let (share, entry) = places[part.entry];
+            let share = &mut shares[share].1;
+            share.decision.parts.push(Part { entry, ..part.clone() });
+            share.parts.push(index);
+        }
+        shares.into_iter().map(|(_, share)| share).collect()
+    }
+
+    fn asking(&self, verb: Verb) -> Self {
+        Self { asked: Asked::Call(verb), ..self.clone() }
+    }
+}
+
+/// Makes such a decision, and finishes its job.
+pub(super) async fn decide(topology: Arc<Topology>, job: Arc<Job>) {
+    let decided = run(&topology, &job);
+    tokio::select! {
+        answer = decided => drop(job.finish(answer)),
+        () = sleep_until(job.deadline) => drop(job.finish(Err(Failure::Timeout))),
+    }
+}
+
+async fn run(topology: &Arc<Topology>, job: &Job) -> Answer {
+    let (decision, deadline) = (&job.decision, job.deadline);
+    let shares = decision.shares();
+    let verb = match decision.asked {
+        Asked::Call(verb) => verb,
+        Asked::Reset => {
+            let each = all(topology, shares.iter().map(|share| share.decision.clone()), deadline).await;
+            return gather(decision, &shares, each);
+        }
+    };
+    if !matches!(verb, Verb::Limit | Verb::Acquire { .. }) {
+        let each = all(topology, shares.iter().map(|share| share.decision.clone()), deadline).await;
+        if let Some(failed) = each.iter().position(Result::is_err)
+            && verb == Verb::Charge
+        {
+            give_back(topology, &shares, &each);
+            return failure(&shares, &each, failed);
+        }
+        return gather(decision, &shares, each);
+    }
+    // To reserve a place is to charge whatever is there, so only the charge itself can say whether it comes in time.
+    if verb == Verb::Limit {
+        let looked = all(topology, shares.iter().map(|share| share.decision.asking(Verb::Peek)), deadline).await;
+        let denied = looked.iter().flatten().any(|told| told.infos.iter().any(|info| info.blocked));
+        if denied || looked.iter().any(Result::is_err) {
+            if denied {
+                count_denied(topology, &shares);
+            }
+            return gather(decision, &shares, looked);
+        }
+    }
+    let mut each = all(topology, shares.iter().map(|share| share.decision.clone()), deadline).await;
+    let is_denied = |told: &Told| told.infos.iter().any(|info| info.blocked);
+    if each.iter().all(|told| told.as_ref().is_ok_and(|told| !is_denied(told))) {
+        return gather(decision, &shares, each);
+    }
+    give_back(topology, &shares, &each);
+    if let Some(failed) = each.iter().position(Result::is_err) {
+        return failure(&shares, &each, failed);
+    }
+    // Those that were charged say how they stand without it.
+    for (share, told) in shares.iter().zip(&mut each) {
+        if let Ok(told) = told.as_mut()
+            && !is_denied(told)
+        {
+            let looked = one(topology, share.decision.asking(Verb::Peek), deadline).await;
+            match looked {
+                Ok(looked) => *told = looked,
+                Err(answer) => return answer,
+            }
+        }
+    }
+    gather(decision, &shares, each)
+}
+
+/// In a denied decision, the checks that count denied attempts are charged all the same.
+fn count_denied(topology: &Arc<Topology>, shares: &[Share]) {
+    for share in shares {
+        let counting = share.decision.parts.iter().filter(|part| part.rule.counts_blocked()).cloned();
+        let decision = Decision { parts: counting.collect(), ..share.decision.asking(Verb::Charge) };
+        if !decision.parts.is_empty() {
+            forget(topology, decision);
+        }
+    }
+}
+
+/// Gives back exactly what was charged where the others were not.
+fn give_back(topology: &Arc<Topology>, shares: &[Share], each: &[Result<Told, Answer>]) {
+    for (share, told) in shares.iter().zip(each) {
+        if let Ok(told) = told
+            && !told.infos.iter().any(|info| info.blocked)
+        {
+            forget(topology, share.decision.asking(Verb::Undo { charged_at: told.now }));
+        }
+    }
+}
+
+/// Sends a decision of which nobody wants to hear.
+fn forget(topology: &Arc<Topology>, decision: Decision) {
+    let job = Arc::new(Job::new(decision, super::job::LONGEST_TIMEOUT, Box::new(|_, _| ())));
+    // A server that is not asked any more has forgotten, or will be told by its own drain.
+    let _ = topology.send(job);
+}
+
+async fn all(
+    topology: &Arc<Topology>,
+    decisions: impl Iterator<Item = Decision>,
+    deadline: Instant,
+) -> Vec<Result<Told, Answer>> {
+    join_all(decisions.map(|decision| one(topology, decision, deadline))).await
+}
+
+async fn one(topology: &Arc<Topology>, decision: Decision, deadline: Instant) -> Result<Told, Answer> {
+    let (answered, answer) = oneshot::channel();
+    let left = deadline.saturating_duration_since(Instant::now());
+    let done = Box::new(move |_: &Job, answer: Answer| drop(answered.send(answer)));
+    topology.send(Arc::new(Job::new(decision, left, done))).map_err(Err)?;
+    match answer.await {
+        Ok(Ok(Outcome::Decided { now, infos, corrupt, reset })) => Ok(Told { now, infos, corrupt, reset }),
+        Ok(other) => Err(other),
+        Err(_) => Err(Err(Failure::Disconnected)),
+    }
+}
+
+/// What was in the way, with the check's place in the whole decision.
+fn failure(shares: &[Share], each: &[Result<Told, Answer>], failed: usize) -> Answer {
+    match &each[failed] {
+        Err(Ok(Outcome::Impossible(part, why))) => {
+            Ok(Outcome::Impossible(shares[failed].parts.get(*part).copied().unwrap_or(0), *why))
+        }
+        Err(answer) => answer.clone(),
+        Ok(_) => Err(Failure::Other),
+    }
+}
+
+/// One answer of all, in the order of the whole decision's checks.
+fn gather(decision: &Decision, shares: &[Share], each: Vec<Result<Told, Answer>>) -> Answer {
+    if let Some(failed) = each.iter().position(Result::is_err) {
+        return failure(shares, &each, failed);
+    }
+    let mut infos: Vec<Option<LimitInfo>> = vec![None; decision.parts.len()];
+    let (mut now, mut corrupt, mut reset) = (0, 0, 0);
+    for (share, told) in shares.iter().zip(each.into_iter().flatten()) {
+        now = told.now.max(now);
+        corrupt += told.corrupt;
+        reset = told.reset.max(reset);
+        for (place, info) in share.parts.iter().zip(told.infos) {
+            infos[*place] = Some(info);
+        }
+    }
+    let infos: Option<Few<LimitInfo>> = infos.into_iter().collect();
+    infos.map_or(Err(Failure::Other), |infos| Ok(Outcome::Decided { now, infos, corrupt, reset }))
+}

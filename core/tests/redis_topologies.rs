@@ -1,0 +1,347 @@
+//! One server, one behind sentinels, a cluster; over sockets of every kind.
+#![cfg(feature = "redis")]
+#![allow(missing_docs, reason = "a test")]
+
+mod servers;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use servers::{Cluster, Server, free_port, wait_until};
+use tidegate::{Call, Check, Error, Failure, Limit, LimitInfo, Limiter, OnError, Redis};
+
+const DEADLINE: Duration = Duration::from_millis(200);
+const SLACK: Duration = Duration::from_millis(60);
+
+fn hourly(key: &str, size: u64) -> Limit {
+    Limit::bucket(key, size).drip_rate(Duration::from_hours(1)).build().expect("a bucket")
+}
+
+fn raising(url: &str) -> Limiter {
+    let store = Redis::open(url).expect("a URL").timeout(DEADLINE).on_error(OnError::Raise).deny_cache(Duration::ZERO);
+    Limiter::new(store.listener(|event| eprintln!("{event}")))
+}
+
+fn ask(limiter: &Limiter, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+    let started = Instant::now();
+    let answer = limiter.limit_sync(limit, actor);
+    assert!(started.elapsed() < DEADLINE + SLACK, "took {:?}", started.elapsed());
+    answer
+}
+
+/// Calls until the store answers, and says how long that took.
+fn recovery(limiter: &Limiter, limit: &Limit, actor: &str) -> Duration {
+    wait_until("the store answers", || ask(limiter, limit, actor).is_ok())
+}
+
+#[test]
+fn a_unix_socket_and_a_database_of_ones_own() {
+    let port = free_port();
+    let socket = std::env::temp_dir().join(format!("tidegate-test-{port}.sock"));
+    let server = Server::on(port, &["--unixsocket", &socket.to_string_lossy()]);
+    let limit = hourly("sockets", 10);
+    let (first, second) = (format!("unix://{}?db=2", socket.display()), format!("{}/3", server.url()));
+    for (url, database) in [(first, 2), (second, 3)] {
+        assert_eq!(ask(&raising(&url), &limit, "ada").expect("an answer").remaining, 9, "{url}");
+        let keyspace = server.run::<String>("INFO keyspace");
+        assert!(keyspace.contains(&format!("db{database}:keys=1")), "{keyspace}");
+    }
+    let _ = fs::remove_file(socket);
+}
+
+fn openssl(folder: &std::path::Path, arguments: &str) {
+    let made = Command::new("openssl").args(arguments.split(' ')).current_dir(folder).output().expect("openssl");
+    assert!(made.status.success(), "{arguments}: {}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// An authority `ca`, and certificates that it signed: of the server, expired ones, and the client's.
+fn certificates(folder: &std::path::Path) {
+    let subject = "-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1";
+    for authority in ["ca", "other"] {
+        openssl(folder, &format!(
+            "req -x509 -newkey rsa:2048 -nodes -keyout {authority}.key -out {authority}.crt -days 2 -subj /CN={authority}"
+        ));
+    }
+    fs::write(folder.join("names"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n").expect("a file");
+    for (name, days) in [("server", "2"), ("client", "2")] {
+        openssl(folder, &format!("req -newkey rsa:2048 -nodes -keyout {name}.key -out {name}.csr {subject}"));
+        openssl(folder, &format!(
+            "x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out {name}.crt -days {days} -extfile names"
+        ));
+    }
+}
+
+#[test]
+fn tls_with_an_authority_and_a_certificate_of_ones_own() {
+    let folder = std::env::temp_dir().join(format!("tidegate-test-tls-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    certificates(&folder);
+    let file = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let secure = free_port();
+    let arguments = [
+        "--tls-port",
+        &secure.to_string(),
+        "--tls-cert-file",
+        &file("server.crt"),
+        "--tls-key-file",
+        &file("server.key"),
+        "--tls-ca-cert-file",
+        &file("ca.crt"),
+        "--tls-auth-clients",
+        "yes",
+    ];
+    let _server = Server::with(&arguments);
+    let url = format!("rediss://localhost:{secure}");
+    let (limit, pem) = (hourly("tls", 10), |name: &str| fs::read(folder.join(name)).expect("a file"));
+    let with = |authority: &str| {
+        let store = Redis::open(&url).expect("a URL").timeout(Duration::from_secs(1)).on_error(OnError::Raise);
+        let store = store.certificate_authority(&pem(authority)).expect("an authority");
+        store.client_certificate(&pem("client.crt"), &pem("client.key")).expect("a certificate")
+    };
+    let limiter = Limiter::new(with("ca.crt"));
+    assert_eq!(limiter.limit_sync(&limit, "ada").expect("an answer").remaining, 9);
+
+    let named = format!(
+        "{url}?ssl_ca_certs={}&ssl_certfile={}&ssl_keyfile={}",
+        file("ca.crt"),
+        file("client.crt"),
+        file("client.key")
+    );
+    let limiter = Limiter::new(Redis::open(&named).expect("a URL").timeout(Duration::from_secs(1)));
+    assert_eq!(limiter.limit_sync(&limit, "ada").expect("an answer").remaining, 8);
+
+    // Whom nobody vouches for is not talked to; the policy answers.
+    for refused in [Limiter::new(with("other.crt")), raising(&url)] {
+        assert!(matches!(refused.limit_sync(&limit, "ada"), Err(Error::Store(_))));
+    }
+    let nonsense = Redis::open(&url).expect("a URL").certificate_authority(b"nonsense");
+    let plain = Redis::open("redis://localhost").expect("a URL").certificate_authority(&pem("ca.crt"));
+    assert!(plain.is_err(), "certificates without TLS");
+    drop(nonsense);
+    let _ = fs::remove_dir_all(folder);
+}
+
+#[test]
+fn urls_that_make_no_sense_are_refused_without_their_password() {
+    for url in [
+        "localhost",
+        "http://localhost",
+        "redis://:hunter2@a,b",
+        "redis+cluster://:hunter2@a:1/3",
+        "redis+sentinel://:hunter2@a:1",
+        "redis+sentinel://",
+        "redis://localhost?nonsense=1",
+        "redis://localhost/notanumber",
+        "redis+cluster://a:x",
+        "rediss://localhost?ssl_ca_certs=/nowhere",
+        "rediss://localhost?ssl_certfile=/dev/null",
+        "redis+tls://localhost",
+    ] {
+        let error = Redis::open(url).expect_err(url).to_string();
+        assert!(error.contains("url") && !error.contains("hunter2"), "{error}");
+    }
+    let shown = format!("{:?}", Redis::open("redis://user:hunter2@localhost/1").expect("a URL"));
+    assert!(!shown.contains("hunter2") && shown.contains("localhost"), "{shown}");
+}
+
+#[test]
+fn sentinels_name_the_primary_and_the_next_one() {
+    let mut primary = Server::start();
+    let replica = Server::with(&["--replicaof", &format!("127.0.0.1 {}", primary.port)]);
+    wait_until("the replica is in sync", || replica.run::<String>("INFO replication").contains("master_link_status:up"));
+    let sentinels: Vec<_> = (0..3)
+        .map(|_| {
+            let port = free_port();
+            let config = std::env::temp_dir().join(format!("tidegate-sentinel-{port}.conf"));
+            let watched = format!(
+                "sentinel monitor shop 127.0.0.1 {} 2\nsentinel down-after-milliseconds shop 500\n\
+                 sentinel failover-timeout shop 2000\n",
+                primary.port
+            );
+            fs::write(&config, watched).expect("a file");
+            Server::on(port, &[&config.to_string_lossy(), "--sentinel"])
+        })
+        .collect();
+    let hosts: Vec<_> = sentinels.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.port)).collect();
+    let limiter = raising(&format!("redis+sentinel://{}/shop", hosts.join(",")));
+    let limit = hourly("sentinels", 1000);
+    recovery(&limiter, &limit, "ada");
+    wait_until("the sentinels know each other and the replica", || {
+        let masters = sentinels[0].run::<redis::Value>("SENTINEL MASTER shop");
+        let words: Vec<String> = redis::from_redis_value(masters).expect("words");
+        let of = |name: &str| words.iter().position(|word| word == name).map(|at| words[at + 1].clone());
+        of("num-other-sentinels").as_deref() == Some("2") && of("num-slaves").as_deref() == Some("1")
+    });
+
+    let before = ask(&limiter, &limit, "ada").expect("an answer").remaining;
+    wait_until("the replica has it all", || {
+        replica.run::<u64>("DBSIZE") > 0
+    });
+    primary.kill();
+    let outage = recovery(&limiter, &limit, "bob");
+    assert!(outage < Duration::from_secs(8), "{outage:?}");
+    let after = ask(&limiter, &limit, "ada").expect("an answer").remaining;
+    assert!(after < before, "what was charged before the failover still counts: {after} after {before}");
+
+    let nobody = raising(&format!("redis+sentinel://{}/nobody", hosts.join(",")));
+    assert!(matches!(ask(&nobody, &limit, "ada"), Err(Error::Store(_))));
+    for sentinel in &sentinels {
+        let _ = fs::remove_file(std::env::temp_dir().join(format!("tidegate-sentinel-{}.conf", sentinel.port)));
+    }
+}
+
+#[test]
+fn a_cluster_decides_as_one_server_would() {
+    let cluster = Cluster::start(0);
+    let limiter = raising(&cluster.url());
+    let limit = hourly("cluster", 3);
+    // Many actors, so that every node has some.
+    for actor in 0..200 {
+        let actor = format!("actor {actor}");
+        let blocked: Vec<_> = (0..4).map(|_| ask(&limiter, &limit, &actor).expect("an answer").blocked).collect();
+        assert_eq!(blocked, [false, false, false, true], "{actor}");
+    }
+    for node in &cluster.nodes {
+        assert!(node.run::<u64>("DBSIZE") > 20, "every node has its share");
+    }
+    // Several limits of one actor are one decision in one slot.
+    let (a, b) = (hourly("a", 2), hourly("b", 5));
+    let both = [Check::new(&a, "ada"), Check::new(&b, "ada")];
+    let blocked: Vec<_> = (0..3).map(|_| limiter.decide_sync(&both, Call::Limit).expect("an answer").blocked).collect();
+    assert_eq!(blocked, [false, false, true]);
+    assert_eq!(limiter.peek_sync(&b, "ada").expect("an answer").remaining, 3, "all or nothing");
+}
+
+#[test]
+fn checks_in_different_slots_are_all_or_nothing() {
+    let cluster = Cluster::start(0);
+    let limiter = raising(&cluster.url());
+    let (narrow, wide) = (hourly("narrow", 2), hourly("wide", 50));
+    let actors: Vec<String> = (0..6).map(|number| format!("actor {number}")).collect();
+    let mut checks: Vec<_> = actors.iter().map(|actor| Check::new(&wide, actor)).collect();
+    checks.push(Check::new(&narrow, "ada"));
+    for remaining in [1, 0] {
+        let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
+        assert_eq!((info.blocked, info.remaining, info.checks().len()), (false, remaining, 7));
+        assert_eq!(info.binding(), 6);
+    }
+    for _ in 0..5 {
+        let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
+        assert!(info.blocked && info.checks()[6].blocked && !info.checks()[0].blocked);
+        assert_eq!(info.checks()[0].remaining, 48);
+    }
+    for actor in &actors {
+        assert_eq!(limiter.peek_sync(&wide, actor).expect("an answer").remaining, 48, "{actor}");
+    }
+    // Many at once: what is given back is given back whole.
+    let (few, many) = (hourly("few", 40), hourly("many", 1000));
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let (limiter, few, many) = (limiter.clone(), few.clone(), many.clone());
+            std::thread::spawn(move || {
+                let checks = [Check::new(&many, "b"), Check::new(&few, "a"), Check::new(&many, "c")];
+                (0..50).filter(|_| !limiter.decide_sync(&checks, Call::Limit).expect("an answer").blocked).count()
+            })
+        })
+        .collect();
+    let admitted: usize = threads.into_iter().map(|thread| thread.join().expect("a thread")).sum();
+    assert!((35..=40).contains(&admitted), "{admitted} of 40");
+    for actor in ["b", "c"] {
+        let left = || limiter.peek_sync(&many, actor).expect("an answer").remaining;
+        wait_until("everything is given back", || left() == 1000 - admitted as u64);
+    }
+}
+
+#[test]
+fn a_slot_may_move_while_it_is_decided_about() {
+    let cluster = Cluster::start(0);
+    let limiter = raising(&cluster.url());
+    let limit = hourly("moving", 100_000);
+    let several = [hourly("m1", 100_000), hourly("m2", 100_000)];
+    let slot: u64 = cluster.nodes[0].run("CLUSTER KEYSLOT ada");
+    ask(&limiter, &limit, "ada").expect("an answer");
+    let ids: Vec<String> = cluster.nodes.iter().map(|node| node.run("CLUSTER MYID")).collect();
+    let owner = |from: &Server| from.run::<String>("CLUSTER NODES").lines().any(|line| {
+        line.contains("myself") && line.split(' ').skip(8).any(|range| {
+            let mut ends = range.split('-').map(str::parse::<u64>);
+            matches!((ends.next(), ends.next()), (Some(Ok(first)), Some(Ok(last))) if (first..=last).contains(&slot))
+        })
+    });
+    let from = cluster.nodes.iter().position(owner).expect("somebody has the slot");
+    let to = (from + 1) % 3;
+    let (source, target) = (&cluster.nodes[from], &cluster.nodes[to]);
+    let mut calls = 0;
+    let mut charge = |limiter: &Limiter| {
+        ask(limiter, &limit, "ada").expect("no error while a slot moves");
+        calls += 1;
+    };
+    target.run::<()>(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", ids[from]));
+    source.run::<()>(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", ids[to]));
+    for _ in 0..10 {
+        charge(&limiter);
+    }
+    // An entry that is new while the slot moves is made at its new place.
+    assert!(!ask(&limiter, &several[0], "ada").expect("a fresh entry").blocked);
+    let keys: Vec<String> = source.run(&format!("CLUSTER GETKEYSINSLOT {slot} 100"));
+    for key in &keys {
+        source.run::<redis::Value>(&format!("MIGRATE 127.0.0.1 {} {key} 0 1000", target.port));
+        charge(&limiter);
+    }
+    for _ in 0..10 {
+        charge(&limiter);
+    }
+    for node in [target, source] {
+        node.run::<()>(&format!("CLUSTER SETSLOT {slot} NODE {}", ids[to]));
+    }
+    for _ in 0..10 {
+        charge(&limiter);
+    }
+    let together: Vec<_> = several.iter().map(|limit| Check::new(limit, "ada")).collect();
+    assert!(!limiter.decide_sync(&together, Call::Limit).expect("several, where the slot is now").blocked);
+    let left = limiter.peek_sync(&limit, "ada").expect("an answer").remaining;
+    assert_eq!(left, 100_000 - 1 - calls, "every call was charged once");
+}
+
+#[test]
+fn a_cluster_outlives_a_primary_that_dies_or_hangs() {
+    for hangs in [false, true] {
+        let mut cluster = Cluster::start(1);
+        let limiter = raising(&cluster.url());
+        let limit = hourly("failover", 100_000);
+        let actors: Vec<String> = (0..40).map(|number| format!("actor {number}")).collect();
+        for actor in &actors {
+            ask(&limiter, &limit, actor).expect("an answer");
+        }
+        let victim = (0..cluster.nodes.len())
+            .find(|node| cluster.nodes[*node].run::<String>("INFO replication").contains("role:master"))
+            .expect("a primary");
+        if hangs {
+            cluster.nodes[victim].pause();
+        } else {
+            cluster.nodes[victim].kill();
+        }
+        let started = Instant::now();
+        let mut lost: BTreeSet<&String> = actors.iter().collect();
+        let mut failed = 0;
+        while !lost.is_empty() {
+            assert!(started.elapsed() < Duration::from_secs(15), "{} actors are still lost", lost.len());
+            for actor in &actors {
+                match ask(&limiter, &limit, actor) {
+                    Ok(_) => drop(lost.remove(actor)),
+                    Err(Error::Store(error)) => {
+                        assert_ne!(error.failure(), Failure::Other, "{error}");
+                        failed += 1;
+                        lost.insert(actor);
+                    }
+                    Err(other) => panic!("{other}"),
+                }
+            }
+        }
+        println!("hangs: {hangs}; outage {:?}; {failed} calls failed", started.elapsed());
+        if hangs {
+            cluster.nodes[victim].resume();
+        }
+    }
+}
