@@ -110,7 +110,7 @@ fn a_flood_of_denials_evicts_nobody() {
 fn with_traffic(limiter: &Limiter, until: impl Fn(&Memory) -> bool) {
     let (limit, start) = (hourly(1), Instant::now());
     for passer_by in 0_u64.. {
-        if until(limiter.memory()) {
+        if until(&limiter.memory()) {
             return;
         }
         assert!(start.elapsed() < Duration::from_secs(5), "{} are left", limiter.memory().len());

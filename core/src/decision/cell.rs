@@ -1,6 +1,6 @@
 //! The cell: a level that drains at ticks. Bucket, token bucket and fixed window are this.
 
-use super::Room;
+use super::{Drains, Outlook, Room};
 use crate::limit::Cell;
 use crate::time::{EXACT, Micros};
 
@@ -111,11 +111,33 @@ impl Room for Cell {
         self.until_lower(state, now, state.level)
     }
 
+    #[inline]
+    fn next(&self, state: &Level, now: Micros, remaining: u64) -> Micros {
+        match remaining.checked_sub(self.quota) {
+            // A unit that weighs 1 fits as soon as one more has drained, which the next tick sees to.
+            None if self.unit.get() == 1 && state.level <= self.capacity => {
+                state.since.saturating_add(self.tick.get()).saturating_sub(now)
+            }
+            None => self.until(state, now, remaining.saturating_add(1)),
+            Some(_) => 0,
+        }
+    }
+
+    #[inline]
+    fn drains(&self, state: &Level, _now: Micros, _outlook: Outlook) -> Drains {
+        let (time, window) = (self.drain_time(state.level), self.window_at(state.level));
+        Drains { since: state.since, time, window }
+    }
+
     fn quota(&self) -> u64 {
         self.quota
     }
 
     fn window(&self) -> Micros {
         self.window
+    }
+
+    fn window_ms(&self) -> u64 {
+        self.window_ms
     }
 }

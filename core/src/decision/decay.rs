@@ -13,7 +13,7 @@ pub(crate) struct Decayed {
 
 impl Decaying {
     fn slots_until_empty(&self, count: f64) -> u64 {
-        if count < Self::NOTHING { 0 } else { self.slots_until(|left| left < Self::NOTHING, count, Self::NOTHING) }
+        if count < Self::NOTHING { 0 } else { self.slots_until_nothing(count) }
     }
 
     /// Until so many slot boundaries after the state's own slot have passed.
@@ -36,6 +36,10 @@ impl Room for Decaying {
     }
 
     fn advance(&self, state: &mut Decayed, now: Micros) -> bool {
+        let start = state.slot.saturating_mul(self.resolution.get());
+        if now.checked_sub(start).is_some_and(|elapsed| elapsed < self.resolution.get()) {
+            return false;
+        }
         let slot = now / self.resolution;
         match slot.checked_sub(state.slot) {
             Some(0) => false,
@@ -77,8 +81,13 @@ impl Room for Decaying {
         if self.fits(state, now, cost) {
             return 0;
         }
+        let fits = |left| self.fits_beside(left, cost);
+        // A large count loses a unit with every slot.
+        if fits(self.after(state.count, 1)) {
+            return self.until_slot(state, now, 1);
+        }
         let room = real(self.max) - real(cost);
-        self.until_slot(state, now, self.slots_until(|left| self.fits_beside(left, cost), state.count, room))
+        self.until_slot(state, now, self.slots_until(fits, state.count, room))
     }
 
     fn fits(&self, state: &Decayed, _now: Micros, cost: u64) -> bool {

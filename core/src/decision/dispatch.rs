@@ -1,8 +1,8 @@
 //! Which room answers for a rule.
 
-use super::{Entry, Impossible, Room, Settled, Verb, Verdict, answer, commit, examine};
+use super::{Drains, Entry, Impossible, Outlook, Room, Settled, Verb, Verdict, answer, commit, examine};
 use crate::info::LimitInfo;
-use crate::limit::{Rule, real, whole};
+use crate::limit::Rule;
 use crate::time::Micros;
 
 /// The same question to whichever room a rule belongs to, about the state that the entry holds for it.
@@ -69,20 +69,10 @@ impl Rule {
         *entry == Entry::Absent || in_its_room!(self, entry, now, |room, state| room.is_empty(state, now))
     }
 
-    /// The instant that this entry's drain time counts from, the drain time, and that of a full entry in proportion:
-    /// an entry that is empty at the same instant as a full one, but holds half as much, is half full.
+    /// [`Room::drains`] in this rule's room.
     #[inline]
-    pub(crate) fn drains(&self, entry: &mut Entry, now: Micros) -> (Micros, Micros, Micros) {
-        if let (Self::Cell(room), Entry::Cell(level)) = (self, &entry) {
-            return (level.since, room.drain_time(level.level), room.window_at(level.level));
-        }
-        let time = in_its_room!(self, entry, now, |room, state| room.full(state, now));
-        if let Self::Smooth(room) = self {
-            return (now, time, Room::window(room));
-        }
-        let (quota, left) = in_its_room!(self, entry, now, |room, state| (room.quota(), room.remaining(state, now)));
-        let used = quota.saturating_sub(left).max(1);
-        (now, time, whole(real(time) * real(quota) / real(used)))
+    pub(crate) fn drains(&self, entry: &mut Entry, now: Micros) -> Drains {
+        in_its_room!(self, entry, now, |room, state| room.drains(state, now, Outlook::of(room, state, now)))
     }
 
     /// How many units an empty entry admits.
@@ -117,7 +107,7 @@ impl Rule {
             Self::Counter(room) => room.window(),
             Self::Log(room) => room.window(),
             Self::Decay(room) => room.window(),
-            Self::Smooth(room) => Room::window(room),
+            Self::Smooth(room) => room.window(),
         }
     }
 }

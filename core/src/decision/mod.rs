@@ -28,14 +28,15 @@ pub(crate) use decay::Decayed;
 pub(crate) use series::Series;
 #[cfg(feature = "redis")]
 pub(crate) use smooth::Paced;
-pub(crate) use state::Entry;
 pub use state::State;
+pub(crate) use state::{Entry, Small};
 #[cfg(feature = "redis")]
 pub(crate) use together::undone;
 pub(crate) use together::{Part, together};
 
 use crate::error::LimitError;
 use crate::info::LimitInfo;
+use crate::limit::{real, whole};
 use crate::time::{Micros, millis_up};
 
 /// What each kind of rule knows, and all that the calls need to know of it.
@@ -69,6 +70,15 @@ pub(crate) trait Room {
     fn remaining(&self, state: &Self::State, now: Micros) -> u64;
     /// Until the state is empty.
     fn full(&self, state: &Self::State, now: Micros) -> Micros;
+    /// Until one unit more fits than `remaining`; 0 = no more can.
+    fn next(&self, state: &Self::State, now: Micros, remaining: u64) -> Micros {
+        if remaining < self.quota() { self.until(state, now, remaining.saturating_add(1)) } else { 0 }
+    }
+    /// When the state is empty and how full that makes it, for a store that has to choose what it gives up.
+    fn drains(&self, _state: &Self::State, now: Micros, outlook: Outlook) -> Drains {
+        let used = self.quota().saturating_sub(outlook.remaining).max(1);
+        Drains { since: now, time: outlook.full, window: whole(real(outlook.full) * real(self.quota()) / real(used)) }
+    }
     /// How many units an empty entry admits.
     fn quota(&self) -> u64;
     /// The largest cost that ever fits.
@@ -77,10 +87,38 @@ pub(crate) trait Room {
     }
     /// How long a full state takes to drain.
     fn window(&self) -> Micros;
+    fn window_ms(&self) -> u64 {
+        millis_up(self.window())
+    }
     /// A denied attempt is charged as well.
     fn counts_blocked(&self) -> bool {
         false
     }
+}
+
+/// What an answer says of a state, and a store asks about it too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outlook {
+    remaining: u64,
+    full: Micros,
+}
+
+impl Outlook {
+    #[inline]
+    pub(crate) fn of<R: Room>(room: &R, state: &R::State, now: Micros) -> Self {
+        Self { remaining: room.remaining(state, now), full: room.full(state, now) }
+    }
+}
+
+/// When an entry is empty, and how full that makes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drains {
+    /// The instant from which the drain time counts.
+    pub(crate) since: Micros,
+    pub(crate) time: Micros,
+    /// How long a full entry takes, in proportion: an entry that is empty at the same instant as a full one, but holds
+    /// half as much, is half full.
+    pub(crate) window: Micros,
 }
 
 /// What a rule says of its own check, before it is known what the others say.
@@ -190,6 +228,19 @@ fn charges<R: Room>(room: &R, verb: Verb, check: Settled) -> bool {
 /// The last step: describes the state as the call leaves it.
 #[inline]
 pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, verb: Verb, check: Settled) -> LimitInfo {
+    answer_from(room, state, now, verb, check, Outlook::of(room, state, now))
+}
+
+/// [`answer`], where the outlook is known.
+#[inline]
+pub(crate) fn answer_from<R: Room>(
+    room: &R,
+    state: &R::State,
+    now: Micros,
+    verb: Verb,
+    check: Settled,
+    outlook: Outlook,
+) -> LimitInfo {
     let (blocked, awaited) = match verb {
         Verb::Refund | Verb::Undo { .. } => (!room.fits(state, now, 1), 1),
         Verb::Limit | Verb::Charge | Verb::Acquire { .. } if check.admitted => (false, 1),
@@ -197,18 +248,17 @@ pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, verb: Ver
         _ if charges(room, verb, check) => (!check.verdict.fits, check.cost),
         _ => (!check.verdict.fits, check.cost.saturating_add(check.prior)),
     };
-    let remaining = room.remaining(state, now);
-    let next = if remaining < room.quota() { room.until(state, now, remaining.saturating_add(1)) } else { 0 };
+    let Outlook { remaining, full } = outlook;
     LimitInfo {
         blocked,
         remaining,
         reset_ms: millis_up(room.until(state, now, awaited)),
-        full_reset_ms: millis_up(room.full(state, now)),
+        full_reset_ms: millis_up(full),
         at: now,
         wait_ms: if check.admitted { millis_up(check.verdict.wait) } else { 0 },
-        next_ms: millis_up(next),
+        next_ms: millis_up(room.next(state, now, remaining)),
         quota: room.quota(),
-        window_ms: millis_up(room.window()),
+        window_ms: room.window_ms(),
         degraded: false,
         several: None,
     }

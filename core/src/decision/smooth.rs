@@ -1,7 +1,7 @@
 //! Paced permits: a call goes at once, and the next one waits for what it cost.
 
-use super::Room;
-use crate::limit::{Pacing, real, whole};
+use super::{Drains, Outlook, Room};
+use crate::limit::{Pacing, floor, real, whole, whole_up};
 use crate::time::{EXACT, Micros};
 
 /// The permits in store, and the instant from which the next call may go.
@@ -25,18 +25,18 @@ impl Pacing {
         let cost_of_cold = if cold > 0.0 {
             let first = self.stable + above * self.slope;
             let last = self.stable + (above - cold) * self.slope;
-            (cold * (first + last) / 2.0).floor()
+            floor(cold * (first + last) / 2.0)
         } else {
             0.0
         };
-        cost_of_cold + (self.stable * (taken - cold)).floor()
+        cost_of_cold + floor(self.stable * (taken - cold))
     }
 
     /// The time that a charge takes, and the stored permits that it leaves.
     fn price(&self, stored: f64, cost: u64) -> (f64, f64) {
         let cost = real(cost);
         let taken = cost.min(stored);
-        let time = self.cost_of_stored(stored, taken) + ((cost - taken) * self.stable).floor();
+        let time = self.cost_of_stored(stored, taken) + floor((cost - taken) * self.stable);
         (time, stored - taken)
     }
 }
@@ -99,8 +99,7 @@ impl Room for Pacing {
     }
 
     fn full(&self, state: &Paced, now: Micros) -> Micros {
-        let missing = ((self.max_permits - state.stored) * self.cool).ceil();
-        state.free.saturating_sub(now).saturating_add(whole(missing))
+        state.free.saturating_sub(now).saturating_add(whole_up((self.max_permits - state.stored) * self.cool))
     }
 
     fn quota(&self) -> u64 {
@@ -112,7 +111,11 @@ impl Room for Pacing {
         EXACT
     }
 
+    fn drains(&self, _state: &Paced, now: Micros, outlook: Outlook) -> Drains {
+        Drains { since: now, time: outlook.full, window: self.window }
+    }
+
     fn window(&self) -> Micros {
-        Self::window(self)
+        self.window
     }
 }

@@ -46,6 +46,31 @@ impl Entry {
     state!(log, Log, Series);
 }
 
+/// A state of a few numbers, which is copied where a longer one is lent.
+pub(crate) trait Small: Copy {
+    /// The state of this kind in an entry; what another kind left there counts as absent.
+    fn of(entry: &Entry) -> Option<Self>;
+    fn into_entry(self) -> Entry;
+}
+
+macro_rules! small {
+    ($($variant:ident $state:ty),*) => { $(
+        impl Small for $state {
+            #[inline]
+            fn of(entry: &Entry) -> Option<Self> {
+                if let Entry::$variant(state) = entry { Some(*state) } else { None }
+            }
+
+            #[inline]
+            fn into_entry(self) -> Entry {
+                Entry::$variant(self)
+            }
+        }
+    )* };
+}
+
+small!(Cell Level, Counter Windows, Decay Decayed, Smooth Paced);
+
 /// What a limit has to remember of one actor; starts empty with [`State::default`].
 ///
 /// Opaque: keep it, and hand it to the next [`Limit::decide`](crate::Limit::decide) of the same limit.

@@ -24,7 +24,9 @@ pub use bucket::{Bucket, FactorScales};
 pub use decay::Decay;
 pub use fixed_window::{Anchor, FixedWindow};
 pub use legacy::{Legacy, Translation};
-pub(crate) use rule::{Cell, Counter, Decay as Decaying, Log, Rule, Rules, Slots, Smooth as Pacing, real, whole};
+pub(crate) use rule::{
+    Cell, Counter, Decay as Decaying, Log, Rule, Rules, Slots, Smooth as Pacing, floor, real, whole, whole_up,
+};
 pub use sliding_counter::SlidingCounter;
 pub use sliding_log::SlidingLog;
 pub use sliding_window::SlidingWindow;

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use crate::time::Micros;
+use crate::time::{EXACT, Micros, millis_up};
 
 /// A compiled limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,6 +60,8 @@ pub(crate) struct Cell {
     pub(crate) capacity: u64,
     /// How long a full cell takes to drain.
     pub(crate) window: Micros,
+    /// The same, as every answer says it.
+    pub(crate) window_ms: u64,
 }
 
 impl Cell {
@@ -73,15 +75,17 @@ impl Cell {
             aligned: false,
             capacity: quota,
             window: 0,
+            window_ms: 0,
         };
-        Self { window: cell.drain_time(quota), ..cell }
+        cell.weighing(1)
     }
 
     /// The same cell with units of this weight.
     pub(crate) fn weighing(self, unit: u64) -> Self {
         let unit = at_least_one(unit);
         let capacity = self.quota.saturating_mul(unit.get());
-        Self { unit, capacity, window: self.drain_time(capacity), ..self }
+        let window = self.drain_time(capacity);
+        Self { unit, capacity, window, window_ms: millis_up(window), ..self }
     }
 
     /// How long a full cell takes to drain, going by this level, which is not 0.
@@ -100,8 +104,12 @@ impl Cell {
     /// How long `level` takes to drain, counted in whole ticks.
     #[inline]
     pub(crate) fn drain_time(&self, level: u64) -> Micros {
-        // Dividing is most of what this costs, and most limits drain one at a time.
-        let ticks = if self.drain.get() == 1 { level } else { level.div_ceil(self.drain.get()) };
+        // Dividing is most of what this costs, and most limits drain one at a time, or all at once.
+        let ticks = match self.drain.get() {
+            1 => level,
+            drain if level <= drain => u64::from(level > 0),
+            drain => level.div_ceil(drain),
+        };
         ticks.saturating_mul(self.tick.get())
     }
 }
@@ -168,14 +176,24 @@ impl Decay {
     pub(crate) fn new(max: u64, factor: f64, resolution: Micros, counts_blocked: bool) -> Self {
         let log2_factor = factor.log2();
         let decay = Self { max, factor, resolution: at_least_one(resolution), counts_blocked, window: 0, log2_factor };
-        let slots = decay.slots_until(|left| left < Self::NOTHING, real(max), Self::NOTHING);
-        Self { window: slots.saturating_mul(resolution), ..decay }
+        Self { window: decay.slots_until_nothing(real(max)).saturating_mul(resolution), ..decay }
     }
 
     /// What is left of a count after this many slots.
     pub(crate) fn after(&self, count: f64, slots: u64) -> f64 {
         let left = count / power(self.factor, slots);
         if left < Self::NOTHING { 0.0 } else { left }
+    }
+
+    /// The fewest slots, at least one, after which nothing is left of `count`, which is something.
+    pub(crate) fn slots_until_nothing(&self, count: f64) -> u64 {
+        let slots = (count.log2() - LOG2_NOTHING) / self.log2_factor;
+        let (passed, part) = (whole(slots), slots - floor(slots));
+        // Well between two slots, and few of them, neither the logarithm nor the powers can be that far off.
+        if count > FAR_FROM_NOTHING && slots < FEW_SLOTS && part > PLAINLY && part < 1.0 - PLAINLY {
+            return passed + 1;
+        }
+        self.slots_until(|left| left < Self::NOTHING, count, Self::NOTHING)
     }
 
     /// The fewest slots, at least one, after which what is left of `count` is low enough; `about` is how low that is.
@@ -199,6 +217,15 @@ impl Decay {
         most
     }
 }
+
+/// The logarithm of [`Decay::NOTHING`].
+const LOG2_NOTHING: f64 = -20.0;
+
+/// With a count above this and fewer slots than that, `n` slots' power of the factor is off by less than `n` roundings,
+/// which is below 2^-21 of a slot.
+const FAR_FROM_NOTHING: f64 = 1.0 / 1024.0;
+const FEW_SLOTS: f64 = 65_536.0;
+const PLAINLY: f64 = 1.0 / 65_536.0;
 
 /// A factor barely above 1 may never get there in the range of integers that are exact.
 const MOST_SLOTS: u64 = 1 << 52;
@@ -238,6 +265,8 @@ pub(crate) struct Smooth {
     /// How long it takes to store one more permit.
     pub(crate) cool: f64,
     pub(crate) warms_up: bool,
+    /// How long it takes to store all that can be stored.
+    pub(crate) window: Micros,
 }
 
 impl Smooth {
@@ -246,18 +275,16 @@ impl Smooth {
         let stable = 1_000_000.0 / rate;
         if warmup == 0.0 {
             let max_permits = max_burst / 1000.0 * rate;
-            return Self { stable, max_permits, threshold: max_permits, slope: 0.0, cool: stable, warms_up: false };
+            let window = whole_up(max_permits * stable);
+            let threshold = max_permits;
+            return Self { stable, max_permits, threshold, slope: 0.0, cool: stable, warms_up: false, window };
         }
         let cold = stable * cold_factor;
         let threshold = 0.5 * warmup / stable;
         let max_permits = threshold + 2.0 * warmup / (stable + cold);
         let slope = (cold - stable) / (max_permits - threshold);
-        Self { stable, max_permits, threshold, slope, cool: warmup / max_permits, warms_up: true }
-    }
-
-    /// How long it takes to store all that can be stored.
-    pub(crate) fn window(&self) -> Micros {
-        whole((self.max_permits * self.cool).ceil())
+        let cool = warmup / max_permits;
+        Self { stable, max_permits, threshold, slope, cool, warms_up: true, window: whole_up(max_permits * cool) }
     }
 }
 
@@ -269,6 +296,18 @@ fn at_least_one(number: u64) -> NonZeroU64 {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates where it must")]
 pub(crate) fn whole(value: f64) -> u64 {
     value as u64
+}
+
+/// A double that is not negative, rounded up to an integer.
+pub(crate) fn whole_up(value: f64) -> u64 {
+    let below = whole(value);
+    below.saturating_add(u64::from(real(below) < value))
+}
+
+/// A double that is not negative, rounded down; `f64::floor` is a call where the processor may be an old one.
+pub(crate) fn floor(value: f64) -> f64 {
+    // From 2^53 on every double is an integer.
+    if value < real(EXACT) { real(whole(value)) } else { value }
 }
 
 /// An integer below 2^53 as a double, which holds it exactly.

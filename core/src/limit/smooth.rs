@@ -40,7 +40,7 @@ impl Smooth {
             return Err(LimitError::range(scope.key, "rate", problem, self.rate));
         }
         // A permit alone must come within the time that a full entry may take.
-        scope.drains(smooth.window().max(whole(smooth.stable)), "rate", self.rate)?;
+        scope.drains(smooth.window.max(whole(smooth.stable)), "rate", self.rate)?;
         Ok(Rule::Smooth(smooth))
     }
 }

@@ -1,15 +1,14 @@
 //! One check, which needs one lock and allocates nothing.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use super::slot::Drain;
 use super::table::{Place, Table};
 use super::{Memory, Moment};
-use crate::decision::{Entry, Impossible, Room, Settled, Verb, answer, commit, examine};
+use crate::decision::{Entry, Impossible, Outlook, Room, Settled, Small, Verb, answer_from, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::limit::{Cell, Rule};
+use crate::limit::Rule;
 use crate::time::Micros;
 
 /// What is asked about an entry.
@@ -32,60 +31,63 @@ impl Memory {
         question: Question,
         refuse: impl FnOnce(Impossible) -> E,
     ) -> Result<LimitInfo, E> {
-        let table = self.lock(self.shard_of(question.fingerprint), question.moment);
-        let place = table.find(question.fingerprint);
         match rule {
-            Rule::Cell(cell) if table.fits_a_cell(place) => self.decide_cell(cell, table, place, question, refuse),
-            _ => self.decide_any(rule, table, place, question).map_err(refuse),
+            Rule::Cell(cell) => self.decide_small(cell, question, refuse),
+            _ => self.decide_other(rule, question).map_err(refuse),
         }
     }
 
-    /// The cell's own way: its state is in its slot, and nothing is moved about.
+    /// Out of the way of the cells, which nearly all limits are.
+    #[inline(never)]
+    fn decide_other(&self, rule: &Rule, question: Question) -> Result<LimitInfo, Impossible> {
+        match rule {
+            Rule::Cell(room) => self.decide_small(room, question, |why| why),
+            Rule::Counter(room) => self.decide_small(room, question, |why| why),
+            Rule::Decay(room) => self.decide_small(room, question, |why| why),
+            Rule::Smooth(room) => self.decide_small(room, question, |why| why),
+            Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, question),
+        }
+    }
+
+    /// A state of a few numbers is copied out of the table and back.
     #[expect(clippy::inline_always, reason = "as its caller")]
     #[inline(always)]
-    fn decide_cell<E>(
+    fn decide_small<R: Room<State: Small>, E>(
         &self,
-        cell: &Cell,
-        mut table: MutexGuard<'_, Table>,
-        place: Place,
+        room: &R,
         question: Question,
         refuse: impl FnOnce(Impossible) -> E,
     ) -> Result<LimitInfo, E> {
         let Question { fingerprint, moment, verb, cost, spent } = question;
         let now = moment.now;
-        let mut level = table.cell(place).unwrap_or_else(|| cell.fresh(now));
-        let check = match examine(cell, &mut level, now, verb, cost, 0) {
+        let mut table = self.lock(self.shard_of(fingerprint), moment);
+        let place = table.find(fingerprint);
+        let mut state = table.read(place).unwrap_or_else(|| room.fresh(now));
+        let check = match examine(room, &mut state, now, verb, cost, 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
             Err(why) => return Err(refuse(why)),
         };
-        if commit(cell, &mut level, now, verb, check, spent) {
-            let drain = Drain {
-                since: level.since,
-                time: cell.drain_time(level.level),
-                window: cell.window_at(level.level),
-                timeline: moment.timeline,
-            };
+        let changed = commit(room, &mut state, now, verb, check, spent);
+        let outlook = Outlook::of(room, &state, now);
+        if changed {
+            let drain = Drain { drains: room.drains(&state, now, outlook), timeline: moment.timeline };
             match place {
-                Ok(at) if level.level > 0 => table.replace_cell(at, fingerprint, level, drain),
-                Ok(at) => self.forget(&mut table, at),
-                Err(_) if level.level > 0 => self.insert(&mut table, fingerprint, Entry::Cell(level), drain, now),
-                Err(_) => {}
+                Ok(at) if room.is_empty(&state, now) => self.forget(&mut table, at),
+                Ok(at) => table.replace(at, fingerprint, state.into_entry(), drain),
+                Err(_) if room.is_empty(&state, now) => {}
+                Err(_) => self.insert(&mut table, fingerprint, state.into_entry(), drain, now),
             }
         }
         // Nobody else has to wait while the answer is put into words.
         drop(table);
-        Ok(answer(cell, &level, now, verb, check))
+        Ok(answer_from(room, &state, now, verb, check, outlook))
     }
 
-    #[inline(never)]
-    fn decide_any(
-        &self,
-        rule: &Rule,
-        mut table: MutexGuard<'_, Table>,
-        place: Place,
-        question: Question,
-    ) -> Result<LimitInfo, Impossible> {
+    /// A state of any length is lent by the table, and put back.
+    fn decide_lent(&self, rule: &Rule, question: Question) -> Result<LimitInfo, Impossible> {
         let Question { fingerprint, moment, verb, cost, spent } = question;
+        let mut table = self.lock(self.shard_of(fingerprint), moment);
+        let place = table.find(fingerprint);
         let mut entry = table.take(place, |entry| rule.may_borrow(entry, moment.now));
         let check = match rule.examine(&mut entry, moment.now, verb, cost, 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
@@ -119,8 +121,7 @@ impl Memory {
             }
             return;
         }
-        let (since, time, window) = rule.drains(&mut entry, moment.now);
-        let drain = Drain { since, time, window, timeline: moment.timeline };
+        let drain = Drain { drains: rule.drains(&mut entry, moment.now), timeline: moment.timeline };
         match place {
             Ok(at) => table.replace(at, fingerprint, entry, drain),
             Err(_) => self.insert(table, fingerprint, entry, drain, moment.now),

@@ -1,6 +1,6 @@
 //! One entry in 32 bytes, of which two share a cache line.
 
-use crate::decision::Level;
+use crate::decision::{Drains, Level};
 use crate::fingerprint::Fingerprint;
 use crate::time::Micros;
 
@@ -17,21 +17,18 @@ pub(super) enum Timeline {
     Given,
 }
 
-/// When an entry is empty, and how full that makes it: what a table has to know about it.
+/// What a table has to know about an entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drain {
-    /// The instant from which the drain time counts.
-    pub(super) since: Micros,
-    pub(super) time: Micros,
-    /// How long a full entry takes.
-    pub(super) window: Micros,
+    pub(super) drains: Drains,
     pub(super) timeline: Timeline,
 }
 
 impl Drain {
     /// How much of a full entry is left at this instant.
     pub(super) fn fullness(&self, now: Micros) -> f64 {
-        (self.since.saturating_add(self.time)).saturating_sub(now) as f64 / self.window.max(1) as f64
+        let Drains { since, time, window } = self.drains;
+        (since.saturating_add(time)).saturating_sub(now) as f64 / window.max(1) as f64
     }
 }
 
@@ -67,11 +64,12 @@ impl Slot {
             Kept::Here(level) => (level.level - 1, 0),
             Kept::Aside(place) => (*place as u64, FLAG),
         };
+        let Drains { since, time, window } = drain.drains;
         let given = if drain.timeline == Timeline::Given { FLAG } else { 0 };
         Self {
             fingerprint: fingerprint.0,
-            level: number & NUMBER | span::pack(drain.time) << 53 | aside,
-            since: drain.since & NUMBER | span::pack(drain.window) << 53 | given,
+            level: number & NUMBER | span::pack(time) << 53 | aside,
+            since: since & NUMBER | span::pack(window) << 53 | given,
         }
     }
 

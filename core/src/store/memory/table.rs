@@ -7,7 +7,7 @@
 use std::mem;
 
 use super::slot::{Drain, Kept, Slot, Timeline};
-use crate::decision::{Entry, Level};
+use crate::decision::{Entry, Small};
 use crate::fingerprint::Fingerprint;
 use crate::time::Micros;
 
@@ -71,25 +71,13 @@ impl Table {
         Err(at)
     }
 
-    /// Whether a cell can be looked up and kept at this place without anything at the side.
+    /// The state at a place, if there is one of this kind.
     #[inline]
-    pub(super) fn fits_a_cell(&self, place: Place) -> bool {
-        place.is_err() || self.cell(place).is_some()
-    }
-
-    /// The cell at a place, if there is one.
-    #[inline]
-    pub(super) fn cell(&self, place: Place) -> Option<Level> {
+    pub(super) fn read<S: Small>(&self, place: Place) -> Option<S> {
         match self.slots[place.ok()?].kept() {
-            Kept::Here(level) => Some(level),
-            Kept::Aside(_) => None,
+            Kept::Here(level) => S::of(&Entry::Cell(level)),
+            Kept::Aside(index) => S::of(&self.rare.as_ref()?.aside[index]),
         }
-    }
-
-    /// Keeps a cell where there was one.
-    #[inline]
-    pub(super) fn replace_cell(&mut self, at: usize, fingerprint: Fingerprint, level: Level, drain: Drain) {
-        self.slots[at] = Slot::new(fingerprint, &Kept::Here(level), drain);
     }
 
     /// The entry at a place: a copy, or where it may be lent, itself, which has to be [put back](Self::put_back) or
@@ -120,18 +108,27 @@ impl Table {
     }
 
     /// Keeps an entry in the slot where it was.
+    #[expect(clippy::inline_always, reason = "what kind of entry it is, is known where it is called")]
+    #[inline(always)]
     pub(super) fn replace(&mut self, at: usize, fingerprint: Fingerprint, entry: Entry, drain: Drain) {
-        let kept = match (self.slots[at].kept(), self.rare.as_mut()) {
-            (Kept::Aside(index), Some(rare)) if !matches!(entry, Entry::Cell(_)) => {
-                rare.aside[index] = entry;
+        let kept = match (self.slots[at].kept(), entry) {
+            (Kept::Here(_), Entry::Cell(level)) => Kept::Here(level),
+            (Kept::Aside(index), entry) if !matches!(entry, Entry::Cell(_)) => {
+                if let Some(rare) = self.rare.as_mut() {
+                    rare.aside[index] = entry;
+                }
                 Kept::Aside(index)
             }
-            _ => {
-                self.release(at);
-                self.place_state(entry)
-            }
+            (_, entry) => self.move_state(at, entry),
         };
         self.slots[at] = Slot::new(fingerprint, &kept, drain);
+    }
+
+    /// For what another kind of limit left under the same key.
+    #[cold]
+    fn move_state(&mut self, at: usize, entry: Entry) -> Kept {
+        self.release(at);
+        self.place_state(entry)
     }
 
     #[inline]
