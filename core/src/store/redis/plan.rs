@@ -138,34 +138,36 @@ pub(crate) struct Plan {
 /// Writes down decisions, each with the instant of the server's clock after which it must not be made any more; 0 =
 /// there is none.
 ///
-/// The blob is little-endian and has no gaps: whether the time has to be asked for (a byte), how many rules there are
-/// (4 bytes), the rules, and then the decisions up to its end. Every number that is not said to be smaller is a
-/// double.
+/// The blob is little-endian and has no gaps: whether the time has to be asked for (a byte), where the rules are (4
+/// bytes), the decisions, and the rules. Every number that is not said to be smaller is a double.
 pub(crate) fn plan<'a>(decisions: impl IntoIterator<Item = (&'a Decision, Micros)>) -> Plan {
-    let mut writer = Writer::default();
+    let mut writer = Writer { blob: vec![0; 5], ..Writer::default() };
     for (decision, deadline) in decisions {
         writer.decision(decision, deadline);
     }
-    let Writer { rules, decisions, .. } = &writer;
-    let mut blob = Vec::with_capacity(5 + rules.known.len() * RULE + decisions.len());
-    blob.push(u8::from(writer.asks_for_time));
-    push_index(&mut blob, rules.known.len());
-    for rule in &rules.known {
-        blob.extend_from_slice(rule);
+    let Writer { mut blob, keys, rules, asks_for_time } = writer;
+    blob[0] = u8::from(asks_for_time);
+    let rules_at = index(blob.len());
+    blob[1..5].copy_from_slice(&rules_at);
+    blob.extend(rules.known.iter().flatten());
+    if rules.known.is_empty() {
+        // A decision is read as if it had a check.
+        blob.extend([0; CHECK]);
     }
-    blob.extend_from_slice(decisions);
-    Plan { keys: writer.keys.known, blob }
+    Plan { keys: keys.known, blob }
 }
 
 /// A rule as it is written down: which room is its own (a byte), and the room's numbers.
 type WrittenRule = [u8; RULE];
 const RULE: usize = 1 + 6 * 8;
+/// How long a check is.
+const CHECK: usize = 2 * 4 + 3 * 8;
 
 #[derive(Default)]
 struct Writer {
+    blob: Vec<u8>,
     keys: Distinct<Key>,
     rules: Distinct<WrittenRule>,
-    decisions: Vec<u8>,
     asks_for_time: bool,
 }
 
@@ -184,10 +186,10 @@ impl Writer {
         };
         let checks = if decision.asked == Asked::Reset { decision.entries.len() } else { decision.parts.len() };
         self.asks_for_time |= deadline > 0 || (decision.now.is_none() && decision.asked != Asked::Reset);
-        self.decisions.push(asked);
-        push_index(&mut self.decisions, checks);
+        self.blob.push(asked);
+        self.blob.extend(index(checks));
         let deadline = if deadline > 0 { real(deadline) } else { f64::INFINITY };
-        push_numbers(&mut self.decisions, [real(number), decision.now.map_or(-1.0, real), deadline]);
+        self.numbers([real(number), decision.now.map_or(-1.0, real), deadline]);
 
         let entries: Few<usize> = decision.entries.iter().map(|key| self.keys.index_of(key)).collect();
         if decision.asked == Asked::Reset {
@@ -203,13 +205,21 @@ impl Writer {
         }
     }
 
-    /// Which rule and which entry (4 bytes each, counted from 1), the cost, the cost with what earlier checks take
-    /// from the same entry, and what of the cost is not given back.
+    /// Which rule and which entry (4 bytes each, the entry counted from 1), the cost, the cost with what earlier checks
+    /// take from the same entry, and what of the cost is not given back.
     fn check(&mut self, rule: usize, entry: usize, numbers: [f64; 3]) {
-        push_index(&mut self.decisions, rule);
-        push_index(&mut self.decisions, entry);
-        push_numbers(&mut self.decisions, numbers);
+        self.blob.extend(index(rule));
+        self.blob.extend(index(entry + 1));
+        self.numbers(numbers);
     }
+
+    fn numbers(&mut self, numbers: [f64; 3]) {
+        self.blob.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    }
+}
+
+fn index(index: usize) -> [u8; 4] {
+    u32::try_from(index).unwrap_or(u32::MAX).to_le_bytes()
 }
 
 fn written(rule: &Rule) -> WrittenRule {
@@ -247,16 +257,6 @@ fn written(rule: &Rule) -> WrittenRule {
     written
 }
 
-fn push_index(blob: &mut Vec<u8>, index: usize) {
-    blob.extend_from_slice(&u32::try_from(index).unwrap_or(u32::MAX).to_le_bytes());
-}
-
-fn push_numbers(blob: &mut Vec<u8>, numbers: [f64; 3]) {
-    for number in numbers {
-        blob.extend_from_slice(&number.to_le_bytes());
-    }
-}
-
 /// Things in the order in which they came, each once.
 struct Distinct<T> {
     known: Vec<T>,
@@ -273,13 +273,12 @@ impl<T> Default for Distinct<T> {
 const FEW: usize = 8;
 
 impl<T: Clone + Eq + std::hash::Hash> Distinct<T> {
-    /// Counted from 1, as Lua does.
     fn index_of(&mut self, thing: &T) -> usize {
         let found = match self.known.len() {
             0..=FEW => self.known.iter().position(|known| known == thing),
             _ => self.places.get(thing).copied(),
         };
-        found.unwrap_or_else(|| self.add(thing)) + 1
+        found.unwrap_or_else(|| self.add(thing))
     }
 
     fn add(&mut self, thing: &T) -> usize {

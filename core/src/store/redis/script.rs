@@ -2,10 +2,12 @@
 
 use std::sync::LazyLock;
 
-/// All of it. A room is entered once a rule needs it: a function costs a script time even where it is only made.
+/// All of it: decisions as long as they are the commonest one, then one of any other kind, and so on.
 pub(crate) const SOURCE: &str = concat!(
     include_str!("lua/prelude.lua"),
-    "local function room_of(kind)\n",
+    "while place < rules_at do\n",
+    include_str!("lua/plain.lua"),
+    "if place < rules_at then if not decide then local function room_of(kind)\n",
     include_str!("lua/text.lua"),
     include_str!("lua/cell.lua"),
     include_str!("lua/counter.lua"),
@@ -16,6 +18,8 @@ pub(crate) const SOURCE: &str = concat!(
     include_str!("lua/log.lua"),
     "end\n",
     include_str!("lua/together.lua"),
+    "end local answer answer, place = decide(place) told = told .. answer end end\n",
+    "return pieces and table.concat(pieces) .. told or told\n",
 );
 
 /// What a server that has seen [`SOURCE`] before knows it by.

@@ -1,12 +1,12 @@
 -- The cell: a level that drains at ticks. Bucket, token bucket and fixed window are this.
 
-if kind == CELL then
+if kind == 1 then
   local function start(rule, now)
     return rule.aligned and now - now % rule.tick or now
   end
 
   local function drain_time(rule, level)
-    return ceil(level / rule.drain) * rule.tick
+    return math.ceil(level / rule.drain) * rule.tick
   end
 
   local function until_lower(rule, state, now, over)
@@ -45,7 +45,7 @@ if kind == CELL then
       if elapsed < tick and level > 0 then
         return mended
       end
-      local ticks = floor(elapsed / tick)
+      local ticks = math.floor(elapsed / tick)
       local drained = ticks * rule.drain
       if drained >= level then
         state.level, state.since = 0, start(rule, now)
@@ -70,7 +70,7 @@ if kind == CELL then
 
     undo = function(rule, state, _, cost, spent, charged_at)
       local passed = state.since - charged_at
-      local ticks = passed > 0 and ceil(passed / rule.tick) or 0
+      local ticks = passed > 0 and math.ceil(passed / rule.tick) or 0
       local left, unspent = cost * rule.unit - ticks * rule.drain, (cost - spent) * rule.unit
       if left > unspent then
         left = unspent
@@ -90,10 +90,10 @@ if kind == CELL then
 
     bears = function(rule, state, cost)
       local most, more = rule.capacity, cost * rule.unit
-      if most < EXACT / 2 then
-        most = EXACT / 2
+      if most < 2 ^ 52 then
+        most = 2 ^ 52
       end
-      return more <= most - state.level and ceil((state.level + more) / rule.drain) <= floor(EXACT / rule.tick)
+      return more <= most - state.level and math.ceil((state.level + more) / rule.drain) <= math.floor(2 ^ 53 / rule.tick)
     end,
 
     full = function(rule, state, now)
@@ -102,29 +102,25 @@ if kind == CELL then
 
     -- A low level and an instant fit into one integer, which a server keeps in half the room of a text.
     encode = function(state)
-      local level, since = state.level, state.since
-      if level <= 999 and since >= 1e15 then
-        return format('%d%07d%03d', floor(since / 1e7), since % 1e7, level)
+      local level, high = state.level, math.floor(state.since / 10000000)
+      local low = state.since - high * 10000000
+      if level <= 999 and state.since >= 1000000000000000 then
+        return string.format('%d%07d%03d', high, low, level)
       end
-      return format('c%.0f:%.0f', level, since)
+      return string.format('c%09d%07d:%.0f', high, low, level)
     end,
 
     decode = function(value)
-      local level, since
-      if #value == 19 and not find(value, '%D') then
-        level, since = sub(value, 17) + 0, sub(value, 1, 16) + 0
-      else
-        level, since = match(value, '^c(%d+):(%d+)$')
-        if not level then
-          return nil
-        end
-        level, since = level + 0, since + 0
+      local since, level = string.match(value, '^c(%d+):(%d+)$')
+      if #value == 19 and not since then
+        since, level = string.match(value, '^(%d+)(%d%d%d)$')
       end
-      return level <= 2 * EXACT and since <= 2 * EXACT and { level = level, since = since } or nil
+      since, level = tonumber(since or ''), tonumber(level or '')
+      return since and since <= 2 ^ 54 and level <= 2 ^ 54 and { level = level, since = since } or nil
     end,
 
     tell = function(_, state, _, first, wait)
-      return pack('<Bddd', first, wait, state.level, state.since)
+      return struct.pack('<Bddd', first, wait, state.level, state.since)
     end,
   }
 end

@@ -1,15 +1,15 @@
 -- Two windows' counts, the older one weighted by what is left of it.
 
-if kind == COUNTER then
+if kind == 2 then
   local function used(rule, state, now)
     local elapsed = now - state.index * rule.period
-    local ticks = elapsed > 0 and floor(elapsed / rule.tick) or 0
+    local ticks = elapsed > 0 and math.floor(elapsed / rule.tick) or 0
     local left = ticks < rule.ticks and rule.ticks - ticks or 0
     return state.previous * left + state.current * rule.ticks
   end
 
   local function fresh(rule, now)
-    return { previous = 0, current = 0, index = floor(now / rule.period) }
+    return { previous = 0, current = 0, index = math.floor(now / rule.period) }
   end
 
   return {
@@ -24,7 +24,7 @@ if kind == COUNTER then
     fresh = fresh,
 
     advance = function(rule, state, now)
-      local index = floor(now / rule.period)
+      local index = math.floor(now / rule.period)
       local passed = index - state.index
       -- The clock may be a window behind the entry: then it is the start of that window.
       if passed == 0 or passed == -1 then
@@ -51,7 +51,7 @@ if kind == COUNTER then
     end,
 
     undo = function(rule, state, _, cost, spent, charged_at)
-      local index, unspent = floor(charged_at / rule.period), cost > spent and cost - spent or 0
+      local index, unspent = math.floor(charged_at / rule.period), cost > spent and cost - spent or 0
       if index == state.index then
         state.current = state.current > unspent and state.current - unspent or 0
       elseif index + 1 == state.index then
@@ -64,7 +64,7 @@ if kind == COUNTER then
     end,
 
     bears = function(rule, state, cost)
-      return (state.current + cost) * rule.ticks <= EXACT / 2
+      return (state.current + cost) * rule.ticks <= 2 ^ 52
     end,
 
     full = function(rule, state, now)
@@ -76,20 +76,20 @@ if kind == COUNTER then
     end,
 
     encode = function(state)
-      return format('w%.0f:%.0f:%.0f', state.previous, state.current, state.index)
+      return string.format('w%.0f:%.0f:%.0f', state.previous, state.current, state.index)
     end,
 
     decode = function(value)
-      local previous, current, index = match(value, '^w(%d+):(%d+):(%d+)$')
+      local previous, current, index = string.match(value, '^w(%d+):(%d+):(%d+)$')
       if not previous then
         return nil
       end
       local state = { previous = previous + 0, current = current + 0, index = index + 0 }
-      return state.previous <= EXACT and state.current <= EXACT and state.index <= EXACT and state or nil
+      return state.previous <= 2 ^ 53 and state.current <= 2 ^ 53 and state.index <= 2 ^ 53 and state or nil
     end,
 
     tell = function(_, state, _, first, wait)
-      return pack('<Bdddd', first, wait, state.previous, state.current, state.index)
+      return struct.pack('<Bdddd', first, wait, state.previous, state.current, state.index)
     end,
   }
 end

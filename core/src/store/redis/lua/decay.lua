@@ -1,6 +1,6 @@
 -- A count that is divided by a factor at every slot boundary.
 
-if kind == DECAY then
+if kind == 3 then
   -- A count below this is nothing.
   local NOTHING = 1 / 1048576
 
@@ -8,7 +8,7 @@ if kind == DECAY then
   local function power(base, exponent)
     local result, square = 1, base
     while exponent > 0 do
-      local half = floor(exponent / 2)
+      local half = math.floor(exponent / 2)
       if exponent - 2 * half == 1 then
         result = result * square
       end
@@ -30,16 +30,16 @@ if kind == DECAY then
       return 0
     end
     local about = math.log(count / NOTHING) / math.log(rule.factor)
-    local least, most = floor(about * 0.999) - 1, ceil(about * 1.001) + 1
+    local least, most = math.floor(about * 0.999) - 1, math.ceil(about * 1.001) + 1
     least = least > 0 and least or 0
-    while after(rule, count, most) > 0 and most < EXACT / 2 do
+    while after(rule, count, most) > 0 and most < 2 ^ 52 do
       least, most = most, most * 2
     end
     while least > 0 and after(rule, count, least) == 0 do
-      least, most = floor(least / 2), least
+      least, most = math.floor(least / 2), least
     end
     while most - least > 1 do
-      local middle = least + floor((most - least) / 2)
+      local middle = least + math.floor((most - least) / 2)
       if after(rule, count, middle) == 0 then
         most = middle
       else
@@ -59,11 +59,11 @@ if kind == DECAY then
     end,
 
     fresh = function(rule, now)
-      return { count = 0, slot = floor(now / rule.resolution) }
+      return { count = 0, slot = math.floor(now / rule.resolution) }
     end,
 
     advance = function(rule, state, now)
-      local slot = floor(now / rule.resolution)
+      local slot = math.floor(now / rule.resolution)
       local passed = slot - state.slot
       if passed > 0 then
         state.count, state.slot = after(rule, state.count, passed), slot
@@ -87,7 +87,7 @@ if kind == DECAY then
     end,
 
     undo = function(rule, state, _, cost, spent, charged_at)
-      local passed = state.slot - floor(charged_at / rule.resolution)
+      local passed = state.slot - math.floor(charged_at / rule.resolution)
       passed = passed > 0 and passed or 0
       -- What was spent has decayed as the whole has.
       local unspent = after(rule, cost, passed) - after(rule, spent < cost and spent or cost, passed)
@@ -100,7 +100,7 @@ if kind == DECAY then
 
     bears = function(rule, state, cost)
       local count = state.count + cost
-      return count <= EXACT / 2 and slots_until_empty(rule, count) <= floor(EXACT / rule.resolution)
+      return count <= 2 ^ 52 and slots_until_empty(rule, count) <= math.floor(2 ^ 53 / rule.resolution)
     end,
 
     full = function(rule, state, now)
@@ -110,17 +110,17 @@ if kind == DECAY then
     end,
 
     encode = function(state)
-      return format('d%.17g:%.0f', state.count, state.slot)
+      return string.format('d%.17g:%.0f', state.count, state.slot)
     end,
 
     decode = function(value)
-      local count, slot = match(value, '^d(%d[%d.e+-]*):(%d+)$')
+      local count, slot = string.match(value, '^d(%d[%d.e+-]*):(%d+)$')
       count, slot = tonumber(count or ''), tonumber(slot or '')
-      return count and slot and count <= 1e300 and slot <= EXACT and { count = count, slot = slot } or nil
+      return count and slot and count <= 1e300 and slot <= 2 ^ 53 and { count = count, slot = slot } or nil
     end,
 
     tell = function(_, state, _, first, wait)
-      return pack('<Bddd', first, wait, state.count, state.slot)
+      return struct.pack('<Bddd', first, wait, state.count, state.slot)
     end,
   }
 end

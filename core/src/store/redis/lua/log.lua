@@ -1,6 +1,6 @@
 -- The log: every charged instant, so that no span of a period ever holds more than the limit.
 
-if kind == LOG then
+if kind == 6 then
   -- The first instant that still counts.
   local function first_instant(rule, now)
     local past = now + 1 - rule.period

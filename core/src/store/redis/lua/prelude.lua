@@ -2,18 +2,29 @@
 --
 -- Numbers are doubles, so every integer stays below 2^53, sums that may not are compared as differences, and no number
 -- becomes text but by a format. A number that is an argument of a command is written in full.
+--
+-- What is to go expires at once: a user who may do little may do this, and not DEL.
+--
+-- Making a function or a table takes as long as a good part of a command, and a local that a function sees takes longer
+-- than a global. So the rooms come after the commonest call, are entered only when they are needed, and see little.
 
 local call, try = redis.call, redis.pcall
 local floor, ceil = math.floor, math.ceil
-local find, match, sub, format = string.find, string.match, string.sub, string.format
+local byte, sub, format = string.byte, string.sub, string.format
 local pack, unpack = struct.pack, struct.unpack
 
-local EXACT = 2 ^ 53
-local HOUR = 3600000000
+-- How decisions and rules are written down is told in plan.rs, and how answers are in reply.rs.
+local blob = ARGV[1]
+local place, asks_for_time, rules_at = 6, unpack('<BI4', blob)
+rules_at = rules_at + 1
 
-local CELL, COUNTER, DECAY, SMOOTH, SLOTS, LOG = 1, 2, 3, 4, 5, 6
-
--- Expired at once: the least that a user may do includes this, and not DEL.
-local function forget(key)
-  call('PEXPIRE', key, 0)
+-- The time is asked for once: it goes on while a script runs.
+local server = -1
+if asks_for_time == 1 then
+  local time = call('TIME')
+  server = time[1] * 1000000 + time[2]
 end
+
+-- The answer so far. Long ones are put together of pieces at the end.
+local told, pieces = pack('<d', server), nil
+local decide

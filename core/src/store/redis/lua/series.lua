@@ -3,32 +3,32 @@
 -- A sorted set of runs: a run's instant (or slot) is its score, and its member the sum of all units up to it, behind
 -- the tag of its room. A run at -1 stands for what was dropped: its sum is where those that are kept begin.
 
-local tag = kind == SLOTS and 's' or 'l'
+local tag = kind == 5 and 's' or 'l'
 
 local function sum_of(member)
-  return tonumber(match(member, '^%a(%d+)$') or '') or 0
+  return tonumber(string.match(member, '^%a(%d+)$') or '') or 0
 end
 
 local function name(sum)
-  return format('%s%.0f', tag, sum)
+  return string.format('%s%.0f', tag, sum)
 end
 
 -- The newest run is `at` (nil = there is none), and `sum` is the sum up to it. What is `stale` is still kept, but has
 -- to go before anything is written.
 local function read(_, _, key)
-  local newest = try('ZRANGE', key, -1, -1, 'WITHSCORES')
+  local newest = redis.pcall('ZRANGE', key, -1, -1, 'WITHSCORES')
   if newest.err then
-    if sub(newest.err, 1, 9) ~= 'WRONGTYPE' then
-      call('ZRANGE', key, -1, -1)
+    if string.sub(newest.err, 1, 9) ~= 'WRONGTYPE' then
+      redis.call('ZRANGE', key, -1, -1)
     end
     return { key = key, sum = 0, kept = true, stale = true, corrupt = is_foreign(key) }
   end
   if not newest[1] then
     return { key = key, sum = 0 }
   end
-  local of, sum = match(newest[1], '^([sl])(%d+)$')
+  local of, sum = string.match(newest[1], '^([sl])(%d+)$')
   local at = tonumber(newest[2])
-  if of ~= tag or not (at >= 0 and at <= EXACT) or #sum > 16 then
+  if of ~= tag or not (at >= 0 and at <= 2 ^ 53) or #sum > 16 then
     return { key = key, sum = 0, kept = true, stale = true, corrupt = of == nil or of == tag }
   end
   return { key = key, at = at, sum = sum + 0, kept = true }
@@ -36,7 +36,7 @@ end
 
 local function clear(state)
   if state.kept then
-    forget(state.key)
+    redis.call('PEXPIRE', state.key, 0)
   end
   state.at, state.sum, state.from, state.kept, state.stale = nil, 0, nil, false, false
 end
@@ -48,7 +48,7 @@ local function sum_before(state, from)
     if state.at and state.at < from then
       base, is_old = state.sum, true
     elseif state.at then
-      local run = call('ZRANGE', state.key, from - 1, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
+      local run = redis.call('ZRANGE', state.key, from - 1, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
       if run[1] then
         base, is_old = sum_of(run[1]), tonumber(run[2]) >= 0
       end
@@ -65,21 +65,21 @@ end
 
 -- The instant of the first run up to which there are this many, the sum up to it, and its rank.
 local function run_at(state, sum)
-  local low, high = 0, call('ZCARD', state.key) - 1
+  local low, high = 0, redis.call('ZCARD', state.key) - 1
   local below, above = 0, state.sum
   local halve = false
   while low < high do
     -- Where all runs hold as much, the first guess is right.
-    local guess = low - 1 + ceil((sum - below) * (high - low + 1) / (above - below))
+    local guess = low - 1 + math.ceil((sum - below) * (high - low + 1) / (above - below))
     if halve then
-      guess = floor((low + high) / 2)
+      guess = math.floor((low + high) / 2)
     end
     if not (guess > low) then
       guess = low
     elseif guess >= high then
       guess = high - 1
     end
-    local found = sum_of(call('ZRANGE', state.key, guess, guess)[1])
+    local found = sum_of(redis.call('ZRANGE', state.key, guess, guess)[1])
     if found >= sum then
       high, above = guess, found
     else
@@ -87,19 +87,19 @@ local function run_at(state, sum)
     end
     halve = not halve
   end
-  local run = call('ZRANGE', state.key, low, low, 'WITHSCORES')
+  local run = redis.call('ZRANGE', state.key, low, low, 'WITHSCORES')
   return tonumber(run[2]), sum_of(run[1]), low
 end
 
 -- Sums start over before they are no longer exact.
 local function start_over(state)
-  local runs = call('ZRANGE', state.key, 0, -1, 'WITHSCORES')
+  local runs = redis.call('ZRANGE', state.key, 0, -1, 'WITHSCORES')
   local dropped = sum_before(state, 0)
-  forget(state.key)
+  redis.call('PEXPIRE', state.key, 0)
   for i = 1, #runs, 2 do
     local sum = sum_of(runs[i]) - dropped
     if sum > 0 then
-      call('ZADD', state.key, runs[i + 1], name(sum))
+      redis.call('ZADD', state.key, runs[i + 1], name(sum))
     end
   end
   state.sum, state.from = state.sum - dropped, nil
@@ -113,17 +113,17 @@ local function push(state, at, units)
   if state.stale then
     clear(state)
   end
-  if units > EXACT - state.sum and state.at then
+  if units > 2 ^ 53 - state.sum and state.at then
     start_over(state)
   end
-  if units > EXACT - state.sum then
-    units = EXACT - state.sum
+  if units > 2 ^ 53 - state.sum then
+    units = 2 ^ 53 - state.sum
   end
   if state.at == at then
-    call('ZREMRANGEBYRANK', state.key, -1, -1)
+    redis.call('ZREMRANGEBYRANK', state.key, -1, -1)
   end
   state.at, state.sum, state.kept = at, state.sum + units, true
-  call('ZADD', state.key, at, name(state.sum))
+  redis.call('ZADD', state.key, at, name(state.sum))
 end
 
 -- Takes the newest units away.
@@ -138,8 +138,8 @@ local function take_newest(state, units)
   end
   local sum = state.sum - units
   local at, _, rank = run_at(state, sum)
-  call('ZREMRANGEBYRANK', state.key, rank, -1)
-  call('ZADD', state.key, at, name(sum))
+  redis.call('ZREMRANGEBYRANK', state.key, rank, -1)
+  redis.call('ZADD', state.key, at, name(sum))
   state.at, state.sum, state.from = at, sum, nil
 end
 
@@ -149,7 +149,7 @@ local function take_at(state, at, units, spent)
     return
   end
   local before = sum_before(state, at)
-  local runs = call('ZRANGE', state.key, at, '+inf', 'BYSCORE', 'WITHSCORES')
+  local runs = redis.call('ZRANGE', state.key, at, '+inf', 'BYSCORE', 'WITHSCORES')
   if tonumber(runs[2]) ~= at then
     return
   end
@@ -158,18 +158,18 @@ local function take_at(state, at, units, spent)
   if taken <= 0 then
     return
   end
-  call('ZREMRANGEBYSCORE', state.key, at, '+inf')
+  redis.call('ZREMRANGEBYSCORE', state.key, at, '+inf')
   state.at = nil
   for i = 1, #runs, 2 do
     local sum = sum_of(runs[i]) - taken
     if sum > before then
       state.at, state.sum = tonumber(runs[i + 1]), sum
-      call('ZADD', state.key, runs[i + 1], name(sum))
+      redis.call('ZADD', state.key, runs[i + 1], name(sum))
     end
   end
   state.from = nil
   if not state.at then
-    local newest = call('ZRANGE', state.key, -1, -1, 'WITHSCORES')
+    local newest = redis.call('ZRANGE', state.key, -1, -1, 'WITHSCORES')
     if newest[1] and tonumber(newest[2]) >= 0 then
       state.at, state.sum = tonumber(newest[2]), sum_of(newest[1])
     else
@@ -188,8 +188,8 @@ local function keep_from(state, from)
     clear(state)
     return
   end
-  call('ZREMRANGEBYSCORE', state.key, '-inf', from - 1)
-  call('ZADD', state.key, -1, name(dropped))
+  redis.call('ZREMRANGEBYSCORE', state.key, '-inf', from - 1)
+  redis.call('ZADD', state.key, -1, name(dropped))
   state.is_old = false
 end
 
@@ -201,9 +201,9 @@ local function keep_newest(state, units, from)
   end
   local _, _, rank = run_at(state, dropped + 1)
   if rank > 0 then
-    call('ZREMRANGEBYRANK', state.key, 0, rank - 1)
+    redis.call('ZREMRANGEBYRANK', state.key, 0, rank - 1)
   end
-  call('ZADD', state.key, -1, name(dropped))
+  redis.call('ZADD', state.key, -1, name(dropped))
   state.base = dropped
 end
 
@@ -212,9 +212,9 @@ local function write(room, rule, _, state, now, given)
   if full == 0 then
     clear(state)
   elseif given then
-    call('PEXPIRE', state.key, ceil((full > HOUR and full or HOUR) / 1000))
+    redis.call('PEXPIRE', state.key, math.ceil((full > 3600000000 and full or 3600000000) / 1000))
   else
-    call('PEXPIREAT', state.key, ceil((now + full) / 1000))
+    redis.call('PEXPIREAT', state.key, math.ceil((now + full) / 1000))
   end
 end
 
@@ -222,7 +222,7 @@ end
 -- `awaited` fit, and until one more remains.
 local function tell(rule, state, from, first, wait, awaited)
   if not state.at then
-    return pack('<BdB', first, wait, 0)
+    return struct.pack('<BdB', first, wait, 0)
   end
   local count = count_from(state, from)
   local over, next_over = count + awaited - rule.max, count + 1 - rule.max
@@ -237,18 +237,18 @@ local function tell(rule, state, from, first, wait, awaited)
     if over > last and over <= count then
       local at, sum
       if over == 1 then
-        local run = call('ZRANGE', state.key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+        local run = redis.call('ZRANGE', state.key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
         at, sum = tonumber(run[2]), sum_of(run[1])
       else
         at, sum = run_at(state, state.base + over)
       end
       last = sum - state.base
-      runs, told = runs + 1, told .. pack('<dd', at, last)
+      runs, told = runs + 1, told .. struct.pack('<dd', at, last)
     end
     over = next_over
   end
   if last < count or count == 0 then
-    runs, told = runs + 1, told .. pack('<dd', state.at, count)
+    runs, told = runs + 1, told .. struct.pack('<dd', state.at, count)
   end
-  return pack('<BdB', first, wait, runs) .. told
+  return struct.pack('<BdB', first, wait, runs) .. told
 end

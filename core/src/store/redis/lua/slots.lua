@@ -1,10 +1,10 @@
 -- Counts in slots: a sliding window that is as fine as its slots.
 
-if kind == SLOTS then
+if kind == 5 then
   -- The first slot that still counts.
   local function first_slot(rule, now)
     local past = now - rule.period
-    return past < 0 and 0 or floor(past / rule.resolution) + 1
+    return past < 0 and 0 or math.floor(past / rule.resolution) + 1
   end
 
   local function full(rule, state, now)
@@ -34,7 +34,7 @@ if kind == SLOTS then
     end,
 
     charge = function(rule, state, now, cost)
-      local slot = floor(now / rule.resolution)
+      local slot = math.floor(now / rule.resolution)
       keep_from(state, first_slot(rule, now))
       push(state, state.at and state.at > slot and state.at or slot, cost)
     end,
@@ -45,7 +45,7 @@ if kind == SLOTS then
 
     undo = function(rule, state, now, cost, spent, charged_at)
       keep_from(state, first_slot(rule, now))
-      take_at(state, floor(charged_at / rule.resolution), cost, spent)
+      take_at(state, math.floor(charged_at / rule.resolution), cost, spent)
     end,
 
     fits = function(rule, state, now, cost)
@@ -53,7 +53,7 @@ if kind == SLOTS then
     end,
 
     bears = function(_, state, cost)
-      return count_from(state, 0) + cost <= EXACT / 2
+      return count_from(state, 0) + cost <= 2 ^ 52
     end,
 
     full = full,

@@ -1,6 +1,6 @@
 -- Paced permits: a call goes at once, and the next one waits for what it cost.
 
-if kind == SMOOTH then
+if kind == 4 then
   local JUST_BELOW_1 = 1 - 2 ^ -53
 
   -- What taking permits from the store costs: cold ones, above the threshold, are dearer.
@@ -14,15 +14,15 @@ if kind == SMOOTH then
     if cold > 0 then
       local first = rule.stable + above * rule.slope
       local last = rule.stable + (above - cold) * rule.slope
-      cost_of_cold = floor(cold * (first + last) / 2)
+      cost_of_cold = math.floor(cold * (first + last) / 2)
     end
-    return cost_of_cold + floor(rule.stable * (taken - cold))
+    return cost_of_cold + math.floor(rule.stable * (taken - cold))
   end
 
   -- The time that a charge takes, and the stored permits that it leaves.
   local function price(rule, stored, cost)
     local taken = cost < stored and cost or stored
-    return cost_of_stored(rule, stored, taken) + floor((cost - taken) * rule.stable), stored - taken
+    return cost_of_stored(rule, stored, taken) + math.floor((cost - taken) * rule.stable), stored - taken
   end
 
   local function until_free(_, state, now)
@@ -71,7 +71,7 @@ if kind == SMOOTH then
 
     charge = function(rule, state, _, cost)
       local time, stored = price(rule, state.stored, cost)
-      state.stored, state.free = stored, state.free + floor(time)
+      state.stored, state.free = stored, state.free + math.floor(time)
     end,
 
     give_back = function(rule, state, _, cost)
@@ -96,25 +96,25 @@ if kind == SMOOTH then
     end,
 
     bears = function(rule, state, cost)
-      return state.free + price(rule, state.stored, cost) < EXACT
+      return state.free + price(rule, state.stored, cost) < 2 ^ 53
     end,
 
     full = function(rule, state, now)
-      return until_free(rule, state, now) + ceil((rule.most - state.stored) * rule.cool)
+      return until_free(rule, state, now) + math.ceil((rule.most - state.stored) * rule.cool)
     end,
 
     encode = function(state)
-      return format('p%.17g:%.0f', state.stored, state.free)
+      return string.format('p%.17g:%.0f', state.stored, state.free)
     end,
 
     decode = function(value)
-      local stored, free = match(value, '^p(%d[%d.e+-]*):(%d+)$')
+      local stored, free = string.match(value, '^p(%d[%d.e+-]*):(%d+)$')
       stored, free = tonumber(stored or ''), tonumber(free or '')
-      return stored and free and stored <= 1e300 and free <= 2 * EXACT and { stored = stored, free = free } or nil
+      return stored and free and stored <= 1e300 and free <= 2 ^ 54 and { stored = stored, free = free } or nil
     end,
 
     tell = function(_, state, _, first, wait)
-      return pack('<Bddd', first, wait, state.stored, state.free)
+      return struct.pack('<Bddd', first, wait, state.stored, state.free)
     end,
   }
 end
