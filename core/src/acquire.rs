@@ -294,23 +294,21 @@ impl Acquire {
         let info = info.inspect_err(|_| self.leave_line())?;
         let now = clock::now();
         match (ask.call, &self.stage) {
-            (Call::Acquire { .. }, _) if info.blocked => Ok(Some(Step::Done(info))),
-            (Call::Acquire { .. }, _) => {
-                let over = now.saturating_add(info.wait_ms * 1000);
-                Ok(Some(self.wait_out(info, over)))
-            }
-            (Call::Limit, _) if !info.blocked => {
+            (Call::Acquire { .. }, Stage::Queued(_)) if !info.blocked => {
                 self.leave_line();
-                let wait_ms = millis_up(now.saturating_sub(self.started));
-                // Whoever was first in line did not wait at all.
-                let wait_ms = if self.slept { wait_ms } else { 0 };
-                Ok(Some(Step::Done(LimitInfo { wait_ms, ..info })))
+                let waited = if self.slept { now.saturating_sub(self.started) } else { 0 };
+                Ok(Some(Step::Done(LimitInfo { wait_ms: millis_up(waited), ..info })))
             }
             (Call::Peek, Stage::Queued(_)) if !info.blocked && ask.all_at_once => {
                 self.fits = true;
                 Ok(None)
             }
-            _ => Ok(Some(self.wait_longer(info, now))),
+            (_, Stage::Queued(_)) => Ok(Some(self.wait_longer(info, now))),
+            _ if info.blocked => Ok(Some(Step::Done(info))),
+            _ => {
+                let over = now.saturating_add(info.wait_ms * 1000);
+                Ok(Some(self.wait_out(info, over)))
+            }
         }
     }
 
@@ -339,9 +337,11 @@ impl Acquire {
     fn ask(&mut self, number: u64) -> Result<Ask, Error> {
         let (costs, all_at_once) = self.with_those_ahead(number)?;
         // To be denied may cost something, so where it does, a look comes first.
-        let at_once = costs == self.costs() && !self.checks.iter().any(|check| check.limit.counts_blocked());
+        let at_once = all_at_once && costs == self.costs() && !self.checks.iter().any(|check| check.limit.counts_blocked());
         if std::mem::take(&mut self.fits) || at_once {
-            return Ok(Ask { call: Call::Limit, costs: self.costs(), all_at_once });
+            // Not a `Limit`, which would stay charged if nobody were there any more to hear of it.
+            let call = Call::Acquire { max_wait: Duration::ZERO };
+            return Ok(Ask { call, costs: self.costs(), all_at_once });
         }
         Ok(Ask { call: Call::Peek, costs, all_at_once })
     }

@@ -25,8 +25,10 @@ pub enum EventKind {
     Opened(Failure),
     /// A breaker closed: the server is asked again.
     Closed,
-    /// A call failed in a way that does not open the breaker. Told once a minute for each kind of fault.
+    /// A call failed in a way that does not open the breaker. Told once a minute for each kind of failure.
     Failure(Failure),
+    /// The server gives up entries at random when it is full. Told once.
+    EvictsAtRandom,
 }
 
 impl Event {
@@ -39,9 +41,10 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, server, message } = self;
         match kind {
-            EventKind::Opened(fault) => write!(f, "redis at {server} failed ({fault}): {message}"),
+            EventKind::Opened(failure) => write!(f, "redis at {server} failed ({failure}): {message}"),
             EventKind::Closed => write!(f, "redis at {server} is back: {message}"),
-            EventKind::Failure(fault) => write!(f, "redis at {server} refused a call ({fault}): {message}"),
+            EventKind::EvictsAtRandom => write!(f, "redis at {server} may forget blocked clients: {message}"),
+            EventKind::Failure(failure) => write!(f, "redis at {server} refused a call ({failure}): {message}"),
         }
     }
 }

@@ -138,6 +138,8 @@ fn urls_that_make_no_sense_are_refused_without_their_password() {
         "rediss://localhost?ssl_ca_certs=/nowhere",
         "rediss://localhost?ssl_certfile=/dev/null",
         "redis+tls://localhost",
+        "redis:/user:hunter2@localhost",
+        "unix:///socket?pass=hunter2&nonsense=1",
     ] {
         let error = Redis::open(url).expect_err(url).to_string();
         assert!(error.contains("url") && !error.contains("hunter2"), "{error}");

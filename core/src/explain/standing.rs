@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::words::{number, time};
 use crate::Error;
+use crate::error::LimitError;
 use crate::check::Check;
 use crate::decision::Call;
 use crate::info::LimitInfo;
@@ -85,6 +86,36 @@ impl Limiter {
             Some(now) => self.decide_sync_at(checks, Call::Peek, now)?,
             None => self.decide_sync(checks, Call::Peek)?,
         };
+        Ok(Standing::of(checks, info)?)
+    }
+
+    /// [`explain_sync`](Self::explain_sync) as a future.
+    ///
+    /// # Errors
+    /// As [`explain_sync`](Self::explain_sync).
+    pub async fn explain(&self, limit: &Limit, actor: &str) -> Result<Standing, Error> {
+        self.explain_checks(&[Check::new(limit, actor)], None).await
+    }
+
+    /// [`explain_checks_sync`](Self::explain_checks_sync) as a future.
+    ///
+    /// # Errors
+    /// As [`explain_checks_sync`](Self::explain_checks_sync).
+    pub async fn explain_checks(&self, checks: &[Check<'_>], now: Option<Micros>) -> Result<Standing, Error> {
+        let info = match now {
+            Some(now) => self.decide_at(checks, Call::Peek, now).await?,
+            None => self.decide(checks, Call::Peek).await?,
+        };
+        Ok(Standing::of(checks, info)?)
+    }
+}
+
+impl Standing {
+    /// Explains what [`Call::Peek`] answered to these checks, for a host that asked in its own way.
+    ///
+    /// # Errors
+    /// When a check's factor cannot be.
+    pub fn of(checks: &[Check<'_>], info: LimitInfo) -> Result<Self, LimitError> {
         let mut asked = Vec::with_capacity(checks.len());
         for check in checks {
             let rules = check.limit.rules(check.factor)?;
@@ -101,25 +132,7 @@ impl Limiter {
             rule,
         };
         let stands = asked.into_iter().zip(info.checks()).map(stand).collect();
-        Ok(Standing { info, stands })
-    }
-
-    /// [`explain_sync`](Self::explain_sync) as a future.
-    ///
-    /// # Errors
-    /// As [`explain_sync`](Self::explain_sync).
-    #[expect(clippy::unused_async, reason = "a future for the sake of stores that do I/O")]
-    pub async fn explain(&self, limit: &Limit, actor: &str) -> Result<Standing, Error> {
-        self.explain_sync(limit, actor)
-    }
-
-    /// [`explain_checks_sync`](Self::explain_checks_sync) as a future.
-    ///
-    /// # Errors
-    /// As [`explain_checks_sync`](Self::explain_checks_sync).
-    #[expect(clippy::unused_async, reason = "a future for the sake of stores that do I/O")]
-    pub async fn explain_checks(&self, checks: &[Check<'_>], now: Option<Micros>) -> Result<Standing, Error> {
-        self.explain_checks_sync(checks, now)
+        Ok(Self { info, stands })
     }
 }
 

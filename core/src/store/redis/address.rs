@@ -94,13 +94,17 @@ impl Address {
 
 const KNOWN: &str = "must begin with memory://, redis://, rediss://, unix://, redis+cluster:// or redis+sentinel://";
 
-/// A URL may hold a password, so an error shows only what comes before it and after it.
+/// A URL may hold a password: before its last `@`, among its options, or anywhere if it is none.
 pub(crate) fn refused(url: &str, problem: &str) -> LimitError {
-    let shown = match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}"),
-        _ => url.to_owned(),
+    let shown = match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let (rest, options) = rest.split_once('?').map_or((rest, ""), |(rest, _)| (rest, "?…"));
+            let (login, place) = rest.rsplit_once('@').map_or(("", rest), |(_, place)| ("…@", place));
+            format!("\"{scheme}://{login}{place}{options}\"")
+        }
+        None => format!("{} characters", url.chars().count()),
     };
-    LimitError::range("", "url", problem, format_args!("{shown:?}"))
+    LimitError::range("", "url", problem, shown)
 }
 
 fn secure(info: ConnectionInfo, tls: &Tls, url: &str) -> Result<ConnectionInfo, LimitError> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -27,11 +27,12 @@ pub(crate) struct Context {
     runtime: Handle,
     /// When each fault was last told of.
     told: [AtomicU64; Failure::ALL.len()],
+    warned: AtomicBool,
 }
 
 impl Context {
     pub(crate) fn new(stats: Arc<Stats>, events: Events, timeout: Duration, probe: Decision, runtime: Handle) -> Self {
-        Self { stats, events, timeout, probe, runtime, told: Default::default() }
+        Self { stats, events, timeout, probe, runtime, told: Default::default(), warned: AtomicBool::new(false) }
     }
 
     pub(super) fn timeout(&self) -> Duration {
@@ -59,6 +60,14 @@ impl Context {
     /// A server is well again.
     pub(super) fn closed(&self, server: &dyn Display) {
         self.events.tell(&Event::new(EventKind::Closed, server, "it answers again"));
+    }
+
+    /// A server that is full would give up any entry, those of blocked clients too; told once.
+    pub(super) fn evicts_at_random(&self, server: &dyn Display) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            let why = "its maxmemory-policy evicts at random, blocked clients too; noeviction and volatile-ttl do not";
+            self.events.tell(&Event::new(EventKind::EvictsAtRandom, server, why));
+        }
     }
 
     /// Something went wrong that does not stop the server from being asked; told once a minute.

@@ -100,6 +100,8 @@ pub(super) struct Connected {
     pub(super) connection: MultiplexedConnection,
     /// What the server said of the time, between two instants of ours.
     pub(super) heard: Option<(Micros, Micros, Micros)>,
+    /// When the server is full, it forgets blocked clients as soon as any others.
+    pub(super) evicts_at_random: bool,
 }
 
 enum Line {
@@ -225,7 +227,10 @@ impl Keeper {
 
     fn connected(&mut self, connected: RedisResult<Connected>) {
         match connected {
-            Ok(Connected { connection, heard }) => {
+            Ok(Connected { connection, heard, evicts_at_random }) => {
+                if evicts_at_random {
+                    self.context.evicts_at_random(&self.target);
+                }
                 if let Some((sent, received, server)) = heard {
                     self.clock.hear(sent, received, server);
                 }

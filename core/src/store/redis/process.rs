@@ -80,6 +80,15 @@ impl Shared {
     }
 }
 
+impl Drop for Here {
+    fn drop(&mut self) {
+        if !self.process.is_current() {
+            // To end the parent's tasks from here could wait for a thread that only the parent has.
+            std::mem::forget(std::mem::take(&mut self.topologies));
+        }
+    }
+}
+
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Shared").field(&self.settings).finish()

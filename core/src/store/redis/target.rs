@@ -7,6 +7,7 @@ use futures_util::future::select_ok;
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, Pipeline, RedisError};
 use redis::{RedisResult, Value};
+use rustls::crypto::CryptoProvider;
 
 use super::link::Connected;
 use super::plan::Plan;
@@ -94,11 +95,12 @@ impl Target {
         let mut greeting = Pipeline::new();
         greeting.cmd("SCRIPT").arg("LOAD").arg(SOURCE);
         greeting.add_command(probe);
+        greeting.cmd("CONFIG").arg("GET").arg("maxmemory-policy");
         greeting.cmd("TIME");
         let sent = clock::now();
         let replies = connection.req_packed_commands(&greeting, 0, greeting.len()).await?;
         let received = clock::now();
-        let [_, probed, time] = <[Value; 3]>::try_from(replies).map_err(|_| nonsense("a greeting"))?;
+        let [_, probed, policy, time] = <[Value; 4]>::try_from(replies).map_err(|_| nonsense("a greeting"))?;
         if let Err(error) = probed.extract_error() {
             match Remedy::of(&error) {
                 // Each call will be told for itself; a node that has another slot's keys is as well as any.
@@ -108,7 +110,10 @@ impl Target {
         }
         let heard = redis::from_redis_value::<(u64, u64)>(time).ok();
         let heard = heard.map(|(seconds, micros)| (sent, received, seconds * 1_000_000 + micros));
-        Ok(Connected { connection, heard })
+        // Not everybody may ask for this.
+        let policy = redis::from_redis_value::<Vec<String>>(policy).unwrap_or_default();
+        let evicts_at_random = policy.last().is_some_and(|policy| policy.ends_with("-random"));
+        Ok(Connected { connection, heard, evicts_at_random })
     }
 }
 
@@ -123,6 +128,10 @@ impl fmt::Display for Target {
 
 /// Our own deadlines are the only ones.
 pub(super) async fn open(info: &ConnectionInfo) -> RedisResult<MultiplexedConnection> {
+    if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) && CryptoProvider::get_default().is_none() {
+        // A program that has two of them and chose neither would panic otherwise; whoever else comes first is welcome.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     Client::open(info.clone())?.get_multiplexed_async_connection_with_config(&config).await
 }

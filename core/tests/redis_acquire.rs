@@ -1,0 +1,87 @@
+//! Waiting for a turn over a store that others share.
+#![cfg(feature = "redis")]
+#![allow(missing_docs, reason = "a test")]
+
+mod servers;
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use servers::{Server, wait_until};
+use tidegate::{Call, Check, Limit, Limiter, OnError, Redis};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn over(server: &Server) -> Limiter {
+    let store = Redis::open(&server.url()).expect("a URL").on_error(OnError::Raise);
+    // A machine that tests many things at once is slow at each.
+    Limiter::new(store.timeout(SECOND))
+}
+
+fn bucket(key: &str, drip_rate: Duration) -> Limit {
+    Limit::bucket(key, 2).drip_rate(drip_rate).build().expect("a bucket")
+}
+
+#[tokio::test]
+async fn places_are_taken_in_order_and_waited_out() {
+    let server = Server::start();
+    let (limiter, limit) = (over(&server), bucket("turns", Duration::from_millis(40)));
+    let started = Instant::now();
+    let turns = (0..6).map(|_| limiter.acquire(&limit, "ada", SECOND));
+    let infos = futures_util::future::join_all(turns).await;
+    let waits: Vec<_> = infos.into_iter().map(|info| info.expect("a turn").wait_ms).collect();
+    assert!(started.elapsed() >= Duration::from_millis(150), "{:?}", started.elapsed());
+    assert!(waits[..2].iter().all(|wait| *wait == 0), "{waits:?}");
+    assert!(waits.windows(2).all(|two| two[0] <= two[1]), "{waits:?}");
+    let denied = limiter.acquire(&limit, "ada", Duration::ZERO).await.expect("an answer");
+    assert!(denied.blocked, "too long a wait is refused at once");
+}
+
+#[tokio::test]
+async fn whoever_gives_up_is_not_charged() {
+    let server = Server::start();
+    let limiter = over(&server);
+    let log = Limit::sliding_log("log", 2, Duration::from_hours(1)).build().expect("a log");
+    for limit in [bucket("given up", Duration::from_hours(1)), log] {
+        limiter.decide(&[Check::new(&limit, "ada")], Call::Limit).await.expect("an answer");
+        // Given up at every stage: before it was asked, while it is on its way, while it waits.
+        for pause in [0_u64, 50, 200, 1000, 20_000] {
+            let patience = Duration::from_hours(9);
+            let served = Cell::new(0);
+            let turn = async || {
+                let info = limiter.acquire(&limit, "ada", patience).await.expect("an answer");
+                served.set(served.get() + u64::from(!info.blocked));
+            };
+            let waiting = futures_util::future::join_all((0..5).map(|_| turn()));
+            let _ = tokio::time::timeout(Duration::from_micros(pause), waiting).await;
+            let deadline = Instant::now() + 5 * SECOND;
+            while limiter.peek(&limit, "ada").await.expect("an answer").remaining != 1 - served.get() {
+                assert!(Instant::now() < deadline, "{} of {} were served", served.get(), limit.key());
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            let back = [Check::new(&limit, "ada").cost(served.get())];
+            limiter.decide(&back, Call::Refund).await.expect("an answer");
+        }
+    }
+}
+
+#[test]
+fn a_host_that_waits_in_its_own_way_can_call_it_off() {
+    let server = Server::start();
+    let (limiter, limit) = (over(&server), bucket("hosts", Duration::from_hours(1)));
+    let check = Check::new(&limit, "ada").cost(2);
+    let (told, heard) = std::sync::mpsc::channel();
+    let tell = |told: &std::sync::mpsc::Sender<_>| {
+        let told = told.clone();
+        move |answer| drop(told.send(answer))
+    };
+    let _first = limiter.start_acquire(&[check], SECOND).spawn(tell(&told)).expect("a thread");
+    let info = heard.recv_timeout(SECOND).expect("in time").expect("an answer");
+    assert_eq!((info.blocked, info.wait_ms), (false, 0));
+    let second = limiter.start_acquire(&[check], Duration::from_hours(9)).spawn(tell(&told)).expect("a thread");
+    let owed = || limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms;
+    wait_until("its place is taken", || owed() > 3 * 3_600_000);
+    second.cancel();
+    wait_until("its place is given back", || owed() <= 2 * 3_600_000);
+    assert!(heard.try_recv().is_err(), "nobody is told of what was called off");
+}
