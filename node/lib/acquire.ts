@@ -1,7 +1,8 @@
 import { actorsOf, decideSeveral, frameFor } from './checks.js'
-import { answered } from './errors.js'
+import { answered, errorOf } from './errors.js'
 import { Call } from './frame.js'
 import { infoFrom, LimitInfo, type Part, type Store } from './info.js'
+import { expectInto, ignore, mailbox, numbered, release } from './mailbox.js'
 import { native } from './native.js'
 import type { Read } from './options.js'
 
@@ -13,6 +14,7 @@ export async function acquired(store: Store, parts: readonly Part[], asked: Read
   const { now, signal } = asked
   signal?.throwIfAborted()
   if (now !== undefined) return decideSeveral(store, Call.Acquire, parts, asked)
+  if (store.shared) return turn(store, parts, asked)
   const frame = frameFor(store, Call.Acquire, parts, asked)
   const waiting = answered(native.startAcquire(frame, actorsOf(parts)))
   for (;;) {
@@ -24,6 +26,43 @@ export async function acquired(store: Store, parts: readonly Part[], asked: Read
   // Whoever waited in vain was not charged, whatever the limit does with those who are denied at once.
   if (info.blocked) LimitInfo.turn(info, false)
   return info
+}
+
+/** Waits for its turn with a store that others share: the engine does all of it. */
+function turn(store: Store, parts: readonly Part[], asked: Read): Promise<LimitInfo> {
+  const { signal } = asked
+  const frame = frameFor(store, Call.Acquire, parts, asked)
+  const number = numbered(frame)
+  const running = native.startTurn(frame, actorsOf(parts))
+  if (typeof running !== 'number') {
+    release(number)
+    throw errorOf(running)
+  }
+  return new Promise((resolve, reject) => {
+    const over = (): void => {
+      signal?.removeEventListener('abort', giveUp)
+      native.freeTurn(running)
+    }
+    const giveUp = (): void => {
+      // The engine gives back what was charged, also where the answer is on its way already.
+      if (native.giveUpTurn(mailbox(), running)) ignore(number)
+      else release(number)
+      reject(signal?.reason)
+    }
+    signal?.addEventListener('abort', giveUp, { once: true })
+    expectInto(number, {
+      resolve(info: LimitInfo) {
+        over()
+        if (info.blocked) LimitInfo.turn(info, false)
+        resolve(info)
+      },
+      reject(reason) {
+        over()
+        reject(reason)
+      },
+      read: (frame, at) => infoFrom(frame, store, parts, true, at),
+    })
+  })
 }
 
 /** The longest delay that a timer takes; a longer wait takes several. */

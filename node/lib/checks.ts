@@ -2,7 +2,8 @@ import { type Compiled, chosen } from './compiled.js'
 import type { Choice, Definition } from './definitions.js'
 import { errorOf, read, wrongType } from './errors.js'
 import { Call, CHECK_WIDTH, frameOf, In, Out } from './frame.js'
-import { infoFrom, LimitInfo, type Part, type Store } from './info.js'
+import { infoFrom, LimitInfo, type Part, type Receipt, type Store } from './info.js'
+import { expect, numbered, release } from './mailbox.js'
 import { native } from './native.js'
 import { ON_CHECK, optionsFrom, type Read } from './options.js'
 
@@ -26,23 +27,55 @@ const { frame } = native
 /** Whether a call charges what it admits. */
 const charges = (call: number): boolean => call === Call.Limit || call === Call.Charge || call === Call.Acquire
 
+/** An answer, or the promise of one where a store that others share has to be asked. */
+export type Answer<T = LimitInfo> = T | Promise<T>
+
 /** Decides one check. Everything crosses in the shared frame but the actor, which is the cheapest there is. */
-export function decideOne(store: Store, call: number, limit: Compiled, actor: unknown, options: Read): LimitInfo {
+export function decideOne(store: Store, call: number, limit: Compiled, actor: unknown, options: Read): Answer {
   writeCall(frame, store, call, options)
   frame[In.Checks] = limit.handle
   frame[In.Checks + 1] = options.cost
   frame[In.Checks + 2] = options.factor
+  if (store.shared) return askOne(store, call, limit, actor, options)
   const failure = native.decide(actor)
   if (failure !== undefined) throw errorOf(failure)
-  if (frame[Out.Count] === 1) {
-    return new LimitInfo(frame, Out.Answers, limit.key, 0, undefined, store, charges(call), options, limit, actor)
-  }
-  return infoFrom(frame, store, [{ limit, actor, cost: options.cost, factor: options.factor }], charges(call))
+  return infoOne(frame, 0, store, call, limit, actor, options)
 }
 
+/** Asks a store that others share for the check that is in the frame. */
+function askOne(store: Store, call: number, limit: Compiled, actor: unknown, options: Read): Answer {
+  const number = numbered(frame)
+  const failure = native.ask(actor)
+  const read = (frame: Float64Array, at: number) => infoOne(frame, at, store, call, limit, actor, options)
+  if (failure === undefined && isPending(frame)) return expect(number, read)
+  release(number)
+  if (failure !== undefined) throw errorOf(failure)
+  return read(frame, 0)
+}
+
+/** The answer of one check, from `start` on; a limit that is made of two rules has more numbers than one. */
+function infoOne(
+  frame: Float64Array,
+  start: number,
+  store: Store,
+  call: number,
+  limit: Compiled,
+  actor: unknown,
+  options: Read,
+): LimitInfo {
+  if (frame[start + Out.Count] === 1) {
+    const at = start + Out.Answers
+    return new LimitInfo(frame, at, limit.key, 0, undefined, store, charges(call), options, limit, actor)
+  }
+  return infoFrom(frame, store, [{ limit, actor, cost: options.cost, factor: options.factor }], charges(call), start)
+}
+
+/** Whether the answer to what was asked in this frame is yet to come. */
+const isPending = (frame: Float64Array): boolean => (frame[Out.Count] as number) < 0
+
 /** Decides several checks together, all or nothing. */
-export function decideSeveral(store: Store, call: number, parts: readonly Part[], when: When): LimitInfo {
-  return infoFrom(asked(frameFor(store, call, parts, when), parts), store, parts, charges(call))
+export function decideSeveral(store: Store, call: number, parts: readonly Part[], when: When): Answer {
+  return asked(frameFor(store, call, parts, when), store, parts, charges(call))
 }
 
 /**
@@ -53,20 +86,21 @@ export function undoSeveral(
   store: Store,
   parts: readonly Part[],
   spent: readonly number[],
-  chargedAt: number,
+  { chargedAt, degraded }: Receipt,
   when: When,
-): LimitInfo {
-  const frame = frameFor(store, Call.Undo, parts, when)
+): Answer {
+  const frame = frameFor(store, degraded ? Call.UndoDegraded : Call.Undo, parts, when)
   frame[In.ChargedAt] = chargedAt
   spent.forEach((units, index) => {
     frame[In.Checks + index * CHECK_WIDTH + 3] = units
   })
-  return infoFrom(asked(frame, parts), store, parts, false)
+  return asked(frame, store, parts, false)
 }
 
 /** Forgets what was charged to several checks. */
-export function resetSeveral(store: Store, parts: readonly Part[]): void {
-  asked(frameFor(store, Call.Reset, parts, { now: undefined, maxWaitMs: undefined }), parts)
+export function resetSeveral(store: Store, parts: readonly Part[]): Answer<void> {
+  const frame = frameFor(store, Call.Reset, parts, { now: undefined, maxWaitMs: undefined })
+  return answer(frame, store, parts, () => {})
 }
 
 /** The frame of a decision of several checks, written and still to be asked. */
@@ -85,11 +119,37 @@ export function frameFor(store: Store, call: number, parts: readonly Part[], whe
 /** The actors of several checks, as they go beside their frame. */
 export const actorsOf = (parts: readonly Part[]): unknown[] => parts.map((part) => part.actor)
 
-/** The frame, answered. */
-function asked(frame: Float64Array, parts: readonly Part[]): Float64Array {
+/** The answer to what is in the frame. */
+function asked(frame: Float64Array, store: Store, parts: readonly Part[], charges: boolean): Answer {
+  return answer(frame, store, parts, (frame, at) => infoFrom(frame, store, parts, charges, at))
+}
+
+/** What `read` makes of the numbers that answer what is in the frame. */
+function answer<T>(
+  frame: Float64Array,
+  store: Store,
+  parts: readonly Part[],
+  read: (frame: Float64Array, at: number) => T,
+): Answer<T> {
+  if (store.shared) return askedLater(native.askSeveral, frame, parts, read)
   const failure = native.decideSeveral(frame, actorsOf(parts))
   if (failure) throw errorOf(failure)
-  return frame
+  return read(frame, 0)
+}
+
+/** The same of a store that others share, through one of the engine's ways to ask it. */
+export function askedLater<T>(
+  ask: typeof native.askSeveral,
+  frame: Float64Array,
+  parts: readonly Part[],
+  read: (frame: Float64Array, at: number, text: string) => T,
+): Answer<T> {
+  const number = numbered(frame)
+  const failure = ask(frame, actorsOf(parts))
+  if (!failure && isPending(frame)) return expect(number, read)
+  release(number)
+  if (failure) throw errorOf(failure)
+  return read(frame, 0, '')
 }
 
 function writeCall(frame: Float64Array, store: Store, call: number, { now, maxWaitMs }: When): void {

@@ -61,10 +61,64 @@ for (const { prototype } of [LimitRangeError, LimitTypeError]) {
   Object.defineProperty(prototype, 'name', { value: 'LimitError', configurable: true, writable: true })
 }
 
-/** The store could not be asked: here, a limiter that was closed. */
+/**
+ * Why a store that others share did not decide a call:
+ *
+ * - `timeout`: no answer in time
+ * - `unavailable`: not asked, because it failed lately
+ * - `unreachable`: there is no connection to be had
+ * - `disconnected`: the connection broke while the answer was awaited
+ * - `not-ready`: it loads its data, runs a long script, or its cluster is down
+ * - `read-only`: it is a replica
+ * - `out-of-memory`: its memory is full and it may not evict
+ * - `denied`: it refuses this user, or this command to this user
+ * - `moving`: the slot is being moved
+ * - `other`: any other error, or an answer that makes no sense
+ */
+export type ReportedFailure =
+  | 'timeout'
+  | 'unavailable'
+  | 'unreachable'
+  | 'disconnected'
+  | 'not-ready'
+  | 'read-only'
+  | 'out-of-memory'
+  | 'denied'
+  | 'moving'
+  | 'other'
+
+/**
+ * Why a store did not decide a call: what a server {@link ReportedFailure | failed} with, or that the limiter was
+ * `closed`, or that the call `must-wait` and was to be answered at once.
+ */
+export type StoreFailure = ReportedFailure | 'closed' | 'must-wait'
+
+/**
+ * The store did not decide: it failed and `onError` is `'raise'`, the limiter was closed, or a call was to be answered
+ * at once that has to wait for a store that others share.
+ *
+ * @example
+ * ```js
+ * import { bucket, Limiter, StoreError } from 'tidegate'
+ *
+ * const limiter = new Limiter('redis://127.0.0.1:1', { onError: 'raise' })
+ * await assert.rejects(limiter.limit(bucket({ key: 'login', size: 10 }), 'ada'), (error) => {
+ *   return error instanceof StoreError && error.code === 'ERR_STORE' && error.failure === 'unreachable'
+ * })
+ * ```
+ */
 export class StoreError extends Error {
   /** Tells these errors from all others, also across threads. */
   readonly code = 'ERR_STORE'
+  /** Why it did not. */
+  readonly failure: StoreFailure
+
+  /** @internal */
+  constructor(message: string, failure: StoreFailure) {
+    super(message)
+    this.failure = failure
+  }
+
   static {
     Object.defineProperty(StoreError.prototype, 'name', { value: 'StoreError', configurable: true, writable: true })
   }
@@ -102,11 +156,18 @@ export class LimitsError extends Error {
 /** The error that a failure stands for; `cause` is what was thrown by an object of the caller's. */
 export function errorOf(failure: Failure, cause?: unknown): Error {
   const { kind, key, field, value, message } = failure
-  if (kind === 'closed') return new StoreError(message)
+  if (kind === 'closed') return new StoreError(message, 'closed')
+  if (kind === 'store') return new StoreError(message, value as ReportedFailure)
   if (kind === 'internal') return new Error(message)
   const options = cause === undefined ? undefined : { cause }
   const error = kind === 'type' ? new LimitTypeError(message, options) : new LimitRangeError(message, options)
   return Object.assign(error, { key, field, value })
+}
+
+/** The error for a call that was to be answered at once, but has to wait. */
+export function mustWait(): Error {
+  const message = 'a store that others share has to be waited for: use the method that answers with a promise'
+  return new StoreError(message, 'must-wait')
 }
 
 /** Passes an answer on, or throws what went wrong. */

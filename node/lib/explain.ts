@@ -1,4 +1,4 @@
-import { actorsOf, frameFor, type When } from './checks.js'
+import { type Answer, actorsOf, askedLater, frameFor, type When } from './checks.js'
 import { chosen } from './compiled.js'
 import type { Choice, Definition } from './definitions.js'
 import { answered, wrongType } from './errors.js'
@@ -105,8 +105,11 @@ export function explain<C>(limit: Definition | Choice<C>, options?: ExplainOptio
 }
 
 /** Why these checks would be answered as they would. */
-export function standing(store: Store, parts: readonly Part[], when: When): Standing {
+export function standing(store: Store, parts: readonly Part[], when: When): Answer<Standing> {
   const frame = frameFor(store, Call.Peek, parts, when)
+  const read = (frame: Float64Array, at: number, text: string): Standing =>
+    said({ info: infoFrom(frame, store, parts, false, at) }, text)
+  if (store.shared) return askedLater(native.askWhy, frame, parts, read)
   const text = answered(native.explainSeveral(frame, actorsOf(parts)))
-  return said({ info: infoFrom(frame, store, parts, false) }, text)
+  return read(frame, 0, text)
 }

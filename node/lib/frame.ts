@@ -13,14 +13,18 @@ export enum In {
   MaxWait = 5,
   /** For what is undone: when it was charged, in microseconds. */
   ChargedAt = 6,
+  /** For a store that others share: the mailbox for the answer. */
+  Mailbox = 7,
+  /** For a store that others share: the number of the call. */
+  Id = 8,
   /** From here on {@link CHECK_WIDTH} numbers for each check: limit, cost, factor, and for what is undone what was spent. */
-  Checks = 7,
+  Checks = 9,
 }
 
 /** How many numbers go in for a check. */
 export const CHECK_WIDTH = 4
 
-/** What comes out: how many checks the answer has, which of them decided, and the answers. */
+/** What comes out: how many checks the answer has (less than none: it is yet to come), which of them decided, and the answers. */
 export enum Out {
   Count = 0,
   Binding = 1,
@@ -30,7 +34,8 @@ export enum Out {
 
 /** The numbers of an answer; the last is the index of the check that it belongs to. */
 export enum Answer {
-  Blocked = 0,
+  /** 1 if blocked, and 2 more if degraded. */
+  Fate = 0,
   Remaining = 1,
   ResetMs = 2,
   FullResetMs = 3,
@@ -55,6 +60,8 @@ export enum Call {
   Reset = 4,
   Acquire = 5,
   Undo = 6,
+  /** {@link Undo} for an answer that was degraded. */
+  UndoDegraded = 7,
 }
 
 /** Room for a decision of this many checks, each of which may be answered twice. */

@@ -131,7 +131,7 @@ function draftFrom(options: HeaderOptions): number {
 
 function write(frame: Float64Array, place: number, info: LimitInfo): void {
   const at = Out.Answers + place * ANSWER_WIDTH
-  frame[at + Answer.Blocked] = info.blocked ? 1 : 0
+  frame[at + Answer.Fate] = info.blocked ? 1 : 0
   frame[at + Answer.Remaining] = info.remaining
   frame[at + Answer.ResetMs] = info.resetMs
   frame[at + Answer.FullResetMs] = info.fullResetMs

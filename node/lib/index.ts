@@ -1,5 +1,5 @@
 /**
- * Exact rate limiting: buckets, windows, logs and pacers, decided by a native engine in memory.
+ * Exact rate limiting: buckets, windows, logs and pacers, decided by a native engine, in memory or on Redis.
  *
  * @packageDocumentation
  */
@@ -22,7 +22,16 @@ export type {
   TokenBucketDefinition,
 } from './definitions.js'
 export { Limits, type LimitsFormat, limitJsonSchema, parseLimit } from './documents.js'
-export { LimitError, type LimitErrorDetails, LimitsError, type LimitsFault, StoreError } from './errors.js'
+export {
+  LimitError,
+  type LimitErrorDetails,
+  LimitsError,
+  type LimitsFault,
+  type ReportedFailure,
+  StoreError,
+  type StoreFailure,
+} from './errors.js'
+export type { StoreEvent, StoreEventName } from './events.js'
 export { type Allowance, type Explanation, explain, type Standing, type Translated } from './explain.js'
 export {
   type HeaderKind,
@@ -33,7 +42,7 @@ export {
   sendRateLimitHeaders,
 } from './headers.js'
 export type { LimitInfo } from './info.js'
-export { Limiter, type LimiterOptions } from './limiter.js'
+export { Limiter } from './limiter.js'
 export {
   bucket,
   decay,
@@ -54,3 +63,5 @@ export type {
   ExplainOptions,
   TimeOptions,
 } from './options.js'
+export type { LatencyStats, LimiterStats } from './stats.js'
+export type { LimiterOptions, OnError, SharedLimiterOptions, TlsOptions } from './stores.js'

@@ -6,6 +6,8 @@ import { type HeaderKind, type HeaderOptions, type Headers, rateLimitHeaders } f
 export interface Store {
   /** The engine's number; 0 once it is closed. */
   handle: number
+  /** Others share it, so that a call may have to wait. */
+  readonly shared: boolean
 }
 
 /** A check that has been read out of what the caller passed. */
@@ -22,6 +24,8 @@ export interface Receipt {
   readonly parts: readonly Part[]
   /** In microseconds. */
   readonly chargedAt: number
+  /** It was charged here, and not in the store. */
+  readonly degraded: boolean
 }
 
 /**
@@ -62,6 +66,8 @@ export class LimitInfo {
   readonly windowMs: number
   /** Which of {@link checks} decided: the blocked one with the largest reset, else the one with the least remaining. */
   readonly binding: number
+  /** The store could not decide, and this is what was answered without it, as `onError` says. */
+  readonly degraded: boolean
   readonly #several: readonly LimitInfo[] | undefined
   /** What was asked, for whoever gives it back; references alone, for nearly nobody does. */
   readonly #store: Store | undefined
@@ -86,7 +92,8 @@ export class LimitInfo {
   ) {
     const resetMs = frame[at + Answer.ResetMs] as number
     const fullResetMs = frame[at + Answer.FullResetMs] as number
-    this.blocked = frame[at + Answer.Blocked] !== 0
+    const fate = frame[at + Answer.Fate] as number
+    this.blocked = fate === 1 || fate === 3
     this.remaining = frame[at + Answer.Remaining] as number
     this.resetMs = resetMs
     this.resetSec = Math.ceil(resetMs / 1000)
@@ -98,6 +105,7 @@ export class LimitInfo {
     this.quota = frame[at + Answer.Quota] as number
     this.windowMs = frame[at + Answer.WindowMs] as number
     this.binding = binding
+    this.degraded = fate > 1
     this.#several = several
     this.#store = store
     this.#limit = limit
@@ -114,7 +122,7 @@ export class LimitInfo {
     if (store === undefined || asked === undefined) return undefined
     const { cost, factor } = asked as Part
     const parts = info.#limit ? [{ limit: info.#limit, actor: info.#actor, cost, factor }] : (asked as readonly Part[])
-    return { store, parts, chargedAt: info.#at }
+    return { store, parts, chargedAt: info.#at, degraded: info.degraded }
   }
 
   /** @internal Says whether there is something left to give back, and what there will be. */
@@ -150,17 +158,23 @@ export class LimitInfo {
   }
 }
 
-/** The answer that a call of these checks left in the frame. */
-export function infoFrom(frame: Float64Array, store: Store, parts: readonly Part[], charges: boolean): LimitInfo {
+/** The answer that a call of these checks left in the frame, from `start` on. */
+export function infoFrom(
+  frame: Float64Array,
+  store: Store,
+  parts: readonly Part[],
+  charges: boolean,
+  start = 0,
+): LimitInfo {
   const keys = parts.map((part) => part.limit.key)
-  const count = frame[Out.Count] as number
+  const count = frame[start + Out.Count] as number
   const several: LimitInfo[] = []
   for (let place = 1; count > 1 && place <= count; place++) {
-    const at = Out.Answers + place * ANSWER_WIDTH
+    const at = start + Out.Answers + place * ANSWER_WIDTH
     several.push(new LimitInfo(frame, at, keys[frame[at + Answer.Owner] as number] ?? '', 0))
   }
-  const at = Out.Answers
+  const at = start + Out.Answers
   const key = keys[frame[at + Answer.Owner] as number] ?? ''
   const each = count > 1 ? several : undefined
-  return new LimitInfo(frame, at, key, frame[Out.Binding] as number, each, store, charges, parts)
+  return new LimitInfo(frame, at, key, frame[start + Out.Binding] as number, each, store, charges, parts)
 }

@@ -1,8 +1,9 @@
 import { acquired } from './acquire.js'
-import { type Check, decideOne, decideSeveral, partsFrom, resetSeveral } from './checks.js'
+import { type Answer, type Check, decideOne, decideSeveral, partsFrom, resetSeveral } from './checks.js'
 import { chosen, compiled } from './compiled.js'
 import type { AnyLimit } from './definitions.js'
-import { answered, outOfRange, ownKeys, read, wrongType } from './errors.js'
+import { answered, mustWait, wrongType } from './errors.js'
+import { eventName, type Listeners, listenerFrom, type StoreEvent, type StoreEventName } from './events.js'
 import { type Standing, standing } from './explain.js'
 import { Call } from './frame.js'
 import { LimitInfo, type Part, type Store } from './info.js'
@@ -23,14 +24,8 @@ import {
   type TimeOptions,
 } from './options.js'
 import { settled } from './settle.js'
-
-/** How a limiter keeps its entries. */
-export interface LimiterOptions {
-  /** How many entries are kept at most; at least 1. @defaultValue 1_000_000 */
-  readonly maxEntries?: number | undefined
-  /** Keeps this limiter's entries apart from all others in the same store. @defaultValue 'tidegate' */
-  readonly namespace?: string | undefined
-}
+import { type LimiterStats, statsOf } from './stats.js'
+import { type LimiterOptions, type SharedLimiterOptions, storeAt } from './stores.js'
 
 /** The engine's side of a limiter goes when nothing on this side can name it any more. */
 const collected = new FinalizationRegistry<number>((handle) => native.freeLimiter(handle))
@@ -41,10 +36,13 @@ const CLOSED = 0
  * Decides calls against limits, and keeps what has to be kept in its store.
  *
  * Every call comes as a promise and as a `Sync` twin. In memory nothing is ever waited for (save by `acquire`), so
- * both do the same; promises are for the sake of stores that do I/O.
+ * both do the same. Over a store that others share a call is a round trip, or none where the answer is known already;
+ * a twin throws a {@link StoreError} there, for it cannot wait.
  *
  * Every call throws, or rejects with, a {@link LimitError} for a definition, an actor, a cost, a factor or a time that
  * cannot be, and a {@link StoreError} once the limiter is closed.
+ *
+ * A limiter does not keep the process alive, but a call that waits for its answer does.
  *
  * @example
  * ```js
@@ -75,30 +73,42 @@ const CLOSED = 0
  */
 export class Limiter {
   readonly #store: Store
+  readonly #listeners: Listeners | undefined
 
   /**
-   * A limiter over the memory of this process, or of this worker thread.
+   * A limiter over the memory of this process, or of this worker thread; or, with the URL of a Redis or Valkey, over a
+   * store that others share:
    *
-   * @throws {@link LimitError} for a store or an option that does not exist, or an option out of bounds.
+   * - `redis://[user:password@]host[:port][/database]`, or `rediss://` with TLS
+   * - `unix:///path/to/socket[?db=1]`
+   * - `redis+sentinel://[user:password@]sentinel[:port],…/service[/database]`
+   * - `redis+cluster://[user:password@]node[:port],…`
+   *
+   * Nothing is connected to before the first call, and a store that cannot be reached is no error here.
+   *
+   * @throws {@link LimitError} for a URL that makes no sense, an option that does not exist, or one out of bounds.
    *
    * @example
    * ```js
-   * import { Limiter } from 'tidegate'
+   * import { bucket, Limiter } from 'tidegate'
    *
    * assert.equal(new Limiter({ maxEntries: 10_000 }).entries, 0)
    * assert.throws(() => new Limiter({ maxEntries: 0 }), RangeError)
+   *
+   * const limiter = new Limiter('redis://127.0.0.1:1', { timeoutMs: 50, onError: 'local' })
+   * const info = await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
+   * assert.deepEqual([info.remaining, info.degraded], [9, true]) // nobody is there, so this process decides
    * ```
    */
   constructor(options?: LimiterOptions)
   constructor(url: 'memory://', options?: LimiterOptions)
+  constructor(url: string | URL, options?: SharedLimiterOptions)
   constructor(url?: unknown, options?: unknown) {
-    if (options === undefined && typeof url !== 'string') [url, options] = [undefined, url]
-    if (url !== undefined && url !== 'memory://') {
-      throw outOfRange('', 'url', 'must be "memory://", the only store of this version', url)
-    }
-    const { maxEntries, namespace } = storeOptions(options)
-    this.#store = { handle: answered(native.makeLimiter(maxEntries, namespace)) }
-    collected.register(this, this.#store.handle)
+    const named = options !== undefined || typeof url === 'string' || url instanceof URL
+    const { store, listeners } = named ? storeAt(url, options) : storeAt(undefined, url)
+    this.#store = store
+    this.#listeners = listeners
+    collected.register(this, store.handle)
   }
 
   /** Charges `cost` if it fits. */
@@ -108,7 +118,8 @@ export class Limiter {
 
   /** {@link limit}, answered at once. */
   limitSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo {
-    return this.#decide(Call.Limit, limit, actor, options)
+    this.#neverWaits()
+    return this.#decide(Call.Limit, limit, actor, options) as LimitInfo
   }
 
   /** Charges nothing, and says what {@link limit} would have said. */
@@ -118,7 +129,8 @@ export class Limiter {
 
   /** {@link peek}, answered at once. */
   peekSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo {
-    return this.#decide(Call.Peek, limit, actor, options)
+    this.#neverWaits()
+    return this.#decide(Call.Peek, limit, actor, options) as LimitInfo
   }
 
   /**
@@ -140,7 +152,8 @@ export class Limiter {
 
   /** {@link charge}, answered at once. */
   chargeSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo {
-    return this.#decide(Call.Charge, limit, actor, options)
+    this.#neverWaits()
+    return this.#decide(Call.Charge, limit, actor, options) as LimitInfo
   }
 
   /**
@@ -174,7 +187,8 @@ export class Limiter {
   refundSync(info: LimitInfo, options?: TimeOptions): LimitInfo
   refundSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo
   refundSync(limit: unknown, actor: unknown, options?: unknown): LimitInfo {
-    return this.#refund(limit, actor, options)
+    this.#neverWaits()
+    return this.#refund(limit, actor, options) as LimitInfo
   }
 
   /**
@@ -202,7 +216,8 @@ export class Limiter {
 
   /** {@link settle}, answered at once. */
   settleSync(info: LimitInfo, actualCost: number | readonly number[], options?: TimeOptions): LimitInfo {
-    return settled(this.#store, info, actualCost, options)
+    this.#neverWaits()
+    return settled(this.#store, info, actualCost, options) as LimitInfo
   }
 
   /**
@@ -226,16 +241,18 @@ export class Limiter {
 
   /** {@link explain}, answered at once. */
   explainSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Standing {
-    return this.#explain(limit, actor, options)
+    this.#neverWaits()
+    return this.#explain(limit, actor, options) as Standing
   }
 
   /** Forgets what was charged to this actor. */
   async reset<C>(limit: AnyLimit<C>, actor: string, options?: ContextOptions<NoInfer<C>>): Promise<void> {
-    this.#reset(limit, actor, options)
+    return this.#reset(limit, actor, options)
   }
 
   /** {@link reset}, done at once. */
   resetSync<C>(limit: AnyLimit<C>, actor: string, options?: ContextOptions<NoInfer<C>>): void {
+    this.#neverWaits()
     this.#reset(limit, actor, options)
   }
 
@@ -264,11 +281,12 @@ export class Limiter {
 
   /** {@link acquire} at an instant of the caller's choosing, who does the waiting. */
   acquireSync<C>(limit: AnyLimit<C>, actor: string, options: AcquireSyncOptions<NoInfer<C>>): LimitInfo {
+    this.#neverWaits()
     const { parts, asked } = this.#parts(limit, actor, options, ON_ACQUIRE)
     if (asked.now === undefined) {
       throw wrongType(parts[0]?.limit.key ?? '', 'now', 'must be given, for nothing can be waited for here', undefined)
     }
-    return decideSeveral(this.#store, Call.Acquire, parts, asked)
+    return decideSeveral(this.#store, Call.Acquire, parts, asked) as LimitInfo
   }
 
   /**
@@ -296,7 +314,8 @@ export class Limiter {
 
   /** {@link limitAll}, answered at once. */
   limitAllSync<C>(checks: readonly Check<C>[], options?: DecisionOptions<NoInfer<C>>): LimitInfo {
-    return this.#decideAll(Call.Limit, checks, options)
+    this.#neverWaits()
+    return this.#decideAll(Call.Limit, checks, options) as LimitInfo
   }
 
   /** Charges nothing, and says what {@link limitAll} would have said. */
@@ -306,26 +325,91 @@ export class Limiter {
 
   /** {@link peekAll}, answered at once. */
   peekAllSync<C>(checks: readonly Check<C>[], options?: DecisionOptions<NoInfer<C>>): LimitInfo {
-    return this.#decideAll(Call.Peek, checks, options)
+    this.#neverWaits()
+    return this.#decideAll(Call.Peek, checks, options) as LimitInfo
   }
 
-  /** How many entries are kept now, drained ones that have not been dropped yet included. */
+  /**
+   * What this limiter has done with a store that others share, in this process; in memory nothing is counted.
+   *
+   * @example
+   * ```js
+   * import { bucket, Limiter } from 'tidegate'
+   *
+   * const limiter = new Limiter('redis://127.0.0.1:1')
+   * await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
+   * const { admitted, degraded, failures } = limiter.stats()
+   * assert.deepEqual([admitted, degraded, failures.unreachable], [1, 1, 1])
+   * ```
+   */
+  stats(): LimiterStats {
+    return statsOf(this.#store)
+  }
+
+  /**
+   * Calls this listener whenever such a thing happens to the store that others share; see {@link StoreEventName}.
+   * Listening does not keep the process alive, and where nobody listens nothing is logged.
+   *
+   * @example
+   * ```js
+   * import { bucket, Limiter } from 'tidegate'
+   *
+   * const limiter = new Limiter('redis://127.0.0.1:1')
+   * const failed = new Promise((resolve) => limiter.once('breakerOpen', resolve))
+   * await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
+   * const { failure, message } = await failed
+   * assert.equal(failure, 'unreachable')
+   * assert.match(message, /^redis at 127\.0\.0\.1:1 failed/)
+   * ```
+   */
+  on<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {
+    return this.#listen('on', name, listener)
+  }
+
+  /** {@link on}, for the first time alone. */
+  once<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {
+    return this.#listen('once', name, listener)
+  }
+
+  /** Does not call this listener any more. */
+  off<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {
+    return this.#listen('off', name, listener)
+  }
+
+  /**
+   * How many entries are kept now, drained ones that have not been dropped yet included; of a store that others share,
+   * those that this process keeps because the store could not decide.
+   */
   get entries(): number {
     return answered(native.entries(this.#store.handle))
   }
 
-  /** How many entries were given up because the store was full. */
+  /** How many of these {@link entries} were given up because there were too many. */
   get evictions(): number {
     return answered(native.evictions(this.#store.handle))
   }
 
-  /** Gives the store up; never needed for the process to exit. Calls after it fail with a {@link StoreError}. */
+  /**
+   * Gives the store up, and its connections once the calls under way are answered; never needed for the process to
+   * exit. Calls after it fail with a {@link StoreError}.
+   */
   async close(): Promise<void> {
     native.freeLimiter(this.#store.handle)
     this.#store.handle = CLOSED
   }
 
-  #decide(call: number, limit: unknown, actor: unknown, given: unknown): LimitInfo {
+  #listen(how: 'on' | 'once' | 'off', name: unknown, listener: unknown): this {
+    const [known, callable] = [eventName(name), listenerFrom(listener)]
+    this.#listeners?.[how](known, callable)
+    return this
+  }
+
+  /** For calls that are answered at once, or not at all. */
+  #neverWaits(): void {
+    if (this.#store.shared) throw mustWait()
+  }
+
+  #decide(call: number, limit: unknown, actor: unknown, given: unknown): Answer {
     if (Array.isArray(limit) || typeof limit === 'function') {
       const { parts, asked } = this.#parts(limit, actor, given, ON_CALL)
       return decideSeveral(this.#store, call, parts, asked)
@@ -336,7 +420,7 @@ export class Limiter {
     return decideOne(this.#store, call, known, actor, asked)
   }
 
-  #decideAll(call: number, checks: unknown, given: unknown): LimitInfo {
+  #decideAll(call: number, checks: unknown, given: unknown): Answer {
     let asked: Read | undefined
     const parts = partsFrom(checks, () => {
       asked ??= optionsFrom(given, ON_DECISION, '')
@@ -346,18 +430,18 @@ export class Limiter {
     return decideSeveral(this.#store, call, parts, asked)
   }
 
-  #refund(limit: unknown, actor: unknown, given: unknown): LimitInfo {
+  #refund(limit: unknown, actor: unknown, given: unknown): Answer {
     if (limit instanceof LimitInfo) return settled(this.#store, limit, 0, actor)
     return this.#decide(Call.Refund, limit, actor, given)
   }
 
-  #explain(limit: unknown, actor: unknown, given: unknown): Standing {
+  #explain(limit: unknown, actor: unknown, given: unknown): Answer<Standing> {
     const { parts, asked } = this.#parts(limit, actor, given, ON_CALL)
     return standing(this.#store, parts, asked)
   }
 
-  #reset(limit: unknown, actor: unknown, given: unknown): void {
-    resetSeveral(this.#store, this.#parts(limit, actor, given, ON_RESET).parts)
+  #reset(limit: unknown, actor: unknown, given: unknown): Answer<void> {
+    return resetSeveral(this.#store, this.#parts(limit, actor, given, ON_RESET).parts)
   }
 
   /** One limit or several, all for the same actor and with the same options. */
@@ -373,18 +457,4 @@ export class Limiter {
     const parts = limits.map((limit): Part => ({ limit, actor, cost, factor }))
     return { parts, asked }
   }
-}
-
-function storeOptions(given: unknown): { maxEntries: number | undefined; namespace: unknown } {
-  if (given === undefined) return { maxEntries: undefined, namespace: undefined }
-  if (typeof given !== 'object' || given === null) throw wrongType('', 'options', 'must be an object', given)
-  for (const name of ownKeys(given, 'options', '')) {
-    if (name === 'maxEntries' || name === 'namespace') continue
-    throw wrongType('', name, 'is not an option of the memory store', read(given, name, ''))
-  }
-  const maxEntries = read(given, 'maxEntries', '')
-  if (maxEntries !== undefined && typeof maxEntries !== 'number') {
-    throw wrongType('', 'maxEntries', 'must be a number', maxEntries)
-  }
-  return { maxEntries, namespace: read(given, 'namespace', '') }
 }

@@ -1,9 +1,10 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import type { ReportedFailure } from './errors.js'
 
 /** What went wrong, handed back instead of an answer. */
 export interface Failure {
-  readonly kind: 'type' | 'range' | 'closed' | 'internal'
+  readonly kind: 'type' | 'range' | 'closed' | 'store' | 'internal'
   readonly key: string
   readonly field: string
   readonly value: string
@@ -28,20 +29,53 @@ export interface DocumentFailure {
   readonly errors: readonly { path: string; message: string; line?: number; column?: number }[]
 }
 
+/** What a limiter has done; the numbers in the order of `stats.ts`. */
+export interface Counts {
+  readonly numbers: readonly number[]
+  readonly failures: readonly ReportedFailure[]
+  readonly met: readonly number[]
+  readonly open: boolean
+  readonly bounds: readonly number[]
+  readonly times: readonly number[]
+  readonly sumMs: number
+}
+
+/** How a shared store is used. */
+export interface StoreSettings {
+  readonly namespace: unknown
+  readonly timeoutMs: number | undefined
+  readonly onError: unknown
+  readonly maxEntries: number | undefined
+  readonly denyCacheMs: number | undefined
+  readonly ca: Uint8Array | undefined
+  readonly cert: Uint8Array | undefined
+  readonly key: Uint8Array | undefined
+}
+
 /** What the addon exports. */
 interface Native {
   /** Shared with the addon for as long as the process lives; read it before anything else can be called. */
   readonly frame: Float64Array
   /** Decides the one check that {@link frame} describes, and leaves the answer there. */
   decide(actor: unknown): Failure | undefined
+  /** Asks a shared store for the one check that {@link frame} describes: the answer is there, or yet to come. */
+  ask(actor: unknown): Failure | undefined
   /** The `X-RateLimit` fields of the answer in {@link frame}: a name or a value on each line. */
   xHeaders(): string | Failure
   decideSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
   explainSeveral(frame: Float64Array, actors: readonly unknown[]): string | Failure
+  openMailbox(receive: (count: number, beside?: readonly never[]) => void): { mailbox: number; inbox: Float64Array }
+  askSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
+  askWhy(frame: Float64Array, actors: readonly unknown[]): Failure | null
+  startTurn(frame: Float64Array, actors: readonly unknown[]): number | Failure
+  giveUpTurn(mailbox: number, turn: number): boolean
+  freeTurn(turn: number): void
   startAcquire(frame: Float64Array, actors: readonly unknown[]): number | Failure
   stepAcquire(waiting: number, frame: Float64Array): number | Failure
   freeAcquire(waiting: number): void
   makeLimiter(maxEntries: number | undefined, namespace: unknown): number | Failure
+  makeShared(mailbox: number, listener: number, url: unknown, settings: StoreSettings): number | Failure
+  stats(limiter: number): Counts | Failure
   freeLimiter(limiter: number): void
   entries(limiter: number): number | Failure
   evictions(limiter: number): number | Failure

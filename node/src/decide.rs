@@ -10,6 +10,7 @@ use crate::failure::{Answered, Failure};
 use crate::frame::{self, Frame};
 use crate::tables::{self, Tables};
 use crate::text::text;
+use crate::turn::Wanted;
 
 /// Decides the one check that the frame describes.
 #[inline]
@@ -100,25 +101,33 @@ pub(crate) fn asked<'a>(
     Ok((limiter, checks.collect::<Answered<_>>()?))
 }
 
+impl Asked<'_> {
+    /// The same, for longer than the call.
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted { limit: self.limit.clone(), actor: self.actor.to_owned(), cost: self.cost, factor: self.factor }
+    }
+}
+
 /// A check with what it was made from.
 pub(crate) struct Asked<'a> {
     pub(crate) limit: &'a Limit,
-    actor: &'a str,
+    pub(crate) actor: &'a str,
+    cost: f64,
     factor: f64,
     pub(crate) check: Check<'a>,
 }
 
 #[inline]
-fn check<'a>(tables: &'a Tables, frame: &Frame<'_>, index: usize, actor: &'a str) -> Answered<Asked<'a>> {
+pub(crate) fn check<'a>(tables: &'a Tables, frame: &Frame<'_>, index: usize, actor: &'a str) -> Answered<Asked<'a>> {
     let frame::Asked { limit, cost, factor } = frame.check(index);
     let limit = tables.limits.get(limit).ok_or_else(|| Failure::internal("no such limit"))?;
     let asked = Check::new(limit, actor).cost(host::cost(limit.key(), cost)?).factor(factor);
-    Ok(Asked { limit, actor, factor, check: asked })
+    Ok(Asked { limit, actor, cost, factor, check: asked })
 }
 
 /// What is asked; none is a reset.
 #[inline]
-fn call(frame: &Frame<'_>, key: &str) -> Answered<Option<Call>> {
+pub(crate) fn call(frame: &Frame<'_>, key: &str) -> Answered<Option<Call>> {
     Ok(Some(match frame::index(frame.call()) {
         0 => Call::Limit,
         1 => Call::Peek,
@@ -130,6 +139,7 @@ fn call(frame: &Frame<'_>, key: &str) -> Answered<Option<Call>> {
             Call::Acquire { max_wait }
         }
         6 => Call::Undo { charged_at: frame.charged_at() },
+        7 => Call::UndoDegraded { charged_at: frame.charged_at() },
         _ => return Err(Failure::internal("no such call")),
     }))
 }

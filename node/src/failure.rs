@@ -9,13 +9,13 @@ pub(crate) type Answered<T> = Result<T, Box<Failure>>;
 /// Handed back instead of an answer, so that the error can be of a class that JavaScript defines.
 #[napi(object, object_from_js = false)]
 pub struct Failure {
-    /// `type`, `range`, `closed` or `internal`.
+    /// `type`, `range`, `closed`, `store` or `internal`.
     pub kind: &'static str,
     /// The key of the limit, or empty.
     pub key: String,
     /// The field at fault, or empty.
     pub field: String,
-    /// The value at fault as text, or empty.
+    /// The value at fault as text, or why the store did not decide, or empty.
     pub value: String,
     /// The whole sentence.
     pub message: String,
@@ -58,6 +58,11 @@ impl From<Error> for Box<Failure> {
     fn from(error: Error) -> Self {
         match error {
             Error::Limit(error) => error.into(),
+            Error::Store(error) => Self::new(Failure {
+                kind: "store",
+                value: error.failure().name().to_owned(),
+                ..*Failure::internal(&error.to_string())
+            }),
             other => Failure::internal(&other.to_string()),
         }
     }

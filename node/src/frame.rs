@@ -14,16 +14,25 @@ const NOW: [usize; 2] = [2, 3];
 const MAX_WAIT: [usize; 2] = [4, 5];
 /// In: for what is undone, when it was charged, in microseconds.
 const CHARGED_AT: usize = 6;
+/// In, for a store that others share: the mailbox for the answer, and the number of the call.
+const MAILBOX: usize = 7;
+const ID: usize = 8;
 /// In: from here on four numbers for each check: limit, cost, factor, and for what is undone what was spent of it.
-const CHECKS: usize = 7;
+const CHECKS: usize = 9;
 const CHECK_WIDTH: usize = 4;
 
-/// Out: how many checks the answer has, and which of them decided.
+/// Out: how many checks the answer has, and which of them decided; less than none where it is yet to come.
 const COUNT: usize = 0;
 const BINDING: usize = 1;
 /// Out: from here on the merged answer, then, when there are several, the answer of each check.
 const ANSWERS: usize = 2;
 const ANSWER_WIDTH: usize = 10;
+
+/// How much room an answer takes.
+pub(crate) fn answer_length(info: &LimitInfo) -> usize {
+    let count = info.checks().len();
+    ANSWERS + (if count > 1 { 1 + count } else { 1 }) * ANSWER_WIDTH
+}
 
 /// What one decision of one check needs: at most two rules, with their answers and the merged one.
 pub(crate) const LENGTH: usize = ANSWERS + 3 * ANSWER_WIDTH;
@@ -57,6 +66,19 @@ impl Frame<'_> {
 
     pub(crate) fn charged_at(&self) -> u64 {
         whole(self.at(CHARGED_AT))
+    }
+
+    pub(crate) fn mailbox(&self) -> f64 {
+        self.at(MAILBOX)
+    }
+
+    pub(crate) fn id(&self) -> f64 {
+        self.at(ID)
+    }
+
+    /// Says that the answer is yet to come.
+    pub(crate) fn pending(&mut self) {
+        self.0[COUNT] = -1.0;
     }
 
     pub(crate) fn check(&self, index: usize) -> Asked {
@@ -109,7 +131,7 @@ impl Frame<'_> {
     fn write(&mut self, place: usize, info: &LimitInfo, owner: usize) {
         let start = ANSWERS + place * ANSWER_WIDTH;
         self.0[start..start + ANSWER_WIDTH].copy_from_slice(&[
-            f64::from(u8::from(info.blocked)),
+            f64::from(u8::from(info.blocked) | u8::from(info.degraded) << 1),
             info.remaining as f64,
             info.reset_ms as f64,
             info.full_reset_ms as f64,
@@ -125,7 +147,7 @@ impl Frame<'_> {
     fn read(&self, place: usize) -> LimitInfo {
         let number = |offset: usize| whole(self.at(ANSWERS + place * ANSWER_WIDTH + offset));
         let mut info = LimitInfo::unlimited();
-        info.blocked = number(0) > 0;
+        info.blocked = number(0) & 1 > 0;
         info.remaining = number(1);
         info.reset_ms = number(2);
         info.full_reset_ms = number(3);

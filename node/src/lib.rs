@@ -3,6 +3,9 @@
 //! What is called for every request is a bare Node-API function that takes one string; all numbers, in and out, cross
 //! in a typed array that both sides share, the [`frame`]. A handle in that array stands for a limiter
 //! or a limit, which live in [`tables`] of this thread. Everything else goes through napi-rs.
+//!
+//! What a store that others share has to be asked for is answered later, in a [`letter`] to the [`mailbox`] of this
+//! thread.
 
 #![expect(unsafe_code, reason = "Node-API is a C interface; every block says why it is sound")]
 #![expect(clippy::needless_pass_by_value, reason = "napi-rs passes owned values")]
@@ -10,14 +13,19 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod acquire;
+mod ask;
 mod decide;
 mod documents;
 mod failure;
 mod frame;
 mod headers;
+mod letter;
 mod limiters;
 mod limits;
+mod mailbox;
 mod shared;
+mod stores;
 mod tables;
 mod text;
+mod turn;
 mod value;

@@ -27,13 +27,10 @@ fn new_limiter(
 ) -> Result<std::result::Result<Limiter, Box<Failure>>> {
     let memory = match max_entries {
         None => Memory::new(),
-        Some(bound) if bound >= 1.0 && bound.fract() == 0.0 && bound <= MOST_ENTRIES => {
-            Memory::with_max_entries(index(bound))
-        }
-        Some(bound) => {
-            let problem = format!("must be a whole number from 1 to {MOST_ENTRIES}");
-            return Ok(Err(LimitError::new(tidegate::ErrorKind::Range, "", "maxEntries", problem, bound).into()));
-        }
+        Some(bound) => match most_entries(bound) {
+            Ok(bound) => Memory::with_max_entries(bound),
+            Err(error) => return Ok(Err(error.into())),
+        },
     };
     let limiter = Limiter::new(memory);
     let Some(namespace) = namespace else { return Ok(Ok(limiter)) };
@@ -48,6 +45,15 @@ fn new_limiter(
 
 /// More than any machine's memory holds, and exact as a double.
 const MOST_ENTRIES: f64 = 1e12;
+
+/// How many entries a store keeps at most.
+pub(crate) fn most_entries(bound: f64) -> std::result::Result<usize, LimitError> {
+    if bound >= 1.0 && bound.fract() == 0.0 && bound <= MOST_ENTRIES {
+        return Ok(index(bound));
+    }
+    let problem = format!("must be a whole number from 1 to {MOST_ENTRIES}");
+    Err(LimitError::new(tidegate::ErrorKind::Range, "", "maxEntries", problem, bound))
+}
 
 /// Gives a limiter's number back, and with it its store.
 #[napi(catch_unwind)]
@@ -69,6 +75,6 @@ pub(crate) fn evictions(limiter: f64) -> Either<f64, Failure> {
 }
 
 fn count(limiter: f64, of: fn(&Memory) -> f64) -> Either<f64, Failure> {
-    let counted = tables::with(|tables| tables.limiters.get(limiter).map(|limiter| of(limiter.memory())));
+    let counted = tables::with(|tables| tables.limiters.get(limiter).map(|limiter| of(&limiter.memory())));
     counted.map_or_else(|| Either::B(*Failure::closed()), Either::A)
 }

@@ -10,6 +10,7 @@ use napi::bindgen_prelude::{FromNapiValue, Object, ToNapiValue, Unknown};
 use napi::{Env, Result, check_status, sys};
 use napi_derive::napi;
 
+use crate::ask::ask_one;
 use crate::decide::decide_one;
 use crate::failure::{Answered, Failure};
 use crate::frame::{self, Frame};
@@ -24,7 +25,8 @@ pub(crate) fn share_frame(mut exports: Object<'_>, env: Env) -> Result<()> {
     let (mut data, mut buffer, mut array, mut kept) =
         (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     let env = env.raw();
-    let functions: [(&str, sys::napi_callback); 2] = [("decide", Some(decide)), ("xHeaders", Some(x_headers))];
+    let functions: [(&str, sys::napi_callback); 3] =
+        [("decide", Some(decide)), ("ask", Some(ask)), ("xHeaders", Some(x_headers))];
     // SAFETY: every pointer outlives its call; the reference keeps the buffer, and so `data`, for as long as the
     // environment lives. Nothing outside this package can get at the buffer to detach it.
     unsafe {
@@ -44,19 +46,38 @@ pub(crate) fn share_frame(mut exports: Object<'_>, env: Env) -> Result<()> {
 
 /// `decide(actor)`: decides the one check that the frame describes, and leaves the answer there.
 unsafe extern "C" fn decide(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let decide = |frame: &mut Frame<'_>, actor| {
-        // SAFETY: environment and value are those of this call.
-        let decided = unsafe { with_text(env, actor, |actor| decide_one(frame, actor)) };
-        decided.unwrap_or_else(|problem| {
-            // SAFETY: as above.
-            let given = unsafe { Unknown::from_napi_value(env, actor) }.and_then(|actor| value(&actor));
-            let given = given.map_err(|error| Failure::internal(&error.reason))?;
-            Err(refused(problem, &frame.key(0), "actor", given))
-        })?;
-        Ok(ptr::null_mut())
-    };
     // SAFETY: this is the function that `share_frame` made.
-    unsafe { call(env, info, decide) }
+    unsafe { call(env, info, |frame, actor| with_actor(env, frame, actor, decide_one)) }
+}
+
+/// `ask(actor)`: asks a store that others share for the one check that the frame describes; either the answer is left
+/// there, or that it is yet to come.
+unsafe extern "C" fn ask(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
+    let ask = |frame: &mut Frame<'_>, actor: &str| ask_one(env, frame, actor);
+    // SAFETY: this is the function that `share_frame` made.
+    unsafe { call(env, info, |frame, actor| with_actor(env, frame, actor, ask)) }
+}
+
+/// Calls `work` with the frame and the actor that is the argument of the call under way.
+///
+/// # Safety
+/// Only for the environment and the argument of a call that is under way.
+#[inline]
+unsafe fn with_actor(
+    env: sys::napi_env,
+    frame: &mut Frame<'_>,
+    actor: sys::napi_value,
+    work: impl FnOnce(&mut Frame<'_>, &str) -> Answered<()>,
+) -> Answered<sys::napi_value> {
+    // SAFETY: environment and value are those of this call.
+    let decided = unsafe { with_text(env, actor, |actor| work(frame, actor)) };
+    decided.unwrap_or_else(|problem| {
+        // SAFETY: as above.
+        let given = unsafe { Unknown::from_napi_value(env, actor) }.and_then(|actor| value(&actor));
+        let given = given.map_err(|error| Failure::internal(&error.reason))?;
+        Err(refused(problem, &frame.key(0), "actor", given))
+    })?;
+    Ok(ptr::null_mut())
 }
 
 /// `xHeaders()`: the `X-RateLimit` fields of the answer in the frame, a name or a value on each line.

@@ -4,11 +4,14 @@
 //! thread. JavaScript gives a number back when the object that held it is collected.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use tidegate::{Limit, Limiter};
 
 use crate::acquire::Waiting;
 use crate::frame::index;
+use crate::mailbox::Mailbox;
+use crate::turn::Running;
 
 /// Everything that JavaScript holds a number of.
 #[derive(Default)]
@@ -16,6 +19,8 @@ pub(crate) struct Tables {
     pub(crate) limiters: Table<Limiter>,
     pub(crate) limits: Table<Limit>,
     pub(crate) waiting: Table<Waiting>,
+    pub(crate) turns: Table<Running>,
+    pub(crate) mailboxes: Table<Arc<Mailbox>>,
 }
 
 thread_local! {

@@ -191,6 +191,7 @@ test('an answer can be spread, logged and written as JSON', () => {
     quota: 2,
     windowMs: 2000,
     binding: 0,
+    degraded: false,
   }
   assert.deepEqual({ ...info }, fields)
   assert.deepEqual(JSON.parse(JSON.stringify(info)), fields)

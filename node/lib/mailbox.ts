@@ -1,0 +1,127 @@
+/*
+ * Calls whose answers are yet to come. The engine hands over all that is there at once, in the typed array that
+ * `src/letter.rs` lays out: one record after another, and beside them, in the same order, what is not numbers.
+ */
+
+import { errorOf } from './errors.js'
+import { type StoreEvent, type StoreEventName, told } from './events.js'
+import { ANSWER_WIDTH, In, Out } from './frame.js'
+import { type Failure, native } from './native.js'
+
+/** The kinds of records. */
+enum Kind {
+  Answer = 0,
+  /** The answer is in a frame of its own, beside. */
+  Large = 1,
+  /** An answer, and a text beside. */
+  Explained = 2,
+  Done = 3,
+  Failure = 4,
+  Event = 5,
+}
+
+/** For whom a record is, and of what kind. */
+const HEAD = 2
+
+/** Somebody who waits for an answer. */
+export interface Expected<T> {
+  readonly resolve: (answer: T) => void
+  readonly reject: (reason: unknown) => void
+  /** Makes the answer of the numbers that begin here. */
+  readonly read: (frame: Float64Array, at: number, text: string) => T
+}
+
+const nobody: Expected<unknown> = { resolve() {}, reject() {}, read() {} }
+
+/** Who waits, by the number of the call. */
+const expected: Expected<unknown>[] = []
+const free: number[] = []
+
+let opened: { readonly mailbox: number; readonly inbox: Float64Array } | undefined
+
+/** The mailbox of this environment, which is opened when it is first needed. */
+export function mailbox(): number {
+  opened ??= native.openMailbox(receive)
+  return opened.mailbox
+}
+
+/** A number for a call that is about to be made, written down with the mailbox for its answer. */
+export function numbered(frame: Float64Array): number {
+  const call = free.pop() ?? expected.push(nobody) - 1
+  frame[In.Mailbox] = mailbox()
+  frame[In.Id] = call
+  return call
+}
+
+/** Nothing comes for this call any more. */
+export function release(call: number): void {
+  expected[call] = nobody
+  free.push(call)
+}
+
+/** What comes for this call is of no interest any more. */
+export function ignore(call: number): void {
+  expected[call] = nobody
+}
+
+/** Waits for what comes for this call. */
+export function expectInto<T>(call: number, who: Expected<T>): void {
+  expected[call] = who as Expected<unknown>
+}
+
+/** What comes for this call. */
+export function expect<T>(call: number, read: Expected<T>['read']): Promise<T> {
+  return new Promise((resolve, reject) => expectInto(call, { resolve, reject, read }))
+}
+
+/** What an answer is once it is here, or follows it. */
+export function after<T, U>(answer: T | Promise<T>, next: (answer: T) => U | Promise<U>): U | Promise<U> {
+  return answer instanceof Promise ? answer.then(next) : next(answer)
+}
+
+type Beside = Failure | StoreEvent<StoreEventName> | Float64Array | string
+
+/** Called by the engine: so many records are in the inbox. */
+function receive(count: number, beside: readonly Beside[] = []): void {
+  const { inbox } = opened as { inbox: Float64Array }
+  let at = 0
+  let next = 0
+  for (let record = 0; record < count; record++) {
+    const to = inbox[at] as number
+    const kind = inbox[at + 1] as Kind
+    at += HEAD
+    if (kind === Kind.Event) {
+      told(to, beside[next++] as StoreEvent<StoreEventName>)
+      continue
+    }
+    const { resolve, reject, read } = expected[to] as Expected<unknown>
+    release(to)
+    switch (kind) {
+      case Kind.Answer:
+        resolve(read(inbox, at, ''))
+        at += lengthAt(inbox, at)
+        break
+      case Kind.Explained:
+        resolve(read(inbox, at, beside[next++] as string))
+        at += lengthAt(inbox, at)
+        break
+      case Kind.Large: {
+        const frame = beside[next++] as Float64Array
+        const text = typeof beside[next] === 'string' ? (beside[next++] as string) : ''
+        resolve(read(frame, 0, text))
+        break
+      }
+      case Kind.Done:
+        resolve(undefined)
+        break
+      case Kind.Failure:
+        reject(errorOf(beside[next++] as Failure))
+        break
+    }
+  }
+}
+
+function lengthAt(inbox: Float64Array, at: number): number {
+  const count = inbox[at + Out.Count] as number
+  return Out.Answers + (count > 1 ? 1 + count : 1) * ANSWER_WIDTH
+}

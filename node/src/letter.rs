@@ -1,0 +1,259 @@
+//! What the store's thread tells JavaScript, and the typed array that it is handed over in.
+//!
+//! An inbox holds one record after another: for whom, what kind of thing it is, and its numbers. What is not a number
+//! comes beside it, in an array of its own, in the same order. `lib/mailbox.ts` reads the same layout.
+
+use std::ptr;
+use std::sync::Arc;
+
+use napi::bindgen_prelude::{Float64Array, FromNapiValue, ToNapiValue, Unknown};
+use napi::{Result, check_status, sys};
+use napi_derive::napi;
+use tidegate::{Error, Event, EventKind, LimitInfo, Standing};
+
+use crate::failure::Failure;
+use crate::frame::{Frame, answer_length};
+use crate::turn::Turn;
+
+/// Something to hand over, and for whom: the number of a call, or of a limiter for an event.
+pub(crate) struct Letter {
+    pub(crate) to: f64,
+    pub(crate) content: Content,
+}
+
+/// What is handed over.
+pub(crate) enum Content {
+    Answer(std::result::Result<LimitInfo, Error>, Owners),
+    /// What somebody waited for their turn for.
+    Turn(std::result::Result<LimitInfo, Error>, Owners, Arc<Turn>),
+    Explained(std::result::Result<Standing, Error>, Owners),
+    /// Something without an answer is done.
+    Done(std::result::Result<(), Error>),
+    Event(Event),
+}
+
+/// Which check each answer belongs to; of one check, all do.
+#[derive(Clone)]
+pub(crate) struct Owners(pub(crate) Option<Box<[usize]>>);
+
+impl Owners {
+    pub(crate) fn of(&self, index: usize) -> usize {
+        self.0.as_ref().and_then(|owners| owners.get(index)).copied().unwrap_or(0)
+    }
+}
+
+/// The kinds of records.
+mod kind {
+    /// An answer, laid out as in a frame.
+    pub(super) const ANSWER: f64 = 0.0;
+    /// An answer that is too long for the inbox, in a frame of its own beside it.
+    pub(super) const LARGE: f64 = 1.0;
+    /// An answer, and a text beside it.
+    pub(super) const EXPLAINED: f64 = 2.0;
+    /// Nothing but that it is over.
+    pub(super) const DONE: f64 = 3.0;
+    /// A failure, beside it.
+    pub(super) const FAILURE: f64 = 4.0;
+    /// An event, beside it.
+    pub(super) const EVENT: f64 = 5.0;
+}
+
+/// For whom, and what kind.
+const HEAD: usize = 2;
+/// Room for some hundred answers, and still in the nearest cache.
+const LENGTH: usize = 3072;
+
+impl Letter {
+    pub(crate) fn is_event(&self) -> bool {
+        matches!(self.content, Content::Event(_))
+    }
+
+    /// Nobody hears it: what was charged for somebody's turn is given back.
+    pub(crate) fn take_back(self) {
+        if let Content::Turn(Ok(info), _, turn) = &self.content {
+            turn.give_back(info);
+        }
+    }
+
+    /// The answer in a letter that could not be handed over.
+    pub(crate) fn answer(self) -> std::result::Result<LimitInfo, Error> {
+        match self.content {
+            Content::Answer(answer, _) | Content::Turn(answer, ..) => answer,
+            Content::Explained(standing, _) => standing.map(|standing| standing.info),
+            Content::Done(done) => done.map(|()| LimitInfo::unlimited()),
+            Content::Event(_) => Ok(LimitInfo::unlimited()),
+        }
+    }
+
+    fn info(&self) -> Option<&LimitInfo> {
+        match &self.content {
+            Content::Answer(Ok(info), _) | Content::Turn(Ok(info), ..) => Some(info),
+            Content::Explained(Ok(standing), _) => Some(&standing.info),
+            _ => None,
+        }
+    }
+
+    fn length(&self) -> usize {
+        HEAD + self.info().map_or(0, answer_length)
+    }
+}
+
+/// The typed array that a mailbox shares with JavaScript.
+pub(crate) struct Inbox(*mut f64);
+
+// SAFETY: whoever gets at the numbers promises to be on JavaScript's thread.
+unsafe impl Send for Inbox {}
+// SAFETY: as above.
+unsafe impl Sync for Inbox {}
+
+impl Inbox {
+    /// An inbox, and the array that it is in JavaScript.
+    ///
+    /// # Safety
+    /// `env` must be that of a call that is under way.
+    pub(crate) unsafe fn new<'a>(env: sys::napi_env) -> Result<(Self, Unknown<'a>)> {
+        let bytes = LENGTH * size_of::<f64>();
+        let (mut data, mut buffer, mut array, mut kept) =
+            (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        // SAFETY: every pointer outlives its call; the reference keeps the buffer, and so `data`, for as long as the
+        // environment lives. Nothing outside this package can get at the buffer to detach it.
+        unsafe {
+            check_status!(sys::napi_create_arraybuffer(env, bytes, &raw mut data, &raw mut buffer))?;
+            check_status!(sys::napi_create_reference(env, buffer, 1, &raw mut kept))?;
+            let kind = sys::TypedarrayType::float64_array;
+            check_status!(sys::napi_create_typedarray(env, kind, LENGTH, buffer, 0, &raw mut array))?;
+            Ok((Self(data.cast()), Unknown::from_napi_value(env, array)?))
+        }
+    }
+
+    /// The inbox, empty.
+    ///
+    /// # Safety
+    /// Only on the thread of `env`, the environment that it was made in, while nobody else has it.
+    pub(crate) unsafe fn page(&self, env: sys::napi_env) -> Page<'_> {
+        // SAFETY: the array is `LENGTH` long and lives as long as its environment; the caller vouches for the rest.
+        let numbers = unsafe { std::slice::from_raw_parts_mut(self.0, LENGTH) };
+        Page { env, numbers, used: 0, count: 0, beside: Vec::new() }
+    }
+}
+
+/// An inbox that is being filled.
+pub(crate) struct Page<'a> {
+    env: sys::napi_env,
+    numbers: &'a mut [f64],
+    used: usize,
+    count: usize,
+    beside: Vec<sys::napi_value>,
+}
+
+impl Page<'_> {
+    pub(crate) fn has_room_for(&self, letter: &Letter) -> bool {
+        self.used == 0 || self.used + letter.length() <= self.numbers.len()
+    }
+
+    pub(crate) fn write(&mut self, letter: Letter) -> Result<()> {
+        self.count += 1;
+        let to = letter.to;
+        match letter.content {
+            Content::Turn(Ok(info), _, turn) if turn.was_given_up() => {
+                turn.give_back(&info);
+                self.head(to, kind::DONE);
+                Ok(())
+            }
+            Content::Answer(Ok(info), owners) | Content::Turn(Ok(info), owners, _) => {
+                self.answer(to, kind::ANSWER, &info, &owners)
+            }
+            Content::Explained(Ok(standing), owners) => {
+                let text = standing.to_string();
+                self.answer(to, kind::EXPLAINED, &standing.info, &owners)?;
+                self.beside(text)
+            }
+            Content::Done(Ok(())) => {
+                self.head(to, kind::DONE);
+                Ok(())
+            }
+            Content::Answer(Err(error), _)
+            | Content::Turn(Err(error), ..)
+            | Content::Explained(Err(error), _)
+            | Content::Done(Err(error)) => {
+                self.head(to, kind::FAILURE);
+                self.beside(*Box::<Failure>::from(error))
+            }
+            Content::Event(event) => {
+                self.head(to, kind::EVENT);
+                self.beside(Happened::new(&event))
+            }
+        }
+    }
+
+    /// How many records there are, and what goes beside them.
+    pub(crate) fn finish(self) -> Result<(usize, sys::napi_value)> {
+        let mut array = ptr::null_mut();
+        // SAFETY: the environment is that of the call under way, in which these values were made.
+        unsafe {
+            if self.beside.is_empty() {
+                check_status!(sys::napi_get_undefined(self.env, &raw mut array))?;
+            } else {
+                check_status!(sys::napi_create_array_with_length(self.env, self.beside.len(), &raw mut array))?;
+                for (index, value) in (0..).zip(&self.beside) {
+                    check_status!(sys::napi_set_element(self.env, array, index, *value))?;
+                }
+            }
+        }
+        Ok((self.count, array))
+    }
+
+    fn head(&mut self, to: f64, kind: f64) {
+        self.numbers[self.used] = to;
+        self.numbers[self.used + 1] = kind;
+        self.used += HEAD;
+    }
+
+    fn beside(&mut self, value: impl ToNapiValue) -> Result<()> {
+        // SAFETY: the environment is that of the call under way.
+        self.beside.push(unsafe { ToNapiValue::to_napi_value(self.env, value) }?);
+        Ok(())
+    }
+
+    fn answer(&mut self, to: f64, kind: f64, info: &LimitInfo, owners: &Owners) -> Result<()> {
+        let length = answer_length(info);
+        let owner = |index| owners.of(index);
+        if HEAD + length <= self.numbers.len() - self.used {
+            self.head(to, kind);
+            // There is room, so it does not fail.
+            let _ = Frame(&mut self.numbers[self.used..]).answer(info, owner);
+            self.used += length;
+            return Ok(());
+        }
+        let mut numbers = vec![0.0; length];
+        let _ = Frame(&mut numbers).answer(info, owner);
+        self.head(to, kind::LARGE);
+        self.beside(Float64Array::new(numbers))
+    }
+}
+
+/// Something that happened to a store, as JavaScript gets it.
+#[napi(object, object_from_js = false)]
+pub(crate) struct Happened {
+    /// The name of the event in JavaScript.
+    pub name: &'static str,
+    /// The server that it happened to.
+    pub server: String,
+    /// The name of the failure, but where all is well again.
+    pub failure: Option<&'static str>,
+    /// The whole of it in words.
+    pub message: String,
+}
+
+impl Happened {
+    fn new(event: &Event) -> Self {
+        let (name, failure) = match event.kind {
+            EventKind::Opened(failure) => ("breakerOpen", Some(failure.name())),
+            EventKind::Closed => ("breakerClose", None),
+            EventKind::Failure(failure) => ("failure", Some(failure.name())),
+            // What this version knows no name for is a failure, too.
+            _ => ("failure", None),
+        };
+        Self { name, server: event.server.clone(), failure, message: event.to_string() }
+    }
+}
