@@ -18,8 +18,8 @@ pub(crate) const SOURCE: &str = concat!(
     include_str!("lua/log.lua"),
     "end\n",
     include_str!("lua/together.lua"),
-    "end local answer answer, place = decide(place) told = told .. answer end end\n",
-    "return pieces and table.concat(pieces) .. told or told\n",
+    "end answer, place = decide(place) end end\n",
+    "return pack('<d', server) .. (answers and table.concat(answers) or '') .. (answer or '')\n",
 );
 
 /// What a server that has seen [`SOURCE`] before knows it by.

@@ -28,7 +28,7 @@ if kind == 1 then
     end,
 
     fresh = function(rule, now)
-      return { level = 0, since = start(rule, now) }
+      return { kind = 1, kept = false, level = 0, since = start(rule, now) }
     end,
 
     advance = function(rule, state, now)
@@ -116,7 +116,10 @@ if kind == 1 then
         since, level = string.match(value, '^(%d+)(%d%d%d)$')
       end
       since, level = tonumber(since or ''), tonumber(level or '')
-      return since and since <= 2 ^ 54 and level <= 2 ^ 54 and { level = level, since = since } or nil
+      if since and since <= 2 ^ 54 and level <= 2 ^ 54 then
+        return { kind = 1, kept = true, level = level, since = since }
+      end
+      return nil
     end,
 
     tell = function(_, state, _, first, wait)

@@ -9,7 +9,7 @@ if kind == 2 then
   end
 
   local function fresh(rule, now)
-    return { previous = 0, current = 0, index = math.floor(now / rule.period) }
+    return { kind = 2, kept = false, previous = 0, current = 0, index = math.floor(now / rule.period) }
   end
 
   return {
@@ -81,11 +81,11 @@ if kind == 2 then
 
     decode = function(value)
       local previous, current, index = string.match(value, '^w(%d+):(%d+):(%d+)$')
-      if not previous then
-        return nil
+      previous, current, index = tonumber(previous or ''), tonumber(current or ''), tonumber(index or '')
+      if previous and previous <= 2 ^ 53 and current <= 2 ^ 53 and index <= 2 ^ 53 then
+        return { kind = 2, kept = true, previous = previous, current = current, index = index }
       end
-      local state = { previous = previous + 0, current = current + 0, index = index + 0 }
-      return state.previous <= 2 ^ 53 and state.current <= 2 ^ 53 and state.index <= 2 ^ 53 and state or nil
+      return nil
     end,
 
     tell = function(_, state, _, first, wait)

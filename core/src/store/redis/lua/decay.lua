@@ -59,7 +59,7 @@ if kind == 3 then
     end,
 
     fresh = function(rule, now)
-      return { count = 0, slot = math.floor(now / rule.resolution) }
+      return { kind = 3, kept = false, count = 0, slot = math.floor(now / rule.resolution) }
     end,
 
     advance = function(rule, state, now)
@@ -116,7 +116,10 @@ if kind == 3 then
     decode = function(value)
       local count, slot = string.match(value, '^d(%d[%d.e+-]*):(%d+)$')
       count, slot = tonumber(count or ''), tonumber(slot or '')
-      return count and slot and count <= 1e300 and slot <= 2 ^ 53 and { count = count, slot = slot } or nil
+      if count and slot and count <= 1e300 and slot <= 2 ^ 53 then
+        return { kind = 3, kept = true, count = count, slot = slot }
+      end
+      return nil
     end,
 
     tell = function(_, state, _, first, wait)

@@ -22,7 +22,7 @@ if kind == 6 then
     end,
 
     fresh = function(_, _, key)
-      return { key = key, sum = 0, kept = true, stale = true }
+      return { kind = kind, key = key, sum = 0, kept = true, stale = true }
     end,
 
     advance = function(rule, state, now)

@@ -25,6 +25,6 @@ if asks_for_time == 1 then
   server = time[1] * 1000000 + time[2]
 end
 
--- The answer so far. Long ones are put together of pieces at the end.
-local told, pieces = pack('<d', server), nil
+-- What came of the last decision, and of those before it.
+local answer, answers
 local decide

@@ -21,17 +21,17 @@ local function read(_, _, key)
     if string.sub(newest.err, 1, 9) ~= 'WRONGTYPE' then
       redis.call('ZRANGE', key, -1, -1)
     end
-    return { key = key, sum = 0, kept = true, stale = true, corrupt = is_foreign(key) }
+    return { kind = kind, key = key, sum = 0, kept = true, stale = true, corrupt = is_foreign(key) }
   end
   if not newest[1] then
-    return { key = key, sum = 0 }
+    return { kind = kind, key = key, sum = 0 }
   end
   local of, sum = string.match(newest[1], '^([sl])(%d+)$')
   local at = tonumber(newest[2])
   if of ~= tag or not (at >= 0 and at <= 2 ^ 53) or #sum > 16 then
-    return { key = key, sum = 0, kept = true, stale = true, corrupt = of == nil or of == tag }
+    return { kind = kind, key = key, sum = 0, kept = true, stale = true, corrupt = of == nil or of == tag }
   end
-  return { key = key, at = at, sum = sum + 0, kept = true }
+  return { kind = kind, key = key, at = at, sum = sum + 0, kept = true }
 end
 
 local function clear(state)

@@ -54,7 +54,7 @@ if kind == 4 then
     end,
 
     fresh = function(rule, now)
-      return { stored = rule.most, free = now }
+      return { kind = 4, kept = false, stored = rule.most, free = now }
     end,
 
     advance = function(rule, state, now)
@@ -110,7 +110,10 @@ if kind == 4 then
     decode = function(value)
       local stored, free = string.match(value, '^p(%d[%d.e+-]*):(%d+)$')
       stored, free = tonumber(stored or ''), tonumber(free or '')
-      return stored and free and stored <= 1e300 and free <= 2 ^ 54 and { stored = stored, free = free } or nil
+      if stored and free and stored <= 1e300 and free <= 2 ^ 54 then
+        return { kind = 4, kept = true, stored = stored, free = free }
+      end
+      return nil
     end,
 
     tell = function(_, state, _, first, wait)

@@ -20,7 +20,7 @@ local function state_of(rule, states, key, now)
   local state = states[key]
   if state.kind ~= rule.kind then
     state = rule.room.fresh(rule, now, KEYS[key])
-    state.kind, state.kept = rule.kind, true
+    state.kept = true
     states[key] = state
   end
   return state
@@ -52,8 +52,7 @@ decide = function(at)
     local room = rule.room
     if not states[key] then
       local state = room.read(room, rule, KEYS[key], now)
-      state.kind, corrupt = rule.kind, state.corrupt
-      states[key] = state
+      states[key], corrupt = state, state.corrupt
     end
     local state = state_of(rule, states, key, now)
     local mended = room.advance(rule, state, now)
