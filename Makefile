@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint test-rust test-python test-node test-readme fmt bench clean
+.PHONY: help setup build demo test lint redis-server test-rust test-python test-node test-readme test-fleet fmt bench clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -32,7 +32,7 @@ demo: build ## One FastAPI and one Express app, the same burst to both, their an
 	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
 	$(BIN)/python examples/demo/run.py
 
-test: lint test-rust test-python test-readme test-node ## Every test and linter of all three languages
+test: lint test-rust test-python test-readme test-node test-fleet ## Every test and linter of all three languages
 
 lint: build
 	cargo fmt --all --check
@@ -44,21 +44,29 @@ lint: build
 	npm run --silent lint
 	npm run --silent typecheck
 
-# Twice: overflow only wraps where debug assertions are off.
-test-rust:
+# The tests start servers of their own, on free ports.
+redis-server:
+	@command -v redis-server redis-cli >/dev/null || bash tests/install-redis.sh
+
+# Twice: overflow only wraps where debug assertions are off. What a server decides is compiled the same way both times.
+test-rust: redis-server
 	cargo test -p tidegate
-	cargo test -p tidegate --profile testrelease --tests
+	cargo test -p tidegate --no-default-features --features tokio,toml,yaml --profile testrelease --tests
+	cargo check -p tidegate --no-default-features --quiet
 	RUSTDOCFLAGS="-D warnings" cargo doc -p tidegate --no-deps --quiet
 
-test-python: build
+test-python: build redis-server
 	$(BIN)/pytest
 
-test-node: build
+test-node: build redis-server
 	npm test --silent
 
-test-readme: build
+test-readme: build redis-server
 	$(BIN)/pytest tests/readme
 	cargo run --quiet -p tidegate --example pictures -- --check
+
+test-fleet: build redis-server
+	$(BIN)/pytest tests/fleet
 
 fmt: setup ## Format everything
 	cargo fmt --all

@@ -98,18 +98,22 @@ impl LimitError {
     }
 }
 
-/// A message must stay readable in a log whatever a caller put in: printable and at most 80 characters.
+/// What a caller put in must stay readable in a log whatever it was: printable and at most 80 characters.
 pub(crate) fn excerpt(text: &str) -> String {
-    const LONGEST: usize = 80;
+    shortened(text, 80)
+}
+
+/// Printable, and at most so many characters.
+pub(crate) fn shortened(text: &str, longest: usize) -> String {
     let mut shown: String = text
         .chars()
-        .take(LONGEST)
+        .take(longest)
         .flat_map(|c| {
             let escaped: Vec<char> = if c.is_control() { c.escape_default().collect() } else { vec![c] };
             escaped
         })
         .collect();
-    if text.chars().nth(LONGEST).is_some() {
+    if text.chars().nth(longest).is_some() {
         shown.push('…');
     }
     shown

@@ -31,9 +31,12 @@ pub enum EventKind {
     EvictsAtRandom,
 }
 
+/// What a server said may be long, and a log line should not be.
+const LONGEST_MESSAGE: usize = 300;
+
 impl Event {
     pub(crate) fn new(kind: EventKind, server: &dyn fmt::Display, message: &str) -> Self {
-        Self { kind, server: server.to_string(), message: crate::error::excerpt(message) }
+        Self { kind, server: server.to_string(), message: crate::error::shortened(message, LONGEST_MESSAGE) }
     }
 }
 

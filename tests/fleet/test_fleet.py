@@ -1,0 +1,36 @@
+"""Processes of both languages against one server: together they admit what one process would, no more and no less."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CONCURRENCY, SECONDS = 64, 5.0
+# What worker.py and worker.mjs share: 100 at once, and one more every 10 ms.
+SIZE, RATE = 100, 100
+
+
+def test_a_fleet_of_both_languages_admits_exactly_the_bound(redis_server):
+    arguments = [redis_server.url, str(CONCURRENCY), str(SECONDS)]
+    commands = [[sys.executable, str(HERE / "worker.py")], ["node", str(HERE / "worker.mjs")]] * 2
+    started = redis_server.time()
+    workers = [
+        subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for command in commands
+    ]
+    reports = []
+    for worker in workers:
+        out, err = worker.communicate(timeout=60)
+        assert worker.returncode == 0, err
+        reports.append(json.loads(out))
+    passed = redis_server.time() - started
+    admitted = sum(report["admitted"] for report in reports)
+    asked = sum(report["asked"] for report in reports)
+    assert admitted <= SIZE + RATE * passed + 1, reports
+    # From the first worker's first call to the last one's last, at the least.
+    assert admitted >= 0.99 * (SIZE + RATE * SECONDS), reports
+    assert asked > 3 * admitted, "the key was contended for"
+    assert all(report["admitted"] > 0 for report in reports), "everybody got some"
