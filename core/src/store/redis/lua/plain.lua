@@ -31,13 +31,16 @@ while place < rules_at do
       elseif #value == 19 then
         local hundreds, tens, ones = byte(value, 17, 19)
         since, level = tonumber(sub(value, 1, 16)), hundreds * 100 + tens * 10 + ones - 5328
+        if not (since and since >= 1000000000000000 and tens >= 48 and tens <= 57 and ones >= 48 and ones <= 57) then
+          break
+        end
       else
         break
       end
       if
         not (since and level)
         or since % 1 + level % 1 ~= 0
-        or not (level >= 0 and level <= capacity and since - now <= ceil(capacity / drain) * tick)
+        or not (level >= 0 and level <= capacity and since >= 0 and since - now <= ceil(capacity / drain) * tick)
       then
         -- Something else is kept here, or it is overfilled, or from a future that may have to be mended.
         break

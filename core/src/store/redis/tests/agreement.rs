@@ -105,11 +105,11 @@ fn several() -> impl Strategy<Value = World> {
 fn large() -> BoxedStrategy<Value> {
     let count = || prop_oneof![Just(1_000_000_000_000_u64), Just(999), Just(1000), Just(1001), 1_u64..10_000_000];
     let period = || select(vec![0.001, 1.0, 1000.0, 86_400_000.0]);
-    let bucket = (count(), period(), count()).prop_map(|(size, rate, drip)| {
-        json!({ "type": "bucket", "size": size, "dripRate": rate, "dripSize": drip })
-    });
-    let token = (count(), period(), count())
-        .prop_map(|(count, period, burst)| json!({ "type": "token-bucket", "count": count, "period": period, "burst": burst }));
+    let bucket = (count(), period(), count())
+        .prop_map(|(size, rate, drip)| json!({ "type": "bucket", "size": size, "dripRate": rate, "dripSize": drip }));
+    let token = (count(), period(), count()).prop_map(
+        |(count, period, burst)| json!({ "type": "token-bucket", "count": count, "period": period, "burst": burst }),
+    );
     let window = (count(), period(), any::<bool>()).prop_map(|(max, period, blocked)| {
         json!({ "type": "sliding-window", "max": max, "period": period, "resolution": period / 10.0, "countBlocked": blocked })
     });
@@ -118,10 +118,12 @@ fn large() -> BoxedStrategy<Value> {
     let log = (count(), period(), any::<bool>()).prop_map(|(max, period, blocked)| {
         json!({ "type": "sliding-log", "max": max, "period": period, "countBlocked": blocked })
     });
-    let decay = (count(), 1.0001..3.0, period())
-        .prop_map(|(max, factor, period)| json!({ "type": "decay", "max": max, "decayFactor": factor, "resolution": period }));
-    let smooth = (0.001..1e9, period(), prop_oneof![Just(0.0), period()])
-        .prop_map(|(rate, burst, warmup)| json!({ "type": "smooth", "rate": rate, "maxBurst": burst, "warmup": warmup }));
+    let decay = (count(), 1.0001..3.0, period()).prop_map(
+        |(max, factor, period)| json!({ "type": "decay", "max": max, "decayFactor": factor, "resolution": period }),
+    );
+    let smooth = (0.001..1e9, period(), prop_oneof![Just(0.0), period()]).prop_map(
+        |(rate, burst, warmup)| json!({ "type": "smooth", "rate": rate, "maxBurst": burst, "warmup": warmup }),
+    );
     prop_oneof![bucket, token, window, counter, log, decay, smooth]
         .prop_map(|definition| with_key(definition, "k"))
         .prop_filter("refused", |definition| Limit::from_json(&definition.to_string()).is_ok())
@@ -226,8 +228,8 @@ fn hold(cases: u32, worlds: impl Strategy<Value = World>) {
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let sizes = proptest::collection::vec(prop_oneof![Just(1_usize), 1_usize..20], 1..5);
     let script = std::cell::RefCell::new(&mut script);
-    let held = TestRunner::new(config)
-        .run(&(worlds, sizes), |(world, sizes)| agree(&mut script.borrow_mut(), &world, &sizes));
+    let held =
+        TestRunner::new(config).run(&(worlds, sizes), |(world, sizes)| agree(&mut script.borrow_mut(), &world, &sizes));
     if let Err(error) = held {
         panic!("{error}");
     }

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod agreement;
+mod edges;
 #[path = "../../../../tests/redis_server/mod.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod redis_server;
+mod speed;
 #[path = "../../../../tests/strategies/mod.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod strategies;

@@ -1,0 +1,426 @@
+//! What a random history seldom meets: boundaries, things that others left, clocks of the server's own.
+
+use std::time::Duration;
+
+use ::redis::Value;
+use serde_json::json;
+
+use super::{Question, Script, evalsha};
+use crate::check::Check;
+use crate::decision::{Call, Impossible};
+use crate::info::LimitInfo;
+use crate::limit::Limit;
+use crate::store::redis::keys::{key, slot};
+use crate::store::redis::plan::{Decision, plan};
+use crate::store::redis::reply::{Malformed, Outcome, finish};
+use crate::time::{EXACT, Micros};
+
+/// One limit of each room, all with the key `k`.
+fn limits() -> Vec<Limit> {
+    [
+        json!({ "type": "bucket", "size": 10, "dripRate": 60_000 }),
+        json!({ "type": "token-bucket", "count": 10, "period": 600_000 }),
+        json!({ "type": "fixed-window", "max": 10, "period": 600_000, "anchor": "first-request" }),
+        json!({ "type": "sliding-counter", "max": 10, "period": 600_000 }),
+        json!({ "type": "decay", "max": 10, "decayFactor": 1.5, "resolution": 60_000 }),
+        json!({ "type": "smooth", "rate": 0.01, "maxBurst": 1_000_000 }),
+        json!({ "type": "sliding-window", "max": 10, "period": 600_000, "resolution": 1000 }),
+        json!({ "type": "sliding-log", "max": 10, "period": 600_000 }),
+    ]
+    .into_iter()
+    .map(|mut definition| {
+        definition["key"] = "k".into();
+        Limit::from_json(&definition.to_string()).unwrap()
+    })
+    .collect()
+}
+
+fn bucket(size: u64) -> Limit {
+    Limit::bucket("k", size).build().unwrap()
+}
+
+fn ask(limit: &Limit, call: Call, cost: u64, now: Option<Micros>) -> Decision {
+    Question::new("t", &[Check::new(limit, "ada").cost(cost)], call, now).decision.unwrap()
+}
+
+/// The answer about the only check, when it was, and how much was corrupt.
+fn decided(outcome: &Outcome) -> (&LimitInfo, Micros, u32) {
+    match outcome {
+        Outcome::Decided { now, infos, corrupt, .. } => (&infos[0], *now, *corrupt),
+        other => panic!("{other:?}"),
+    }
+}
+
+const ENTRY: &str = "t:{ada}:k";
+
+#[test]
+fn a_bucket_is_one_integer() {
+    let mut script = Script::start();
+    script.decide(&ask(&bucket(1000), Call::Charge, 999, None));
+    assert_eq!(script.ask::<String>(&["OBJECT", "ENCODING", ENTRY]), "int");
+    let value: String = script.ask(&["GET", ENTRY]);
+    assert!(value.len() == 19 && value.ends_with("999"), "{value}");
+
+    let actor = "user-000000000000001";
+    let check = [Check::new(&bucket(10), actor)].map(|check| Question::new("tidegate", &[check], Call::Limit, None));
+    script.decide(check[0].decision.as_ref().unwrap());
+    let used: u64 = script.ask(&["MEMORY", "USAGE", "tidegate:{user-000000000000001}:k"]);
+    assert!(used <= 144, "{used} bytes");
+}
+
+#[test]
+fn levels_are_kept_whether_or_not_they_fit_into_the_integer() {
+    let mut script = Script::start();
+    let size = EXACT / 16_384;
+    let limit = Limit::bucket("k", size).drip_rate(Duration::from_millis(1)).build().unwrap();
+    for now in [0, 999_999_999_999_999, 1_000_000_000_000_000, EXACT - 1] {
+        for level in [1, 998, 999, 1000, 1001, (1 << 31) - 1, 1 << 31, size] {
+            for (call, cost) in [(Call::Limit, level), (Call::Peek, 1), (Call::Limit, 0)] {
+                let outcome = script.decide(&ask(&limit, call, cost, Some(now)));
+                let (info, at, corrupt) = decided(&outcome);
+                assert_eq!((info.remaining, at, corrupt), (size - level, now, 0), "{level} at {now}");
+            }
+            script.decide(&Question::forget("t", &limit, "ada").decision.unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_charge_beyond_what_is_exact_is_refused_and_writes_nothing() {
+    let mut script = Script::start();
+    let limit = Limit::bucket("k", 1).drip_rate(Duration::from_millis(1)).drip_size(1_000_000).build().unwrap();
+    let most = EXACT / 2;
+    assert_eq!(decided(&script.decide(&ask(&limit, Call::Charge, most, Some(7)))).2, 0);
+    let kept: String = script.ask(&["GET", ENTRY]);
+    assert_eq!(kept, format!("c0000000000000007:{most}"));
+    let beyond = script.decide(&ask(&limit, Call::Charge, 1, Some(7)));
+    assert_eq!(beyond, Outcome::Impossible(0, Impossible::Overflows));
+
+    // In a decision of several, nothing of the others is written either.
+    let other = Limit::bucket("other", 5).build().unwrap();
+    let checks = [Check::new(&other, "ada"), Check::new(&limit, "ada"), Check::new(&other, "bob")];
+    let several = Question::new("t", &checks, Call::Charge, Some(7)).decision.unwrap();
+    assert_eq!(script.decide(&several), Outcome::Impossible(1, Impossible::Overflows));
+    assert_eq!(script.ask::<String>(&["GET", ENTRY]), kept);
+    assert_eq!(script.ask::<u64>(&["DBSIZE"]), 1);
+}
+
+#[test]
+fn what_no_limit_left_counts_as_absent_and_is_told() {
+    let mut script = Script::start();
+    let texts = [
+        "",
+        "5",
+        "x",
+        "c",
+        "c:",
+        "c1:2:3",
+        "c-000000000000005:1",
+        "c000000000000001.5:1",
+        "cnanananananananan:1",
+        "c0000000000000001:1.5",
+        "c00000000000000001e5:1",
+        "c9999999999999999999:9999999999999999999",
+        "w1:2",
+        "w99999999999999999:1:1",
+        "d:5",
+        "d1e999:5",
+        "dinf:5",
+        "dnan:5",
+        "d-1:5",
+        "p1:",
+        "p1:99999999999999999999",
+        "p0x10:5",
+        "178400000000000000",
+        "17840000000000000000",
+        "1.784000000000e+18",
+        "0x18c230e7d0a2c000x",
+        "                  1",
+        "178400000000000012 ",
+        "\0\0\0\0",
+        "é",
+        "s5",
+        "l5",
+    ];
+    for (limit, own) in limits().into_iter().zip("cccwdpsl".bytes()) {
+        let mut plant = |words: &[&str]| {
+            // Under its tag, another room may have left it.
+            let tags: &[u8] = if words[0] == "SET" { b"cwdp" } else { b"sl" };
+            let others = match words.last().map(|text| text.as_bytes()) {
+                Some([tag, b'0'..=b'9', ..]) => *tag != own && tags.contains(tag),
+                _ => false,
+            };
+            script.ask::<Value>(&["DEL", ENTRY]);
+            script.ask::<Value>(words);
+            // Alone and as one of several, which go different ways.
+            for call in [Call::Peek, Call::Limit] {
+                let outcome = script.decide(&ask(&limit, call, 1, None));
+                let (info, _, corrupt) = decided(&outcome);
+                let left = if call == Call::Peek { 10 } else { 9 };
+                assert_eq!(
+                    (info.blocked, info.remaining, corrupt),
+                    (false, left, u32::from(!others)),
+                    "{words:?} {call:?} {limit:?}"
+                );
+            }
+            let outcome = script.decide(&ask(&limit, Call::Peek, 1, None));
+            let (info, _, corrupt) = decided(&outcome);
+            assert_eq!((info.remaining, corrupt), (9, 0), "{words:?} {limit:?}");
+            assert!(script.ask::<i64>(&["PTTL", ENTRY]) > 0, "{words:?} {limit:?}");
+        };
+        for text in texts {
+            plant(&["SET", ENTRY, text]);
+        }
+        plant(&["RPUSH", ENTRY, "a"]);
+        plant(&["HSET", ENTRY, "a", "b"]);
+        plant(&["SADD", ENTRY, "a"]);
+        plant(&["XADD", ENTRY, "*", "a", "b"]);
+        plant(&["ZADD", ENTRY, "1", "somebody"]);
+        plant(&["ZADD", ENTRY, "inf", "s1"]);
+        plant(&["ZADD", ENTRY, "-5", "l99999999999999999"]);
+    }
+}
+
+#[test]
+fn what_another_kind_left_counts_as_absent_and_is_no_corruption() {
+    let mut script = Script::start();
+    for (index, before) in limits().iter().enumerate() {
+        for (other, after) in limits().iter().enumerate() {
+            // The cells keep the same thing.
+            if index == other || (index < 3 && other < 3) {
+                continue;
+            }
+            script.ask::<Value>(&["DEL", ENTRY]);
+            script.decide(&ask(before, Call::Limit, 3, None));
+            for call in [Call::Peek, Call::Limit, Call::Peek] {
+                let outcome = script.decide(&ask(after, call, 1, None));
+                let (info, _, corrupt) = decided(&outcome);
+                assert!(!info.blocked && info.remaining >= 9 && corrupt == 0, "{before:?}, then {after:?}: {info:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_entry_expires_in_the_millisecond_in_which_it_is_empty() {
+    let mut script = Script::start();
+    for limit in limits() {
+        for call in [Call::Charge, Call::Refund] {
+            let outcome = script.decide(&ask(&limit, call, if call == Call::Charge { 7 } else { 2 }, None));
+            let (info, now, _) = decided(&outcome);
+            let expires = 1000 * script.ask::<u64>(&["PEXPIRETIME", ENTRY]);
+            let (least, most) = (now + 1000 * (info.full_reset_ms - 1), now + 1000 * info.full_reset_ms);
+            assert!(expires > least && expires < most + 1000, "{expires}: {least} to {most}, {limit:?}");
+        }
+        script.decide(&Question::forget("t", &limit, "ada").decision.unwrap());
+        assert_eq!(script.ask::<u64>(&["EXISTS", ENTRY]), 0);
+    }
+    let outcome = script.decide(&ask(&bucket(5), Call::Limit, 1, None));
+    let (_, now, _) = decided(&outcome);
+    assert_eq!(script.ask::<u64>(&["PEXPIRETIME", ENTRY]), (now + 1_000_000).div_ceil(1000));
+}
+
+#[test]
+fn an_entry_of_the_callers_clock_lives_for_an_hour_or_until_it_is_empty() {
+    let mut script = Script::start();
+    let hour = 3_600_000;
+    let long = |definition: &str| Limit::from_json(definition).unwrap();
+    for limit in limits() {
+        let outcome = script.decide(&ask(&limit, Call::Limit, 1, Some(1_000_000)));
+        let left = decided(&outcome).0.full_reset_ms.max(hour);
+        let ttl: u64 = script.ask(&["PTTL", ENTRY]);
+        assert!(ttl <= left && ttl + 1000 > left, "{ttl} of {left}, {limit:?}");
+        script.ask::<Value>(&["DEL", ENTRY]);
+    }
+    for limit in [
+        long(r#"{ "key": "k", "type": "bucket", "size": 5, "dripRate": 36000000 }"#),
+        long(r#"{ "key": "k", "type": "sliding-log", "max": 5, "period": 36000000 }"#),
+    ] {
+        script.decide(&ask(&limit, Call::Limit, 1, Some(0)));
+        let ttl: u64 = script.ask(&["PTTL", ENTRY]);
+        assert!(ttl <= 10 * hour && ttl + 1000 > 10 * hour, "{ttl}");
+        script.ask::<Value>(&["DEL", ENTRY]);
+    }
+}
+
+#[test]
+fn what_is_empty_is_gone() {
+    let mut script = Script::start();
+    for limit in limits() {
+        for call in [Call::Limit, Call::Refund] {
+            script.decide(&ask(&limit, call, 4, Some(1_000_000_000_000_000)));
+        }
+        assert_eq!(script.ask::<u64>(&["DBSIZE"]), 0, "{limit:?}");
+    }
+}
+
+#[test]
+fn a_decision_that_is_too_late_is_not_made() {
+    let mut script = Script::start();
+    let limits = limits();
+    for limit in &limits {
+        let (limit, reset) = (ask(limit, Call::Limit, 1, None), Question::forget("t", limit, "ada").decision.unwrap());
+        let (time, outcomes) = script.decide_by(&[(&limit, 1), (&reset, 1)]);
+        let now = time.unwrap();
+        assert_eq!(outcomes, [Outcome::Late { now }, Outcome::Late { now }]);
+        assert_eq!(script.ask::<u64>(&["DBSIZE"]), 0);
+
+        // The others of its batch are made, and see each other.
+        let far = now + 3_600_000_000;
+        let (time, outcomes) = script.decide_by(&[(&limit, far), (&limit, now), (&limit, 0)]);
+        let remaining = |outcome| decided(outcome).0.remaining;
+        assert_eq!(outcomes[1], Outcome::Late { now: time.unwrap() });
+        assert_eq!((remaining(&outcomes[0]), remaining(&outcomes[2])), (9, 8));
+        assert_eq!(decided(&outcomes[0]).1, time.unwrap());
+        let (_, outcomes) = script.decide_by(&[(&reset, far)]);
+        assert!(matches!(&outcomes[0], Outcome::Decided { infos, corrupt: 0, .. } if infos.is_empty()));
+        assert_eq!(script.ask::<u64>(&["DBSIZE"]), 0);
+    }
+}
+
+#[test]
+fn several_late_checks_are_skipped_as_one() {
+    let mut script = Script::start();
+    let limits = limits();
+    let checks: Vec<_> =
+        ["ada", "bob"].iter().flat_map(|actor| limits.iter().map(|limit| Check::new(limit, actor))).collect();
+    let several = Question::new("t", &checks, Call::Limit, None).decision.unwrap();
+    let one = ask(&limits[0], Call::Limit, 1, None);
+    let (_, outcomes) = script.decide_by(&[(&several, 1), (&one, 0)]);
+    assert!(matches!(outcomes[0], Outcome::Late { .. }));
+    assert_eq!(decided(&outcomes[1]).0.remaining, 9);
+}
+
+#[test]
+fn a_decision_about_nothing_is_made() {
+    let mut script = Script::start();
+    let nothing = Question::new("t", &[], Call::Limit, None).decision.unwrap();
+    let reset = Decision::reset(std::iter::empty().collect());
+    let (time, outcomes) = script.decide_by(&[(&nothing, 0), (&nothing, 1), (&reset, 0)]);
+    let now = time.unwrap();
+    let made = Outcome::Decided { now, infos: std::iter::empty().collect(), corrupt: 0, reset: 0 };
+    assert_eq!(outcomes, [made.clone(), Outcome::Late { now }, made]);
+    assert_eq!(script.decide_by(&[]), (None, Vec::new()));
+}
+
+#[test]
+fn sums_start_over_before_they_are_no_longer_exact() {
+    let mut script = Script::start();
+    let high = EXACT - 3;
+    let now: Micros = 1_700_000_000_000_000;
+    let log = Limit::from_json(r#"{ "key": "k", "type": "sliding-log", "max": 10, "period": 600000 }"#).unwrap();
+    let slots = Limit::from_json(
+        r#"{ "key": "k", "type": "sliding-window", "max": 10, "period": 600000, "resolution": 1000 }"#,
+    )
+    .unwrap();
+    for (limit, tag, at) in [(log, 'l', now), (slots, 's', now / 1_000_000)] {
+        script.ask::<Value>(&["DEL", ENTRY]);
+        // Two were charged, after all that was dropped.
+        let (dropped, kept) = (format!("{tag}{}", high - 2), format!("{tag}{high}"));
+        script.ask::<Value>(&["ZADD", ENTRY, "-1", &dropped, &(at - 1).to_string(), &kept]);
+        for remaining in [7, 6, 5, 4, 3] {
+            let outcome = script.decide(&ask(&limit, Call::Limit, 1, Some(now)));
+            assert_eq!((decided(&outcome).0.remaining, decided(&outcome).2), (remaining, 0), "{limit:?}");
+        }
+        let newest: Vec<String> = script.ask(&["ZRANGE", ENTRY, "-1", "-1"]);
+        assert_eq!(newest, [format!("{tag}7")]);
+    }
+}
+
+#[test]
+fn a_user_with_the_least_rights_may_decide_everything() {
+    let mut script = Script::start();
+    let rights = "+evalsha +get +set +time +pexpire +pexpireat +zadd +zcard +zrange +zremrangebyrank +zremrangebyscore";
+    let mut words = vec!["ACL", "SETUSER", "least", "on", "nopass", "resetkeys", "~t:*", "-@all"];
+    words.extend(rights.split(' '));
+    script.ask::<Value>(&words);
+    script.ask::<Value>(&["AUTH", "least", ""]);
+    let calls = [
+        Call::Limit,
+        Call::Peek,
+        Call::Charge,
+        Call::Refund,
+        Call::Undo { charged_at: 2_000_000 },
+        Call::Acquire { max_wait: Duration::from_secs(5) },
+    ];
+    for limit in limits() {
+        for call in calls {
+            for now in [1_000_000, 2_000_000, 700_000_000] {
+                decided(&script.decide(&ask(&limit, call, 3, Some(now))));
+            }
+            decided(&script.decide(&ask(&limit, call, 3, None)));
+        }
+        script.decide(&Question::forget("t", &limit, "ada").decision.unwrap());
+    }
+
+    // What is refused is no absent entry, whether the name is, or what the script does.
+    for limit in limits() {
+        let elsewhere = Question::new("elsewhere", &[Check::new(&limit, "ada")], Call::Limit, None).decision.unwrap();
+        let refused = evalsha(&[(&elsewhere, 0)]).query::<Value>(&mut script.connection).unwrap_err();
+        assert!(refused.to_string().contains("no permissions"), "{refused}");
+    }
+}
+
+#[test]
+fn what_may_not_be_read_is_no_absent_entry() {
+    let mut script = Script::start();
+    script.ask::<Value>(&["ACL", "SETUSER", "default", "-get", "-zrange"]);
+    for limit in limits() {
+        for call in [Call::Limit, Call::Peek, Call::Charge] {
+            let refused =
+                evalsha(&[(&ask(&limit, call, 1, None), 0)]).query::<Value>(&mut script.connection).unwrap_err();
+            assert!(refused.to_string().contains("can't run this command"), "{refused}");
+        }
+    }
+    assert_eq!(script.ask::<u64>(&["DBSIZE"]), 0);
+}
+
+#[test]
+fn an_answer_cut_short_is_no_answer() {
+    let mut script = Script::start();
+    let limits = limits();
+    let mut decisions: Vec<_> = limits.iter().map(|limit| ask(limit, Call::Limit, 1, None)).collect();
+    decisions.push(Question::forget("t", &limits[0], "ada").decision.unwrap());
+    let asked: Vec<_> = decisions.iter().map(|decision| (decision, 0)).collect();
+    let reply: Value = evalsha(&asked).query(&mut script.connection).unwrap();
+    assert!(finish(&reply, &decisions).is_ok());
+    let Value::BulkString(bytes) = reply else { panic!("{reply:?}") };
+    for length in 0..bytes.len() {
+        assert_eq!(finish(&Value::BulkString(bytes[..length].to_vec()), &decisions), Err(Malformed));
+    }
+    let longer = [&bytes[..], b"\0"].concat();
+    assert_eq!(finish(&Value::BulkString(longer), &decisions), Err(Malformed));
+    assert_eq!(finish(&Value::Nil, &decisions), Err(Malformed));
+    // Whatever the bytes, it is an answer or not, and no panic.
+    for place in 0..bytes.len() {
+        for byte in [0, 1, 127, 254, 255] {
+            let mut other = bytes.clone();
+            other[place] = byte;
+            let _ = finish(&Value::BulkString(other), &decisions);
+        }
+    }
+}
+
+#[test]
+fn slots_are_those_of_a_cluster() {
+    let mut script = Script::start_with(&["--cluster-enabled", "yes"]);
+    let plain = ["", "a", "{", "}", "{}", "a{}b", "{}{a}", "a{b}c{d}", "{a", "a}", "foo{{bar}}zap", "123456789"];
+    let keys = plain.iter().map(|key| key.as_bytes().to_vec());
+    let ours = ["", "ada", "{x}", "Ægir", "a:b%"].map(|actor| key("tidegate", actor, "login").to_vec());
+    for key in keys.chain(ours) {
+        let asked: u16 = ::redis::cmd("CLUSTER").arg("KEYSLOT").arg(&key).query(&mut script.connection).unwrap();
+        assert_eq!(slot(&key), asked, "{:?}", String::from_utf8_lossy(&key));
+    }
+}
+
+#[test]
+fn rules_and_entries_are_told_once() {
+    let limits: Vec<_> = (1..30).map(bucket).collect();
+    let decisions: Vec<_> = (0..200).map(|index| ask(&limits[index % limits.len()], Call::Limit, 1, None)).collect();
+    let plan = plan(decisions.iter().map(|decision| (decision, 0)));
+    assert_eq!(plan.keys.len(), 1);
+    let one = crate::store::redis::plan::plan([(&decisions[0], 0)]).blob.len();
+    let two = crate::store::redis::plan::plan([(&decisions[0], 0), (&decisions[0], 0)]).blob.len();
+    let rule = one - (two - one) - 5;
+    assert_eq!(plan.blob.len(), 5 + 200 * (two - one) + limits.len() * rule);
+}
