@@ -2,6 +2,8 @@
 
 use redis::{Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, TlsCertificates};
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use url::form_urlencoded;
 
 use super::target::at;
@@ -113,6 +115,10 @@ fn secure(info: ConnectionInfo, tls: &Tls, url: &str) -> Result<ConnectionInfo, 
     }
     if !matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
         return Err(refused(url, "must begin with rediss:// where certificates are given"));
+    }
+    let is_certificate = |pem: &[u8]| matches!(CertificateDer::pem_slice_iter(pem).next(), Some(Ok(_)));
+    if tls.authority.as_deref().is_some_and(|pem| !is_certificate(pem)) {
+        return Err(refused(url, "has a certificate authority that is no certificate in PEM form"));
     }
     let identity = tls.identity.clone();
     let certificates = TlsCertificates {
