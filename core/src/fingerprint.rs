@@ -10,16 +10,17 @@ use ahash::RandomState;
 ///
 /// Each part is hashed with random keys of its own that live as long as the process, so nobody outside can choose
 /// names that collide, and the parts are combined by exclusive or, so the two that seldom change are hashed once.
+/// The lowest bits are the actor's alone: whatever is kept of one actor can be kept in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Fingerprint(pub(crate) u128);
 
 impl Fingerprint {
     pub(crate) fn of_namespace(namespace: &str) -> Self {
-        secrets().namespace.hash(namespace)
+        secrets().namespace.hash(namespace).beside_an_actor()
     }
 
     pub(crate) fn of_key(key: &str) -> Self {
-        secrets().key.hash(key)
+        secrets().key.hash(key).beside_an_actor()
     }
 
     #[inline]
@@ -29,7 +30,12 @@ impl Fingerprint {
 
     /// The entry of a limit's second rule.
     pub(crate) fn second(self) -> Self {
-        Self(self.0.rotate_left(64)) ^ secrets().second
+        self ^ secrets().second
+    }
+
+    /// What leaves an actor's lowest bits alone.
+    const fn beside_an_actor(self) -> Self {
+        Self(self.0 & !(u8::MAX as u128))
     }
 }
 
@@ -76,6 +82,6 @@ fn secrets() -> &'static Secrets {
         namespace: Hasher::random(),
         key: Hasher::random(),
         actor: Hasher::random(),
-        second: Hasher::random().hash(""),
+        second: Hasher::random().hash("").beside_an_actor(),
     })
 }

@@ -1,6 +1,5 @@
 //! The answer to a call.
 
-use crate::few::Few;
 use crate::time::Micros;
 
 /// What a limiter answers: whether the call may pass, and what is left.
@@ -41,14 +40,7 @@ pub struct LimitInfo {
     /// The store could not decide, and this is what was answered without it; see [`OnError`](crate::OnError).
     pub degraded: bool,
     /// Present only when there was more than one check, so that a single one allocates nothing.
-    pub(crate) several: Option<Box<Several>>,
-}
-
-/// The answers of several checks, and which of them decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Several {
-    checks: Box<[LimitInfo]>,
-    binding: usize,
+    pub(crate) several: Option<Box<[LimitInfo]>>,
 }
 
 /// `remaining` and `quota` where nothing is limited: the largest integer that every language holds exactly.
@@ -83,44 +75,41 @@ impl LimitInfo {
     /// One answer for several: blocked if any is, with the least remaining and the longest times.
     ///
     /// A decision without checks limits nothing.
-    pub(crate) fn merged(mut checks: Few<Self>) -> Self {
+    pub(crate) fn merged(mut checks: Vec<Self>) -> Self {
         if checks.len() <= 1 {
             return checks.pop().unwrap_or_else(Self::unlimited);
         }
-        let blocked = checks.iter().any(|info| info.blocked);
-        let binding = Self::binding_among(&checks, blocked);
-        let deciding = &checks[binding];
-        let most = |of: fn(&Self) -> u64| checks.iter().map(of).max().unwrap_or(0);
-        Self {
-            blocked,
-            remaining: checks.iter().map(|info| info.remaining).min().unwrap_or(UNLIMITED),
-            reset_ms: checks.iter().filter(|info| info.blocked == blocked).map(|info| info.reset_ms).max().unwrap_or(0),
-            full_reset_ms: most(|info| info.full_reset_ms),
-            wait_ms: most(|info| info.wait_ms),
-            next_ms: deciding.next_ms,
-            quota: deciding.quota,
-            window_ms: deciding.window_ms,
-            at: most(|info| info.at),
-            degraded: checks.iter().any(|info| info.degraded),
-            several: Some(Box::new(Several { checks: checks.into_vec().into_boxed_slice(), binding })),
+        let deciding = &checks[Self::binding_among(&checks)];
+        let mut merged = Self { several: None, ..*deciding };
+        for info in &checks {
+            merged.remaining = merged.remaining.min(info.remaining);
+            merged.full_reset_ms = merged.full_reset_ms.max(info.full_reset_ms);
+            merged.wait_ms = merged.wait_ms.max(info.wait_ms);
+            merged.at = merged.at.max(info.at);
+            merged.degraded |= info.degraded;
+            if !deciding.blocked {
+                // Among those that are blocked, the one that decides has the largest.
+                merged.reset_ms = merged.reset_ms.max(info.reset_ms);
+            }
         }
+        Self { several: Some(checks.into_boxed_slice()), ..merged }
     }
 
     /// The first of equals, which neither `max_by_key` nor a descending sort would give.
-    fn binding_among(checks: &[Self], blocked: bool) -> usize {
-        let mut binding = None::<usize>;
+    fn binding_among(checks: &[Self]) -> usize {
+        let mut binding = 0;
         for (index, info) in checks.iter().enumerate() {
-            let decides = match binding.map(|best| &checks[best]) {
-                _ if info.blocked != blocked => false,
-                None => true,
-                Some(best) if blocked => info.reset_ms > best.reset_ms,
-                Some(best) => info.remaining < best.remaining,
+            let best = &checks[binding];
+            let decides = match (info.blocked, best.blocked) {
+                (true, true) => info.reset_ms > best.reset_ms,
+                (false, false) => info.remaining < best.remaining,
+                (blocked, _) => blocked,
             };
             if decides {
-                binding = Some(index);
+                binding = index;
             }
         }
-        binding.unwrap_or(0)
+        binding
     }
 
     /// [`reset_ms`](Self::reset_ms) in whole seconds, rounded up.
@@ -138,13 +127,13 @@ impl LimitInfo {
     /// The answer of each check, in order; of a single check, this answer itself.
     #[must_use]
     pub fn checks(&self) -> &[LimitInfo] {
-        self.several.as_ref().map_or(std::slice::from_ref(self), |several| &several.checks)
+        self.several.as_deref().unwrap_or(std::slice::from_ref(self))
     }
 
     /// Which of [`checks`](Self::checks) decided: the blocked one with the largest reset, else the one with the least
     /// remaining; the first of equals.
     #[must_use]
     pub fn binding(&self) -> usize {
-        self.several.as_ref().map_or(0, |several| several.binding)
+        self.several.as_deref().map_or(0, Self::binding_among)
     }
 }

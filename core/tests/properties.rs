@@ -141,39 +141,63 @@ agreement! {
     smooth "smooth"
 }
 
+/// One call about several checks: the jump before it, and which limits at which cost for which of two actors.
+type Asking = (f64, Asked, Vec<(prop::sample::Index, u64, bool)>);
+
+fn askings(checks: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Asking>> {
+    let picked = proptest::collection::vec((any::<prop::sample::Index>(), cost(), any::<bool>()), checks);
+    proptest::collection::vec((jump(), call(), picked), 1..40)
+}
+
+/// Several checks in one decision agree too, some of them of the same limit and actor.
+fn agree_together(definitions: Vec<Value>, start: u64, history: Vec<Asking>) -> Result<(), TestCaseError> {
+    let definitions: Vec<_> = definitions
+        .into_iter()
+        .enumerate()
+        .map(|(index, definition)| with_key(definition, &format!("k{index}")))
+        .collect();
+    let limits: Vec<_> = definitions.iter().map(limit).collect();
+    let (limiter, mut oracle, mut now) = (Limiter::new(Memory::with_max_entries(10_000)), Oracle::default(), start);
+    for (jump, asked, picked) in history {
+        now = moved(now, jump, &definitions[0]);
+        let actor = |second: bool| if second { "bob" } else { "ada" };
+        let picked: Vec<_> =
+            picked.iter().map(|(index, cost, second)| (index.index(limits.len()), *cost, actor(*second))).collect();
+        let checks: Vec<_> =
+            picked.iter().map(|(index, cost, actor)| Check::new(&limits[*index], actor).cost(*cost)).collect();
+        let same: Vec<_> = picked
+            .iter()
+            .map(|(index, cost, actor)| oracle::Check { wire: &definitions[*index], actor, cost: *cost, factor: 1.0 })
+            .collect();
+        let want = oracle.decide(&same, asked, now.into()).ok();
+        let got = limiter.decide_sync_at(&checks, engine_call(asked), now);
+        prop_assert_eq!(got.ok().as_ref().map(decided), want, "{:?} {:?} at {}", asked, picked, now);
+        prop_assert_eq!(limiter.memory().len(), oracle.len());
+    }
+    Ok(())
+}
+
+fn cell() -> impl Strategy<Value = Value> {
+    select(vec!["bucket", "token-bucket", "fixed-window"]).prop_flat_map(definition_of)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Several checks in one decision agree too, some of them of the same limit and actor.
     #[test]
     fn several_limits(
         definitions in proptest::collection::vec(definition(), 1..4),
-        start in start(),
-        history in proptest::collection::vec(
-            (jump(), call(), proptest::collection::vec((any::<prop::sample::Index>(), cost(), any::<bool>()), 1..5)),
-            1..40,
-        ),
+        (start, history) in (start(), askings(1..5)),
     ) {
-        let definitions: Vec<_> =
-            definitions.into_iter().enumerate().map(|(index, definition)| with_key(definition, &format!("k{index}"))).collect();
-        let limits: Vec<_> = definitions.iter().map(limit).collect();
-        let (limiter, mut oracle, mut now) = (Limiter::new(Memory::new()), Oracle::default(), start);
-        for (jump, asked, picked) in history {
-            now = moved(now, jump, &definitions[0]);
-            let actor = |second: bool| if second { "bob" } else { "ada" };
-            let picked: Vec<_> =
-                picked.iter().map(|(index, cost, second)| (index.index(limits.len()), *cost, actor(*second))).collect();
-            let checks: Vec<_> =
-                picked.iter().map(|(index, cost, actor)| Check::new(&limits[*index], actor).cost(*cost)).collect();
-            let same: Vec<_> = picked
-                .iter()
-                .map(|(index, cost, actor)| oracle::Check { wire: &definitions[*index], actor, cost: *cost, factor: 1.0 })
-                .collect();
-            let want = oracle.decide(&same, asked, now.into()).ok();
-            let got = limiter.decide_sync_at(&checks, engine_call(asked), now);
-            prop_assert_eq!(got.ok().as_ref().map(decided), want, "{:?} {:?} at {}", asked, picked, now);
-            prop_assert_eq!(limiter.memory().len(), oracle.len());
-        }
+        agree_together(definitions, start, history)?;
+    }
+
+    #[test]
+    fn a_few_cells(
+        definitions in proptest::collection::vec(cell(), 2..6),
+        (start, history) in (start(), askings(2..4)),
+    ) {
+        agree_together(definitions, start, history)?;
     }
 }
 

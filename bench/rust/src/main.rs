@@ -16,6 +16,7 @@ use serde_json::json;
 use tidegate::{Limit, Limiter, Memory};
 
 pub(crate) const HOT: &str = "actor:00000000123456";
+const TEN: NonZeroU32 = NonZeroU32::new(10).expect("not 0");
 const PEER: &str = "governor keyed";
 
 fn main() {
@@ -23,7 +24,7 @@ fn main() {
         println!("{}", memory::resident_per_key(&contender));
         return;
     }
-    let mut rows = vec![hot_key()];
+    let mut rows = vec![hot_key(), hot_small()];
     for (keys, target) in [(100_000, None), (1_000_000, Some(0.5))] {
         rows.extend([1, 2].map(|threads| random_keys(keys, threads, target)));
     }
@@ -46,17 +47,28 @@ fn peer() -> DefaultKeyedRateLimiter<String> {
 }
 
 fn hot_key() -> Row {
+    on_a_hot_key("hot key, 1 thread", Some(0.7), &limit(), &peer())
+}
+
+/// Ten at once and then one a second of both, so that nearly every call is denied.
+fn hot_small() -> Row {
+    let limit = Limit::bucket("small", 10).build();
+    let limit = limit.unwrap_or_else(|error| unreachable!("a sound definition: {error}"));
+    let peer = RateLimiter::keyed(Quota::per_second(NonZeroU32::MIN).allow_burst(TEN));
+    on_a_hot_key("hot key, mostly denied, 1 thread", None, &limit, &peer)
+}
+
+fn on_a_hot_key(name: &str, target: Option<f64>, limit: &Limit, peer: &DefaultKeyedRateLimiter<String>) -> Row {
     const CALLS: usize = 200_000;
-    let (limiter, limit) = (Limiter::new(Memory::new()), limit());
-    let (peer, key) = (peer(), HOT.to_owned());
+    let (limiter, key) = (Limiter::new(Memory::new()), HOT.to_owned());
     duel(
-        "hot key, 1 thread",
-        Some(0.7),
+        name,
+        target,
         31,
         PEER,
         || {
             for _ in 0..CALLS {
-                let _ = black_box(&limiter.limit_sync(black_box(&limit), black_box(&key)));
+                let _ = black_box(&limiter.limit_sync(black_box(limit), black_box(&key)));
             }
             CALLS
         },

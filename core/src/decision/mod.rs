@@ -32,7 +32,7 @@ pub use state::State;
 pub(crate) use state::{Entry, Small};
 #[cfg(feature = "redis")]
 pub(crate) use together::undone;
-pub(crate) use together::{Part, together};
+pub(crate) use together::{Held, Part, together};
 
 use crate::error::LimitError;
 use crate::info::LimitInfo;

@@ -1,9 +1,10 @@
 //! The pure part as a public call.
 
-use super::{Call, Entry, Part, State, together};
+use super::{Call, Entry, Held, Part, State, together};
 use crate::error::LimitError;
+use crate::few::Few;
 use crate::info::LimitInfo;
-use crate::limit::Limit;
+use crate::limit::{Limit, Rule};
 use crate::time::{EXACT, Micros};
 
 impl Limit {
@@ -46,15 +47,15 @@ impl Limit {
             return Err(LimitError::range(self.key(), "now", format!("must be below {EXACT} microseconds"), now));
         }
         let rules = self.rules(factor)?;
-        let parts: Vec<Part> =
-            rules.iter().enumerate().map(|(entry, rule)| Part { rule: *rule, cost, spent: 0, entry }).collect();
-        let mut entries = state.entries.clone();
-        let decided = together(&parts, &mut entries, now, call.into()).map_err(|(_, why)| why.of(self.key(), cost))?;
-        for part in decided.kept.iter().filter_map(|index| parts.get(*index)) {
-            if let (Some(kept), Some(entry)) = (state.entries.get_mut(part.entry), entries.get_mut(part.entry)) {
-                *kept = if part.rule.is_empty(entry, now) { Entry::Absent } else { std::mem::take(entry) };
+        let parts: Few<Part<&Rule>> =
+            rules.iter().enumerate().map(|(entry, rule)| Part { rule, cost, spent: 0, entry }).collect();
+        let mut held = state.entries.clone().map(|entry| Held::new(entry, ()));
+        let infos = together(&parts, &mut held, now, call.into()).map_err(|(_, why)| why.of(self.key(), cost))?;
+        for (kept, mut held) in state.entries.iter_mut().zip(held) {
+            if let Some(part) = held.kept_by.and_then(|index| parts.get(index)) {
+                *kept = if part.rule.is_empty(&mut held.entry, now) { Entry::Absent } else { held.entry };
             }
         }
-        Ok((LimitInfo::merged(decided.infos), state))
+        Ok((LimitInfo::merged(infos), state))
     }
 }

@@ -314,3 +314,32 @@ pub(crate) fn floor(value: f64) -> f64 {
 pub(crate) fn real(value: u64) -> f64 {
     value as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Where the logarithm is taken at its word, the powers say the same.
+        #[test]
+        fn a_logarithm_that_is_certain_is_right(
+            power in -15_i32..40,
+            part in prop_oneof![Just(0.0), 0.0..1.0_f64],
+            factor in prop_oneof![Just(2.0), Just(4.0), Just(10.0), 1.0001..1.01_f64, 1.01..20.0_f64],
+        ) {
+            let (decay, count) = (Decay::new(10, factor, 1_000_000, false), (1.0 + part) * f64::from(power).exp2());
+            let slots = decay.slots_until_nothing(count);
+            prop_assert_eq!(decay.after(count, slots), 0.0);
+            prop_assert!(slots == 1 || decay.after(count, slots - 1) > 0.0);
+        }
+
+        #[test]
+        fn rounding_is_what_the_library_does(value in prop_oneof![0.0..10.0_f64, 0.0..1e9_f64, 0.0..1e18_f64, (0..1000_u32).prop_map(f64::from)]) {
+            prop_assert_eq!(floor(value), value.floor());
+            prop_assert_eq!(whole_up(value), whole(value.ceil()));
+        }
+    }
+}

@@ -10,7 +10,7 @@ use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::{Limit, Rule, Rules};
-use crate::store::memory::{Memory, Moment, Question};
+use crate::store::memory::{Memory, Moment, Question, Wanted};
 use crate::time::{EXACT, Micros};
 
 /// A limiter's part of a store in this process's memory.
@@ -25,6 +25,8 @@ impl Local {
     #[inline(always)]
     pub(super) fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match checks {
+            [first, second] if call == Call::Limit => self.limit_few([first, second], now),
+            [first, second, third] if call == Call::Limit => self.limit_few([first, second, third], now),
             // By far the most common call gets the path that knows what it is.
             [check] if call == Call::Limit => self.decide_one(check, Call::Limit, now),
             [check] => self.decide_one(check, call, now),
@@ -60,13 +62,45 @@ impl Local {
         self.memory.decide_one(rule, question, |why| why.of(check.limit.key(), check.cost).into())
     }
 
+    /// A few checks, the short way where they are cells with an entry each.
+    #[inline(never)]
+    fn limit_few<const N: usize>(&self, checks: [&Check<'_>; N], now: Option<Micros>) -> Result<LimitInfo, Error> {
+        let mut actor = (checks[0].actor, Fingerprint::of_actor(checks[0].actor));
+        let wanted = checks.map(|check| {
+            // Several limits of one actor are the most common case.
+            if check.actor != actor.0 {
+                actor = (check.actor, Fingerprint::of_actor(check.actor));
+            }
+            let Some(Rules::One(Rule::Cell(cell))) = compiled(check) else { return None };
+            Some(Wanted { cell, fingerprint: self.namespace ^ check.limit.fingerprint() ^ actor.1, cost: check.cost })
+        });
+        let same = |index: usize, other: &Wanted<'_>| {
+            wanted[..index].iter().flatten().any(|wanted| wanted.fingerprint == other.fingerprint)
+        };
+        if wanted.iter().enumerate().any(|(index, wanted)| wanted.is_none_or(|wanted| same(index, &wanted))) {
+            return self.decide_several(&checks.map(|check| *check), Call::Limit, now);
+        }
+        let decided = self.memory.limit_cells(
+            &wanted.map(|wanted| wanted.unwrap_or_else(|| unreachable!("all are cells"))),
+            Moment::new(now),
+        );
+        decided
+            .map(LimitInfo::merged)
+            .map_err(|(index, why)| why.of(checks[index].limit.key(), checks[index].cost).into())
+    }
+
     fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        let mut parts: Few<Part> = Few::new();
+        let scaled: Vec<Rules> =
+            checks.iter().filter(|check| compiled(check).is_none()).map(rules).collect::<Result<_, _>>()?;
+        let mut scaled = scaled.iter();
+        let mut parts: Few<Part<&Rule>> = Few::new();
         let mut entries: Few<Fingerprint> = Few::new();
-        // In the order of the answer: what is limited by which check, and what is not limited at all.
-        let mut answers: Few<Option<&Check<'_>>> = Few::new();
+        // Which check each part belongs to.
+        let mut owners: Few<usize> = Few::new();
+        // One answer for each check, unless one of them is limited by nothing, or twice.
+        let mut one_each = true;
         let mut last: Option<(&str, Fingerprint)> = None;
-        for check in checks {
+        for (index, check) in checks.iter().enumerate() {
             // Several limits of one actor are the most common case.
             let actor = match last {
                 Some((actor, fingerprint)) if actor == check.actor => fingerprint,
@@ -74,27 +108,37 @@ impl Local {
             };
             last = Some((check.actor, actor));
             let fingerprint = self.namespace ^ check.limit.fingerprint() ^ actor;
-            let rules = rules(check)?;
-            for (rule, fingerprint) in rules.iter().zip([fingerprint, fingerprint.second()]) {
+            let Some(rules) = compiled(check).or_else(|| scaled.next()) else { continue };
+            one_each &= matches!(rules, Rules::One(_));
+            for (number, rule) in rules.iter().enumerate() {
+                let fingerprint = if number == 0 { fingerprint } else { fingerprint.second() };
                 let entry = entries.iter().position(|known| *known == fingerprint).unwrap_or_else(|| {
                     entries.push(fingerprint);
                     entries.len() - 1
                 });
-                parts.push(Part { rule: *rule, cost: check.cost, spent: check.spent, entry });
-                answers.push(Some(check));
-            }
-            if matches!(rules, Rules::Unlimited) {
-                answers.push(None);
+                parts.push(Part { rule, cost: check.cost, spent: check.spent, entry });
+                owners.push(index);
             }
         }
         let decided = self.memory.decide_several(&entries, &parts, Moment::new(now), call.into());
-        let decided = decided.map_err(|(part, why)| match answers.iter().flatten().nth(part) {
-            Some(check) => why.of(check.limit.key(), check.cost),
-            None => unreachable!("every part is some check's"),
+        let decided = decided.map_err(|(part, why)| {
+            let check = &checks[owners[part]];
+            why.of(check.limit.key(), check.cost)
         })?;
-        let mut decided = decided.into_iter();
-        let infos = answers.iter().map(|check| check.and_then(|_| decided.next()).unwrap_or_else(LimitInfo::unlimited));
-        Ok(LimitInfo::merged(infos.collect()))
+        if one_each {
+            return Ok(LimitInfo::merged(decided));
+        }
+        let (mut infos, mut decided) = (Vec::new(), decided.into_iter().zip(owners).peekable());
+        for index in 0..checks.len() {
+            let answered = infos.len();
+            while let Some((info, _)) = decided.next_if(|(_, owner)| *owner == index) {
+                infos.push(info);
+            }
+            if infos.len() == answered {
+                infos.push(LimitInfo::unlimited());
+            }
+        }
+        Ok(LimitInfo::merged(infos))
     }
 
     pub(super) fn reset(&self, limit: &Limit, actor: &str) {
@@ -107,4 +151,9 @@ impl Local {
     pub(super) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
         self.namespace ^ limit.fingerprint() ^ Fingerprint::of_actor(actor)
     }
+}
+
+/// What a sound check of factor 1 is decided by.
+fn compiled<'a>(check: &Check<'a>) -> Option<&'a Rules> {
+    check.limit.compiled(check.factor).filter(|_| check.cost <= EXACT)
 }

@@ -1,5 +1,6 @@
 //! Entries in this process's memory.
 
+mod cells;
 mod one;
 mod several;
 mod slot;
@@ -8,6 +9,7 @@ mod table;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub(crate) use self::cells::Wanted;
 pub(crate) use self::one::Question;
 use self::slot::Timeline;
 use self::table::Table;
@@ -125,6 +127,7 @@ impl Memory {
         }
     }
 
+    /// All that is kept of an actor is in one shard, so that several limits of it need one lock.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "the low bits choose a shard, the high ones a home in it")]
     fn shard_of(&self, fingerprint: Fingerprint) -> usize {

@@ -71,12 +71,8 @@ impl Memory {
         let outlook = Outlook::of(room, &state, now);
         if changed {
             let drain = Drain { drains: room.drains(&state, now, outlook), timeline: moment.timeline };
-            match place {
-                Ok(at) if room.is_empty(&state, now) => self.forget(&mut table, at),
-                Ok(at) => table.replace(at, fingerprint, state.into_entry(), drain),
-                Err(_) if room.is_empty(&state, now) => {}
-                Err(_) => self.insert(&mut table, fingerprint, state.into_entry(), drain, now),
-            }
+            let is_empty = room.is_empty(&state, now);
+            self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain, now);
         }
         // Nobody else has to wait while the answer is put into words.
         drop(table);
@@ -114,18 +110,35 @@ impl Memory {
         mut entry: Entry,
         rule: &Rule,
         moment: Moment,
-    ) {
-        if rule.is_empty(&mut entry, moment.now) {
-            if let Ok(at) = place {
-                self.forget(table, at);
-            }
-            return;
-        }
+    ) -> bool {
+        let is_empty = rule.is_empty(&mut entry, moment.now);
         let drain = Drain { drains: rule.drains(&mut entry, moment.now), timeline: moment.timeline };
+        self.keep_state(table, place, fingerprint, entry, is_empty, drain, moment.now)
+    }
+
+    /// Answers whether that moved other entries about.
+    #[expect(clippy::inline_always, clippy::too_many_arguments, reason = "what kind of entry it is, its caller knows")]
+    #[inline(always)]
+    pub(super) fn keep_state(
+        &self,
+        table: &mut Table,
+        place: Place,
+        fingerprint: Fingerprint,
+        entry: Entry,
+        is_empty: bool,
+        drain: Drain,
+        now: Micros,
+    ) -> bool {
         match place {
-            Ok(at) => table.replace(at, fingerprint, entry, drain),
-            Err(_) => self.insert(table, fingerprint, entry, drain, moment.now),
+            Ok(at) if is_empty => self.forget(table, at),
+            Ok(at) => {
+                table.replace(at, fingerprint, entry, drain);
+                return false;
+            }
+            Err(_) if is_empty => return false,
+            Err(_) => self.insert(table, fingerprint, entry, drain, now),
         }
+        true
     }
 
     pub(super) fn forget(&self, table: &mut Table, at: usize) {

@@ -1,7 +1,10 @@
 //! Several checks: all of their entries are locked, and either all are charged or none is.
 
+use std::borrow::Borrow;
+
+use super::table::Place;
 use super::{Memory, Moment};
-use crate::decision::{self, Entry, Impossible, Part, Verb};
+use crate::decision::{Held, Impossible, Part, Verb, together};
 use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
@@ -9,43 +12,38 @@ use crate::limit::Rule;
 
 impl Memory {
     /// Several checks under all of their locks, taken in one order whatever the caller's.
-    pub(crate) fn decide_several(
+    pub(crate) fn decide_several<R: Borrow<Rule>>(
         &self,
         fingerprints: &[Fingerprint],
-        parts: &[Part],
+        parts: &[Part<R>],
         moment: Moment,
         verb: Verb,
-    ) -> Result<Few<LimitInfo>, (usize, Impossible)> {
+    ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
         let mut shards: Few<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
         shards.sort_unstable();
         shards.dedup();
         let mut tables: Few<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
-        let table_of = |fingerprint| shards.partition_point(|shard| *shard < self.shard_of(fingerprint));
 
-        let mut entries: Few<Entry> = fingerprints
-            .iter()
-            .enumerate()
-            .map(|(index, fingerprint)| {
-                let table = &mut tables[table_of(*fingerprint)];
-                let place = table.find(*fingerprint);
-                let about_it = parts.iter().filter(|part| part.entry == index);
-                table.take(place, |entry| about_it.clone().all(|part| part.rule.may_borrow(entry, moment.now)))
-            })
-            .collect();
-        let decided = decision::together(parts, &mut entries, moment.now, verb);
-        // Of several checks of one entry the last says how it is kept.
-        let mut rules: Few<Option<&Rule>> = Few::from_elem(None, entries.len());
-        for part in decided.iter().flat_map(|decided| &decided.kept).map(|index| &parts[*index]) {
-            rules[part.entry] = Some(&part.rule);
+        let mut entries: Few<Held<(usize, Place)>> = Few::new();
+        for (index, fingerprint) in fingerprints.iter().enumerate() {
+            let shard = self.shard_of(*fingerprint);
+            let number = shards.iter().take_while(|other| **other < shard).count();
+            let place = tables[number].find(*fingerprint);
+            let mut about_it = parts.iter().filter(|part| part.entry == index);
+            let may_lend = |entry: &_| about_it.all(|part| part.rule.borrow().may_borrow(entry, moment.now));
+            entries.push(Held::new(tables[number].take(place, may_lend), (number, place)));
         }
-        for ((fingerprint, entry), rule) in fingerprints.iter().zip(entries).zip(rules) {
-            let table = &mut tables[table_of(*fingerprint)];
-            let place = table.find(*fingerprint);
-            match rule {
-                Some(rule) => self.keep(table, place, *fingerprint, entry, rule, moment),
+        let infos = together(parts, &mut entries, moment.now, verb);
+        // What comes or goes moves others about.
+        let mut moved = false;
+        for (fingerprint, Held { entry, kept_by, place: (number, place) }) in fingerprints.iter().zip(entries) {
+            let table = &mut tables[number];
+            let place = if moved { table.find(*fingerprint) } else { place };
+            match kept_by.and_then(|index| parts.get(index)) {
+                Some(part) => moved |= self.keep(table, place, *fingerprint, entry, part.rule.borrow(), moment),
                 None => table.put_back(place, entry),
             }
         }
-        decided.map(|decided| decided.infos)
+        infos
     }
 }

@@ -58,7 +58,8 @@ impl Slot {
     /// Larger than every fingerprint, so that a search for one stops here.
     pub(super) const VACANT: Self = Self { fingerprint: u128::MAX, level: 0, since: 0 };
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "most of it is known where it is called")]
+    #[inline(always)]
     pub(super) fn new(fingerprint: Fingerprint, kept: &Kept, drain: Drain) -> Self {
         let (number, aside) = match kept {
             Kept::Here(level) => (level.level - 1, 0),

@@ -83,7 +83,7 @@ impl Table {
     /// The entry at a place: a copy, or where it may be lent, itself, which has to be [put back](Self::put_back) or
     /// replaced.
     #[inline]
-    pub(super) fn take(&mut self, place: Place, may_lend: impl Fn(&Entry) -> bool) -> Entry {
+    pub(super) fn take(&mut self, place: Place, may_lend: impl FnOnce(&Entry) -> bool) -> Entry {
         match place.map(|at| self.slots[at].kept()) {
             Err(_) => Entry::Absent,
             Ok(Kept::Here(level)) => Entry::Cell(level),
