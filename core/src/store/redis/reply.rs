@@ -10,6 +10,7 @@ use crate::limit::{Rule, whole};
 use crate::time::{EXACT, Micros};
 
 /// What came of a decision.
+#[expect(clippy::large_enum_variant, reason = "nearly all are the large one, and none is kept for long")]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
     Decided {

@@ -28,7 +28,7 @@ use crate::time::Micros;
 
 /// A server that knows the script, and a connection to it.
 struct Script {
-    server: Server,
+    _server: Server,
     connection: Connection,
 }
 
@@ -42,7 +42,7 @@ impl Script {
         let mut connection = server.connect();
         let sha: String = ::redis::cmd("SCRIPT").arg("LOAD").arg(SOURCE).query(&mut connection).unwrap();
         assert_eq!(sha, *SHA);
-        Self { server, connection }
+        Self { _server: server, connection }
     }
 
     /// Makes decisions in one call of the script, each with its deadline.
