@@ -42,6 +42,11 @@ impl<'a, 'py> Part<'a, 'py> {
     }
 }
 
+/// What an error about the call itself names.
+pub(crate) fn first_key<'a>(parts: &'a [Part<'_, '_>]) -> &'a str {
+    parts.first().map_or("", |part| part.limit.get().0.key())
+}
+
 /// Chooses a definition when it is asked. A mapping that can be called is still a mapping, and a class is a mistake.
 pub(crate) fn is_choice(limit: &Bound<'_, PyAny>) -> bool {
     limit.is_callable() && limit.cast::<PyType>().is_err() && limit.cast::<PyMapping>().is_err()

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 // Defined in Python, so that type checkers and `pickle` see an ordinary class.
 pyo3::import_exception!(tidegate._errors, LimitError);
 pyo3::import_exception!(tidegate._errors, LimitsError);
+pyo3::import_exception!(tidegate._errors, StoreError);
 
 /// The exception for something that a limit, a cost, a factor or a time cannot be.
 #[cold]
@@ -27,6 +28,7 @@ pub(crate) fn limits_error(error: tidegate::LimitsError) -> PyErr {
 pub(crate) fn call_error(error: tidegate::Error) -> PyErr {
     match error {
         tidegate::Error::Limit(error) => limit_error(error),
+        tidegate::Error::Store(error) => StoreError::new_err((error.to_string(), error.failure().name())),
         other => pyo3::exceptions::PyRuntimeError::new_err(other.to_string()),
     }
 }

@@ -4,8 +4,12 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tidegate::Call;
 
+use crate::asked::Part;
+use crate::errors::limit_error;
 use crate::info::LimitInfo;
+use crate::receipt::{Asked, Owner, Receipt};
 
 /// What a definition allows: ``str()`` says it in words, ``to_dict()`` in numbers.
 ///
@@ -56,7 +60,15 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    pub(crate) fn new(py: Python<'_>, text: String, info: LimitInfo) -> PyResult<Self> {
+    /// What a peek at this said, in words.
+    pub(crate) fn of(py: Python<'_>, owner: Owner, asked: Asked, info: tidegate::LimitInfo) -> PyResult<Self> {
+        let actors: Vec<_> = asked.all().iter().map(|one| one.actor.bind(py).as_any()).collect();
+        let parts: Vec<_> =
+            asked.all().iter().zip(&actors).map(|(one, actor)| one.part(py, actor)).collect::<PyResult<_>>()?;
+        let checks: Vec<_> = parts.iter().map(Part::check).collect();
+        let standing = tidegate::Standing::of(&checks, info).map_err(limit_error)?;
+        let text = standing.to_string();
+        let info = LimitInfo::of(py, Receipt::new(owner, Call::Peek, asked), standing.info)?;
         Ok(Self { text, info: Py::new(py, info)? })
     }
 }

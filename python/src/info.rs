@@ -76,6 +76,12 @@ impl LimitInfo {
         self.info.wait_ms
     }
 
+    /// The shared store could not decide, and this is what was answered without it, as ``on_error`` says.
+    #[getter]
+    fn degraded(&self) -> bool {
+        self.info.degraded
+    }
+
     /// The key of the limit that decides.
     #[getter]
     pub(crate) fn key(&self) -> &str {
@@ -144,11 +150,13 @@ impl LimitInfo {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let tidegate::LimitInfo { remaining, reset_ms, full_reset_ms, wait_ms, quota, .. } = self.info;
         let binding = self.binding();
-        let blocked = if self.info.blocked { "True" } else { "False" };
+        let spelled = |fact| if fact { "True" } else { "False" };
+        let (blocked, degraded) = (spelled(self.info.blocked), spelled(self.info.degraded));
         let key = self.key().into_pyobject(py)?.repr()?;
         Ok(format!(
             "LimitInfo(blocked={blocked}, remaining={remaining}, reset_ms={reset_ms}, full_reset_ms={full_reset_ms}, \
-             wait_ms={wait_ms}, key={key}, quota={quota}, binding={binding})"
+             wait_ms={wait_ms}, key={key}, quota={quota}, binding={binding}, \
+             degraded={degraded})"
         ))
     }
 
@@ -185,7 +193,7 @@ impl LimitInfo {
         let Self { info, several, .. } = this.get();
         let limit = this.get().limit().map(|limit| limit.clone_ref(py));
         let several = several.as_ref().map(|(checks, binding)| (checks.clone_ref(py), *binding));
-        Ok((remake, (info.blocked, numbers(info), limit, several)))
+        Ok((remake, (info.blocked, numbers(info), limit, several, info.degraded)))
     }
 }
 
@@ -204,15 +212,15 @@ fn read_draft(given: &Bound<'_, PyAny>) -> PyResult<Draft> {
 type Numbers = (u64, u64, u64, u64, u64, u64, u64, u64);
 
 /// What an answer is pickled as.
-type Parts = (bool, Numbers, Option<Py<Limit>>, Option<(Py<PyTuple>, usize)>);
+type Parts = (bool, Numbers, Option<Py<Limit>>, Option<(Py<PyTuple>, usize)>, bool);
 
 fn numbers(info: &tidegate::LimitInfo) -> Numbers {
     (info.remaining, info.reset_ms, info.full_reset_ms, info.wait_ms, info.next_ms, info.quota, info.window_ms, info.at)
 }
 
-fn of_numbers(blocked: bool, numbers: Numbers) -> tidegate::LimitInfo {
+fn of_numbers(blocked: bool, degraded: bool, numbers: Numbers) -> tidegate::LimitInfo {
     let mut info = tidegate::LimitInfo::default();
-    info.blocked = blocked;
+    (info.blocked, info.degraded) = (blocked, degraded);
     (
         info.remaining,
         info.reset_ms,
@@ -228,14 +236,15 @@ fn of_numbers(blocked: bool, numbers: Numbers) -> tidegate::LimitInfo {
 
 /// What ``pickle`` makes an equal answer with.
 #[pyfunction]
-#[pyo3(name = "_info", signature = (blocked, numbers, limit, several, /))]
+#[pyo3(name = "_info", signature = (blocked, numbers, limit, several, degraded = false, /))]
 pub(crate) fn remake(
     blocked: bool,
     numbers: Numbers,
     limit: Option<Py<Limit>>,
     several: Option<(Py<PyTuple>, usize)>,
+    degraded: bool,
 ) -> LimitInfo {
-    LimitInfo { info: of_numbers(blocked, numbers), limit, several, receipt: None }
+    LimitInfo { info: of_numbers(blocked, degraded, numbers), limit, several, receipt: None }
 }
 
 impl LimitInfo {
@@ -273,7 +282,8 @@ impl LimitInfo {
         } else {
             None
         };
-        Ok(Self { info: of_numbers(info.blocked, numbers(info)), limit, several, receipt: Some(receipt) })
+        let numbers = of_numbers(info.blocked, info.degraded, numbers(info));
+        Ok(Self { info: numbers, limit, several, receipt: Some(receipt) })
     }
 
     fn ietf(this: &Bound<'_, Self>, draft: Draft) -> PyResult<Vec<headers::Header>> {

@@ -1,29 +1,44 @@
 //! The front door.
 //!
-//! No call gives up the interpreter's lock: a decision takes a fraction of what handing it over and back does. So no
-//! other thread of Python's can hold a lock of the store when this process forks.
+//! In memory no call gives up the interpreter's lock: a decision takes a fraction of what handing it over and back does.
+//! So no other thread of Python's can hold a lock of the store when this process forks. Over a shared store every call
+//! waits without the lock.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
-use tidegate::{Call, Check, Memory, Micros};
+use pyo3::types::{PyDict, PyTuple};
+use tidegate::{Call, Check, Micros};
 
 use crate::args::{self, Arg};
-use crate::asked::{Part, checks_of, is_choice, is_list};
+use crate::asked::{Part, checks_of, first_key, is_choice, is_list};
 use crate::errors::{call_error, wrong_type};
 use crate::explain::Standing;
 use crate::info::LimitInfo;
 use crate::limits::Limit;
 use crate::literals::Literals;
+use crate::notes;
 use crate::receipt::{Asked, Owner, Receipt, Wanted};
+use crate::stats;
+use crate::store::{Options, Recipe};
 use crate::turn::Turn;
-use crate::value;
 
 /// Decides calls against limits, and keeps what has to be kept in its store.
 ///
 /// ``url`` says where: ``"memory://"`` is this process's memory, at most ``max_entries`` entries of it; when full, the
-/// one closest to empty makes room. Limiters share nothing. Any number of threads may use one, and in a forked child
-/// it keeps working, with entries of its own.
+/// one closest to empty makes room. Limiters in memory share nothing. Any number of threads may use one, and in a
+/// forked child it keeps working, with entries or connections of its own.
+///
+/// ``"redis://[user:password@]host[:port][/database]"`` is a store that a fleet shares: Redis or Valkey, over TLS with
+/// ``rediss://``, a socket with ``unix:///path``, ``redis+sentinel://host,…/service`` or ``redis+cluster://host,…``.
+/// One decision is one round trip, at the server's clock. No call waits for it for longer than ``timeout``, in seconds
+/// or as a ``timedelta``. What the store cannot decide by then is answered as ``on_error`` says: ``"local"`` enforces
+/// the limit in this process alone, with at most ``max_entries`` entries; ``"allow"`` admits; ``"deny"`` denies for a
+/// second; ``"raise"`` raises ``StoreError``. The first three say ``degraded`` in the answer, and what happens to a
+/// store is logged under ``tidegate``. For up to ``deny_cache`` seconds a call that was denied is denied again without
+/// asking; 0 always asks. ``ssl_ca_certs``, ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust,
+/// and this client's certificate and its key. Nothing is connected to before the first call, and a limiter that is
+/// dropped ends its connections. In memory these options are checked and change nothing, so that only the URL has to
+/// differ between stores.
 ///
 /// Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
 /// decided together for one actor: all are charged or none. It may also be a function that is called with ``context``
@@ -40,26 +55,50 @@ use crate::value;
 pub(crate) struct Limiter {
     /// Tells its answers from those of others.
     pub(crate) owner: Owner,
-    engine: tidegate::Limiter,
+    pub(crate) engine: tidegate::Limiter,
     literals: Literals,
+    /// Only where others share its store.
+    recipe: Option<Recipe>,
 }
 
 #[pymethods]
 impl Limiter {
     #[new]
     #[pyo3(
-        signature = (url = Arg(None), *, namespace = Arg(None), max_entries = Arg(None)),
-        text_signature = "(url='memory://', *, namespace='tidegate', max_entries=1000000)"
+        signature = (
+            url = Arg(None), *, namespace = Arg(None), timeout = Arg(None), on_error = Arg(None),
+            max_entries = Arg(None), deny_cache = Arg(None),
+            ssl_ca_certs = Arg(None), ssl_certfile = Arg(None), ssl_keyfile = Arg(None)
+        ),
+        text_signature = "(url='memory://', *, namespace='tidegate', timeout=0.1, on_error='local', \
+                          max_entries=1000000, deny_cache=1.0, ssl_ca_certs=None, ssl_certfile=None, ssl_keyfile=None)"
     )]
-    fn new(url: Arg<'_, '_>, namespace: Arg<'_, '_>, max_entries: Arg<'_, '_>) -> PyResult<Self> {
-        url.0.map_or(Ok(()), |url| check_url(&args::text("url", &url)?))?;
-        let memory = max_entries.0.map_or(Ok(Memory::new()), |most| memory(&most))?;
-        let engine = tidegate::Limiter::new(memory);
-        let engine = match namespace.0 {
-            None => engine,
-            Some(name) => engine.namespace(&args::text("namespace", &name)?),
+    #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
+    fn new(
+        py: Python<'_>,
+        url: Arg<'_, '_>,
+        namespace: Arg<'_, '_>,
+        timeout: Arg<'_, '_>,
+        on_error: Arg<'_, '_>,
+        max_entries: Arg<'_, '_>,
+        deny_cache: Arg<'_, '_>,
+        ssl_ca_certs: Arg<'_, '_>,
+        ssl_certfile: Arg<'_, '_>,
+        ssl_keyfile: Arg<'_, '_>,
+    ) -> PyResult<Self> {
+        let options = Options {
+            url,
+            namespace,
+            timeout,
+            on_error,
+            max_entries,
+            deny_cache,
+            ssl_ca_certs,
+            ssl_certfile,
+            ssl_keyfile,
         };
-        Ok(Self { owner: Owner::new(), engine, literals: Literals::default() })
+        let (engine, recipe) = options.engine(py)?;
+        Ok(Self { owner: Owner::new(), engine, literals: Literals::default(), recipe })
     }
 
     /// Charges ``cost`` units to ``actor`` if they fit, and says so.
@@ -159,11 +198,7 @@ impl Limiter {
         context: Arg<'_, '_>,
     ) -> PyResult<LimitInfo> {
         if let Ok(info) = limit.cast::<LimitInfo>() {
-            let key = info.get().key();
-            if !actor.is_none() || cost.cost(key)? != 1 || factor.factor(key)?.to_bits() != 1.0_f64.to_bits() {
-                let problem = "must stand alone: it knows its actor, cost and factor";
-                return Err(wrong_type(key, "info", problem, "more"));
-            }
+            Self::alone(info.get().key(), actor, cost, factor)?;
             return self.refund_info(info, now);
         }
         let actor = actor.0.map_or_else(|| limit.py().None().into_bound(limit.py()), pyo3::Borrowed::to_owned);
@@ -183,10 +218,7 @@ impl Limiter {
     /// 680
     #[pyo3(signature = (info, cost, now = Arg(None)), text_signature = "($self, info, cost, now=None)")]
     fn settle(&self, info: &Bound<'_, PyAny>, cost: &Bound<'_, PyAny>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
-        match info.cast::<LimitInfo>() {
-            Ok(info) => self.settle_info(info, cost, now),
-            Err(_) => Err(wrong_type("", "info", "must be the answer of a call", value::describe(info))),
-        }
+        self.settle_info(info, cost, now)
     }
 
     /// Forgets what was charged to this actor.
@@ -202,10 +234,12 @@ impl Limiter {
         text_signature = "($self, limit, actor, *, context=None)"
     )]
     fn reset(&self, limit: &Bound<'_, PyAny>, actor: &Bound<'_, PyAny>, context: Arg<'_, '_>) -> PyResult<()> {
+        let py = limit.py();
         let limits = self.read_all(limit, context)?;
         for limit in &limits {
             let limit = &limit.get().0;
-            self.engine.reset_sync(limit, &args::actor(limit.key(), actor)?).map_err(call_error)?;
+            let actor = args::actor(limit.key(), actor)?;
+            self.patiently(py, || self.engine.reset_sync(limit, &actor)).map_err(call_error)?;
         }
         Ok(())
     }
@@ -295,13 +329,23 @@ impl Limiter {
         let parts = self.parts(&Question { limit, actor, cost, factor, context })?;
         let checks: Vec<_> = parts.iter().map(Part::check).collect();
         let now = now.now(first_key(&parts))?;
-        let standing = self.engine.explain_checks_sync(&checks, now).map_err(call_error)?;
-        let receipt = Receipt::new(self.owner, Call::Peek, Asked::of(&parts)?);
-        let text = standing.to_string();
-        Standing::new(limit.py(), text, LimitInfo::of(limit.py(), receipt, standing.info)?)
+        let info = self.ask(limit.py(), Call::Peek, &checks, now)?;
+        Standing::of(limit.py(), self.owner, Asked::of(&parts)?, info)
+    }
+
+    /// What it has done with a shared store in this process; of one in memory nothing is counted.
+    ///
+    /// >>> from tidegate import Limiter
+    /// >>> stats = Limiter().stats()
+    /// >>> stats.decisions, stats.breaker
+    /// (0, 'closed')
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        stats::of(py, &self.engine.stats())
     }
 
     /// How many entries are kept now, drained ones that have not been dropped yet included.
+    ///
+    /// Of a shared store these are those of the time in which it could not decide.
     #[getter]
     fn entries(&self) -> usize {
         self.engine.memory().len()
@@ -314,12 +358,24 @@ impl Limiter {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Limiter memory:// entries={}>", self.entries())
+        match &self.recipe {
+            None => format!("<Limiter memory:// entries={}>", self.entries()),
+            Some(recipe) => format!("<Limiter {}>", recipe.place()),
+        }
     }
 
-    #[expect(clippy::unused_self, reason = "a method to Python")]
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(PyTypeError::new_err("a Limiter in memory cannot be pickled or copied: make one in each process"))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let Some(recipe) = &self.recipe else {
+            let problem = "a Limiter in memory cannot be pickled or copied: make one in each process";
+            return Err(PyTypeError::new_err(problem));
+        };
+        recipe.reduce(py)
+    }
+
+    /// Whether others share its store, so that a call may have to wait for an answer.
+    #[getter(_shared)]
+    fn is_shared(&self) -> bool {
+        self.recipe.is_some()
     }
 
     /// Begins an ``acquire``, for a caller with a way of its own to sleep.
@@ -340,18 +396,18 @@ impl Limiter {
         let parts = self.parts(&Question { limit, actor, cost, factor, context })?;
         let max_wait = max_wait.max_wait(first_key(&parts))?;
         let checks: Vec<_> = parts.iter().map(Part::check).collect();
-        Turn::new(self.engine.start_acquire(&checks, max_wait), self.owner, &parts)
+        Turn::new(self.engine.start_acquire(&checks, max_wait), self.owner, self.is_shared(), &parts)
     }
 }
 
 /// What a call is about, as it was given.
-struct Question<'a, 'py> {
-    limit: &'a Bound<'py, PyAny>,
-    actor: &'a Bound<'py, PyAny>,
-    cost: Arg<'a, 'py>,
-    factor: Arg<'a, 'py>,
+pub(crate) struct Question<'a, 'py> {
+    pub(crate) limit: &'a Bound<'py, PyAny>,
+    pub(crate) actor: &'a Bound<'py, PyAny>,
+    pub(crate) cost: Arg<'a, 'py>,
+    pub(crate) factor: Arg<'a, 'py>,
     /// What a function that chooses the limit is called with.
-    context: Arg<'a, 'py>,
+    pub(crate) context: Arg<'a, 'py>,
 }
 
 impl Limiter {
@@ -366,13 +422,25 @@ impl Limiter {
         self.decide_several(asked.limit.py(), call, &self.parts(asked)?, now)
     }
 
-    fn parts<'a, 'py>(&self, asked: &Question<'a, 'py>) -> PyResult<Vec<Part<'a, 'py>>> {
+    /// An answer that is given back knows what was asked.
+    pub(crate) fn alone(key: &str, actor: Arg<'_, '_>, cost: Arg<'_, '_>, factor: Arg<'_, '_>) -> PyResult<()> {
+        if actor.is_none() && cost.cost(key)? == 1 && factor.factor(key)?.to_bits() == 1.0_f64.to_bits() {
+            return Ok(());
+        }
+        Err(wrong_type(key, "info", "must stand alone: it knows its actor, cost and factor", "more"))
+    }
+
+    pub(crate) fn parts<'a, 'py>(&self, asked: &Question<'a, 'py>) -> PyResult<Vec<Part<'a, 'py>>> {
         let limits = self.read_all(asked.limit, asked.context)?.into_iter();
         limits.map(|limit| Part::new(limit, asked.actor, asked.cost, asked.factor)).collect()
     }
 
     /// The definitions that a call was given, those that a function chose for it in their place.
-    fn read_all<'py>(&self, limit: &Bound<'py, PyAny>, context: Arg<'_, 'py>) -> PyResult<Vec<Bound<'py, Limit>>> {
+    pub(crate) fn read_all<'py>(
+        &self,
+        limit: &Bound<'py, PyAny>,
+        context: Arg<'_, 'py>,
+    ) -> PyResult<Vec<Bound<'py, Limit>>> {
         let mut limits = Vec::new();
         for given in listed(limit)? {
             if is_choice(&given) {
@@ -403,7 +471,7 @@ impl Limiter {
         let actor = args::actor(key, asked.actor)?;
         let (cost, factor) = (asked.cost.cost(key)?, asked.factor.factor(key)?);
         let check = Check::new(definition, &actor).cost(cost).factor(factor);
-        let info = self.ask(call, &[check], now.now(key)?)?;
+        let info = self.ask(limit.py(), call, &[check], now.now(key)?)?;
         let asked = Asked::One(Wanted::new(limit, asked.actor, cost, factor)?);
         LimitInfo::of(limit.py(), Receipt::new(self.owner, call, asked), info)
     }
@@ -416,8 +484,17 @@ impl Limiter {
         context: Arg<'_, 'py>,
     ) -> PyResult<LimitInfo> {
         let given = checks_of(checks)?;
+        self.decide_several(checks.py(), call, &self.parts_of(&given, context)?, now)
+    }
+
+    /// The checks for several actors, read.
+    pub(crate) fn parts_of<'a, 'py>(
+        &self,
+        given: &'a [Vec<Bound<'py, PyAny>>],
+        context: Arg<'_, 'py>,
+    ) -> PyResult<Vec<Part<'a, 'py>>> {
         let mut parts = Vec::with_capacity(given.len());
-        for given in &given {
+        for given in given {
             let optional = |at: usize| Arg(given.get(at).map(Bound::as_borrowed));
             // A list is for one actor's limits; here each has a tuple of its own.
             let limits =
@@ -426,7 +503,7 @@ impl Limiter {
                 parts.push(Part::new(limit, &given[1], optional(2), optional(3))?);
             }
         }
-        self.decide_several(checks.py(), call, &parts, now)
+        Ok(parts)
     }
 
     fn decide_several(
@@ -437,17 +514,41 @@ impl Limiter {
         now: Arg<'_, '_>,
     ) -> PyResult<LimitInfo> {
         let checks: Vec<_> = parts.iter().map(Part::check).collect();
-        let info = self.ask(call, &checks, now.now(first_key(parts))?)?;
+        let info = self.ask(py, call, &checks, now.now(first_key(parts))?)?;
         LimitInfo::of(py, Receipt::new(self.owner, call, Asked::of(parts)?), info)
     }
 
     #[inline]
-    pub(crate) fn ask(&self, call: Call, checks: &[Check<'_>], now: Option<Micros>) -> PyResult<tidegate::LimitInfo> {
-        match now {
+    pub(crate) fn ask(
+        &self,
+        py: Python<'_>,
+        call: Call,
+        checks: &[Check<'_>],
+        now: Option<Micros>,
+    ) -> PyResult<tidegate::LimitInfo> {
+        let decide = || match now {
             None => self.engine.decide_sync(checks, call),
             Some(now) => self.engine.decide_sync_at(checks, call, now),
+        };
+        if self.recipe.is_none() { decide() } else { self.patiently(py, decide) }.map_err(call_error)
+    }
+
+    /// Does what may have to wait for a shared store. Other threads of Python's run meanwhile.
+    fn patiently<T: Send>(&self, py: Python<'_>, call: impl FnOnce() -> T + Send) -> T {
+        if self.recipe.is_none() {
+            return call();
         }
-        .map_err(call_error)
+        self.attend(py);
+        py.detach(call)
+    }
+
+    /// Makes sure that what happens to the store is logged, in a forked child too. No call fails because it is not.
+    pub(crate) fn attend(&self, py: Python<'_>) {
+        if self.recipe.is_some()
+            && let Err(error) = notes::listen(py)
+        {
+            error.write_unraisable(py, None);
+        }
     }
 
     fn read<'py>(&self, limit: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Limit>> {
@@ -461,30 +562,6 @@ impl Limiter {
     }
 }
 
-/// What an error about the call itself names.
-fn first_key<'a>(parts: &'a [Part<'_, '_>]) -> &'a str {
-    parts.first().map_or("", |part| part.limit.get().0.key())
-}
-
 fn listed<'py>(limit: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     if is_list(limit) { limit.try_iter()?.collect() } else { Ok(vec![limit.clone()]) }
-}
-
-fn check_url(url: &str) -> PyResult<()> {
-    if url == "memory://" {
-        return Ok(());
-    }
-    // The rest of an address may hold a password.
-    let scheme = url.split_once(':').map_or("one without a scheme", |(scheme, _)| scheme);
-    Err(PyValueError::new_err(format!("url must be \"memory://\", the only store yet, got {scheme:.20}")))
-}
-
-fn memory(max_entries: &Bound<'_, PyAny>) -> PyResult<Memory> {
-    match max_entries.cast::<PyBool>().is_err().then(|| max_entries.extract::<usize>()) {
-        Some(Ok(most)) if most > 0 => Ok(Memory::with_max_entries(most)),
-        _ => {
-            let given = value::read(max_entries)?;
-            Err(PyValueError::new_err(format!("max_entries must be a whole number of at least 1, got {given}")))
-        }
-    }
 }

@@ -82,8 +82,13 @@ pub(crate) struct Receipt {
 impl Receipt {
     #[inline]
     pub(crate) fn new(owner: Owner, call: Call, asked: Asked) -> Self {
-        let charges = !matches!(call, Call::Peek | Call::Refund | Call::Undo { .. });
+        let charges = !matches!(call, Call::Peek | Call::Refund | Call::Undo { .. } | Call::UndoDegraded { .. });
         Self { owner, asked, open: AtomicBool::new(charges) }
+    }
+
+    /// Of one who waited for a turn: whoever was not let wait was turned away before being charged.
+    pub(crate) fn of_turn(owner: Owner, asked: Asked, info: &tidegate::LimitInfo) -> Self {
+        Self::new(owner, if info.blocked { Call::Peek } else { Call::Limit }, asked)
     }
 
     /// True once, for whoever comes first.

@@ -1,32 +1,139 @@
 //! Answers as receipts: what a call charged, given back or corrected, once.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pyo3::prelude::*;
-use tidegate::{Call, Check, ErrorKind};
+use tidegate::{Call, Check, ErrorKind, Micros};
 
 use crate::args::Arg;
 use crate::asked::{Part, is_list};
-use crate::errors::{limit_error, wrong_type};
+use crate::begin::begin_checks;
+use crate::bridge::About;
+use crate::errors::{StoreError, limit_error, wrong_type};
 use crate::info::LimitInfo;
 use crate::limiter::Limiter;
 use crate::receipt::{Asked, Receipt, Wanted};
 use crate::value;
 
+/// What an answer is to be corrected by: first what was used beyond it is charged, then what was not is given back.
+///
+/// It holds the answer's receipt from the beginning on, so that nobody else corrects it as well.
+#[pyclass(frozen, name = "_Correction", module = "tidegate._tidegate")]
+pub(crate) struct Correction {
+    info: Py<LimitInfo>,
+    costs: Vec<Costs>,
+    now: Option<Micros>,
+    /// The receipt was open when this began.
+    opened: bool,
+    /// What was used beyond the answer has been charged, and must not be charged again.
+    charged: AtomicBool,
+}
+
+#[pymethods]
+impl Correction {
+    /// Begins to charge what was used beyond the answer; ``None`` where nothing was.
+    fn charge<'py>(&self, limiter: &Bound<'py, Limiter>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.charges() { self.begin(limiter, Call::Charge).map(Some) } else { Ok(None) }
+    }
+
+    /// Begins to give back what was not used; ``None`` where that is nothing and the charge has answered.
+    fn undo<'py>(&self, limiter: &Bound<'py, Limiter>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.charged.store(self.charges(), Ordering::Relaxed);
+        if self.undoes() { self.begin(limiter, self.undoing()).map(Some) } else { Ok(None) }
+    }
+
+    /// It failed with this: it may be tried again, unless it may have been carried out.
+    fn failed(&self, error: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = error.py();
+        let in_doubt =
+            error.is_instance(&py.get_type::<StoreError>())? && error.getattr("failure")?.eq("disconnected")?;
+        if self.opened
+            && !in_doubt
+            && !self.charged.load(Ordering::Relaxed)
+            && let Some(receipt) = &self.info.get().receipt
+        {
+            receipt.reopen();
+        }
+        Ok(())
+    }
+}
+
+impl Correction {
+    fn charges(&self) -> bool {
+        self.costs.iter().any(|both| both.actual > both.charged)
+    }
+
+    fn undoes(&self) -> bool {
+        !self.charges() || self.costs.iter().any(|both| both.actual < both.charged)
+    }
+
+    /// What was charged by this process alone is given back by it alone.
+    fn undoing(&self) -> Call {
+        let tidegate::LimitInfo { at: charged_at, degraded, .. } = self.info.get().info;
+        if degraded { Call::UndoDegraded { charged_at } } else { Call::Undo { charged_at } }
+    }
+
+    /// Makes one of the two calls; its answer is a receipt of nothing more to correct.
+    fn step<T>(
+        &self,
+        py: Python<'_>,
+        limiter: &Limiter,
+        call: Call,
+        ask: impl FnOnce(&[Check<'_>], Receipt) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let asked = self.info.get().receipt.as_ref().map_or(&[][..], |receipt| receipt.asked.all());
+        let actors: Vec<_> = asked.iter().map(|one| one.actor.bind(py).as_any()).collect();
+        let parts: Vec<Part<'_, '_>> =
+            asked.iter().zip(&actors).map(|(one, actor)| one.part(py, actor)).collect::<PyResult<_>>()?;
+        let checks: Vec<_> = parts.iter().zip(&self.costs).map(|(part, both)| both.of(part.check(), call)).collect();
+        ask(&checks, Receipt::new(limiter.owner, self.undoing(), Asked::of(&parts)?))
+    }
+
+    fn begin<'py>(&self, limiter: &Bound<'py, Limiter>, call: Call) -> PyResult<Bound<'py, PyAny>> {
+        let (py, limiter) = (limiter.py(), limiter.get());
+        self.step(py, limiter, call, |checks, receipt| {
+            begin_checks(py, limiter, call, checks, self.now, About::Answer(receipt))
+        })
+    }
+
+    /// Both calls, each awaited on this thread.
+    fn make(&self, py: Python<'_>, limiter: &Limiter) -> PyResult<LimitInfo> {
+        let ask = |call| {
+            self.step(py, limiter, call, |checks, receipt| {
+                LimitInfo::of(py, receipt, limiter.ask(py, call, checks, self.now)?)
+            })
+        };
+        let charged = if self.charges() { Some(ask(Call::Charge)?) } else { None };
+        self.charged.store(charged.is_some(), Ordering::Relaxed);
+        match charged {
+            Some(answer) if !self.undoes() => Ok(answer),
+            _ => ask(self.undoing()),
+        }
+    }
+}
+
 impl Limiter {
     /// Gives back all that the call was charged.
     pub(crate) fn refund_info(&self, info: &Bound<'_, LimitInfo>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
-        let receipt = self.receipt(info)?;
-        self.correct(info, receipt, &vec![0; receipt.asked.all().len()], now)
+        self.correct(info.py(), &self.correction(info, None, now)?)
     }
 
     /// Makes of the cost that was charged the one that was used.
     pub(crate) fn settle_info(
         &self,
-        info: &Bound<'_, LimitInfo>,
+        info: &Bound<'_, PyAny>,
         actual: &Bound<'_, PyAny>,
         now: Arg<'_, '_>,
     ) -> PyResult<LimitInfo> {
-        let receipt = self.receipt(info)?;
-        self.correct(info, receipt, &costs(receipt.asked.all(), actual)?, now)
+        self.correct(info.py(), &self.correction(info, Some(actual), now)?)
+    }
+
+    fn correct(&self, py: Python<'_>, correction: &Correction) -> PyResult<LimitInfo> {
+        let corrected = correction.make(py, self);
+        if let Err(error) = &corrected {
+            correction.failed(error.value(py))?;
+        }
+        corrected
     }
 
     /// The receipt in an answer of this very limiter.
@@ -42,61 +149,49 @@ impl Limiter {
         }
     }
 
-    fn correct(
+    /// What is to be done about an answer: without an actual cost, all of it is given back.
+    pub(crate) fn correction(
         &self,
-        info: &Bound<'_, LimitInfo>,
-        receipt: &Receipt,
-        actual: &[u64],
+        info: &Bound<'_, PyAny>,
+        actual: Option<&Bound<'_, PyAny>>,
         now: Arg<'_, '_>,
-    ) -> PyResult<LimitInfo> {
-        let py = info.py();
-        let now = now.now(info.get().key())?;
-        let asked = receipt.asked.all();
-        let denied = info.get().info.blocked;
-        let mut corrections = Vec::with_capacity(asked.len());
-        for (one, actual) in asked.iter().zip(actual) {
-            let charged = if !denied || one.counts_blocked(py)? { one.cost } else { 0 };
-            let actual = if charged > 0 || !denied { *actual } else { 0 };
-            corrections.push(Correction { charged, actual });
-        }
-        let actors: Vec<_> = asked.iter().map(|one| one.actor.bind(py).as_any().clone()).collect();
-        let parts: Vec<Part<'_, '_>> =
-            asked.iter().zip(&actors).map(|(one, actor)| one.part(py, actor)).collect::<PyResult<_>>()?;
-
-        let open = receipt.close();
-        if !open {
-            corrections.fill(Correction::default());
-        }
-        let decide = |call, of: for<'a> fn(&Correction, Check<'a>) -> Check<'a>| {
-            let checks: Vec<_> = parts.iter().zip(&corrections).map(|(part, both)| of(both, part.check())).collect();
-            self.ask(call, &checks, now)
+    ) -> PyResult<Correction> {
+        let Ok(info) = info.cast::<LimitInfo>() else {
+            return Err(wrong_type("", "info", "must be the answer of a call", value::describe(info)));
         };
-        let undo = Call::Undo { charged_at: info.get().info.at };
-        let some_more = corrections.iter().any(|both| both.actual > both.charged);
-        let charged = some_more.then(|| decide(Call::Charge, |both, check| check.cost(both.more()))).transpose();
-        // Only a charge can fail, and then nothing has been given back yet.
-        let corrected = charged.and_then(|charged| match charged {
-            Some(answer) if corrections.iter().all(|both| both.actual >= both.charged) => Ok(answer),
-            // The whole cost, for what was spent of it has been draining too.
-            _ => decide(undo, |both, check| check.cost(both.charged).spent(both.actual)),
-        });
-        if open && corrected.is_err() {
-            receipt.reopen();
+        let receipt = self.receipt(info)?;
+        let asked = receipt.asked.all();
+        let actual = actual.map_or_else(|| Ok(vec![0; asked.len()]), |actual| costs(asked, actual))?;
+        let now = now.now(info.get().key())?;
+        let denied = info.get().info.blocked;
+        let mut costs = Vec::with_capacity(asked.len());
+        for (one, actual) in asked.iter().zip(actual) {
+            let charged = if !denied || one.counts_blocked(info.py())? { one.cost } else { 0 };
+            let actual = if charged > 0 || !denied { actual } else { 0 };
+            costs.push(Costs { charged, actual });
         }
-        LimitInfo::of(py, Receipt::new(self.owner, undo, Asked::of(&parts)?), corrected?)
+        let opened = receipt.close();
+        if !opened {
+            costs.fill(Costs::default());
+        }
+        Ok(Correction { info: info.clone().unbind(), costs, now, opened, charged: AtomicBool::new(false) })
     }
 }
 
 /// What a check was charged, and what it should have been.
 #[derive(Clone, Copy, Default)]
-struct Correction {
+struct Costs {
     charged: u64,
     actual: u64,
 }
 
-impl Correction {
-    fn more(&self) -> u64 {
-        self.actual.saturating_sub(self.charged)
+impl Costs {
+    fn of<'a>(&self, check: Check<'a>, call: Call) -> Check<'a> {
+        match call {
+            Call::Charge => check.cost(self.actual.saturating_sub(self.charged)),
+            // The whole cost, for what was spent of it has been draining too.
+            _ => check.cost(self.charged).spent(self.actual),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use tidegate::{Acquire, Call, Step};
+use tidegate::{Acquire, Step};
 
 use crate::asked::Part;
 use crate::errors::call_error;
@@ -17,6 +17,7 @@ use crate::receipt::{Asked, Owner, Receipt};
 pub(crate) struct Turn {
     acquire: Mutex<Option<Acquire>>,
     owner: Owner,
+    shared: bool,
     /// What was asked for, until the answer has it.
     asked: Mutex<Option<Asked>>,
 }
@@ -44,9 +45,9 @@ enum Next {
 }
 
 impl Turn {
-    pub(crate) fn new(acquire: Acquire, owner: Owner, parts: &[Part<'_, '_>]) -> PyResult<Self> {
+    pub(crate) fn new(acquire: Acquire, owner: Owner, shared: bool, parts: &[Part<'_, '_>]) -> PyResult<Self> {
         let asked = Mutex::new(Some(Asked::of(parts)?));
-        Ok(Self { acquire: Mutex::new(Some(acquire)), owner, asked })
+        Ok(Self { acquire: Mutex::new(Some(acquire)), owner, shared, asked })
     }
 
     /// Sleeps as Python does: other threads run, and a signal's handler may raise. Then what was reserved is given back.
@@ -63,16 +64,20 @@ impl Turn {
     }
 
     fn next(&self, py: Python<'_>) -> PyResult<Next> {
-        let step = self.acquire().as_mut().map(Acquire::step);
+        // Not under the lock: over a shared store other threads run meanwhile, and one might want it.
+        let mut acquire = self.acquire().take();
+        let step = match &mut acquire {
+            Some(acquire) if self.shared => Some(py.detach(|| acquire.step())),
+            acquire => acquire.as_mut().map(Acquire::step),
+        };
+        *self.acquire() = acquire;
         match step.transpose().map_err(call_error)? {
             None => Err(PyRuntimeError::new_err("this turn was given up")),
             Some(Step::Wait(time)) => Ok(Next::Sleep(time)),
             Some(Step::Done(info)) => {
                 let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let asked = asked.unwrap_or_else(|| Asked::Several(Box::default()));
-                // One that was not worth waiting for was turned away before it was charged.
-                let call = if info.blocked { Call::Peek } else { Call::Limit };
-                LimitInfo::of(py, Receipt::new(self.owner, call, asked), info).map(Next::Answer)
+                LimitInfo::of(py, Receipt::of_turn(self.owner, asked, &info), info).map(Next::Answer)
             }
         }
     }

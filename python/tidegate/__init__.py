@@ -8,9 +8,12 @@
 (False, 9)
 """
 
+import os as _os
+
 from ._aio import AsyncLimiter
 from ._errors import Fault, LimitError, LimitsError, StoreError
 from ._limits import Limits
+from ._stats import Latency, Statistics
 from ._tidegate import (
     Bucket,
     Decay,
@@ -27,8 +30,12 @@ from ._tidegate import (
     Standing,
     TokenBucket,
     __version__,
+    _after_fork,
     json_schema,
 )
+
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_after_fork)
 
 __all__ = [
     "AsyncLimiter",
@@ -37,6 +44,7 @@ __all__ = [
     "Explanation",
     "Fault",
     "FixedWindow",
+    "Latency",
     "Legacy",
     "Limit",
     "LimitError",
@@ -49,6 +57,7 @@ __all__ = [
     "SlidingWindow",
     "Smooth",
     "Standing",
+    "Statistics",
     "StoreError",
     "TokenBucket",
     "__version__",

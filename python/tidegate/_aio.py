@@ -2,19 +2,36 @@
 
 In memory there is nothing to wait for but turns, so every call is the synchronous one with a finished coroutine around
 it: no event loop is asked for, no thread and no runtime is started.
+
+Over a shared store a call is begun at once, and what is not known by then is awaited as a future of the running loop.
+Answers come over one socket that the loop watches, many at a time; no thread is started for any of them.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
-from ._tidegate import Limiter, LimitInfo, Standing
+from ._tidegate import (
+    Limiter,
+    LimitInfo,
+    Standing,
+    _begin,
+    _begin_acquire,
+    _begin_all,
+    _begin_explain,
+    _begin_refund,
+    _begin_reset,
+    _begin_settle,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import timedelta
-    from typing import Any
+    from os import PathLike
+    from typing import Any, Literal
 
+    from ._stats import Statistics
+    from ._tidegate import _Correction
     from ._types import Check, Limited
 
 __all__ = ["AsyncLimiter"]
@@ -23,7 +40,9 @@ __all__ = ["AsyncLimiter"]
 class AsyncLimiter:
     """A ``Limiter`` whose calls are coroutines, for asyncio and for loops that stand in for its own, such as uvloop.
 
-    It takes the same arguments, answers the same and raises the same.
+    It takes the same arguments, answers the same and raises the same. Over a shared store no call blocks its loop. Any
+    number of loops may use one, one after the other or each in a thread of its own. A call that is cancelled while it
+    is awaited may still be charged; only an ``acquire`` that is cancelled is refunded, once.
 
     >>> import asyncio
     >>> from tidegate import AsyncLimiter, Bucket
@@ -34,10 +53,33 @@ class AsyncLimiter:
     9
     """
 
-    __slots__ = ("_limiter",)
+    __slots__ = ("_limiter", "_shared")
 
-    def __init__(self, url: str = "memory://", *, namespace: str = "tidegate", max_entries: int = 1_000_000) -> None:
-        self._limiter = Limiter(url, namespace=namespace, max_entries=max_entries)
+    def __init__(
+        self,
+        url: str = "memory://",
+        *,
+        namespace: str = "tidegate",
+        timeout: float | timedelta = 0.1,
+        on_error: Literal["local", "allow", "deny", "raise"] = "local",
+        max_entries: int = 1_000_000,
+        deny_cache: float | timedelta = 1.0,
+        ssl_ca_certs: str | PathLike[str] | None = None,
+        ssl_certfile: str | PathLike[str] | None = None,
+        ssl_keyfile: str | PathLike[str] | None = None,
+    ) -> None:
+        self._limiter = Limiter(
+            url,
+            namespace=namespace,
+            timeout=timeout,
+            on_error=on_error,
+            max_entries=max_entries,
+            deny_cache=deny_cache,
+            ssl_ca_certs=ssl_ca_certs,
+            ssl_certfile=ssl_certfile,
+            ssl_keyfile=ssl_keyfile,
+        )
+        self._shared = self._limiter._shared
 
     async def limit(
         self,
@@ -50,6 +92,9 @@ class AsyncLimiter:
         context: Any = None,
     ) -> LimitInfo:
         """Charge ``cost`` units to ``actor`` if they fit, and say so. See ``Limiter.limit``."""
+        if self._shared:
+            answer = _begin(self._limiter, "limit", limit, actor, cost, factor, now, context)
+            return answer if isinstance(answer, LimitInfo) else await answer
         return self._limiter.limit(limit, actor, cost, factor, now, context=context)
 
     async def peek(
@@ -63,6 +108,9 @@ class AsyncLimiter:
         context: Any = None,
     ) -> LimitInfo:
         """Say what ``limit`` would; charge nothing."""
+        if self._shared:
+            answer = _begin(self._limiter, "peek", limit, actor, cost, factor, now, context)
+            return answer if isinstance(answer, LimitInfo) else await answer
         return self._limiter.peek(limit, actor, cost, factor, now, context=context)
 
     async def charge(
@@ -76,6 +124,9 @@ class AsyncLimiter:
         context: Any = None,
     ) -> LimitInfo:
         """Charge ``cost`` units even where they do not fit, as for use that is paid afterwards."""
+        if self._shared:
+            answer = _begin(self._limiter, "charge", limit, actor, cost, factor, now, context)
+            return answer if isinstance(answer, LimitInfo) else await answer
         return self._limiter.charge(limit, actor, cost, factor, now, context=context)
 
     @overload
@@ -102,11 +153,33 @@ class AsyncLimiter:
         context: Any = None,
     ) -> LimitInfo:
         """Give ``cost`` units back, never below empty, or what the call of an answer was charged, once."""
-        return self._limiter.refund(limit, actor, cost, factor, now, context=context)
+        if not self._shared:
+            return self._limiter.refund(limit, actor, cost, factor, now, context=context)
+        if isinstance(limit, LimitInfo):
+            return await self._correct(_begin_refund(self._limiter, limit, actor, cost, factor, now))
+        answer = _begin(self._limiter, "refund", limit, actor, cost, factor, now, context)
+        return answer if isinstance(answer, LimitInfo) else await answer
 
     async def settle(self, info: LimitInfo, cost: int | Sequence[int], now: float | None = None) -> LimitInfo:
         """Make of what the call of ``info`` was charged what was used, once. See ``Limiter.settle``."""
+        if self._shared:
+            return await self._correct(_begin_settle(self._limiter, info, cost, now))
         return self._limiter.settle(info, cost, now)
+
+    async def _correct(self, correction: _Correction) -> LimitInfo:
+        try:
+            charged = correction.charge(self._limiter)
+            if charged is not None and not isinstance(charged, LimitInfo):
+                charged = await charged
+            given_back = correction.undo(self._limiter)
+            if given_back is not None and not isinstance(given_back, LimitInfo):
+                given_back = await given_back
+        except Exception as error:
+            correction.failed(error)
+            raise
+        answer = given_back or charged
+        assert answer is not None
+        return answer
 
     async def explain(
         self,
@@ -119,11 +192,17 @@ class AsyncLimiter:
         context: Any = None,
     ) -> Standing:
         """Say why ``limit`` would answer what it would now; charge nothing."""
+        if self._shared:
+            answer = _begin_explain(self._limiter, limit, actor, cost, factor, now, context)
+            return answer if isinstance(answer, Standing) else await answer
         return self._limiter.explain(limit, actor, cost, factor, now, context=context)
 
     async def reset(self, limit: Limited, actor: str, *, context: Any = None) -> None:
         """Forget what was charged to this actor."""
-        self._limiter.reset(limit, actor, context=context)
+        if self._shared:
+            done = _begin_reset(self._limiter, limit, actor, context)
+            return None if done is None else await done
+        return self._limiter.reset(limit, actor, context=context)
 
     async def acquire(
         self,
@@ -149,6 +228,16 @@ class AsyncLimiter:
         >>> asyncio.run(main())
         [False, True, True]
         """
+        if self._shared and now is not None:
+            answer = _begin(self._limiter, "acquire", limit, actor, cost, factor, now, context, max_wait)
+            return answer if isinstance(answer, LimitInfo) else await answer
+        if self._shared:
+            waiting = _begin_acquire(self._limiter, limit, actor, cost, factor, max_wait, context)
+            try:
+                return await waiting.future
+            except BaseException:
+                waiting.give_up()
+                raise
         if now is not None:
             return self._limiter.acquire(limit, actor, cost, factor, now, max_wait=max_wait, context=context)
         turn = self._limiter._start_acquire(limit, actor, cost, factor, max_wait, context)
@@ -168,11 +257,21 @@ class AsyncLimiter:
 
     async def limit_all(self, checks: Sequence[Check], now: float | None = None, *, context: Any = None) -> LimitInfo:
         """Decide several checks for several actors together, all or nothing. See ``Limiter.limit_all``."""
+        if self._shared:
+            answer = _begin_all(self._limiter, "limit", checks, now, context)
+            return answer if isinstance(answer, LimitInfo) else await answer
         return self._limiter.limit_all(checks, now, context=context)
 
     async def peek_all(self, checks: Sequence[Check], now: float | None = None, *, context: Any = None) -> LimitInfo:
         """Say what ``limit_all`` would; charge nothing."""
+        if self._shared:
+            answer = _begin_all(self._limiter, "peek", checks, now, context)
+            return answer if isinstance(answer, LimitInfo) else await answer
         return self._limiter.peek_all(checks, now, context=context)
+
+    def stats(self) -> Statistics:
+        """What it has done with a shared store in this process. See ``Limiter.stats``."""
+        return self._limiter.stats()
 
     @property
     def entries(self) -> int:
@@ -188,4 +287,7 @@ class AsyncLimiter:
         return f"<Async{repr(self._limiter)[1:]}"
 
     def __reduce__(self) -> Any:
-        return self._limiter.__reduce__()
+        from functools import partial
+
+        make, arguments = self._limiter.__reduce__()
+        return partial(type(self), **make.keywords), arguments

@@ -78,4 +78,21 @@ class LimitsError(ValueError):
 
 
 class StoreError(ConnectionError):
-    """A shared store failed, and the limiter was told to raise then. The store in memory never does."""
+    """A shared store did not decide a call, and the limiter was told to raise then. The store in memory always does.
+
+    >>> from tidegate import Bucket, Limiter, StoreError
+    >>> limiter = Limiter("redis://127.0.0.1:1", on_error="raise")
+    >>> try:
+    ...     limiter.limit(Bucket("login", size=10), "ada")
+    ... except StoreError as error:
+    ...     print(error.failure)
+    unreachable
+    """
+
+    failure: str
+    """Why, in a word: ``timeout``, ``unavailable``, ``unreachable``, ``disconnected``, ``not-ready``, ``read-only``,
+    ``out-of-memory``, ``denied``, ``moving`` or ``other``."""
+
+    def __init__(self, message: str = "the store did not decide", failure: str = "other") -> None:
+        super().__init__(message)
+        self.failure = failure

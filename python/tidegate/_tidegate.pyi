@@ -1,3 +1,4 @@
+from asyncio import Future
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from os import PathLike
@@ -5,6 +6,7 @@ from typing import Any, Final, Literal, final, overload
 
 from typing_extensions import Self, disjoint_base
 
+from ._stats import Statistics
 from ._types import Check, Duration, Limited
 
 __version__: Final[str]
@@ -24,10 +26,23 @@ __all__ = [
     "Smooth",
     "Standing",
     "TokenBucket",
+    "_Bridge",
+    "_Correction",
     "_Turn",
+    "_Waiting",
     "__version__",
+    "_after_fork",
+    "_begin",
+    "_begin_acquire",
+    "_begin_all",
+    "_begin_explain",
+    "_begin_refund",
+    "_begin_reset",
+    "_begin_settle",
+    "_end_notes",
     "_info",
     "_load_limits",
+    "_notes",
     "_read_limits",
     "json_schema",
 ]
@@ -393,6 +408,9 @@ class LimitInfo:
     def wait_ms(self) -> int:
         """Milliseconds that an ``acquire`` had to wait for its turn, else 0."""
     @property
+    def degraded(self) -> bool:
+        """The shared store could not decide, and this is what was answered without it, as ``on_error`` says."""
+    @property
     def key(self) -> str:
         """The key of the limit that decides."""
     @property
@@ -469,8 +487,20 @@ class Limiter:
     """Decides calls against limits, and keeps what has to be kept in its store.
 
     ``url`` says where: ``"memory://"`` is this process's memory, at most ``max_entries`` entries of it; when full, the
-    one closest to empty makes room. Limiters share nothing. Any number of threads may use one, and in a forked child
-    it keeps working, with entries of its own.
+    one closest to empty makes room. Limiters in memory share nothing. Any number of threads may use one, and in a
+    forked child it keeps working, with entries or connections of its own.
+
+    ``"redis://[user:password@]host[:port][/database]"`` is a store that a fleet shares: Redis or Valkey, over TLS with
+    ``rediss://``, a socket with ``unix:///path``, ``redis+sentinel://host,…/service`` or ``redis+cluster://host,…``.
+    One decision is one round trip, at the server's clock. No call waits for it for longer than ``timeout``, in seconds
+    or as a ``timedelta``. What the store cannot decide by then is answered as ``on_error`` says: ``"local"`` enforces
+    the limit in this process alone, with at most ``max_entries`` entries; ``"allow"`` admits; ``"deny"`` denies for a
+    second; ``"raise"`` raises ``StoreError``. The first three say ``degraded`` in the answer, and what happens to a
+    store is logged under ``tidegate``. For up to ``deny_cache`` seconds a call that was denied is denied again without
+    asking; 0 always asks. ``ssl_ca_certs``, ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust,
+    and this client's certificate and its key. Nothing is connected to before the first call, and a limiter that is
+    dropped ends its connections. In memory these options are checked and change nothing, so that only the URL has to
+    differ between stores.
 
     Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
     decided together for one actor: all are charged or none. It may also be a function that is called with ``context``
@@ -485,7 +515,19 @@ class Limiter:
     [False, False, True]
     """
 
-    def __new__(cls, url: str = "memory://", *, namespace: str = "tidegate", max_entries: int = 1000000) -> Self: ...
+    def __new__(
+        cls,
+        url: str = "memory://",
+        *,
+        namespace: str = "tidegate",
+        timeout: float | timedelta = 0.1,
+        on_error: Literal["local", "allow", "deny", "raise"] = "local",
+        max_entries: int = 1000000,
+        deny_cache: float | timedelta = 1.0,
+        ssl_ca_certs: str | PathLike[str] | None = None,
+        ssl_certfile: str | PathLike[str] | None = None,
+        ssl_keyfile: str | PathLike[str] | None = None,
+    ) -> Self: ...
     def limit(
         self,
         limit: Limited,
@@ -643,9 +685,20 @@ class Limiter:
         >>> print(Limiter().explain(Bucket("login", size=10), "ada"))
         "login" would admit this call: all 10 units are free.
         """
+    def stats(self) -> Statistics:
+        """What it has done with a shared store in this process; of one in memory nothing is counted.
+
+        >>> from tidegate import Limiter
+        >>> stats = Limiter().stats()
+        >>> stats.decisions, stats.breaker
+        (0, 'closed')
+        """
     @property
     def entries(self) -> int:
-        """How many entries are kept now, drained ones that have not been dropped yet included."""
+        """How many entries are kept now, drained ones that have not been dropped yet included.
+
+        Of a shared store these are those of the time in which it could not decide.
+        """
     @property
     def evictions(self) -> int:
         """How many entries were given up because the store was full."""
@@ -659,6 +712,9 @@ class Limiter:
         context: Any = None,
     ) -> _Turn:
         """Begins an ``acquire``, for a caller with a way of its own to sleep."""
+    @property
+    def _shared(self) -> bool:
+        """Whether others share its store, so that a call may have to wait for an answer."""
     def __reduce__(self) -> Any: ...
 
 @final
@@ -669,6 +725,100 @@ class _Turn:
         """The answer, or how many seconds to sleep before the next step."""
     def give_up(self) -> None:
         """Leaves the line and gives a reservation back."""
+
+@final
+class _Waiting:
+    """An ``acquire`` that the engine's own thread goes on with."""
+
+    @property
+    def future(self) -> Future[LimitInfo]:
+        """What to await."""
+    def give_up(self) -> None:
+        """Leaves the line, or gives back what was charged, once."""
+
+@final
+class _Correction:
+    """What an answer is to be corrected by: first what was used beyond it is charged, then what was not is given back.
+
+    It holds the answer's receipt from the beginning on, so that nobody else corrects it as well.
+    """
+
+    def charge(self, limiter: Limiter) -> LimitInfo | Future[LimitInfo] | None:
+        """Begins to charge what was used beyond the answer; ``None`` where nothing was."""
+    def undo(self, limiter: Limiter) -> LimitInfo | Future[LimitInfo] | None:
+        """Begins to give back what was not used; ``None`` where that is nothing and the charge has answered."""
+    def failed(self, error: BaseException) -> None:
+        """It failed with this: it may be tried again, unless it may have been carried out."""
+
+@final
+class _Bridge:
+    """The way from the stores' threads to one event loop. It lives as long as the loop watches its socket."""
+
+    def deliver(self) -> None:
+        """Hands over what has come."""
+
+def _begin(
+    limiter: Limiter,
+    call: Literal["limit", "peek", "charge", "refund", "acquire"],
+    limit: Limited,
+    actor: str,
+    cost: int,
+    factor: float,
+    now: float | None,
+    context: Any,
+    max_wait: float | timedelta | None = ...,
+    /,
+) -> LimitInfo | Future[LimitInfo]:
+    """Begins ``limit``, ``peek``, ``charge``, ``refund`` or, with a ``max_wait`` and its own ``now``, ``acquire``."""
+
+def _begin_all(
+    limiter: Limiter, call: Literal["limit", "peek"], checks: Sequence[Check], now: float | None, context: Any, /
+) -> LimitInfo | Future[LimitInfo]:
+    """Begins ``limit_all`` or ``peek_all``."""
+
+def _begin_explain(
+    limiter: Limiter,
+    limit: Limited,
+    actor: str,
+    cost: int,
+    factor: float,
+    now: float | None,
+    context: Any,
+    /,
+) -> Standing | Future[Standing]:
+    """Begins ``explain``."""
+
+def _begin_reset(limiter: Limiter, limit: Limited, actor: str, context: Any, /) -> Future[None] | None:
+    """Begins ``reset``: all of the limits together."""
+
+def _begin_settle(limiter: Limiter, info: LimitInfo, cost: int | Sequence[int], now: float | None, /) -> _Correction:
+    """Begins ``settle``."""
+
+def _begin_refund(
+    limiter: Limiter, info: LimitInfo, actor: str | None, cost: int, factor: float, now: float | None, /
+) -> _Correction:
+    """Begins the ``refund`` of an answer."""
+
+def _begin_acquire(
+    limiter: Limiter,
+    limit: Limited,
+    actor: str,
+    cost: int,
+    factor: float,
+    max_wait: float | timedelta | None,
+    context: Any,
+    /,
+) -> _Waiting:
+    """Begins to wait for a turn."""
+
+def _notes() -> list[tuple[int, str, dict[str, str | None]] | None]:
+    """What has been noted: records for the log, or ``None`` once it is over. Wakes who is to be woken."""
+
+def _end_notes() -> None:
+    """Ends the thread, and makes sure that no other begins."""
+
+def _after_fork() -> None:
+    """What a forked child does first: nothing of its parent's threads and connections is its own."""
 
 def json_schema() -> str:
     """The JSON Schema (draft 2020-12) of the wire form, as JSON text, for editors and other validators.
@@ -692,6 +842,7 @@ def _info(
     numbers: tuple[int, int, int, int, int, int, int, int],
     limit: Limit | None,
     several: tuple[tuple[LimitInfo, ...], int] | None,
+    degraded: bool = False,
     /,
 ) -> LimitInfo:
     """What ``pickle`` makes an equal answer with."""

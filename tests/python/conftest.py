@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from calls import AnyLimiter
+from server import RedisServer
 from tidegate import AsyncLimiter, Limiter
 
 
@@ -13,3 +16,17 @@ def limiter(request: pytest.FixtureRequest) -> AnyLimiter:
     """A new limiter of each kind."""
     made: AnyLimiter = request.param()
     return made
+
+
+@pytest.fixture(scope="session")
+def fleet() -> Iterator[RedisServer]:
+    """A Redis that all tests share, and none of them harms."""
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    """A Redis for this test alone."""
+    with RedisServer() as server:
+        yield server

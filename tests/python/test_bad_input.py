@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calls import AnyLimiter, done
 from tidegate import (
+    AsyncLimiter,
     Bucket,
     Decay,
     FixedWindow,
@@ -63,6 +65,13 @@ NOT_NUMBERS = [
     *[Floating(), Indexed(RuntimeError("no")), Indexed("1"), "\udc80", timedelta(seconds=1)],
 ]
 NEVER = [math.nan, math.inf, -math.inf, -1, -0.5, -(2**53), HUGE, -HUGE, *NOT_NUMBERS]
+# A duration in seconds may be a `timedelta`.
+NOT_SECONDS: list[object] = [
+    3600.001,
+    *(value for value in NEVER if not isinstance(value, timedelta)),
+    timedelta(-1),
+    timedelta(1),
+]
 NOT_ACTORS = [None, 1, 1.5, True, b"ada", ["ada"], {}, object(), "\udc80", "ada\ud800"]
 LIMITS: dict[str, dict[str, object]] = {
     "bucket": {"key": "k", "type": "bucket", "size": 10, "dripRate": 1000, "dripSize": 1, "factorScales": "size"},
@@ -361,13 +370,75 @@ def test_an_interrupt_is_not_taken_for_bad_input(limiter: AnyLimiter) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["redis://:secret@localhost", "memory:", "memory://x", "", "secret", "\udc80", "redis:" * 999]
+    "url",
+    [
+        "redis:/:secret@localhost",
+        "http://:secret@localhost",
+        "memory:",
+        "memory://x",
+        "",
+        "secret",
+        "\udc80",
+        "redis:" * 999,
+    ],
 )
 def test_addresses_of_stores_that_are_not_there(url: str) -> None:
     with pytest.raises(ValueError, match="url must be") as caught:
         Limiter(url)
     assert "secret" not in str(caught.value)
-    assert len(str(caught.value)) < 100
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://:secret@localhost:port",
+        "redis://:secret@localhost/0?database=secret",
+        "redis://:secret@localhost:1,localhost:2",
+        "redis+cluster://:secret@localhost/1",
+        "redis+sentinel://:secret@localhost",
+    ],
+)
+def test_addresses_that_make_no_sense(url: str) -> None:
+    error = refused(lambda: Limiter(url), "", "url")
+    assert ":secret" not in str(error)
+    assert ":secret" not in error.value
+
+
+@pytest.mark.parametrize("kind", [Limiter, AsyncLimiter])
+@pytest.mark.parametrize("url", ["memory://", "redis://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("timeout", value) for value in [0, *NOT_SECONDS]),
+        *(("deny_cache", value) for value in NOT_SECONDS),
+        *(("on_error", value) for value in ["", "Local", "\udc80", None, True, 1, b"local", []]),
+        *((name, 1) for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")),
+        ("ssl_keyfile", "key.pem"),
+    ],
+    ids=shown,
+)
+def test_options_of_a_store(kind: type[AnyLimiter], url: str, option: str, value: Any) -> None:
+    refused(lambda: kind(url, **{option: value}), "", option)
+
+
+@pytest.mark.parametrize(
+    "seconds", [1e-300, 1, 3600, timedelta(milliseconds=1), timedelta(hours=1), Indexed(1)], ids=shown
+)
+def test_options_that_are_well(seconds: Any) -> None:
+    for url in ("memory://", "redis://127.0.0.1:1"):
+        Limiter(url, timeout=seconds, deny_cache=seconds, ssl_ca_certs=None, ssl_certfile=None, ssl_keyfile=None)
+    Limiter(deny_cache=0)
+
+
+def test_certificates_that_are_none(tmp_path: Path) -> None:
+    missing, empty = tmp_path / "missing.pem", tmp_path / "empty.pem"
+    empty.write_bytes(b"")
+    tls = "rediss://localhost"
+    refused(lambda: Limiter(tls, ssl_ca_certs=missing), "", "ssl_ca_certs")
+    refused(lambda: Limiter(tls, ssl_certfile=str(missing)), "", "ssl_certfile")
+    refused(lambda: Limiter(tls, ssl_certfile=empty, ssl_keyfile=missing), "", "ssl_keyfile")
+    refused(lambda: Limiter("redis://localhost", ssl_ca_certs=empty), "", "url")
 
 
 @pytest.mark.parametrize("most", [0, -1, 0.5, 1.5, math.nan, math.inf, HUGE, True, "1", [], 2.0], ids=shown)
@@ -391,8 +462,8 @@ def test_python_refuses_what_is_not_an_argument() -> None:
         Bucket("k")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="dripRate"):
         Bucket("k", size=1, dripRate=1)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="timeout"):
-        Limiter(timeout=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="patience"):
+        Limiter(patience=1)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="cannot create"):
         Limit()
 

@@ -35,7 +35,7 @@ def test_every_field_of_a_denial() -> None:
     assert (info.key, info.quota, info.binding, info.checks) == ("login", 2, 0, (info,))
     assert repr(info) == (
         "LimitInfo(blocked=True, remaining=0, reset_ms=755, full_reset_ms=1755, wait_ms=0, "
-        "key='login', quota=2, binding=0)"
+        "key='login', quota=2, binding=0, degraded=False)"
     )
 
 

@@ -1,0 +1,220 @@
+//! Calls over a shared store, for an event loop: begun here, awaited there.
+//!
+//! What is known at once is the answer itself, anything else a future of the running loop's.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use tidegate::{Call, Check, Micros};
+
+use crate::args::{self, Arg};
+use crate::asked::{Part, checks_of, first_key};
+use crate::bridge::{About, Bridge, Decided, Reply};
+use crate::info::LimitInfo;
+use crate::limiter::{Limiter, Question};
+use crate::receipt::{Asked, Receipt};
+use crate::settle::Correction;
+use crate::waiting::Waiting;
+
+/// Begins ``limit``, ``peek``, ``charge``, ``refund`` or, with a ``max_wait`` and its own ``now``, ``acquire``.
+#[pyfunction]
+#[pyo3(name = "_begin", signature = (limiter, call, limit, actor, cost, factor, now, context, max_wait = Arg(None), /))]
+#[expect(clippy::too_many_arguments, reason = "as many as Python's")]
+pub(crate) fn begin<'py>(
+    limiter: &Bound<'py, Limiter>,
+    call: &str,
+    limit: &Bound<'py, PyAny>,
+    actor: &Bound<'py, PyAny>,
+    cost: Arg<'_, 'py>,
+    factor: Arg<'_, 'py>,
+    now: Arg<'_, 'py>,
+    context: Arg<'_, 'py>,
+    max_wait: Arg<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, limiter) = (limiter.py(), limiter.get());
+    let parts = limiter.parts(&Question { limit, actor, cost, factor, context })?;
+    let call = match call {
+        "limit" => Call::Limit,
+        "peek" => Call::Peek,
+        "charge" => Call::Charge,
+        "refund" => Call::Refund,
+        "acquire" => Call::Acquire { max_wait: max_wait.max_wait(first_key(&parts))? },
+        _ => return Err(PyValueError::new_err("no such call")),
+    };
+    begin_parts(py, limiter, call, &parts, now)
+}
+
+/// Begins ``limit_all`` or ``peek_all``.
+#[pyfunction]
+#[pyo3(name = "_begin_all", signature = (limiter, call, checks, now, context, /))]
+pub(crate) fn begin_all<'py>(
+    limiter: &Bound<'py, Limiter>,
+    call: &str,
+    checks: &Bound<'py, PyAny>,
+    now: Arg<'_, 'py>,
+    context: Arg<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let given = checks_of(checks)?;
+    let parts = limiter.get().parts_of(&given, context)?;
+    let call = if call == "peek" { Call::Peek } else { Call::Limit };
+    begin_parts(limiter.py(), limiter.get(), call, &parts, now)
+}
+
+fn begin_parts<'py>(
+    py: Python<'py>,
+    limiter: &Limiter,
+    call: Call,
+    parts: &[Part<'_, 'py>],
+    now: Arg<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let checks: Vec<_> = parts.iter().map(Part::check).collect();
+    let now = now.now(first_key(parts))?;
+    begin_checks(py, limiter, call, &checks, now, About::Answer(Receipt::new(limiter.owner, call, Asked::of(parts)?)))
+}
+
+/// Begins ``explain``.
+#[pyfunction]
+#[pyo3(name = "_begin_explain", signature = (limiter, limit, actor, cost, factor, now, context, /))]
+pub(crate) fn begin_explain<'py>(
+    limiter: &Bound<'py, Limiter>,
+    limit: &Bound<'py, PyAny>,
+    actor: &Bound<'py, PyAny>,
+    cost: Arg<'_, 'py>,
+    factor: Arg<'_, 'py>,
+    now: Arg<'_, 'py>,
+    context: Arg<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, limiter) = (limiter.py(), limiter.get());
+    let parts = limiter.parts(&Question { limit, actor, cost, factor, context })?;
+    let checks: Vec<_> = parts.iter().map(Part::check).collect();
+    let now = now.now(first_key(&parts))?;
+    begin_checks(py, limiter, Call::Peek, &checks, now, About::Standing(limiter.owner, Asked::of(&parts)?))
+}
+
+/// Begins ``settle``.
+#[pyfunction]
+#[pyo3(name = "_begin_settle", signature = (limiter, info, cost, now, /))]
+pub(crate) fn begin_settle<'py>(
+    limiter: &Bound<'py, Limiter>,
+    info: &Bound<'py, PyAny>,
+    cost: &Bound<'py, PyAny>,
+    now: Arg<'_, 'py>,
+) -> PyResult<Correction> {
+    limiter.get().correction(info, Some(cost), now)
+}
+
+/// Begins the ``refund`` of an answer.
+#[pyfunction]
+#[pyo3(name = "_begin_refund", signature = (limiter, info, actor, cost, factor, now, /))]
+pub(crate) fn begin_refund<'py>(
+    limiter: &Bound<'py, Limiter>,
+    info: &Bound<'py, LimitInfo>,
+    actor: Arg<'_, 'py>,
+    cost: Arg<'_, 'py>,
+    factor: Arg<'_, 'py>,
+    now: Arg<'_, 'py>,
+) -> PyResult<Correction> {
+    Limiter::alone(info.get().key(), actor, cost, factor)?;
+    limiter.get().correction(info, None, now)
+}
+
+/// Begins a call of whose answer this is to become.
+pub(crate) fn begin_checks<'py>(
+    py: Python<'py>,
+    limiter: &Limiter,
+    call: Call,
+    checks: &[Check<'_>],
+    now: Option<Micros>,
+    about: About,
+) -> PyResult<Bound<'py, PyAny>> {
+    limiter.attend(py);
+    let bridge = Bridge::here(py)?;
+    let reply = bridge.get().reply();
+    let known = reply.begin(|reply| {
+        limiter.engine.start(checks, call, now, |answer| {
+            reply.send(answer);
+            Ok(())
+        })
+    });
+    match known {
+        Some(answer) => about.tell(py, answer),
+        None => bridge.get().future(py, &reply, about),
+    }
+}
+
+/// Begins ``reset``: all of the limits together.
+#[pyfunction]
+#[pyo3(name = "_begin_reset", signature = (limiter, limit, actor, context, /))]
+pub(crate) fn begin_reset<'py>(
+    limiter: &Bound<'py, Limiter>,
+    limit: &Bound<'py, PyAny>,
+    actor: &Bound<'py, PyAny>,
+    context: Arg<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, limiter) = (limiter.py(), limiter.get());
+    let limits = limiter.read_all(limit, context)?;
+    let actors = limits.iter().map(|limit| args::actor(limit.get().0.key(), actor)).collect::<PyResult<Vec<_>>>()?;
+    limiter.attend(py);
+    let bridge = Bridge::here(py)?;
+    let reply = bridge.get().reply();
+    let known = reply.begin(|reply| {
+        let together = Arc::new(Together::new(limits.len(), reply));
+        for (limit, actor) in limits.iter().zip(&actors) {
+            let one = together.clone();
+            let done = limiter.engine.start_reset(&limit.get().0, actor, move |answer| {
+                one.hear(answer);
+                Ok(())
+            });
+            if done {
+                together.hear(Ok(tidegate::LimitInfo::default()));
+            }
+        }
+        limits.is_empty().then(|| Ok(tidegate::LimitInfo::default()))
+    });
+    match known {
+        Some(answer) => About::Nothing.tell(py, answer),
+        None => bridge.get().future(py, &reply, About::Nothing),
+    }
+}
+
+/// Several answers of which only the errors matter; the first of them does.
+struct Together(Mutex<(usize, Decided, Option<Reply>)>);
+
+impl Together {
+    fn new(several: usize, reply: Reply) -> Self {
+        Self(Mutex::new((several, Ok(tidegate::LimitInfo::default()), Some(reply))))
+    }
+
+    fn hear(&self, answer: Decided) {
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left, first, reply) = &mut *heard;
+        if first.is_ok() {
+            *first = answer;
+        }
+        *left -= 1;
+        if *left == 0
+            && let Some(reply) = reply.take()
+        {
+            reply.send(first.clone());
+        }
+    }
+}
+
+/// Begins to wait for a turn.
+#[pyfunction]
+#[pyo3(name = "_begin_acquire", signature = (limiter, limit, actor, cost, factor, max_wait, context, /))]
+pub(crate) fn begin_acquire<'py>(
+    limiter: &Bound<'py, Limiter>,
+    limit: &Bound<'py, PyAny>,
+    actor: &Bound<'py, PyAny>,
+    cost: Arg<'_, 'py>,
+    factor: Arg<'_, 'py>,
+    max_wait: Arg<'_, 'py>,
+    context: Arg<'_, 'py>,
+) -> PyResult<Waiting> {
+    let (py, limiter) = (limiter.py(), limiter.get());
+    let parts = limiter.parts(&Question { limit, actor, cost, factor, context })?;
+    let max_wait = max_wait.max_wait(first_key(&parts))?;
+    Waiting::begin(py, limiter, &parts, max_wait)
+}

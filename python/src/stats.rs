@@ -1,0 +1,37 @@
+//! What a limiter has done, as Python counts it.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use tidegate::{BreakerState, Statistics};
+
+/// A ``Statistics``, whose class is Python's.
+pub(crate) fn of(py: Python<'_>, stats: &Statistics) -> PyResult<Bound<'_, PyTuple>> {
+    let classes = py.import("tidegate._stats")?;
+    let buckets: Vec<_> =
+        stats.latency.buckets.iter().map(|(bound, count)| (bound.map(|bound| bound.as_secs_f64()), *count)).collect();
+    let buckets = PyTuple::new(py, buckets)?;
+    let latency = classes.call_method1("Latency", (buckets, stats.latency.sum.as_secs_f64()))?;
+    let failures = PyDict::new(py);
+    for (failure, count) in &stats.failures {
+        failures.set_item(failure.name(), count)?;
+    }
+    let named = PyDict::new(py);
+    let counts = [
+        ("decisions", stats.decisions),
+        ("admitted", stats.admitted),
+        ("blocked", stats.blocked),
+        ("failed", stats.failed),
+        ("degraded", stats.degraded),
+        ("deny_cache_hits", stats.deny_cache_hits),
+        ("store_calls", stats.store_calls),
+        ("batches", stats.batches),
+        ("corrupt_entries", stats.corrupt_entries),
+    ];
+    for (name, count) in counts {
+        named.set_item(name, count)?;
+    }
+    named.set_item("failures", failures)?;
+    named.set_item("breaker", if stats.breaker == BreakerState::Open { "open" } else { "closed" })?;
+    named.set_item("latency", latency)?;
+    Ok(classes.getattr("Statistics")?.call((), Some(&named))?.cast_into()?)
+}
