@@ -417,8 +417,43 @@ test('decisions of several', async () => {
 
 test('limiters', async () => {
   const cases = [
-    [['redis://localhost'], 'url', RangeError],
-    [[''], 'url', RangeError],
+    ...['', 'redis', 'http://localhost', 'redis://', 'redis://a,b', 'redis+cluster://a/1', 'redis+sentinel://a'].map(
+      (url) => [[url], 'url', RangeError],
+    ),
+    [['\ud800'], 'url', RangeError],
+    [[5, {}], 'url', TypeError],
+    [['redis://localhost', null], 'options', TypeError],
+    [['redis://localhost', 5], 'options', TypeError],
+    [['redis://localhost', { timeout: 1 }], 'timeout', TypeError],
+    [['memory://', { timeoutMs: 100 }], 'timeoutMs', TypeError],
+    ...[0, -1, 0.5, Number.NaN, Infinity, 3_600_001].map((timeoutMs) => [
+      ['redis://localhost', { timeoutMs }],
+      'timeoutMs',
+      RangeError,
+    ]),
+    ...[-1, Number.NaN, Infinity, 3_600_001].map((denyCacheMs) => [
+      ['redis://localhost', { denyCacheMs }],
+      'denyCacheMs',
+      RangeError,
+    ]),
+    ...['100', null, true, {}, 5n].flatMap((bad) =>
+      ['timeoutMs', 'denyCacheMs', 'maxEntries'].map((name) => [
+        ['redis://localhost', { [name]: bad }],
+        name,
+        TypeError,
+      ]),
+    ),
+    [['redis://localhost', { maxEntries: 0 }], 'maxEntries', RangeError],
+    [['redis://localhost', { onError: 'open' }], 'onError', RangeError],
+    [['redis://localhost', { onError: 5 }], 'onError', TypeError],
+    [['redis://localhost', { namespace: 5 }], 'namespace', TypeError],
+    [['rediss://localhost', { tls: 'ca' }], 'tls', TypeError],
+    [['rediss://localhost', { tls: { pem: 'x' } }], 'pem', TypeError],
+    [['rediss://localhost', { tls: { ca: 5 } }], 'tls.ca', TypeError],
+    [['rediss://localhost', { tls: { cert: 'x' } }], 'tls.key', TypeError],
+    [['rediss://localhost', { tls: { key: 'x' } }], 'tls.cert', TypeError],
+    [['rediss://localhost', { tls: { cert: 'not', key: 'PEM' } }], 'url', RangeError],
+    [['redis://localhost', { tls: { ca: Buffer.from('no TLS') } }], 'url', RangeError],
     [[5], 'options', TypeError],
     [[null], 'options', TypeError],
     [['memory://', null], 'options', TypeError],
@@ -448,6 +483,26 @@ test('limiters', async () => {
     )
   }
   assert.throws(() => Limiter(), TypeError)
+  assert.throws(
+    () => new Limiter('http://ada:secret@localhost'),
+    (error) => error instanceof LimitError && !error.message.includes('secret') && !error.value.includes('secret'),
+  )
+})
+
+test('listeners', () => {
+  for (const limiter of [new Limiter(), new Limiter('redis://localhost')]) {
+    for (const method of ['on', 'once', 'off']) {
+      const refused = (kind, field) => (error) =>
+        error instanceof LimitError && error instanceof kind && error.field === field
+      assert.throws(() => limiter[method]('breakeropen', () => {}), refused(RangeError, 'name'))
+      assert.throws(() => limiter[method](5, () => {}), refused(TypeError, 'name'))
+      assert.throws(() => limiter[method]('failure', 'log'), refused(TypeError, 'listener'))
+      assert.equal(
+        limiter[method]('failure', () => {}),
+        limiter,
+      )
+    }
+  }
 })
 
 test('a closed limiter', async () => {

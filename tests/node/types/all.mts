@@ -25,12 +25,14 @@ import {
   type HeaderKind,
   type HeaderOptions,
   type Headers,
+  type LatencyStats,
   type LegacyDefinition,
   type Limit,
   LimitError,
   type LimitErrorDetails,
   Limiter,
   type LimiterOptions,
+  type LimiterStats,
   type LimitInfo,
   Limits,
   LimitsError,
@@ -38,21 +40,28 @@ import {
   type LimitsFormat,
   legacy,
   limitJsonSchema,
+  type OnError,
   parseLimit,
   type Reply,
+  type ReportedFailure,
   rateLimitHeaders,
+  type SharedLimiterOptions,
   type SlidingCounterDefinition,
   type SlidingLogDefinition,
   type SlidingWindowDefinition,
   type SmoothDefinition,
   type Standing,
   StoreError,
+  type StoreEvent,
+  type StoreEventName,
+  type StoreFailure,
   sendRateLimitHeaders,
   slidingCounter,
   slidingLog,
   slidingWindow,
   smooth,
   type TimeOptions,
+  type TlsOptions,
   type TokenBucketDefinition,
   type Translated,
   tokenBucket,
@@ -108,6 +117,39 @@ for (const other of [new Limiter(options), new Limiter('memory://'), new Limiter
   await other.close()
 // @ts-expect-error an option that there is not
 new Limiter({ timeout: 1 })
+
+const onError: OnError = 'deny'
+const tls: TlsOptions = { ca: 'PEM', cert: new Uint8Array(), key: Buffer.from('PEM') }
+const sharing: SharedLimiterOptions = { ...options, timeoutMs: 50, onError, denyCacheMs: 0, tls }
+const shared = new Limiter('rediss://localhost', sharing)
+for (const other of [new Limiter('redis://localhost'), new Limiter(new URL('redis://localhost'), { onError: 'raise' })])
+  await other.close()
+// @ts-expect-error a policy that there is not
+new Limiter('redis://localhost', { onError: 'open' })
+// @ts-expect-error memory has no timeout
+new Limiter({ timeoutMs: 50 })
+
+const log = (event: StoreEvent): void => {
+  const name: StoreEventName = event.name
+  console.log(name, event.server, event.message, event.failure ?? 'well')
+}
+shared
+  .on('breakerOpen', (event) => {
+    const failure: ReportedFailure = event.failure
+    console.log(failure)
+  })
+  .once('breakerClose', (event) => {
+    const failure: undefined = event.failure
+    console.log(failure)
+  })
+  .off('failure', log)
+// @ts-expect-error an event that there is not
+shared.on('breakeropen', log)
+
+const stats: LimiterStats = shared.stats()
+const latency: LatencyStats = stats.latency
+const timeouts: number = stats.failures.timeout
+console.log(stats.decisions, stats.breaker === 'open', timeouts, latency.sumMs, latency.buckets[0]?.underMs?.toFixed(3))
 
 const call: CallOptions = { cost: 1, factor: 0.5, now: 0 }
 const time: TimeOptions = { now: undefined }
@@ -188,7 +230,7 @@ for (const info of infos) {
     info.waitMs,
   ]
   numbers.push(info.nextMs, info.quota, info.windowMs, info.binding)
-  const blocked: boolean = info.blocked
+  const blocked: boolean = info.blocked || info.degraded
   const key: string = info.key
   const each: readonly LimitInfo[] = info.checks
   const kind: HeaderKind = blocked ? 'both' : 'x'
@@ -226,7 +268,8 @@ try {
     console.log(faults[0]?.path, faults[0]?.message, faults[0]?.line, faults[0]?.column)
   } else if (error instanceof StoreError) {
     const code: 'ERR_STORE' = error.code
-    console.log(code)
+    const failure: StoreFailure = error.failure
+    console.log(code, failure)
   }
 }
 console.log(counts, unknown)

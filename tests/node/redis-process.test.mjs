@@ -1,0 +1,197 @@
+/** What a limiter over a shared store does to the process and the threads it lives in. */
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { Worker } from 'node:worker_threads'
+import { bucket, Limiter } from 'tidegate'
+import { eventually, RedisServer } from './server.mjs'
+
+const server = await RedisServer.start()
+const root = fileURLToPath(new URL('../..', import.meta.url))
+/** What most scripts begin with. */
+const head = `
+  import { bucket, Limiter } from 'tidegate'
+  const limiter = new Limiter('${server.url}', { timeoutMs: 5000 })
+  const limit = bucket({ key: 'k', size: 1000, dripRate: 60000 })
+`
+
+/** Runs a script; fails when it does not end by itself within ten seconds, or says anything on the wrong channel. */
+async function run(script, ...flags) {
+  const args = [...flags, '--input-type=module', '--eval', script]
+  const start = performance.now()
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: root, timeout: 10_000 })
+  assert.equal(stderr, '')
+  return { stdout, took: performance.now() - start }
+}
+
+test('a process ends by itself, whatever the limiter did before', async () => {
+  for (const script of [
+    '',
+    `await limiter.limit(limit, 'ada'); process.stdout.write('done')`,
+    `limiter.on('breakerOpen', () => {}); await limiter.limit(limit, 'ada'); process.stdout.write('done')`,
+    `await limiter.limit(limit, 'ada'); await limiter.close(); process.stdout.write('done')`,
+  ]) {
+    const { stdout, took } = await run(head + script)
+    assert.equal(stdout, script && 'done')
+    assert.ok(took < 5000, `${took} ms`)
+  }
+})
+
+test('a call under way keeps the process until it is answered', async () => {
+  for (const script of [
+    `limiter.limit(limit, 'ada').then((info) => process.stdout.write(String(info.blocked)))`,
+    `limiter.limit(limit, 'ada').then(() => limiter.peek(limit, 'ada')).then((info) => process.stdout.write(String(info.blocked)))`,
+    `limiter.explain(limit, 'ada').then(({ info }) => process.stdout.write(String(info.blocked)))`,
+    `limiter.reset(limit, 'eve').then(() => process.stdout.write('false'))`,
+    `const paced = bucket({ key: 'p', size: 1, dripRate: 50 })
+     limiter.limit(paced, 'ada').then(() => limiter.acquire(paced, 'ada')).then((info) => process.stdout.write(String(info.blocked)))`,
+  ]) {
+    assert.equal((await run(head + script)).stdout, 'false')
+  }
+})
+
+test('a call that was given up keeps nothing', async () => {
+  const { took } = await run(`${head}
+    const slow = bucket({ key: 'slow', size: 1, dripRate: 60000 })
+    await limiter.charge(slow, 'ada', { cost: 5 })
+    const controller = new AbortController()
+    limiter.acquire(slow, 'ada', { signal: controller.signal }).catch(() => {})
+    setTimeout(() => controller.abort(), 50)
+  `)
+  assert.ok(took < 5000, `${took} ms`)
+})
+
+test('process.exit with 200 calls in flight is clean', async () => {
+  for (let round = 0; round < 20; round++) {
+    const { stdout } = await run(`${head}
+      if (${round % 2}) await limiter.limit(limit, 'ada')
+      for (let call = 0; call < 200; call++) limiter.limit(limit, 'actor' + call)
+      for (let call = 0; call < 20; call++) limiter.acquire(bucket({ key: 'p', size: 1, dripRate: 60000 }), 'ada')
+      process.stdout.write('leaving', () => ${round % 3 ? 'process.exit(0)' : 'setImmediate(() => process.exit(0))'})
+    `)
+    assert.equal(stdout, 'leaving')
+  }
+})
+
+test('limiters that nobody holds are given up, with their connections', async () => {
+  const before = await server.clients()
+  const { stdout } = await run(
+    `${head}
+    const make = async () => {
+      for (let count = 0; count < 20; count++) await new Limiter('${server.url}').limit(limit, 'ada')
+    }
+    await make()
+    for (let turn = 0; turn < 10; turn++) {
+      gc()
+      await new Promise((done) => setTimeout(done, 20))
+    }
+    const other = new Limiter('${server.url}')
+    await other.limit(limit, 'ada')
+    process.stdout.write('kept')
+    await new Promise((done) => setTimeout(done, 300))
+    `,
+    '--expose-gc',
+  )
+  assert.equal(stdout, 'kept')
+  await eventually(
+    () => server.clients(),
+    (clients) => clients <= before,
+  )
+})
+
+test('a listener that throws breaks nothing but what is thrown', async () => {
+  const { stdout } = await run(`
+    import { bucket, Limiter } from 'tidegate'
+    process.once('uncaughtException', (error) => process.stdout.write(error.message + ' '))
+    const limiter = new Limiter('redis://127.0.0.1:1').once('breakerOpen', () => {
+      throw new Error('mine')
+    })
+    const limit = bucket({ key: 'k', size: 5 })
+    const infos = await Promise.all(Array.from({ length: 10 }, (_, call) => limiter.limit(limit, 'actor' + call)))
+    setImmediate(() => process.stdout.write(String(infos.filter((info) => info.degraded).length)))
+  `)
+  assert.equal(stdout, 'mine 10')
+})
+
+const script = `
+  const { parentPort, workerData } = require('node:worker_threads')
+  const { bucket, Limiter } = require('tidegate')
+  const { url, calls, forever } = workerData
+  const limiter = new Limiter(url, { timeoutMs: 5000 })
+  const limit = bucket({ key: 'k', size: 1000, dripRate: 60000 })
+  const slow = bucket({ key: 'turn', size: 1, dripRate: 60000 })
+  const one = async (call) => {
+    do await limiter.limit(limit, 'worker' + call)
+    while (forever)
+  }
+  const all = Promise.all(Array.from({ length: calls }, (_, call) => one(call)))
+  if (forever) for (let turn = 0; turn < 3; turn++) limiter.acquire(slow, 'turn')
+  limiter.peek(limit, 'worker').then(() => forever && parentPort.postMessage('started'))
+  all.then(() => parentPort.postMessage('done'))
+`
+
+function started(workerData) {
+  const worker = new Worker(script, { eval: true, workerData: { url: server.url, ...workerData } })
+  const first = new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject))
+  const exit = new Promise((resolve) => worker.once('exit', resolve))
+  return { worker, first, exit }
+}
+
+test('threads come and go by themselves, each with a limiter of its own', async () => {
+  for (let round = 0; round < 5; round++) {
+    const workers = Array.from({ length: 4 }, () => started({ calls: 50, forever: false }))
+    assert.deepEqual(await Promise.all(workers.map(({ first }) => first)), Array(4).fill('done'))
+    assert.deepEqual(await Promise.all(workers.map(({ exit }) => exit)), Array(4).fill(0))
+  }
+})
+
+test('a thread can be terminated in the middle of its calls, many times over', async () => {
+  const before = await server.clients()
+  const limiter = new Limiter(server.url, { timeoutMs: 5000 })
+  const limit = bucket({ key: 'main', size: 1e9 })
+  let running = true
+  let answered = 0
+  const busy = (async () => {
+    for (; running; answered++) await limiter.limit(limit, 'ada')
+  })()
+  for (let round = 0; round < 40; round++) {
+    const workers = Array.from({ length: 3 }, () => started({ calls: 30, forever: true }))
+    if (round % 2) await Promise.all(workers.map(({ first }) => first))
+    else await new Promise((resolve) => setTimeout(resolve, round))
+    // One that had not begun yet ends with 0.
+    for (const code of await Promise.all(workers.map(({ worker }) => worker.terminate())))
+      assert.ok(code === 0 || code === 1)
+  }
+  running = false
+  await busy
+  assert.ok(answered > 100, `${answered} answers`)
+  // What waited for its turn on a thread that has ended is given back, and its connections are gone.
+  const slow = bucket({ key: 'turn', size: 1, dripRate: 60_000 })
+  await eventually(
+    () => limiter.peek(slow, 'turn'),
+    (info) => info.fullResetMs <= 60_000 * 121,
+  )
+  await limiter.close()
+  await eventually(
+    () => server.clients(),
+    (clients) => clients <= before,
+  )
+})
+
+test('threads that were the only ones to ask leave a process that ends cleanly', async () => {
+  const { stdout } = await run(`
+    import { Worker } from 'node:worker_threads'
+    const script = ${JSON.stringify(script)}
+    const start = () => new Worker(script, { eval: true, execArgv: [], workerData: { url: '${server.url}', calls: 20, forever: true } })
+    for (let round = 0; round < 10; round++) {
+      const workers = [start(), start()]
+      await Promise.all(workers.map((worker) => new Promise((resolve) => worker.once('message', resolve))))
+      await Promise.all(workers.map((worker) => worker.terminate()))
+    }
+    process.stdout.write('done')
+  `)
+  assert.equal(stdout, 'done')
+})
