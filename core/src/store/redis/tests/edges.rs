@@ -65,7 +65,7 @@ fn a_bucket_is_one_integer() {
     let check = [Check::new(&bucket(10), actor)].map(|check| Question::new("tidegate", &[check], Call::Limit, None));
     script.decide(check[0].decision.as_ref().unwrap());
     let used: u64 = script.ask(&["MEMORY", "USAGE", "tidegate:{user-000000000000001}:k"]);
-    assert!(used <= 144, "{used} bytes");
+    assert!(used <= 100, "{used} bytes");
 }
 
 #[test]
