@@ -58,5 +58,5 @@ pub use policy::OnError;
 pub use stats::{BreakerState, Latency, Statistics};
 pub use store::memory::Memory;
 #[cfg(feature = "redis")]
-pub use store::redis::Redis;
+pub use store::redis::{Layout, Redis, Strategy};
 pub use time::Micros;

@@ -19,7 +19,7 @@ use crate::limit::{Limit, Rule, Rules};
 use crate::policy::{OnError, Question, Since};
 use crate::stats::Statistics;
 use crate::store::memory::{Memory, Moment};
-use crate::store::redis::{Answer, Asked, Decision, Job, Key, Outcome, Redis, Shared, key, second_key};
+use crate::store::redis::{Answer, Asked, Decision, Job, Key, Layout, Outcome, Redis, Shared};
 use crate::time::Micros;
 
 /// A limiter's part of a store that others use as well.
@@ -62,7 +62,7 @@ const GRACE: Duration = Duration::from_millis(5);
 impl Fleet {
     pub(super) fn new(store: Redis) -> Self {
         let settings = store.into_settings();
-        let (name, namespace) = (settings.namespace.as_str().into(), Fingerprint::of_namespace(&settings.namespace));
+        let (name, namespace) = (settings.namespace().into(), Fingerprint::of_namespace(settings.namespace()));
         Self { shared: Arc::new(Shared::new(settings)), name, namespace }
     }
 
@@ -78,7 +78,7 @@ impl Fleet {
     /// Connects, if that can be done in time.
     pub(super) async fn greet(&self) {
         let caller = self.caller(Verb::Refund, None);
-        let nothing = Decision::reset(std::iter::once(key(&self.name, "", "probe")).collect());
+        let nothing = self.shared.settings.probe();
         let (answered, answer) = oneshot::channel();
         caller.send(nothing, true, move |result| answered.send(result));
         let _ = answer.await;
@@ -212,14 +212,17 @@ impl Fleet {
         let mut caller = self.caller(verb, question);
         let mut keys: Few<Key> = Few::new();
         let mut parts: Few<Asked> = Few::new();
+        let layout = self.shared.settings.layout();
         for check in checks {
+            layout.admits(check.limit)?;
             let rules = rules(check)?;
             let first = self.fingerprint(check.limit, check.actor);
-            let names = [(first, key as fn(&str, &str, &str) -> Key), (first.second(), second_key)];
+            let names =
+                [(first, Layout::key as fn(Layout, &str, &str, &str) -> Key), (first.second(), Layout::second_key)];
             for (rule, (fingerprint, name)) in rules.iter().zip(names) {
                 let entry = caller.entries.iter().position(|known| *known == fingerprint).unwrap_or_else(|| {
                     caller.entries.push(fingerprint);
-                    keys.push(name(&self.name, check.actor, check.limit.key()));
+                    keys.push(name(layout, &self.name, check.actor, check.limit.key()));
                     keys.len() - 1
                 });
                 parts.push(Asked { rule: *rule, cost: check.cost, spent: check.spent, entry });
@@ -235,13 +238,14 @@ impl Fleet {
         let costs: Few<u64> = parts.iter().map(|part| part.cost).collect();
         let decision =
             Decision::call(verb, keys, parts, now).map_err(|(part, why)| caller.refusal(part, why, &costs))?;
-        Ok((caller, decision))
+        Ok((caller, decision.laid_out(layout)))
     }
 
     /// Begins to forget what was charged to an actor.
     fn forgetting(&self, limit: &Limit, actor: &str) -> (Box<Caller>, Decision) {
         let first = self.fingerprint(limit, actor);
-        let keys = [key(&self.name, actor, limit.key()), second_key(&self.name, actor, limit.key())];
+        let layout = self.shared.settings.layout();
+        let keys = [Layout::key, Layout::second_key].map(|name| name(layout, &self.name, actor, limit.key()));
         let here = self.shared.here();
         for entry in [first, first.second()] {
             here.fallback.remove(entry);
@@ -249,7 +253,7 @@ impl Fleet {
         }
         let mut caller = self.caller(Verb::Refund, None);
         caller.entries.extend([first, first.second()]);
-        (caller, Decision::reset(keys.into_iter().collect()))
+        (caller, Decision::reset(keys.into_iter().collect()).laid_out(layout))
     }
 
     pub(super) fn reset_sync(&self, limit: &Limit, actor: &str) -> Result<(), Error> {

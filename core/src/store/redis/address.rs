@@ -38,6 +38,10 @@ const SENTINEL_PORT: u16 = 26_379;
 const REDIS_PORT: u16 = 6379;
 
 impl Address {
+    pub(super) fn is_cluster(&self) -> bool {
+        matches!(self, Self::Cluster { .. })
+    }
+
     /// Reads `redis://`, `rediss://`, `unix://`, `redis+cluster://` and `redis+sentinel://` (and the latter two with
     /// `rediss`): `scheme://[user[:password]@]host[:port][,host[:port]…][/database or service[/database]][?options]`.
     pub(crate) fn parse(url: &str, tls: &Tls) -> Result<Self, LimitError> {

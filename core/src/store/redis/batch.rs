@@ -1,20 +1,21 @@
 //! Decisions that travel together.
 
-use std::fmt;
-
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
 
+use super::layout::Strategy;
 use super::link::{Exchanged, Message};
 use super::plan::{Plan, plan};
 use super::reply::{Outcome, finish};
 use super::script::{SHA, SOURCE};
 use super::server_clock::ServerClock;
+use super::target::nonsense;
+use super::transactions;
 use crate::clock;
 use crate::failure::Failure;
 use crate::time::Micros;
 
-/// The decisions of one script call: in a cluster, those of one slot.
+/// The decisions of one script call, in a cluster those of one slot; or of a round of transactions.
 pub(super) struct Group {
     pub(super) messages: Vec<Message>,
     plan: Plan,
@@ -23,19 +24,18 @@ pub(super) struct Group {
     pub(super) with_script: bool,
 }
 
-/// An answer that the script cannot have given.
-#[derive(Debug)]
-pub(super) struct Nonsense;
-
-impl fmt::Display for Nonsense {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the script's answer makes no sense")
-    }
-}
+/// What came of a group: the server's time, and what came of each decision. Those are left out that have been told
+/// already.
+pub(super) type Decided = (Option<Micros>, Vec<Outcome>);
 
 impl Group {
     /// Groups what may share a script call: everything on a single server, one slot of a sharded one.
-    pub(super) fn of(messages: impl Iterator<Item = Message>, sharded: bool, clock: &ServerClock) -> Vec<Self> {
+    pub(super) fn of(
+        messages: impl Iterator<Item = Message>,
+        strategy: Strategy,
+        sharded: bool,
+        clock: &ServerClock,
+    ) -> Vec<Self> {
         let mut grouped: Vec<(Option<(u16, bool)>, Vec<Message>)> = Vec::new();
         for message in messages {
             let place = sharded.then(|| (message.job.decision.slot(), message.asking));
@@ -46,7 +46,10 @@ impl Group {
         }
         let of_messages = |(place, messages): (Option<(u16, bool)>, Vec<Message>)| {
             let by = |message: &Message| clock.at_server(message.job.expires).unwrap_or(0);
-            let plan = plan(messages.iter().map(|message| (&message.job.decision, by(message))));
+            let plan = match strategy {
+                Strategy::Script => plan(messages.iter().map(|message| (&message.job.decision, by(message)))),
+                Strategy::Transactions => Plan::default(),
+            };
             Self { messages, plan, asking: place.is_some_and(|(_, asking)| asking), with_script: false }
         };
         grouped.into_iter().map(of_messages).collect()
@@ -72,9 +75,10 @@ impl Group {
         command
     }
 
-    /// What the script said: the server's time, and what came of each decision.
-    pub(super) fn finish(&self, reply: &Value) -> Result<(Option<Micros>, Vec<Outcome>), Nonsense> {
-        finish(reply, self.messages.iter().map(|message| &message.job.decision)).map_err(|_| Nonsense)
+    fn finish(&self, reply: Value) -> RedisResult<Decided> {
+        let reply = reply.extract_error()?;
+        let decisions = self.messages.iter().map(|message| &message.job.decision);
+        finish(&reply, decisions).map_err(|_| nonsense("the script"))
     }
 
     pub(super) fn fail(self, fault: Failure) {
@@ -84,24 +88,32 @@ impl Group {
     }
 }
 
-/// One round trip.
-pub(super) async fn exchange(mut connection: MultiplexedConnection, groups: Vec<Group>) -> Exchanged {
+/// One round trip, or as many as the strategy takes.
+pub(super) async fn exchange(
+    mut connection: MultiplexedConnection,
+    groups: Vec<Group>,
+    strategy: Strategy,
+) -> Exchanged {
     let sent = clock::now();
-    let replies = match &groups[..] {
-        [group] if !group.asking => one(&mut connection, &group.command()).await,
+    let decided = match (&groups[..], strategy) {
+        ([group], Strategy::Transactions) => one(transactions::decide(&mut connection, &group.messages).await),
+        ([group], Strategy::Script) if !group.asking => {
+            let reply = connection.req_packed_command(&group.command()).await;
+            one(reply.and_then(|reply| group.finish(reply)))
+        }
         _ => several(&mut connection, &groups).await,
     };
-    Exchanged { groups, replies, sent, received: clock::now() }
+    Exchanged { groups, decided, sent, received: clock::now() }
 }
 
-async fn one(connection: &mut MultiplexedConnection, command: &Cmd) -> RedisResult<Vec<RedisResult<Value>>> {
-    match connection.req_packed_command(command).await.and_then(Value::extract_error) {
+fn one(decided: RedisResult<Decided>) -> RedisResult<Vec<RedisResult<Decided>>> {
+    match decided {
         Err(error) if is_lost(&error) => Err(error),
-        reply => Ok(vec![reply]),
+        decided => Ok(vec![decided]),
     }
 }
 
-async fn several(connection: &mut MultiplexedConnection, groups: &[Group]) -> RedisResult<Vec<RedisResult<Value>>> {
+async fn several(connection: &mut MultiplexedConnection, groups: &[Group]) -> RedisResult<Vec<RedisResult<Decided>>> {
     let mut pipeline = Pipeline::with_capacity(groups.len());
     // Which of the replies is a group's.
     let mut places = Vec::with_capacity(groups.len());
@@ -115,7 +127,7 @@ async fn several(connection: &mut MultiplexedConnection, groups: &[Group]) -> Re
     let mut replies = connection.req_packed_commands(&pipeline, 0, pipeline.len()).await?;
     let reply_of =
         |place: usize| replies.get_mut(place).map_or(Value::Nil, |reply| std::mem::replace(reply, Value::Nil));
-    Ok(places.into_iter().map(reply_of).map(Value::extract_error).collect())
+    Ok(groups.iter().zip(places.into_iter().map(reply_of)).map(|(group, reply)| group.finish(reply)).collect())
 }
 
 /// Whether the connection is of no use any more.

@@ -110,7 +110,7 @@ impl Cluster {
     /// Only ever asked for on the runtime, which drives the link.
     fn link(&self, map: &mut Map, node: &Node) -> Arc<Link> {
         let start = || {
-            let target = Target::node(at(&self.template, &node.0, node.1), self.context.probe());
+            let target = Target::node(at(&self.template, &node.0, node.1), self.context.greeting());
             Arc::new(Link::start(target, self.context.clone(), Router::through(&self.me)))
         };
         map.links.entry(node.clone()).or_insert_with(start).clone()

@@ -5,9 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use redis::Pipeline;
 use tokio::runtime::Handle;
 
+use super::keys::both;
+use super::layout::Strategy;
 use super::plan::{Decision, Plan, plan};
+use super::script::{SHA, SOURCE};
+use super::settings::Settings;
 use crate::clock;
 use crate::events::{Event, EventKind, Events};
 use crate::failure::Failure;
@@ -23,6 +28,8 @@ pub(crate) struct Context {
     pub(super) stats: Arc<Stats>,
     events: Events,
     timeout: Duration,
+    strategy: Strategy,
+    /// A decision that writes but changes nothing: what a server must be able to do to be of use.
     probe: Decision,
     runtime: Handle,
     /// When each fault was last told of.
@@ -31,8 +38,15 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(stats: Arc<Stats>, events: Events, timeout: Duration, probe: Decision, runtime: Handle) -> Self {
-        Self { stats, events, timeout, probe, runtime, told: Default::default(), warned: AtomicBool::new(false) }
+    pub(super) fn new(settings: &Settings, stats: Arc<Stats>, runtime: Handle) -> Self {
+        let Settings { events, timeout, strategy, .. } = settings;
+        let (events, probe) = (events.clone(), settings.probe());
+        let (timeout, strategy, told, warned) = (*timeout, *strategy, Default::default(), AtomicBool::new(false));
+        Self { stats, events, timeout, strategy, probe, runtime, told, warned }
+    }
+
+    pub(super) fn strategy(&self) -> Strategy {
+        self.strategy
     }
 
     pub(super) fn timeout(&self) -> Duration {
@@ -47,9 +61,29 @@ impl Context {
         &self.runtime
     }
 
-    /// What a server is asked when it is not known whether it is well.
-    pub(super) fn probe(&self) -> Plan {
-        plan(std::iter::once((&self.probe, 0)))
+    /// What a server is asked when it is not known whether it is well: its last replies tell that, what it
+    /// evicts, and the time.
+    pub(super) fn greeting(&self) -> Pipeline {
+        let mut greeting = Pipeline::new();
+        match self.strategy {
+            Strategy::Script => {
+                let Plan { keys, blob } = plan(std::iter::once((&self.probe, 0)));
+                greeting.cmd("SCRIPT").arg("LOAD").arg(SOURCE);
+                greeting.cmd("EVALSHA").arg(&*SHA).arg(keys.len());
+                for key in &keys {
+                    greeting.arg(key.as_ref());
+                }
+                greeting.arg(&blob[..]);
+            }
+            Strategy::Transactions => {
+                for key in self.probe.entries.iter().flat_map(both) {
+                    greeting.cmd("EXPIRE").arg(key.as_ref()).arg(0);
+                }
+            }
+        }
+        greeting.cmd("CONFIG").arg("GET").arg("maxmemory-policy");
+        greeting.cmd("TIME");
+        greeting
     }
 
     /// A server is not to be asked for now.

@@ -28,6 +28,18 @@ pub(crate) fn second_key(namespace: &str, actor: &str, limit: &str) -> Key {
     name(namespace, actor, limit, "%2")
 }
 
+/// What the two keys begin with that an entry has in Sharkey's layout. Nothing is encoded there: others have to find
+/// the same keys.
+pub(crate) fn pair(namespace: &str, actor: &str, limit: &str) -> Key {
+    let separator = if namespace.is_empty() { "" } else { ":" };
+    format!("{namespace}{separator}rl_{actor}_{limit}_").into_bytes().into()
+}
+
+/// The keys of how much is in a bucket, and since when.
+pub(crate) fn both(pair: &Key) -> [Key; 2] {
+    [b'c', b't'].map(|last| pair.iter().copied().chain([last]).collect())
+}
+
 fn name(namespace: &str, actor: &str, limit: &str, mark: &str) -> Key {
     let mut name = String::with_capacity(namespace.len() + actor.len() + limit.len() + mark.len() + 4);
     encode(&mut name, namespace);
@@ -101,6 +113,13 @@ mod tests {
         assert_eq!(text(&key("a:b", "{x}", "50%")), "a%3ab:{%7bx%7d}:50%25");
         assert_eq!(text(&key("", "", "k")), "%:{%}:k");
         assert_eq!(text(&key("n", "Ægir\n\x7f", "k")), "n:{Ægir%0a%7f}:k");
+    }
+
+    #[test]
+    fn is_found_by_others() {
+        let names = |namespace| both(&pair(namespace, "203.0.113.9", "/api/notes")).map(|key| text(&key));
+        assert_eq!(names(""), ["rl_203.0.113.9_/api/notes_c", "rl_203.0.113.9_/api/notes_t"]);
+        assert_eq!(names("example.com")[0], "example.com:rl_203.0.113.9_/api/notes_c");
     }
 
     #[test]

@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use redis::RedisResult;
 use redis::aio::MultiplexedConnection;
-use redis::{RedisResult, Value};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::batch::{Group, exchange};
+use super::batch::{Decided, Group, exchange};
 use super::context::Context;
 use super::job::Job;
 use super::remedy::{Remedy, trips};
@@ -115,7 +115,7 @@ enum Line {
 /// What a batch brought back.
 pub(super) struct Exchanged {
     pub(super) groups: Vec<Group>,
-    pub(super) replies: RedisResult<Vec<RedisResult<Value>>>,
+    pub(super) decided: RedisResult<Vec<RedisResult<Decided>>>,
     pub(super) sent: Micros,
     pub(super) received: Micros,
 }
@@ -203,7 +203,7 @@ impl Keeper {
         while self.batches.len() < MOST_BATCHES && !self.waiting.is_empty() {
             let several = self.waiting.len().min(MOST_IN_A_BATCH);
             let messages = self.waiting.drain(..several).filter(|message| !message.job.is_over());
-            let groups = Group::of(messages, self.target.is_sharded(), &self.clock);
+            let groups = Group::of(messages, self.context.strategy(), self.target.is_sharded(), &self.clock);
             if !groups.is_empty() {
                 self.launch(connection.clone(), groups);
             }
@@ -212,7 +212,8 @@ impl Keeper {
 
     fn launch(&mut self, connection: MultiplexedConnection, groups: Vec<Group>) {
         self.context.stats.sent(groups.iter().map(Group::len).sum());
-        self.batches.push(Batch { since: Instant::now(), exchange: Box::pin(exchange(connection, groups)) });
+        let exchange = Box::pin(exchange(connection, groups, self.context.strategy()));
+        self.batches.push(Batch { since: Instant::now(), exchange });
     }
 
     fn connect(&mut self) {
@@ -282,9 +283,9 @@ impl Keeper {
     }
 
     fn read(&mut self, exchanged: Exchanged) {
-        let Exchanged { groups, replies, sent, received } = exchanged;
-        let replies = match replies {
-            Ok(replies) => replies,
+        let Exchanged { groups, decided, sent, received } = exchanged;
+        let decided = match decided {
+            Ok(decided) => decided,
             // The connection broke: what was on its way may have been done, so it is not sent again. What waits may
             // still make it over a new connection.
             Err(error) => {
@@ -300,36 +301,30 @@ impl Keeper {
             }
         };
         self.missed = 0;
-        for (group, reply) in groups.into_iter().zip(replies) {
-            match reply {
-                Ok(reply) => self.settle(group, &reply, sent, received),
+        for (group, decided) in groups.into_iter().zip(decided) {
+            match decided {
+                Ok((server, outcomes)) => {
+                    if let Some(server) = server {
+                        self.clock.hear(sent, received, server);
+                    }
+                    self.settle(group, outcomes);
+                }
                 Err(error) => self.remedy(group, &error),
             }
         }
         self.forget_finished();
     }
 
-    fn settle(&mut self, group: Group, reply: &Value, sent: Micros, received: Micros) {
-        match group.finish(reply) {
-            Ok((server, outcomes)) => {
-                if let Some(server) = server {
-                    self.clock.hear(sent, received, server);
+    fn settle(&mut self, group: Group, outcomes: Vec<Outcome>) {
+        for (message, outcome) in group.messages.into_iter().zip(outcomes) {
+            // By the server's clock it was too late, by ours it may not be: one of them was set.
+            if matches!(outcome, Outcome::Late { .. }) && message.job.deadline > Instant::now() {
+                if message.job.may_hop() {
+                    self.waiting.push_back(message);
                 }
-                for (message, outcome) in group.messages.into_iter().zip(outcomes) {
-                    // By the server's clock it was too late, by ours it may not be: one of them was set.
-                    if matches!(outcome, Outcome::Late { .. }) && message.job.deadline > Instant::now() {
-                        if message.job.may_hop() {
-                            self.waiting.push_back(message);
-                        }
-                        continue;
-                    }
-                    message.job.finish(Ok(outcome));
-                }
+                continue;
             }
-            Err(why) => {
-                self.context.fault(&self.target, Failure::Other, &why.to_string());
-                group.fail(Failure::Other);
-            }
+            message.job.finish(Ok(outcome));
         }
     }
 

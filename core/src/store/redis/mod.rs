@@ -7,6 +7,7 @@ mod cluster;
 mod context;
 mod job;
 mod keys;
+mod layout;
 mod link;
 mod plan;
 mod process;
@@ -18,13 +19,15 @@ mod server_clock;
 mod settings;
 mod target;
 mod topology;
+mod transactions;
 
 pub(crate) use background::handle as background;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use job::{Answer, Job};
-pub(crate) use keys::{Key, key, second_key};
+pub(crate) use keys::Key;
+pub use layout::{Layout, Strategy};
 pub(crate) use plan::{Decision, Part as Asked};
 pub(crate) use process::Shared;
 pub(crate) use reply::Outcome;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use ahash::RandomState;
 
-use super::keys::{Key, slot};
+use super::keys::{Key, both, slot};
+use super::layout::Layout;
 use crate::decision::{self, Impossible, Room, Verb, undone};
 use crate::few::Few;
 use crate::limit::{Rule, real};
@@ -19,6 +20,7 @@ pub(crate) struct Decision {
     pub(crate) parts: Few<Part>,
     /// Given by the caller; otherwise the server's clock says.
     pub(crate) now: Option<Micros>,
+    pub(super) layout: Layout,
 }
 
 /// What a decision is about.
@@ -48,7 +50,7 @@ impl Decision {
         parts: Few<Part>,
         now: Option<Micros>,
     ) -> Result<Self, (usize, Impossible)> {
-        let decision = Self { asked: Asked::Call(verb), entries, parts, now };
+        let decision = Self { asked: Asked::Call(verb), entries, parts, now, layout: Layout::Own };
         if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) {
             for (index, part) in decision.parts.iter().enumerate() {
                 let (largest, quota) = bounds(&part.rule);
@@ -62,7 +64,26 @@ impl Decision {
 
     /// Forgets these entries.
     pub(crate) fn reset(entries: Few<Key>) -> Self {
-        Self { asked: Asked::Reset, entries, parts: Few::new(), now: None }
+        Self { asked: Asked::Reset, entries, parts: Few::new(), now: None, layout: Layout::Own }
+    }
+
+    /// The same decision about entries in this layout, whose names these are.
+    pub(crate) fn laid_out(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        if layout == Layout::Sharkey {
+            // What is not encoded may be the same for two actors.
+            for part in &mut self.parts {
+                let name = &self.entries[part.entry];
+                part.entry = self.entries.iter().position(|known| known == name).unwrap_or(part.entry);
+            }
+        }
+        self
+    }
+
+    /// The instant of the decision, in whole milliseconds where the layout is.
+    pub(super) fn instant(&self, server: Option<Micros>) -> Option<Micros> {
+        let now = self.now.or(server)?;
+        Some(if self.layout == Layout::Sharkey { now - now % 1000 } else { now })
     }
 
     /// Gives back what this one charged.
@@ -173,7 +194,7 @@ struct Writer {
 
 impl Writer {
     /// What is asked (a byte) with its number, how many checks there are (4 bytes), `now` (-1 = not given), the
-    /// deadline; then the checks. The checks of a reset are its entries.
+    /// deadline; then the checks. The checks of a reset are its keys.
     fn decision(&mut self, decision: &Decision, deadline: Micros) {
         let (asked, number) = match decision.asked {
             Asked::Reset => (0, 0),
@@ -184,32 +205,41 @@ impl Writer {
             Asked::Call(Verb::Undo { charged_at }) => (5, charged_at),
             Asked::Call(Verb::Acquire { max_wait }) => (6, max_wait),
         };
-        let checks = if decision.asked == Asked::Reset { decision.entries.len() } else { decision.parts.len() };
+        // Where an entry has two keys, the second one comes right after the first.
+        let mut keys: Few<usize> = Few::new();
+        let mut entries: Few<usize> = Few::new();
+        for entry in &decision.entries {
+            entries.push(keys.len());
+            match decision.layout {
+                Layout::Own => keys.push(self.keys.index_of(entry)),
+                Layout::Sharkey => keys.extend(both(entry).iter().map(|key| self.keys.index_of(key))),
+            }
+        }
+        let checks = if decision.asked == Asked::Reset { keys.len() } else { decision.parts.len() };
         self.asks_for_time |= deadline > 0 || (decision.now.is_none() && decision.asked != Asked::Reset);
         self.blob.push(asked);
         self.blob.extend(index(checks));
         let deadline = if deadline > 0 { real(deadline) } else { f64::INFINITY };
-        self.numbers([real(number), decision.now.map_or(-1.0, real), deadline]);
+        self.numbers([real(number), decision.instant(None).map_or(-1.0, real), deadline]);
 
-        let entries: Few<usize> = decision.entries.iter().map(|key| self.keys.index_of(key)).collect();
         if decision.asked == Asked::Reset {
-            for entry in entries {
-                self.check(0, entry, [0.0; 3]);
+            for key in keys {
+                self.check(0, key, [0.0; 3]);
             }
             return;
         }
         for (index, part) in decision.parts.iter().enumerate() {
-            let rule = self.rules.index_of(&written(&part.rule));
+            let rule = self.rules.index_of(&written(&part.rule, decision.layout));
             let (cost, spent) = decision.taken(index);
-            self.check(rule, entries[part.entry], [real(cost), real(decision.total(index)), real(spent)]);
+            self.check(rule, keys[entries[part.entry]], [real(cost), real(decision.total(index)), real(spent)]);
         }
     }
 
-    /// Which rule and which entry (4 bytes each, the entry counted from 1), the cost, the cost with what earlier checks
+    /// Which rule and which key (4 bytes each, the key counted from 1), the cost, the cost with what earlier checks
     /// take from the same entry, and what of the cost is not given back.
-    fn check(&mut self, rule: usize, entry: usize, numbers: [f64; 3]) {
+    fn check(&mut self, rule: usize, key: usize, numbers: [f64; 3]) {
         self.blob.extend(index(rule));
-        self.blob.extend(index(entry + 1));
+        self.blob.extend(index(key + 1));
         self.numbers(numbers);
     }
 
@@ -222,12 +252,13 @@ fn index(index: usize) -> [u8; 4] {
     u32::try_from(index).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-fn written(rule: &Rule) -> WrittenRule {
+fn written(rule: &Rule, layout: Layout) -> WrittenRule {
     let flag = |set| if set { 1.0 } else { 0.0 };
     let (room, numbers) = match rule {
         Rule::Cell(cell) => {
             let [unit, tick, drain] = [cell.unit, cell.tick, cell.drain].map(|number| real(number.get()));
-            (1, [unit, tick, drain, flag(cell.aligned), real(cell.capacity), 0.0])
+            let room = if layout == Layout::Sharkey { 7 } else { 1 };
+            (room, [unit, tick, drain, flag(cell.aligned), real(cell.capacity), 0.0])
         }
         Rule::Counter(counter) => {
             let [period, tick, ticks] = [counter.period, counter.tick, counter.ticks].map(|number| real(number.get()));

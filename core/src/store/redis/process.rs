@@ -114,8 +114,7 @@ impl Here {
             return Ok((known.clone(), runtime));
         }
         topologies.retain(|topology| !topology.is_dead());
-        let (stats, events) = (self.stats.clone(), settings.events.clone());
-        let context = Context::new(stats, events, settings.timeout, settings.probe(), runtime.clone());
+        let context = Context::new(settings, self.stats.clone(), runtime.clone());
         let topology = Arc::new(Topology::start(&settings.address, &Arc::new(context), &runtime));
         topologies.push(topology.clone());
         Ok((topology, runtime))

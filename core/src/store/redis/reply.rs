@@ -68,7 +68,7 @@ impl Reader<'_> {
         let Asked::Call(verb) = decision.asked else {
             return self.resetting(server);
         };
-        let now = decision.now.or(server);
+        let now = decision.instant(server);
         let mut checked: Few<Checked> = Few::new();
         let mut corrupt = 0;
         for (index, part) in decision.parts.iter().enumerate() {

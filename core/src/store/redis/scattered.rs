@@ -48,7 +48,13 @@ impl Decision {
     fn shares(&self) -> Vec<Share> {
         let mut shares: Vec<(u16, Share)> = Vec::new();
         let nothing = || Share {
-            decision: Self { asked: self.asked, entries: Few::new(), parts: Few::new(), now: self.now },
+            decision: Self {
+                asked: self.asked,
+                entries: Few::new(),
+                parts: Few::new(),
+                now: self.now,
+                layout: self.layout,
+            },
             parts: Vec::new(),
         };
         // Where each entry went.

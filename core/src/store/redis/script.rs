@@ -16,6 +16,7 @@ pub(crate) const SOURCE: &str = concat!(
     include_str!("lua/series.lua"),
     include_str!("lua/slots.lua"),
     include_str!("lua/log.lua"),
+    include_str!("lua/sharkey.lua"),
     "end\n",
     include_str!("lua/together.lua"),
     "end answer, place = decide(place) end end\n",

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::address::{Address, Tls, refused};
-use super::keys::key;
+use super::layout::{Layout, Strategy};
 use super::plan::Decision;
 use crate::error::LimitError;
 use crate::events::{Event, Events};
@@ -40,7 +40,9 @@ pub(crate) struct Settings {
     pub(super) max_entries: usize,
     pub(super) events: Events,
     pub(crate) on_error: OnError,
-    pub(crate) namespace: String,
+    pub(super) strategy: Strategy,
+    layout: Layout,
+    namespace: Option<String>,
 }
 
 /// How long a decision may take unless another timeout is given.
@@ -48,7 +50,7 @@ const TIMEOUT: Duration = Duration::from_millis(100);
 /// How long a denial is remembered at most: another process may give back what it was denied for.
 const DENY_CACHE: Duration = Duration::from_secs(1);
 const MAX_ENTRIES: usize = 1_000_000;
-const NAMESPACE: &str = "tidegate";
+const TWO_KEYS: &str = "a cluster, where the two keys of an entry need not share a slot";
 
 impl Redis {
     /// A store at this URL:
@@ -74,7 +76,9 @@ impl Redis {
             max_entries: MAX_ENTRIES,
             events: Events::default(),
             on_error: OnError::default(),
-            namespace: NAMESPACE.to_owned(),
+            strategy: Strategy::default(),
+            layout: Layout::default(),
+            namespace: None,
         }))
     }
 
@@ -107,11 +111,36 @@ impl Redis {
         self
     }
 
-    /// What the names of all keys begin with; `tidegate` unless set.
+    /// What the names of all keys begin with; `tidegate` unless set, and nothing in [`Layout::Sharkey`].
     #[must_use]
     pub fn namespace(mut self, namespace: &str) -> Self {
-        namespace.clone_into(&mut self.0.namespace);
+        self.0.namespace = Some(namespace.to_owned());
         self
+    }
+
+    /// How the server is made to decide; by a script unless set.
+    ///
+    /// # Errors
+    /// For [`Strategy::Transactions`] on a cluster, which cannot do them.
+    pub fn strategy(mut self, strategy: Strategy) -> Result<Self, LimitError> {
+        if strategy == Strategy::Transactions && self.0.address.is_cluster() {
+            return Err(LimitError::range("", "strategy", format!("must be script on {TWO_KEYS}"), "transactions"));
+        }
+        self.0.strategy = strategy;
+        Ok(self)
+    }
+
+    /// What entries are there; one key each unless set. With [`Strategy::Transactions`] it is always
+    /// [`Layout::Sharkey`].
+    ///
+    /// # Errors
+    /// For [`Layout::Sharkey`] on a cluster, where its two keys need not be on one server.
+    pub fn layout(mut self, layout: Layout) -> Result<Self, LimitError> {
+        if layout == Layout::Sharkey && self.0.address.is_cluster() {
+            return Err(LimitError::range("", "layout", format!("must be own on {TWO_KEYS}"), "sharkey"));
+        }
+        self.0.layout = layout;
+        Ok(self)
     }
 
     /// Trusts these certificate authorities, in PEM form, in place of the system's.
@@ -155,9 +184,21 @@ impl Settings {
         self.timeout
     }
 
+    pub(crate) fn layout(&self) -> Layout {
+        match self.strategy {
+            Strategy::Script => self.layout,
+            Strategy::Transactions => Layout::Sharkey,
+        }
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or(self.layout().namespace())
+    }
+
     /// What a server is asked to see whether it can decide and write.
-    pub(super) fn probe(&self) -> Decision {
-        Decision::reset(std::iter::once(key(&self.namespace, "", "probe")).collect())
+    pub(crate) fn probe(&self) -> Decision {
+        let layout = self.layout();
+        Decision::reset(std::iter::once(layout.key(self.namespace(), "", "probe")).collect()).laid_out(layout)
     }
 }
 
@@ -171,7 +212,9 @@ impl fmt::Debug for Settings {
             .field("on_error", &self.on_error)
             .field("deny_cache", &self.deny_cache)
             .field("max_entries", &self.max_entries)
-            .field("namespace", &self.namespace)
+            .field("strategy", &self.strategy)
+            .field("layout", &self.layout())
+            .field("namespace", &self.namespace())
             .field("events", &self.events)
             .finish()
     }

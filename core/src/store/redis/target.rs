@@ -4,15 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::select_ok;
+use redis::RedisResult;
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
-use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, Pipeline, RedisError};
-use redis::{RedisResult, Value};
+use redis::{AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, Pipeline, RedisError};
 use rustls::crypto::CryptoProvider;
 
 use super::link::Connected;
-use super::plan::Plan;
 use super::remedy::Remedy;
-use super::script::{SHA, SOURCE};
 use crate::clock;
 use crate::failure::Failure;
 
@@ -22,8 +20,8 @@ pub(super) struct Target(Arc<Way>);
 
 struct Way {
     place: Place,
-    /// A decision that writes but changes nothing: what a server must be able to do to be of use.
-    probe: Plan,
+    /// What a server is asked first.
+    greeting: Pipeline,
 }
 
 enum Place {
@@ -38,21 +36,21 @@ enum Place {
 }
 
 impl Target {
-    pub(super) fn server(info: ConnectionInfo, probe: Plan) -> Self {
-        Self(Arc::new(Way { place: Place::Server(info), probe }))
+    pub(super) fn server(info: ConnectionInfo, greeting: Pipeline) -> Self {
+        Self(Arc::new(Way { place: Place::Server(info), greeting }))
     }
 
     pub(super) fn primary(
         sentinels: Vec<ConnectionInfo>,
         service: String,
         template: ConnectionInfo,
-        probe: Plan,
+        greeting: Pipeline,
     ) -> Self {
-        Self(Arc::new(Way { place: Place::Primary { sentinels, service, template }, probe }))
+        Self(Arc::new(Way { place: Place::Primary { sentinels, service, template }, greeting }))
     }
 
-    pub(super) fn node(info: ConnectionInfo, probe: Plan) -> Self {
-        Self(Arc::new(Way { place: Place::Node(info), probe }))
+    pub(super) fn node(info: ConnectionInfo, greeting: Pipeline) -> Self {
+        Self(Arc::new(Way { place: Place::Node(info), greeting }))
     }
 
     /// Decisions about different slots cannot share a script call there.
@@ -82,25 +80,14 @@ impl Target {
         }
     }
 
-    /// Sees whether the server is of use, and gives it the script.
+    /// Sees whether the server is of use, and prepares it.
     async fn greet(&self, mut connection: MultiplexedConnection) -> RedisResult<Connected> {
-        let Plan { keys, blob } = &self.0.probe;
-        let mut probe = Cmd::new();
-        probe.arg("EVALSHA").arg(&*SHA).arg(keys.len());
-        for key in keys {
-            probe.arg(key.as_ref());
-        }
-        probe.arg(&blob[..]);
-
-        let mut greeting = Pipeline::new();
-        greeting.cmd("SCRIPT").arg("LOAD").arg(SOURCE);
-        greeting.add_command(probe);
-        greeting.cmd("CONFIG").arg("GET").arg("maxmemory-policy");
-        greeting.cmd("TIME");
+        let greeting = &self.0.greeting;
         let sent = clock::now();
-        let replies = connection.req_packed_commands(&greeting, 0, greeting.len()).await?;
+        let replies = connection.req_packed_commands(greeting, 0, greeting.len()).await?;
         let received = clock::now();
-        let [_, probed, policy, time] = <[Value; 4]>::try_from(replies).map_err(|_| nonsense("a greeting"))?;
+        let [.., probed, policy, time] = &replies[..] else { return Err(nonsense("a greeting")) };
+        let (probed, policy, time) = (probed.clone(), policy.clone(), time.clone());
         if let Err(error) = probed.extract_error() {
             match Remedy::of(&error) {
                 // Each call will be told for itself; a node that has another slot's keys is as well as any.

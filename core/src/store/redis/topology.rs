@@ -29,9 +29,9 @@ impl Topology {
         let _entered = runtime.enter();
         let single = |target| Servers::One(Link::start(target, context.clone(), Router::none()));
         let servers = match address.clone() {
-            Address::Server(info) => single(Target::server(*info, context.probe())),
+            Address::Server(info) => single(Target::server(*info, context.greeting())),
             Address::Sentinels { sentinels, service, template } => {
-                single(Target::primary(sentinels, service, *template, context.probe()))
+                single(Target::primary(sentinels, service, *template, context.greeting()))
             }
             Address::Cluster { seeds, template } => Servers::Cluster(Cluster::start(seeds, *template, context.clone())),
         };

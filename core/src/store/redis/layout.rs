@@ -1,0 +1,96 @@
+//! How a server is made to decide, and what entries are there.
+
+use super::keys::{self, Key};
+use crate::error::LimitError;
+use crate::limit::{Kind, Limit, Translation};
+
+/// How a server is made to decide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// By a script: one round trip, nothing in between, every type of limit.
+    #[default]
+    Script,
+    /// By transactions under optimistic locking, for servers that run no scripts: two round trips for most calls and
+    /// four at the worst, for buckets alone, always in the [`Sharkey`](Layout::Sharkey) layout.
+    ///
+    /// Calls that are made at the same instant may overfill a bucket, by one each at the most; the wait then grows
+    /// until what is too much has drained.
+    Transactions,
+}
+
+impl Strategy {
+    /// The strategy of this name, as the bindings spell it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "script" => Self::Script,
+            "transactions" => Self::Transactions,
+            _ => return None,
+        })
+    }
+}
+
+/// What entries are on a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// One key each, `{namespace}:{actor}:{key}` with braces around the actor, for every type of limit.
+    #[default]
+    Own,
+    /// Two keys each, `rl_<actor>_<key>_c` and `rl_<actor>_<key>_t`: how much is in a bucket, and since when, in whole
+    /// milliseconds. Sharkey's `SkRateLimiterService` keeps its entries so, and can run beside.
+    ///
+    /// Buckets alone, and legacy limits that are translated to buckets. Not for clusters, where the two keys need not
+    /// share a slot. A namespace is put in front, with a colon, where one is set.
+    Sharkey,
+}
+
+impl Layout {
+    /// The layout of this name, as the bindings spell it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "own" => Self::Own,
+            "sharkey" => Self::Sharkey,
+            _ => return None,
+        })
+    }
+
+    /// The namespace of a store that none is set for.
+    pub(super) const fn namespace(self) -> &'static str {
+        match self {
+            Self::Own => "tidegate",
+            Self::Sharkey => "",
+        }
+    }
+
+    /// What the entry of a limit's first rule is called.
+    pub(crate) fn key(self, namespace: &str, actor: &str, limit: &str) -> Key {
+        match self {
+            Self::Own => keys::key(namespace, actor, limit),
+            Self::Sharkey => keys::pair(namespace, actor, limit),
+        }
+    }
+
+    /// What the entry of its second rule is called. A bucket has none.
+    pub(crate) fn second_key(self, namespace: &str, actor: &str, limit: &str) -> Key {
+        match self {
+            Self::Own => keys::second_key(namespace, actor, limit),
+            Self::Sharkey => keys::pair(namespace, actor, limit),
+        }
+    }
+
+    /// Refuses what cannot be kept so.
+    pub(crate) fn admits(self, limit: &Limit) -> Result<(), LimitError> {
+        let value = match limit.kind() {
+            _ if self == Self::Own => return Ok(()),
+            Kind::Bucket(_) => return Ok(()),
+            Kind::Legacy(legacy) if legacy.translation == Translation::Bucket => return Ok(()),
+            Kind::Legacy(_) => "legacy with an exact translation",
+            kind => kind.type_name().unwrap_or_default(),
+        };
+        Err(LimitError::range(limit.key(), "type", ONLY_BUCKETS, value))
+    }
+}
+
+const ONLY_BUCKETS: &str = "must be bucket, or legacy in its bucket translation, where the layout is sharkey (as it is \
+    with the transactions strategy); the script strategy in its own layout takes every type";

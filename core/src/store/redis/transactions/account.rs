@@ -1,0 +1,156 @@
+//! One entry as a round of transactions sees it: what is there, and what is to become of it.
+
+use super::wire::Kept;
+use crate::decision::Level;
+use crate::limit::Cell;
+use crate::store::redis::keys::Key;
+use crate::time::Micros;
+
+const SECOND: Micros = 1_000_000;
+/// When callers give `now`, the server's clock is not theirs: entries then live at least as long as this.
+const HOUR: Micros = 3600 * SECOND;
+
+/// An entry's two numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    /// How much is in the bucket.
+    pub(super) counter: Kept,
+    /// The instant in milliseconds from which its drips count.
+    pub(super) tick: Kept,
+}
+
+impl Seen {
+    /// The tick, if it is one: 0 is what a drip leaves that was taken back from nothing.
+    pub(super) fn tick(self) -> Option<i64> {
+        self.tick.number().filter(|tick| *tick > 0)
+    }
+}
+
+/// An entry, and what the decisions of a round make of it.
+pub(super) struct Account {
+    pub(super) counter: Key,
+    pub(super) tick: Key,
+    pub(super) seen: Seen,
+    pub(super) changes: Changes,
+}
+
+/// What decisions make of an entry. Everything but the instant is a difference, so that what others do to it meanwhile
+/// is not lost.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Changes {
+    /// As the last decision has left it; nothing before the first one.
+    level: Option<Level>,
+    /// Something has to be written.
+    pub(super) any: bool,
+    /// Everything that was there is to go first.
+    pub(super) forgets: bool,
+    /// What drips away.
+    pub(super) drained: i64,
+    /// What is charged, less what is given back.
+    pub(super) charged: i64,
+    /// The tick was not there, or from a future that cannot be.
+    pub(super) mends: bool,
+    /// The most that fits.
+    capacity: i64,
+    lasts: Micros,
+}
+
+impl Account {
+    pub(super) fn new([counter, tick]: [Key; 2]) -> Self {
+        Self { counter, tick, seen: Seen::default(), changes: Changes::default() }
+    }
+
+    /// The entry at this instant, before time has done anything to it.
+    pub(super) fn level(&self, now: Micros) -> Level {
+        self.changes.level.unwrap_or_else(|| {
+            let level = self.seen.counter.number().map_or(0, |number| u64::try_from(number).unwrap_or(0));
+            // A counter whose tick was lost drips from now on.
+            let since = self.seen.tick().map_or(now, |tick| tick.unsigned_abs() * 1000);
+            Level { level, since }
+        })
+    }
+
+    /// The entry is full by as much as it says, but not since when.
+    pub(super) fn is_untimed(&self) -> bool {
+        self.changes.level.is_none() && self.seen.tick().is_none() && self.seen.counter.number() > Some(0)
+    }
+
+    pub(super) fn is_corrupt(&self) -> bool {
+        [self.seen.counter, self.seen.tick].contains(&Kept::Foreign)
+    }
+
+    /// A decision has left it so: what it was, what time made of it, and what the call did.
+    pub(super) fn settle(&mut self, [before, advanced, after]: [Level; 3]) {
+        let changes = &mut self.changes;
+        changes.any = true;
+        changes.drained += difference(before, advanced);
+        changes.charged += difference(after, advanced);
+        changes.level = Some(after);
+    }
+
+    /// Keeps it for as long as this rule needs it.
+    pub(super) fn keep(&mut self, cell: &Cell, now: Micros, given: bool) {
+        let changes = &mut self.changes;
+        let level = changes.level.unwrap_or_default();
+        let full = level.since.saturating_add(cell.drain_time(level.level)).saturating_sub(now);
+        let least = if given { HOUR.max(cell.window) } else { cell.window };
+        changes.lasts = changes.lasts.max(least).max(full);
+        changes.capacity = changes.capacity.max(signed(cell.capacity));
+    }
+
+    pub(super) fn forget(&mut self) {
+        let level = Some(Level { level: 0, since: 0 });
+        self.changes = Changes { level, any: true, forgets: true, ..Changes::default() };
+    }
+
+    /// How far its tick moves by what time did to it. Nothing where there is no tick to move, or none that stays.
+    pub(super) fn drip(&self) -> Option<Drip> {
+        let changes = &self.changes;
+        let (true, false, Kept::Number(_) | Kept::Nothing) = (changes.any, changes.forgets, self.seen.counter) else {
+            return None;
+        };
+        let (canary, level) = (self.seen.tick()?, changes.level?);
+        let drip = Drip { canary, moved: signed(level.since / 1000) - canary, drained: changes.drained };
+        (drip.moved != 0 || drip.drained != 0).then_some(drip)
+    }
+
+    /// What has to be added to the counter: no less than a bucket below empty is believed of it.
+    pub(super) fn due(&self) -> i64 {
+        let changes = &self.changes;
+        let missing = match self.seen.counter {
+            Kept::Number(counter) if !changes.forgets => (-changes.capacity - counter).max(0),
+            _ => 0,
+        };
+        if changes.charged == 0 { 0 } else { changes.charged + missing }
+    }
+
+    /// The tick to be set, in milliseconds.
+    pub(super) fn since(&self) -> u64 {
+        self.changes.level.map_or(0, |level| level.since / 1000)
+    }
+}
+
+impl Changes {
+    /// How long the keys have to live, in whole seconds.
+    pub(super) fn seconds(&self) -> u64 {
+        self.lasts.div_ceil(SECOND).max(1)
+    }
+}
+
+/// What a drip does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drip {
+    /// What the tick has to be, or somebody else has dripped.
+    pub(super) canary: i64,
+    pub(super) moved: i64,
+    pub(super) drained: i64,
+}
+
+fn difference(more: Level, less: Level) -> i64 {
+    signed(more.level) - signed(less.level)
+}
+
+/// Far below 2^63 where it is exact.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,130 @@
+//! One decision of a round, made in this process on what was seen of its entries.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::account::Account;
+use crate::decision::{Entry, Held, Level, Part, Room as _, Verb, together};
+use crate::few::Few;
+use crate::limit::{Cell, Rule};
+use crate::store::redis::job::Job;
+use crate::store::redis::plan::{self, Asked, Decision};
+use crate::store::redis::reply::Outcome;
+use crate::time::Micros;
+
+pub(super) struct Turn {
+    pub(super) job: Arc<Job>,
+    /// Which of the round's accounts each of the decision's entries is.
+    pub(super) accounts: Few<usize>,
+    pub(super) outcome: Option<Outcome>,
+    /// It changes something.
+    pub(super) writes: bool,
+    /// It has charged already.
+    pub(super) charged: bool,
+}
+
+/// What a decision makes of its entries.
+struct Made {
+    outcome: Outcome,
+    /// Of each entry: what it was, what time made of it, and what the call did; and whether that has to be written.
+    levels: Few<([Level; 3], bool)>,
+    mends: Few<bool>,
+}
+
+impl Turn {
+    /// Somebody still waits for it, and has a right to an answer.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.job.is_over() && self.job.deadline > Instant::now()
+    }
+
+    /// Told at once what came of it.
+    pub(super) fn tell(&mut self) {
+        if let Some(outcome) = self.outcome.take() {
+            self.job.finish(Ok(outcome));
+        }
+    }
+
+    /// Decides on what the accounts say, and notes there what is to be done.
+    pub(super) fn play(&mut self, accounts: &mut [Account], server: Option<Micros>) {
+        let job = self.job.clone();
+        let decision = &job.decision;
+        let Asked::Call(verb) = decision.asked else {
+            for place in &self.accounts {
+                accounts[*place].forget();
+            }
+            self.writes = true;
+            let now = server.unwrap_or(0);
+            self.outcome = Some(Outcome::Decided { now, infos: Few::new(), corrupt: 0, reset: 0 });
+            return;
+        };
+        let now = decision.instant(server).unwrap_or(0);
+        let mut made = self.make(decision, verb, accounts, now);
+        if self.charged && verb == Verb::Limit && decision.parts.len() == 1 && is_blocked(&made.outcome) {
+            // Others came first, and it overfills the bucket.
+            made = self.make(decision, Verb::Charge, accounts, now);
+        }
+        self.writes = made.levels.iter().any(|(_, kept)| *kept);
+        for (place, (levels, kept)) in self.accounts.iter().zip(&made.levels) {
+            if *kept {
+                accounts[*place].settle(*levels);
+            }
+        }
+        for part in &decision.parts {
+            let account = &mut accounts[self.accounts[part.entry]];
+            if let (true, Some(cell)) = (made.levels[part.entry].1, cell(&part.rule)) {
+                account.keep(cell, now, decision.now.is_some());
+                account.changes.mends |= made.mends[part.entry];
+            }
+        }
+        self.outcome = Some(made.outcome);
+    }
+
+    fn make(&self, decision: &Decision, verb: Verb, accounts: &[Account], now: Micros) -> Made {
+        let before: Few<Level> = self.accounts.iter().map(|place| accounts[*place].level(now)).collect();
+        let mut mends: Few<bool> = self.accounts.iter().map(|place| accounts[*place].is_untimed()).collect();
+        let mut advanced = before.clone();
+        for part in &decision.parts {
+            if let Some(cell) = cell(&part.rule) {
+                mends[part.entry] |= cell.advance(&mut advanced[part.entry], now);
+            }
+        }
+        let parts: Few<Part> = decision.parts.iter().map(plan::Part::part).collect();
+        let mut entries: Few<Held> = advanced.iter().map(|level| Held::new(Entry::Cell(*level), ())).collect();
+        let outcome = match together(&parts, &mut entries, now, verb) {
+            Err((part, why)) => Outcome::Impossible(part, why),
+            Ok(infos) => {
+                let asks = matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. });
+                let mut reset = 0;
+                for (index, part) in
+                    decision.parts.iter().enumerate().filter(|(index, _)| asks && infos[*index].blocked)
+                {
+                    reset = reset.max(part.rule.until(&mut entries[part.entry].entry, now, decision.total(index)));
+                }
+                let corrupt = self.accounts.iter().map(|place| u32::from(accounts[*place].is_corrupt())).sum();
+                Outcome::Decided { now, infos: infos.into(), corrupt, reset }
+            }
+        };
+        let decided = matches!(outcome, Outcome::Decided { .. });
+        let levels = before.iter().zip(&advanced).zip(&entries).zip(&mends);
+        let levels = levels.map(|(((before, advanced), held), mends)| {
+            let after = if let Entry::Cell(level) = &held.entry { *level } else { *advanced };
+            let kept = decided && (held.kept_by.is_some() || (*mends && verb != Verb::Peek));
+            ([*before, *advanced, after], kept)
+        });
+        let levels = levels.collect();
+        Made { outcome, levels, mends }
+    }
+}
+
+fn is_blocked(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Decided { infos, .. } if infos.iter().any(|info| info.blocked))
+}
+
+/// Nothing but buckets is kept so.
+fn cell(rule: &Rule) -> Option<&Cell> {
+    match rule {
+        Rule::Cell(cell) => Some(cell),
+        _ => None,
+    }
+}
