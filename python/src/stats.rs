@@ -5,7 +5,7 @@ use pyo3::types::{PyDict, PyTuple};
 use tidegate::{BreakerState, Statistics};
 
 /// A ``Statistics``, whose class is Python's.
-pub(crate) fn of(py: Python<'_>, stats: &Statistics) -> PyResult<Bound<'_, PyTuple>> {
+pub(crate) fn of<'py>(py: Python<'py>, stats: &Statistics) -> PyResult<Bound<'py, PyTuple>> {
     let classes = py.import("tidegate._stats")?;
     let buckets: Vec<_> =
         stats.latency.buckets.iter().map(|(bound, count)| (bound.map(|bound| bound.as_secs_f64()), *count)).collect();

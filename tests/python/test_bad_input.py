@@ -72,6 +72,7 @@ NOT_SECONDS: list[object] = [
     timedelta(-1),
     timedelta(1),
 ]
+NOT_POLICIES: list[object] = ["", "Local", "\udc80", None, True, 1, b"local", []]
 NOT_ACTORS = [None, 1, 1.5, True, b"ada", ["ada"], {}, object(), "\udc80", "ada\ud800"]
 LIMITS: dict[str, dict[str, object]] = {
     "bucket": {"key": "k", "type": "bucket", "size": 10, "dripRate": 1000, "dripSize": 1, "factorScales": "size"},
@@ -412,7 +413,7 @@ def test_addresses_that_make_no_sense(url: str) -> None:
     [
         *(("timeout", value) for value in [0, *NOT_SECONDS]),
         *(("deny_cache", value) for value in NOT_SECONDS),
-        *(("on_error", value) for value in ["", "Local", "\udc80", None, True, 1, b"local", []]),
+        *(("on_error", value) for value in NOT_POLICIES),
         *((name, 1) for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")),
         ("ssl_keyfile", "key.pem"),
     ],
