@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::rules;
+use super::{Limiter, Store, rules};
 use crate::check::Check;
 use crate::clock;
 use crate::decision::{Call, Impossible, Part, Verb};
@@ -19,7 +19,7 @@ use crate::limit::{Limit, Rule, Rules};
 use crate::policy::{OnError, Question, Since};
 use crate::stats::Statistics;
 use crate::store::memory::{Memory, Moment};
-use crate::store::redis::{Answer, Asked, Decision, Job, Key, Layout, Outcome, Redis, Shared};
+use crate::store::redis::{Answer, Asked, Decision, Job, Key, Layout, Outcome, Plan, Redis, SHA, Shared, plan};
 use crate::time::Micros;
 
 /// A limiter's part of a store that others use as well.
@@ -49,6 +49,40 @@ struct Caller {
 
 /// What came of a call.
 type Decided = Result<LimitInfo, Error>;
+
+/// An answer on its way to whoever asked. Dropped before somebody has taken it, it gives back the place that was taken
+/// for them, wherever it was lost: on its way, or where nobody picked it up.
+struct Delivery {
+    decided: Option<Decided>,
+    /// What gives the place back, where one was taken.
+    back: Option<(Box<Caller>, Decision)>,
+}
+
+impl Delivery {
+    fn take(mut self) -> Decided {
+        self.back = None;
+        self.decided.take().unwrap_or_else(|| Err(lost()))
+    }
+}
+
+impl Delivery {
+    /// To a host, which gives the answer back if nobody listens any more.
+    fn hand_to(mut self, done: impl FnOnce(Decided) -> Result<(), Decided>) {
+        let decided = self.decided.take().unwrap_or_else(|| Err(lost()));
+        match done(decided) {
+            Ok(()) => self.back = None,
+            Err(unheard) => self.decided = Some(unheard),
+        }
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if let (Some((caller, decision)), Some(Ok(info))) = (self.back.take(), &self.decided) {
+            caller.take_back(decision, info.degraded);
+        }
+    }
+}
 
 /// How a call begins: it is known already what it comes to, or the store has to be asked.
 enum Begun {
@@ -80,7 +114,7 @@ impl Fleet {
         let caller = self.caller(Verb::Refund, None);
         let nothing = self.shared.settings.probe();
         let (answered, answer) = oneshot::channel();
-        caller.send(nothing, true, move |result| answered.send(result));
+        caller.send(nothing, true, move |delivery| drop(answered.send(delivery)));
         let _ = answer.await;
     }
 
@@ -107,13 +141,13 @@ impl Fleet {
 
     fn wait(&self, caller: Box<Caller>, decision: Decision) -> Result<LimitInfo, Error> {
         let (answered, answer) = sync_channel(1);
-        let job = caller.send(decision, false, move |result| answered.send(result).map_err(|unheard| unheard.0));
+        let job = caller.send(decision, false, move |delivery| drop(answered.send(delivery)));
         let patience = self.shared.settings.timeout() + GRACE;
         match answer.recv_timeout(patience) {
-            Ok(answer) => answer,
+            Ok(delivery) => delivery.take(),
             Err(RecvTimeoutError::Timeout) => {
                 job.finish(Err(Failure::Timeout));
-                answer.recv().unwrap_or_else(|_| Err(lost()))
+                answer.recv().map_or_else(|_| Err(lost()), Delivery::take)
             }
             Err(RecvTimeoutError::Disconnected) => Err(lost()),
         }
@@ -130,8 +164,8 @@ impl Fleet {
             Begun::Known(answer) => answer,
             Begun::Ask(caller, decision) => {
                 let (answered, answer) = oneshot::channel();
-                caller.send(decision, true, move |result| answered.send(result));
-                answer.await.unwrap_or_else(|_| Err(lost()))
+                caller.send(decision, true, move |delivery| drop(answered.send(delivery)));
+                answer.await.map_or_else(|_| Err(lost()), Delivery::take)
             }
         }
     }
@@ -148,7 +182,7 @@ impl Fleet {
         match self.begin(checks, call, now) {
             Begun::Known(answer) => Some(answer),
             Begun::Ask(caller, decision) => {
-                caller.send(decision, false, done);
+                caller.send(decision, false, |delivery| delivery.hand_to(done));
                 None
             }
         }
@@ -264,8 +298,8 @@ impl Fleet {
     pub(super) async fn reset(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
         let (caller, decision) = self.forgetting(limit, actor);
         let (answered, answer) = oneshot::channel();
-        caller.send(decision, true, move |result| answered.send(result));
-        answer.await.unwrap_or_else(|_| Err(lost())).map(drop)
+        caller.send(decision, true, move |delivery| drop(answered.send(delivery)));
+        answer.await.map_or_else(|_| Err(lost()), Delivery::take).map(drop)
     }
 
     /// [`reset`](Self::reset), of which `done` is told on the store's thread.
@@ -276,7 +310,7 @@ impl Fleet {
         done: impl FnOnce(Decided) -> Result<(), Decided> + Send + 'static,
     ) {
         let (caller, decision) = self.forgetting(limit, actor);
-        caller.send(decision, false, done);
+        caller.send(decision, false, |delivery| delivery.hand_to(done));
     }
 }
 
@@ -292,14 +326,10 @@ impl Caller {
         self: Box<Self>,
         decision: Decision,
         on_callers_runtime: bool,
-        done: impl FnOnce(Decided) -> Result<(), Decided> + Send + 'static,
+        done: impl FnOnce(Delivery) + Send + 'static,
     ) -> Arc<Job> {
         let shared = self.shared.clone();
-        let done = Box::new(move |job: &Job, answer: Answer| {
-            if let Err(unheard) = done(self.word(job.decision(), answer)) {
-                self.take_back(job.decision(), &unheard);
-            }
-        });
+        let done = Box::new(move |job: &Job, answer: Answer| done(self.deliver(job.decision(), answer)));
         let job = Arc::new(Job::new(decision, shared.settings.timeout(), done));
         if let Err(failure) = shared.send(&job, on_callers_runtime) {
             job.finish(Err(failure));
@@ -363,18 +393,21 @@ impl Caller {
         Ok(self.merge(infos.into_iter().map(|info| LimitInfo { degraded: true, ..info }).collect()))
     }
 
-    /// Nobody waits for the answer any more: a place that was taken for whoever did is given back.
-    fn take_back(self: Box<Self>, decision: &Decision, unheard: &Decided) {
-        let Ok(info) = unheard else { return };
-        if info.blocked || !matches!(self.call, Verb::Acquire { .. }) {
-            return;
-        }
+    fn deliver(self: Box<Self>, decision: &Decision, answer: Answer) -> Delivery {
+        let decided = self.word(decision, answer);
+        let took_a_place = matches!(self.call, Verb::Acquire { .. }) && decided.as_ref().is_ok_and(|info| !info.blocked);
+        let back = took_a_place.then(|| (self, decision.as_refund()));
+        Delivery { decided: Some(decided), back }
+    }
+
+    /// Nobody waits for the answer any more: the place that was taken for whoever did is given back.
+    fn take_back(self: Box<Self>, refund: Decision, degraded: bool) {
         let back = Self { call: Verb::Refund, question: None, ..*self };
-        if info.degraded {
+        if degraded {
             // The store has charged nothing.
-            let _ = back.decide_here(&back.shared.here().fallback, decision);
+            let _ = back.decide_here(&back.shared.here().fallback, &refund);
         } else {
-            Box::new(back).send(decision.as_refund(), false, |_| Ok(()));
+            Box::new(back).send(refund, false, drop);
         }
     }
 
@@ -386,6 +419,22 @@ impl Caller {
             info.unwrap_or_else(LimitInfo::unlimited)
         });
         LimitInfo::merged(in_order.collect())
+    }
+}
+
+impl Limiter {
+    /// The command that `limit` sends for this check, but for its deadline: a benchmark sends it by other means.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn bare_command(&self, check: Check<'_>) -> Option<Vec<Vec<u8>>> {
+        let Store::Fleet(fleet) = &self.store else { return None };
+        let (_, decision) = fleet.prepare(&[check], Verb::Limit, None, None).ok()?;
+        let Plan { keys, blob } = plan([(&decision, 0)]);
+        let count = keys.len().to_string().into_bytes();
+        let mut words = vec![b"EVALSHA".to_vec(), SHA.clone().into_bytes(), count];
+        words.extend(keys.iter().map(|key| key.to_vec()));
+        words.push(blob);
+        Some(words)
     }
 }
 
