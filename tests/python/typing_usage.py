@@ -14,6 +14,7 @@ from tidegate import (
     Explanation,
     Fault,
     FixedWindow,
+    Latency,
     Legacy,
     Limit,
     Limiter,
@@ -26,6 +27,7 @@ from tidegate import (
     SlidingWindow,
     Smooth,
     Standing,
+    Statistics,
     StoreError,
     TokenBucket,
     __version__,
@@ -108,12 +110,14 @@ def calls(limiter: Limiter) -> LimitInfo:
     assert_type(limiter.explain(LOGIN, "ada").info, LimitInfo)
     assert_type(limiter.entries, int)
     assert_type(limiter.evictions, int)
+    assert_type(limiter.stats(), Statistics)
     limiter.reset([LOGIN, API], "ada")
     return limiter.limit_all([(LOGIN, "ada"), (WIRE, "ada", 2), (API, "ada", 5, 0.5)], now=None)
 
 
 def answer(info: LimitInfo) -> None:
     assert_type(info.blocked, bool)
+    assert_type(info.degraded, bool)
     for number in (info.remaining, info.reset_ms, info.reset_sec, info.full_reset_ms, info.full_reset_sec):
         assert_type(number, int)
     for number in (info.wait_ms, info.quota, info.binding):
@@ -137,6 +141,36 @@ async def coroutines(limiter: AsyncLimiter) -> None:
     answer(await limiter.peek_all([(LOGIN, "ada")], now=1))
     await limiter.reset(LOGIN, "ada")
     assert_type(limiter.entries + limiter.evictions, int)
+    assert_type(limiter.stats(), Statistics)
+
+
+def counted(stats: Statistics) -> int:
+    assert_type(stats.failures, "dict[str, int]")
+    assert_type(stats.breaker, Literal["closed", "open"])
+    assert_type(stats.latency, Latency)
+    assert_type(stats.latency.buckets, "tuple[tuple[float | None, int], ...]")
+    assert_type(stats.latency.sum, float)
+    return stats.decisions + stats.admitted + stats.blocked + stats.failed + stats.degraded + stats.deny_cache_hits
+
+
+def shared() -> str:
+    limiter = Limiter("redis://127.0.0.1:1", namespace="shop", timeout=timedelta(seconds=1), on_error="raise")
+    AsyncLimiter(
+        "rediss://127.0.0.1:1",
+        timeout=0.5,
+        on_error="deny",
+        max_entries=1000,
+        deny_cache=timedelta(seconds=2),
+        ssl_ca_certs=None,
+        ssl_certfile=None,
+        ssl_keyfile=None,
+    )
+    try:
+        limiter.limit(LOGIN, "ada")
+    except StoreError as error:
+        assert_type(error.failure, str)
+        return error.failure
+    raise AssertionError
 
 
 def failures() -> tuple[str, str, str]:
@@ -154,4 +188,6 @@ def main() -> None:
     answer(calls(Limiter("memory://", namespace="shop", max_entries=1000)))
     asyncio.run(coroutines(AsyncLimiter(namespace="shop")))
     assert [path for path, _ in faults()] == ["api"]
+    assert counted(Limiter().stats()) == 0
+    assert shared() == "unreachable"
     assert failures() == ("login", "size", "-1")

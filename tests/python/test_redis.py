@@ -1,0 +1,447 @@
+"""Limits that a fleet shares, over a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import itertools
+import logging
+import pickle
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from calls import AnyLimiter, done
+from server import RedisServer
+from test_vectors import ONE, TOGETHER, fields
+from tidegate import (
+    AsyncLimiter,
+    Bucket,
+    Decay,
+    FixedWindow,
+    Legacy,
+    Limit,
+    Limiter,
+    LimitError,
+    LimitInfo,
+    SlidingCounter,
+    SlidingLog,
+    SlidingWindow,
+    Smooth,
+    StoreError,
+    TokenBucket,
+)
+
+KINDS = [Limiter, AsyncLimiter]
+NOW = 1_700_000_000_000
+LOGIN = Bucket("login", size=3)
+# Long enough that a busy machine does not make a difference.
+PATIENT: dict[str, Any] = {"timeout": 10, "on_error": "raise"}
+NAMESPACES = itertools.count()
+
+LIMITS: list[Limit] = [
+    Bucket("bucket", size=5),
+    TokenBucket("tokens", count=5, period=1000, burst=3),
+    FixedWindow("window", max=3, period=1000),
+    SlidingWindow("sliding", max=3, period=1000, resolution=100, count_blocked=True),
+    SlidingCounter("counter", max=3, period=1000),
+    SlidingLog("log", max=3, period=1000, min_interval=10),
+    Decay("decay", max=3, decay_factor=2, resolution=100),
+    Smooth("smooth", rate=5, warmup=500),
+    Legacy("legacy", max=3, duration=1000, min_interval=100, translation="exact"),
+]
+
+
+def namespace() -> str:
+    return f"test-{next(NAMESPACES)}"
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def shared(kind: type[AnyLimiter], fleet: RedisServer) -> AnyLimiter:
+    """A limiter of each kind, in a namespace of its own."""
+    return kind(fleet.url, namespace=namespace(), **PATIENT)
+
+
+@pytest.mark.parametrize("sequence", ONE, ids=lambda sequence: sequence["limit"]["key"])
+def test_the_vectors_of_one_limit(sequence: dict[str, Any], shared: AnyLimiter) -> None:
+    limit, factor = sequence["limit"], sequence["factor"]
+    for step in sequence["steps"]:
+        if step["call"] == "reset":
+            assert done(shared.reset(limit, "actor")) is None
+            continue
+        extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
+        info = done(getattr(shared, step["call"])(limit, "actor", step["cost"], factor, step["now"], **extra))
+        assert (fields(info), info.degraded) == (step["want"], False), step
+
+
+@pytest.mark.parametrize("sequence", TOGETHER, ids=lambda sequence: sequence["limits"][0]["key"])
+def test_the_vectors_of_several_limits(sequence: dict[str, Any], shared: AnyLimiter) -> None:
+    limits = sequence["limits"]
+    for step in sequence["steps"]:
+        checks = [(limit, "actor", cost) for limit, cost in zip(limits, step["costs"])]
+        info = done((shared.limit_all if step["call"] == "limit" else shared.peek_all)(checks, now=step["now"]))
+        assert (fields(info), [fields(check) for check in info.checks]) == (step["want"], step["each"]), step
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.key)
+def test_it_answers_as_memory_does(limit: Limit, shared: AnyLimiter) -> None:
+    memory = Limiter()
+    receipts: list[tuple[LimitInfo, LimitInfo]] = []
+    for step in range(40):
+        now = NOW + step * 37
+        verb = ("limit", "limit", "peek", "charge", "limit", "refund", "explain", "settle", "back", "several")[
+            step % 10
+        ]
+        if verb in ("settle", "back"):
+            here, there = receipts.pop()
+            if verb == "settle":
+                answers = [memory.settle(here, 2, now), done(shared.settle(there, 2, now))]
+            else:
+                answers = [memory.refund(here, now=now), done(shared.refund(there, now=now))]
+        elif verb == "several":
+            checks: list[Any] = [(limit, "ada"), (LOGIN, "ada", 2), (limit, "eve", 1, 0.5)]
+            answers = [memory.limit_all(checks, now), done(shared.limit_all(checks, now))]
+        elif verb == "explain":
+            standings = memory.explain(limit, "ada", now=now), done(shared.explain(limit, "ada", now=now))
+            assert str(standings[0]) == str(standings[1])
+            answers = [standing.info for standing in standings]
+        else:
+            cost = 1 if isinstance(limit, Legacy) else 1 + step % 2
+            arguments = (limit, "ada", cost, 1.0, now)
+            answers = [getattr(memory, verb)(*arguments), done(getattr(shared, verb)(*arguments))]
+            receipts.append((answers[0], answers[1]))
+        assert answers[0] == answers[1], (verb, step)
+        assert [check.headers("both") for check in answers[0].checks] == [
+            check.headers("both") for check in answers[1].checks
+        ]
+
+
+def test_limiters_share_what_a_server_keeps(kind: type[AnyLimiter], fleet: RedisServer) -> None:
+    name = namespace()
+    limiters = [kind(fleet.url, namespace=name, **PATIENT) for _ in range(2)] + [Limiter(fleet.url, namespace=name)]
+    limiters.append(pickle.loads(pickle.dumps(limiters[0])))
+    slow = Bucket("slow", size=3, drip_rate=timedelta(hours=1))
+    assert [done(limiter.limit(slow, "ada")).blocked for limiter in limiters] == [False, False, False, True]
+    assert not done(kind(fleet.url, namespace=namespace(), **PATIENT).limit(slow, "ada")).blocked
+    done(limiters[0].reset(slow, "ada"))
+    assert done(limiters[1].peek(slow, "ada")).remaining == 3
+    assert all(limiter.entries == 0 for limiter in limiters)
+
+
+def test_limits_that_do_not_limit_ask_nobody(shared: AnyLimiter) -> None:
+    info = done(shared.limit(LOGIN, "ada", 1, 0))
+    assert (info.remaining, info.degraded) == (2**53 - 1, False)
+    assert done(shared.limit([], "ada")).remaining == 2**53 - 1
+    assert done(shared.reset([], "ada")) is None
+    assert shared.stats().store_calls == 0
+
+
+def test_what_cannot_be_is_refused_as_in_memory(shared: AnyLimiter) -> None:
+    calls: list[Any] = [
+        lambda: shared.limit({"key": "k", "type": "bucket", "size": 0}, "ada"),
+        lambda: shared.limit(LOGIN, "ada", -1),
+        lambda: shared.limit(LOGIN, 1),  # type: ignore[arg-type]
+        lambda: shared.limit(LOGIN, "ada", 4),
+        lambda: shared.limit(LOGIN, "ada", now=-1),
+        lambda: shared.acquire(LOGIN, "ada", max_wait=-1),
+        lambda: shared.acquire(LOGIN, "ada", 4),
+        lambda: shared.acquire(LOGIN, "ada", 4, now=NOW),
+        lambda: shared.limit_all([(LOGIN, "ada", 4)]),
+        lambda: shared.explain(LOGIN, "ada", -1),
+        lambda: shared.reset({}, "ada"),
+        lambda: shared.settle(done(Limiter().limit(LOGIN, "ada")), 1),
+        lambda: shared.settle("info", 1),  # type: ignore[arg-type]
+        lambda: shared.refund(done(shared.peek(LOGIN, "ada")), "ada"),
+    ]
+    for call in calls:
+        with pytest.raises(LimitError):
+            done(call())
+
+
+def test_receipts_are_good_for_one_correction(shared: AnyLimiter) -> None:
+    slow = Bucket("slow", size=10, drip_rate=timedelta(hours=1))
+    info = done(shared.limit([slow, {**slow.to_dict(), "key": "other"}], "ada", 4))
+    assert done(shared.settle(info, [6, 1])).checks[0].remaining == 4
+    assert done(shared.peek({**slow.to_dict(), "key": "other"}, "ada")).remaining == 9
+    for again in (shared.settle(info, 0), shared.refund(info)):
+        assert [check.remaining for check in done(again).checks] == [4, 9]
+
+
+def test_answers_are_copied_with_how_they_came(kind: type[AnyLimiter]) -> None:
+    info = done(kind("redis://127.0.0.1:1").limit(LOGIN, "ada"))
+    assert info.degraded
+    assert "degraded=True" in repr(info)
+    again = pickle.loads(pickle.dumps(info))
+    assert (again, again.degraded) == (info, True)
+    both = done(kind("redis://127.0.0.1:1").limit([LOGIN, Bucket("day", size=9)], "ada"))
+    assert [check.degraded for check in (both, *both.checks, *pickle.loads(pickle.dumps(both)).checks)] == [True] * 5
+
+
+def test_passwords_stay_out_of_sight_but_not_out_of_pickles(kind: type[AnyLimiter]) -> None:
+    url = "redis://user:s%40cret@localhost:6379/3?protocol=resp3"
+    limiter = kind(url, timeout=timedelta(seconds=2), on_error="deny", max_entries=7)
+    assert repr(limiter) == f"<{kind.__name__} redis://…@localhost:6379/3>"
+    for again in (copy.copy(limiter), copy.deepcopy(limiter), pickle.loads(pickle.dumps(limiter))):
+        assert repr(again) == repr(limiter)
+        make, arguments = again.__reduce__()
+        assert arguments == (url,)
+        given = {"timeout": timedelta(seconds=2), "on_error": "deny", "max_entries": 7}
+        defaults = {"deny_cache": 1.0, "namespace": "tidegate"} if kind is AsyncLimiter else {}
+        assert make.keywords == {**given, **defaults}
+    with pytest.raises(TypeError, match="memory"):
+        pickle.dumps(kind())
+
+
+def test_a_denial_is_remembered_for_a_while(kind: type[AnyLimiter], fleet: RedisServer) -> None:
+    name, slow = namespace(), Bucket("slow", size=1, drip_rate=timedelta(hours=1))
+    limiter, other = kind(fleet.url, namespace=name, **PATIENT), Limiter(fleet.url, namespace=name)
+    never = kind(fleet.url, namespace=name, deny_cache=0, **PATIENT)
+    assert [done(limiter.limit(slow, "ada")).blocked for _ in range(5)] == [False, True, True, True, True]
+    stats = limiter.stats()
+    assert (stats.decisions, stats.admitted, stats.blocked, stats.degraded) == (5, 1, 4, 0)
+    assert (stats.deny_cache_hits, stats.store_calls) == (3, 2)
+    other.refund(slow, "ada")
+    assert done(limiter.limit(slow, "ada")).blocked, "nobody has told it yet"
+    assert not done(never.limit(slow, "ada")).blocked
+    done(limiter.refund(slow, "ada"))
+    assert not done(limiter.limit(slow, "ada")).blocked, "a refund of its own it knows of"
+
+
+def test_what_is_counted(shared: AnyLimiter) -> None:
+    assert shared.stats().decisions == 0
+    for _ in range(5):
+        done(shared.limit(LOGIN, "ada"))
+    stats = shared.stats()
+    assert (stats.admitted, stats.blocked, stats.failed, stats.degraded) == (3, 2, 0, 0)
+    assert sum(stats.failures.values()) == stats.corrupt_entries == 0
+    assert set(stats.failures) >= {"timeout", "unavailable", "unreachable", "disconnected"}
+    assert sum(count for _, count in stats.latency.buckets) == stats.store_calls == 4
+    bounds = [bound for bound, _ in stats.latency.buckets]
+    assert bounds[-1] is None
+    assert bounds[:-1] == sorted(bound for bound in bounds if bound is not None)
+    assert 0 < stats.latency.sum < 10
+    assert stats.breaker == "closed"
+    assert pickle.loads(pickle.dumps(stats)) == stats
+    with pytest.raises(AttributeError):
+        stats.decisions = 1  # type: ignore[misc]
+
+
+POLICIES = ["local", "allow", "deny", "raise"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("fault", ["pause", "kill", "stop"])
+def test_every_policy_holds_while_the_server_is_gone(
+    kind: type[AnyLimiter], server: RedisServer, policy: Any, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "tidegate")
+    slow = Bucket("slow", size=2, drip_rate=timedelta(hours=1))
+    limiter = kind(server.url, timeout=0.1, on_error=policy)
+
+    def call(actor: str) -> bool | str:
+        try:
+            info = done(limiter.limit(slow, actor))
+        except StoreError as error:
+            return error.failure
+        assert info.degraded
+        return info.blocked  # type: ignore[no-any-return]
+
+    assert not done(limiter.limit(slow, "ada")).degraded
+    getattr(server, fault)()
+    verdicts, slowest = [], 0.0
+    for _ in range(20):
+        began = time.perf_counter()
+        verdicts.append(call("eve"))
+        slowest = max(slowest, time.perf_counter() - began)
+    # The deadline, and what a busy machine needs to notice it.
+    assert slowest < 0.1 + 0.25
+    if policy == "raise":
+        failures = {"timeout", "unavailable", "unreachable", "disconnected"}
+        assert set(verdicts) <= failures
+        assert verdicts[-1] in {"unavailable", "unreachable"}
+    else:
+        local = [False, False] + [True] * 18
+        assert verdicts == {"local": local, "allow": [False] * 20, "deny": [True] * 20}[policy]
+    stats = limiter.stats()
+    assert (stats.breaker, stats.degraded) == ("open", 20)
+    assert sum(stats.failures.values()) == 20
+
+    if fault == "pause":
+        server.resume()
+    else:
+        server.start()
+    until = time.monotonic() + 10
+    while limiter.stats().breaker == "open":
+        assert time.monotonic() < until, "it does not recover"
+        time.sleep(0.02)
+        call_again(limiter, slow)
+    assert not done(limiter.limit(slow, "bob")).degraded
+    wait_for(lambda: [record.levelname for record in caplog.records if record.name == "tidegate"][-1:] == ["INFO"])
+    records = [record for record in caplog.records if record.name == "tidegate"]
+    opened = next(record for record in records if record.levelname == "WARNING")
+    assert f"127.0.0.1:{server.port}" in opened.getMessage()
+    assert vars(opened)["failure"] in {"timeout", "unreachable", "disconnected"}
+
+
+def call_again(limiter: AnyLimiter, limit: Limit) -> None:
+    with contextlib.suppress(StoreError):
+        done(limiter.peek(limit, "zoe"))
+
+
+def wait_for(truth: Any) -> None:
+    until = time.monotonic() + 5
+    while not truth():
+        assert time.monotonic() < until, "it does not come true"
+        time.sleep(0.01)
+
+
+def test_a_fault_is_logged_without_another_call(server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tidegate")
+    limiter = Limiter(server.url, timeout=0.1)
+    limiter.limit(LOGIN, "ada")
+    server.kill()
+    for _ in range(3):
+        limiter.limit(LOGIN, "ada")
+    wait_for(lambda: "WARNING" in [record.levelname for record in caplog.records])
+    server.start()
+    wait_for(lambda: "INFO" in [record.levelname for record in caplog.records])
+    assert [record.threadName for record in caplog.records] == ["tidegate-log"] * len(caplog.records)
+
+
+def test_a_store_error_says_why(kind: type[AnyLimiter]) -> None:
+    limiter = kind("redis://127.0.0.1:1", on_error="raise")
+    calls: list[Any] = [
+        lambda: limiter.limit(LOGIN, "ada"),
+        lambda: limiter.limit([LOGIN, LOGIN], "ada"),
+        lambda: limiter.limit_all([(LOGIN, "ada")]),
+        lambda: limiter.explain(LOGIN, "ada"),
+        lambda: limiter.reset([LOGIN, LOGIN], "ada"),
+        lambda: limiter.acquire(LOGIN, "ada"),
+        lambda: limiter.acquire(LOGIN, "ada", now=NOW),
+    ]
+    for call in calls:
+        with pytest.raises(StoreError, match="did not decide") as caught:
+            done(call())
+        error = caught.value
+        assert error.failure in {"unreachable", "unavailable"}
+        again = pickle.loads(pickle.dumps(error))
+        assert (str(again), again.failure) == (str(error), error.failure)
+        assert isinstance(error, ConnectionError)
+    assert (StoreError().failure, StoreError("no").args) == ("other", ("no",))
+
+
+def test_what_this_process_charged_alone_it_gives_back_alone(kind: type[AnyLimiter], server: RedisServer) -> None:
+    slow = Bucket("slow", size=10, drip_rate=timedelta(hours=1))
+    limiter = kind(server.url, timeout=0.2, on_error="local")
+    shared = done(limiter.limit(slow, "ada", 3))
+    server.pause()
+    alone = done(limiter.limit(slow, "ada", 4))
+    assert (alone.degraded, alone.remaining, limiter.entries) == (True, 6, 1)
+    server.resume()
+    wait_for(lambda: not done(limiter.peek(slow, "eve")).degraded)
+    assert done(limiter.refund(alone)).degraded
+    assert limiter.entries == 0
+    assert done(limiter.peek(slow, "ada")).remaining == 7, "the store was never charged for it"
+    assert done(limiter.refund(shared)).remaining == 10
+
+
+def test_a_settlement_that_failed_can_be_tried_again(kind: type[AnyLimiter], server: RedisServer) -> None:
+    slow = Bucket("slow", size=10, drip_rate=timedelta(hours=1))
+    limiter = kind(server.url, timeout=0.2, on_error="raise")
+    info = done(limiter.limit(slow, "ada", 4))
+    server.pause()
+    with pytest.raises(StoreError):
+        done(limiter.settle(info, 1))
+    server.resume()
+
+    def works() -> bool:
+        try:
+            return bool(done(limiter.peek(slow, "ada")))
+        except StoreError:
+            return False
+
+    wait_for(works)
+    assert done(limiter.settle(info, 1)).remaining == 9
+    assert done(limiter.settle(info, 0)).remaining == 9
+
+
+def test_turns_are_waited_for(shared: AnyLimiter) -> None:
+    mail = Bucket("mail", size=1, drip_rate=50)
+    assert [done(shared.acquire(mail, "ada", max_wait=5)).blocked for _ in range(3)] == [False] * 3
+    info = done(shared.acquire(mail, "ada", max_wait=0))
+    assert info.blocked
+    assert done(shared.refund(info)).wait_ms == 0
+    log = SlidingLog("log", max=1, period=100)
+    assert [done(shared.acquire(log, "ada", max_wait=5)).blocked for _ in range(2)] == [False] * 2
+    assert done(shared.acquire([mail, log], "eve", max_wait=timedelta(seconds=5))).blocked is False
+    assert done(shared.acquire(mail, "zoe", now=NOW)).wait_ms == 0
+    assert done(shared.acquire(mail, "zoe", now=NOW, max_wait=5)).wait_ms == 50
+
+
+def test_threads_share_a_limiter_and_wait_side_by_side(fleet: RedisServer) -> None:
+    limiter = Limiter(fleet.url, namespace=namespace(), **PATIENT)
+    slow = Bucket("slow", size=100, drip_rate=timedelta(hours=1))
+    admitted: list[int] = []
+
+    def work() -> None:
+        admitted.append(sum(not limiter.limit(slow, "ada").blocked for _ in range(50)))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(admitted) == 100
+
+
+def test_other_threads_run_while_one_waits(server: RedisServer) -> None:
+    limiter = Limiter(server.url, timeout=1, on_error="allow")
+    limiter.limit(LOGIN, "ada")
+    server.pause()
+    waiting = threading.Thread(target=lambda: limiter.limit(LOGIN, "ada"))
+    waiting.start()
+    began, turns = time.perf_counter(), 0
+    while waiting.is_alive():
+        turns += 1
+    assert time.perf_counter() - began > 0.5
+    assert turns > 1000
+
+
+def connections(server: RedisServer) -> int:
+    # Without the one that asks.
+    return len(server.command("CLIENT", "LIST").splitlines()) - 1
+
+
+def test_a_limiter_that_is_dropped_ends_its_connections(kind: type[AnyLimiter], server: RedisServer) -> None:
+    limiters = [kind(server.url, **PATIENT) for _ in range(3)]
+    for limiter in limiters:
+        done(limiter.limit(LOGIN, "ada"))
+    assert connections(server) >= 3
+    del limiter, limiters
+    wait_for(lambda: connections(server) == 0)
+
+
+def test_no_thread_is_started_for_a_call(fleet: RedisServer) -> None:
+    async def many() -> set[str]:
+        limiter = AsyncLimiter(fleet.url, namespace=namespace(), **PATIENT)
+        await asyncio.gather(*(limiter.limit(LOGIN, str(actor)) for actor in range(500)))
+        return {thread.name for thread in threading.enumerate()}
+
+    before = {thread.name for thread in threading.enumerate()}
+    assert asyncio.run(many()) - before <= {"tidegate-log"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_over() -> Iterator[None]:
+    yield
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("Thread-")]

@@ -1,0 +1,222 @@
+"""A shared store across forks and at the end of the interpreter."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from server import RedisServer
+from test_redis import PATIENT, namespace, wait_for
+from test_redis_loops import OPEN, descriptors
+from tidegate import AsyncLimiter, Bucket, Limiter
+
+SLOW = Bucket("slow", size=1000, drip_rate=timedelta(hours=1))
+TIMEOUT = 1.0
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+
+
+def in_a_child(work: Callable[[], bool]) -> int:
+    """The exit code of a child that does this."""
+    with warnings.catch_warnings():
+        # There are other threads, and that is the point.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        code = 2
+        try:
+            code = 0 if work() else 1
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def in_time(limiter: Limiter | AsyncLimiter, kind: str) -> bool:
+    """Whether the first call of a process is answered by the store, before its deadline."""
+    began = time.perf_counter()
+    if kind == "sync":
+        assert isinstance(limiter, Limiter)
+        info = limiter.limit(SLOW, "ada")
+    else:
+        assert isinstance(limiter, AsyncLimiter)
+        info = asyncio.run(limiter.limit(SLOW, "ada"))
+    return not info.degraded and time.perf_counter() - began < TIMEOUT + 0.05
+
+
+@forks
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_forked_children_make_connections_of_their_own(fleet: RedisServer, kind: str) -> None:
+    name = namespace()
+    limiter = (Limiter if kind == "sync" else AsyncLimiter)(fleet.url, namespace=name, timeout=TIMEOUT)
+    assert in_time(limiter, kind)
+    for _ in range(20):
+        assert in_a_child(lambda: in_time(limiter, kind) and limiter.stats().decisions == 1) == 0
+        assert in_time(limiter, kind)
+    assert Limiter(fleet.url, namespace=name).peek(SLOW, "ada").remaining == 1000 - 41
+
+
+@forks
+def test_forks_while_other_threads_are_at_it(fleet: RedisServer) -> None:
+    limiter = Limiter(fleet.url, namespace=namespace(), timeout=TIMEOUT)
+    coroutines = AsyncLimiter(fleet.url, namespace=namespace(), timeout=TIMEOUT)
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            limiter.limit(SLOW, "eve")
+
+    async def busy_loop() -> None:
+        while not stop.is_set():
+            await asyncio.gather(*(coroutines.limit(SLOW, "eve") for _ in range(20)))
+
+    threads = [threading.Thread(target=busy) for _ in range(2)]
+    threads.append(threading.Thread(target=lambda: asyncio.run(busy_loop())))
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            assert in_a_child(lambda: in_time(limiter, "sync") and in_time(coroutines, "async")) == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert in_time(limiter, "sync")
+
+
+def charge(limiter: Limiter, times: int) -> int:
+    return sum(not limiter.limit(SLOW, "ada").blocked for _ in range(times))
+
+
+@forks
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_workers_of_a_preloaded_program(fleet: RedisServer) -> None:
+    name = namespace()
+    limiter = Limiter(fleet.url, namespace=name, **PATIENT)
+    limiter.limit(SLOW, "ada")
+    with multiprocessing.get_context("fork").Pool(8) as pool:
+        admitted = pool.starmap(charge, [(limiter, 200)] * 8)
+    assert sum(admitted) == 999
+    assert limiter.limit(SLOW, "ada").blocked
+
+
+@forks
+def test_a_child_logs_for_itself(server: RedisServer) -> None:
+    script = """
+        import logging, os, sys, time
+        from tidegate import Bucket, Limiter
+        logging.basicConfig(level="INFO", format="%(process)d %(levelname)s", stream=sys.stdout)
+        limiter = Limiter(sys.argv[1], timeout=0.1)
+        limiter.limit(Bucket("login", size=10), "ada")
+        os.kill(int(sys.argv[2]), 19)
+        child = os.fork()
+        for _ in range(4):
+            limiter.limit(Bucket("login", size=10), "ada")
+        time.sleep(0.3)
+        if child:
+            os.waitpid(child, 0)
+            print(os.getpid(), child)
+    """
+    assert server.process is not None
+    out = run(script, server.url, str(server.process.pid)).splitlines()
+    assert sorted(f"{process} WARNING" for process in out[-1].split()) == sorted(out[:-1])
+
+
+def run(script: str, *arguments: str) -> str:
+    """What a program of its own writes, which ends well and complains about nothing."""
+    strict = ["-W", "default", "-W", "ignore::DeprecationWarning", "-X", "faulthandler"]
+    command = [sys.executable, *strict, "-c", textwrap.dedent(script), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+EXITS = {
+    "sync threads": """
+        import threading
+        limiter = Limiter(sys.argv[1], timeout=20)
+        def work():
+            limiter.limit(DOOR, "ada")
+        for _ in range(200):
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.05)
+    """,
+    "a closed loop": """
+        limiter = AsyncLimiter(sys.argv[1], timeout=20)
+        async def main():
+            tasks = [asyncio.ensure_future(limiter.limit(DOOR, "ada")) for _ in range(200)]
+            tasks += [asyncio.ensure_future(limiter.acquire(DOOR, "ada")) for _ in range(200)]
+            await asyncio.sleep(0.05)
+        asyncio.run(main())
+    """,
+    "exit in a coroutine": """
+        limiter = AsyncLimiter(sys.argv[1], timeout=20)
+        async def main():
+            tasks = [asyncio.ensure_future(limiter.limit(DOOR, "ada")) for _ in range(200)]
+            await asyncio.sleep(0.05)
+            sys.exit(0)
+        asyncio.run(main())
+    """,
+    "answers on their way": """
+        limiter = AsyncLimiter(sys.argv[1], timeout=20)
+        async def main():
+            tasks = [asyncio.ensure_future(limiter.limit(DOOR, str(actor))) for actor in range(200)]
+            await asyncio.sleep(0)
+        asyncio.run(main())
+    """,
+    "nothing but a limiter": """
+        limiter = Limiter(sys.argv[1])
+        coroutines = AsyncLimiter(sys.argv[1])
+    """,
+}
+
+
+@pytest.mark.parametrize("paused", [False, True], ids=["well", "paused"])
+@pytest.mark.parametrize("name", EXITS)
+def test_a_program_ends_at_once_whatever_is_under_way(server: RedisServer, name: str, paused: bool) -> None:
+    head = "import asyncio, sys, time\nfrom tidegate import *\nDOOR = Bucket('door', size=1000)\n"
+    if paused:
+        server.pause()
+    began = time.perf_counter()
+    for _ in range(3):
+        run(head + textwrap.dedent(EXITS[name]), server.url)
+    assert time.perf_counter() - began < 15
+
+
+def test_an_exit_amid_an_outage_says_nothing_more_than_the_log_does(server: RedisServer) -> None:
+    script = """
+        import logging, os, sys, threading
+        from tidegate import Bucket, Limiter
+        logging.getLogger("tidegate").addHandler(logging.NullHandler())
+        limiter = Limiter(sys.argv[1], timeout=0.05)
+        limiter.limit(Bucket("door", size=1), "ada")
+        os.kill(int(sys.argv[2]), 9)
+        for _ in range(20):
+            limiter.limit(Bucket("door", size=1), "ada")
+    """
+    assert server.process is not None
+    assert run(script, server.url, str(server.process.pid)) == ""
+
+
+@pytest.mark.skipif(not OPEN.is_dir(), reason="a system that does not show descriptors")
+def test_limiters_come_and_go(server: RedisServer) -> None:
+    def once() -> None:
+        Limiter(server.url, **PATIENT).limit(SLOW, "ada")
+        asyncio.run(AsyncLimiter(server.url, **PATIENT).limit(SLOW, "ada"))
+
+    once()
+    wait_for(lambda: server.command("CLIENT", "LIST").count("\n") == 1)
+    before = descriptors()
+    for _ in range(30):
+        once()
+    wait_for(lambda: descriptors() <= before)
