@@ -43,6 +43,20 @@ impl Counter {
     fn ticks_within(&self, room: u64, count: u64) -> u64 {
         self.weigh(room).checked_div(count).unwrap_or(0)
     }
+
+    /// Until a cost fits that does not fit now.
+    fn until_fits(&self, state: &Windows, now: Micros, cost: u64) -> Micros {
+        let ticks = self.ticks.get();
+        let tick = if let Some(room) = self.max.checked_sub(cost.saturating_add(state.current)) {
+            // The previous window has to fade.
+            ticks.saturating_sub(self.ticks_within(room, state.previous))
+        } else {
+            // This one has to become the previous one, and fade in its turn.
+            let left = self.ticks_within(self.max.saturating_sub(cost), state.current);
+            ticks.saturating_add(ticks.saturating_sub(left))
+        };
+        self.until_tick(state, now, tick)
+    }
 }
 
 impl Room for Counter {
@@ -103,19 +117,12 @@ impl Room for Counter {
     }
 
     fn until(&self, state: &Windows, now: Micros, cost: u64) -> Micros {
-        if self.fits(state, now, cost) {
-            return 0;
-        }
-        let ticks = self.ticks.get();
-        let tick = if let Some(room) = self.max.checked_sub(cost.saturating_add(state.current)) {
-            // The previous window has to fade.
-            ticks.saturating_sub(self.ticks_within(room, state.previous))
-        } else {
-            // This one has to become the previous one, and fade in its turn.
-            let left = self.ticks_within(self.max.saturating_sub(cost), state.current);
-            ticks.saturating_add(ticks.saturating_sub(left))
-        };
-        self.until_tick(state, now, tick)
+        if self.fits(state, now, cost) { 0 } else { self.until_fits(state, now, cost) }
+    }
+
+    fn next(&self, state: &Windows, now: Micros, remaining: u64) -> Micros {
+        // One more than what remains does not fit.
+        if remaining < self.max { self.until_fits(state, now, remaining.saturating_add(1)) } else { 0 }
     }
 
     fn fits(&self, state: &Windows, now: Micros, cost: u64) -> bool {

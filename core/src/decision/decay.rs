@@ -83,7 +83,7 @@ impl Room for Decaying {
         }
         let fits = |left| self.fits_beside(left, cost);
         // A large count loses a unit with every slot.
-        if fits(self.after(state.count, 1)) {
+        if fits(self.after_one(state.count)) {
             return self.until_slot(state, now, 1);
         }
         let room = real(self.max) - real(cost);

@@ -185,6 +185,13 @@ impl Decay {
         if left < Self::NOTHING { 0.0 } else { left }
     }
 
+    /// [`after`](Self::after) one slot: the first power is the factor itself.
+    #[inline]
+    pub(crate) fn after_one(&self, count: f64) -> f64 {
+        let left = count / self.factor;
+        if left < Self::NOTHING { 0.0 } else { left }
+    }
+
     /// The fewest slots, at least one, after which nothing is left of `count`, which is something.
     pub(crate) fn slots_until_nothing(&self, count: f64) -> u64 {
         let slots = (count.log2() - LOG2_NOTHING) / self.log2_factor;

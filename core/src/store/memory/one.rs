@@ -42,10 +42,19 @@ impl Memory {
     fn decide_other(&self, rule: &Rule, question: Question) -> Result<LimitInfo, Impossible> {
         match rule {
             Rule::Cell(room) => self.decide_small(room, question, |why| why),
-            Rule::Counter(room) => self.decide_small(room, question, |why| why),
-            Rule::Decay(room) => self.decide_small(room, question, |why| why),
-            Rule::Smooth(room) => self.decide_small(room, question, |why| why),
+            Rule::Counter(room) => self.decide_aside(room, question),
+            Rule::Decay(room) => self.decide_aside(room, question),
+            Rule::Smooth(room) => self.decide_aside(room, question),
             Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, question),
+        }
+    }
+
+    /// The commonest verb apart from the others, as with cells.
+    #[inline]
+    fn decide_aside<R: Room<State: Small>>(&self, room: &R, question: Question) -> Result<LimitInfo, Impossible> {
+        match question.verb {
+            Verb::Limit => self.decide_small(room, Question { verb: Verb::Limit, ..question }, |why| why),
+            _ => self.decide_small(room, question, |why| why),
         }
     }
 
