@@ -1,0 +1,84 @@
+//! The store on Redis beside bare commands and the store in memory, in one run: `tidegate-bench-redis URL PID`.
+//!
+//! The server is asked for its statistics, which are reset, and its process is stopped for a while, so it must be one
+//! that nobody else uses: `make bench-redis` starts one. Prints JSON.
+
+mod entries;
+mod flood;
+mod latency;
+#[path = "../measure.rs"]
+#[allow(dead_code, reason = "shared with the other suite")]
+mod measure;
+mod outage;
+mod row;
+mod server;
+mod throughput;
+
+use std::time::Duration;
+
+use serde_json::json;
+use server::Server;
+use tidegate::{Limit, Limiter, OnError, Redis};
+
+/// A suite that cannot go on says why, in place of figures.
+pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(url), Some(pid)) = (arguments.next(), arguments.next()) else {
+        return Err("usage: tidegate-bench-redis URL PID".into());
+    };
+    let mut server = Server::new(&url, pid.parse()?)?;
+    let mut rows = latency::rows(&server)?;
+    rows.extend(throughput::rows(&mut server)?);
+    rows.extend(server_time_alone(&mut server)?);
+    rows.extend(entries::round_trips(&mut server)?);
+    rows.extend(entries::memory(&mut server)?);
+    rows.extend(flood::rows(&server)?);
+    rows.extend(outage::rows(&server)?);
+    println!("{}", json!({ "suite": "rust, redis", "rows": rows }));
+    Ok(())
+}
+
+/// One decision in a call of the script.
+fn server_time_alone(server: &mut Server) -> Result<Vec<serde_json::Value>> {
+    let (limiter, limit) = (limiter(server)?, limit()?);
+    let mut figures = Vec::new();
+    for _ in 0..=9 {
+        server.reset_statistics()?;
+        for actor in actors("alone", 2000) {
+            limiter.limit_sync(&limit, &actor)?;
+        }
+        figures.push(server.statistics()?.evalsha_micros()?);
+    }
+    all_asked(&limiter)?;
+    // The first round warms the caches and is not counted.
+    let figures = measure::Spread::of(figures.split_off(1));
+    Ok(vec![row::alone("server time a decision, alone", "us", figures, row::Bound::AtMost(6.0), "")])
+}
+
+/// A limiter that waits rather than answer without the store: such answers are faster, and not what is measured.
+pub(crate) fn limiter(server: &Server) -> Result<Limiter> {
+    let store = Redis::open(server.url())?.timeout(Duration::from_secs(2)).on_error(OnError::Raise);
+    Ok(Limiter::new(store))
+}
+
+/// What is answered without the store is not what is measured.
+pub(crate) fn all_asked(limiter: &Limiter) -> Result<()> {
+    let stats = limiter.stats();
+    if stats.store_calls == stats.decisions {
+        return Ok(());
+    }
+    Err(format!("{} decisions were made without the store", stats.decisions - stats.store_calls).into())
+}
+
+/// Nobody is denied: a denial is remembered and not asked for again.
+pub(crate) fn limit() -> Result<Limit> {
+    Ok(Limit::bucket("bench", 1000).build()?)
+}
+
+/// So many actors of 20 characters.
+pub(crate) fn actors(group: &str, count: usize) -> Vec<String> {
+    let digits = 19 - group.len();
+    (0..count).map(|number| format!("{group}:{number:0digits$}")).collect()
+}
