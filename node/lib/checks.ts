@@ -39,6 +39,10 @@ export function decideOne(store: Store, call: number, limit: Compiled, actor: un
   if (store.shared) return askOne(store, call, limit, actor, options)
   const failure = native.decide(actor)
   if (failure !== undefined) throw errorOf(failure)
+  // Nearly every answer, made here and not by the function below, which is too large to be inlined.
+  if (frame[Out.Count] === 1) {
+    return new LimitInfo(frame, Out.Answers, limit.key, 0, undefined, store, charges(call), options, limit, actor)
+  }
   return infoOne(frame, 0, store, call, limit, actor, options)
 }
 
@@ -156,9 +160,9 @@ function writeCall(frame: Float64Array, store: Store, call: number, { now, maxWa
   frame[In.Limiter] = store.handle
   frame[In.Call] = call
   frame[In.HasNow] = now === undefined ? 0 : 1
-  frame[In.Now] = now ?? 0
+  if (now !== undefined) frame[In.Now] = now
   frame[In.HasMaxWait] = maxWaitMs === undefined ? 0 : 1
-  frame[In.MaxWait] = maxWaitMs ?? 0
+  if (maxWaitMs !== undefined) frame[In.MaxWait] = maxWaitMs
 }
 
 /** The checks of a `limitAll`, each property read once; a limit may turn out to be several. */
