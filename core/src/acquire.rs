@@ -337,7 +337,8 @@ impl Acquire {
     fn ask(&mut self, number: u64) -> Result<Ask, Error> {
         let (costs, all_at_once) = self.with_those_ahead(number)?;
         // To be denied may cost something, so where it does, a look comes first.
-        let at_once = all_at_once && costs == self.costs() && !self.checks.iter().any(|check| check.limit.counts_blocked());
+        let at_once =
+            all_at_once && costs == self.costs() && !self.checks.iter().any(|check| check.limit.counts_blocked());
         if std::mem::take(&mut self.fits) || at_once {
             // Not a `Limit`, which would stay charged if nobody were there any more to hear of it.
             let call = Call::Acquire { max_wait: Duration::ZERO };

@@ -54,7 +54,9 @@ impl fmt::Display for Event {
 
 /// Whoever is to be told; the `tracing` subscriber unless a listener was given.
 #[derive(Clone, Default)]
-pub(crate) struct Events(Option<Arc<dyn Fn(&Event) + Send + Sync>>);
+pub(crate) struct Events(Option<Arc<Listener>>);
+
+type Listener = dyn Fn(&Event) + Send + Sync;
 
 impl Events {
     pub(crate) fn to(listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {

@@ -47,19 +47,19 @@ async fn whoever_gives_up_is_not_charged() {
         // Given up at every stage: before it was asked, while it is on its way, while it waits.
         for pause in [0_u64, 50, 200, 1000, 20_000] {
             let patience = Duration::from_hours(9);
-            let served = Cell::new(0);
-            let turn = async || {
+            let taken = Cell::new(0);
+            let take_one = async || {
                 let info = limiter.acquire(&limit, "ada", patience).await.expect("an answer");
-                served.set(served.get() + u64::from(!info.blocked));
+                taken.set(taken.get() + u64::from(!info.blocked));
             };
-            let waiting = futures_util::future::join_all((0..5).map(|_| turn()));
+            let waiting = futures_util::future::join_all((0..5).map(|_| take_one()));
             let _ = tokio::time::timeout(Duration::from_micros(pause), waiting).await;
             let deadline = Instant::now() + 5 * SECOND;
-            while limiter.peek(&limit, "ada").await.expect("an answer").remaining != 1 - served.get() {
-                assert!(Instant::now() < deadline, "{} of {} were served", served.get(), limit.key());
+            while limiter.peek(&limit, "ada").await.expect("an answer").remaining != 1 - taken.get() {
+                assert!(Instant::now() < deadline, "{} of {} were served", taken.get(), limit.key());
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
-            let back = [Check::new(&limit, "ada").cost(served.get())];
+            let back = [Check::new(&limit, "ada").cost(taken.get())];
             limiter.decide(&back, Call::Refund).await.expect("an answer");
         }
     }

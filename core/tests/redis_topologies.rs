@@ -60,16 +60,22 @@ fn openssl(folder: &std::path::Path, arguments: &str) {
 fn certificates(folder: &std::path::Path) {
     let subject = "-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1";
     for authority in ["ca", "other"] {
-        openssl(folder, &format!(
-            "req -x509 -newkey rsa:2048 -nodes -keyout {authority}.key -out {authority}.crt -days 2 -subj /CN={authority}"
-        ));
+        openssl(
+            folder,
+            &format!(
+                "req -x509 -newkey rsa:2048 -nodes -keyout {authority}.key -out {authority}.crt -days 2 -subj /CN={authority}"
+            ),
+        );
     }
     fs::write(folder.join("names"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n").expect("a file");
     for (name, days) in [("server", "2"), ("client", "2")] {
         openssl(folder, &format!("req -newkey rsa:2048 -nodes -keyout {name}.key -out {name}.csr {subject}"));
-        openssl(folder, &format!(
-            "x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out {name}.crt -days {days} -extfile names"
-        ));
+        openssl(
+            folder,
+            &format!(
+                "x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out {name}.crt -days {days} -extfile names"
+            ),
+        );
     }
 }
 
@@ -152,7 +158,9 @@ fn urls_that_make_no_sense_are_refused_without_their_password() {
 fn sentinels_name_the_primary_and_the_next_one() {
     let mut primary = Server::start();
     let replica = Server::with(&["--replicaof", &format!("127.0.0.1 {}", primary.port)]);
-    wait_until("the replica is in sync", || replica.run::<String>("INFO replication").contains("master_link_status:up"));
+    wait_until("the replica is in sync", || {
+        replica.run::<String>("INFO replication").contains("master_link_status:up")
+    });
     let sentinels: Vec<_> = (0..3)
         .map(|_| {
             let port = free_port();
@@ -178,9 +186,7 @@ fn sentinels_name_the_primary_and_the_next_one() {
     });
 
     let before = ask(&limiter, &limit, "ada").expect("an answer").remaining;
-    wait_until("the replica has it all", || {
-        replica.run::<u64>("DBSIZE") > 0
-    });
+    wait_until("the replica has it all", || replica.run::<u64>("DBSIZE") > 0);
     primary.kill();
     let outage = recovery(&limiter, &limit, "bob");
     assert!(outage < Duration::from_secs(8), "{outage:?}");
@@ -265,12 +271,14 @@ fn a_slot_may_move_while_it_is_decided_about() {
     let slot: u64 = cluster.nodes[0].run("CLUSTER KEYSLOT ada");
     ask(&limiter, &limit, "ada").expect("an answer");
     let ids: Vec<String> = cluster.nodes.iter().map(|node| node.run("CLUSTER MYID")).collect();
-    let owner = |from: &Server| from.run::<String>("CLUSTER NODES").lines().any(|line| {
-        line.contains("myself") && line.split(' ').skip(8).any(|range| {
+    let owner = |from: &Server| {
+        from.run::<String>("CLUSTER NODES").lines().any(|line| {
+            line.contains("myself") && line.split(' ').skip(8).any(|range| {
             let mut ends = range.split('-').map(str::parse::<u64>);
             matches!((ends.next(), ends.next()), (Some(Ok(first)), Some(Ok(last))) if (first..=last).contains(&slot))
         })
-    });
+        })
+    };
     let from = cluster.nodes.iter().position(owner).expect("somebody has the slot");
     let to = (from + 1) % 3;
     let (source, target) = (&cluster.nodes[from], &cluster.nodes[to]);

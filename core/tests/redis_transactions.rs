@@ -67,10 +67,10 @@ fn play(seed: u64, stores: &[Limiter], connection: &mut redis::Connection) {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let stores: Vec<_> = stores.iter().map(|store| store.namespace(&format!("world-{seed}"))).collect();
     let memory = Limiter::new(Memory::new());
-    let limits: Vec<_> = (0..1 + dice.roll(3))
+    let limits: Vec<_> = (0..=dice.roll(3))
         .map(|number| {
             let (size, rate, drip) = (1 + dice.roll(12), 1 + dice.roll(5_000), 1 + dice.roll(4));
-            let builder = Limit::bucket(&format!("k{number}"), size);
+            let builder = Limit::bucket(format!("k{number}"), size);
             builder.drip_rate(Duration::from_millis(rate)).drip_size(drip).build().unwrap()
         })
         .chain([Limit::from_json(r#"{ "key": "old", "max": 7, "duration": 3000, "minInterval": 250 }"#).unwrap()])
@@ -93,7 +93,7 @@ fn play(seed: u64, stores: &[Limiter], connection: &mut redis::Connection) {
             _ => Call::Acquire { max_wait: Duration::from_millis(dice.roll(10_000)) },
         };
         instants.push(now);
-        let checks: Vec<_> = (0..1 + dice.roll(3).saturating_sub(dice.roll(3)))
+        let checks: Vec<_> = (0..=dice.roll(3).saturating_sub(dice.roll(3)))
             .map(|_| {
                 let limit = &limits[usize::try_from(dice.roll(limits.len() as u64)).unwrap()];
                 let cost = if dice.roll(40) == 0 { dice.roll(1 << 40) } else { dice.roll(4) };

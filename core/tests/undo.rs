@@ -84,13 +84,19 @@ fn among_others(
     let mut now = start;
     for (share, others) in history {
         now = after(now, *share, &definition);
-        worlds.iter().for_each(|(world, _)| world.charge(*others, now));
+        for (world, _) in &worlds {
+            world.charge(*others, now);
+        }
     }
     let charged_at = now;
-    worlds.iter().for_each(|(world, cost)| world.charge(*cost, now));
+    for (world, cost) in &worlds {
+        world.charge(*cost, now);
+    }
     for (share, others) in later {
         now = after(now, *share, &definition);
-        worlds.iter().for_each(|(world, _)| world.charge(*others, now));
+        for (world, _) in &worlds {
+            world.charge(*others, now);
+        }
     }
     let [(whole, _), (undone, _), (known, _)] = worlds;
     undone.ask(&[undone.check(cost).spent(spent)], Call::Undo { charged_at }, now);

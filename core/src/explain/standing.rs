@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::words::{number, time};
 use crate::Error;
-use crate::error::LimitError;
 use crate::check::Check;
 use crate::decision::Call;
+use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::limit::{Limit, Rule};
 use crate::limiter::Limiter;

@@ -339,13 +339,13 @@ mod tests {
         ) {
             let (decay, count) = (Decay::new(10, factor, 1_000_000, false), (1.0 + part) * f64::from(power).exp2());
             let slots = decay.slots_until_nothing(count);
-            prop_assert_eq!(decay.after(count, slots), 0.0);
+            prop_assert!(decay.after(count, slots) <= 0.0);
             prop_assert!(slots == 1 || decay.after(count, slots - 1) > 0.0);
         }
 
         #[test]
         fn rounding_is_what_the_library_does(value in prop_oneof![0.0..10.0_f64, 0.0..1e9_f64, 0.0..1e18_f64, (0..1000_u32).prop_map(f64::from)]) {
-            prop_assert_eq!(floor(value), value.floor());
+            prop_assert_eq!(floor(value).to_bits(), value.floor().to_bits());
             prop_assert_eq!(whole_up(value), whole(value.ceil()));
         }
     }

@@ -85,6 +85,7 @@ impl Drop for Delivery {
 }
 
 /// How a call begins: it is known already what it comes to, or the store has to be asked.
+#[expect(clippy::large_enum_variant, reason = "it lives for as long as it takes to match it")]
 enum Begun {
     Known(Decided),
     Ask(Box<Caller>, Decision),
@@ -395,7 +396,8 @@ impl Caller {
 
     fn deliver(self: Box<Self>, decision: &Decision, answer: Answer) -> Delivery {
         let decided = self.word(decision, answer);
-        let took_a_place = matches!(self.call, Verb::Acquire { .. }) && decided.as_ref().is_ok_and(|info| !info.blocked);
+        let took_a_place =
+            matches!(self.call, Verb::Acquire { .. }) && decided.as_ref().is_ok_and(|info| !info.blocked);
         let back = took_a_place.then(|| (self, decision.as_refund()));
         Delivery { decided: Some(decided), back }
     }

@@ -120,7 +120,7 @@ fn lock(set: &Mutex<Set>) -> MutexGuard<'_, Set> {
     set.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "any bits of a fingerprint will do")]
+#[allow(clippy::cast_possible_truncation, reason = "any bits of a fingerprint will do")]
 fn place(entry: Fingerprint) -> usize {
     (entry.0 >> 20) as usize & (SETS - 1)
 }

@@ -100,7 +100,7 @@ impl Drop for Proxy {
 }
 
 fn pass(mut from: TcpStream, mut to: TcpStream, number: u64, state: &State, answers: bool) {
-    let mut bytes = [0; 65_536];
+    let mut bytes = vec![0; 65_536];
     loop {
         let read = match from.read(&mut bytes) {
             Ok(0) | Err(_) => break,

@@ -15,6 +15,9 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::time::Micros;
 
+/// Where a message goes in a sharded server: its slot, and whether the server is asked for it just this once.
+type Place = Option<(u16, bool)>;
+
 /// The decisions of one script call, in a cluster those of one slot; or of a round of transactions.
 pub(super) struct Group {
     pub(super) messages: Vec<Message>,
@@ -36,7 +39,7 @@ impl Group {
         sharded: bool,
         clock: &ServerClock,
     ) -> Vec<Self> {
-        let mut grouped: Vec<(Option<(u16, bool)>, Vec<Message>)> = Vec::new();
+        let mut grouped: Vec<(Place, Vec<Message>)> = Vec::new();
         for message in messages {
             let place = sharded.then(|| (message.job.decision.slot(), message.asking));
             match grouped.iter_mut().find(|(known, _)| *known == place) {
@@ -44,7 +47,7 @@ impl Group {
                 None => grouped.push((place, vec![message])),
             }
         }
-        let of_messages = |(place, messages): (Option<(u16, bool)>, Vec<Message>)| {
+        let of_messages = |(place, messages): (Place, Vec<Message>)| {
             let by = |message: &Message| clock.at_server(message.job.expires).unwrap_or(0);
             let plan = match strategy {
                 Strategy::Script => plan(messages.iter().map(|message| (&message.job.decision, by(message)))),

@@ -72,7 +72,7 @@ impl Decision {
         for (index, part) in self.parts.iter().enumerate() {
             let (share, entry) = places[part.entry];
             let share = &mut shares[share].1;
-            share.decision.parts.push(Part { entry, ..part.clone() });
+            share.decision.parts.push(Part { entry, ..*part });
             share.parts.push(index);
         }
         shares.into_iter().map(|(_, share)| share).collect()
@@ -150,7 +150,7 @@ async fn run(topology: &Arc<Topology>, job: &Job) -> Answer {
 /// In a denied decision, the checks that count denied attempts are charged all the same.
 fn count_denied(topology: &Arc<Topology>, shares: &[Share]) {
     for share in shares {
-        let counting = share.decision.parts.iter().filter(|part| part.rule.counts_blocked()).cloned();
+        let counting = share.decision.parts.iter().filter(|part| part.rule.counts_blocked()).copied();
         let decision = Decision { parts: counting.collect(), ..share.decision.asking(Verb::Charge) };
         if !decision.parts.is_empty() {
             forget(topology, decision);

@@ -216,6 +216,6 @@ impl fmt::Debug for Settings {
             .field("layout", &self.layout())
             .field("namespace", &self.namespace())
             .field("events", &self.events)
-            .finish()
+            .finish_non_exhaustive()
     }
 }

@@ -88,12 +88,11 @@ impl Target {
         let received = clock::now();
         let [.., probed, policy, time] = &replies[..] else { return Err(nonsense("a greeting")) };
         let (probed, policy, time) = (probed.clone(), policy.clone(), time.clone());
-        if let Err(error) = probed.extract_error() {
-            match Remedy::of(&error) {
-                // Each call will be told for itself; a node that has another slot's keys is as well as any.
-                Remedy::GiveUp(Failure::NotReady | Failure::ReadOnly | Failure::Unreachable) => return Err(error),
-                _ => {}
-            }
+        if let Err(error) = probed.extract_error()
+            // Of anything else each call will be told for itself; a node that has another slot's keys is as well as any.
+            && let Remedy::GiveUp(Failure::NotReady | Failure::ReadOnly | Failure::Unreachable) = Remedy::of(&error)
+        {
+            return Err(error);
         }
         let heard = redis::from_redis_value::<(u64, u64)>(time).ok();
         let heard = heard.map(|(seconds, micros)| (sent, received, seconds * 1_000_000 + micros));
