@@ -10,11 +10,12 @@ pub enum Strategy {
     /// By a script: one round trip, nothing in between, every type of limit.
     #[default]
     Script,
-    /// By transactions under optimistic locking, for servers that run no scripts: two round trips for most calls and
-    /// four at the worst, for buckets alone, always in the [`Sharkey`](Layout::Sharkey) layout.
+    /// By transactions under optimistic locking, for servers that run no scripts: for buckets alone, always in the
+    /// [`Sharkey`](Layout::Sharkey) layout. A denial takes one round trip and a charge two, or three where the bucket
+    /// has dripped since the last one; other processes that come in between cost one more each time.
     ///
-    /// Calls that are made at the same instant may overfill a bucket, by one each at the most; the wait then grows
-    /// until what is too much has drained.
+    /// Calls of several processes at the same instant may overfill a bucket, by what each of them costs; the wait then
+    /// grows until what is too much has drained.
     Transactions,
 }
 

@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep_until};
 use super::batch::{Decided, Group, exchange};
 use super::context::Context;
 use super::job::Job;
+use super::layout::Strategy;
 use super::remedy::{Remedy, trips};
 use super::reply::Outcome;
 use super::server_clock::ServerClock;
@@ -200,13 +201,21 @@ impl Keeper {
             Line::Down => return self.connect(),
             Line::Connecting(_) | Line::Resting(_) => return,
         };
-        while self.batches.len() < MOST_BATCHES && !self.waiting.is_empty() {
+        while self.batches.len() < self.most_batches() && !self.waiting.is_empty() {
             let several = self.waiting.len().min(MOST_IN_A_BATCH);
             let messages = self.waiting.drain(..several).filter(|message| !message.job.is_over());
             let groups = Group::of(messages, self.context.strategy(), self.target.is_sharded(), &self.clock);
             if !groups.is_empty() {
                 self.launch(connection.clone(), groups);
             }
+        }
+    }
+
+    /// Batches on the way at once. Those of transactions would come in between each other.
+    fn most_batches(&self) -> usize {
+        match self.context.strategy() {
+            Strategy::Script => MOST_BATCHES,
+            Strategy::Transactions => 1,
         }
     }
 

@@ -29,20 +29,29 @@ if kind == 7 then
 
   local room = setmetatable({}, { __index = cell })
 
+  -- Nothing is kept of how far a clock of the caller's own may be behind. The server's does not go back: a tick that is
+  -- ahead of it was moved there by somebody who has dripped what others had dripped already, and is about to take it
+  -- back. As many drips as it is ahead are still in the bucket; until then its tick is let alone.
   room.read = function(_, rule, key, now)
-    local level, foreign = number(key)
+    local counter, foreign = number(key)
     local tick, foreign_too = number(tick_of(key))
-    local state = { kind = 7, level = 0, since = whole(now), owed = 0, kept = level or tick or foreign or foreign_too }
+    local level = counter and counter > 0 and counter or 0
+    local state = { kind = 7, level = level, since = whole(now), owed = 0 }
+    state.kept = counter or tick or foreign or foreign_too
     state.corrupt = foreign or foreign_too
-    if level and level > 0 then
-      state.level = level
-    elseif level then
-      -- Somebody dripped twice and is about to take it back; no more than a bucket of that is believed.
-      state.owed = math.max(level, -rule.capacity)
-    end
     if tick and tick > 0 then
-      state.since = tick * 1000
-    elseif state.level > 0 then
+      local ahead = tick * 1000 - whole(now)
+      local window = cell.full(rule, { level = rule.capacity, since = 0 }, 0)
+      if now == server and ahead > 0 and ahead <= 1000 * window then
+        local drips = math.ceil(ahead / rule.tick)
+        local inside = math.min((counter or 0) + drips * rule.drain, math.max(level, rule.capacity))
+        state.level = inside > 0 and inside or 0
+        state.since = tick * 1000 - drips * rule.tick
+        state.owed, state.tick = (counter or 0) - state.level, tick
+      else
+        state.since = tick * 1000
+      end
+    elseif level > 0 then
       -- A counter whose tick was lost drips from now on.
       state.untimed = true
     end
@@ -64,10 +73,14 @@ if kind == 7 then
     end
     time = math.ceil(math.min(time, 2 ^ 53) / 1000000)
     redis.call('SET', key, string.format('%.0f', state.level + state.owed), 'EX', time)
-    redis.call('SET', tick_of(key), string.format('%.0f', state.since / 1000), 'EX', time)
+    redis.call('SET', tick_of(key), string.format('%.0f', state.tick or state.since / 1000), 'EX', time)
   end
 
   room.advance = function(rule, state, now)
+    if state.tick then
+      -- Less than a drip has passed, and what is empty is not begun anew.
+      return false
+    end
     local mended = cell.advance(rule, state, whole(now)) or state.untimed
     state.untimed = nil
     return mended

@@ -10,6 +10,9 @@ const SECOND: Micros = 1_000_000;
 /// When callers give `now`, the server's clock is not theirs: entries then live at least as long as this.
 const HOUR: Micros = 3600 * SECOND;
 
+/// A tick that is further ahead of the server's clock than this many full buckets take to drain is none.
+const FAR: u64 = 1000;
+
 /// An entry's two numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
@@ -40,8 +43,6 @@ pub(super) struct Account {
 pub(super) struct Changes {
     /// As the last decision has left it; nothing before the first one.
     level: Option<Level>,
-    /// Something has to be written.
-    pub(super) any: bool,
     /// Everything that was there is to go first.
     pub(super) forgets: bool,
     /// What drips away.
@@ -50,8 +51,8 @@ pub(super) struct Changes {
     pub(super) charged: i64,
     /// The tick was not there, or from a future that cannot be.
     pub(super) mends: bool,
-    /// The most that fits.
-    capacity: i64,
+    /// Nothing is to be believed of the tick; see [`Account::look`].
+    pub(super) unsettled: bool,
     lasts: Micros,
 }
 
@@ -60,14 +61,30 @@ impl Account {
         Self { counter, tick, seen: Seen::default(), changes: Changes::default() }
     }
 
-    /// The entry at this instant, before time has done anything to it.
-    pub(super) fn level(&self, now: Micros) -> Level {
-        self.changes.level.unwrap_or_else(|| {
-            let level = self.seen.counter.number().map_or(0, |number| u64::try_from(number).unwrap_or(0));
+    /// The entry at this instant, before time has done anything to it, and whether that is a guess.
+    ///
+    /// The server's clock does not go back. A tick that is ahead of it was moved there by somebody who has dripped what
+    /// others had dripped already, and is about to take it back: as many drips as it is ahead are still in the bucket.
+    /// Until then its tick is let alone; set from the clock, it would be taken back too far.
+    pub(super) fn look(&self, cell: &Cell, now: Micros, given: bool) -> (Level, bool) {
+        if let Some(level) = self.changes.level {
+            return (level, self.changes.unsettled);
+        }
+        let counter = self.seen.counter.number().unwrap_or(0);
+        let level = u64::try_from(counter).unwrap_or(0);
+        let Some(tick) = self.seen.tick() else {
             // A counter whose tick was lost drips from now on.
-            let since = self.seen.tick().map_or(now, |tick| tick.unsigned_abs() * 1000);
-            Level { level, since }
-        })
+            return (Level { level, since: now }, false);
+        };
+        let since = tick.unsigned_abs() * 1000;
+        let ahead = since.saturating_sub(now);
+        if given || ahead == 0 || ahead > cell.window.saturating_mul(FAR) {
+            return (Level { level, since }, false);
+        }
+        let drips = ahead.div_ceil(cell.tick.get());
+        let inside = counter.saturating_add(signed(drips.saturating_mul(cell.drain.get())));
+        let inside = u64::try_from(inside).unwrap_or(0).min(level.max(cell.capacity));
+        (Level { level: inside, since: since.saturating_sub(drips * cell.tick.get()) }, true)
     }
 
     /// The entry is full by as much as it says, but not since when.
@@ -82,7 +99,6 @@ impl Account {
     /// A decision has left it so: what it was, what time made of it, and what the call did.
     pub(super) fn settle(&mut self, [before, advanced, after]: [Level; 3]) {
         let changes = &mut self.changes;
-        changes.any = true;
         changes.drained += difference(before, advanced);
         changes.charged += difference(after, advanced);
         changes.level = Some(after);
@@ -95,30 +111,29 @@ impl Account {
         let full = level.since.saturating_add(cell.drain_time(level.level)).saturating_sub(now);
         let least = if given { HOUR.max(cell.window) } else { cell.window };
         changes.lasts = changes.lasts.max(least).max(full);
-        changes.capacity = changes.capacity.max(signed(cell.capacity));
     }
 
     pub(super) fn forget(&mut self) {
         let level = Some(Level { level: 0, since: 0 });
-        self.changes = Changes { level, any: true, forgets: true, ..Changes::default() };
+        self.changes = Changes { level, forgets: true, ..Changes::default() };
     }
 
     /// How far its tick moves by what time did to it. Nothing where there is no tick to move, or none that stays.
     pub(super) fn drip(&self) -> Option<Drip> {
         let changes = &self.changes;
-        let (true, false, Kept::Number(_) | Kept::Nothing) = (changes.any, changes.forgets, self.seen.counter) else {
+        if changes.forgets || changes.unsettled || self.seen.counter == Kept::Foreign {
             return None;
-        };
+        }
         let (canary, level) = (self.seen.tick()?, changes.level?);
         let drip = Drip { canary, moved: signed(level.since / 1000) - canary, drained: changes.drained };
         (drip.moved != 0 || drip.drained != 0).then_some(drip)
     }
 
-    /// What has to be added to the counter: no less than a bucket below empty is believed of it.
+    /// What has to be added to the counter. One that is below empty is first made empty.
     pub(super) fn due(&self) -> i64 {
         let changes = &self.changes;
         let missing = match self.seen.counter {
-            Kept::Number(counter) if !changes.forgets => (-changes.capacity - counter).max(0),
+            Kept::Number(counter) if !changes.forgets && !changes.unsettled => (-counter).max(0),
             _ => 0,
         };
         if changes.charged == 0 { 0 } else { changes.charged + missing }
@@ -131,6 +146,11 @@ impl Account {
 }
 
 impl Changes {
+    /// Nothing has to be written.
+    pub(super) fn is_none(&self) -> bool {
+        self.level.is_none()
+    }
+
     /// How long the keys have to live, in whole seconds.
     pub(super) fn seconds(&self) -> u64 {
         self.lasts.div_ceil(SECOND).max(1)

@@ -4,18 +4,22 @@
 //! which its drips count. What a call comes to is computed here, on what was read; what it changes is sent as
 //! differences, so that nothing is lost of what others do meanwhile:
 //!
-//! 1. Read both numbers, and the time. Most denials end here.
+//! 1. Read both numbers, and the time. Denials end here.
 //! 2. Drip: move the tick and lower the counter by what time has done. Reading the tick once more in that same
 //!    transaction tells whether somebody else has dripped in between;
 //! 3. then that is undone, by the inverse differences.
-//! 4. Charge, with a new look at the counter. Where others have charged as well since it was read, a single check
+//! 4. Charge, with a new look at the entry. Where others have charged as well since it was read, a single check
 //!    overfills the bucket and its answer says how long that takes to drain.
 //!
-//! Several checks, and a place in line that turns out to be too far back, are given back instead; and what others
-//! have made outlive its keys gets longer-lived keys: that is one transaction more.
+//! Several checks, and a place in line that turns out to be too far back, are given back instead; and keys that would
+//! end before what others have charged has drained live longer: that is one transaction more.
 //!
-//! The decisions that a batch brings together share these transactions and see each other's effects, so within one
-//! batch nothing overfills. Each step is for those that are still in time; a step on its way is never sent again.
+//! Until a drip is undone, others see a tick that is ahead of the clock. They know from it how much was dripped twice,
+//! and where that denies a call they read again, for by then it is undone.
+//!
+//! The decisions of a batch share these transactions and see each other's effects, and a process has one batch on its
+//! way at a time: it never comes in between itself. Each step is for those that are still in time, and no step is ever
+//! sent again.
 
 mod account;
 mod turn;
@@ -36,10 +40,19 @@ use crate::time::Micros;
 /// Decides, and tells everyone what came of it as soon as it is known.
 pub(super) async fn decide(connection: &mut MultiplexedConnection, messages: &[Message]) -> RedisResult<Decided> {
     let mut round = Round::of(messages);
-    let server = round.read(connection).await?;
+    let mut server = round.read(connection).await?;
     round.play(server);
+    for _ in 0..MOST_LOOKS {
+        if !round.is_in_doubt() {
+            break;
+        }
+        server = round.read(connection).await?;
+        round.play(server);
+    }
+    round.tell_the_idle();
     if round.drip(connection).await? {
         round.play(server);
+        round.tell_the_idle();
     }
     if round.add(connection).await? {
         round.play_on(server);
@@ -49,6 +62,9 @@ pub(super) async fn decide(connection: &mut MultiplexedConnection, messages: &[M
     round.tell_all();
     Ok((server, Vec::new()))
 }
+
+/// How often a denial is looked at again that is due to what somebody is about to take back.
+const MOST_LOOKS: usize = 2;
 
 /// Decisions that are made together.
 struct Round {
@@ -64,8 +80,7 @@ impl Round {
         for message in messages {
             let decision = &message.job.decision;
             let accounts = decision.entries.iter().map(|entry| round.account(both(entry))).collect();
-            let job = message.job.clone();
-            round.turns.push(Turn { job, accounts, outcome: None, writes: false, charged: false });
+            round.turns.push(Turn::new(message.job.clone(), accounts));
         }
         round
     }
@@ -97,10 +112,18 @@ impl Round {
         replies.time(time).map(Some)
     }
 
-    /// Makes the decisions of those who still wait. Who changes nothing has an answer then.
+    /// Makes the decisions of those who still wait.
     fn play(&mut self, server: Option<Micros>) {
         self.turns.retain(Turn::is_wanted);
         self.replay(server);
+    }
+
+    fn is_in_doubt(&self) -> bool {
+        self.turns.iter().any(|turn| turn.doubtful)
+    }
+
+    /// Who changes nothing has an answer.
+    fn tell_the_idle(&mut self) {
         self.turns.retain_mut(|turn| {
             if !turn.writes {
                 turn.tell();
@@ -158,8 +181,8 @@ impl Round {
         let mut transaction = Transaction::begin();
         let mut added = Vec::new();
         for (index, account) in self.accounts.iter().enumerate() {
-            if let Some(counter) = add(&mut transaction, account) {
-                added.push((index, counter));
+            if let Some(places) = add(&mut transaction, account) {
+                added.push((index, places));
             }
         }
         if transaction.is_empty() {
@@ -169,11 +192,11 @@ impl Round {
         replies.all_well()?;
         self.sent = self.accounts.iter().map(|account| account.changes.clone()).collect();
         let mut moved = false;
-        for (index, counter) in added {
+        for (index, (tick, counter)) in added {
             let account = &mut self.accounts[index];
             let before = replies.number(counter)? - account.due();
             if !account.changes.forgets && before != account.seen.counter.number().unwrap_or(0) {
-                account.seen.counter = Kept::Number(before);
+                account.seen = Seen { counter: Kept::Number(before), tick: replies.kept(tick)? };
                 moved = true;
             }
         }
@@ -239,26 +262,28 @@ fn change(transaction: &mut Transaction, account: &Account, moved: i64, more: i6
     Changed { tick, counter }
 }
 
-/// What is to be done to an entry; which reply says what its counter is then.
-fn add(transaction: &mut Transaction, account: &Account) -> Option<usize> {
+/// What is to be done to an entry; which replies say what its tick and its counter are then.
+fn add(transaction: &mut Transaction, account: &Account) -> Option<(usize, usize)> {
     let (changes, seen, due, seconds) = (&account.changes, account.seen, account.due(), account.changes.seconds());
     if changes.forgets {
         for key in [&account.counter, &account.tick] {
             transaction.expire(key, 0);
         }
     }
-    if !changes.any || (due == 0 && !changes.mends) {
+    let untimed = changes.forgets || seen.tick().is_none();
+    if changes.is_none() || (due == 0 && !(changes.mends && untimed)) {
         return None;
     }
     if seen.counter == Kept::Foreign && !changes.forgets {
         transaction.set(&account.counter, 0, seconds, false);
     }
-    if changes.forgets || seen.tick().is_none() || changes.mends {
+    if untimed {
         let only_if_absent = changes.forgets || seen.tick == Kept::Nothing;
         transaction.set(&account.tick, account.since(), seconds, only_if_absent);
     }
+    let tick = transaction.get(&account.tick);
     let counter = (due != 0).then(|| transaction.change(&account.counter, due));
     transaction.expire(&account.counter, seconds);
     transaction.expire(&account.tick, seconds);
-    counter
+    counter.map(|counter| (tick, counter))
 }

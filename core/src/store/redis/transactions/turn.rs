@@ -22,6 +22,8 @@ pub(super) struct Turn {
     pub(super) writes: bool,
     /// It has charged already.
     pub(super) charged: bool,
+    /// It is denied because of a guess.
+    pub(super) doubtful: bool,
 }
 
 /// What a decision makes of its entries.
@@ -30,9 +32,15 @@ struct Made {
     /// Of each entry: what it was, what time made of it, and what the call did; and whether that has to be written.
     levels: Few<([Level; 3], bool)>,
     mends: Few<bool>,
+    /// What they were is a guess.
+    unsettled: Few<bool>,
 }
 
 impl Turn {
+    pub(super) fn new(job: Arc<Job>, accounts: Few<usize>) -> Self {
+        Self { job, accounts, outcome: None, writes: false, charged: false, doubtful: false }
+    }
+
     /// Somebody still waits for it, and has a right to an answer.
     pub(super) fn is_wanted(&self) -> bool {
         !self.job.is_over() && self.job.deadline > Instant::now()
@@ -75,13 +83,22 @@ impl Turn {
             if let (true, Some(cell)) = (made.levels[part.entry].1, cell(&part.rule)) {
                 account.keep(cell, now, decision.now.is_some());
                 account.changes.mends |= made.mends[part.entry];
+                account.changes.unsettled |= made.unsettled[part.entry];
             }
         }
+        self.doubtful = is_blocked(&made.outcome) && made.unsettled.contains(&true);
         self.outcome = Some(made.outcome);
     }
 
     fn make(&self, decision: &Decision, verb: Verb, accounts: &[Account], now: Micros) -> Made {
-        let before: Few<Level> = self.accounts.iter().map(|place| accounts[*place].level(now)).collect();
+        let given = decision.now.is_some();
+        let (mut before, mut unsettled): (Few<Level>, Few<bool>) = (Few::new(), Few::new());
+        for (index, place) in self.accounts.iter().enumerate() {
+            let part = decision.parts.iter().find(|part| part.entry == index).and_then(|part| cell(&part.rule));
+            let (level, guessed) = part.map_or_else(Default::default, |cell| accounts[*place].look(cell, now, given));
+            before.push(level);
+            unsettled.push(guessed);
+        }
         let mut mends: Few<bool> = self.accounts.iter().map(|place| accounts[*place].is_untimed()).collect();
         let mut advanced = before.clone();
         for part in &decision.parts {
@@ -113,7 +130,7 @@ impl Turn {
             ([*before, *advanced, after], kept)
         });
         let levels = levels.collect();
-        Made { outcome, levels, mends }
+        Made { outcome, levels, mends, unsettled }
     }
 }
 
