@@ -11,3 +11,7 @@ mod errors {}
 
 #[doc = include_str!("../../docs/waiting.md")]
 mod waiting {}
+
+#[cfg(feature = "redis")]
+#[doc = include_str!("../../docs/redis-transactions.md")]
+mod redis_transactions {}
