@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use napi::bindgen_prelude::{Float64Array, Unknown};
 use napi::{Env, sys};
 use napi_derive::napi;
-use tidegate::{Call, Check, Error, LimitInfo, Limiter, host};
+use tidegate::{Call, Check, Error, LimitInfo, Limiter, Standing, host};
 
 use crate::decide::{Asked, asked, call, check, names, owners};
 use crate::failure::{Answered, Failure};
@@ -180,16 +180,21 @@ fn why(env: sys::napi_env, frame: &mut Frame<'_>, actors: &[String]) -> Answered
         let now = line.now.map(|now| host::instant(key, now)).transpose()?;
         let owners = owners_of(&checks)?;
         let wanted: Vec<Wanted> = checks.iter().map(Asked::wanted).collect();
-        let (to, limiter, letters) = (line.to, line.limiter.clone(), line.mailbox.clone());
-        let explain = move || {
+        let (to, letters) = (line.to, line.mailbox.clone());
+        let explain = move |info: Decided| {
             let checks: Vec<_> = wanted.iter().map(Wanted::check).collect();
-            let standing = limiter.explain_checks_sync(&checks, now);
+            let standing = info.and_then(|info| Ok(Standing::of(&checks, info)?));
             // Whoever cannot be told was charged nothing.
             let _ = letters.post(Letter { to, content: Content::Explained(standing, owners) });
         };
-        // Asked by people, not for every request: a thread that waits will do.
-        let started = std::thread::Builder::new().name("tidegate-explain".to_owned()).spawn(explain);
-        started.map_err(|error| Failure::internal(&format!("cannot start a thread: {error}")))?;
+        let later = explain.clone();
+        let each: Vec<_> = checks.iter().map(|check| check.check).collect();
+        let known = line.limiter.start(&each, Call::Peek, now, move |info| {
+            later(info);
+            Ok(())
+        });
+        // Asked by people, not for every request: what is known at once comes in a letter like everything else.
+        known.map(explain);
         line.mailbox.began(env);
         frame.pending();
         Ok(())

@@ -23,6 +23,7 @@ pub(crate) struct Turn {
 }
 
 /// A check that outlives the call that named it.
+#[derive(Clone)]
 pub(crate) struct Wanted {
     pub(crate) limit: Limit,
     pub(crate) actor: String,
