@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint redis-server test-rust test-python test-node test-readme test-fleet fmt bench clean
+.PHONY: help setup build demo test lint redis-server test-rust test-python test-node test-readme test-fleet fmt bench bench-redis clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -82,6 +82,12 @@ bench: build ## Figures beside the peers, as a table here and as JSON in bench/r
 	$(BIN)/python bench/python/bench.py > $(RESULTS)/python.json
 	node bench/node/bench.mjs > $(RESULTS)/node.json
 	@$(BIN)/python bench/table.py $(RESULTS)/rust.json $(RESULTS)/python.json $(RESULTS)/node.json
+
+# Over a server of its own, one process at a time.
+bench-redis: build redis-server ## The same beside the peers over Redis
+	cargo build --release --quiet -p tidegate-bench --bin tidegate-bench-redis
+	npm ci --prefix bench/node --no-audit --no-fund --silent
+	@$(BIN)/python bench/redis/run.py $(RESULTS)
 
 clean: ## Remove what was built and installed
 	rm -rf target $(VENV) node_modules node/dist bench/node/node_modules examples/demo/node_modules $(RESULTS)
