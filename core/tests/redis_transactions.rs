@@ -242,7 +242,7 @@ fn a_decision_takes_one_to_three_transactions_when_nobody_comes_in_between() {
     let limiter = by_transactions(&server.url());
     let (limit, other) = (bucket("few", 2, Duration::from_secs(1)), hourly("other", 2));
     let both = [Check::new(&limit, "ada"), Check::new(&other, "ada")];
-    let mut taken = |call: Call, checks: &[Check<'_>], second: u64| {
+    let taken = |call: Call, checks: &[Check<'_>], second: u64| {
         server.run::<()>("CONFIG RESETSTAT");
         let blocked = limiter.decide_sync_at(checks, call, second * 1_000_000).unwrap().blocked;
         let stats = server.run::<String>("INFO commandstats");
@@ -276,6 +276,36 @@ fn many_at_once_overfill_by_no_more_than_they_are_and_it_drains() {
     thread::sleep(Duration::from_millis(info.full_reset_ms + 1));
     let info = limiter.limit_sync(&limit, "ada").unwrap();
     assert_eq!((info.blocked, info.remaining), (false, 49));
+}
+
+#[test]
+fn nothing_drips_twice_however_long_answers_take() {
+    let server = Server::start();
+    let proxies: Vec<_> = (0..4).map(|_| Proxy::to(server.port)).collect();
+    let limit = bucket("stalled", 50, Duration::from_millis(10));
+    let started = Instant::now();
+    let mut admitted = 0;
+    thread::scope(|scope| {
+        let (server, proxies) = (&server, &proxies);
+        // All that were stopped look at the same entry when it goes on, and each takes its time to find out.
+        scope.spawn(move || {
+            for stop in 0..5 {
+                for (number, proxy) in proxies.iter().enumerate() {
+                    proxy.delay(Duration::from_millis((7 * (number as u64 + stop)) % 30));
+                }
+                thread::sleep(Duration::from_millis(80));
+                server.pause();
+                thread::sleep(Duration::from_millis(100));
+                server.resume();
+            }
+        });
+        let limiters = proxies.iter().map(|proxy| by_transactions(&proxy.url())).collect();
+        admitted = hammer(limiters, 16, &[Check::new(&limit, "ada")]);
+    });
+    let drained = started.elapsed().as_millis() / 10 + 1;
+    let inside = u64::try_from(level(&mut server.connect(), "rl_ada_stalled")).unwrap();
+    assert!(inside <= 50 + 64, "{inside}");
+    assert!(u128::from(admitted - inside) <= drained, "{admitted} admitted, {inside} inside, {drained} drained");
 }
 
 #[test]
