@@ -112,6 +112,16 @@ impl LimitInfo {
         binding
     }
 
+    /// The same answer, given without the store.
+    #[cfg(feature = "redis")]
+    pub(crate) fn into_degraded(mut self) -> Self {
+        self.degraded = true;
+        for info in self.several.iter_mut().flat_map(|several| several.iter_mut()) {
+            info.degraded = true;
+        }
+        self
+    }
+
     /// [`reset_ms`](Self::reset_ms) in whole seconds, rounded up.
     #[must_use]
     pub const fn reset_sec(&self) -> u64 {

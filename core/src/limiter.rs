@@ -1,5 +1,10 @@
 //! The front door: from checks to an answer.
 
+#![cfg_attr(
+    not(feature = "redis"),
+    allow(clippy::unused_async, reason = "the public calls are futures for the sake of stores that do I/O")
+)]
+
 mod local;
 #[cfg(feature = "redis")]
 mod shared;

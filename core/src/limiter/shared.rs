@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use super::local::Local;
 use super::{Limiter, Store, rules};
 use crate::check::Check;
 use crate::clock;
@@ -19,7 +20,7 @@ use crate::limit::{Limit, Rule, Rules};
 use crate::policy::{OnError, Question, Since};
 use crate::stats::Statistics;
 use crate::store::memory::{Memory, Moment};
-use crate::store::redis::{Answer, Asked, Decision, Job, Key, Layout, Outcome, Plan, Redis, SHA, Shared, plan};
+use crate::store::redis::{Answer, Asked, Decision, Here, Job, Key, Layout, Outcome, Plan, Redis, SHA, Shared, plan};
 use crate::time::Micros;
 
 /// A limiter's part of a store that others use as well.
@@ -134,7 +135,7 @@ impl Fleet {
         call: Call,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        match self.begin(checks, call, now) {
+        match self.begin(checks, call, now, false) {
             Begun::Known(answer) => answer,
             Begun::Ask(caller, decision) => self.wait(caller, decision),
         }
@@ -161,7 +162,7 @@ impl Fleet {
         call: Call,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        match self.begin(checks, call, now) {
+        match self.begin(checks, call, now, true) {
             Begun::Known(answer) => answer,
             Begun::Ask(caller, decision) => {
                 let (answered, answer) = oneshot::channel();
@@ -180,7 +181,7 @@ impl Fleet {
         now: Option<Micros>,
         done: impl FnOnce(Decided) -> Result<(), Decided> + Send + 'static,
     ) -> Option<Decided> {
-        match self.begin(checks, call, now) {
+        match self.begin(checks, call, now, false) {
             Begun::Known(answer) => Some(answer),
             Begun::Ask(caller, decision) => {
                 caller.send(decision, false, |delivery| delivery.hand_to(done));
@@ -189,7 +190,7 @@ impl Fleet {
         }
     }
 
-    fn begin(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Begun {
+    fn begin(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>, on_callers_runtime: bool) -> Begun {
         let here = self.shared.here();
         let question = self.question(checks, call, now);
         if let Some(question) = &question
@@ -197,6 +198,9 @@ impl Fleet {
         {
             here.stats.cached();
             return Begun::Known(Ok(info));
+        }
+        if self.shared.settings.on_error == OnError::Local && self.shared.is_open(on_callers_runtime) {
+            return Begun::Known(self.decide_locally(&here, checks, call, now));
         }
         match self.prepare(checks, call.into(), now, question) {
             Err(error) => {
@@ -212,6 +216,20 @@ impl Fleet {
             }
             Ok((caller, decision)) => Begun::Ask(caller, decision),
         }
+    }
+
+    /// The whole way in this process's memory, of a call that the store would not even be asked for.
+    fn decide_locally(&self, here: &Here, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Decided {
+        let layout = self.shared.settings.layout();
+        checks.iter().try_for_each(|check| layout.admits(check.limit))?;
+        let local = Local { memory: here.fallback.clone(), namespace: self.namespace };
+        let answer = local.decide_on(checks, call, now).map(LimitInfo::into_degraded);
+        here.stats.degraded(Failure::Unavailable);
+        match &answer {
+            Ok(info) => here.stats.answered(info.blocked),
+            Err(_) => here.stats.failed(),
+        }
+        answer
     }
 
     /// What names this call among the denials that are remembered.

@@ -40,6 +40,11 @@ pub(crate) fn handle() -> io::Result<Handle> {
     }
 }
 
+/// Whether this is that runtime.
+pub(crate) fn is(runtime: &Handle) -> bool {
+    BACKGROUND.load().as_ref().is_some_and(|background| background.handle.id() == runtime.id())
+}
+
 /// A thread that drives a runtime for as long as the process lives. The rare one that lost a race idles.
 fn start() -> io::Result<Handle> {
     let runtime = Builder::new_current_thread().enable_all().build()?;

@@ -29,7 +29,7 @@ pub(crate) use job::{Answer, Job};
 pub(crate) use keys::Key;
 pub use layout::{Layout, Strategy};
 pub(crate) use plan::{Decision, Part as Asked, Plan, plan};
-pub(crate) use process::Shared;
+pub(crate) use process::{Here, Shared};
 pub(crate) use reply::Outcome;
 pub(crate) use script::SHA;
 pub use settings::Redis;

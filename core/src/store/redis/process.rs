@@ -73,6 +73,19 @@ impl Shared {
         topology.send(job.clone())
     }
 
+    /// Whether a call would not be sent anywhere just now.
+    pub(crate) fn is_open(&self, on_callers_runtime: bool) -> bool {
+        let here = self.here();
+        let callers = if on_callers_runtime { Handle::try_current().ok().map(|runtime| runtime.id()) } else { None };
+        let topologies = here.topologies.lock().unwrap_or_else(PoisonError::into_inner);
+        // A caller without a runtime is served by the process's own, of which there is one.
+        let is_callers = |topology: &&Arc<Topology>| match callers {
+            Some(runtime) => topology.runtime() == runtime,
+            None => topology.is_background(),
+        };
+        topologies.iter().find(is_callers).is_some_and(|topology| !topology.is_sharded() && topology.is_open())
+    }
+
     pub(crate) fn breaker(&self) -> BreakerState {
         let here = self.here();
         let topologies = here.topologies.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,6 +121,7 @@ impl Here {
 
     fn topology(&self, settings: &Settings, on_callers_runtime: bool) -> Result<(Arc<Topology>, Handle), Failure> {
         let callers = if on_callers_runtime { Handle::try_current().ok() } else { None };
+        let is_background = callers.as_ref().is_none_or(background::is);
         let runtime = callers.map_or_else(background::handle, Ok).map_err(|_| Failure::Unreachable)?;
         let mut topologies = self.topologies.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = topologies.iter().find(|topology| topology.is_driven_by(&runtime)) {
@@ -115,7 +129,7 @@ impl Here {
         }
         topologies.retain(|topology| !topology.is_dead());
         let context = Context::new(settings, self.stats.clone(), runtime.clone());
-        let topology = Arc::new(Topology::start(&settings.address, &Arc::new(context), &runtime));
+        let topology = Arc::new(Topology::start(&settings.address, &Arc::new(context), &runtime, is_background));
         topologies.push(topology.clone());
         Ok((topology, runtime))
     }

@@ -16,6 +16,8 @@ use crate::failure::Failure;
 pub(crate) struct Topology {
     servers: Servers,
     runtime: tokio::runtime::Id,
+    /// That runtime is the process's own.
+    is_background: bool,
 }
 
 enum Servers {
@@ -25,7 +27,7 @@ enum Servers {
 
 impl Topology {
     /// Starts the tasks that keep the connections; they end when this is dropped. Connects to nothing yet.
-    pub(crate) fn start(address: &Address, context: &Arc<Context>, runtime: &Handle) -> Self {
+    pub(crate) fn start(address: &Address, context: &Arc<Context>, runtime: &Handle, is_background: bool) -> Self {
         let _entered = runtime.enter();
         let single = |target| Servers::One(Link::start(target, context.clone(), Router::none()));
         let servers = match address.clone() {
@@ -35,7 +37,7 @@ impl Topology {
             }
             Address::Cluster { seeds, template } => Servers::Cluster(Cluster::start(seeds, *template, context.clone())),
         };
-        Self { servers, runtime: runtime.id() }
+        Self { servers, runtime: runtime.id(), is_background }
     }
 
     /// Takes a job over, or says at once why not.
@@ -52,6 +54,14 @@ impl Topology {
             Servers::One(link) => link.is_open(),
             Servers::Cluster(cluster) => cluster.is_open(),
         }
+    }
+
+    pub(crate) fn runtime(&self) -> tokio::runtime::Id {
+        self.runtime
+    }
+
+    pub(crate) fn is_background(&self) -> bool {
+        self.is_background
     }
 
     /// Whether this runtime drives it, and still does.
