@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pages import PAGES, ROOT, Block, blocks
+from server import RedisServer
 from tidegate import Limit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -28,9 +30,17 @@ def named(*languages: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("block", found, ids=[block.name for block in found])
 
 
-def prints(command: list[str], block: Block) -> None:
+@pytest.fixture(scope="module")
+def redis_url() -> Iterator[str]:
+    """A server for the examples that name one."""
+    with RedisServer() as server:
+        yield server.url
+
+
+def prints(command: list[str], block: Block, redis_url: str) -> None:
     """Runs an example in a process of its own, at the top of the project."""
-    run = subprocess.run(command, input=block.code, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    code = block.code.replace("redis://localhost:6379", redis_url)
+    run = subprocess.run(command, input=code, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
     if block.shown:
         assert run.stdout.splitlines() == block.shown
@@ -39,13 +49,13 @@ def prints(command: list[str], block: Block) -> None:
 
 
 @named("python")
-def test_python(block: Block) -> None:
-    prints([sys.executable, "-"], block)
+def test_python(block: Block, redis_url: str) -> None:
+    prints([sys.executable, "-"], block, redis_url)
 
 
 @named("js")
-def test_javascript(block: Block) -> None:
-    prints(["node", "--input-type=module", "-"], block)
+def test_javascript(block: Block, redis_url: str) -> None:
+    prints(["node", "--input-type=module", "-"], block, redis_url)
 
 
 @named("json")
