@@ -30,9 +30,9 @@ use crate::failure::Failure;
 use crate::time::Micros;
 
 /// Decisions in one batch: few enough that the server is not held up for longer than a fraction of a millisecond.
-const MOST_IN_A_BATCH: usize = 64;
+const MOST_IN_A_BATCH: usize = 128;
 /// Batches on the way at once, so that neither side waits for the other.
-const MOST_BATCHES: usize = 4;
+const MOST_BATCHES: usize = 2;
 /// Deadlines missed in a row before the server counts as failed.
 const MOST_MISSED: u32 = 3;
 /// Between two looks at a server that has failed.
