@@ -45,6 +45,8 @@ export interface StoreSettings {
   readonly namespace: unknown
   readonly timeoutMs: number | undefined
   readonly onError: unknown
+  readonly strategy: unknown
+  readonly layout: unknown
   readonly maxEntries: number | undefined
   readonly denyCacheMs: number | undefined
   readonly ca: Uint8Array | undefined

@@ -37,6 +37,16 @@ export interface SharedLimiterOptions {
    * never longer than the denial itself said. 0 asks every time. @defaultValue 1000
    */
   readonly denyCacheMs?: number | undefined
+  /**
+   * How the server is made to decide: by a script, in one round trip, or by transactions, for servers that run no
+   * scripts; those take buckets alone. @defaultValue 'script'
+   */
+  readonly strategy?: 'script' | 'transactions' | undefined
+  /**
+   * What entries are on the server: one key of our own each, or the two keys of Sharkey's nodes, for buckets alone.
+   * @defaultValue 'own'
+   */
+  readonly layout?: 'own' | 'sharkey' | undefined
   /** Certificates, where the URL asks for TLS. */
   readonly tls?: TlsOptions | undefined
 }
@@ -68,16 +78,17 @@ function inMemory(given: unknown): Made {
   return { store: { handle, shared: false }, listeners: undefined }
 }
 
-const NAMES = ['namespace', 'timeoutMs', 'onError', 'maxEntries', 'denyCacheMs', 'tls'] as const
+const NAMES = ['namespace', 'timeoutMs', 'onError', 'maxEntries', 'denyCacheMs', 'strategy', 'layout', 'tls'] as const
 
 function shared(url: unknown, given: unknown): Made {
   const options = fieldsOf(given, 'options', NAMES, 'of a limiter')
-  const { namespace, onError } = options
+  const { namespace, onError, strategy, layout } = options
   const timeoutMs = number('timeoutMs', options.timeoutMs)
   const maxEntries = number('maxEntries', options.maxEntries)
   const denyCacheMs = number('denyCacheMs', options.denyCacheMs)
   const listeners = new Listeners()
-  const settings = { namespace, timeoutMs, onError, maxEntries, denyCacheMs, ...certificates(options.tls) }
+  const own = { namespace, timeoutMs, onError, maxEntries, denyCacheMs, strategy, layout }
+  const settings = { ...own, ...certificates(options.tls) }
   const address = url instanceof URL ? url.href : url
   const handle = answered(native.makeShared(mailbox(), listeners.number, address, settings))
   return { store: { handle, shared: true }, listeners }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use napi::bindgen_prelude::{Either, Uint8Array, Unknown};
 use napi_derive::napi;
-use tidegate::{BreakerState, ErrorKind, LimitError, Limiter, OnError, Redis, Statistics};
+use tidegate::{BreakerState, ErrorKind, Layout, LimitError, Limiter, OnError, Redis, Statistics, Strategy};
 
 use crate::failure::{Answered, Failure};
 use crate::letter::{Content, Letter};
@@ -27,6 +27,10 @@ pub(crate) struct StoreOptions<'a> {
     pub max_entries: Option<f64>,
     /// The longest time that a denial is remembered.
     pub deny_cache_ms: Option<f64>,
+    /// The name of a way to make the server decide.
+    pub strategy: Option<Unknown<'a>>,
+    /// The name of what entries are there.
+    pub layout: Option<Unknown<'a>>,
     /// PEM: the authorities to trust.
     pub ca: Option<Uint8Array>,
     /// PEM: the certificate to show.
@@ -58,11 +62,19 @@ fn new_limiter(mailbox: Weak<Mailbox>, to: f64, url: &Unknown<'_>, options: &Sto
     if let Some(namespace) = &options.namespace {
         store = store.namespace(&text(namespace, "", "namespace")?);
     }
+    if let Some(strategy) = &options.strategy {
+        let problem = r#"must be "script" or "transactions""#;
+        store = store.strategy(named(strategy, "strategy", Strategy::named, problem)?)?;
+    }
+    if let Some(layout) = &options.layout {
+        store = store.layout(named(layout, "layout", Layout::named, r#"must be "own" or "sharkey""#)?)?;
+    }
     if let Some(millis) = options.timeout_ms {
         store = store.timeout(span("timeoutMs", SHORTEST_TIMEOUT_MS, millis)?);
     }
     if let Some(policy) = &options.on_error {
-        store = store.on_error(policy_named(&text(policy, "", "onError")?)?);
+        let problem = r#"must be "local", "allow", "deny" or "raise""#;
+        store = store.on_error(named(policy, "onError", OnError::named, problem)?);
     }
     if let Some(bound) = options.max_entries {
         store = store.max_entries(most_entries(bound)?);
@@ -96,10 +108,11 @@ fn span(field: &'static str, least: f64, millis: f64) -> Result<Duration, LimitE
     Err(LimitError::new(ErrorKind::Range, "", field, problem, millis))
 }
 
-fn policy_named(name: &str) -> Result<OnError, LimitError> {
-    OnError::named(name).ok_or_else(|| {
-        let problem = r#"must be "local", "allow", "deny" or "raise""#;
-        LimitError::new(ErrorKind::Range, "", "onError", problem, tidegate::Value::Text(name.to_owned()))
+/// A choice by its name.
+fn named<T>(given: &Unknown<'_>, field: &'static str, choose: fn(&str) -> Option<T>, problem: &str) -> Answered<T> {
+    let name = text(given, "", field)?;
+    choose(&name).ok_or_else(|| {
+        LimitError::new(ErrorKind::Range, "", field, problem, tidegate::Value::Text(name.to_string())).into()
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
-use tidegate::{ErrorKind, Memory, OnError, Redis, Value};
+use tidegate::{ErrorKind, Layout, Memory, OnError, Redis, Strategy, Value};
 
 use crate::args::{self, Arg};
 use crate::errors::{limit_error, wrong_type};
@@ -21,6 +21,8 @@ pub(crate) struct Options<'a, 'py> {
     pub(crate) on_error: Arg<'a, 'py>,
     pub(crate) max_entries: Arg<'a, 'py>,
     pub(crate) deny_cache: Arg<'a, 'py>,
+    pub(crate) strategy: Arg<'a, 'py>,
+    pub(crate) layout: Arg<'a, 'py>,
     pub(crate) ssl_ca_certs: Arg<'a, 'py>,
     pub(crate) ssl_certfile: Arg<'a, 'py>,
     pub(crate) ssl_keyfile: Arg<'a, 'py>,
@@ -39,6 +41,8 @@ struct Settings {
     on_error: Option<OnError>,
     max_entries: Option<usize>,
     deny_cache: Option<Duration>,
+    strategy: Strategy,
+    layout: Layout,
     authority: Option<PathBuf>,
     /// A certificate and its key.
     identity: Option<(PathBuf, PathBuf)>,
@@ -79,6 +83,8 @@ impl Options<'_, '_> {
             on_error: self.on_error.0.map(|policy| on_error(&policy)).transpose()?,
             max_entries: self.max_entries.0.map(|most| max_entries(&most)).transpose()?,
             deny_cache: seconds("deny_cache", self.deny_cache, 0.0, "must be at least 0 and at most 3600 seconds")?,
+            strategy: named("strategy", self.strategy, Strategy::named, "must be \"script\" or \"transactions\"")?,
+            layout: named("layout", self.layout, Layout::named, "must be \"own\" or \"sharkey\"")?,
             authority: path("ssl_ca_certs", self.ssl_ca_certs)?,
             identity,
         })
@@ -93,6 +99,8 @@ impl Options<'_, '_> {
             ("on_error", self.on_error),
             ("max_entries", self.max_entries),
             ("deny_cache", self.deny_cache),
+            ("strategy", self.strategy),
+            ("layout", self.layout),
         ];
         for (name, value) in as_given {
             value.0.map_or(Ok(()), |value| given.set_item(name, value))?;
@@ -117,7 +125,10 @@ impl Settings {
 
     fn redis(&self, url: &str) -> PyResult<Redis> {
         let mut redis = Redis::open(url).map_err(limit_error)?.listener(notes::tell);
-        if let Some(namespace) = &self.namespace {
+        redis = redis.strategy(self.strategy).and_then(|redis| redis.layout(self.layout)).map_err(limit_error)?;
+        // Where Sharkey's keys are used, nothing is put before them unless somebody asks for it.
+        let own_keys = self.strategy == Strategy::Script && self.layout == Layout::Own;
+        if let Some(namespace) = self.namespace.as_ref().filter(|name| own_keys || *name != NAMESPACE) {
             redis = redis.namespace(namespace);
         }
         if let Some(timeout) = self.timeout {
@@ -163,6 +174,7 @@ impl Recipe {
 }
 
 const MEMORY: &str = "memory://";
+const NAMESPACE: &str = "tidegate";
 const SCHEMES: [&str; 10] = [
     "redis",
     "rediss",
@@ -219,6 +231,15 @@ fn on_error(given: &Bound<'_, PyAny>) -> PyResult<OnError> {
     match value::read(given)? {
         Value::Text(name) => OnError::named(&name).ok_or_else(|| refused("on_error", PROBLEM, format!("{name:?}"))),
         other => Err(wrong_type("", "on_error", PROBLEM, other)),
+    }
+}
+
+/// A choice by its name; the usual one where none is given.
+fn named<T: Default>(field: &str, given: Arg<'_, '_>, choose: fn(&str) -> Option<T>, problem: &str) -> PyResult<T> {
+    let Some(object) = given.0 else { return Ok(T::default()) };
+    match value::read(&object)? {
+        Value::Text(name) => choose(&name).ok_or_else(|| refused(field, problem, format!("{name:?}"))),
+        other => Err(wrong_type("", field, problem, other)),
     }
 }
 

@@ -497,7 +497,8 @@ class Limiter:
     the limit in this process alone, with at most ``max_entries`` entries; ``"allow"`` admits; ``"deny"`` denies for a
     second; ``"raise"`` raises ``StoreError``. The first three say ``degraded`` in the answer, and what happens to a
     store is logged under ``tidegate``. For up to ``deny_cache`` seconds a call that was denied is denied again without
-    asking; 0 always asks. ``ssl_ca_certs``, ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust,
+    asking; 0 always asks. ``strategy="transactions"`` is for servers that run no scripts, and ``layout="sharkey"`` for
+    those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``, ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust,
     and this client's certificate and key, which may be in one file. Nothing is connected to before the first call, and
     a limiter that is dropped ends its connections. In memory these options are checked and change nothing, so that
     only the URL has to differ between stores.
@@ -524,6 +525,8 @@ class Limiter:
         on_error: Literal["local", "allow", "deny", "raise"] = "local",
         max_entries: int = 1000000,
         deny_cache: float | timedelta = 1.0,
+        strategy: Literal["script", "transactions"] = "script",
+        layout: Literal["own", "sharkey"] = "own",
         ssl_ca_certs: str | PathLike[str] | None = None,
         ssl_certfile: str | PathLike[str] | None = None,
         ssl_keyfile: str | PathLike[str] | None = None,

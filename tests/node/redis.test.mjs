@@ -189,6 +189,24 @@ test('a denial is remembered, until something is given back here', async () => {
   assert.deepEqual([forgetful.stats().storeCalls, forgetful.stats().denyCacheHits], [3, 0])
 })
 
+test("scripts and transactions share Sharkey's keys", async () => {
+  const limit = bucket({ key: 'notes/create', size: 3, dripRate: 3_600_000 })
+  const actor = somebody()
+  const scripts = new Limiter(server.url, { ...patient, layout: 'sharkey', denyCacheMs: 0 })
+  const transactions = new Limiter(server.url, { ...patient, strategy: 'transactions', denyCacheMs: 0 })
+  const answers = []
+  for (const mine of [scripts, transactions, scripts, transactions]) answers.push(await mine.limit(limit, actor))
+  assert.deepEqual(
+    answers.map(({ blocked, remaining, degraded }) => [blocked, remaining, degraded]),
+    [
+      [false, 2, false],
+      [false, 1, false],
+      [false, 0, false],
+      [true, 0, false],
+    ],
+  )
+})
+
 test('what is not limited asks nobody', async () => {
   const mine = new Limiter(server.url, patient)
   assert.equal((await mine.limit(bucket({ key: 'free', size: 1 }), 'ada', { factor: 0 })).quota, 2 ** 53 - 1)

@@ -413,7 +413,7 @@ def test_addresses_that_make_no_sense(url: str) -> None:
     [
         *(("timeout", value) for value in [0, *NOT_SECONDS]),
         *(("deny_cache", value) for value in NOT_SECONDS),
-        *(("on_error", value) for value in NOT_POLICIES),
+        *((name, value) for name in ("on_error", "strategy", "layout") for value in NOT_POLICIES),
         *((name, 1) for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")),
         ("ssl_keyfile", "key.pem"),
     ],

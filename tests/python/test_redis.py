@@ -196,10 +196,26 @@ def test_passwords_stay_out_of_sight_but_not_out_of_pickles(kind: type[AnyLimite
         make, arguments = again.__reduce__()
         assert arguments == (url,)
         given = {"timeout": timedelta(seconds=2), "on_error": "deny", "max_entries": 7}
-        defaults = {"deny_cache": 1.0, "namespace": "tidegate"} if kind is AsyncLimiter else {}
+        usual = {"deny_cache": 1.0, "layout": "own", "namespace": "tidegate", "strategy": "script"}
+        defaults = usual if kind is AsyncLimiter else {}
         assert make.keywords == {**given, **defaults}
     with pytest.raises(TypeError, match="memory"):
         pickle.dumps(kind())
+
+
+def test_scripts_and_transactions_share_the_keys_of_sharkey(kind: type[AnyLimiter], fleet: RedisServer) -> None:
+    slow, actor = Bucket("notes/create", size=3, drip_rate=timedelta(hours=1)), namespace()
+    scripts = kind(fleet.url, layout="sharkey", deny_cache=0, **PATIENT)
+    transactions = kind(fleet.url, strategy="transactions", deny_cache=0, **PATIENT)
+    answers = [done(limiter.limit(slow, actor)) for limiter in (scripts, transactions) * 2]
+    assert [info.remaining for info in answers] == [2, 1, 0, 0]
+    assert [info.blocked for info in answers] == [False, False, False, True]
+    assert not any(info.degraded for info in answers)
+    assert fleet.command("GET", f"rl_{actor}_notes/create_c") == "3"
+    with pytest.raises(LimitError, match="type"):
+        done(transactions.limit(SlidingLog("log", max=3, period=1000), actor))
+    with pytest.raises(LimitError, match="strategy"):
+        kind("redis+cluster://localhost", strategy="transactions")
 
 
 def test_a_denial_is_remembered_for_a_while(kind: type[AnyLimiter], fleet: RedisServer) -> None:

@@ -161,6 +161,8 @@ def shared() -> str:
         on_error="deny",
         max_entries=1000,
         deny_cache=timedelta(seconds=2),
+        strategy="script",
+        layout="sharkey",
         ssl_ca_certs=None,
         ssl_certfile=None,
         ssl_keyfile=None,
