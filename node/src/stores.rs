@@ -111,9 +111,10 @@ fn span(field: &'static str, least: f64, millis: f64) -> Result<Duration, LimitE
 /// A choice by its name.
 fn named<T>(given: &Unknown<'_>, field: &'static str, choose: fn(&str) -> Option<T>, problem: &str) -> Answered<T> {
     let name = text(given, "", field)?;
-    choose(&name).ok_or_else(|| {
-        LimitError::new(ErrorKind::Range, "", field, problem, tidegate::Value::Text(name.to_string())).into()
-    })
+    match choose(&name) {
+        Some(chosen) => Ok(chosen),
+        None => Err(LimitError::new(ErrorKind::Range, "", field, problem, tidegate::Value::Text(name)).into()),
+    }
 }
 
 /// What a limiter has done.

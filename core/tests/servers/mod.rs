@@ -37,17 +37,21 @@ impl Server {
 
     /// A server with these arguments besides.
     pub(crate) fn with(arguments: &[&str]) -> Self {
-        Self::on(free_port(), arguments)
+        // Somebody else may take a free port before the server does.
+        (0..5).find_map(|_| Self::try_on(free_port(), arguments)).expect("a server that starts")
     }
 
     pub(crate) fn on(port: u16, arguments: &[&str]) -> Self {
+        Self::try_on(port, arguments).expect("a server that starts")
+    }
+
+    fn try_on(port: u16, arguments: &[&str]) -> Option<Self> {
         let folder = std::env::temp_dir().join(format!("tidegate-test-{}-{port}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let arguments: Vec<_> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         let child = spawn(port, &folder, &arguments);
-        let server = Self { child, port, arguments, folder };
-        server.wait_until_up();
-        server
+        let mut server = Self { child, port, arguments, folder };
+        server.is_up().then_some(server)
     }
 
     pub(crate) fn url(&self) -> String {
@@ -58,8 +62,16 @@ impl Server {
         &self.folder
     }
 
-    fn wait_until_up(&self) {
-        wait_until("a server listens", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+    /// Waits until it listens; false if it has ended.
+    fn is_up(&mut self) -> bool {
+        let mut ended = false;
+        wait_until("a server listens", || {
+            ended = self.child.try_wait().expect("its state").is_some();
+            ended || TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+        });
+        // Whoever listens may be somebody else, who was quicker.
+        sleep(Duration::from_millis(5));
+        !ended && self.child.try_wait().expect("its state").is_none()
     }
 
     /// Stops it as it stands: connections stay, nothing is answered.
@@ -84,7 +96,7 @@ impl Server {
     /// Starts it once more, after it was killed.
     pub(crate) fn restart(&mut self) {
         self.child = spawn(self.port, &self.folder, &self.arguments);
-        self.wait_until_up();
+        assert!(self.is_up(), "it does not start again");
     }
 
     /// A connection past all of ours.

@@ -3,16 +3,16 @@
 
 mod agreement;
 mod edges;
-#[path = "../../../../tests/redis_server/mod.rs"]
+#[path = "../../../../tests/servers/mod.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
-mod redis_server;
+mod servers;
 mod speed;
 #[path = "../../../../tests/strategies/mod.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod strategies;
 
 use ::redis::{Cmd, Connection, Pipeline, Value};
-use redis_server::Server;
+use servers::Server;
 
 use super::keys::{key, second_key};
 use super::plan::{Decision, Part, plan};
@@ -38,7 +38,7 @@ impl Script {
     }
 
     fn start_with(options: &[&str]) -> Self {
-        let server = Server::start_with(options);
+        let server = Server::with(options);
         let mut connection = server.connect();
         let sha: String = ::redis::cmd("SCRIPT").arg("LOAD").arg(SOURCE).query(&mut connection).unwrap();
         assert_eq!(sha, *SHA);

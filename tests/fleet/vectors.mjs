@@ -1,0 +1,55 @@
+// Plays the golden answers over the store at a URL; prints how many were checked.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { Limiter } from 'tidegate'
+
+const [url, namespace] = process.argv.slice(2)
+const vectors = JSON.parse(readFileSync(new URL('../vectors/decisions.json', import.meta.url), 'utf8'))
+const limiter = new Limiter(url, { namespace, timeoutMs: 10_000, onError: 'raise' })
+let checked = 0
+
+function answer(info) {
+  const { blocked, remaining, resetMs, resetSec, fullResetMs, fullResetSec, waitMs } = info
+  return { blocked, remaining, resetMs, resetSec, fullResetMs, fullResetSec, waitMs }
+}
+
+async function one(actor, { limit, factor, steps }) {
+  for (const step of steps) {
+    const { call, cost, now, maxWaitMs } = step
+    checked += 1
+    if (call === 'reset') {
+      await limiter.reset(limit, actor)
+      continue
+    }
+    const options = call === 'acquire' ? { cost, factor, now, maxWaitMs } : { cost, factor, now }
+    assert.deepEqual(answer(await limiter[call](limit, actor, options)), step.want, JSON.stringify({ limit, step }))
+  }
+}
+
+async function together(actors, { limits, steps }) {
+  for (const step of steps) {
+    const checks = limits.map((limit, index) => ({ limit, actor: actors[index], cost: step.costs[index] }))
+    const info = await limiter[`${step.call}All`](checks, { now: step.now })
+    assert.deepEqual(answer(info), step.want, JSON.stringify({ limits, step }))
+    assert.deepEqual(info.checks.map(answer), step.each, JSON.stringify({ limits, step }))
+    checked += 1
+  }
+}
+
+for (const [number, sequence] of vectors.one.entries()) await one(`one ${number}`, sequence)
+for (const [number, sequence] of vectors.together.entries()) {
+  const keys = sequence.limits.map(({ key }) => key)
+  await together(
+    keys.map(() => `same ${number}`),
+    sequence,
+  )
+  // In a cluster these are in different slots, mostly.
+  if (new Set(keys).size === keys.length) {
+    await together(
+      keys.map((_, index) => `other ${number} ${index}`),
+      sequence,
+    )
+  }
+}
+console.log(checked)

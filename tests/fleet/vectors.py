@@ -1,0 +1,63 @@
+"""Plays the golden answers over the store at a URL; prints how many were checked."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tidegate import AsyncLimiter, LimitInfo
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "decisions.json").read_text())
+
+
+def fields(info: LimitInfo) -> dict[str, Any]:
+    return {
+        "blocked": info.blocked,
+        "remaining": info.remaining,
+        "resetMs": info.reset_ms,
+        "resetSec": info.reset_sec,
+        "fullResetMs": info.full_reset_ms,
+        "fullResetSec": info.full_reset_sec,
+        "waitMs": info.wait_ms,
+    }
+
+
+async def one(limiter: AsyncLimiter, actor: str, sequence: dict[str, Any]) -> int:
+    limit, factor = sequence["limit"], sequence["factor"]
+    for step in sequence["steps"]:
+        if step["call"] == "reset":
+            await limiter.reset(limit, actor)
+            continue
+        extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
+        info = await getattr(limiter, step["call"])(limit, actor, step["cost"], factor, step["now"], **extra)
+        assert fields(info) == step["want"], (limit, step, info)
+    return len(sequence["steps"])
+
+
+async def together(limiter: AsyncLimiter, actors: list[str], sequence: dict[str, Any]) -> int:
+    limits = sequence["limits"]
+    for step in sequence["steps"]:
+        checks = list(zip(limits, actors, step["costs"]))
+        call = limiter.limit_all if step["call"] == "limit" else limiter.peek_all
+        info = await call(checks, now=step["now"])
+        assert fields(info) == step["want"], (limits, step, info)
+        assert [fields(check) for check in info.checks] == step["each"], (limits, step, info)
+    return len(sequence["steps"])
+
+
+async def main(url: str, name: str) -> None:
+    limiter = AsyncLimiter(url, namespace=name, timeout=10, on_error="raise")
+    checked = 0
+    for number, sequence in enumerate(VECTORS["one"]):
+        checked += await one(limiter, f"one {number}", sequence)
+    for number, sequence in enumerate(VECTORS["together"]):
+        count = len(sequence["limits"])
+        checked += await together(limiter, [f"same {number}"] * count, sequence)
+        # In a cluster these are in different slots, mostly.
+        if len({limit["key"] for limit in sequence["limits"]}) == count:
+            checked += await together(limiter, [f"other {number} {index}" for index in range(count)], sequence)
+    print(checked)
+
+
+asyncio.run(main(sys.argv[1], sys.argv[2]))
