@@ -4,7 +4,6 @@
 mod agreement;
 mod edges;
 #[path = "../../../../tests/servers/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
 mod servers;
 mod speed;
 #[path = "../../../../tests/strategies/mod.rs"]
