@@ -36,10 +36,10 @@ use crate::turn::Turn;
 /// second; ``"raise"`` raises ``StoreError``. The first three say ``degraded`` in the answer, and what happens to a
 /// store is logged under ``tidegate``. For up to ``deny_cache`` seconds a call that was denied is denied again without
 /// asking; 0 always asks. ``strategy="transactions"`` is for servers that run no scripts, and ``layout="sharkey"`` for
-/// those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``, ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust,
-/// and this client's certificate and key, which may be in one file. Nothing is connected to before the first call, and
-/// a limiter that is dropped ends its connections. In memory these options are checked and change nothing, so that
-/// only the URL has to differ between stores.
+/// those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``, ``ssl_certfile`` and
+/// ``ssl_keyfile`` name PEM files for TLS: whom to trust, and this client's certificate and key, which may be in one
+/// file. Nothing is connected to before the first call, and a limiter that is dropped ends its connections. In memory
+/// these options are checked and change nothing, so that only the URL has to differ between stores.
 ///
 /// Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
 /// decided together for one actor: all are charged or none. It may also be a function that is called with ``context``
