@@ -291,7 +291,10 @@ impl Limiter {
             return Some(Err(error.into()));
         }
         match &self.store {
-            Store::Local(local) => Some(local.decide_on(checks, call, now)),
+            Store::Local(local) => {
+                drop(done);
+                Some(local.decide_on(checks, call, now))
+            }
             #[cfg(feature = "redis")]
             Store::Fleet(fleet) => fleet.start(checks, call, now, done),
         }
@@ -306,6 +309,7 @@ impl Limiter {
     ) -> bool {
         match &self.store {
             Store::Local(local) => {
+                drop(done);
                 local.reset(limit, actor);
                 true
             }

@@ -117,10 +117,8 @@ async fn run(topology: &Arc<Topology>, job: &Job) -> Answer {
         let looked = all(topology, shares.iter().map(|share| share.decision.asking(Verb::Peek)), deadline).await;
         let denied = looked.iter().flatten().any(|told| told.infos.iter().any(|info| info.blocked));
         if denied || looked.iter().any(Result::is_err) {
-            if denied {
-                count_denied(topology, &shares);
-            }
-            return gather(decision, &shares, looked);
+            let told = if denied { count_denied(topology, &shares, looked, deadline).await } else { looked };
+            return gather(decision, &shares, told);
         }
     }
     let mut each = all(topology, shares.iter().map(|share| share.decision.clone()), deadline).await;
@@ -147,15 +145,31 @@ async fn run(topology: &Arc<Topology>, job: &Job) -> Answer {
     gather(decision, &shares, each)
 }
 
-/// In a denied decision, the checks that count denied attempts are charged all the same.
-fn count_denied(topology: &Arc<Topology>, shares: &[Share]) {
-    for share in shares {
-        let counting = share.decision.parts.iter().filter(|part| part.rule.counts_blocked()).copied();
-        let decision = Decision { parts: counting.collect(), ..share.decision.asking(Verb::Charge) };
-        if !decision.parts.is_empty() {
-            forget(topology, decision);
+/// In a denied decision, the checks that count denied attempts are charged all the same, and say how they stand then.
+async fn count_denied(
+    topology: &Arc<Topology>,
+    shares: &[Share],
+    looked: Vec<Result<Told, Answer>>,
+    deadline: Instant,
+) -> Vec<Result<Told, Answer>> {
+    let counted = shares.iter().zip(looked).map(async |(share, looked)| {
+        let counts = |part: &&Part| part.rule.counts_blocked();
+        let parts: Few<Part> = share.decision.parts.iter().filter(counts).copied().collect();
+        let mut looked = looked?;
+        if parts.is_empty() {
+            return Ok(looked);
         }
-    }
+        one(topology, Decision { parts, ..share.decision.asking(Verb::Charge) }, deadline).await?;
+        let after = one(topology, share.decision.asking(Verb::Peek), deadline).await?;
+        for ((part, before), after) in share.decision.parts.iter().zip(&mut looked.infos).zip(after.infos) {
+            if part.rule.counts_blocked() {
+                // What was denied was denied for what was charged before.
+                *before = LimitInfo { blocked: before.blocked, ..after };
+            }
+        }
+        Ok(looked)
+    });
+    join_all(counted).await
 }
 
 /// Gives back exactly what was charged where the others were not.
