@@ -129,7 +129,13 @@ def read(answer: Any) -> Any:
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
+    """A port that is free, as is the one that a cluster's node listens on as well, 10,000 further on."""
+    while True:
+        with socket.socket() as one, socket.socket() as other:
+            one.bind(("127.0.0.1", 0))
+            port: int = one.getsockname()[1]
+            try:
+                other.bind(("127.0.0.1", port + 10_000))
+            except (OSError, OverflowError):
+                continue
+            return port
