@@ -112,13 +112,14 @@ impl LimitInfo {
         binding
     }
 
-    /// The same answer, given without the store.
+    /// The same answer, given without the store; of what is not limited the store has nothing to say anyway.
     #[cfg(feature = "redis")]
     pub(crate) fn into_degraded(mut self) -> Self {
-        self.degraded = true;
+        let is_limited = |info: &Self| info.quota != UNLIMITED;
         for info in self.several.iter_mut().flat_map(|several| several.iter_mut()) {
-            info.degraded = true;
+            info.degraded = is_limited(info);
         }
+        self.degraded = self.checks().iter().any(is_limited);
         self
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::failure::Failure;
+use crate::info::LimitInfo;
 use crate::time::Micros;
 
 /// Powers of two of microseconds: the last bucket takes everything from about half a second up.
@@ -34,6 +35,14 @@ impl Stats {
     /// A call was answered.
     pub(crate) fn answered(&self, blocked: bool) {
         one_more(if blocked { &self.blocked } else { &self.admitted });
+    }
+
+    /// A call was answered, or ended in an error.
+    pub(crate) fn came_to<E>(&self, answer: &Result<LimitInfo, E>) {
+        match answer {
+            Ok(info) => self.answered(info.blocked),
+            Err(_) => self.failed(),
+        }
     }
 
     /// A call ended in an error.

@@ -353,6 +353,31 @@ fn a_denial_is_remembered_until_it_is_over_or_given_back() {
 }
 
 #[test]
+fn what_is_given_back_during_an_outage_is_not_denied_from_memory() {
+    let mut server = Server::start();
+    let store = Redis::open(&server.url()).expect("a URL").deny_cache(Duration::from_mins(1));
+    let (limiter, limit) = (Limiter::new(store), hourly(1));
+    for blocked in [false, true, true] {
+        assert_eq!(limiter.limit_sync(&limit, "eve").expect("an answer").blocked, blocked);
+    }
+    server.kill();
+    wait_until("it has noticed", || {
+        let _ = limiter.limit_sync(&limit, "ada");
+        limiter.stats().breaker == BreakerState::Open
+    });
+    let refunded = limiter.refund_sync(&limit, "eve").expect("an answer");
+    let again = limiter.limit_sync(&limit, "eve").expect("an answer");
+    assert_eq!((refunded.degraded, again.degraded, again.blocked), (true, true, false));
+    // What is not limited is answered as ever, and what cannot be is still refused.
+    let free = [Check::new(&limit, "eve").factor(0.0)];
+    assert!(!limiter.decide_sync(&free, Call::Limit).expect("an answer").degraded);
+    let before = limiter.stats();
+    assert!(limiter.decide_sync(&[Check::new(&limit, "eve").cost(2)], Call::Limit).is_err());
+    let after = limiter.stats();
+    assert_eq!((after.failed - before.failed, after.degraded - before.degraded), (1, 0));
+}
+
+#[test]
 fn a_remembered_denial_ends_when_it_said() {
     let server = Server::start();
     let limiter = Limiter::new(Redis::open(&server.url()).expect("a URL"));

@@ -87,6 +87,16 @@ impl Rule {
         }
     }
 
+    /// The largest cost that ever fits.
+    #[cfg(feature = "redis")]
+    pub(crate) fn largest_cost(&self) -> u64 {
+        match self {
+            // Any cost is admitted at once there, and the next call pays for it.
+            Self::Smooth(room) => room.largest_cost(),
+            _ => self.quota(),
+        }
+    }
+
     /// Whether a denied attempt is charged as well.
     #[cfg(feature = "redis")]
     pub(crate) fn counts_blocked(&self) -> bool {

@@ -20,7 +20,7 @@ use crate::limit::{Limit, Rule, Rules};
 use crate::policy::{OnError, Question, Since};
 use crate::stats::Statistics;
 use crate::store::memory::{Memory, Moment};
-use crate::store::redis::{Answer, Asked, Decision, Here, Job, Key, Layout, Outcome, Plan, Redis, SHA, Shared, plan};
+use crate::store::redis::{Answer, Asked, Decision, Here, Job, Key, Layout, Outcome, Redis, Shared, plan};
 use crate::time::Micros;
 
 /// A limiter's part of a store that others use as well.
@@ -114,10 +114,8 @@ impl Fleet {
     /// Connects, if that can be done in time.
     pub(super) async fn greet(&self) {
         let caller = self.caller(Verb::Refund, None);
-        let nothing = self.shared.settings.probe();
-        let (answered, answer) = oneshot::channel();
-        caller.send(nothing, true, move |delivery| drop(answered.send(delivery)));
-        let _ = answer.await;
+        // A server that is not there is no error yet.
+        let _ = Self::ask(caller, self.shared.settings.probe()).await;
     }
 
     pub(super) fn fallback(&self) -> Arc<Memory> {
@@ -164,12 +162,15 @@ impl Fleet {
     ) -> Result<LimitInfo, Error> {
         match self.begin(checks, call, now, true) {
             Begun::Known(answer) => answer,
-            Begun::Ask(caller, decision) => {
-                let (answered, answer) = oneshot::channel();
-                caller.send(decision, true, move |delivery| drop(answered.send(delivery)));
-                answer.await.map_or_else(|_| Err(lost()), Delivery::take)
-            }
+            Begun::Ask(caller, decision) => Self::ask(caller, decision).await,
         }
+    }
+
+    /// [`wait`](Self::wait) without a thread.
+    async fn ask(caller: Box<Caller>, decision: Decision) -> Decided {
+        let (answered, answer) = oneshot::channel();
+        caller.send(decision, true, move |delivery| drop(answered.send(delivery)));
+        answer.await.map_or_else(|_| Err(lost()), Delivery::take)
     }
 
     /// Begins to decide; either the answer is here at once, or `done` is told on the store's thread. It gives the
@@ -221,14 +222,18 @@ impl Fleet {
     /// The whole way in this process's memory, of a call that the store would not even be asked for.
     fn decide_locally(&self, here: &Here, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Decided {
         let layout = self.shared.settings.layout();
-        checks.iter().try_for_each(|check| layout.admits(check.limit))?;
         let local = Local { memory: here.fallback.clone(), namespace: self.namespace };
-        let answer = local.decide_on(checks, call, now).map(LimitInfo::into_degraded);
-        here.stats.degraded(Failure::Unavailable);
-        match &answer {
-            Ok(info) => here.stats.answered(info.blocked),
-            Err(_) => here.stats.failed(),
+        let admitted = checks.iter().try_for_each(|check| layout.admits(check.limit)).map_err(Error::from);
+        let answer = admitted.and_then(|()| local.decide_on(checks, call, now)).map(LimitInfo::into_degraded);
+        if gives_back(call.into()) {
+            for check in checks {
+                here.denials.forget(self.fingerprint(check.limit, check.actor));
+            }
         }
+        if answer.as_ref().is_ok_and(|info| info.degraded) {
+            here.stats.degraded(Failure::Unavailable);
+        }
+        here.stats.came_to(&answer);
         answer
     }
 
@@ -316,9 +321,7 @@ impl Fleet {
 
     pub(super) async fn reset(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
         let (caller, decision) = self.forgetting(limit, actor);
-        let (answered, answer) = oneshot::channel();
-        caller.send(decision, true, move |delivery| drop(answered.send(delivery)));
-        answer.await.map_or_else(|_| Err(lost()), Delivery::take).map(drop)
+        Self::ask(caller, decision).await.map(drop)
     }
 
     /// [`reset`](Self::reset), of which `done` is told on the store's thread.
@@ -359,8 +362,7 @@ impl Caller {
     /// Puts into words what came of the decision.
     fn word(&self, decision: &Decision, answer: Answer) -> Result<LimitInfo, Error> {
         let here = self.shared.here();
-        let gives_back = matches!(self.call, Verb::Refund | Verb::Undo { .. });
-        if gives_back {
+        if gives_back(self.call) {
             self.entries.iter().for_each(|entry| here.denials.forget(*entry));
         }
         let failure = match answer {
@@ -384,17 +386,13 @@ impl Caller {
         };
         here.stats.degraded(failure);
         let answer = self.without_the_store(&here.fallback, decision, failure);
-        match &answer {
-            Ok(info) => here.stats.answered(info.blocked),
-            Err(_) => here.stats.failed(),
-        }
+        here.stats.came_to(&answer);
         answer
     }
 
     fn without_the_store(&self, fallback: &Memory, decision: &Decision, failure: Failure) -> Result<LimitInfo, Error> {
         let of_each = |words: fn(&Rule) -> LimitInfo| {
-            let infos = decision.parts.iter().map(|part| LimitInfo { degraded: true, ..words(&part.rule) });
-            Ok(self.merge(infos.collect()))
+            Ok(self.merge(decision.parts.iter().map(|part| words(&part.rule)).collect()).into_degraded())
         };
         match self.shared.settings.on_error {
             OnError::Raise => Err(StoreError::new(failure).into()),
@@ -409,7 +407,7 @@ impl Caller {
         let parts: Few<Part> = decision.parts.iter().map(Asked::part).collect();
         let infos = fallback.decide_several(&self.entries, &parts, Moment::new(decision.now), self.call);
         let infos = infos.map_err(|(part, why)| self.refusal(part, why, &decision.costs()))?;
-        Ok(self.merge(infos.into_iter().map(|info| LimitInfo { degraded: true, ..info }).collect()))
+        Ok(self.merge(infos.into_iter().collect()).into_degraded())
     }
 
     fn deliver(self: Box<Self>, decision: &Decision, answer: Answer) -> Delivery {
@@ -449,13 +447,18 @@ impl Limiter {
     pub fn bare_command(&self, check: Check<'_>) -> Option<Vec<Vec<u8>>> {
         let Store::Fleet(fleet) = &self.store else { return None };
         let (_, decision) = fleet.prepare(&[check], Verb::Limit, None, None).ok()?;
-        let Plan { keys, blob } = plan([(&decision, 0)]);
-        let count = keys.len().to_string().into_bytes();
-        let mut words = vec![b"EVALSHA".to_vec(), SHA.clone().into_bytes(), count];
-        words.extend(keys.iter().map(|key| key.to_vec()));
-        words.push(blob);
-        Some(words)
+        let command = plan([(&decision, 0)]).command(false);
+        let words = command.args_iter().filter_map(|word| match word {
+            ::redis::Arg::Simple(bytes) => Some(bytes.to_vec()),
+            _ => None,
+        });
+        Some(words.collect())
     }
+}
+
+/// Whether a call may end what was denied before.
+fn gives_back(call: Verb) -> bool {
+    matches!(call, Verb::Refund | Verb::Undo { .. })
 }
 
 /// The runtime that was to bring the answer has ended.

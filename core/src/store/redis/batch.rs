@@ -7,7 +7,6 @@ use super::layout::Strategy;
 use super::link::{Exchanged, Message};
 use super::plan::{Plan, plan};
 use super::reply::{Outcome, finish};
-use super::script::{SHA, SOURCE};
 use super::server_clock::ServerClock;
 use super::target::nonsense;
 use super::transactions;
@@ -63,19 +62,7 @@ impl Group {
     }
 
     fn command(&self) -> Cmd {
-        let Plan { keys, blob } = &self.plan;
-        let mut command = Cmd::with_capacity(keys.len() + 4, blob.len() + keys.len() * 48 + 64);
-        if self.with_script {
-            command.arg("EVAL").arg(SOURCE);
-        } else {
-            command.arg("EVALSHA").arg(&*SHA);
-        }
-        command.arg(keys.len());
-        for key in keys {
-            command.arg(key.as_ref());
-        }
-        command.arg(&blob[..]);
-        command
+        self.plan.command(self.with_script)
     }
 
     fn finish(&self, reply: Value) -> RedisResult<Decided> {
@@ -84,9 +71,9 @@ impl Group {
         finish(&reply, decisions).map_err(|_| nonsense("the script"))
     }
 
-    pub(super) fn fail(self, fault: Failure) {
+    pub(super) fn fail(self, failure: Failure) {
         for message in self.messages {
-            message.job.finish(Err(fault));
+            message.job.finish(Err(failure));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::select_ok;
 use redis::{ConnectionInfo, RedisResult, Value};
 use tokio::sync::Notify;
-use tokio::time::{sleep, sleep_until, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::context::Context;
 use super::link::{Link, Message};
@@ -69,7 +69,7 @@ impl Cluster {
             let job = message.job.clone();
             map.early.push(message);
             drop(map);
-            self.finish_at_deadline(job);
+            self.context.runtime().spawn(job.expire());
             self.refresh();
             return Ok(());
         }
@@ -114,13 +114,6 @@ impl Cluster {
             Arc::new(Link::start(target, self.context.clone(), Router::through(&self.me)))
         };
         map.links.entry(node.clone()).or_insert_with(start).clone()
-    }
-
-    fn finish_at_deadline(&self, job: Arc<super::job::Job>) {
-        self.context.runtime().spawn(async move {
-            sleep_until(job.deadline).await;
-            job.finish(Err(Failure::Timeout));
-        });
     }
 
     /// Asks every node that is known at once, and believes the first that answers.

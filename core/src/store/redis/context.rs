@@ -10,8 +10,8 @@ use tokio::runtime::Handle;
 
 use super::keys::both;
 use super::layout::Strategy;
-use super::plan::{Decision, Plan, plan};
-use super::script::{SHA, SOURCE};
+use super::plan::{Decision, plan};
+use super::script::SOURCE;
 use super::settings::Settings;
 use crate::clock;
 use crate::events::{Event, EventKind, Events};
@@ -67,13 +67,8 @@ impl Context {
         let mut greeting = Pipeline::new();
         match self.strategy {
             Strategy::Script => {
-                let Plan { keys, blob } = plan(std::iter::once((&self.probe, 0)));
                 greeting.cmd("SCRIPT").arg("LOAD").arg(SOURCE);
-                greeting.cmd("EVALSHA").arg(&*SHA).arg(keys.len());
-                for key in &keys {
-                    greeting.arg(key.as_ref());
-                }
-                greeting.arg(&blob[..]);
+                greeting.add_command(plan([(&self.probe, 0)]).command(false));
             }
             Strategy::Transactions => {
                 for key in self.probe.entries.iter().flat_map(both) {

@@ -1,10 +1,10 @@
 //! A decision on its way to a server and back.
 
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::plan::Decision;
 use super::reply::Outcome;
@@ -54,6 +54,12 @@ impl Job {
             done(self, answer);
         }
         first
+    }
+
+    /// Finishes it at its deadline, for whoever keeps no queue of deadlines.
+    pub(super) async fn expire(self: Arc<Self>) {
+        sleep_until(self.deadline).await;
+        self.finish(Err(Failure::Timeout));
     }
 
     pub(super) fn is_over(&self) -> bool {

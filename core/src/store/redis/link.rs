@@ -184,7 +184,7 @@ impl Keeper {
             }
             // All wait equally long, so the latest comes last; one that was sent on may not, and gets a timer.
             match self.due.back() {
-                Some(last) if last.deadline > message.job.deadline => finish_at_deadline(message.job.clone()),
+                Some(last) if last.deadline > message.job.deadline => drop(tokio::spawn(message.job.clone().expire())),
                 _ => self.due.push_back(message.job.clone()),
             }
             self.waiting.push_back(message);
@@ -415,11 +415,4 @@ async fn at(instant: Option<Instant>) {
         Some(instant) => sleep_until(instant).await,
         None => pending().await,
     }
-}
-
-fn finish_at_deadline(job: Arc<Job>) {
-    tokio::spawn(async move {
-        sleep_until(job.deadline).await;
-        job.finish(Err(Failure::Timeout));
-    });
 }

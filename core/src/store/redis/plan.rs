@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use ahash::RandomState;
+use redis::Cmd;
 
 use super::keys::{Key, both, slot};
 use super::layout::Layout;
-use crate::decision::{self, Impossible, Room, Verb, undone};
+use super::script::{SHA, SOURCE};
+use crate::decision::{self, Impossible, Verb, undone};
 use crate::few::Few;
 use crate::limit::{Rule, real};
 use crate::time::Micros;
@@ -53,9 +55,8 @@ impl Decision {
         let decision = Self { asked: Asked::Call(verb), entries, parts, now, layout: Layout::Own };
         if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) {
             for (index, part) in decision.parts.iter().enumerate() {
-                let (largest, quota) = bounds(&part.rule);
-                if decision.total(index) > largest {
-                    return Err((index, Impossible::NeverFits { quota }));
+                if decision.total(index) > part.rule.largest_cost() {
+                    return Err((index, Impossible::NeverFits { quota: part.rule.quota() }));
                 }
             }
         }
@@ -132,21 +133,6 @@ impl Part {
     }
 }
 
-/// The largest cost that a rule ever admits, and its quota.
-fn bounds(rule: &Rule) -> (u64, u64) {
-    fn of<R: Room>(room: &R) -> (u64, u64) {
-        (room.largest_cost(), room.quota())
-    }
-    match rule {
-        Rule::Cell(room) => of(room),
-        Rule::Slots(room) => of(room),
-        Rule::Counter(room) => of(room),
-        Rule::Log(room) => of(room),
-        Rule::Decay(room) => of(room),
-        Rule::Smooth(room) => of(room),
-    }
-}
-
 /// What a call of the script is given: any number of decisions, which it makes one after the other.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -154,6 +140,25 @@ pub(crate) struct Plan {
     pub(crate) keys: Vec<Key>,
     /// The only argument.
     pub(crate) blob: Vec<u8>,
+}
+
+impl Plan {
+    /// The call itself: of the script that the server knows, or with all of it.
+    pub(crate) fn command(&self, with_script: bool) -> Cmd {
+        let Self { keys, blob } = self;
+        let mut command = Cmd::with_capacity(keys.len() + 4, blob.len() + keys.len() * 48 + 64);
+        if with_script {
+            command.arg("EVAL").arg(SOURCE);
+        } else {
+            command.arg("EVALSHA").arg(&*SHA);
+        }
+        command.arg(keys.len());
+        for key in keys {
+            command.arg(key.as_ref());
+        }
+        command.arg(&blob[..]);
+        command
+    }
 }
 
 /// Writes down decisions, each with the instant of the server's clock after which it must not be made any more; 0 =

@@ -87,6 +87,6 @@ fn failure_in_words(error: &RedisError) -> Failure {
 }
 
 /// Whether asking the same server again at once is of no use.
-pub(super) fn trips(fault: Failure) -> bool {
-    matches!(fault, Failure::Unreachable | Failure::Disconnected | Failure::NotReady | Failure::ReadOnly)
+pub(super) fn trips(failure: Failure) -> bool {
+    matches!(failure, Failure::Unreachable | Failure::Disconnected | Failure::NotReady | Failure::ReadOnly)
 }
