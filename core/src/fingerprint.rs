@@ -23,7 +23,8 @@ impl Fingerprint {
         secrets().key.hash(key).beside_an_actor()
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as what it calls")]
+    #[inline(always)]
     pub(crate) fn of_actor(actor: &str) -> Self {
         secrets().actor.hash(actor)
     }
@@ -60,13 +61,16 @@ impl Hasher {
 
     #[inline]
     fn hash(&self, text: &str) -> Fingerprint {
-        let half = |keys: &RandomState| {
-            let mut hasher = keys.build_hasher();
-            hasher.write(text.as_bytes());
-            u128::from(hasher.finish())
-        };
-        Fingerprint(half(&self.high) << 64 | half(&self.low))
+        Fingerprint(u128::from(half(&self.high, text)) << 64 | u128::from(half(&self.low, text)))
     }
+}
+
+#[expect(clippy::inline_always, reason = "both halves at once, which do not wait for each other")]
+#[inline(always)]
+fn half(keys: &RandomState, text: &str) -> u64 {
+    let mut hasher = keys.build_hasher();
+    hasher.write(text.as_bytes());
+    hasher.finish()
 }
 
 struct Secrets {

@@ -1,5 +1,7 @@
 //! The answer to a call.
 
+use std::sync::Arc;
+
 use crate::time::Micros;
 
 /// What a limiter answers: whether the call may pass, and what is left.
@@ -39,8 +41,9 @@ pub struct LimitInfo {
     pub at: Micros,
     /// The store could not decide, and this is what was answered without it; see [`OnError`](crate::OnError).
     pub degraded: bool,
-    /// Present only when there was more than one check, so that a single one allocates nothing.
-    pub(crate) several: Option<Box<[LimitInfo]>>,
+    /// Present only when there was more than one check, so that a single one allocates nothing; counted, because what
+    /// drops a count is a shorter way out than what drops a list.
+    pub(crate) several: Option<Arc<[LimitInfo]>>,
 }
 
 /// `remaining` and `quota` where nothing is limited: the largest integer that every language holds exactly.
@@ -79,45 +82,55 @@ impl LimitInfo {
         if checks.len() <= 1 {
             return checks.pop().unwrap_or_else(Self::unlimited);
         }
-        let deciding = &checks[Self::binding_among(&checks)];
-        let mut merged = Self { several: None, ..*deciding };
-        for info in &checks {
-            merged.remaining = merged.remaining.min(info.remaining);
-            merged.full_reset_ms = merged.full_reset_ms.max(info.full_reset_ms);
-            merged.wait_ms = merged.wait_ms.max(info.wait_ms);
-            merged.at = merged.at.max(info.at);
-            merged.degraded |= info.degraded;
-            if !deciding.blocked {
-                // Among those that are blocked, the one that decides has the largest.
-                merged.reset_ms = merged.reset_ms.max(info.reset_ms);
-            }
-        }
-        Self { several: Some(checks.into_boxed_slice()), ..merged }
+        Self::merged_from(checks.into())
     }
 
-    /// The first of equals, which neither `max_by_key` nor a descending sort would give.
-    fn binding_among(checks: &[Self]) -> usize {
-        let mut binding = 0;
-        for (index, info) in checks.iter().enumerate() {
-            let best = &checks[binding];
-            let decides = match (info.blocked, best.blocked) {
-                (true, true) => info.reset_ms > best.reset_ms,
-                (false, false) => info.remaining < best.remaining,
-                (blocked, _) => blocked,
-            };
-            if decides {
-                binding = index;
+    /// [`merged`](Self::merged) from more than one.
+    pub(crate) fn merged_from(checks: Arc<[Self]>) -> Self {
+        let deciding = &checks[Self::binding_among(&checks)];
+        let (blocked, quota, next_ms, window_ms) =
+            (deciding.blocked, deciding.quota, deciding.next_ms, deciding.window_ms);
+        let (mut remaining, mut reset_ms, mut full_reset_ms) = (u64::MAX, deciding.reset_ms, 0);
+        let (mut wait_ms, mut at, mut degraded) = (0, 0, false);
+        for info in checks.iter() {
+            remaining = remaining.min(info.remaining);
+            full_reset_ms = full_reset_ms.max(info.full_reset_ms);
+            wait_ms = wait_ms.max(info.wait_ms);
+            at = at.max(info.at);
+            degraded |= info.degraded;
+            if !blocked {
+                // Among those that are blocked, the one that decides has the largest.
+                reset_ms = reset_ms.max(info.reset_ms);
             }
         }
-        binding
+        let several = Some(checks);
+        Self { blocked, remaining, reset_ms, full_reset_ms, wait_ms, next_ms, quota, window_ms, at, degraded, several }
+    }
+
+    /// The first of equals, which `max_by` would not give.
+    #[inline]
+    fn binding_among(checks: &[Self]) -> usize {
+        (1..checks.len()).fold(0, |best, index| if checks[index].outdoes(&checks[best]) { index } else { best })
+    }
+
+    /// Decides instead of another one before it: of equals the first one does.
+    #[inline]
+    fn outdoes(&self, other: &Self) -> bool {
+        match (self.blocked, other.blocked) {
+            (true, true) => self.reset_ms > other.reset_ms,
+            (false, false) => self.remaining < other.remaining,
+            (blocked, _) => blocked,
+        }
     }
 
     /// The same answer, given without the store; of what is not limited the store has nothing to say anyway.
     #[cfg(feature = "redis")]
     pub(crate) fn into_degraded(mut self) -> Self {
         let is_limited = |info: &Self| info.quota != UNLIMITED;
-        for info in self.several.iter_mut().flat_map(|several| several.iter_mut()) {
-            info.degraded = is_limited(info);
+        if let Some(several) = self.several.as_mut() {
+            for info in Arc::make_mut(several) {
+                info.degraded = is_limited(info);
+            }
         }
         self.degraded = self.checks().iter().any(is_limited);
         self
@@ -145,6 +158,6 @@ impl LimitInfo {
     /// remaining; the first of equals.
     #[must_use]
     pub fn binding(&self) -> usize {
-        self.several.as_deref().map_or(0, Self::binding_among)
+        Self::binding_among(self.checks())
     }
 }

@@ -25,6 +25,7 @@ mod limits;
 mod pages;
 #[cfg(feature = "redis")]
 mod policy;
+mod span;
 #[cfg(feature = "redis")]
 mod stats;
 mod store;

@@ -1,7 +1,8 @@
 //! The cell: a level that drains at ticks. Bucket, token bucket and fixed window are this.
 
-use super::{Drains, Outlook, Room};
+use super::{Drains, Room};
 use crate::limit::Cell;
+use crate::span::Span;
 use crate::time::{EXACT, Micros};
 
 /// The highest that a charge may take a level.
@@ -124,9 +125,9 @@ impl Room for Cell {
     }
 
     #[inline]
-    fn drains(&self, state: &Level, _now: Micros, _outlook: Outlook) -> Drains {
-        let (time, window) = (self.drain_time(state.level), self.window_at(state.level));
-        Drains { since: state.since, time, window }
+    fn drains(&self, state: &Level, _now: Micros) -> Drains {
+        let time = Span::of(self.drain_time(state.level));
+        Drains { since: state.since, time, window: self.window_at(state.level, time) }
     }
 
     fn quota(&self) -> u64 {

@@ -1,7 +1,8 @@
 //! Two windows' counts, the older one weighted by what is left of it.
 
-use super::Room;
+use super::{Drains, Room};
 use crate::limit::Counter;
+use crate::span::Span;
 use crate::time::{EXACT, Micros};
 
 /// The counts of window `index` and of the one before.
@@ -29,9 +30,10 @@ impl Counter {
         count.saturating_mul(self.ticks.get())
     }
 
-    fn used(&self, state: &Windows, now: Micros) -> u64 {
+    /// What the windows weigh with so much more in the current one.
+    fn used(&self, state: &Windows, now: Micros, more: u64) -> u64 {
         let left = self.ticks.get().saturating_sub(self.elapsed(state, now));
-        state.previous.saturating_mul(left).saturating_add(self.weigh(state.current))
+        state.previous.saturating_mul(left).saturating_add(self.weigh(state.current.saturating_add(more)))
     }
 
     /// Until so many ticks of the window have passed.
@@ -42,6 +44,19 @@ impl Counter {
     /// How many ticks a window with this count must have left at most, so that its weight is no more than `room`.
     fn ticks_within(&self, room: u64, count: u64) -> u64 {
         self.weigh(room).checked_div(count).unwrap_or(0)
+    }
+
+    /// [`advance`](Room::advance) where it is another window than the state's own.
+    #[inline(never)]
+    fn in_another_window(&self, state: Windows, now: Micros) -> (Windows, bool) {
+        let index = now / self.period;
+        match index.checked_sub(state.index) {
+            Some(1) => (Windows { previous: state.current, current: 0, index }, false),
+            Some(_) => (self.fresh(now), false),
+            // The clock may be a window behind the entry: then it is the start of that window.
+            None if state.index == index.saturating_add(1) => (state, false),
+            None => (self.fresh(now), true),
+        }
     }
 
     /// Until a cost fits that does not fit now.
@@ -68,29 +83,15 @@ impl Room for Counter {
         Windows { index: now / self.period, ..Windows::default() }
     }
 
+    #[inline]
     fn advance(&self, state: &mut Windows, now: Micros) -> bool {
         // Nearly always it is this window still, and multiplying is how to see that without dividing.
         if now.checked_sub(self.start(state.index)).is_some_and(|elapsed| elapsed < self.period.get()) {
             return false;
         }
-        let index = now / self.period;
-        match index.checked_sub(state.index) {
-            Some(0) => false,
-            Some(1) => {
-                *state = Windows { previous: state.current, current: 0, index };
-                false
-            }
-            Some(_) => {
-                *state = self.fresh(now);
-                false
-            }
-            // The clock may be a window behind the entry: then it is the start of that window.
-            None if state.index == index.saturating_add(1) => false,
-            None => {
-                *state = self.fresh(now);
-                true
-            }
-        }
+        let (later, mended) = self.in_another_window(*state, now);
+        *state = later;
+        mended
     }
 
     fn is_empty(&self, state: &Windows, _now: Micros) -> bool {
@@ -126,7 +127,7 @@ impl Room for Counter {
     }
 
     fn fits(&self, state: &Windows, now: Micros, cost: u64) -> bool {
-        self.used(state, now).saturating_add(self.weigh(cost)) <= self.weigh(self.max)
+        self.used(state, now, cost) <= self.capacity
     }
 
     fn bears(&self, state: &Windows, cost: u64) -> bool {
@@ -137,7 +138,7 @@ impl Room for Counter {
         if state.previous == 0 {
             return self.max.saturating_sub(state.current);
         }
-        self.weigh(self.max).saturating_sub(self.used(state, now)) / self.ticks
+        self.capacity.saturating_sub(self.used(state, now, 0)) / self.ticks
     }
 
     fn full(&self, state: &Windows, now: Micros) -> Micros {
@@ -147,6 +148,13 @@ impl Room for Counter {
             _ => 2,
         };
         self.start(state.index.saturating_add(windows)).saturating_sub(now)
+    }
+
+    #[expect(clippy::inline_always, reason = "so that a state stays in registers")]
+    #[inline(always)]
+    fn drains(&self, state: &Windows, now: Micros) -> Drains {
+        let time = Span::of(self.full(state, now));
+        Drains { since: now, time, window: time.of_whole(self.used(state, now, 0), self.capacity) }
     }
 
     fn quota(&self) -> u64 {

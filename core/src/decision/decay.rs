@@ -1,7 +1,8 @@
 //! A count that is divided by a factor at every slot boundary.
 
-use super::Room;
+use super::{Drains, Room};
 use crate::limit::{Decaying, real, whole};
+use crate::span::Span;
 use crate::time::{EXACT, Micros};
 
 /// A count as it was in a slot.
@@ -21,6 +22,18 @@ impl Decaying {
         state.slot.saturating_add(slots).saturating_mul(self.resolution.get()).saturating_sub(now)
     }
 
+    /// [`advance`](Room::advance) where it is another slot than the state's own.
+    #[inline(never)]
+    fn in_another_slot(&self, state: Decayed, now: Micros) -> (Decayed, bool) {
+        let slot = now / self.resolution;
+        if let Some(passed) = slot.checked_sub(state.slot) {
+            return (Decayed { count: self.after(state.count, passed), slot }, false);
+        }
+        let ahead = state.slot.saturating_sub(slot);
+        let impossible = ahead > self.slots_until_empty(state.count);
+        (if impossible { Decayed { slot, ..state } } else { state }, impossible)
+    }
+
     fn fits_beside(&self, count: f64, cost: u64) -> bool {
         count + real(cost) <= real(self.max)
     }
@@ -35,27 +48,15 @@ impl Room for Decaying {
         Decayed { count: 0.0, slot: now / self.resolution }
     }
 
+    #[inline]
     fn advance(&self, state: &mut Decayed, now: Micros) -> bool {
         let start = state.slot.saturating_mul(self.resolution.get());
         if now.checked_sub(start).is_some_and(|elapsed| elapsed < self.resolution.get()) {
             return false;
         }
-        let slot = now / self.resolution;
-        match slot.checked_sub(state.slot) {
-            Some(0) => false,
-            Some(passed) => {
-                *state = Decayed { count: self.after(state.count, passed), slot };
-                false
-            }
-            None => {
-                let ahead = state.slot.saturating_sub(slot);
-                let impossible = ahead > self.slots_until_empty(state.count);
-                if impossible {
-                    state.slot = slot;
-                }
-                impossible
-            }
-        }
+        let (later, mended) = self.in_another_slot(*state, now);
+        *state = later;
+        mended
     }
 
     fn is_empty(&self, state: &Decayed, _now: Micros) -> bool {
@@ -77,17 +78,19 @@ impl Room for Decaying {
         state.count = (state.count - unspent).max(0.0);
     }
 
+    #[inline]
     fn until(&self, state: &Decayed, now: Micros, cost: u64) -> Micros {
         if self.fits(state, now, cost) {
             return 0;
         }
-        let fits = |left| self.fits_beside(left, cost);
         // A large count loses a unit with every slot.
-        if fits(self.after_one(state.count)) {
-            return self.until_slot(state, now, 1);
-        }
-        let room = real(self.max) - real(cost);
-        self.until_slot(state, now, self.slots_until(fits, state.count, room))
+        let slots = if self.fits_beside(self.after_one(state.count), cost) {
+            1
+        } else {
+            let room = real(self.max) - real(cost);
+            self.slots_until(|left| self.fits_beside(left, cost), state.count, room)
+        };
+        self.until_slot(state, now, slots)
     }
 
     fn fits(&self, state: &Decayed, _now: Micros, cost: u64) -> bool {
@@ -104,11 +107,19 @@ impl Room for Decaying {
         whole((real(self.max) - state.count).max(0.0))
     }
 
+    #[inline]
     fn full(&self, state: &Decayed, now: Micros) -> Micros {
         match self.slots_until_empty(state.count) {
             0 => 0,
             slots => self.until_slot(state, now, slots),
         }
+    }
+
+    #[expect(clippy::inline_always, reason = "so that a state stays in registers")]
+    #[inline(always)]
+    fn drains(&self, state: &Decayed, now: Micros) -> Drains {
+        let time = Span::of_real(self.drains_within(state.count));
+        Drains { since: now, time, window: time.of_whole(whole(state.count), self.max) }
     }
 
     fn quota(&self) -> u64 {

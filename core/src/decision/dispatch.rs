@@ -1,6 +1,6 @@
 //! Which room answers for a rule.
 
-use super::{Drains, Entry, Impossible, Outlook, Room, Settled, Verb, Verdict, answer, commit, examine};
+use super::{Drains, Entry, Impossible, Room, Settled, Verb, Verdict, answer, commit, examine};
 use crate::info::LimitInfo;
 use crate::limit::Rule;
 use crate::time::Micros;
@@ -72,7 +72,7 @@ impl Rule {
     /// [`Room::drains`] in this rule's room.
     #[inline]
     pub(crate) fn drains(&self, entry: &mut Entry, now: Micros) -> Drains {
-        in_its_room!(self, entry, now, |room, state| room.drains(state, now, Outlook::of(room, state, now)))
+        in_its_room!(self, entry, now, |room, state| room.drains(state, now))
     }
 
     /// How many units an empty entry admits.

@@ -36,7 +36,7 @@ pub(crate) use together::{Held, Part, together};
 
 use crate::error::LimitError;
 use crate::info::LimitInfo;
-use crate::limit::{real, whole};
+use crate::span::Span;
 use crate::time::{Micros, millis_up};
 
 /// What each kind of rule knows, and all that the calls need to know of it.
@@ -74,10 +74,12 @@ pub(crate) trait Room {
     fn next(&self, state: &Self::State, now: Micros, remaining: u64) -> Micros {
         if remaining < self.quota() { self.until(state, now, remaining.saturating_add(1)) } else { 0 }
     }
-    /// When the state is empty and how full that makes it, for a store that has to choose what it gives up.
-    fn drains(&self, _state: &Self::State, now: Micros, outlook: Outlook) -> Drains {
-        let used = self.quota().saturating_sub(outlook.remaining).max(1);
-        Drains { since: now, time: outlook.full, window: whole(real(outlook.full) * real(self.quota()) / real(used)) }
+    /// When the state is empty and how full that makes it, for a store that has to choose what it gives up; asked
+    /// while others wait, so it may be rough where that is quicker.
+    fn drains(&self, state: &Self::State, now: Micros) -> Drains {
+        let (full, used) = (self.full(state, now), self.quota().saturating_sub(self.remaining(state, now)));
+        let time = Span::of(full);
+        Drains { since: now, time, window: time.of_whole(used, self.quota()) }
     }
     /// How many units an empty entry admits.
     fn quota(&self) -> u64;
@@ -96,33 +98,20 @@ pub(crate) trait Room {
     }
 }
 
-/// What an answer says of a state, and a store asks about it too.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Outlook {
-    remaining: u64,
-    full: Micros,
-}
-
-impl Outlook {
-    #[inline]
-    pub(crate) fn of<R: Room>(room: &R, state: &R::State, now: Micros) -> Self {
-        Self { remaining: room.remaining(state, now), full: room.full(state, now) }
-    }
-}
-
 /// When an entry is empty, and how full that makes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drains {
     /// The instant from which the drain time counts.
     pub(crate) since: Micros,
-    pub(crate) time: Micros,
+    /// No shorter than it takes.
+    pub(crate) time: Span,
     /// How long a full entry takes, in proportion: an entry that is empty at the same instant as a full one, but holds
     /// half as much, is half full.
-    pub(crate) window: Micros,
+    pub(crate) window: Span,
 }
 
 /// What a rule says of its own check, before it is known what the others say.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) fits: bool,
     wait: Micros,
@@ -226,21 +215,9 @@ fn charges<R: Room>(room: &R, verb: Verb, check: Settled) -> bool {
 }
 
 /// The last step: describes the state as the call leaves it.
-#[inline]
+#[expect(clippy::inline_always, reason = "a verb that is known where it is called takes most of it away")]
+#[inline(always)]
 pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, verb: Verb, check: Settled) -> LimitInfo {
-    answer_from(room, state, now, verb, check, Outlook::of(room, state, now))
-}
-
-/// [`answer`], where the outlook is known.
-#[inline]
-pub(crate) fn answer_from<R: Room>(
-    room: &R,
-    state: &R::State,
-    now: Micros,
-    verb: Verb,
-    check: Settled,
-    outlook: Outlook,
-) -> LimitInfo {
     let (blocked, awaited) = match verb {
         Verb::Refund | Verb::Undo { .. } => (!room.fits(state, now, 1), 1),
         Verb::Limit | Verb::Charge | Verb::Acquire { .. } if check.admitted => (false, 1),
@@ -248,12 +225,12 @@ pub(crate) fn answer_from<R: Room>(
         _ if charges(room, verb, check) => (!check.verdict.fits, check.cost),
         _ => (!check.verdict.fits, check.cost.saturating_add(check.prior)),
     };
-    let Outlook { remaining, full } = outlook;
+    let remaining = room.remaining(state, now);
     LimitInfo {
         blocked,
         remaining,
         reset_ms: millis_up(room.until(state, now, awaited)),
-        full_reset_ms: millis_up(full),
+        full_reset_ms: millis_up(room.full(state, now)),
         at: now,
         wait_ms: if check.admitted { millis_up(check.verdict.wait) } else { 0 },
         next_ms: millis_up(room.next(state, now, remaining)),

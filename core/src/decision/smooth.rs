@@ -1,7 +1,8 @@
 //! Paced permits: a call goes at once, and the next one waits for what it cost.
 
-use super::{Drains, Outlook, Room};
+use super::{Drains, Room};
 use crate::limit::{Pacing, floor, real, whole, whole_up};
+use crate::span::Span;
 use crate::time::{EXACT, Micros};
 
 /// The permits in store, and the instant from which the next call may go.
@@ -10,6 +11,9 @@ pub(crate) struct Paced {
     pub(crate) stored: f64,
     pub(crate) free: Micros,
 }
+
+/// Half of the range in which numbers are exact.
+const HALF: f64 = 4_503_599_627_370_496.0;
 
 /// The largest double below 1; times another, the largest below that.
 const JUST_BELOW_1: f64 = 1.0 - f64::EPSILON / 2.0;
@@ -35,6 +39,9 @@ impl Pacing {
     /// The time that a charge takes, and the stored permits that it leaves.
     fn price(&self, stored: f64, cost: u64) -> (f64, f64) {
         let cost = real(cost);
+        if cost <= stored && !self.warms_up {
+            return (0.0, stored - cost);
+        }
         let taken = cost.min(stored);
         let time = self.cost_of_stored(stored, taken) + floor((cost - taken) * self.stable);
         (time, stored - taken)
@@ -90,6 +97,10 @@ impl Room for Pacing {
     }
 
     fn bears(&self, state: &Paced, cost: u64) -> bool {
+        // Nearly always far from the end, whatever the price.
+        if real(cost) * self.dearest < HALF && real(state.free) < HALF {
+            return true;
+        }
         let (time, _) = self.price(state.stored, cost);
         real(state.free) + time < real(EXACT)
     }
@@ -111,8 +122,11 @@ impl Room for Pacing {
         EXACT
     }
 
-    fn drains(&self, _state: &Paced, now: Micros, outlook: Outlook) -> Drains {
-        Drains { since: now, time: outlook.full, window: self.window }
+    #[expect(clippy::inline_always, reason = "so that a state stays in registers")]
+    #[inline(always)]
+    fn drains(&self, state: &Paced, now: Micros) -> Drains {
+        let time = real(state.free.saturating_sub(now)) + (self.max_permits - state.stored) * self.cool;
+        Drains { since: now, time: Span::of_real(time), window: Span::of(self.window) }
     }
 
     fn window(&self) -> Micros {

@@ -38,6 +38,18 @@ macro_rules! state {
 }
 
 impl Entry {
+    /// What is small is written in place, where nothing else has to be dropped first.
+    #[expect(clippy::inline_always, reason = "which it is, is known where it is called")]
+    #[inline(always)]
+    pub(crate) fn replace(&mut self, entry: Self) {
+        match (self, entry) {
+            (Self::Counter(old), Self::Counter(new)) => *old = new,
+            (Self::Decay(old), Self::Decay(new)) => *old = new,
+            (Self::Smooth(old), Self::Smooth(new)) => *old = new,
+            (old, new) => *old = new,
+        }
+    }
+
     state!(cell, Cell, Level);
     state!(counter, Counter, Windows);
     state!(decay, Decay, Decayed);

@@ -1,11 +1,12 @@
 //! Decisions in this process's memory.
 
+use std::ptr;
 use std::sync::Arc;
 
 use super::rules;
 use crate::Error;
 use crate::check::Check;
-use crate::decision::{Call, Part};
+use crate::decision::{Call, Impossible, Part};
 use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
@@ -38,55 +39,65 @@ impl Local {
     #[inline(always)]
     fn decide_one(&self, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match check.limit.compiled(check.factor) {
-            Some(Rules::One(rule)) if check.cost <= EXACT => self.decide_by(rule, check, call, now),
-            _ => self.decide_scaled(check, call, now),
+            Some(Rules::One(Rule::Cell(room))) if check.cost <= EXACT => {
+                self.memory.decide_small(room, self.question(check, call, now), refusal(check))
+            }
+            _ => self.decide_other(*check, call, now),
         }
     }
 
-    /// The way for what is not compiled yet, or not one rule.
+    /// Out of the way of the cells, which nearly all limits are; a copy of the check, so that it need not be in memory
+    /// for their sake.
     #[inline(never)]
-    fn decide_scaled(&self, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        match rules(check)? {
-            Rules::One(rule) => self.decide_by(&rule, check, call, now),
-            Rules::Unlimited => Ok(LimitInfo::unlimited()),
-            Rules::Both(..) => self.decide_several(std::slice::from_ref(check), call, now),
-        }
+    fn decide_other(&self, check: Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        let scaled;
+        let rule = match compiled(&check) {
+            Some(Rules::One(rule)) => rule,
+            _ => match rules(&check)? {
+                Rules::One(rule) => {
+                    scaled = rule;
+                    &scaled
+                }
+                Rules::Unlimited => return Ok(LimitInfo::unlimited()),
+                Rules::Both(..) => return self.decide_several(&[check], call, now),
+            },
+        };
+        self.memory.decide_one(rule, self.question(&check, call, now), refusal(&check))
     }
 
-    #[expect(clippy::inline_always, reason = "as its caller")]
+    #[expect(clippy::inline_always, reason = "as its callers")]
     #[inline(always)]
-    fn decide_by(&self, rule: &Rule, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+    fn question(&self, check: &Check<'_>, call: Call, now: Option<Micros>) -> Question {
         let fingerprint = self.fingerprint(check.limit, check.actor);
-        let question =
-            Question { fingerprint, moment: Moment::new(now), verb: call.into(), cost: check.cost, spent: check.spent };
-        self.memory.decide_one(rule, question, |why| why.of(check.limit.key(), check.cost).into())
+        Question { fingerprint, moment: Moment::new(now), verb: call.into(), cost: check.cost, spent: check.spent }
     }
 
     /// A few checks, the short way where they are cells with an entry each.
     #[inline(never)]
     fn limit_few<const N: usize>(&self, checks: [&Check<'_>; N], now: Option<Micros>) -> Result<LimitInfo, Error> {
+        let several = || self.decide_several(&checks.map(|check| *check), Call::Limit, now);
+        let Some(Rules::One(Rule::Cell(cell))) = checks[0].limit.compiled(checks[0].factor) else { return several() };
         let mut actor = (checks[0].actor, Fingerprint::of_actor(checks[0].actor));
-        let wanted = checks.map(|check| {
+        let mut wanted = [Wanted { cell, fingerprint: actor.1, cost: 0 }; N];
+        for (index, check) in checks.iter().enumerate() {
             // Several limits of one actor are the most common case.
-            if check.actor != actor.0 {
+            if !ptr::eq(check.actor, actor.0) && check.actor != actor.0 {
                 actor = (check.actor, Fingerprint::of_actor(check.actor));
             }
-            let Some(Rules::One(Rule::Cell(cell))) = compiled(check) else { return None };
-            Some(Wanted { cell, fingerprint: self.namespace ^ check.limit.fingerprint() ^ actor.1, cost: check.cost })
-        });
-        let same = |index: usize, other: &Wanted<'_>| {
-            wanted[..index].iter().flatten().any(|wanted| wanted.fingerprint == other.fingerprint)
-        };
-        if wanted.iter().enumerate().any(|(index, wanted)| wanted.is_none_or(|wanted| same(index, &wanted))) {
-            return self.decide_several(&checks.map(|check| *check), Call::Limit, now);
+            let fingerprint = self.namespace ^ check.limit.fingerprint() ^ actor.1;
+            let is_known = wanted[..index].iter().any(|wanted| wanted.fingerprint == fingerprint);
+            match check.limit.compiled(check.factor) {
+                Some(Rules::One(Rule::Cell(cell))) if check.cost <= EXACT && !is_known => {
+                    wanted[index] = Wanted { cell, fingerprint, cost: check.cost };
+                }
+                _ => return several(),
+            }
         }
-        let decided = self.memory.limit_cells(
-            &wanted.map(|wanted| wanted.unwrap_or_else(|| unreachable!("all are cells"))),
-            Moment::new(now),
-        );
-        decided
-            .map(LimitInfo::merged)
-            .map_err(|(index, why)| why.of(checks[index].limit.key(), checks[index].cost).into())
+        // Each answer is written once, where it stays.
+        match self.memory.limit_cells(&wanted, Moment::new(now)) {
+            Ok(checks) => Ok(LimitInfo::merged_from(checks)),
+            Err((index, why)) => Err(refusal(checks[index])(why)),
+        }
     }
 
     fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
@@ -151,6 +162,11 @@ impl Local {
     pub(super) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
         self.namespace ^ limit.fingerprint() ^ Fingerprint::of_actor(actor)
     }
+}
+
+/// The error of a check that cannot be decided.
+fn refusal(check: &Check<'_>) -> impl FnOnce(Impossible) -> Error {
+    |why| why.of(check.limit.key(), check.cost).into()
 }
 
 /// What a sound check of factor 1 is decided by.

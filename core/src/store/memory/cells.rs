@@ -1,12 +1,12 @@
 //! A few cells in one decision, which is what most decisions of several checks are: no lists, and one look at each.
 
 use std::array;
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 
 use super::slot::Drain;
 use super::table::Table;
 use super::{Memory, Moment};
-use crate::decision::{Entry, Impossible, Outlook, Room, Settled, Verb, answer_from, commit, examine};
+use crate::decision::{Entry, Impossible, Level, Room, Settled, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Cell;
@@ -53,11 +53,12 @@ impl Memory {
         &self,
         wanted: &[Wanted<'_>; N],
         moment: Moment,
-    ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
-        let shards = wanted.map(|wanted| self.shard_of(wanted.fingerprint));
-        if shards.iter().all(|shard| *shard == shards[0]) {
-            return self.limit_cells_in(wanted, moment, self.lock(shards[0], moment));
+    ) -> Result<Arc<[LimitInfo]>, (usize, Impossible)> {
+        let shard = self.shard_of(wanted[0].fingerprint);
+        if wanted.iter().all(|wanted| self.shard_of(wanted.fingerprint) == shard) {
+            return self.limit_cells_in(wanted, moment, self.lock(shard, moment));
         }
+        let shards = wanted.map(|wanted| self.shard_of(wanted.fingerprint));
         self.limit_cells_in(wanted, moment, self.lock_each(shards, moment))
     }
 
@@ -67,35 +68,36 @@ impl Memory {
         wanted: &[Wanted<'_>; N],
         moment: Moment,
         mut tables: impl Tables,
-    ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
+    ) -> Result<Arc<[LimitInfo]>, (usize, Impossible)> {
         let now = moment.now;
-        let places: [_; N] = array::from_fn(|index| tables.of(index).find(wanted[index].fingerprint));
-        let mut levels: [_; N] = array::from_fn(|index| {
-            tables.of(index).read(places[index]).unwrap_or_else(|| wanted[index].cell.fresh(now))
-        });
-        let mut checks = [None; N];
-        for (index, Wanted { cell, cost, .. }) in wanted.iter().enumerate() {
+        let mut places = [Err(0); N];
+        let mut levels = [Level::default(); N];
+        let mut verdicts = [Verdict::default(); N];
+        let mut admitted = true;
+        for (index, Wanted { cell, fingerprint, cost }) in wanted.iter().enumerate() {
+            let table = tables.of(index);
+            places[index] = table.find(*fingerprint);
+            levels[index] = table.read(places[index]).unwrap_or_else(|| cell.fresh(now));
             let verdict = examine(*cell, &mut levels[index], now, Verb::Limit, *cost, 0);
-            checks[index] = Some(Settled::alone(verdict.map_err(|why| (index, why))?, *cost));
+            verdicts[index] = verdict.map_err(|why| (index, why))?;
+            admitted &= verdicts[index].fits;
         }
-        let admitted = checks.iter().flatten().all(|check| check.admitted);
-        let mut answers = Vec::with_capacity(N);
+        let settled = |index: usize| Settled { admitted, ..Settled::alone(verdicts[index], wanted[index].cost) };
         // What comes or goes moves others about.
         let mut moved = false;
-        for (index, (Wanted { cell, fingerprint, .. }, check)) in wanted.iter().zip(checks).enumerate() {
-            let (Some(check), level) = (check, &mut levels[index]) else { continue };
-            let check = Settled { admitted, ..check };
-            let changed = commit(*cell, level, now, Verb::Limit, check, 0);
-            let outlook = Outlook::of(*cell, level, now);
-            if changed {
+        for (index, Wanted { cell, fingerprint, .. }) in wanted.iter().enumerate() {
+            let level = &mut levels[index];
+            if commit(*cell, level, now, Verb::Limit, settled(index), 0) {
                 let table = tables.of(index);
                 let place = if moved { table.find(*fingerprint) } else { places[index] };
-                let drain = Drain { drains: cell.drains(level, now, outlook), timeline: moment.timeline };
+                let drain = Drain::new(cell.drains(level, now), moment.timeline);
                 moved |= self.keep_state(table, place, *fingerprint, Entry::Cell(*level), level.level == 0, drain, now);
             }
-            answers.push(answer_from(*cell, level, now, Verb::Limit, check, outlook));
         }
-        Ok(answers)
+        // Nobody else has to wait while the answers are put into words.
+        drop(tables);
+        let answered = |index: usize| answer(wanted[index].cell, &levels[index], now, Verb::Limit, settled(index));
+        Ok((0..N).map(answered).collect())
     }
 
     /// The tables of all, locked in one order whatever the caller's.

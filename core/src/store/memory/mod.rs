@@ -135,7 +135,8 @@ impl Memory {
     }
 
     /// A shard's table, with some of its drained entries dropped.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "the timeline is known where it is called")]
+    #[inline(always)]
     fn lock(&self, shard: usize, moment: Moment) -> MutexGuard<'_, Table> {
         // A panic cannot leave a table half changed in a way that matters more than losing all of it.
         let mut table = self.shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner);

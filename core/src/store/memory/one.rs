@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::slot::Drain;
 use super::table::{Place, Table};
 use super::{Memory, Moment};
-use crate::decision::{Entry, Impossible, Outlook, Room, Settled, Small, Verb, answer_from, commit, examine};
+use crate::decision::{Entry, Impossible, Room, Settled, Small, Verb, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
@@ -23,7 +23,7 @@ pub(crate) struct Question {
 
 impl Memory {
     /// Decides one check; an impossible one is put into words by `refuse`, and leaves everything as it is.
-    #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
+    #[expect(clippy::inline_always, reason = "its only caller is as long as it is")]
     #[inline(always)]
     pub(crate) fn decide_one<E>(
         &self,
@@ -32,36 +32,32 @@ impl Memory {
         refuse: impl FnOnce(Impossible) -> E,
     ) -> Result<LimitInfo, E> {
         match rule {
-            Rule::Cell(cell) => self.decide_small(cell, question, refuse),
-            _ => self.decide_other(rule, question).map_err(refuse),
-        }
-    }
-
-    /// Out of the way of the cells, which nearly all limits are.
-    #[inline(never)]
-    fn decide_other(&self, rule: &Rule, question: Question) -> Result<LimitInfo, Impossible> {
-        match rule {
-            Rule::Cell(room) => self.decide_small(room, question, |why| why),
-            Rule::Counter(room) => self.decide_aside(room, question),
-            Rule::Decay(room) => self.decide_aside(room, question),
-            Rule::Smooth(room) => self.decide_aside(room, question),
-            Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, question),
+            Rule::Cell(room) => self.decide_small(room, question, refuse),
+            Rule::Counter(room) => self.decide_aside(room, question, refuse),
+            Rule::Decay(room) => self.decide_aside(room, question, refuse),
+            Rule::Smooth(room) => self.decide_aside(room, question, refuse),
+            Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, question).map_err(refuse),
         }
     }
 
     /// The commonest verb apart from the others, as with cells.
     #[inline]
-    fn decide_aside<R: Room<State: Small>>(&self, room: &R, question: Question) -> Result<LimitInfo, Impossible> {
+    fn decide_aside<R: Room<State: Small>, E>(
+        &self,
+        room: &R,
+        question: Question,
+        refuse: impl FnOnce(Impossible) -> E,
+    ) -> Result<LimitInfo, E> {
         match question.verb {
-            Verb::Limit => self.decide_small(room, Question { verb: Verb::Limit, ..question }, |why| why),
-            _ => self.decide_small(room, question, |why| why),
+            Verb::Limit => self.decide_small(room, Question { verb: Verb::Limit, ..question }, refuse),
+            _ => self.decide_small(room, question, refuse),
         }
     }
 
-    /// A state of a few numbers is copied out of the table and back.
-    #[expect(clippy::inline_always, reason = "as its caller")]
+    /// One check whose state of a few numbers is copied out of the table and back.
+    #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
     #[inline(always)]
-    fn decide_small<R: Room<State: Small>, E>(
+    pub(crate) fn decide_small<R: Room<State: Small>, E>(
         &self,
         room: &R,
         question: Question,
@@ -77,15 +73,14 @@ impl Memory {
             Err(why) => return Err(refuse(why)),
         };
         let changed = commit(room, &mut state, now, verb, check, spent);
-        let outlook = Outlook::of(room, &state, now);
         if changed {
-            let drain = Drain { drains: room.drains(&state, now, outlook), timeline: moment.timeline };
+            let drain = Drain::new(room.drains(&state, now), moment.timeline);
             let is_empty = room.is_empty(&state, now);
             self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain, now);
         }
         // Nobody else has to wait while the answer is put into words.
         drop(table);
-        Ok(answer_from(room, &state, now, verb, check, outlook))
+        Ok(answer(room, &state, now, verb, check))
     }
 
     /// A state of any length is lent by the table, and put back.
@@ -121,7 +116,7 @@ impl Memory {
         moment: Moment,
     ) -> bool {
         let is_empty = rule.is_empty(&mut entry, moment.now);
-        let drain = Drain { drains: rule.drains(&mut entry, moment.now), timeline: moment.timeline };
+        let drain = Drain::new(rule.drains(&mut entry, moment.now), moment.timeline);
         self.keep_state(table, place, fingerprint, entry, is_empty, drain, moment.now)
     }
 
@@ -141,7 +136,7 @@ impl Memory {
         match place {
             Ok(at) if is_empty => self.forget(table, at),
             Ok(at) => {
-                table.replace(at, fingerprint, entry, drain);
+                table.replace(at, entry, drain);
                 return false;
             }
             Err(_) if is_empty => return false,
@@ -159,7 +154,7 @@ impl Memory {
         if self.len.fetch_add(1, Ordering::Relaxed) >= self.max_entries {
             self.len.fetch_sub(1, Ordering::Relaxed);
             self.evictions.fetch_add(1, Ordering::Relaxed);
-            if table.len() == 0 || !table.evict_for(&drain, now) {
+            if table.len() == 0 || !table.evict_for(drain, now) {
                 return;
             }
         }

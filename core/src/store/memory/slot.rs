@@ -2,10 +2,12 @@
 
 use crate::decision::{Drains, Level};
 use crate::fingerprint::Fingerprint;
+use crate::span::Span;
 use crate::time::Micros;
 
 /// Half of the clock's range that fits beside ten bits of something else.
-const NUMBER: u64 = (1 << 53) - 1;
+const NUMBER_BITS: u32 = FLAG.trailing_zeros() - Span::BITS;
+const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
 const FLAG: u64 = 1 << 63;
 
 /// Whose clock an entry's instants are of.
@@ -17,18 +19,42 @@ pub(super) enum Timeline {
     Given,
 }
 
-/// What a table has to know about an entry.
+/// What a table has to know about an entry, in the places of a slot's two numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drain {
-    pub(super) drains: Drains,
-    pub(super) timeline: Timeline,
+    /// The drain time as a [`Span`], above the bits of a number.
+    time: u64,
+    /// A cell's start of ticks, or else when the entry was written; then the window as a [`Span`]; then whether the
+    /// timeline is given.
+    since: u64,
 }
 
 impl Drain {
-    /// How much of a full entry is left at this instant.
-    pub(super) fn fullness(&self, now: Micros) -> f64 {
-        let Drains { since, time, window } = self.drains;
-        (since.saturating_add(time)).saturating_sub(now) as f64 / window.max(1) as f64
+    #[inline]
+    pub(super) fn new(drains: Drains, timeline: Timeline) -> Self {
+        let Drains { since, time, window } = drains;
+        let given = if timeline == Timeline::Given { FLAG } else { 0 };
+        Self { time: time.to_bits() << NUMBER_BITS, since: since & NUMBER | window.to_bits() << NUMBER_BITS | given }
+    }
+
+    pub(super) fn timeline(self) -> Timeline {
+        if self.since & FLAG == 0 { Timeline::Real } else { Timeline::Given }
+    }
+
+    /// How long the entry takes to drain from its `since`, rounded up by at most an eighth.
+    pub(super) fn time(self) -> Micros {
+        Span::from_bits(self.time >> NUMBER_BITS).duration()
+    }
+
+    /// When the entry is empty, rounded up.
+    pub(super) fn empty_at(self) -> Micros {
+        (self.since & NUMBER).saturating_add(self.time())
+    }
+
+    /// How much of a full entry is left at this instant: 0 when drained, 1 when full, above 1 when overfull.
+    pub(super) fn fullness(self, now: Micros, timeline: Timeline) -> f64 {
+        let left = if self.timeline() == timeline { self.empty_at().saturating_sub(now) } else { self.time() };
+        left as f64 / Span::from_bits(self.since >> NUMBER_BITS).duration() as f64
     }
 }
 
@@ -38,11 +64,10 @@ impl Drain {
 #[repr(align(32))]
 pub(super) struct Slot {
     pub(super) fingerprint: u128,
-    /// A cell's level less one, or another entry's place at the side, in the low 53 bits; then the drain time as a
-    /// [`span`]; then whether the entry is at the side.
+    /// A cell's level less one, or another entry's place at the side, in the low 53 bits; then [`Drain::time`]; then
+    /// whether the entry is at the side.
     level: u64,
-    /// A cell's start of ticks, or else when it was written, in the low 53 bits; then the window as a [`span`]; then
-    /// whether the timeline is given.
+    /// [`Drain::since`].
     since: u64,
 }
 
@@ -61,17 +86,21 @@ impl Slot {
     #[expect(clippy::inline_always, reason = "most of it is known where it is called")]
     #[inline(always)]
     pub(super) fn new(fingerprint: Fingerprint, kept: &Kept, drain: Drain) -> Self {
+        let mut slot = Self { fingerprint: fingerprint.0, level: 0, since: 0 };
+        slot.keep(kept, drain);
+        slot
+    }
+
+    /// Keeps this instead of what it kept.
+    #[expect(clippy::inline_always, reason = "most of it is known where it is called")]
+    #[inline(always)]
+    pub(super) fn keep(&mut self, kept: &Kept, drain: Drain) {
         let (number, aside) = match kept {
             Kept::Here(level) => (level.level - 1, 0),
             Kept::Aside(place) => (*place as u64, FLAG),
         };
-        let Drains { since, time, window } = drain.drains;
-        let given = if drain.timeline == Timeline::Given { FLAG } else { 0 };
-        Self {
-            fingerprint: fingerprint.0,
-            level: number & NUMBER | span::pack(time) << 53 | aside,
-            since: since & NUMBER | span::pack(window) << 53 | given,
-        }
+        self.level = number & NUMBER | drain.time | aside;
+        self.since = drain.since;
     }
 
     #[inline]
@@ -90,65 +119,7 @@ impl Slot {
         self.fingerprint == u128::MAX
     }
 
-    pub(super) fn timeline(&self) -> Timeline {
-        if self.since & FLAG == 0 { Timeline::Real } else { Timeline::Given }
-    }
-
-    /// How long the entry takes to drain from its `since`, rounded up by at most an eighth.
-    pub(super) fn drain_time(&self) -> Micros {
-        span::unpack(self.level >> 53 & span::BITS)
-    }
-
-    /// When the entry is empty, rounded up.
-    pub(super) fn empty_at(&self) -> Micros {
-        (self.since & NUMBER).saturating_add(self.drain_time())
-    }
-
-    /// How much of a full entry is left at this instant: 0 when drained, 1 when full, above 1 when overfull.
-    pub(super) fn fullness(&self, now: Micros, timeline: Timeline) -> f64 {
-        let left = if self.timeline() == timeline { self.empty_at().saturating_sub(now) } else { self.drain_time() };
-        left as f64 / span::unpack(self.since >> 53 & span::BITS) as f64
-    }
-}
-
-/// A duration in ten bits, rounded up by at most an eighth: the exponent of a float and the first four bits of its
-/// fraction, which the processor finds in a few instructions.
-mod span {
-    use crate::time::Micros;
-
-    pub(super) const BITS: u64 = (1 << 10) - 1;
-    /// The bits of a fraction that are dropped.
-    const DROPPED: u32 = 23 - 4;
-    /// What is kept of the number 1.
-    const ONE: u32 = 127 << 4;
-
-    #[inline]
-    pub(super) fn pack(duration: Micros) -> u64 {
-        let duration = i64::try_from(duration).unwrap_or(i64::MAX).max(1);
-        #[expect(clippy::cast_precision_loss, reason = "it is rounded up by more than is lost")]
-        let kept = (duration as f32).to_bits() >> DROPPED;
-        u64::from(kept + 1 - ONE)
-    }
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ten bits of a number above 1")]
-    pub(super) fn unpack(bits: u64) -> Micros {
-        f32::from_bits((bits as u32 + ONE) << DROPPED) as Micros
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-        use proptest::prelude::*;
-
-        proptest! {
-            #[test]
-            fn rounds_up_by_at_most_an_eighth(exponent in 0_u32..54, rest in 0_u64..(1 << 53)) {
-                let duration = (1 << exponent) + rest % (1 << exponent);
-                let packed = pack(duration);
-                prop_assert!(packed <= BITS);
-                prop_assert!(unpack(packed) >= duration);
-                prop_assert!(unpack(packed) <= duration + duration / 8 + 1);
-            }
-        }
+    pub(super) fn drain(&self) -> Drain {
+        Drain { time: self.level, since: self.since }
     }
 }

@@ -110,25 +110,26 @@ impl Table {
     /// Keeps an entry in the slot where it was.
     #[expect(clippy::inline_always, reason = "what kind of entry it is, is known where it is called")]
     #[inline(always)]
-    pub(super) fn replace(&mut self, at: usize, fingerprint: Fingerprint, entry: Entry, drain: Drain) {
-        let kept = match (self.slots[at].kept(), entry) {
-            (Kept::Here(_), Entry::Cell(level)) => Kept::Here(level),
-            (Kept::Aside(index), entry) if !matches!(entry, Entry::Cell(_)) => {
+    pub(super) fn replace(&mut self, at: usize, entry: Entry, drain: Drain) {
+        let slot = &mut self.slots[at];
+        match (slot.kept(), entry) {
+            (Kept::Here(_), Entry::Cell(level)) => slot.keep(&Kept::Here(level), drain),
+            (kept @ Kept::Aside(index), entry) if !matches!(entry, Entry::Cell(_)) => {
+                slot.keep(&kept, drain);
                 if let Some(rare) = self.rare.as_mut() {
-                    rare.aside[index] = entry;
+                    rare.aside[index].replace(entry);
                 }
-                Kept::Aside(index)
             }
-            (_, entry) => self.move_state(at, entry),
-        };
-        self.slots[at] = Slot::new(fingerprint, &kept, drain);
+            (_, entry) => self.move_state(at, entry, drain),
+        }
     }
 
     /// For what another kind of limit left under the same key.
     #[cold]
-    fn move_state(&mut self, at: usize, entry: Entry) -> Kept {
+    fn move_state(&mut self, at: usize, entry: Entry, drain: Drain) {
         self.release(at);
-        self.place_state(entry)
+        let kept = self.place_state(entry);
+        self.slots[at].keep(&kept, drain);
     }
 
     #[inline]
@@ -214,11 +215,11 @@ impl Table {
     fn is_drained(&self, at: usize, now: Micros) -> bool {
         let slot = &self.slots[at];
         !slot.is_vacant()
-            && match slot.timeline() {
-                Timeline::Real => slot.empty_at() <= now,
+            && match slot.drain().timeline() {
+                Timeline::Real => slot.drain().empty_at() <= now,
                 Timeline::Given => {
                     let last_call = self.rare.as_ref().map_or(0, |rare| rare.given_at);
-                    last_call.saturating_add(slot.drain_time().max(GIVEN_LIVES)) <= now
+                    last_call.saturating_add(slot.drain().time().max(GIVEN_LIVES)) <= now
                 }
             }
     }
@@ -233,14 +234,15 @@ impl Table {
     ///
     /// Where every candidate is blocked or nearly so and the newcomer is not, the newcomer is the emptiest, and
     /// nothing is given up for it.
-    pub(super) fn evict_for(&mut self, newcomer: &Drain, now: Micros) -> bool {
+    pub(super) fn evict_for(&mut self, newcomer: Drain, now: Micros) -> bool {
+        let (timeline, fullness) = (newcomer.timeline(), newcomer.fullness(now, newcomer.timeline()));
         let mut emptiest: Option<(f64, usize)> = None;
         // A flood's own entries are no fuller than this, which allows for the rounding of what a slot keeps.
-        let enough = NEARLY_BLOCKED.min(newcomer.fullness(now) * 1.25);
+        let enough = NEARLY_BLOCKED.min(fullness * 1.25);
         for _ in 0..ROUNDS {
             for _ in 0..CANDIDATES.min(self.slots.len()) {
                 let slot = &self.slots[self.hand];
-                let fullness = slot.fullness(now, newcomer.timeline);
+                let fullness = slot.drain().fullness(now, timeline);
                 if !slot.is_vacant() && emptiest.is_none_or(|(least, _)| fullness < least) {
                     emptiest = Some((fullness, self.hand));
                 }
@@ -252,7 +254,7 @@ impl Table {
             }
         }
         match emptiest {
-            Some((least, at)) if least < NEARLY_BLOCKED || least <= newcomer.fullness(now) => {
+            Some((least, at)) if least < NEARLY_BLOCKED || least <= fullness => {
                 self.remove(at);
                 true
             }

@@ -1,0 +1,92 @@
+//! A duration in ten bits.
+
+use crate::time::{EXACT, Micros};
+
+/// A duration rounded up by at most an eighth: the exponent of a float and the first four bits of its fraction, which
+/// the processor finds in a few instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span(u64);
+
+/// The bits of a fraction that are dropped.
+const DROPPED: u32 = 23 - 4;
+/// What is kept of the number 1.
+const ONE: u32 = 127 << 4;
+const LARGEST: u64 = (1 << Span::BITS) - 1;
+
+impl Span {
+    pub(crate) const BITS: u32 = 10;
+
+    /// 0 counts as 1, and what is above 2^53 as that.
+    #[inline]
+    pub(crate) fn of(duration: Micros) -> Self {
+        Self(u64::from(kept(float(duration.min(EXACT) | 1)) + 1 - ONE))
+    }
+
+    /// Of a duration that is not negative.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "rounding loses less than a span is rounded up by")]
+    pub(crate) fn of_real(duration: f64) -> Self {
+        Self(u64::from((kept(duration as f32) + 1).saturating_sub(ONE)).min(LARGEST))
+    }
+
+    /// How long the whole takes, when a part of it takes so long: to a quarter, or better where the part is most of it.
+    ///
+    /// The bits of a float are its logarithm, nearly, so that adding and subtracting them is to multiply and divide.
+    #[inline]
+    pub(crate) fn of_whole(self, part: u64, whole: u64) -> Self {
+        Self((self.0 + Self::of(whole).0).saturating_sub(Self::of(part).0).min(LARGEST))
+    }
+
+    #[inline]
+    pub(crate) const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The lowest bits of a number.
+    #[inline]
+    pub(crate) const fn from_bits(bits: u64) -> Self {
+        Self(bits & LARGEST)
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ten bits of a number above 1")]
+    pub(crate) fn duration(self) -> Micros {
+        f32::from_bits((self.0 as u32 + ONE) << DROPPED) as Micros
+    }
+}
+
+/// Rounding loses less than a span is rounded up by. What is signed converts in one instruction.
+#[inline]
+fn float(number: u64) -> f32 {
+    number.cast_signed() as f32
+}
+
+#[inline]
+fn kept(duration: f32) -> u32 {
+    duration.to_bits() >> DROPPED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn rounds_up_by_at_most_an_eighth(exponent in 0_u32..53, rest in 0_u64..(1 << 53)) {
+            let duration = (1 << exponent) + rest % (1 << exponent);
+            let span = Span::of(duration);
+            prop_assert_eq!(Span::from_bits(span.to_bits()), span);
+            prop_assert!(span.duration() >= duration);
+            prop_assert!(span.duration() <= duration + duration / 8 + 1);
+        }
+
+        #[test]
+        fn a_part_tells_the_whole(duration in 1_u64..(1 << 53), part in 1_u64..1000, times in 1_u64..1000) {
+            let told = Span::of(duration).of_whole(part, part * times).duration();
+            let exact = duration.saturating_mul(times);
+            prop_assert!(told >= exact.min(EXACT) / 16 * 13);
+            prop_assert!(told <= exact / 4 * 5 + 1);
+            prop_assert!(times > 1 || told == Span::of(duration).duration());
+        }
+    }
+}
