@@ -24,12 +24,15 @@ pub enum Failure {
     Denied,
     /// The slot is being moved, and was until the deadline.
     Moving,
+    /// Fewer replicas than [wanted](crate::Redis::wait_replicas) had the charge by the deadline. On the primary it
+    /// stands.
+    Unreplicated,
     /// Any other error of the server, or an answer that makes no sense.
     Other,
 }
 
 impl Failure {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Timeout,
         Self::Unavailable,
         Self::Unreachable,
@@ -39,6 +42,7 @@ impl Failure {
         Self::OutOfMemory,
         Self::Denied,
         Self::Moving,
+        Self::Unreplicated,
         Self::Other,
     ];
 
@@ -55,6 +59,7 @@ impl Failure {
             Self::OutOfMemory => "out-of-memory",
             Self::Denied => "denied",
             Self::Moving => "moving",
+            Self::Unreplicated => "unreplicated",
             Self::Other => "other",
         }
     }
@@ -76,6 +81,7 @@ impl fmt::Display for Failure {
             Self::OutOfMemory => "out of memory",
             Self::Denied => "access denied",
             Self::Moving => "the slot is being moved",
+            Self::Unreplicated => "charged, but too few replicas have it in time",
             Self::Other => "an unexpected answer",
         })
     }

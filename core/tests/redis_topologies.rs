@@ -157,10 +157,7 @@ fn urls_that_make_no_sense_are_refused_without_their_password() {
 #[test]
 fn sentinels_name_the_primary_and_the_next_one() {
     let mut primary = Server::start();
-    let replica = Server::with(&["--replicaof", &format!("127.0.0.1 {}", primary.port)]);
-    wait_until("the replica is in sync", || {
-        replica.run::<String>("INFO replication").contains("master_link_status:up")
-    });
+    let replica = primary.replica();
     let sentinels: Vec<_> = (0..3)
         .map(|_| {
             let port = free_port();

@@ -146,7 +146,7 @@ impl Fleet {
         match answer.recv_timeout(patience) {
             Ok(delivery) => delivery.take(),
             Err(RecvTimeoutError::Timeout) => {
-                job.finish(Err(Failure::Timeout));
+                job.fail(Failure::Timeout);
                 answer.recv().map_or_else(|_| Err(lost()), Delivery::take)
             }
             Err(RecvTimeoutError::Disconnected) => Err(lost()),

@@ -41,6 +41,40 @@ impl Server {
         (0..5).find_map(|_| Self::try_on(free_port(), arguments)).expect("a server that starts")
     }
 
+    /// A server that replicas are in sync with as soon as they ask for it.
+    pub(crate) fn primary() -> Self {
+        Self::with(&["--repl-diskless-sync-delay", "0"])
+    }
+
+    /// A replica of this server, in sync with it.
+    pub(crate) fn replica(&self) -> Self {
+        self.replica_at(self.port)
+    }
+
+    pub(crate) fn replica_through(&self, link: &proxy::Proxy) -> Self {
+        self.replica_at(link.port)
+    }
+
+    fn replica_at(&self, port: u16) -> Self {
+        let replica = Self::with(&["--replicaof", &format!("127.0.0.1 {port}")]);
+        wait_until("the replica has it all", || {
+            replica.run::<String>("INFO replication").contains("master_link_status:up")
+        });
+        self.is_followed_by(1);
+        replica
+    }
+
+    /// Waits until what is written reaches so many replicas; being online is not enough for that.
+    pub(crate) fn is_followed_by(&self, replicas: u64) {
+        let mut connection = self.connect();
+        wait_until("the replicas acknowledge what is written", || {
+            let mut write = redis::pipe();
+            write.cmd("SET").arg("followed").arg("").arg("PX").arg(1).ignore();
+            let answers = write.cmd("WAIT").arg(replicas).arg(1000).query::<[u64; 1]>(&mut connection);
+            answers.expect("an answer")[0] >= replicas
+        });
+    }
+
     pub(crate) fn on(port: u16, arguments: &[&str]) -> Self {
         Self::try_on(port, arguments).expect("a server that starts")
     }

@@ -1,11 +1,18 @@
 //! Decisions that travel together.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{self, Poll};
+
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
+use tokio::time::Instant;
 
+use super::context::Context;
 use super::layout::Strategy;
-use super::link::{Exchanged, Message};
+use super::link::Message;
 use super::plan::{Plan, plan};
+use super::replicas::{Acknowledgement, Pending, Wait, right_behind};
 use super::reply::{Outcome, finish};
 use super::server_clock::ServerClock;
 use super::target::nonsense;
@@ -26,9 +33,46 @@ pub(super) struct Group {
     pub(super) with_script: bool,
 }
 
-/// What came of a group: the server's time, and what came of each decision. Those are left out that have been told
-/// already.
-pub(super) type Decided = (Option<Micros>, Vec<Outcome>);
+/// What came of a group.
+pub(super) struct Decided {
+    /// The server's time.
+    pub(super) server: Option<Micros>,
+    /// What came of each decision; none where all have been told already, or are held.
+    pub(super) outcomes: Vec<Outcome>,
+    pub(super) held: Vec<Pending>,
+}
+
+/// What a batch brought back.
+pub(super) struct Exchanged {
+    pub(super) groups: Vec<Group>,
+    pub(super) decided: RedisResult<Vec<RedisResult<Decided>>>,
+    pub(super) sent: Micros,
+    pub(super) received: Micros,
+    /// Where something has to wait for replicas.
+    pub(super) acknowledgement: Option<Acknowledgement>,
+}
+
+/// Decisions on their way together.
+pub(super) struct Batch {
+    pub(super) since: Instant,
+    exchange: Pin<Box<dyn Future<Output = Exchanged> + Send>>,
+}
+
+impl Batch {
+    pub(super) fn send(connection: MultiplexedConnection, groups: Vec<Group>, context: &Context) -> Self {
+        let wait = Wait::of(groups.iter().flat_map(|group| &group.messages), context);
+        let exchange = Box::pin(exchange(connection, groups, context.strategy(), wait));
+        Self { since: Instant::now(), exchange }
+    }
+}
+
+impl Future for Batch {
+    type Output = Exchanged;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        self.exchange.as_mut().poll(cx)
+    }
+}
 
 impl Group {
     /// Groups what may share a script call: everything on a single server, one slot of a sharded one.
@@ -68,7 +112,8 @@ impl Group {
     fn finish(&self, reply: Value) -> RedisResult<Decided> {
         let reply = reply.extract_error()?;
         let decisions = self.messages.iter().map(|message| &message.job.decision);
-        finish(&reply, decisions).map_err(|_| nonsense("the script"))
+        let (server, outcomes) = finish(&reply, decisions).map_err(|_| nonsense("the script"))?;
+        Ok(Decided { server, outcomes, held: Vec::new() })
     }
 
     pub(super) fn fail(self, failure: Failure) {
@@ -79,21 +124,43 @@ impl Group {
 }
 
 /// One round trip, or as many as the strategy takes.
-pub(super) async fn exchange(
+async fn exchange(
     mut connection: MultiplexedConnection,
     groups: Vec<Group>,
     strategy: Strategy,
+    wait: Option<Wait>,
 ) -> Exchanged {
     let sent = clock::now();
-    let decided = match (&groups[..], strategy) {
-        ([group], Strategy::Transactions) => one(transactions::decide(&mut connection, &group.messages).await),
+    let (decided, acknowledgement) = match (wait, strategy) {
+        (None, _) => (decide(&mut connection, &groups, strategy, false).await, None),
+        (Some(wait), Strategy::Script) => {
+            let acknowledgement = wait.send(connection.clone());
+            let decided = decide(&mut connection, &groups, strategy, true);
+            let (decided, acknowledgement) = right_behind(decided, acknowledgement).await;
+            (decided, Some(acknowledgement))
+        }
+        (Some(wait), Strategy::Transactions) => {
+            let decided = decide(&mut connection, &groups, strategy, true).await;
+            (decided, Some(wait.send(connection)))
+        }
+    };
+    Exchanged { groups, decided, sent, received: clock::now(), acknowledgement }
+}
+
+async fn decide(
+    connection: &mut MultiplexedConnection,
+    groups: &[Group],
+    strategy: Strategy,
+    holds: bool,
+) -> RedisResult<Vec<RedisResult<Decided>>> {
+    match (groups, strategy) {
+        ([group], Strategy::Transactions) => one(transactions::decide(connection, &group.messages, holds).await),
         ([group], Strategy::Script) if !group.asking => {
             let reply = connection.req_packed_command(&group.command()).await;
             one(reply.and_then(|reply| group.finish(reply)))
         }
-        _ => several(&mut connection, &groups).await,
-    };
-    Exchanged { groups, decided, sent, received: clock::now() }
+        _ => several(connection, groups).await,
+    }
 }
 
 fn one(decided: RedisResult<Decided>) -> RedisResult<Vec<RedisResult<Decided>>> {
@@ -121,6 +188,6 @@ async fn several(connection: &mut MultiplexedConnection, groups: &[Group]) -> Re
 }
 
 /// Whether the connection is of no use any more.
-fn is_lost(error: &RedisError) -> bool {
+pub(super) fn is_lost(error: &RedisError) -> bool {
     error.is_unrecoverable_error() || error.is_io_error()
 }

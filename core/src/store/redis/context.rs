@@ -8,8 +8,9 @@ use std::time::Duration;
 use redis::Pipeline;
 use tokio::runtime::Handle;
 
-use super::keys::both;
-use super::layout::Strategy;
+use super::job::LONGEST_TIMEOUT;
+use super::keys::{Key, both};
+use super::layout::{Layout, Strategy};
 use super::plan::{Decision, plan};
 use super::script::SOURCE;
 use super::settings::Settings;
@@ -29,6 +30,9 @@ pub(crate) struct Context {
     events: Events,
     timeout: Duration,
     strategy: Strategy,
+    replicas: u32,
+    layout: Layout,
+    namespace: String,
     /// A decision that writes but changes nothing: what a server must be able to do to be of use.
     probe: Decision,
     runtime: Handle,
@@ -39,14 +43,33 @@ pub(crate) struct Context {
 
 impl Context {
     pub(super) fn new(settings: &Settings, stats: Arc<Stats>, runtime: Handle) -> Self {
-        let Settings { events, timeout, strategy, .. } = settings;
-        let (events, probe) = (events.clone(), settings.probe());
-        let (timeout, strategy, told, warned) = (*timeout, *strategy, Default::default(), AtomicBool::new(false));
-        Self { stats, events, timeout, strategy, probe, runtime, told, warned }
+        Self {
+            stats,
+            events: settings.events.clone(),
+            timeout: settings.timeout.min(LONGEST_TIMEOUT),
+            strategy: settings.strategy,
+            replicas: settings.wait_replicas,
+            layout: settings.layout(),
+            namespace: settings.namespace().to_owned(),
+            probe: settings.probe(),
+            runtime,
+            told: Default::default(),
+            warned: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn strategy(&self) -> Strategy {
         self.strategy
+    }
+
+    /// How many replicas have to have a charge before its caller is answered.
+    pub(super) fn replicas(&self) -> u32 {
+        self.replicas
+    }
+
+    /// A key in this slot that no entry has.
+    pub(super) fn mark(&self, slot: Option<u16>) -> Key {
+        self.layout.mark(&self.namespace, slot)
     }
 
     pub(super) fn timeout(&self) -> Duration {

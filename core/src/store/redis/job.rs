@@ -1,7 +1,7 @@
 //! A decision on its way to a server and back.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
@@ -31,15 +31,43 @@ pub(crate) struct Job {
     pub(super) deadline: Instant,
     pub(super) expires: Micros,
     hops: AtomicU8,
-    done: Mutex<Option<Done>>,
+    /// How many servers have decided, and are waiting for replicas.
+    held: AtomicU32,
+    /// The job that this one is a share of.
+    whole: Option<Arc<Job>>,
+    end: Mutex<End>,
+}
+
+/// How a job ends.
+struct End {
+    /// Until it is over.
+    done: Option<Done>,
+    /// Nobody had an answer by the deadline, for this reason.
+    missed: Option<Failure>,
 }
 
 impl Job {
     pub(crate) fn new(decision: Decision, timeout: Duration, done: Done) -> Self {
         let timeout = timeout.min(LONGEST_TIMEOUT);
         let expires = clock::now().saturating_add(Micros::try_from(timeout.as_micros()).unwrap_or(Micros::MAX));
-        let deadline = Instant::now() + timeout;
-        Self { decision, deadline, expires, hops: AtomicU8::new(0), done: Mutex::new(Some(done)) }
+        Self::until(decision, Instant::now() + timeout, expires, done)
+    }
+
+    /// What one server decides of a job that takes several.
+    pub(super) fn share(whole: &Arc<Self>, decision: Decision, done: Done) -> Self {
+        Self { whole: Some(whole.clone()), ..Self::until(decision, whole.deadline, whole.expires, done) }
+    }
+
+    fn until(decision: Decision, deadline: Instant, expires: Micros, done: Done) -> Self {
+        Self {
+            decision,
+            deadline,
+            expires,
+            hops: AtomicU8::new(0),
+            held: AtomicU32::new(0),
+            whole: None,
+            end: Mutex::new(End { done: Some(done), missed: None }),
+        }
     }
 
     pub(crate) fn decision(&self) -> &Decision {
@@ -48,7 +76,16 @@ impl Job {
 
     /// True for the one who finished it.
     pub(crate) fn finish(&self, answer: Answer) -> bool {
-        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.end(answer, None)
+    }
+
+    fn end(&self, answer: Answer, missed: Option<Failure>) -> bool {
+        let mut end = self.lock();
+        let done = end.done.take();
+        if done.is_some() {
+            end.missed = missed;
+        }
+        drop(end);
         let first = done.is_some();
         if let Some(done) = done {
             done(self, answer);
@@ -59,11 +96,38 @@ impl Job {
     /// Finishes it at its deadline, for whoever keeps no queue of deadlines.
     pub(super) async fn expire(self: Arc<Self>) {
         sleep_until(self.deadline).await;
-        self.finish(Err(Failure::Timeout));
+        self.fail(Failure::Timeout);
+    }
+
+    /// From now on it waits for nothing but replicas.
+    pub(super) fn hold(&self) {
+        self.held.fetch_add(1, Ordering::Relaxed);
+        self.whole.iter().for_each(|whole| whole.hold());
+    }
+
+    /// Enough replicas have it.
+    pub(super) fn release(&self) {
+        self.held.fetch_sub(1, Ordering::Relaxed);
+        self.whole.iter().for_each(|whole| whole.release());
+    }
+
+    /// Finishes it without an answer, because of this, or for want of replicas where it waited for nothing else.
+    pub(crate) fn fail(&self, failure: Failure) {
+        let failure = if self.held.load(Ordering::Relaxed) > 0 { Failure::Unreplicated } else { failure };
+        self.end(Err(failure), Some(failure));
+    }
+
+    /// Why it ended without an answer, whoever noticed that.
+    pub(super) fn missed(&self) -> Option<Failure> {
+        self.lock().missed
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.lock().done.is_none()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, End> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether it may be sent on once more.

@@ -28,6 +28,14 @@ pub(crate) fn second_key(namespace: &str, actor: &str, limit: &str) -> Key {
     name(namespace, actor, limit, "%2")
 }
 
+/// A key in this slot, or in any, that is no entry's.
+pub(crate) fn mark(namespace: &str, slot: Option<u16>) -> Key {
+    let tagged = |tag: u32| name(namespace, &tag.to_string(), "", "%w");
+    let is_there = |key: &Key| slot.is_none_or(|wanted| self::slot(key) == wanted);
+    // About as many are looked at as there are slots.
+    (0..=u32::MAX).map(tagged).find(is_there).unwrap_or_else(|| tagged(0))
+}
+
 /// What the two keys begin with that an entry has in Sharkey's layout. Nothing is encoded there: others have to find
 /// the same keys.
 pub(crate) fn pair(namespace: &str, actor: &str, limit: &str) -> Key {
@@ -104,6 +112,15 @@ mod tests {
 
     fn text(key: &Key) -> String {
         String::from_utf8(key.to_vec()).expect("text stays text")
+    }
+
+    #[test]
+    fn a_mark_is_in_its_slot_and_no_entry() {
+        for wanted in [0, 1, 9_999, SLOTS - 1] {
+            assert_eq!(slot(&mark("shop", Some(wanted))), wanted);
+        }
+        assert_eq!(text(&mark("shop", None)), "shop:{0}:%%w");
+        assert_ne!(mark("shop", None), key("shop", "0", ""));
     }
 
     #[test]

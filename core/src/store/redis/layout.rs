@@ -80,6 +80,14 @@ impl Layout {
         }
     }
 
+    /// A key in this slot that no entry has.
+    pub(super) fn mark(self, namespace: &str, slot: Option<u16>) -> Key {
+        match self {
+            Self::Own => keys::mark(namespace, slot),
+            Self::Sharkey => keys::pair(namespace, "", "").iter().chain(b"wait").copied().collect(),
+        }
+    }
+
     /// Refuses what cannot be kept so.
     pub(crate) fn admits(self, limit: &Limit) -> Result<(), LimitError> {
         let value = match limit.kind() {

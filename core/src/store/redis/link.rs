@@ -5,8 +5,7 @@
 //! every job at its deadline whatever the connection does, and a connection that has gone silent is dropped.
 
 use std::collections::VecDeque;
-use std::future::{Future, pending};
-use std::pin::Pin;
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -17,17 +16,17 @@ use redis::aio::MultiplexedConnection;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::batch::{Decided, Group, exchange};
+use super::batch::{Batch, Exchanged, Group};
 use super::context::Context;
 use super::job::Job;
 use super::layout::Strategy;
-use super::remedy::{Remedy, trips};
-use super::reply::Outcome;
+use super::line::{Connected, Line};
+use super::remedy::Remedy;
+use super::replicas::{Acknowledged, Holding, keep_up};
 use super::server_clock::ServerClock;
 use super::target::Target;
 use super::topology::Router;
 use crate::failure::Failure;
-use crate::time::Micros;
 
 /// Decisions in one batch: few enough that the server is not held up for longer than a fraction of a millisecond.
 const MOST_IN_A_BATCH: usize = 128;
@@ -37,8 +36,7 @@ const MOST_BATCHES: usize = 2;
 const MOST_MISSED: u32 = 3;
 /// Between two looks at a server that has failed.
 const PROBE_EVERY: Duration = Duration::from_millis(100);
-/// How long after a slot was found in motion it is asked again.
-const RETRY_AFTER: Duration = Duration::from_millis(10);
+const TOO_FEW: &str = "too few replicas acknowledge what it writes";
 
 /// A job, and whether it was sent here for this once.
 pub(super) struct Message {
@@ -68,8 +66,11 @@ impl Link {
             due: VecDeque::new(),
             line: Line::Down,
             batches: FuturesUnordered::new(),
+            holding: FuturesUnordered::new(),
             clock: ServerClock::default(),
             missed: 0,
+            unreplicated: 0,
+            slot: None,
         };
         tokio::spawn(keeper.run());
         Self { queue, open }
@@ -94,62 +95,27 @@ impl Link {
     }
 }
 
-type Connecting = Pin<Box<dyn Future<Output = RedisResult<Connected>> + Send>>;
-
-/// A connection that has just answered.
-pub(super) struct Connected {
-    pub(super) connection: MultiplexedConnection,
-    /// What the server said of the time, between two instants of ours.
-    pub(super) heard: Option<(Micros, Micros, Micros)>,
-    /// When the server is full, it forgets blocked clients as soon as any others.
-    pub(super) evicts_at_random: bool,
-}
-
-enum Line {
-    Down,
-    Connecting(Connecting),
-    Up(MultiplexedConnection),
-    /// Failed; not to be tried again before this instant.
-    Resting(Instant),
-}
-
-/// What a batch brought back.
-pub(super) struct Exchanged {
-    pub(super) groups: Vec<Group>,
-    pub(super) decided: RedisResult<Vec<RedisResult<Decided>>>,
-    pub(super) sent: Micros,
-    pub(super) received: Micros,
-}
-
-struct Batch {
-    since: Instant,
-    exchange: Pin<Box<dyn Future<Output = Exchanged> + Send>>,
-}
-
-impl Future for Batch {
-    type Output = (Instant, Exchanged);
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
-        let since = self.since;
-        self.exchange.as_mut().poll(cx).map(|exchanged| (since, exchanged))
-    }
-}
-
-struct Keeper {
-    target: Target,
-    context: Arc<Context>,
-    router: Router,
+pub(super) struct Keeper {
+    pub(super) target: Target,
+    pub(super) context: Arc<Context>,
+    pub(super) router: Router,
     open: Arc<AtomicBool>,
     messages: mpsc::UnboundedReceiver<Message>,
     /// Not sent yet.
-    waiting: VecDeque<Message>,
+    pub(super) waiting: VecDeque<Message>,
     /// Everything that is not over, in the order of the deadlines.
     due: VecDeque<Arc<Job>>,
-    line: Line,
+    pub(super) line: Line,
     batches: FuturesUnordered<Batch>,
-    clock: ServerClock,
-    /// Deadlines missed since the last answer.
-    missed: u32,
+    /// Decided, and not acknowledged by enough replicas yet.
+    pub(super) holding: FuturesUnordered<Holding>,
+    pub(super) clock: ServerClock,
+    /// Deadlines missed since the last answer, or since replicas last acknowledged one where they did not.
+    pub(super) missed: u32,
+    /// Decisions that too few replicas acknowledged in time, since the last that enough did.
+    pub(super) unreplicated: u32,
+    /// Of a sharded server, a slot that it had when it last charged something.
+    pub(super) slot: Option<u16>,
 }
 
 impl Keeper {
@@ -159,7 +125,10 @@ impl Keeper {
             let due = self.due.front().map(|job| job.deadline);
             let next = tokio::select! {
                 biased;
-                Some((_, exchanged)) = self.batches.next(), if !self.batches.is_empty() => Next::Exchanged(exchanged),
+                Some(exchanged) = self.batches.next(), if !self.batches.is_empty() => Next::Exchanged(exchanged),
+                Some(acknowledged) = self.holding.next(), if !self.holding.is_empty() => {
+                    Next::Acknowledged(acknowledged)
+                }
                 count = self.messages.recv_many(&mut incoming, MOST_IN_A_BATCH) => Next::Received(count),
                 connected = self.line.progress() => Next::Connected(connected),
                 () = at(due) => Next::Due,
@@ -168,6 +137,7 @@ impl Keeper {
                 Next::Received(0) => return,
                 Next::Received(_) => self.take(&mut incoming),
                 Next::Exchanged(exchanged) => self.read(exchanged),
+                Next::Acknowledged(acknowledged) => self.acknowledged(acknowledged),
                 Next::Connected(Some(connected)) => self.connected(connected),
                 Next::Connected(None) => self.connect(),
                 Next::Due => self.expire(),
@@ -201,7 +171,7 @@ impl Keeper {
             Line::Down => return self.connect(),
             Line::Connecting(_) | Line::Resting(_) => return,
         };
-        while self.batches.len() < self.most_batches() && !self.waiting.is_empty() {
+        while self.batches.len() + self.holding.len() < self.most_batches() && !self.waiting.is_empty() {
             let several = self.waiting.len().min(MOST_IN_A_BATCH);
             let messages = self.waiting.drain(..several).filter(|message| !message.job.is_over());
             let groups = Group::of(messages, self.context.strategy(), self.target.is_sharded(), &self.clock);
@@ -219,16 +189,23 @@ impl Keeper {
         }
     }
 
-    fn launch(&mut self, connection: MultiplexedConnection, groups: Vec<Group>) {
+    pub(super) fn launch(&mut self, connection: MultiplexedConnection, groups: Vec<Group>) {
         self.context.stats.sent(groups.iter().map(Group::len).sum());
-        let exchange = Box::pin(exchange(connection, groups, self.context.strategy()));
-        self.batches.push(Batch { since: Instant::now(), exchange });
+        self.batches.push(Batch::send(connection, groups, &self.context));
     }
 
     fn connect(&mut self) {
-        let (target, timeout) = (self.target.clone(), self.context.connect_timeout());
+        let (target, context, slot) = (self.target.clone(), self.context.clone(), self.slot);
+        let knows_where = slot.is_some() || !target.is_sharded();
+        let proves = context.replicas() > 0 && self.open.load(Ordering::Relaxed) && knows_where;
+        let connecting = async move {
+            let mut connected = target.connect().await?;
+            connected.keeps_up = !proves || keep_up(&mut connected.connection, &context, slot).await?;
+            Ok(connected)
+        };
+        let timeout = self.context.connect_timeout();
         self.line = Line::Connecting(Box::pin(async move {
-            match tokio::time::timeout(timeout, target.connect()).await {
+            match tokio::time::timeout(timeout, connecting).await {
                 Ok(connected) => connected,
                 Err(_) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
             }
@@ -237,7 +214,8 @@ impl Keeper {
 
     fn connected(&mut self, connected: RedisResult<Connected>) {
         match connected {
-            Ok(Connected { connection, heard, evicts_at_random }) => {
+            Ok(Connected { keeps_up: false, .. }) => self.trip(Failure::Unreplicated, TOO_FEW),
+            Ok(Connected { connection, heard, evicts_at_random, .. }) => {
                 if evicts_at_random {
                     self.context.evicts_at_random(&self.target);
                 }
@@ -245,7 +223,7 @@ impl Keeper {
                     self.clock.hear(sent, received, server);
                 }
                 self.line = Line::Up(connection);
-                self.missed = 0;
+                (self.missed, self.unreplicated) = (0, 0);
                 if self.open.swap(false, Ordering::Relaxed) {
                     self.context.closed(&self.target);
                 }
@@ -262,15 +240,16 @@ impl Keeper {
     }
 
     /// The server counts as failed: nothing waits for it any more, and it is looked at again in a while.
-    fn trip(&mut self, fault: Failure, why: &str) {
+    pub(super) fn trip(&mut self, fault: Failure, why: &str) {
         self.line = Line::Resting(Instant::now() + PROBE_EVERY);
         self.batches.clear();
+        self.holding.clear();
         if !self.open.swap(true, Ordering::Relaxed) {
             self.context.opened(&self.target, fault, why);
         }
         self.waiting.clear();
         for job in self.due.drain(..) {
-            job.finish(Err(fault));
+            job.fail(fault);
         }
         self.router.refresh();
     }
@@ -279,112 +258,39 @@ impl Keeper {
     fn expire(&mut self) {
         let now = Instant::now();
         while let Some(job) = self.due.front().filter(|job| job.deadline <= now || job.is_over()) {
-            if job.finish(Err(Failure::Timeout)) {
-                self.missed += 1;
-            }
-            self.due.pop_front();
+            job.fail(Failure::Timeout);
+            self.forget_first();
         }
-        // A server that answers nothing for two deadlines is as bad as one that misses three.
-        let silent = self.batches.iter().any(|batch| now - batch.since >= 2 * self.context.timeout());
-        if self.missed >= MOST_MISSED || (self.missed > 0 && silent) {
-            self.trip(Failure::Timeout, "no answer in time");
-        }
+        self.judge();
     }
 
-    fn read(&mut self, exchanged: Exchanged) {
-        let Exchanged { groups, decided, sent, received } = exchanged;
-        let decided = match decided {
-            Ok(decided) => decided,
-            // The connection broke: what was on its way may have been done, so it is not sent again. What waits may
-            // still make it over a new connection.
-            Err(error) => {
-                for message in groups.into_iter().flat_map(|group| group.messages) {
-                    message.job.finish(Err(Failure::Disconnected));
-                }
-                if matches!(self.line, Line::Up(_)) {
-                    self.context.fault(&self.target, Failure::Disconnected, &error.to_string());
-                    self.line = Line::Down;
-                    self.router.refresh();
-                }
-                return;
-            }
-        };
-        self.missed = 0;
-        for (group, decided) in groups.into_iter().zip(decided) {
-            match decided {
-                Ok((server, outcomes)) => {
-                    if let Some(server) = server {
-                        self.clock.hear(sent, received, server);
-                    }
-                    self.settle(group, outcomes);
-                }
-                Err(error) => self.remedy(group, &error),
-            }
-        }
-        self.forget_finished();
-    }
-
-    fn settle(&mut self, group: Group, outcomes: Vec<Outcome>) {
-        for (message, outcome) in group.messages.into_iter().zip(outcomes) {
-            // By the server's clock it was too late, by ours it may not be: one of them was set.
-            if matches!(outcome, Outcome::Late { .. }) && message.job.deadline > Instant::now() {
-                if message.job.may_hop() {
-                    self.waiting.push_back(message);
-                }
-                continue;
-            }
-            message.job.finish(Ok(outcome));
-        }
-    }
-
-    fn remedy(&mut self, mut group: Group, error: &redis::RedisError) {
-        match Remedy::of(error) {
-            Remedy::SendScript if !group.with_script => {
-                group.with_script = true;
-                if let Line::Up(connection) = &self.line {
-                    let connection = connection.clone();
-                    self.launch(connection, vec![group]);
-                }
-            }
-            Remedy::Redirect { mut to, asking } => {
-                if to.0.is_empty() {
-                    to.0 = self.target.host();
-                }
-                for message in group.messages {
-                    if message.job.may_hop() {
-                        self.router.redirect(&to, Message { job: message.job, asking });
-                    } else {
-                        message.job.finish(Err(Failure::Moving));
-                    }
-                }
-            }
-            Remedy::Retry => {
-                let router = self.router.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(RETRY_AFTER).await;
-                    for Message { job, asking } in group.messages {
-                        router.again(Message { job, asking });
-                    }
-                });
-            }
-            Remedy::GiveUp(fault) => {
-                group.fail(fault);
-                if trips(fault) {
-                    self.trip(fault, &error.to_string());
-                } else {
-                    self.context.fault(&self.target, fault, &error.to_string());
-                }
-            }
-            Remedy::SendScript => {
-                self.context.fault(&self.target, Failure::Other, &error.to_string());
-                group.fail(Failure::Other);
-            }
-        }
-    }
-
-    fn forget_finished(&mut self) {
+    pub(super) fn forget_finished(&mut self) {
         while self.due.front().is_some_and(|job| job.is_over()) {
-            self.due.pop_front();
+            self.forget_first();
+        }
+    }
+
+    /// A caller's own thread may have noticed first that a deadline was missed.
+    fn forget_first(&mut self) {
+        match self.due.pop_front().and_then(|job| job.missed()) {
+            Some(Failure::Unreplicated) => self.unreplicated += 1,
+            Some(_) => self.missed += 1,
+            None => {}
+        }
+    }
+
+    /// Whether the server has failed, going by the deadlines that it missed.
+    pub(super) fn judge(&mut self) {
+        let missed = self.missed + self.unreplicated;
+        // A server that answers nothing for two deadlines is as bad as one that misses three.
+        let silent = self.batches.iter().any(|batch| batch.since.elapsed() >= 2 * self.context.timeout());
+        if missed < MOST_MISSED && !(missed > 0 && silent) {
+            return;
+        }
+        if self.unreplicated > 0 {
+            self.trip(Failure::Unreplicated, TOO_FEW);
+        } else {
+            self.trip(Failure::Timeout, "no answer in time");
         }
     }
 }
@@ -392,22 +298,10 @@ impl Keeper {
 enum Next {
     Received(usize),
     Exchanged(Exchanged),
+    Acknowledged(Acknowledged),
     /// A connection or an error; none when it is time to try again.
     Connected(Option<RedisResult<Connected>>),
     Due,
-}
-
-impl Line {
-    async fn progress(&mut self) -> Option<RedisResult<Connected>> {
-        match self {
-            Self::Connecting(connecting) => Some(connecting.await),
-            Self::Resting(until) => {
-                sleep_until(*until).await;
-                None
-            }
-            Self::Down | Self::Up(_) => pending().await,
-        }
-    }
 }
 
 async fn at(instant: Option<Instant>) {

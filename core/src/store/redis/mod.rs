@@ -1,6 +1,7 @@
 //! Entries in Redis, shared by many processes.
 
 mod address;
+mod answers;
 mod background;
 mod batch;
 mod cluster;
@@ -8,10 +9,12 @@ mod context;
 mod job;
 mod keys;
 mod layout;
+mod line;
 mod link;
 mod plan;
 mod process;
 mod remedy;
+mod replicas;
 mod reply;
 mod scattered;
 mod script;

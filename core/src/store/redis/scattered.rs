@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep_until;
 
 use super::job::{Answer, Job};
 use super::keys::slot;
@@ -88,22 +88,22 @@ pub(super) async fn decide(topology: Arc<Topology>, job: Arc<Job>) {
     let decided = run(&topology, &job);
     tokio::select! {
         answer = decided => drop(job.finish(answer)),
-        () = sleep_until(job.deadline) => drop(job.finish(Err(Failure::Timeout))),
+        () = sleep_until(job.deadline) => job.fail(Failure::Timeout),
     }
 }
 
-async fn run(topology: &Arc<Topology>, job: &Job) -> Answer {
-    let (decision, deadline) = (&job.decision, job.deadline);
+async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
+    let decision = &job.decision;
     let shares = decision.shares();
     let verb = match decision.asked {
         Asked::Call(verb) => verb,
         Asked::Reset => {
-            let each = all(topology, shares.iter().map(|share| share.decision.clone()), deadline).await;
+            let each = all(topology, shares.iter().map(|share| share.decision.clone()), job).await;
             return gather(decision, &shares, each);
         }
     };
     if !matches!(verb, Verb::Limit | Verb::Acquire { .. }) {
-        let each = all(topology, shares.iter().map(|share| share.decision.clone()), deadline).await;
+        let each = all(topology, shares.iter().map(|share| share.decision.clone()), job).await;
         if let Some(failed) = each.iter().position(Result::is_err)
             && verb == Verb::Charge
         {
@@ -114,14 +114,14 @@ async fn run(topology: &Arc<Topology>, job: &Job) -> Answer {
     }
     // To reserve a place is to charge whatever is there, so only the charge itself can say whether it comes in time.
     if verb == Verb::Limit {
-        let looked = all(topology, shares.iter().map(|share| share.decision.asking(Verb::Peek)), deadline).await;
+        let looked = all(topology, shares.iter().map(|share| share.decision.asking(Verb::Peek)), job).await;
         let denied = looked.iter().flatten().any(|told| told.infos.iter().any(|info| info.blocked));
         if denied || looked.iter().any(Result::is_err) {
-            let told = if denied { count_denied(topology, &shares, looked, deadline).await } else { looked };
+            let told = if denied { count_denied(topology, &shares, looked, job).await } else { looked };
             return gather(decision, &shares, told);
         }
     }
-    let mut each = all(topology, shares.iter().map(|share| share.decision.clone()), deadline).await;
+    let mut each = all(topology, shares.iter().map(|share| share.decision.clone()), job).await;
     let is_denied = |told: &Told| told.infos.iter().any(|info| info.blocked);
     if each.iter().all(|told| told.as_ref().is_ok_and(|told| !is_denied(told))) {
         return gather(decision, &shares, each);
@@ -135,7 +135,7 @@ async fn run(topology: &Arc<Topology>, job: &Job) -> Answer {
         if let Ok(told) = told.as_mut()
             && !is_denied(told)
         {
-            let looked = one(topology, share.decision.asking(Verb::Peek), deadline).await;
+            let looked = one(topology, share.decision.asking(Verb::Peek), job).await;
             match looked {
                 Ok(looked) => *told = looked,
                 Err(answer) => return answer,
@@ -150,7 +150,7 @@ async fn count_denied(
     topology: &Arc<Topology>,
     shares: &[Share],
     looked: Vec<Result<Told, Answer>>,
-    deadline: Instant,
+    job: &Arc<Job>,
 ) -> Vec<Result<Told, Answer>> {
     let counted = shares.iter().zip(looked).map(async |(share, looked)| {
         let counts = |part: &&Part| part.rule.counts_blocked();
@@ -159,8 +159,8 @@ async fn count_denied(
         if parts.is_empty() {
             return Ok(looked);
         }
-        one(topology, Decision { parts, ..share.decision.asking(Verb::Charge) }, deadline).await?;
-        let after = one(topology, share.decision.asking(Verb::Peek), deadline).await?;
+        one(topology, Decision { parts, ..share.decision.asking(Verb::Charge) }, job).await?;
+        let after = one(topology, share.decision.asking(Verb::Peek), job).await?;
         for ((part, before), after) in share.decision.parts.iter().zip(&mut looked.infos).zip(after.infos) {
             if part.rule.counts_blocked() {
                 // What was denied was denied for what was charged before.
@@ -193,16 +193,15 @@ fn forget(topology: &Arc<Topology>, decision: Decision) {
 async fn all(
     topology: &Arc<Topology>,
     decisions: impl Iterator<Item = Decision>,
-    deadline: Instant,
+    job: &Arc<Job>,
 ) -> Vec<Result<Told, Answer>> {
-    join_all(decisions.map(|decision| one(topology, decision, deadline))).await
+    join_all(decisions.map(|decision| one(topology, decision, job))).await
 }
 
-async fn one(topology: &Arc<Topology>, decision: Decision, deadline: Instant) -> Result<Told, Answer> {
+async fn one(topology: &Arc<Topology>, decision: Decision, job: &Arc<Job>) -> Result<Told, Answer> {
     let (answered, answer) = oneshot::channel();
-    let left = deadline.saturating_duration_since(Instant::now());
     let done = Box::new(move |_: &Job, answer: Answer| drop(answered.send(answer)));
-    topology.send(Arc::new(Job::new(decision, left, done))).map_err(Err)?;
+    topology.send(Arc::new(Job::share(job, decision, done))).map_err(Err)?;
     match answer.await {
         Ok(Ok(Outcome::Decided { now, infos, corrupt, reset })) => Ok(Told { now, infos, corrupt, reset }),
         Ok(other) => Err(other),

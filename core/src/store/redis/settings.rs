@@ -40,6 +40,7 @@ pub(crate) struct Settings {
     pub(super) max_entries: usize,
     pub(super) events: Events,
     pub(crate) on_error: OnError,
+    pub(super) wait_replicas: u32,
     pub(super) strategy: Strategy,
     layout: Layout,
     namespace: Option<String>,
@@ -76,6 +77,7 @@ impl Redis {
             max_entries: MAX_ENTRIES,
             events: Events::default(),
             on_error: OnError::default(),
+            wait_replicas: 0,
             strategy: Strategy::default(),
             layout: Layout::default(),
             namespace: None,
@@ -108,6 +110,24 @@ impl Redis {
     #[must_use]
     pub fn max_entries(mut self, entries: usize) -> Self {
         self.0.max_entries = entries;
+        self
+    }
+
+    /// How many replicas have to have a charge before its caller is told; 0, which waits for none and costs nothing,
+    /// unless set.
+    ///
+    /// Redis's `WAIT` travels behind the decisions of a batch, in the same round trip, so a decision takes longer by
+    /// what the slowest of so many replicas takes to acknowledge it. Denials and peeks, which change nothing, do not
+    /// wait. Where too few acknowledge within the [`timeout`](Self::timeout), the charge stays on the primary, and the
+    /// call is answered as [`on_error`](Self::on_error) says, for
+    /// [`Failure::Unreplicated`](crate::Failure::Unreplicated).
+    ///
+    /// A failover to a replica that has acknowledged loses nothing that was answered. It does not make Redis strongly
+    /// consistent: one to a replica that has not may lose as much as without it. The server's user must be allowed
+    /// `+wait`.
+    #[must_use]
+    pub fn wait_replicas(mut self, replicas: u32) -> Self {
+        self.0.wait_replicas = replicas;
         self
     }
 
@@ -212,6 +232,7 @@ impl fmt::Debug for Settings {
             .field("on_error", &self.on_error)
             .field("deny_cache", &self.deny_cache)
             .field("max_entries", &self.max_entries)
+            .field("wait_replicas", &self.wait_replicas)
             .field("strategy", &self.strategy)
             .field("layout", &self.layout())
             .field("namespace", &self.namespace())

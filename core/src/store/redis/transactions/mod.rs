@@ -35,10 +35,16 @@ use super::batch::Decided;
 use super::keys::{Key, both};
 use super::link::Message;
 use super::plan::Asked;
+use super::replicas::Pending;
 use crate::time::Micros;
 
-/// Decides, and tells everyone what came of it as soon as it is known.
-pub(super) async fn decide(connection: &mut MultiplexedConnection, messages: &[Message]) -> RedisResult<Decided> {
+/// Decides, and tells everyone what came of it as soon as it is known; what was charged is held instead, where it is to
+/// wait for replicas.
+pub(super) async fn decide(
+    connection: &mut MultiplexedConnection,
+    messages: &[Message],
+    holds: bool,
+) -> RedisResult<Decided> {
     let mut round = Round::of(messages);
     let mut server = round.read(connection).await?;
     round.play(server);
@@ -56,11 +62,14 @@ pub(super) async fn decide(connection: &mut MultiplexedConnection, messages: &[M
     }
     if round.add(connection).await? {
         round.play_on(server);
-        round.tell_all();
+        if !holds {
+            round.tell_all();
+        }
         round.mend(connection).await?;
     }
+    let held = if holds { round.hold_all() } else { Vec::new() };
     round.tell_all();
-    Ok((server, Vec::new()))
+    Ok(Decided { server, outcomes: Vec::new(), held })
 }
 
 /// How often a denial is looked at again that is due to what somebody is about to take back.
@@ -230,6 +239,10 @@ impl Round {
             return Ok(());
         }
         transaction.send(connection).await?.all_well()
+    }
+
+    fn hold_all(&mut self) -> Vec<Pending> {
+        self.turns.iter_mut().filter_map(Turn::hold).collect()
     }
 
     fn tell_all(&mut self) {

@@ -10,6 +10,7 @@ use crate::few::Few;
 use crate::limit::{Cell, Rule};
 use crate::store::redis::job::Job;
 use crate::store::redis::plan::{self, Asked, Decision};
+use crate::store::redis::replicas::Pending;
 use crate::store::redis::reply::Outcome;
 use crate::time::Micros;
 
@@ -51,6 +52,11 @@ impl Turn {
         if let Some(outcome) = self.outcome.take() {
             self.job.finish(Ok(outcome));
         }
+    }
+
+    /// What came of it, to be told later.
+    pub(super) fn hold(&mut self) -> Option<Pending> {
+        self.outcome.take().map(|outcome| Pending::new(self.job.clone(), outcome))
     }
 
     /// Decides on what the accounts say, and notes there what is to be done.

@@ -1,0 +1,45 @@
+//! The connection to one server: being made, up, or resting.
+
+use std::future::{Future, pending};
+use std::pin::Pin;
+
+use redis::RedisResult;
+use redis::aio::MultiplexedConnection;
+use tokio::time::{Instant, sleep_until};
+
+use crate::time::Micros;
+
+pub(super) type Connecting = Pin<Box<dyn Future<Output = RedisResult<Connected>> + Send>>;
+
+/// A connection that has just answered.
+pub(super) struct Connected {
+    pub(super) connection: MultiplexedConnection,
+    /// What the server said of the time, between two instants of ours.
+    pub(super) heard: Option<(Micros, Micros, Micros)>,
+    /// When the server is full, it forgets blocked clients as soon as any others.
+    pub(super) evicts_at_random: bool,
+    /// As far as it was asked, enough replicas have what it writes.
+    pub(super) keeps_up: bool,
+}
+
+pub(super) enum Line {
+    Down,
+    Connecting(Connecting),
+    Up(MultiplexedConnection),
+    /// Failed; not to be tried again before this instant.
+    Resting(Instant),
+}
+
+impl Line {
+    /// A connection or an error; none when it is time to try again.
+    pub(super) async fn progress(&mut self) -> Option<RedisResult<Connected>> {
+        match self {
+            Self::Connecting(connecting) => Some(connecting.await),
+            Self::Resting(until) => {
+                sleep_until(*until).await;
+                None
+            }
+            Self::Down | Self::Up(_) => pending().await,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Waiting until replicas have what was decided.
+//!
+//! `WAIT` travels right behind the decisions of a batch. Their answers come first; those that charged nothing are told
+//! at once, the others are held until enough replicas have acknowledged all that this connection has written. Where
+//! that takes longer than a caller waits, what was charged stays charged, and the policy answers.
+
+use std::future::{Future, ready};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use futures_util::future::{Either, select};
+use redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use redis::{Cmd, Pipeline, RedisResult, Value, from_redis_value};
+use tokio::time::Instant;
+
+use super::context::Context;
+use super::job::Job;
+use super::link::Message;
+use super::plan::{Asked, Decision};
+use super::reply::Outcome;
+use crate::decision::Verb;
+use crate::failure::Failure;
+
+/// How many replicas have acknowledged, once that is known.
+pub(super) type Acknowledgement = Pin<Box<dyn Future<Output = RedisResult<u32>> + Send>>;
+
+/// So many replicas have to acknowledge a batch.
+#[derive(Clone, Copy)]
+pub(super) struct Wait {
+    replicas: u32,
+    /// Nobody waits for longer.
+    until: Instant,
+}
+
+impl Wait {
+    /// What these decisions have to wait for; none where they write nothing, or are not to wait.
+    pub(super) fn of<'a>(mut messages: impl Iterator<Item = &'a Message>, context: &Context) -> Option<Self> {
+        let replicas = context.replicas();
+        let writes = |message: &Message| message.job.decision.asked != Asked::Call(Verb::Peek);
+        // The latest of them has just come, and nobody waits for longer than it does.
+        (replicas > 0 && messages.any(writes)).then(|| Self { replicas, until: Instant::now() + context.timeout() })
+    }
+
+    pub(super) fn send(self, mut connection: MultiplexedConnection) -> Acknowledgement {
+        let command = wait(self.replicas, self.until);
+        Box::pin(async move {
+            let reply = connection.req_packed_command(&command).await?.extract_error()?;
+            Ok(from_redis_value(reply)?)
+        })
+    }
+}
+
+/// A server looks at its clock when it has something to do, or ten times a second. So where replicas are missing this may
+/// take that much longer, and nobody's deadline depends on it.
+fn wait(replicas: u32, until: Instant) -> Cmd {
+    let left = until.saturating_duration_since(Instant::now()).as_millis();
+    let mut command = Cmd::with_capacity(3, 32);
+    // 0 would be for ever.
+    command.arg("WAIT").arg(replicas).arg(u64::try_from(left).unwrap_or(u64::MAX).max(1));
+    command
+}
+
+/// Sends one request right behind another, in the same round trip; what the first was answered, and what the second
+/// will be.
+pub(super) async fn right_behind<T>(first: impl Future<Output = T>, second: Acknowledgement) -> (T, Acknowledgement) {
+    match select(pin!(first), second).await {
+        Either::Left(both) => both,
+        Either::Right((second, first)) => (first.await, Box::pin(ready(second))),
+    }
+}
+
+/// A decision that was made, and whose caller is told when enough replicas have it.
+pub(super) struct Pending {
+    job: Arc<Job>,
+    outcome: Outcome,
+}
+
+impl Pending {
+    pub(super) fn new(job: Arc<Job>, outcome: Outcome) -> Self {
+        job.hold();
+        Self { job, outcome }
+    }
+
+    pub(super) fn slot(&self) -> u16 {
+        self.job.decision.slot()
+    }
+
+    pub(super) fn tell(self) {
+        self.job.release();
+        self.job.finish(Ok(self.outcome));
+    }
+
+    /// True where the caller still waited.
+    pub(super) fn fail(self, failure: Failure) -> bool {
+        self.job.finish(Err(failure))
+    }
+}
+
+/// What was held, and how many replicas have it.
+pub(super) struct Acknowledged {
+    pub(super) held: Vec<Pending>,
+    pub(super) replicas: RedisResult<u32>,
+}
+
+/// Decisions that are held until replicas have acknowledged them.
+pub(super) type Holding = Pin<Box<dyn Future<Output = Acknowledged> + Send>>;
+
+pub(super) fn hold(held: Vec<Pending>, acknowledgement: Acknowledgement) -> Holding {
+    Box::pin(async move { Acknowledged { held, replicas: acknowledgement.await } })
+}
+
+/// Whether a decision changed an entry: peeks and most denials do not, and no failover can lose them.
+pub(super) fn is_charged(decision: &Decision, outcome: &Outcome) -> bool {
+    let Outcome::Decided { infos, .. } = outcome else { return false };
+    match decision.asked {
+        Asked::Call(Verb::Peek) => false,
+        Asked::Call(Verb::Limit | Verb::Acquire { .. }) => {
+            !infos.iter().any(|info| info.blocked) || decision.parts.iter().any(|part| part.rule.counts_blocked())
+        }
+        // What is given back of a receipt that is used up already.
+        Asked::Call(_) => decision.parts.iter().any(|part| part.cost != part.spent),
+        Asked::Reset => true,
+    }
+}
+
+/// Whether enough replicas keep up with a server that has failed: what is written over this new connection has to reach
+/// them. It is a key that no entry has, in a slot that the server had.
+pub(super) async fn keep_up(
+    connection: &mut MultiplexedConnection,
+    context: &Context,
+    slot: Option<u16>,
+) -> RedisResult<bool> {
+    let until = Instant::now() + context.timeout();
+    let mut pipeline = Pipeline::with_capacity(2);
+    pipeline.cmd("SET").arg(context.mark(slot).as_ref()).arg("").arg("PX").arg(1);
+    pipeline.add_command(wait(context.replicas(), until));
+    let replies = connection.req_packed_commands(&pipeline, 0, pipeline.len()).await?;
+    // Of any error each call will be told for itself.
+    Ok(match &replies[..] {
+        [Value::Okay, Value::Int(acknowledged)] => *acknowledged >= i64::from(context.replicas()),
+        _ => true,
+    })
+}
