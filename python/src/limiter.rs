@@ -35,11 +35,13 @@ use crate::turn::Turn;
 /// the limit in this process alone, with at most ``max_entries`` entries; ``"allow"`` admits; ``"deny"`` denies for a
 /// second; ``"raise"`` raises ``StoreError``. The first three say ``degraded`` in the answer, and what happens to a
 /// store is logged under ``tidegate``. For up to ``deny_cache`` seconds a call that was denied is denied again without
-/// asking; 0 always asks. ``strategy="transactions"`` is for servers that run no scripts, and ``layout="sharkey"`` for
-/// those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``, ``ssl_certfile`` and
-/// ``ssl_keyfile`` name PEM files for TLS: whom to trust, and this client's certificate and key, which may be in one
-/// file. Nothing is connected to before the first call, and a limiter that is dropped ends its connections. In memory
-/// these options are checked and change nothing, so that only the URL has to differ between stores.
+/// asking; 0 always asks. With ``wait_replicas`` a charge is answered when so many replicas have acknowledged it, or at
+/// the deadline as ``on_error`` says. ``strategy="transactions"`` is for servers that run no scripts, and
+/// ``layout="sharkey"`` for those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``,
+/// ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust, and this client's certificate and key,
+/// which may be in one file. Nothing is connected to before the first call, and a limiter that is dropped ends its
+/// connections. In memory these options are checked and change nothing, so that only the URL has to differ between
+/// stores.
 ///
 /// Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
 /// decided together for one actor: all are charged or none. It may also be a function that is called with ``context``
@@ -68,12 +70,12 @@ impl Limiter {
     #[pyo3(
         signature = (
             url = Arg(None), *, namespace = Arg(None), timeout = Arg(None), on_error = Arg(None),
-            max_entries = Arg(None), deny_cache = Arg(None), strategy = Arg(None), layout = Arg(None),
-            ssl_ca_certs = Arg(None), ssl_certfile = Arg(None), ssl_keyfile = Arg(None)
+            max_entries = Arg(None), deny_cache = Arg(None), wait_replicas = Arg(None), strategy = Arg(None),
+            layout = Arg(None), ssl_ca_certs = Arg(None), ssl_certfile = Arg(None), ssl_keyfile = Arg(None)
         ),
         text_signature = "(url='memory://', *, namespace='tidegate', timeout=0.1, on_error='local', \
-                          max_entries=1000000, deny_cache=1.0, strategy='script', layout='own', ssl_ca_certs=None, \
-                          ssl_certfile=None, ssl_keyfile=None)"
+                          max_entries=1000000, deny_cache=1.0, wait_replicas=0, strategy='script', layout='own', \
+                          ssl_ca_certs=None, ssl_certfile=None, ssl_keyfile=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
     fn new(
@@ -84,6 +86,7 @@ impl Limiter {
         on_error: Arg<'_, '_>,
         max_entries: Arg<'_, '_>,
         deny_cache: Arg<'_, '_>,
+        wait_replicas: Arg<'_, '_>,
         strategy: Arg<'_, '_>,
         layout: Arg<'_, '_>,
         ssl_ca_certs: Arg<'_, '_>,
@@ -97,6 +100,7 @@ impl Limiter {
             on_error,
             max_entries,
             deny_cache,
+            wait_replicas,
             strategy,
             layout,
             ssl_ca_certs,

@@ -29,6 +29,9 @@ pub(crate) struct Correction {
     charged: AtomicBool,
 }
 
+/// With these, a store may have done what it was asked for.
+const MAYBE_DONE: [&str; 2] = ["disconnected", "unreplicated"];
+
 #[pymethods]
 impl Correction {
     /// Begins to charge what was used beyond the answer; ``None`` where nothing was.
@@ -45,8 +48,8 @@ impl Correction {
     /// It failed with this: it may be tried again, unless it may have been carried out.
     fn failed(&self, error: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = error.py();
-        let in_doubt =
-            error.is_instance(&py.get_type::<StoreError>())? && error.getattr("failure")?.eq("disconnected")?;
+        let in_doubt = error.is_instance(&py.get_type::<StoreError>())?
+            && MAYBE_DONE.contains(&error.getattr("failure")?.extract::<String>()?.as_str());
         if self.opened
             && !in_doubt
             && !self.charged.load(Ordering::Relaxed)

@@ -21,6 +21,7 @@ pub(crate) struct Options<'a, 'py> {
     pub(crate) on_error: Arg<'a, 'py>,
     pub(crate) max_entries: Arg<'a, 'py>,
     pub(crate) deny_cache: Arg<'a, 'py>,
+    pub(crate) wait_replicas: Arg<'a, 'py>,
     pub(crate) strategy: Arg<'a, 'py>,
     pub(crate) layout: Arg<'a, 'py>,
     pub(crate) ssl_ca_certs: Arg<'a, 'py>,
@@ -41,6 +42,7 @@ struct Settings {
     on_error: Option<OnError>,
     max_entries: Option<usize>,
     deny_cache: Option<Duration>,
+    wait_replicas: Option<u32>,
     strategy: Strategy,
     layout: Layout,
     authority: Option<PathBuf>,
@@ -83,6 +85,7 @@ impl Options<'_, '_> {
             on_error: self.on_error.0.map(|policy| on_error(&policy)).transpose()?,
             max_entries: self.max_entries.0.map(|most| max_entries(&most)).transpose()?,
             deny_cache: seconds("deny_cache", self.deny_cache, 0.0, "must be at least 0 and at most 3600 seconds")?,
+            wait_replicas: self.wait_replicas.0.map(|replicas| wait_replicas(&replicas)).transpose()?,
             strategy: named("strategy", self.strategy, Strategy::named, "must be \"script\" or \"transactions\"")?,
             layout: named("layout", self.layout, Layout::named, "must be \"own\" or \"sharkey\"")?,
             authority: path("ssl_ca_certs", self.ssl_ca_certs)?,
@@ -99,6 +102,7 @@ impl Options<'_, '_> {
             ("on_error", self.on_error),
             ("max_entries", self.max_entries),
             ("deny_cache", self.deny_cache),
+            ("wait_replicas", self.wait_replicas),
             ("strategy", self.strategy),
             ("layout", self.layout),
         ];
@@ -142,6 +146,9 @@ impl Settings {
         }
         if let Some(age) = self.deny_cache {
             redis = redis.deny_cache(age);
+        }
+        if let Some(replicas) = self.wait_replicas {
+            redis = redis.wait_replicas(replicas);
         }
         if let Some(file) = &self.authority {
             redis = redis.certificate_authority(&read("ssl_ca_certs", file)?).map_err(limit_error)?;
@@ -248,6 +255,14 @@ fn max_entries(given: &Bound<'_, PyAny>) -> PyResult<usize> {
         Some(Ok(most)) if most > 0 => Ok(most),
         _ => Err(refused("max_entries", "must be a whole number of at least 1", value::read(given)?)),
     }
+}
+
+fn wait_replicas(given: &Bound<'_, PyAny>) -> PyResult<u32> {
+    if let Some(Ok(replicas)) = given.cast::<PyBool>().is_err().then(|| given.extract()) {
+        return Ok(replicas);
+    }
+    let problem = format!("must be a whole number from 0 to {}", u32::MAX);
+    Err(refused("wait_replicas", &problem, value::read(given)?))
 }
 
 /// The path of a file; `None` is none.

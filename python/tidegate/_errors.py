@@ -91,7 +91,7 @@ class StoreError(ConnectionError):
 
     failure: str
     """Why, in a word: ``timeout``, ``unavailable``, ``unreachable``, ``disconnected``, ``not-ready``, ``read-only``,
-    ``out-of-memory``, ``denied``, ``moving`` or ``other``."""
+    ``out-of-memory``, ``denied``, ``moving``, ``unreplicated`` or ``other``."""
 
     def __init__(self, message: str = "the store did not decide", failure: str = "other") -> None:
         super().__init__(message)

@@ -497,11 +497,13 @@ class Limiter:
     the limit in this process alone, with at most ``max_entries`` entries; ``"allow"`` admits; ``"deny"`` denies for a
     second; ``"raise"`` raises ``StoreError``. The first three say ``degraded`` in the answer, and what happens to a
     store is logged under ``tidegate``. For up to ``deny_cache`` seconds a call that was denied is denied again without
-    asking; 0 always asks. ``strategy="transactions"`` is for servers that run no scripts, and ``layout="sharkey"`` for
-    those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``, ``ssl_certfile`` and
-    ``ssl_keyfile`` name PEM files for TLS: whom to trust, and this client's certificate and key, which may be in one
-    file. Nothing is connected to before the first call, and a limiter that is dropped ends its connections. In memory
-    these options are checked and change nothing, so that only the URL has to differ between stores.
+    asking; 0 always asks. With ``wait_replicas`` a charge is answered when so many replicas have acknowledged it, or at
+    the deadline as ``on_error`` says. ``strategy="transactions"`` is for servers that run no scripts, and
+    ``layout="sharkey"`` for those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``,
+    ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust, and this client's certificate and key,
+    which may be in one file. Nothing is connected to before the first call, and a limiter that is dropped ends its
+    connections. In memory these options are checked and change nothing, so that only the URL has to differ between
+    stores.
 
     Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
     decided together for one actor: all are charged or none. It may also be a function that is called with ``context``
@@ -525,6 +527,7 @@ class Limiter:
         on_error: Literal["local", "allow", "deny", "raise"] = "local",
         max_entries: int = 1000000,
         deny_cache: float | timedelta = 1.0,
+        wait_replicas: int = 0,
         strategy: Literal["script", "transactions"] = "script",
         layout: Literal["own", "sharkey"] = "own",
         ssl_ca_certs: str | PathLike[str] | None = None,

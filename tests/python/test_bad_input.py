@@ -413,6 +413,7 @@ def test_addresses_that_make_no_sense(url: str) -> None:
     [
         *(("timeout", value) for value in [0, *NOT_SECONDS]),
         *(("deny_cache", value) for value in NOT_SECONDS),
+        *(("wait_replicas", value) for value in [-1, 0.5, 2**32, 10**30, math.nan, True, "1", None, [1]]),
         *((name, value) for name in ("on_error", "strategy", "layout") for value in NOT_POLICIES),
         *((name, 1) for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")),
         ("ssl_keyfile", "key.pem"),
@@ -430,6 +431,12 @@ def test_options_that_are_well(seconds: Any) -> None:
     for url in ("memory://", "redis://127.0.0.1:1"):
         Limiter(url, timeout=seconds, deny_cache=seconds, ssl_ca_certs=None, ssl_certfile=None, ssl_keyfile=None)
     Limiter(deny_cache=0)
+
+
+@pytest.mark.parametrize("replicas", [0, 3, 2**32 - 1, Indexed(2)], ids=shown)
+def test_numbers_of_replicas_that_are_well(replicas: Any) -> None:
+    for url in ("memory://", "redis://127.0.0.1:1"):
+        Limiter(url, wait_replicas=replicas)
 
 
 def test_certificates_that_are_none(tmp_path: Path) -> None:

@@ -196,7 +196,13 @@ def test_passwords_stay_out_of_sight_but_not_out_of_pickles(kind: type[AnyLimite
         make, arguments = again.__reduce__()
         assert arguments == (url,)
         given = {"timeout": timedelta(seconds=2), "on_error": "deny", "max_entries": 7}
-        usual = {"deny_cache": 1.0, "layout": "own", "namespace": "tidegate", "strategy": "script"}
+        usual = {
+            "deny_cache": 1.0,
+            "layout": "own",
+            "namespace": "tidegate",
+            "strategy": "script",
+            "wait_replicas": 0,
+        }
         defaults = usual if kind is AsyncLimiter else {}
         assert make.keywords == {**given, **defaults}
     with pytest.raises(TypeError, match="memory"):
@@ -231,6 +237,31 @@ def test_a_denial_is_remembered_for_a_while(kind: type[AnyLimiter], fleet: Redis
     assert not done(never.limit(slow, "ada")).blocked
     done(limiter.refund(slow, "ada"))
     assert not done(limiter.limit(slow, "ada")).blocked, "a refund of its own it knows of"
+
+
+def test_a_charge_waits_for_replicas(kind: type[AnyLimiter], server: RedisServer) -> None:
+    slow = Bucket("slow", size=3, drip_rate=timedelta(hours=1))
+    hasty = kind(server.url, timeout=0.3, on_error="raise", wait_replicas=1)
+    done(hasty.peek(slow, "ada"))
+    began = time.perf_counter()
+    with pytest.raises(StoreError, match="replicas") as caught:
+        done(hasty.limit(slow, "ada"))
+    assert 0.25 < time.perf_counter() - began < 0.3 + 0.25
+    assert (caught.value.failure, hasty.stats().failures["unreplicated"]) == ("unreplicated", 1)
+    patient = kind(server.url, wait_replicas=1, **PATIENT)
+    assert done(patient.peek(slow, "ada")).remaining == 2, "it stays charged"
+    server.command("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+    with RedisServer("--replicaof", f"127.0.0.1 {server.port}") as replica:
+        info = done(patient.limit(slow, "ada"))
+        assert (info.remaining, info.degraded) == (1, False)
+        assert replica.command("EXISTS", "tidegate:{ada}:slow") == 1
+        info = done(hasty.limit(slow, "ada"))
+        assert info.remaining == 0, "it is asked again"
+    with pytest.raises(StoreError) as caught:
+        done(hasty.refund(info))
+    assert caught.value.failure == "unreplicated"
+    assert done(patient.peek(slow, "ada")).remaining == 1, "what was given back stays so too"
+    assert done(hasty.refund(info)).remaining == 1, "and is not given back again"
 
 
 def test_what_is_counted(shared: AnyLimiter) -> None:

@@ -161,6 +161,7 @@ def shared() -> str:
         on_error="deny",
         max_entries=1000,
         deny_cache=timedelta(seconds=2),
+        wait_replicas=1,
         strategy="script",
         layout="sharkey",
         ssl_ca_certs=None,
