@@ -73,6 +73,7 @@ for (const { prototype } of [LimitRangeError, LimitTypeError]) {
  * - `out-of-memory`: its memory is full and it may not evict
  * - `denied`: it refuses this user, or this command to this user
  * - `moving`: the slot is being moved
+ * - `unreplicated`: charged, but fewer replicas than wanted had it in time
  * - `other`: any other error, or an answer that makes no sense
  */
 export type ReportedFailure =
@@ -85,6 +86,7 @@ export type ReportedFailure =
   | 'out-of-memory'
   | 'denied'
   | 'moving'
+  | 'unreplicated'
   | 'other'
 
 /**

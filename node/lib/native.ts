@@ -49,6 +49,7 @@ export interface StoreSettings {
   readonly layout: unknown
   readonly maxEntries: number | undefined
   readonly denyCacheMs: number | undefined
+  readonly waitReplicas: number | undefined
   readonly ca: Uint8Array | undefined
   readonly cert: Uint8Array | undefined
   readonly key: Uint8Array | undefined

@@ -46,7 +46,7 @@ export function settled(store: Store, info: unknown, actualCost: unknown, given:
 }
 
 /** With these, a store may have done what it was asked for before it could say so. */
-const UNCERTAIN: readonly StoreFailure[] = ['timeout', 'disconnected', 'other']
+const UNCERTAIN: readonly StoreFailure[] = ['timeout', 'disconnected', 'unreplicated', 'other']
 
 function mayBeDone(error: unknown): boolean {
   return error instanceof StoreError && UNCERTAIN.includes(error.failure)

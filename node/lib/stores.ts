@@ -38,6 +38,11 @@ export interface SharedLimiterOptions {
    */
   readonly denyCacheMs?: number | undefined
   /**
+   * How many replicas have to have a charge before its call is answered; where too few acknowledge it in time, the
+   * charge stays on the primary and the call is answered as {@link onError} says. 0 waits for none. @defaultValue 0
+   */
+  readonly waitReplicas?: number | undefined
+  /**
    * How the server is made to decide: by a script, in one round trip, or by transactions, for servers that run no
    * scripts; those take buckets alone. @defaultValue 'script'
    */
@@ -78,7 +83,17 @@ function inMemory(given: unknown): Made {
   return { store: { handle, shared: false }, listeners: undefined }
 }
 
-const NAMES = ['namespace', 'timeoutMs', 'onError', 'maxEntries', 'denyCacheMs', 'strategy', 'layout', 'tls'] as const
+const NAMES = [
+  'namespace',
+  'timeoutMs',
+  'onError',
+  'maxEntries',
+  'denyCacheMs',
+  'waitReplicas',
+  'strategy',
+  'layout',
+  'tls',
+] as const
 
 function shared(url: unknown, given: unknown): Made {
   const options = fieldsOf(given, 'options', NAMES, 'of a limiter')
@@ -86,8 +101,9 @@ function shared(url: unknown, given: unknown): Made {
   const timeoutMs = number('timeoutMs', options.timeoutMs)
   const maxEntries = number('maxEntries', options.maxEntries)
   const denyCacheMs = number('denyCacheMs', options.denyCacheMs)
+  const waitReplicas = number('waitReplicas', options.waitReplicas)
   const listeners = new Listeners()
-  const own = { namespace, timeoutMs, onError, maxEntries, denyCacheMs, strategy, layout }
+  const own = { namespace, timeoutMs, onError, maxEntries, denyCacheMs, waitReplicas, strategy, layout }
   const settings = { ...own, ...certificates(options.tls) }
   const address = url instanceof URL ? url.href : url
   const handle = answered(native.makeShared(mailbox(), listeners.number, address, settings))

@@ -27,6 +27,8 @@ pub(crate) struct StoreOptions<'a> {
     pub max_entries: Option<f64>,
     /// The longest time that a denial is remembered.
     pub deny_cache_ms: Option<f64>,
+    /// How many replicas have to acknowledge a charge.
+    pub wait_replicas: Option<f64>,
     /// The name of a way to make the server decide.
     pub strategy: Option<Unknown<'a>>,
     /// The name of what entries are there.
@@ -82,6 +84,9 @@ fn new_limiter(mailbox: Weak<Mailbox>, to: f64, url: &Unknown<'_>, options: &Sto
     if let Some(millis) = options.deny_cache_ms {
         store = store.deny_cache(span("denyCacheMs", 0.0, millis)?);
     }
+    if let Some(replicas) = options.wait_replicas {
+        store = store.wait_replicas(wait_replicas(replicas)?);
+    }
     if let Some(authority) = &options.ca {
         store = store.certificate_authority(authority)?;
     }
@@ -106,6 +111,15 @@ fn span(field: &'static str, least: f64, millis: f64) -> Result<Duration, LimitE
     }
     let problem = format!("must be from {least} to {LONGEST_MS}");
     Err(LimitError::new(ErrorKind::Range, "", field, problem, millis))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in the range")]
+fn wait_replicas(replicas: f64) -> Result<u32, LimitError> {
+    if replicas >= 0.0 && replicas.fract() == 0.0 && replicas <= f64::from(u32::MAX) {
+        return Ok(replicas as u32);
+    }
+    let problem = format!("must be a whole number from 0 to {}", u32::MAX);
+    Err(LimitError::new(ErrorKind::Range, "", "waitReplicas", problem, replicas))
 }
 
 /// A choice by its name.

@@ -436,8 +436,13 @@ test('limiters', async () => {
       'denyCacheMs',
       RangeError,
     ]),
+    ...[-1, 0.5, Number.NaN, Infinity, 2 ** 32].map((waitReplicas) => [
+      ['redis://localhost', { waitReplicas }],
+      'waitReplicas',
+      RangeError,
+    ]),
     ...['100', null, true, {}, 5n].flatMap((bad) =>
-      ['timeoutMs', 'denyCacheMs', 'maxEntries'].map((name) => [
+      ['timeoutMs', 'denyCacheMs', 'waitReplicas', 'maxEntries'].map((name) => [
         ['redis://localhost', { [name]: bad }],
         name,
         TypeError,

@@ -189,6 +189,32 @@ test('a denial is remembered, until something is given back here', async () => {
   assert.deepEqual([forgetful.stats().storeCalls, forgetful.stats().denyCacheHits], [3, 0])
 })
 
+test('a charge waits for replicas', async () => {
+  const slow = bucket({ key: 'slow', size: 3, dripRate: 3_600_000 })
+  const [primary, replica] = [await RedisServer.start(), await RedisServer.start()]
+  const hasty = new Limiter(primary.url, { timeoutMs: 300, onError: 'raise', waitReplicas: 1 })
+  const unreplicated = (error) => error instanceof StoreError && error.failure === 'unreplicated'
+  await hasty.peek(slow, 'ada')
+  const began = performance.now()
+  await assert.rejects(hasty.limit(slow, 'ada'), unreplicated)
+  const took = performance.now() - began
+  assert.ok(took > 250 && took < 300 + 250, `${took} ms`)
+  assert.equal(hasty.stats().failures.unreplicated, 1)
+  const mine = new Limiter(primary.url, { ...patient, onError: 'raise', waitReplicas: 1 })
+  assert.equal((await mine.peek(slow, 'ada')).remaining, 2, 'it stays charged')
+  await primary.command('CONFIG', 'SET', 'repl-diskless-sync-delay', '0')
+  await replica.command('REPLICAOF', '127.0.0.1', String(primary.port))
+  const first = await mine.limit(slow, 'ada')
+  assert.deepEqual([first.remaining, first.degraded], [1, false])
+  assert.equal(await replica.command('EXISTS', 'tidegate:{ada}:slow'), ':1\r\n')
+  const info = await hasty.limit(slow, 'ada')
+  assert.equal(info.remaining, 0, 'it is asked again')
+  await replica.kill()
+  await assert.rejects(hasty.refund(info), unreplicated)
+  assert.equal((await mine.peek(slow, 'ada')).remaining, 1, 'what was given back stays so too')
+  assert.equal((await hasty.refund(info)).remaining, 1, 'and is not given back again')
+})
+
 test("scripts and transactions share Sharkey's keys", async () => {
   const limit = bucket({ key: 'notes/create', size: 3, dripRate: 3_600_000 })
   const actor = somebody()

@@ -120,7 +120,7 @@ new Limiter({ timeout: 1 })
 
 const onError: OnError = 'deny'
 const tls: TlsOptions = { ca: 'PEM', cert: new Uint8Array(), key: Buffer.from('PEM') }
-const sharing: SharedLimiterOptions = { ...options, timeoutMs: 50, onError, denyCacheMs: 0, tls }
+const sharing: SharedLimiterOptions = { ...options, timeoutMs: 50, onError, denyCacheMs: 0, waitReplicas: 1, tls }
 const shared = new Limiter('rediss://localhost', sharing)
 for (const other of [new Limiter('redis://localhost'), new Limiter(new URL('redis://localhost'), { onError: 'raise' })])
   await other.close()
