@@ -186,6 +186,8 @@ pub(crate) fn plan<'a>(decisions: impl IntoIterator<Item = (&'a Decision, Micros
 /// A rule as it is written down: which room is its own (a byte), and the room's numbers.
 type WrittenRule = [u8; RULE];
 const RULE: usize = 1 + 6 * 8;
+/// How a [`plain`] decision begins, where others say what is asked.
+const PLAIN: u8 = 7;
 /// How long a check is.
 const CHECK: usize = 2 * 4 + 3 * 8;
 
@@ -220,11 +222,15 @@ impl Writer {
                 Layout::Sharkey => keys.extend(both(entry).iter().map(|key| self.keys.index_of(key))),
             }
         }
-        let checks = if decision.asked == Asked::Reset { keys.len() } else { decision.parts.len() };
         self.asks_for_time |= deadline > 0 || (decision.now.is_none() && decision.asked != Asked::Reset);
+        let deadline = if deadline > 0 { real(deadline) } else { f64::INFINITY };
+        if let Some((rule, cost)) = plain(decision) {
+            let rule = self.rules.index_of(&written(rule, decision.layout));
+            return self.plain(rule, keys[0], cost, deadline);
+        }
+        let checks = if decision.asked == Asked::Reset { keys.len() } else { decision.parts.len() };
         self.blob.push(asked);
         self.blob.extend(index(checks));
-        let deadline = if deadline > 0 { real(deadline) } else { f64::INFINITY };
         self.numbers([real(number), decision.instant(None).map_or(-1.0, real), deadline]);
 
         if decision.asked == Asked::Reset {
@@ -240,6 +246,16 @@ impl Writer {
         }
     }
 
+    /// The commonest call, in few numbers: that it is this (a byte), which key (counted from 1), which rule and the cost
+    /// (4 bytes each), and the deadline.
+    fn plain(&mut self, rule: usize, key: usize, cost: u32, deadline: f64) {
+        self.blob.push(PLAIN);
+        self.blob.extend(index(key + 1));
+        self.blob.extend(index(rule));
+        self.blob.extend(cost.to_le_bytes());
+        self.blob.extend(deadline.to_le_bytes());
+    }
+
     /// Which rule and which key (4 bytes each, the key counted from 1), the cost, the cost with what earlier checks
     /// take from the same entry, and what of the cost is not given back.
     fn check(&mut self, rule: usize, key: usize, numbers: [f64; 3]) {
@@ -250,6 +266,16 @@ impl Writer {
 
     fn numbers(&mut self, numbers: [f64; 3]) {
         self.blob.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    }
+}
+
+/// The rule and the cost of a `limit` by the server's clock with one check, of a cell.
+fn plain(decision: &Decision) -> Option<(&Rule, u32)> {
+    match (&decision.parts[..], decision.asked, decision.now, decision.layout) {
+        ([Part { rule: rule @ Rule::Cell(_), cost, .. }], Asked::Call(Verb::Limit), None, Layout::Own) => {
+            Some((rule, u32::try_from(*cost).ok()?))
+        }
+        _ => None,
     }
 }
 

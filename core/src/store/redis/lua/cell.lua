@@ -100,23 +100,17 @@ if kind == 1 then
       return until_lower(rule, state, now, state.level)
     end,
 
-    -- A low level and an instant fit into one integer, which a server keeps in half the room of a text.
+    -- Seven bytes each: an instant as text would take longer to write and to read than the rest of a decision.
     encode = function(state)
-      local level, high = state.level, math.floor(state.since / 10000000)
-      local low = state.since - high * 10000000
-      if level <= 999 and state.since >= 1000000000000000 then
-        return string.format('%d%07d%03d', high, low, level)
-      end
-      return string.format('c%09d%07d:%.0f', high, low, level)
+      return struct.pack('<BI7I7', 99, state.level, state.since)
     end,
 
     decode = function(value)
-      local since, level = string.match(value, '^c(%d+):(%d+)$')
-      if #value == 19 and not since then
-        since, level = string.match(value, '^(%d+)(%d%d%d)$')
+      if not is_cell(value) then
+        return nil
       end
-      since, level = tonumber(since or ''), tonumber(level or '')
-      if since and since <= 2 ^ 54 and level <= 2 ^ 54 then
+      local _, level, since = struct.unpack('<BI7I7', value)
+      if since <= 2 ^ 53 and level <= 2 ^ 53 then
         return { kind = 1, kept = true, level = level, since = since }
       end
       return nil

@@ -10,7 +10,7 @@
 
 local call, try = redis.call, redis.pcall
 local floor, ceil = math.floor, math.ceil
-local byte, sub, format = string.byte, string.sub, string.format
+local format = string.format
 local pack, unpack = struct.pack, struct.unpack
 
 -- How decisions and rules are written down is told in plan.rs, and how answers are in reply.rs.
@@ -27,4 +27,5 @@ end
 
 -- What came of the last decision, and of those before it.
 local answer, answers
+local keys, filled = KEYS, 0
 local decide

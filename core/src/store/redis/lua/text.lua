@@ -1,10 +1,15 @@
 -- What the rooms share whose state is a few numbers: they are one string.
 
+-- What a cell is kept as; the others are texts.
+local function is_cell(value)
+  return #value == 15 and string.sub(value, 1, 1) == 'c'
+end
+
 -- True where something is kept here that no room of ours has left.
 local function is_foreign(key)
   local value = redis.pcall('GET', key)
   if type(value) == 'string' then
-    return not string.find(value, '^[cwdp]%d') and not (#value == 19 and string.find(value, '^%d+$'))
+    return not is_cell(value) and not string.find(value, '^[wdp]%d')
   end
   local newest = redis.pcall('ZRANGE', key, -1, -1)
   return newest.err ~= nil or not string.find(newest[1] or 's0', '^[sl]%d')

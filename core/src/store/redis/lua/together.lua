@@ -29,11 +29,18 @@ end
 -- What it answers, and where the next decision begins.
 decide = function(at)
   -- The numbers of verbs, and what the first byte of an answer says, are those of plan.rs and reply.rs.
-  local RESET, LIMIT, PEEK, CHARGE, REFUND, UNDO, ACQUIRE = 0, 1, 2, 3, 4, 5, 6
+  local RESET, LIMIT, PEEK, CHARGE, REFUND, UNDO, ACQUIRE, PLAIN = 0, 1, 2, 3, 4, 5, 6, 7
   local asked, count, number, given, deadline
-  asked, count, number, given, deadline, at = struct.unpack('<BI4ddd', blob, at)
+  local plain
+  if string.byte(blob, at) == PLAIN then
+    plain, asked, count, number, given = {}, LIMIT, 1, 0, -1
+    local _
+    _, plain.key, plain.index, plain.cost, deadline, at = struct.unpack('<BI4I4I4d', blob, at)
+  else
+    asked, count, number, given, deadline, at = struct.unpack('<BI4ddd', blob, at)
+  end
   if deadline < server then
-    return '\255', at + count * 32
+    return '\255', plain and at or at + count * 32
   elseif asked == RESET then
     for _ = 1, count do
       local _, key = struct.unpack('<I4I4', blob, at)
@@ -47,7 +54,11 @@ decide = function(at)
   local now, checks, states, admitted = given < 0 and server or given, {}, {}, true
   for i = 1, count do
     local index, key, cost, total, spent
-    index, key, cost, total, spent, at = struct.unpack('<I4I4ddd', blob, at)
+    if plain then
+      index, key, cost, total, spent = plain.index, plain.key, plain.cost, plain.cost, 0
+    else
+      index, key, cost, total, spent, at = struct.unpack('<I4I4ddd', blob, at)
+    end
     local rule, corrupt = rule_of(index), false
     local room = rule.room
     if not states[key] then
