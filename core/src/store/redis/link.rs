@@ -14,7 +14,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use redis::RedisResult;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::batch::{Batch, Exchanged, Group};
 use super::context::Context;
@@ -198,16 +198,22 @@ impl Keeper {
         let (target, context, slot) = (self.target.clone(), self.context.clone(), self.slot);
         let knows_where = slot.is_some() || !target.is_sharded();
         let proves = context.replicas() > 0 && self.open.load(Ordering::Relaxed) && knows_where;
-        let connecting = async move {
-            let mut connected = target.connect().await?;
-            connected.keeps_up = !proves || keep_up(&mut connected.connection, &context, slot).await?;
-            Ok(connected)
-        };
         let timeout = self.context.connect_timeout();
         self.line = Line::Connecting(Box::pin(async move {
-            match tokio::time::timeout(timeout, connecting).await {
-                Ok(connected) => connected,
-                Err(_) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
+            let attempt = async || {
+                let mut connected = target.connect().await?;
+                connected.keeps_up = !proves || keep_up(&mut connected.connection, &context, slot).await?;
+                Ok(connected)
+            };
+            // A packet that got lost is sent again only after longer than this; a second attempt is quicker.
+            let second = async {
+                sleep(timeout / 2).await;
+                attempt().await
+            };
+            tokio::select! {
+                connected = attempt() => connected,
+                connected = second => connected,
+                () = sleep(timeout) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
             }
         }));
     }
