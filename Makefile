@@ -46,7 +46,7 @@ lint: build
 
 # The tests start servers of their own, on free ports.
 redis-server:
-	@command -v redis-server redis-cli >/dev/null || bash tests/install-redis.sh
+	@{ command -v redis-server && command -v redis-cli && command -v ip; } >/dev/null || bash tests/install-redis.sh
 
 # Twice: overflow only wraps where debug assertions are off. What a server decides is compiled the same way both times.
 test-rust: redis-server
