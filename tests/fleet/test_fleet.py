@@ -24,16 +24,10 @@ def server() -> Iterator[RedisServer]:
         yield server
 
 
-def clock(server: RedisServer) -> float:
-    """The server's own time, in seconds."""
-    seconds, micros = server.command("TIME")
-    return int(seconds) + int(micros) / 1e6
-
-
 def test_a_fleet_of_both_languages_admits_exactly_the_bound(server: RedisServer) -> None:
     arguments = [server.url, str(CONCURRENCY), str(SECONDS)]
     commands = [[sys.executable, str(HERE / "worker.py")], ["node", str(HERE / "worker.mjs")]] * 2
-    started = clock(server)
+    started = server.clock()
     workers = [
         subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for command in commands
@@ -43,7 +37,7 @@ def test_a_fleet_of_both_languages_admits_exactly_the_bound(server: RedisServer)
         out, err = worker.communicate(timeout=60)
         assert worker.returncode == 0, err
         reports.append(json.loads(out))
-    passed = clock(server) - started
+    passed = server.clock() - started
     admitted = sum(report["admitted"] for report in reports)
     asked = sum(report["asked"] for report in reports)
     assert admitted <= SIZE + RATE * passed + 1, reports

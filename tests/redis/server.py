@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
@@ -22,14 +23,15 @@ START_WITHIN = 10.0
 
 
 class RedisServer:
-    """A server of its own, with nothing in it; ``options`` are of ``redis-server``.
+    """A server of its own, with nothing in it; ``options`` are of ``redis-server``, ``environment`` is added to ours.
 
     ``with RedisServer() as server:`` starts it and stops it. In between it can be stopped or killed and started again,
     on the same port, and paused: then it keeps its connections and answers nothing.
     """
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, environment: dict[str, str] | None = None) -> None:
         self.options = options
+        self.environment = environment or {}
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
         self.folder = tempfile.TemporaryDirectory(prefix="tidegate-redis-")
@@ -56,7 +58,8 @@ class RedisServer:
         command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
         log = Path(self.folder.name) / "log"
         command += ["--dir", self.folder.name, "--logfile", str(log), *self.options]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        environment = {**os.environ, **self.environment}
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment)
         until = time.monotonic() + START_WITHIN
         while True:
             try:
@@ -85,6 +88,11 @@ class RedisServer:
     def resume(self) -> None:
         """Have it go on after ``pause``."""
         self._signal(signal.SIGCONT)
+
+    def clock(self) -> float:
+        """What time it is there, in seconds."""
+        seconds, micros = self.command("TIME")
+        return int(seconds) + int(micros) / 1e6
 
     def command(self, *words: str) -> Any:
         """What it answers to a command, over a connection of its own."""
