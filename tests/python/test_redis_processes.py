@@ -60,10 +60,28 @@ def test_forked_children_make_connections_of_their_own(fleet: RedisServer, kind:
     name = namespace()
     limiter = (Limiter if kind == "sync" else AsyncLimiter)(fleet.url, namespace=name, timeout=TIMEOUT)
     assert in_time(limiter, kind)
-    for _ in range(20):
+    for _ in range(100):
         assert in_a_child(lambda: in_time(limiter, kind) and limiter.stats().decisions == 1) == 0
         assert in_time(limiter, kind)
-    assert Limiter(fleet.url, namespace=name).peek(SLOW, "ada").remaining == 1000 - 41
+    assert Limiter(fleet.url, namespace=name).peek(SLOW, "ada").remaining == 1000 - 201
+
+
+@forks
+@pytest.mark.parametrize("fault", ["pause", "kill"])
+def test_forked_children_wait_no_longer_than_a_deadline_for_a_server_that_is_away(
+    server: RedisServer, fault: str
+) -> None:
+    limiter = Limiter(server.url, timeout=0.2)
+    assert not limiter.limit(SLOW, "ada").degraded
+    getattr(server, fault)()
+
+    def first_call() -> bool:
+        began = time.perf_counter()
+        # What a busy machine takes to start a thread and a connection, besides.
+        return limiter.limit(SLOW, "ada").degraded and time.perf_counter() - began < 0.2 + 0.15
+
+    for _ in range(10):
+        assert in_a_child(first_call) == 0
 
 
 @forks

@@ -1,0 +1,90 @@
+"""A store under load and away: the event loop goes on, and little is said."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+import uvloop
+
+from server import RedisServer
+from test_redis import PATIENT, namespace
+from tidegate import AsyncLimiter, Bucket, Limiter
+
+LOGIN = Bucket("login", size=5)
+IN_FLIGHT, SECONDS = 512, 2.5
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_the_loop_goes_on_with_512_calls_in_flight(
+    fleet: RedisServer, new_loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    limiter = AsyncLimiter(fleet.url, namespace=namespace(), **PATIENT)
+    lags: list[float] = []
+
+    async def main() -> None:
+        end = time.perf_counter() + SECONDS
+
+        async def ask(caller: int) -> None:
+            turn = 0
+            while time.perf_counter() < end:
+                turn += 1
+                await limiter.limit(LOGIN, f"{caller} {turn}")
+
+        async def beat() -> None:
+            while (began := time.perf_counter()) < end:
+                await asyncio.sleep(0.002)
+                lags.append(time.perf_counter() - began - 0.002)
+
+        await asyncio.gather(beat(), *(ask(caller) for caller in range(IN_FLIGHT)))
+
+    loop = new_loop()
+    try:
+        loop.run_until_complete(main())
+    finally:
+        loop.close()
+    lags.sort()
+    late = lags[len(lags) * 99 // 100]
+    print(f"{limiter.stats().decisions} decisions; the loop late by {late:.4f} s, {lags[-1]:.4f} s at most")
+    assert limiter.stats().degraded == 0
+    assert len(lags) > 20
+    # A few milliseconds, where there is nothing else to do.
+    assert late < 0.05
+
+
+@pytest.mark.parametrize("fault", ["pause", "kill"])
+def test_an_outage_of_three_seconds_says_little(
+    server: RedisServer, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    limiter = Limiter(server.url, timeout=0.1)
+    limiter.limit(LOGIN, "ada")
+    over = threading.Event()
+    degraded = 0
+
+    def call() -> None:
+        nonlocal degraded
+        while not over.wait(0.002):
+            degraded += limiter.limit(LOGIN, "ada").degraded
+
+    callers = [threading.Thread(target=call) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    try:
+        getattr(server, fault)()
+        time.sleep(3)
+        (server.resume if fault == "pause" else server.start)()
+        time.sleep(0.7)
+    finally:
+        over.set()
+        for caller in callers:
+            caller.join()
+    said = [f"{record.levelname} {record.getMessage()}" for record in caplog.records if record.name != "asyncio"]
+    print(f"{degraded} calls were answered by the policy; {said}")
+    assert degraded > 100
+    # That it failed, that it is well again, and what became of calls under way.
+    assert 2 <= len(said) <= 3, said
