@@ -41,7 +41,9 @@ let opened: { readonly mailbox: number; readonly inbox: Float64Array } | undefin
 
 /** The mailbox of this environment, which is opened when it is first needed. */
 export function mailbox(): number {
-  opened ??= native.openMailbox(receive)
+  // Woken again and again, Node does not get to its timers and sockets for as long as answers come. So each delivery
+  // waits for its turn of the event loop.
+  opened ??= native.openMailbox(() => void setImmediate(empty))
   return opened.mailbox
 }
 
@@ -80,6 +82,10 @@ export function after<T, U>(answer: T | Promise<T>, next: (answer: T) => U | Pro
 }
 
 type Beside = Failure | StoreEvent<StoreEventName> | Float64Array | string
+
+function empty(): void {
+  native.emptyMailbox(mailbox(), receive)
+}
 
 /** Called by the engine: so many records are in the inbox. */
 function receive(count: number, beside: readonly Beside[] = []): void {

@@ -67,7 +67,8 @@ interface Native {
   xHeaders(): string | Failure
   decideSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
   explainSeveral(frame: Float64Array, actors: readonly unknown[]): string | Failure
-  openMailbox(receive: (count: number, beside?: readonly never[]) => void): { mailbox: number; inbox: Float64Array }
+  openMailbox(wake: () => void): { mailbox: number; inbox: Float64Array }
+  emptyMailbox(mailbox: number, receive: (count: number, beside?: readonly never[]) => void): void
   askSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
   askWhy(frame: Float64Array, actors: readonly unknown[]): Failure | null
   startTurn(frame: Float64Array, actors: readonly unknown[]): number | Failure

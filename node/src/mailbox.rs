@@ -1,7 +1,7 @@
 //! Answers on their way from the thread that talks to the store to the thread that JavaScript runs on.
 //!
-//! They queue up here, and JavaScript is woken only where the queue was empty: all that is there by then is handed over
-//! in one call, as numbers in the [`inbox`](Mailbox). While calls are under way the environment is kept alive, and an
+//! They queue up here, and JavaScript is woken only where the queue was empty. In its own time it empties the mailbox:
+//! all that is there by then is handed over in one call, as numbers in the [`inbox`](Mailbox). While calls are under way the environment is kept alive, and an
 //! answer that nobody can hear any more, because its environment has ended, is taken back where it charged something
 //! that somebody waited for.
 
@@ -156,10 +156,10 @@ pub(crate) struct Opened<'a> {
     pub inbox: Unknown<'a>,
 }
 
-/// Opens a mailbox; `receive` is told how many answers are in the inbox, and what of them is not numbers. One mailbox
-/// is enough for all limiters of an environment.
+/// Opens a mailbox; `wake` is called when there is something in it. One mailbox is enough for all limiters of an
+/// environment.
 #[napi(catch_unwind)]
-pub(crate) fn open_mailbox<'a>(env: Env, receive: Function<'a, Unknown<'a>, Unknown<'a>>) -> Result<Opened<'a>> {
+pub(crate) fn open_mailbox<'a>(env: Env, wake: Function<'a, Unknown<'a>, Unknown<'a>>) -> Result<Opened<'a>> {
     // The thread that talks to stores outlives every environment, and with it must this code.
     retain_current_module_for_unload_safety();
     // SAFETY: the environment is that of this call.
@@ -173,7 +173,7 @@ pub(crate) fn open_mailbox<'a>(env: Env, receive: Function<'a, Unknown<'a>, Unkn
         let name = <&str>::to_napi_value(env.raw(), "tidegate")?;
         check_status!(sys::napi_create_threadsafe_function(
             env.raw(),
-            receive.value().value,
+            wake.value().value,
             ptr::null_mut(),
             name,
             0,
@@ -193,15 +193,27 @@ pub(crate) fn open_mailbox<'a>(env: Env, receive: Function<'a, Unknown<'a>, Unkn
 }
 
 /// Runs on JavaScript's thread when it was woken.
-unsafe extern "C" fn woken(env: sys::napi_env, receiver: sys::napi_value, context: *mut c_void, _: *mut c_void) {
+unsafe extern "C" fn woken(env: sys::napi_env, wake: sys::napi_value, _: *mut c_void, _: *mut c_void) {
     // An environment that is closing has nobody to tell; `forget` takes care of the letters.
-    if env.is_null() || receiver.is_null() {
+    if env.is_null() || wake.is_null() {
         return;
     }
-    // SAFETY: the context outlives the function that this is called for.
-    let mailbox = unsafe { &*context.cast::<Mailbox>() };
-    // What JavaScript throws stays pending and is reported by Node; a panic must not cross into C.
-    let _ = catch_unwind(AssertUnwindSafe(|| mailbox.deliver(env, receiver)));
+    let (mut this, mut answer) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the environment is that of this call. What JavaScript throws stays pending and is reported by Node.
+    unsafe {
+        sys::napi_get_undefined(env, &raw mut this);
+        sys::napi_call_function(env, this, wake, 0, ptr::null(), &raw mut answer);
+    }
+}
+
+/// Hands over all that is in a mailbox: `receive` is told how many answers are in the inbox, and what of them is not
+/// numbers.
+#[napi(catch_unwind)]
+pub(crate) fn empty_mailbox<'a>(env: Env, mailbox: f64, receive: Function<'a, Unknown<'a>, Unknown<'a>>) -> Result<()> {
+    match tables::with(|tables| tables.mailboxes.get(mailbox).cloned()) {
+        Some(mailbox) => mailbox.deliver(env.raw(), receive.value().value),
+        None => Ok(()),
+    }
 }
 
 /// Runs when the environment ends, right before the threadsafe function goes.
