@@ -17,4 +17,4 @@ async function ask() {
 }
 
 await Promise.all(Array.from({ length: Number(concurrency) }, ask))
-console.log(JSON.stringify({ admitted, asked }))
+console.log(JSON.stringify({ admitted, asked, clock: Date.now() / 1000 }))

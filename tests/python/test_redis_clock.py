@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from clock import Clock
 from server import RedisServer
 from tidegate import AsyncLimiter, Bucket, FixedWindow, Limit, SlidingCounter, SlidingLog, SlidingWindow, TokenBucket
 
@@ -30,32 +29,21 @@ BEFORE, AFTER = 1.3, 3.6
 DRAINED_WITHIN = 1.1
 
 
-class MovableClock(RedisServer):
-    """A server whose wall clock can be set while it runs."""
-
-    def __init__(self, folder: Path) -> None:
-        library, self.ahead = folder / "clock.so", folder / "ahead"
-        source = Path(__file__).parents[1] / "redis" / "clock.c"
-        # What links Rust programs compiles this.
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source)], check=True)
-        self.ahead.write_bytes(bytes(8))
-        super().__init__(environment={"LD_PRELOAD": str(library), "CLOCK_AHEAD": str(self.ahead)})
-
-    def set_ahead(self, seconds: int) -> None:
-        """Show it a time that is this far ahead of ours."""
-        with self.ahead.open("r+b") as file:
-            file.write(seconds.to_bytes(8, sys.byteorder, signed=True))
+@pytest.fixture
+def clock(tmp_path: Path) -> Clock:
+    return Clock(tmp_path)
 
 
 @pytest.fixture
-def movable(tmp_path: Path) -> Iterator[MovableClock]:
-    with MovableClock(tmp_path) as server:
+def movable(clock: Clock) -> Iterator[RedisServer]:
+    """A server that looks at that clock."""
+    with RedisServer(environment=clock.environment) as server:
         yield server
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["an hour ahead", "an hour back"])
 def test_a_clock_that_is_set_gives_one_allowance_more_at_most_and_locks_nobody_out(
-    movable: MovableClock, step: int
+    movable: RedisServer, clock: Clock, step: int
 ) -> None:
     # Denials are heard from the server every time, or remembered by the process.
     limiters = {
@@ -76,7 +64,7 @@ def test_a_clock_that_is_set_gives_one_allowance_more_at_most_and_locks_nobody_o
         async def set_clock() -> float:
             await asyncio.sleep(BEFORE)
             apart = movable.clock() - time.time()
-            movable.set_ahead(step)
+            clock.set_ahead(step)
             moved = time.monotonic()
             assert movable.clock() - time.time() - apart == pytest.approx(step, abs=1)
             return moved
