@@ -56,6 +56,6 @@ def test_each_process_enforces_the_limit_by_itself(server: RedisServer, fault: s
         assert not all(call.blocked for call in by_itself), "a process alone admits"
         assert sum(not call.blocked for call in by_itself) <= alone
         assert report.slowest <= DEADLINE + SLACK + report.late
-        assert back <= 1 + report.late
+        assert back <= (0.2 if fault == "hangs" else 0.5) + report.late
         # Python logs what it has nobody else to tell; Node has events, and nobody listens.
         assert len(report.log) <= AWAY, report.log
