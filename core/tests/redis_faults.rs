@@ -252,25 +252,6 @@ fn error_replies_are_answered_by_policy_at_once() {
 }
 
 #[test]
-fn the_least_that_a_user_must_be_allowed_is_enough() {
-    let server = Server::start();
-    let user = "+eval +evalsha +script|load +get +set +pexpire +time +ping +hello +client";
-    server.run::<()>(&format!("ACL SETUSER app on >secret ~tidegate:* {user}"));
-    let url = format!("redis://app:secret@127.0.0.1:{}", server.port);
-    let (limiter, limit) = (over(&url, OnError::Raise), hourly(2));
-    assert!(!ask(&limiter, &limit, "ada").expect("allowed").blocked);
-    limiter.refund_sync(&limit, "ada").expect("emptying an entry is allowed");
-    limiter.reset_sync(&limit, "ada").expect("forgetting is allowed");
-    let refused = ask(&limiter.namespace("other"), &limit, "ada");
-    let Err(Error::Store(error)) = refused else { panic!("{refused:?} in another namespace") };
-    assert_eq!(error.failure(), Failure::Denied);
-
-    let wrong = format!("redis://app:wrong@127.0.0.1:{}", server.port);
-    let answer = ask(&over(&wrong, OnError::Raise), &limit, "ada");
-    assert!(matches!(&answer, Err(Error::Store(error)) if error.failure() == Failure::Denied), "{answer:?}");
-}
-
-#[test]
 fn what_somebody_else_left_under_a_key_is_repaired_and_counted() {
     let server = Server::start();
     let (limiter, limit) = (over(&server.url(), OnError::Raise), hourly(5));

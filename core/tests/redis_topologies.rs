@@ -6,7 +6,6 @@ mod servers;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use servers::{Cluster, Server, free_port, wait_until};
@@ -49,84 +48,6 @@ fn a_unix_socket_and_a_database_of_ones_own() {
         assert!(keyspace.contains(&format!("db{database}:keys=1")), "{keyspace}");
     }
     let _ = fs::remove_file(socket);
-}
-
-fn openssl(folder: &std::path::Path, arguments: &str) {
-    let made = Command::new("openssl").args(arguments.split(' ')).current_dir(folder).output().expect("openssl");
-    assert!(made.status.success(), "{arguments}: {}", String::from_utf8_lossy(&made.stderr));
-}
-
-/// An authority `ca`, and certificates that it signed: of the server, expired ones, and the client's.
-fn certificates(folder: &std::path::Path) {
-    let subject = "-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1";
-    for authority in ["ca", "other"] {
-        openssl(
-            folder,
-            &format!(
-                "req -x509 -newkey rsa:2048 -nodes -keyout {authority}.key -out {authority}.crt -days 2 -subj /CN={authority}"
-            ),
-        );
-    }
-    fs::write(folder.join("names"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n").expect("a file");
-    for (name, days) in [("server", "2"), ("client", "2")] {
-        openssl(folder, &format!("req -newkey rsa:2048 -nodes -keyout {name}.key -out {name}.csr {subject}"));
-        openssl(
-            folder,
-            &format!(
-                "x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out {name}.crt -days {days} -extfile names"
-            ),
-        );
-    }
-}
-
-#[test]
-fn tls_with_an_authority_and_a_certificate_of_ones_own() {
-    let folder = std::env::temp_dir().join(format!("tidegate-test-tls-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    certificates(&folder);
-    let file = |name: &str| folder.join(name).to_string_lossy().into_owned();
-    let secure = free_port();
-    let arguments = [
-        "--tls-port",
-        &secure.to_string(),
-        "--tls-cert-file",
-        &file("server.crt"),
-        "--tls-key-file",
-        &file("server.key"),
-        "--tls-ca-cert-file",
-        &file("ca.crt"),
-        "--tls-auth-clients",
-        "yes",
-    ];
-    let _server = Server::with(&arguments);
-    let url = format!("rediss://localhost:{secure}");
-    let (limit, pem) = (hourly("tls", 10), |name: &str| fs::read(folder.join(name)).expect("a file"));
-    let with = |authority: &str| {
-        let store = Redis::open(&url).expect("a URL").timeout(Duration::from_secs(1)).on_error(OnError::Raise);
-        let store = store.certificate_authority(&pem(authority)).expect("an authority");
-        store.client_certificate(&pem("client.crt"), &pem("client.key")).expect("a certificate")
-    };
-    let limiter = Limiter::new(with("ca.crt"));
-    assert_eq!(limiter.limit_sync(&limit, "ada").expect("an answer").remaining, 9);
-
-    let named = format!(
-        "{url}?ssl_ca_certs={}&ssl_certfile={}&ssl_keyfile={}",
-        file("ca.crt"),
-        file("client.crt"),
-        file("client.key")
-    );
-    let limiter = Limiter::new(Redis::open(&named).expect("a URL").timeout(Duration::from_secs(1)));
-    assert_eq!(limiter.limit_sync(&limit, "ada").expect("an answer").remaining, 8);
-
-    // Whom nobody vouches for is not talked to; the policy answers.
-    for refused in [Limiter::new(with("other.crt")), raising(&url)] {
-        assert!(matches!(refused.limit_sync(&limit, "ada"), Err(Error::Store(_))));
-    }
-    let nonsense = Redis::open(&url).expect("a URL").certificate_authority(b"nonsense");
-    assert!(nonsense.is_err(), "no certificate");
-    let plain = Redis::open("redis://localhost").expect("a URL").certificate_authority(&pem("ca.crt"));
-    assert!(plain.is_err(), "certificates without TLS");
-    let _ = fs::remove_dir_all(folder);
 }
 
 #[test]
@@ -311,6 +232,10 @@ fn a_slot_may_move_while_it_is_decided_about() {
     assert_eq!(left, 100_000 - 1 - calls, "every call was charged once");
 }
 
+fn is_primary(node: &Server) -> bool {
+    node.run::<String>("INFO replication").contains("role:master")
+}
+
 #[test]
 fn a_cluster_outlives_a_primary_that_dies_or_hangs() {
     for hangs in [false, true] {
@@ -321,19 +246,23 @@ fn a_cluster_outlives_a_primary_that_dies_or_hangs() {
         for actor in &actors {
             ask(&limiter, &limit, actor).expect("an answer");
         }
-        let victim = (0..cluster.nodes.len())
-            .find(|node| cluster.nodes[*node].run::<String>("INFO replication").contains("role:master"))
-            .expect("a primary");
+        let victim = (0..cluster.nodes.len()).find(|node| is_primary(&cluster.nodes[*node])).expect("a primary");
         if hangs {
             cluster.nodes[victim].pause();
         } else {
             cluster.nodes[victim].kill();
         }
         let started = Instant::now();
+        let replicas: Vec<_> = (0..cluster.nodes.len()).filter(|node| *node != victim).collect();
+        let primaries = || replicas.iter().filter(|node| is_primary(&cluster.nodes[**node])).count();
+        let mut promoted = None;
         let mut lost: BTreeSet<&String> = actors.iter().collect();
         let mut failed = 0;
         while !lost.is_empty() {
             assert!(started.elapsed() < Duration::from_secs(15), "{} actors are still lost", lost.len());
+            if promoted.is_none() && primaries() == 3 {
+                promoted = Some(Instant::now());
+            }
             for actor in &actors {
                 match ask(&limiter, &limit, actor) {
                     Ok(_) => drop(lost.remove(actor)),
@@ -346,7 +275,12 @@ fn a_cluster_outlives_a_primary_that_dies_or_hangs() {
                 }
             }
         }
-        println!("hangs: {hangs}; outage {:?}; {failed} calls failed", started.elapsed());
+        let behind = promoted.map(|instant| instant.elapsed());
+        println!(
+            "hangs: {hangs}; outage {:?}, {behind:?} of it past the promotion; {failed} failed",
+            started.elapsed()
+        );
+        assert!(behind.is_none_or(|behind| behind < Duration::from_secs(1)), "{behind:?} after the promotion");
         if hangs {
             cluster.nodes[victim].resume();
         }

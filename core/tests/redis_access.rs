@@ -1,0 +1,184 @@
+//! Who may talk to a server, and to which: users, their passwords and certificates.
+#![cfg(feature = "redis")]
+#![allow(missing_docs, reason = "a test")]
+
+mod servers;
+
+use std::fs;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use servers::{Server, free_port, wait_until};
+use tidegate::{Error, EventKind, Failure, Limit, LimitInfo, Limiter, OnError, Redis};
+
+const DEADLINE: Duration = Duration::from_millis(200);
+const SLACK: Duration = Duration::from_millis(60);
+
+fn hourly(key: &str, size: u64) -> Limit {
+    Limit::bucket(key, size).drip_rate(Duration::from_hours(1)).build().expect("a bucket")
+}
+
+fn store(url: &str) -> Redis {
+    Redis::open(url).expect("a URL").timeout(DEADLINE).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+}
+
+fn ask(limiter: &Limiter, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+    let started = Instant::now();
+    let answer = limiter.limit_sync(limit, actor);
+    assert!(started.elapsed() < DEADLINE + SLACK, "took {:?}", started.elapsed());
+    answer
+}
+
+fn failure(answer: &Result<LimitInfo, Error>) -> Option<Failure> {
+    match answer {
+        Err(Error::Store(error)) => Some(error.failure()),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_least_that_a_user_must_be_allowed_is_enough() {
+    let server = Server::start();
+    let user = "+eval +evalsha +script|load +get +set +pexpire +time +ping +hello +client";
+    server.run::<()>(&format!("ACL SETUSER app on >secret ~tidegate:* {user}"));
+    let url = format!("redis://app:secret@127.0.0.1:{}", server.port);
+    let (limiter, limit) = (Limiter::new(store(&url)), hourly("faults", 2));
+    assert!(!ask(&limiter, &limit, "ada").expect("allowed").blocked);
+    limiter.refund_sync(&limit, "ada").expect("emptying an entry is allowed");
+    limiter.reset_sync(&limit, "ada").expect("forgetting is allowed");
+    let refused = ask(&limiter.namespace("other"), &limit, "ada");
+    assert_eq!(failure(&refused), Some(Failure::Denied), "{refused:?} in another namespace");
+
+    let wrong = format!("redis://app:wrong@127.0.0.1:{}", server.port);
+    let answer = ask(&Limiter::new(store(&wrong)), &limit, "ada");
+    assert_eq!(failure(&answer), Some(Failure::Denied), "{answer:?}");
+}
+
+#[test]
+fn what_a_user_may_not_do_is_told_once() {
+    let server = Server::start();
+    server.run::<()>("ACL SETUSER app on >secret ~tidegate:* +@all -set");
+    let heard: Arc<Mutex<Vec<EventKind>>> = Arc::default();
+    let listener = heard.clone();
+    let url = format!("redis://app:secret@127.0.0.1:{}", server.port);
+    let limiter = Limiter::new(store(&url).listener(move |event| listener.lock().expect("a lock").push(event.kind)));
+    for _ in 0..20 {
+        let answer = ask(&limiter, &hourly("faults", 10), "ada");
+        assert_eq!(failure(&answer), Some(Failure::Denied), "{answer:?}");
+    }
+    let told = heard.lock().expect("a lock").len();
+    assert_eq!((told, limiter.stats().failures[&Failure::Denied]), (1, 20));
+}
+
+#[test]
+fn a_password_may_be_replaced_while_nobody_looks() {
+    let server = Server::start();
+    let user = "~tidegate:* +@all";
+    server.run::<()>(&format!("ACL SETUSER app on >old {user}"));
+    let limiter = |password| Limiter::new(store(&format!("redis://app:{password}@127.0.0.1:{}", server.port)));
+    let (before, after, limit) = (limiter("old"), limiter("new"), hourly("faults", 1000));
+    assert!(ask(&before, &limit, "ada").is_ok());
+    // Both are good for a while: nobody notices anything.
+    server.run::<()>("ACL SETUSER app >new");
+    server.run::<()>("CLIENT KILL TYPE normal SKIPME yes");
+    wait_until("both are let in", || ask(&before, &limit, "ada").is_ok() && ask(&after, &limit, "ada").is_ok());
+    // Whoever still has the old one is refused, by the deadline; and let in again once it is good again.
+    server.run::<()>("ACL SETUSER app <old");
+    server.run::<()>("CLIENT KILL TYPE normal SKIPME yes");
+    wait_until("the new one is let in", || ask(&after, &limit, "ada").is_ok());
+    for _ in 0..20 {
+        let answer = ask(&before, &limit, "ada");
+        assert!(answer.is_err(), "{answer:?}");
+    }
+    server.run::<()>("ACL SETUSER app >old");
+    let took = wait_until("the old one is let in", || ask(&before, &limit, "ada").is_ok());
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+fn openssl(folder: &std::path::Path, arguments: &str) {
+    let made = Command::new("openssl").args(arguments.split(' ')).current_dir(folder).output().expect("openssl");
+    assert!(made.status.success(), "{arguments}: {}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// An authority `ca`, and certificates that it signed: the server's, an expired one, one of another host, the client's.
+fn certificates(folder: &std::path::Path) {
+    let subject = "-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1";
+    for authority in ["ca", "other"] {
+        openssl(
+            folder,
+            &format!(
+                "req -x509 -newkey rsa:2048 -nodes -keyout {authority}.key -out {authority}.crt -days 2 -subj /CN={authority}"
+            ),
+        );
+    }
+    fs::write(folder.join("names"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n").expect("a file");
+    fs::write(folder.join("other-names"), "subjectAltName=DNS:elsewhere\n").expect("a file");
+    for (name, days, names) in
+        [("expired", 0, "names"), ("elsewhere", 2, "other-names"), ("server", 2, "names"), ("client", 2, "names")]
+    {
+        openssl(folder, &format!("req -newkey rsa:2048 -nodes -keyout {name}.key -out {name}.csr {subject}"));
+        openssl(
+            folder,
+            &format!(
+                "x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out {name}.crt -days {days} -extfile {names}"
+            ),
+        );
+    }
+}
+
+#[test]
+fn tls_with_an_authority_and_a_certificate_of_ones_own() {
+    let folder = std::env::temp_dir().join(format!("tidegate-test-tls-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    certificates(&folder);
+    let file = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let secure = free_port();
+    let arguments = [
+        "--tls-port",
+        &secure.to_string(),
+        "--tls-cert-file",
+        &file("server.crt"),
+        "--tls-key-file",
+        &file("server.key"),
+        "--tls-ca-cert-file",
+        &file("ca.crt"),
+        "--tls-auth-clients",
+        "yes",
+    ];
+    let server = Server::with(&arguments);
+    let url = format!("rediss://localhost:{secure}");
+    let (limit, pem) = (hourly("tls", 10), |name: &str| fs::read(folder.join(name)).expect("a file"));
+    let with = |authority: &str| {
+        let store = Redis::open(&url).expect("a URL").timeout(Duration::from_secs(1)).on_error(OnError::Raise);
+        let store = store.certificate_authority(&pem(authority)).expect("an authority");
+        store.client_certificate(&pem("client.crt"), &pem("client.key")).expect("a certificate")
+    };
+    let limiter = Limiter::new(with("ca.crt"));
+    assert_eq!(limiter.limit_sync(&limit, "ada").expect("an answer").remaining, 9);
+
+    let named = format!(
+        "{url}?ssl_ca_certs={}&ssl_certfile={}&ssl_keyfile={}",
+        file("ca.crt"),
+        file("client.crt"),
+        file("client.key")
+    );
+    let limiter = Limiter::new(Redis::open(&named).expect("a URL").timeout(Duration::from_secs(1)));
+    assert_eq!(limiter.limit_sync(&limit, "ada").expect("an answer").remaining, 8);
+
+    // Whom nobody vouches for is not talked to; the policy answers.
+    for refused in [Limiter::new(with("other.crt")), Limiter::new(store(&url))] {
+        assert!(matches!(refused.limit_sync(&limit, "ada"), Err(Error::Store(_))));
+    }
+    for refused in ["expired", "elsewhere"] {
+        let named = [file(&format!("{refused}.crt")), file(&format!("{refused}.key"))];
+        server.run::<()>(&format!("CONFIG SET tls-cert-file {} tls-key-file {}", named[0], named[1]));
+        let answer = Limiter::new(with("ca.crt")).limit_sync(&limit, "ada");
+        assert!(matches!(&answer, Err(Error::Store(_))), "{refused}: {answer:?}");
+    }
+    let nonsense = Redis::open(&url).expect("a URL").certificate_authority(b"nonsense");
+    assert!(nonsense.is_err(), "no certificate");
+    let plain = Redis::open("redis://localhost").expect("a URL").certificate_authority(&pem("ca.crt"));
+    assert!(plain.is_err(), "certificates without TLS");
+    let _ = fs::remove_dir_all(folder);
+}
