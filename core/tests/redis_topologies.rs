@@ -107,6 +107,7 @@ fn sentinels_name_the_primary_and_the_next_one() {
     wait_until("the replica has it all", || replica.run::<u64>("DBSIZE") > 0);
     primary.kill();
     let outage = recovery(&limiter, &limit, "bob");
+    println!("outage {outage:?}");
     assert!(outage < Duration::from_secs(8), "{outage:?}");
     let after = ask(&limiter, &limit, "ada").expect("an answer").remaining;
     assert!(after < before, "what was charged before the failover still counts: {after} after {before}");
