@@ -166,6 +166,25 @@ fn a_connection_that_went_silent_is_replaced_within_a_second() {
 }
 
 #[test]
+fn an_attempt_to_connect_that_is_stuck_holds_nobody_up() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    let (limiter, limit) = (well(&proxy.url(), OnError::Local), hourly(1000));
+    proxy.black_hole(true);
+    wait_until("it has noticed", || {
+        ask(&limiter, &limit, "ada").expect("the policy's answer");
+        limiter.stats().breaker == BreakerState::Open
+    });
+    let before = proxy.opened();
+    wait_until("another connection is tried", || proxy.opened() > before);
+    thread::sleep(Duration::from_millis(20));
+    // What was said over it is lost, and nothing will come of it.
+    proxy.black_hole(false);
+    let took = recovery(&limiter, &limit);
+    assert!(took < Duration::from_millis(500), "{took:?}");
+}
+
+#[test]
 fn connections_that_are_cut_lose_what_was_on_its_way_and_no_more() {
     let server = Server::start();
     let proxy = Proxy::to(server.port);
