@@ -1,8 +1,8 @@
 /** What a limiter over a shared store does to the process and the threads it lives in. */
 
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmdirSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -225,4 +225,47 @@ test('threads that were the only ones to ask leave a process that ends cleanly',
     process.stdout.write('done')
   `)
   assert.equal(stdout, 'done')
+})
+
+test('a watched program starts over when it is changed, and leaves nothing behind', async () => {
+  const before = await server.clients()
+  const folder = mkdtempSync(join(tmpdir(), 'tidegate-watched-'))
+  const file = join(folder, 'program.mjs')
+  const program = (turn) => `
+    import { bucket, Limiter } from ${JSON.stringify(new URL('../../node/dist/index.mjs', import.meta.url))}
+    const limiter = new Limiter('${server.url}', { timeoutMs: 5000 })
+    const limit = bucket({ key: 'k', size: 1000, dripRate: 60000 })
+    setInterval(() => limiter.limit(limit, 'ada'), 1)
+    await limiter.limit(limit, 'ada')
+    console.log('turn ${turn}')
+  `
+  writeFileSync(file, program(1))
+  const watcher = spawn(process.execPath, ['--watch', file], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = new Promise((resolve) => watcher.once('exit', resolve))
+  try {
+    let said = ''
+    for (const stream of [watcher.stdout, watcher.stderr]) {
+      stream.on('data', (data) => {
+        said += data
+      })
+    }
+    for (const turn of [1, 2, 3]) {
+      if (turn > 1) writeFileSync(file, program(turn))
+      await eventually(
+        async () => said,
+        (text) => text.includes(`turn ${turn}`),
+        10_000,
+      )
+    }
+    assert.doesNotMatch(said, /[Ee]rror|fatal|panicked/)
+    assert.ok((await server.clients()) > before)
+  } finally {
+    watcher.kill()
+    await ended
+    rmSync(folder, { recursive: true })
+  }
+  await eventually(
+    () => server.clients(),
+    (clients) => clients <= before,
+  )
 })
