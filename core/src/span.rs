@@ -19,22 +19,23 @@ impl Span {
     /// 0 counts as 1, and what is above 2^53 as that.
     #[inline]
     pub(crate) fn of(duration: Micros) -> Self {
-        Self(u64::from(kept(float(duration.min(EXACT) | 1)) + 1 - ONE))
+        Self(u64::from((float(duration.min(EXACT) | 1).to_bits() >> DROPPED) + 1 - ONE))
     }
 
     /// Of a duration that is not negative.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "rounding loses less than a span is rounded up by")]
-    pub(crate) fn of_real(duration: f64) -> Self {
-        Self(u64::from((kept(duration as f32) + 1).saturating_sub(ONE)).min(LARGEST))
+    pub(crate) const fn of_real(duration: f64) -> Self {
+        const DROPPED: u32 = 52 - 4;
+        let kept = ((duration.to_bits() >> DROPPED) + 1).saturating_sub(1023 << 4);
+        Self(if kept < LARGEST { kept } else { LARGEST })
     }
 
     /// How long the whole takes, when a part of it takes so long: to a quarter, or better where the part is most of it.
     ///
     /// The bits of a float are its logarithm, nearly, so that adding and subtracting them is to multiply and divide.
     #[inline]
-    pub(crate) fn of_whole(self, part: u64, whole: u64) -> Self {
-        Self((self.0 + Self::of(whole).0).saturating_sub(Self::of(part).0).min(LARGEST))
+    pub(crate) fn of_whole(self, part: Self, whole: Self) -> Self {
+        Self((self.0 + whole.0).saturating_sub(part.0).min(LARGEST))
     }
 
     #[inline]
@@ -60,11 +61,6 @@ fn float(number: u64) -> f32 {
     number.cast_signed() as f32
 }
 
-#[inline]
-fn kept(duration: f32) -> u32 {
-    duration.to_bits() >> DROPPED
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,11 +74,13 @@ mod tests {
             prop_assert_eq!(Span::from_bits(span.to_bits()), span);
             prop_assert!(span.duration() >= duration);
             prop_assert!(span.duration() <= duration + duration / 8 + 1);
+            let real = Span::of_real(crate::limit::real(duration)).duration();
+            prop_assert!(real >= duration && real <= duration + duration / 8 + 1);
         }
 
         #[test]
         fn a_part_tells_the_whole(duration in 1_u64..(1 << 53), part in 1_u64..1000, times in 1_u64..1000) {
-            let told = Span::of(duration).of_whole(part, part * times).duration();
+            let told = Span::of(duration).of_whole(Span::of(part), Span::of(part * times)).duration();
             let exact = duration.saturating_mul(times);
             prop_assert!(told >= exact.min(EXACT) / 16 * 13);
             prop_assert!(told <= exact / 4 * 5 + 1);

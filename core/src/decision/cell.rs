@@ -44,7 +44,7 @@ impl Room for Cell {
         Level { level: 0, since: self.start(now) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&self, state: &mut Level, now: Micros) -> bool {
         let mut mended = false;
         if state.since > now {
@@ -112,7 +112,7 @@ impl Room for Cell {
         self.until_lower(state, now, state.level)
     }
 
-    #[inline]
+    #[inline(always)]
     fn next(&self, state: &Level, now: Micros, remaining: u64) -> Micros {
         match remaining.checked_sub(self.quota) {
             // A unit that weighs 1 fits as soon as one more has drained, which the next tick sees to.
@@ -124,7 +124,7 @@ impl Room for Cell {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn drains(&self, state: &Level, _now: Micros) -> Drains {
         let time = Span::of(self.drain_time(state.level));
         Drains { since: state.since, time, window: self.window_at(state.level, time) }

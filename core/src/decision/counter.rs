@@ -31,6 +31,7 @@ impl Counter {
     }
 
     /// What the windows weigh with so much more in the current one.
+    #[inline(always)]
     fn used(&self, state: &Windows, now: Micros, more: u64) -> u64 {
         let left = self.ticks.get().saturating_sub(self.elapsed(state, now));
         state.previous.saturating_mul(left).saturating_add(self.weigh(state.current.saturating_add(more)))
@@ -60,6 +61,7 @@ impl Counter {
     }
 
     /// Until a cost fits that does not fit now.
+    #[inline(always)]
     fn until_fits(&self, state: &Windows, now: Micros, cost: u64) -> Micros {
         let ticks = self.ticks.get();
         let tick = if let Some(room) = self.max.checked_sub(cost.saturating_add(state.current)) {
@@ -83,7 +85,7 @@ impl Room for Counter {
         Windows { index: now / self.period, ..Windows::default() }
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&self, state: &mut Windows, now: Micros) -> bool {
         // Nearly always it is this window still, and multiplying is how to see that without dividing.
         if now.checked_sub(self.start(state.index)).is_some_and(|elapsed| elapsed < self.period.get()) {
@@ -117,15 +119,18 @@ impl Room for Counter {
         }
     }
 
+    #[inline(always)]
     fn until(&self, state: &Windows, now: Micros, cost: u64) -> Micros {
         if self.fits(state, now, cost) { 0 } else { self.until_fits(state, now, cost) }
     }
 
+    #[inline(always)]
     fn next(&self, state: &Windows, now: Micros, remaining: u64) -> Micros {
         // One more than what remains does not fit.
         if remaining < self.max { self.until_fits(state, now, remaining.saturating_add(1)) } else { 0 }
     }
 
+    #[inline(always)]
     fn fits(&self, state: &Windows, now: Micros, cost: u64) -> bool {
         self.used(state, now, cost) <= self.capacity
     }
@@ -134,6 +139,7 @@ impl Room for Counter {
         self.weigh(state.current.saturating_add(cost)) <= EXACT / 2
     }
 
+    #[inline(always)]
     fn remaining(&self, state: &Windows, now: Micros) -> u64 {
         if state.previous == 0 {
             return self.max.saturating_sub(state.current);
@@ -141,6 +147,7 @@ impl Room for Counter {
         self.capacity.saturating_sub(self.used(state, now, 0)) / self.ticks
     }
 
+    #[inline(always)]
     fn full(&self, state: &Windows, now: Micros) -> Micros {
         let windows = match (state.previous, state.current) {
             (0, 0) => return 0,
@@ -150,11 +157,10 @@ impl Room for Counter {
         self.start(state.index.saturating_add(windows)).saturating_sub(now)
     }
 
-    #[expect(clippy::inline_always, reason = "so that a state stays in registers")]
     #[inline(always)]
     fn drains(&self, state: &Windows, now: Micros) -> Drains {
         let time = Span::of(self.full(state, now));
-        Drains { since: now, time, window: time.of_whole(self.used(state, now, 0), self.capacity) }
+        Drains { since: now, time, window: time.of_whole(Span::of(self.used(state, now, 0)), Span::of(self.capacity)) }
     }
 
     fn quota(&self) -> u64 {

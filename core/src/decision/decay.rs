@@ -48,7 +48,7 @@ impl Room for Decaying {
         Decayed { count: 0.0, slot: now / self.resolution }
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&self, state: &mut Decayed, now: Micros) -> bool {
         let start = state.slot.saturating_mul(self.resolution.get());
         if now.checked_sub(start).is_some_and(|elapsed| elapsed < self.resolution.get()) {
@@ -78,7 +78,7 @@ impl Room for Decaying {
         state.count = (state.count - unspent).max(0.0);
     }
 
-    #[inline]
+    #[inline(always)]
     fn until(&self, state: &Decayed, now: Micros, cost: u64) -> Micros {
         if self.fits(state, now, cost) {
             return 0;
@@ -107,7 +107,7 @@ impl Room for Decaying {
         whole((real(self.max) - state.count).max(0.0))
     }
 
-    #[inline]
+    #[inline(always)]
     fn full(&self, state: &Decayed, now: Micros) -> Micros {
         match self.slots_until_empty(state.count) {
             0 => 0,
@@ -115,11 +115,10 @@ impl Room for Decaying {
         }
     }
 
-    #[expect(clippy::inline_always, reason = "so that a state stays in registers")]
     #[inline(always)]
     fn drains(&self, state: &Decayed, now: Micros) -> Drains {
         let time = Span::of_real(self.drains_within(state.count));
-        Drains { since: now, time, window: time.of_whole(whole(state.count), self.max) }
+        Drains { since: now, time, window: time.of_whole(Span::of_real(state.count), Span::of(self.max)) }
     }
 
     fn quota(&self) -> u64 {

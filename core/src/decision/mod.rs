@@ -3,6 +3,7 @@
 //! The calls are written here, once, over the questions that each kind of rule answers in its own room.
 
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
+#![allow(clippy::inline_always, reason = "a state whose address is passed on is in memory instead of registers")]
 
 mod call;
 mod cell;
@@ -71,6 +72,7 @@ pub(crate) trait Room {
     /// Until the state is empty.
     fn full(&self, state: &Self::State, now: Micros) -> Micros;
     /// Until one unit more fits than `remaining`; 0 = no more can.
+    #[inline(always)]
     fn next(&self, state: &Self::State, now: Micros, remaining: u64) -> Micros {
         if remaining < self.quota() { self.until(state, now, remaining.saturating_add(1)) } else { 0 }
     }
@@ -79,7 +81,7 @@ pub(crate) trait Room {
     fn drains(&self, state: &Self::State, now: Micros) -> Drains {
         let (full, used) = (self.full(state, now), self.quota().saturating_sub(self.remaining(state, now)));
         let time = Span::of(full);
-        Drains { since: now, time, window: time.of_whole(used, self.quota()) }
+        Drains { since: now, time, window: time.of_whole(Span::of(used), Span::of(self.quota())) }
     }
     /// How many units an empty entry admits.
     fn quota(&self) -> u64;
@@ -149,7 +151,7 @@ impl Impossible {
 
 /// The first step of a call: brings the state to `now` and asks whether the cost fits beside `prior`, what earlier
 /// checks of the same decision take from the same entry.
-#[inline]
+#[inline(always)]
 pub(crate) fn examine<R: Room>(
     room: &R,
     state: &mut R::State,
@@ -185,7 +187,7 @@ pub(crate) fn examine<R: Room>(
 /// The second step, when it is known whether every check is admitted: charges or gives back, but for what an undo is
 /// told was `spent`.
 /// Answers whether the state has to be kept; what only time has done to it, time will do again.
-#[inline]
+#[inline(always)]
 pub(crate) fn commit<R: Room>(
     room: &R,
     state: &mut R::State,
@@ -215,7 +217,6 @@ fn charges<R: Room>(room: &R, verb: Verb, check: Settled) -> bool {
 }
 
 /// The last step: describes the state as the call leaves it.
-#[expect(clippy::inline_always, reason = "a verb that is known where it is called takes most of it away")]
 #[inline(always)]
 pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, verb: Verb, check: Settled) -> LimitInfo {
     let (blocked, awaited) = match verb {

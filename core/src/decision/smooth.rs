@@ -37,11 +37,16 @@ impl Pacing {
     }
 
     /// The time that a charge takes, and the stored permits that it leaves.
+    #[inline(always)]
     fn price(&self, stored: f64, cost: u64) -> (f64, f64) {
-        let cost = real(cost);
-        if cost <= stored && !self.warms_up {
-            return (0.0, stored - cost);
+        if real(cost) <= stored && !self.warms_up {
+            return (0.0, stored - real(cost));
         }
+        self.price_in_full(stored, real(cost))
+    }
+
+    #[inline(never)]
+    fn price_in_full(&self, stored: f64, cost: f64) -> (f64, f64) {
         let taken = cost.min(stored);
         let time = self.cost_of_stored(stored, taken) + floor((cost - taken) * self.stable);
         (time, stored - taken)
@@ -58,6 +63,7 @@ impl Room for Pacing {
         Paced { stored: self.max_permits, free: now }
     }
 
+    #[inline(always)]
     fn advance(&self, state: &mut Paced, now: Micros) -> bool {
         if now > state.free {
             let gained = real(now.saturating_sub(state.free)) / self.cool;
@@ -71,6 +77,7 @@ impl Room for Pacing {
         state.stored >= self.max_permits && (self.max_permits > 0.0 || state.free <= now)
     }
 
+    #[inline(always)]
     fn charge(&self, state: &mut Paced, _now: Micros, cost: u64) {
         let (time, stored) = self.price(state.stored, cost);
         *state = Paced { stored, free: state.free.saturating_add(whole(time)) };
@@ -96,6 +103,7 @@ impl Room for Pacing {
         state.free <= now
     }
 
+    #[inline(always)]
     fn bears(&self, state: &Paced, cost: u64) -> bool {
         // Nearly always far from the end, whatever the price.
         if real(cost) * self.dearest < HALF && real(state.free) < HALF {
@@ -105,10 +113,12 @@ impl Room for Pacing {
         real(state.free) + time < real(EXACT)
     }
 
+    #[inline(always)]
     fn remaining(&self, state: &Paced, now: Micros) -> u64 {
         if state.free <= now { whole(state.stored) } else { 0 }
     }
 
+    #[inline(always)]
     fn full(&self, state: &Paced, now: Micros) -> Micros {
         state.free.saturating_sub(now).saturating_add(whole_up((self.max_permits - state.stored) * self.cool))
     }
@@ -122,7 +132,6 @@ impl Room for Pacing {
         EXACT
     }
 
-    #[expect(clippy::inline_always, reason = "so that a state stays in registers")]
     #[inline(always)]
     fn drains(&self, state: &Paced, now: Micros) -> Drains {
         let time = real(state.free.saturating_sub(now)) + (self.max_permits - state.stored) * self.cool;

@@ -39,7 +39,6 @@ macro_rules! state {
 
 impl Entry {
     /// What is small is written in place, where nothing else has to be dropped first.
-    #[expect(clippy::inline_always, reason = "which it is, is known where it is called")]
     #[inline(always)]
     pub(crate) fn replace(&mut self, entry: Self) {
         match (self, entry) {

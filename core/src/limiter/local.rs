@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::rules;
 use crate::Error;
 use crate::check::Check;
-use crate::decision::{Call, Impossible, Part};
+use crate::decision::{Call, Impossible, Part, Room, Small};
 use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
@@ -22,47 +22,60 @@ pub(super) struct Local {
 }
 
 impl Local {
+    /// By far the most common call gets a path that knows what it is.
     #[expect(clippy::inline_always, reason = "as its caller")]
     #[inline(always)]
     pub(super) fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        match checks {
-            [first, second] if call == Call::Limit => self.limit_few([first, second], now),
-            [first, second, third] if call == Call::Limit => self.limit_few([first, second, third], now),
-            // By far the most common call gets the path that knows what it is.
-            [check] if call == Call::Limit => self.decide_one(check, Call::Limit, now),
-            [check] => self.decide_one(check, call, now),
-            _ => self.decide_several(checks, call, now),
+        if let ([check], Call::Limit) = (checks, call)
+            && let Some(Rules::One(rule)) = check.limit.compiled(check.factor)
+            && check.cost <= EXACT
+        {
+            match rule {
+                Rule::Cell(room) => return self.limit_small(room, check, now),
+                Rule::Counter(room) => return self.limit_aside(room, *check, now),
+                Rule::Decay(room) => return self.limit_aside(room, *check, now),
+                Rule::Smooth(room) => return self.limit_aside(room, *check, now),
+                Rule::Slots(_) | Rule::Log(_) => {}
+            }
         }
+        self.decide_any(checks, call, now)
     }
 
-    #[expect(clippy::inline_always, reason = "each verb gets a path of its own, without the branches of the others")]
+    #[expect(clippy::inline_always, reason = "as its callers")]
     #[inline(always)]
-    fn decide_one(&self, check: &Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        match check.limit.compiled(check.factor) {
-            Some(Rules::One(Rule::Cell(room))) if check.cost <= EXACT => {
-                self.memory.decide_small(room, self.question(check, call, now), refusal(check))
-            }
-            _ => self.decide_other(*check, call, now),
-        }
+    fn limit_small<R: Room<State: Small>>(
+        &self,
+        room: &R,
+        check: &Check<'_>,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        self.memory.decide_small(room, self.question(check, Call::Limit, now), refusal(check))
     }
 
     /// Out of the way of the cells, which nearly all limits are; a copy of the check, so that it need not be in memory
     /// for their sake.
     #[inline(never)]
-    fn decide_other(&self, check: Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        let scaled;
-        let rule = match compiled(&check) {
-            Some(Rules::One(rule)) => rule,
-            _ => match rules(&check)? {
-                Rules::One(rule) => {
-                    scaled = rule;
-                    &scaled
-                }
-                Rules::Unlimited => return Ok(LimitInfo::unlimited()),
-                Rules::Both(..) => return self.decide_several(&[check], call, now),
+    fn limit_aside<R: Room<State: Small>>(
+        &self,
+        room: &R,
+        check: Check<'_>,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        self.limit_small(room, &check, now)
+    }
+
+    #[inline(never)]
+    fn decide_any(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        match checks {
+            [first, second] if call == Call::Limit => self.limit_few([first, second], now),
+            [first, second, third] if call == Call::Limit => self.limit_few([first, second, third], now),
+            [check] => match rules(check)? {
+                Rules::One(rule) => self.memory.decide_one(&rule, self.question(check, call, now), refusal(check)),
+                Rules::Unlimited => Ok(LimitInfo::unlimited()),
+                Rules::Both(..) => self.decide_several(checks, call, now),
             },
-        };
-        self.memory.decide_one(rule, self.question(&check, call, now), refusal(&check))
+            _ => self.decide_several(checks, call, now),
+        }
     }
 
     #[expect(clippy::inline_always, reason = "as its callers")]

@@ -66,7 +66,7 @@ impl Cell {
     /// take a window as so much longer as the level is lower, or one call would look like as many as fit.
     #[inline]
     pub(crate) fn window_at(&self, level: u64, drain_time: Span) -> Span {
-        self.window_span.unwrap_or_else(|| drain_time.of_whole(level, self.capacity))
+        self.window_span.unwrap_or_else(|| drain_time.of_whole(Span::of(level), Span::of(self.capacity)))
     }
 
     /// How long `level` takes to drain, counted in whole ticks.

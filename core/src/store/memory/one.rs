@@ -23,8 +23,6 @@ pub(crate) struct Question {
 
 impl Memory {
     /// Decides one check; an impossible one is put into words by `refuse`, and leaves everything as it is.
-    #[expect(clippy::inline_always, reason = "its only caller is as long as it is")]
-    #[inline(always)]
     pub(crate) fn decide_one<E>(
         &self,
         rule: &Rule,
@@ -33,24 +31,10 @@ impl Memory {
     ) -> Result<LimitInfo, E> {
         match rule {
             Rule::Cell(room) => self.decide_small(room, question, refuse),
-            Rule::Counter(room) => self.decide_aside(room, question, refuse),
-            Rule::Decay(room) => self.decide_aside(room, question, refuse),
-            Rule::Smooth(room) => self.decide_aside(room, question, refuse),
+            Rule::Counter(room) => self.decide_small(room, question, refuse),
+            Rule::Decay(room) => self.decide_small(room, question, refuse),
+            Rule::Smooth(room) => self.decide_small(room, question, refuse),
             Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, question).map_err(refuse),
-        }
-    }
-
-    /// The commonest verb apart from the others, as with cells.
-    #[inline]
-    fn decide_aside<R: Room<State: Small>, E>(
-        &self,
-        room: &R,
-        question: Question,
-        refuse: impl FnOnce(Impossible) -> E,
-    ) -> Result<LimitInfo, E> {
-        match question.verb {
-            Verb::Limit => self.decide_small(room, Question { verb: Verb::Limit, ..question }, refuse),
-            _ => self.decide_small(room, question, refuse),
         }
     }
 
