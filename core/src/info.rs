@@ -1,6 +1,6 @@
 //! The answer to a call.
 
-use std::sync::Arc;
+use std::mem;
 
 use crate::time::Micros;
 
@@ -43,7 +43,20 @@ pub struct LimitInfo {
     pub degraded: bool,
     /// Present only when there was more than one check, so that a single one allocates nothing; counted, because what
     /// drops a count is a shorter way out than what drops a list.
-    pub(crate) several: Option<Arc<[LimitInfo]>>,
+    pub(crate) several: Option<Several>,
+}
+
+/// The answers of several checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Several(Box<[LimitInfo]>);
+
+/// Out of the way of the answers without them, which nearly all are.
+impl Drop for Several {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        drop(mem::take(&mut self.0));
+    }
 }
 
 /// `remaining` and `quota` where nothing is limited: the largest integer that every language holds exactly.
@@ -86,7 +99,7 @@ impl LimitInfo {
     }
 
     /// [`merged`](Self::merged) from more than one.
-    pub(crate) fn merged_from(checks: Arc<[Self]>) -> Self {
+    pub(crate) fn merged_from(checks: Box<[Self]>) -> Self {
         let deciding = &checks[Self::binding_among(&checks)];
         let (blocked, quota, next_ms, window_ms) =
             (deciding.blocked, deciding.quota, deciding.next_ms, deciding.window_ms);
@@ -103,7 +116,7 @@ impl LimitInfo {
                 reset_ms = reset_ms.max(info.reset_ms);
             }
         }
-        let several = Some(checks);
+        let several = Some(Several(checks));
         Self { blocked, remaining, reset_ms, full_reset_ms, wait_ms, next_ms, quota, window_ms, at, degraded, several }
     }
 
@@ -128,7 +141,7 @@ impl LimitInfo {
     pub(crate) fn into_degraded(mut self) -> Self {
         let is_limited = |info: &Self| info.quota != UNLIMITED;
         if let Some(several) = self.several.as_mut() {
-            for info in Arc::make_mut(several) {
+            for info in &mut several.0 {
                 info.degraded = is_limited(info);
             }
         }
@@ -151,7 +164,7 @@ impl LimitInfo {
     /// The answer of each check, in order; of a single check, this answer itself.
     #[must_use]
     pub fn checks(&self) -> &[LimitInfo] {
-        self.several.as_deref().unwrap_or(std::slice::from_ref(self))
+        self.several.as_ref().map_or(std::slice::from_ref(self), |several| &several.0)
     }
 
     /// Which of [`checks`](Self::checks) decided: the blocked one with the largest reset, else the one with the least

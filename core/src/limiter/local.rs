@@ -38,7 +38,11 @@ impl Local {
                 Rule::Slots(_) | Rule::Log(_) => {}
             }
         }
-        self.decide_any(checks, call, now)
+        match checks {
+            [first, second] if call == Call::Limit => self.limit_few([first, second], now),
+            [first, second, third] if call == Call::Limit => self.limit_few([first, second, third], now),
+            _ => self.decide_any(checks, call, now),
+        }
     }
 
     #[expect(clippy::inline_always, reason = "as its callers")]
@@ -67,8 +71,6 @@ impl Local {
     #[inline(never)]
     fn decide_any(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match checks {
-            [first, second] if call == Call::Limit => self.limit_few([first, second], now),
-            [first, second, third] if call == Call::Limit => self.limit_few([first, second, third], now),
             [check] => match rules(check)? {
                 Rules::One(rule) => self.memory.decide_one(&rule, self.question(check, call, now), refusal(check)),
                 Rules::Unlimited => Ok(LimitInfo::unlimited()),

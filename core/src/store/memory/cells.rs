@@ -1,10 +1,10 @@
 //! A few cells in one decision, which is what most decisions of several checks are: no lists, and one look at each.
 
 use std::array;
-use std::sync::{Arc, MutexGuard};
+use std::sync::MutexGuard;
 
 use super::slot::Drain;
-use super::table::Table;
+use super::table::{Place, Table};
 use super::{Memory, Moment};
 use crate::decision::{Entry, Impossible, Level, Room, Settled, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
@@ -17,6 +17,20 @@ pub(crate) struct Wanted<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) cost: u64,
+}
+
+/// What is known of its entry.
+#[derive(Clone, Copy)]
+struct Held {
+    place: Place,
+    level: Level,
+    verdict: Verdict,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Self { place: Err(0), level: Level::default(), verdict: Verdict::default() }
+    }
 }
 
 /// The locked tables in which entries are.
@@ -53,7 +67,7 @@ impl Memory {
         &self,
         wanted: &[Wanted<'_>; N],
         moment: Moment,
-    ) -> Result<Arc<[LimitInfo]>, (usize, Impossible)> {
+    ) -> Result<Box<[LimitInfo]>, (usize, Impossible)> {
         let shard = self.shard_of(wanted[0].fingerprint);
         if wanted.iter().all(|wanted| self.shard_of(wanted.fingerprint) == shard) {
             return self.limit_cells_in(wanted, moment, self.lock(shard, moment));
@@ -68,35 +82,37 @@ impl Memory {
         wanted: &[Wanted<'_>; N],
         moment: Moment,
         mut tables: impl Tables,
-    ) -> Result<Arc<[LimitInfo]>, (usize, Impossible)> {
+    ) -> Result<Box<[LimitInfo]>, (usize, Impossible)> {
         let now = moment.now;
-        let mut places = [Err(0); N];
-        let mut levels = [Level::default(); N];
-        let mut verdicts = [Verdict::default(); N];
+        let mut held = [Held::default(); N];
         let mut admitted = true;
-        for (index, Wanted { cell, fingerprint, cost }) in wanted.iter().enumerate() {
+        for (index, (Wanted { cell, fingerprint, cost }, held)) in wanted.iter().zip(&mut held).enumerate() {
             let table = tables.of(index);
-            places[index] = table.find(*fingerprint);
-            levels[index] = table.read(places[index]).unwrap_or_else(|| cell.fresh(now));
-            let verdict = examine(*cell, &mut levels[index], now, Verb::Limit, *cost, 0);
-            verdicts[index] = verdict.map_err(|why| (index, why))?;
-            admitted &= verdicts[index].fits;
+            let place = table.find(*fingerprint);
+            let mut level = table.read(place).unwrap_or_else(|| cell.fresh(now));
+            let verdict = examine(*cell, &mut level, now, Verb::Limit, *cost, 0).map_err(|why| (index, why))?;
+            admitted &= verdict.fits;
+            *held = Held { place, level, verdict };
         }
-        let settled = |index: usize| Settled { admitted, ..Settled::alone(verdicts[index], wanted[index].cost) };
         // What comes or goes moves others about.
         let mut moved = false;
-        for (index, Wanted { cell, fingerprint, .. }) in wanted.iter().enumerate() {
-            let level = &mut levels[index];
-            if commit(*cell, level, now, Verb::Limit, settled(index), 0) {
+        for (index, (Wanted { cell, fingerprint, cost }, held)) in wanted.iter().zip(&mut held).enumerate() {
+            let Held { place, level, verdict } = held;
+            let check = Settled { admitted, ..Settled::alone(*verdict, *cost) };
+            if commit(*cell, level, now, Verb::Limit, check, 0) {
                 let table = tables.of(index);
-                let place = if moved { table.find(*fingerprint) } else { places[index] };
+                let place = if moved { table.find(*fingerprint) } else { *place };
                 let drain = Drain::new(cell.drains(level, now), moment.timeline);
                 moved |= self.keep_state(table, place, *fingerprint, Entry::Cell(*level), level.level == 0, drain, now);
             }
         }
         // Nobody else has to wait while the answers are put into words.
         drop(tables);
-        let answered = |index: usize| answer(wanted[index].cell, &levels[index], now, Verb::Limit, settled(index));
+        let answered = |index: usize| {
+            let (Wanted { cell, cost, .. }, Held { level, verdict, .. }) = (&wanted[index], &held[index]);
+            let check = Settled { admitted, ..Settled::alone(*verdict, *cost) };
+            answer(*cell, level, now, Verb::Limit, check)
+        };
         Ok((0..N).map(answered).collect())
     }
 
