@@ -105,7 +105,7 @@ impl LimitInfo {
             (deciding.blocked, deciding.quota, deciding.next_ms, deciding.window_ms);
         let (mut remaining, mut reset_ms, mut full_reset_ms) = (u64::MAX, deciding.reset_ms, 0);
         let (mut wait_ms, mut at, mut degraded) = (0, 0, false);
-        for info in checks.iter() {
+        for info in &checks {
             remaining = remaining.min(info.remaining);
             full_reset_ms = full_reset_ms.max(info.full_reset_ms);
             wait_ms = wait_ms.max(info.wait_ms);
