@@ -22,6 +22,9 @@ pub struct Failure {
 }
 
 impl Failure {
+    // Where a cold function is inlined, the compiler forgets that it was, and takes what comes after for rare instead.
+    #[cold]
+    #[inline(never)]
     fn of(kind: &'static str, message: &str) -> Box<Self> {
         let empty = String::new;
         Box::new(Self { kind, key: empty(), field: empty(), value: empty(), message: message.to_owned() })
@@ -29,12 +32,14 @@ impl Failure {
 
     /// The limiter was closed, or never was.
     #[cold]
+    #[inline(never)]
     pub(crate) fn closed() -> Box<Self> {
         Self::of("closed", "the limiter is closed")
     }
 
     /// A mistake between the two halves of this binding, never the caller's.
     #[cold]
+    #[inline(never)]
     pub(crate) fn internal(message: &str) -> Box<Self> {
         Self::of("internal", message)
     }
@@ -42,6 +47,7 @@ impl Failure {
 
 impl From<LimitError> for Box<Failure> {
     #[cold]
+    #[inline(never)]
     fn from(error: LimitError) -> Self {
         Self::new(Failure {
             kind: if error.kind() == ErrorKind::Type { "type" } else { "range" },
@@ -55,6 +61,7 @@ impl From<LimitError> for Box<Failure> {
 
 impl From<Error> for Box<Failure> {
     #[cold]
+    #[inline(never)]
     fn from(error: Error) -> Self {
         match error {
             Error::Limit(error) => error.into(),
