@@ -1,11 +1,11 @@
 import { type Compiled, chosen } from './compiled.js'
 import type { Choice, Definition } from './definitions.js'
 import { errorOf, read, wrongType } from './errors.js'
-import { Call, CHECK_WIDTH, frameOf, In, Out } from './frame.js'
+import { Answer as Answers, Call, CHECK_WIDTH, frameOf, In, Out, Small } from './frame.js'
 import { infoFrom, LimitInfo, type Part, type Receipt, type Store } from './info.js'
 import { expect, numbered, release } from './mailbox.js'
 import { native } from './native.js'
-import { ON_CHECK, optionsFrom, type Read } from './options.js'
+import { DEFAULTS, ON_CHECK, optionsFrom, type Read } from './options.js'
 
 /** A limit and who is being limited, with what the call costs: one part of a decision of several. */
 export interface Check<C = unknown> {
@@ -22,7 +22,7 @@ export interface Check<C = unknown> {
 /** When a decision takes place, and how long it may wait. */
 export type When = Pick<Read, 'now' | 'maxWaitMs'>
 
-const { frame } = native
+const { frame, small } = native
 
 /** Whether a call charges what it admits. */
 const charges = (call: number): boolean => call === Call.Limit || call === Call.Charge || call === Call.Acquire
@@ -30,8 +30,23 @@ const charges = (call: number): boolean => call === Call.Limit || call === Call.
 /** An answer, or the promise of one where a store that others share has to be asked. */
 export type Answer<T = LimitInfo> = T | Promise<T>
 
+/**
+ * Charges one unit now, as nearly every call does, in a store that nobody shares. It is small enough for the compiler to
+ * put it, with the making of the answer, where it is called.
+ */
+export function limitOne(store: Store, limit: Compiled, actor: unknown): LimitInfo {
+  small[Small.Limiter] = store.handle
+  small[Small.Limit] = limit.handle
+  const failure = native.limit(actor)
+  if (failure !== undefined) throw errorOf(failure)
+  if (frame[Out.Count] !== 0) return infoOne(frame, 0, store, Call.Limit, limit, actor, DEFAULTS)
+  const at = frame[Out.Answers + Answers.At] as number
+  return new LimitInfo(small, 0, at, limit.key, 0, undefined, store, true, DEFAULTS, limit, actor)
+}
+
 /** Decides one check. Everything crosses in the shared frame but the actor, which is the cheapest there is. */
 export function decideOne(store: Store, call: number, limit: Compiled, actor: unknown, options: Read): Answer {
+  if (call === Call.Limit && options === DEFAULTS && !store.shared) return limitOne(store, limit, actor)
   writeCall(frame, store, call, options)
   frame[In.Checks] = limit.handle
   frame[In.Checks + 1] = options.cost
@@ -39,11 +54,9 @@ export function decideOne(store: Store, call: number, limit: Compiled, actor: un
   if (store.shared) return askOne(store, call, limit, actor, options)
   const failure = native.decide(actor)
   if (failure !== undefined) throw errorOf(failure)
-  // Nearly every answer, made here and not by the function below, which is too large to be inlined.
-  if (frame[Out.Count] === 1) {
-    return new LimitInfo(frame, Out.Answers, limit.key, 0, undefined, store, charges(call), options, limit, actor)
-  }
-  return infoOne(frame, 0, store, call, limit, actor, options)
+  if (frame[Out.Count] !== 0) return infoOne(frame, 0, store, call, limit, actor, options)
+  const at = frame[Out.Answers + Answers.At] as number
+  return new LimitInfo(small, 0, at, limit.key, 0, undefined, store, charges(call), options, limit, actor)
 }
 
 /** Asks a store that others share for the check that is in the frame. */
@@ -68,8 +81,9 @@ function infoOne(
   options: Read,
 ): LimitInfo {
   if (frame[start + Out.Count] === 1) {
-    const at = start + Out.Answers
-    return new LimitInfo(frame, at, limit.key, 0, undefined, store, charges(call), options, limit, actor)
+    const from = start + Out.Answers
+    const at = frame[from + Answers.At] as number
+    return new LimitInfo(frame, from, at, limit.key, 0, undefined, store, charges(call), options, limit, actor)
   }
   return infoFrom(frame, store, [{ limit, actor, cost: options.cost, factor: options.factor }], charges(call), start)
 }

@@ -125,7 +125,12 @@ function remember(literal: Literal): void {
 
 /** What the engine knows this definition by, whether it was checked before or comes as a plain object. */
 export function compiled(limit: unknown): Compiled {
-  return (typeof limit === 'object' && limit !== null && Checked.compiled(limit)) || literal(limit)
+  return checked(limit) ?? literal(limit)
+}
+
+/** The same, of one that was checked before. */
+export function checked(limit: unknown): Compiled | undefined {
+  return typeof limit === 'object' && limit !== null ? Checked.compiled(limit) : undefined
 }
 
 /** The limits that stand for one: itself, or what the caller's function makes of a context. */

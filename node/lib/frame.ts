@@ -3,8 +3,10 @@
  * holds the same; the two must change together.
  */
 
+// biome-ignore-all lint/suspicious/noConstEnum: nothing outside of this package sees them, and plain numbers make functions small enough to be inlined
+
 /** What goes in: which limiter, which call, an optional instant and an optional longest wait, and the checks. */
-export enum In {
+export const enum In {
   Limiter = 0,
   Call = 1,
   HasNow = 2,
@@ -21,11 +23,20 @@ export enum In {
   Checks = 9,
 }
 
+/** What goes in, in small numbers, for a call that charges one unit now. */
+export const enum Small {
+  Limiter = 0,
+  Limit = 1,
+}
+
 /** How many numbers go in for a check. */
 export const CHECK_WIDTH = 4
 
-/** What comes out: how many checks the answer has (less than none: it is yet to come), which of them decided, and the answers. */
-export enum Out {
+/**
+ * What comes out: how many checks the answer has, which of them decided, and the answers. Less than none: it is yet to
+ * come. None: it is one answer in small numbers, in an array of integers of 32 bits, but for its {@link Answer.At}.
+ */
+export const enum Out {
   Count = 0,
   Binding = 1,
   /** From here on the merged answer, then, when there are several, the answer of each check. */
@@ -33,7 +44,7 @@ export enum Out {
 }
 
 /** The numbers of an answer; the last is the index of the check that it belongs to. */
-export enum Answer {
+export const enum Answer {
   /** 1 if blocked, and 2 more if degraded. */
   Fate = 0,
   Remaining = 1,
@@ -52,7 +63,7 @@ export enum Answer {
 export const ANSWER_WIDTH = 10
 
 /** The calls by number. */
-export enum Call {
+export const enum Call {
   Limit = 0,
   Peek = 1,
   Charge = 2,

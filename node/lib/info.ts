@@ -43,31 +43,31 @@ export interface Receipt {
  */
 export class LimitInfo {
   /** The call was denied. */
-  readonly blocked: boolean
+  declare readonly blocked: boolean
   /** Whole units that would still be admitted now, after this call; 2^53 - 1 where nothing is limited. */
-  readonly remaining: number
+  declare readonly remaining: number
   /** Denied: until this same call would be admitted. Admitted: until the next call of cost 1 would be; 0 = at once. */
-  readonly resetMs: number
+  declare readonly resetMs: number
   /** {@link resetMs} in whole seconds, rounded up. */
-  readonly resetSec: number
+  declare readonly resetSec: number
   /** Until the entry is empty again; 0 = it is. */
-  readonly fullResetMs: number
+  declare readonly fullResetMs: number
   /** {@link fullResetMs} in whole seconds, rounded up. */
-  readonly fullResetSec: number
+  declare readonly fullResetSec: number
   /** How long an `acquire` has to wait, or has waited, for its turn; else 0. */
-  readonly waitMs: number
+  declare readonly waitMs: number
   /** Until {@link remaining} grows by one; 0 = it cannot grow. */
-  readonly nextMs: number
+  declare readonly nextMs: number
   /** The key of the limit that decided. */
-  readonly key: string
+  declare readonly key: string
   /** The size of the limit that decided, scaled by the call's factor. */
-  readonly quota: number
+  declare readonly quota: number
   /** How long a full entry of the limit that decided takes to drain. */
-  readonly windowMs: number
+  declare readonly windowMs: number
   /** Which of {@link checks} decided: the blocked one with the largest reset, else the one with the least remaining. */
-  readonly binding: number
+  declare readonly binding: number
   /** The store could not decide, and this is what was answered without it, as `onError` says. */
-  readonly degraded: boolean
+  declare readonly degraded: boolean
   readonly #several: readonly LimitInfo[] | undefined
   /** What was asked, for whoever gives it back; references alone, for nearly nobody does. */
   readonly #store: Store | undefined
@@ -79,7 +79,8 @@ export class LimitInfo {
 
   /** @internal */
   constructor(
-    frame: Float64Array,
+    numbers: Float64Array | Int32Array,
+    from: number,
     at: number,
     key: string,
     binding: number,
@@ -90,20 +91,20 @@ export class LimitInfo {
     limit?: Compiled,
     actor?: unknown,
   ) {
-    const resetMs = frame[at + Answer.ResetMs] as number
-    const fullResetMs = frame[at + Answer.FullResetMs] as number
-    const fate = frame[at + Answer.Fate] as number
+    const resetMs = numbers[from + Answer.ResetMs] as number
+    const fullResetMs = numbers[from + Answer.FullResetMs] as number
+    const fate = numbers[from + Answer.Fate] as number
     this.blocked = fate === 1 || fate === 3
-    this.remaining = frame[at + Answer.Remaining] as number
+    this.remaining = numbers[from + Answer.Remaining] as number
     this.resetMs = resetMs
     this.resetSec = Math.ceil(resetMs / 1000)
     this.fullResetMs = fullResetMs
     this.fullResetSec = Math.ceil(fullResetMs / 1000)
-    this.waitMs = frame[at + Answer.WaitMs] as number
-    this.nextMs = frame[at + Answer.NextMs] as number
+    this.waitMs = numbers[from + Answer.WaitMs] as number
+    this.nextMs = numbers[from + Answer.NextMs] as number
     this.key = key
-    this.quota = frame[at + Answer.Quota] as number
-    this.windowMs = frame[at + Answer.WindowMs] as number
+    this.quota = numbers[from + Answer.Quota] as number
+    this.windowMs = numbers[from + Answer.WindowMs] as number
     this.binding = binding
     this.degraded = fate > 1
     this.#several = several
@@ -111,7 +112,7 @@ export class LimitInfo {
     this.#limit = limit
     this.#actor = actor
     this.#asked = asked
-    this.#at = frame[at + Answer.At] as number
+    this.#at = at
     this.#open = charges
   }
 
@@ -134,7 +135,8 @@ export class LimitInfo {
 
   /** The answer of each check, in order; of a single check, this answer itself. */
   get checks(): readonly LimitInfo[] {
-    return this.#several ?? [this]
+    // With `??` the compiler could not see that an answer which nobody keeps need not be made at all.
+    return this.#several === undefined ? [this] : this.#several
   }
 
   /**
@@ -171,10 +173,11 @@ export function infoFrom(
   const several: LimitInfo[] = []
   for (let place = 1; count > 1 && place <= count; place++) {
     const at = start + Out.Answers + place * ANSWER_WIDTH
-    several.push(new LimitInfo(frame, at, keys[frame[at + Answer.Owner] as number] ?? '', 0))
+    several.push(new LimitInfo(frame, at, 0, keys[frame[at + Answer.Owner] as number] ?? '', 0))
   }
   const at = start + Out.Answers
   const key = keys[frame[at + Answer.Owner] as number] ?? ''
   const each = count > 1 ? several : undefined
-  return new LimitInfo(frame, at, key, frame[start + Out.Binding] as number, each, store, charges, parts)
+  const decidedAt = frame[at + Answer.At] as number
+  return new LimitInfo(frame, at, decidedAt, key, frame[start + Out.Binding] as number, each, store, charges, parts)
 }

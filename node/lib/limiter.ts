@@ -1,6 +1,6 @@
 import { acquired } from './acquire.js'
-import { type Answer, type Check, decideOne, decideSeveral, partsFrom, resetSeveral } from './checks.js'
-import { chosen, compiled } from './compiled.js'
+import { type Answer, type Check, decideOne, decideSeveral, limitOne, partsFrom, resetSeveral } from './checks.js'
+import { checked, chosen, compiled } from './compiled.js'
 import type { AnyLimit } from './definitions.js'
 import { answered, mustWait, wrongType } from './errors.js'
 import { eventName, type Listeners, listenerFrom, type StoreEvent, type StoreEventName } from './events.js'
@@ -112,14 +112,19 @@ export class Limiter {
   }
 
   /** Charges `cost` if it fits. */
-  async limit<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<LimitInfo> {
-    return this.#decide(Call.Limit, limit, actor, options)
+  limit<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<LimitInfo> {
+    // Not an `async` function, which would take three more turns to pass on the promise of a store that others share.
+    try {
+      return Promise.resolve(this.#limit(limit, actor, options))
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   /** {@link limit}, answered at once. */
   limitSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo {
     this.#neverWaits()
-    return this.#decide(Call.Limit, limit, actor, options) as LimitInfo
+    return this.#limit(limit, actor, options) as LimitInfo
   }
 
   /** Charges nothing, and says what {@link limit} would have said. */
@@ -407,6 +412,13 @@ export class Limiter {
   /** For calls that are answered at once, or not at all. */
   #neverWaits(): void {
     if (this.#store.shared) throw mustWait()
+  }
+
+  /** The commonest call, and apart from all that it may be called with only where it is called so. */
+  #limit(limit: unknown, actor: unknown, given: unknown): Answer {
+    const store = this.#store
+    const known = given === undefined && !store.shared ? checked(limit) : undefined
+    return known === undefined ? this.#decide(Call.Limit, limit, actor, given) : limitOne(store, known, actor)
   }
 
   #decide(call: number, limit: unknown, actor: unknown, given: unknown): Answer {

@@ -59,6 +59,10 @@ export interface StoreSettings {
 interface Native {
   /** Shared with the addon for as long as the process lives; read it before anything else can be called. */
   readonly frame: Float64Array
+  /** Shared as well: the commonest call, and nearly every answer, in small numbers. */
+  readonly small: Int32Array
+  /** Charges one unit now, of the limiter and the limit in {@link small}, and leaves the answer. */
+  limit(actor: unknown): Failure | undefined
   /** Decides the one check that {@link frame} describes, and leaves the answer there. */
   decide(actor: unknown): Failure | undefined
   /** Asks a shared store for the one check that {@link frame} describes: the answer is there, or yet to come. */

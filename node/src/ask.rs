@@ -122,19 +122,17 @@ fn leave(frame: &mut Frame<'_>, known: Option<Decided>, owner: impl Fn(usize) ->
 }
 
 /// Asks for the one check that the frame describes.
-pub(crate) fn ask_one(env: sys::napi_env, frame: &mut Frame<'_>, actor: &str) -> Answered<()> {
-    tables::with(|tables| {
-        let line = Line::new(env, tables, frame)?;
-        let check = check(tables, frame, 0, actor)?;
-        let key = check.limit.key();
-        let known = if let Some(call) = call(frame, key)? {
-            line.ask(key, &[check.check], call, Owners(None))?
-        } else {
-            line.reset(&[check]);
-            None
-        };
-        leave(frame, known, |_| 0)
-    })
+pub(crate) fn ask_one(env: sys::napi_env, tables: &Tables, frame: &mut Frame<'_>, actor: &str) -> Answered<()> {
+    let line = Line::new(env, tables, frame)?;
+    let check = check(tables, frame, 0, actor)?;
+    let key = check.limit.key();
+    let known = if let Some(call) = call(frame, key)? {
+        line.ask(key, &[check.check], call, Owners(None))?
+    } else {
+        line.reset(&[check]);
+        None
+    };
+    leave(frame, known, |_| 0)
 }
 
 /// Asks for several checks together: one actor for each.

@@ -7,26 +7,41 @@ use napi_derive::napi;
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, State, host};
 
 use crate::failure::{Answered, Failure};
-use crate::frame::{self, Frame};
+use crate::frame::{self, Frame, Small};
 use crate::tables::{self, Tables};
 use crate::text::text;
 use crate::turn::Wanted;
 
+/// Charges one unit at the clock's instant, as nearly every call does: the engine has a way through that is made for it.
+#[inline]
+pub(crate) fn limit_one(tables: &Tables, frame: &mut Frame<'_>, small: &mut Small<'_>, actor: &str) -> Answered<()> {
+    let limiter = tables.limiters.at(small.limiter()).ok_or_else(Failure::closed)?;
+    let limit = tables.limits.at(small.limit()).ok_or_else(no_limit)?;
+    let decided = limiter.limit_sync(limit, actor);
+    // Looked at where it is, because an answer is large enough for a move to be felt.
+    if let Ok(info) = &decided {
+        return frame.answer_one(small, info);
+    }
+    decided.map(drop).map_err(Into::into)
+}
+
 /// Decides the one check that the frame describes.
 #[inline]
-pub(crate) fn decide_one(frame: &mut Frame<'_>, actor: &str) -> Answered<()> {
-    tables::with(|tables| {
-        let limiter = tables.limiters.get(frame.limiter()).ok_or_else(Failure::closed)?;
-        let check = check(tables, frame, 0, actor)?;
-        let Some(call) = call(frame, check.limit.key())? else { return reset(limiter, &[check]) };
-        let info = match (call, frame.now()) {
-            // Nearly every call: where the verb is known, the engine has a way through that is made for it.
-            (Call::Limit, None) => limiter.decide_sync(&[check.check], Call::Limit),
-            (call, None) => limiter.decide_sync(&[check.check], call),
-            (call, Some(now)) => limiter.decide_sync_at(&[check.check], call, host::instant(check.limit.key(), now)?),
-        };
-        frame.answer(&info?, |_| 0)
-    })
+pub(crate) fn decide_one(tables: &Tables, frame: &mut Frame<'_>, small: &mut Small<'_>, actor: &str) -> Answered<()> {
+    let limiter = tables.limiters.get(frame.limiter()).ok_or_else(Failure::closed)?;
+    let check = check(tables, frame, 0, actor)?;
+    let Some(call) = call(frame, check.limit.key())? else { return reset(limiter, &[check]) };
+    let info = match frame.now() {
+        None => limiter.decide_sync(&[check.check], call),
+        Some(now) => limiter.decide_sync_at(&[check.check], call, host::instant(check.limit.key(), now)?),
+    };
+    frame.answer_one(small, &info?)
+}
+
+#[cold]
+#[inline(never)]
+fn no_limit() -> Box<Failure> {
+    Failure::internal("no such limit")
 }
 
 /// Decides several checks together: one actor for each, and their numbers and then the answer's in `frame`.
@@ -120,7 +135,7 @@ pub(crate) struct Asked<'a> {
 #[inline]
 pub(crate) fn check<'a>(tables: &'a Tables, frame: &Frame<'_>, index: usize, actor: &'a str) -> Answered<Asked<'a>> {
     let frame::Asked { limit, cost, factor } = frame.check(index);
-    let limit = tables.limits.get(limit).ok_or_else(|| Failure::internal("no such limit"))?;
+    let limit = tables.limits.get(limit).ok_or_else(no_limit)?;
     let asked = Check::new(limit, actor).cost(host::cost(limit.key(), cost)?).factor(factor);
     Ok(Asked { limit, actor, cost, factor, check: asked })
 }

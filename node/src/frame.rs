@@ -21,12 +21,15 @@ const ID: usize = 8;
 const CHECKS: usize = 9;
 const CHECK_WIDTH: usize = 4;
 
-/// Out: how many checks the answer has, and which of them decided; less than none where it is yet to come.
+/// Out: how many checks the answer has, and which of them decided; less than none where it is yet to come, and none
+/// where it is one answer in [small numbers](Small).
 const COUNT: usize = 0;
 const BINDING: usize = 1;
 /// Out: from here on the merged answer, then, when there are several, the answer of each check.
 const ANSWERS: usize = 2;
 const ANSWER_WIDTH: usize = 10;
+/// Where in an answer its instant is.
+const AT: usize = 8;
 
 /// How much room an answer takes.
 pub(crate) fn answer_length(info: &LimitInfo) -> usize {
@@ -36,6 +39,29 @@ pub(crate) fn answer_length(info: &LimitInfo) -> usize {
 
 /// What one decision of one check needs: at most two rules, with their answers and the merged one.
 pub(crate) const LENGTH: usize = ANSWERS + 3 * ANSWER_WIDTH;
+
+/// Out: an answer's numbers but the last two.
+pub(crate) const SMALL_LENGTH: usize = 8;
+
+/// The commonest call and nearly every answer in integers of 32 bits, in an array of their own: JavaScript looks closely
+/// at every double to see whether it is an integer, which for the numbers of an answer takes as long as to decide.
+pub(crate) struct Small<'a>(pub(crate) &'a mut [i32]);
+
+impl Small<'_> {
+    /// In: which limiter.
+    pub(crate) fn limiter(&self) -> usize {
+        self.at(0)
+    }
+
+    /// In: which limit.
+    pub(crate) fn limit(&self) -> usize {
+        self.at(1)
+    }
+
+    fn at(&self, index: usize) -> usize {
+        self.0.get(index).copied().map_or(0, |number| number.cast_unsigned() as usize)
+    }
+}
 
 /// The frame of one call.
 pub(crate) struct Frame<'a>(pub(crate) &'a mut [f64]);
@@ -91,10 +117,14 @@ impl Frame<'_> {
         whole(self.at(CHECKS + index * CHECK_WIDTH + 3))
     }
 
+    /// The limit of the only check.
+    pub(crate) fn limit(&self) -> usize {
+        index(self.check(0).limit)
+    }
+
     /// The key of a check's limit, for errors.
-    pub(crate) fn key(&self, index: usize) -> String {
-        let limit = self.check(index).limit;
-        tables::with(|tables| tables.limits.get(limit).map_or_else(String::new, |limit| limit.key().to_owned()))
+    pub(crate) fn key(&self, place: usize) -> String {
+        tables::key(index(self.check(place).limit))
     }
 
     /// Writes the answer down; `owner` says for the index of an answer which check it belongs to.
@@ -115,6 +145,32 @@ impl Frame<'_> {
         Ok(())
     }
 
+    /// Writes the answer to one check down, in small numbers if it can.
+    #[inline]
+    pub(crate) fn answer_one(&mut self, small: &mut Small<'_>, info: &LimitInfo) -> Answered<()> {
+        let numbers = [
+            u64::from(fate(info)),
+            info.remaining,
+            info.reset_ms,
+            info.full_reset_ms,
+            info.wait_ms,
+            info.next_ms,
+            info.quota,
+            info.window_ms,
+        ];
+        let all = numbers.iter().fold(0, |all, number| all | number);
+        if info.checks().len() > 1 || i32::try_from(all).is_err() {
+            return self.answer(info, |_| 0);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "as was just asked")]
+        for (place, number) in small.0.iter_mut().zip(numbers) {
+            *place = number as i32;
+        }
+        self.0[COUNT] = 0.0;
+        self.0[ANSWERS + AT] = double(info.at);
+        Ok(())
+    }
+
     /// Reads an answer back, whatever its checks said.
     pub(crate) fn merged(&self) -> LimitInfo {
         self.read(0)
@@ -131,15 +187,15 @@ impl Frame<'_> {
     fn write(&mut self, place: usize, info: &LimitInfo, owner: usize) {
         let start = ANSWERS + place * ANSWER_WIDTH;
         self.0[start..start + ANSWER_WIDTH].copy_from_slice(&[
-            f64::from(u8::from(info.blocked) | u8::from(info.degraded) << 1),
-            info.remaining as f64,
-            info.reset_ms as f64,
-            info.full_reset_ms as f64,
-            info.wait_ms as f64,
-            info.next_ms as f64,
-            info.quota as f64,
-            info.window_ms as f64,
-            info.at as f64,
+            f64::from(fate(info)),
+            double(info.remaining),
+            double(info.reset_ms),
+            double(info.full_reset_ms),
+            double(info.wait_ms),
+            double(info.next_ms),
+            double(info.quota),
+            double(info.window_ms),
+            double(info.at),
             owner as f64,
         ]);
     }
@@ -167,13 +223,25 @@ impl Frame<'_> {
     }
 }
 
+/// 1 if blocked, and 2 more if degraded.
+fn fate(info: &LimitInfo) -> u8 {
+    u8::from(info.blocked) | u8::from(info.degraded) << 1
+}
+
 /// A number that our own JavaScript wrote; anything else becomes the nearest integer that there is.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturating is what is meant")]
 pub(crate) fn whole(number: f64) -> u64 {
     number as u64
 }
 
-/// [`whole`], as an index or a handle.
+/// [`whole`], as an index or a handle, of which there are never as many as this.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as above")]
 pub(crate) fn index(number: f64) -> usize {
-    usize::try_from(whole(number)).unwrap_or(usize::MAX)
+    number as u32 as usize
+}
+
+/// A number of the engine's. It is at most 2^53, so the processor may take it for a signed one, which it converts in one
+/// step.
+fn double(number: u64) -> f64 {
+    number.cast_signed() as f64
 }

@@ -6,7 +6,7 @@ use napi_derive::napi;
 use tidegate::{LimitError, Limiter, Memory};
 
 use crate::failure::Failure;
-use crate::frame::index;
+use crate::frame::whole;
 use crate::tables;
 use crate::text::{refused, with_text};
 use crate::value::value;
@@ -49,7 +49,7 @@ const MOST_ENTRIES: f64 = 1e12;
 /// How many entries a store keeps at most.
 pub(crate) fn most_entries(bound: f64) -> std::result::Result<usize, LimitError> {
     if bound >= 1.0 && bound.fract() == 0.0 && bound <= MOST_ENTRIES {
-        return Ok(index(bound));
+        return Ok(usize::try_from(whole(bound)).unwrap_or(usize::MAX));
     }
     let problem = format!("must be a whole number from 1 to {MOST_ENTRIES}");
     Err(LimitError::new(tidegate::ErrorKind::Range, "", "maxEntries", problem, bound))

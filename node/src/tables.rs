@@ -4,6 +4,7 @@
 //! thread. JavaScript gives a number back when the object that held it is collected.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tidegate::{Limit, Limiter};
@@ -24,18 +25,27 @@ pub(crate) struct Tables {
 }
 
 thread_local! {
-    static TABLES: RefCell<Tables> = RefCell::default();
+    static TABLES: Rc<RefCell<Tables>> = Rc::default();
+}
+
+/// The tables of this thread, for whoever looks things up so often that asking for the thread's is too much.
+pub(crate) fn of_this_thread() -> Rc<RefCell<Tables>> {
+    TABLES.with(Rc::clone)
 }
 
 /// Looks things up; `work` must not call back into JavaScript.
-#[inline]
 pub(crate) fn with<T>(work: impl FnOnce(&Tables) -> T) -> T {
-    TABLES.with_borrow(work)
+    TABLES.with(|tables| work(&tables.borrow()))
 }
 
 /// Adds or removes things; `work` must not call back into JavaScript.
 pub(crate) fn change<T>(work: impl FnOnce(&mut Tables) -> T) -> T {
-    TABLES.with_borrow_mut(work)
+    TABLES.with(|tables| work(&mut tables.borrow_mut()))
+}
+
+/// The key of a limit, for errors.
+pub(crate) fn key(limit: usize) -> String {
+    with(|tables| tables.limits.at(limit).map_or_else(String::new, |limit| limit.key().to_owned()))
 }
 
 /// Things by number; numbers start at 1, so 0 never stands for anything.
@@ -53,7 +63,12 @@ impl<T> Default for Table<T> {
 impl<T> Table<T> {
     #[inline]
     pub(crate) fn get(&self, handle: f64) -> Option<&T> {
-        self.places.get(index(handle).wrapping_sub(1))?.as_ref()
+        self.at(index(handle))
+    }
+
+    #[inline]
+    pub(crate) fn at(&self, handle: usize) -> Option<&T> {
+        self.places.get(handle.wrapping_sub(1))?.as_ref()
     }
 
     pub(crate) fn get_mut(&mut self, handle: f64) -> Option<&mut T> {
