@@ -22,7 +22,7 @@ export interface Check<C = unknown> {
 /** When a decision takes place, and how long it may wait. */
 export type When = Pick<Read, 'now' | 'maxWaitMs'>
 
-const { frame, small } = native
+const { frame, small, limit: charge } = native
 
 /** Whether a call charges what it admits. */
 const charges = (call: number): boolean => call === Call.Limit || call === Call.Charge || call === Call.Acquire
@@ -37,7 +37,7 @@ export type Answer<T = LimitInfo> = T | Promise<T>
 export function limitOne(store: Store, limit: Compiled, actor: unknown): LimitInfo {
   small[Small.Limiter] = store.handle
   small[Small.Limit] = limit.handle
-  const failure = native.limit(actor)
+  const failure = charge(actor)
   if (failure !== undefined) throw errorOf(failure)
   if (frame[Out.Count] !== 0) return infoOne(frame, 0, store, Call.Limit, limit, actor, DEFAULTS)
   const at = frame[Out.Answers + Answers.At] as number

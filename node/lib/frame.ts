@@ -54,13 +54,15 @@ export const enum Answer {
   NextMs = 5,
   Quota = 6,
   WindowMs = 7,
+  ResetSec = 8,
+  FullResetSec = 9,
   /** The instant of the decision, in microseconds; 0 where nothing is limited. */
-  At = 8,
-  Owner = 9,
+  At = 10,
+  Owner = 11,
 }
 
 /** How many numbers an answer has. */
-export const ANSWER_WIDTH = 10
+export const ANSWER_WIDTH = 12
 
 /** The calls by number. */
 export const enum Call {

@@ -91,15 +91,13 @@ export class LimitInfo {
     limit?: Compiled,
     actor?: unknown,
   ) {
-    const resetMs = numbers[from + Answer.ResetMs] as number
-    const fullResetMs = numbers[from + Answer.FullResetMs] as number
     const fate = numbers[from + Answer.Fate] as number
     this.blocked = fate === 1 || fate === 3
     this.remaining = numbers[from + Answer.Remaining] as number
-    this.resetMs = resetMs
-    this.resetSec = Math.ceil(resetMs / 1000)
-    this.fullResetMs = fullResetMs
-    this.fullResetSec = Math.ceil(fullResetMs / 1000)
+    this.resetMs = numbers[from + Answer.ResetMs] as number
+    this.resetSec = numbers[from + Answer.ResetSec] as number
+    this.fullResetMs = numbers[from + Answer.FullResetMs] as number
+    this.fullResetSec = numbers[from + Answer.FullResetSec] as number
     this.waitMs = numbers[from + Answer.WaitMs] as number
     this.nextMs = numbers[from + Answer.NextMs] as number
     this.key = key

@@ -27,9 +27,9 @@ const COUNT: usize = 0;
 const BINDING: usize = 1;
 /// Out: from here on the merged answer, then, when there are several, the answer of each check.
 const ANSWERS: usize = 2;
-const ANSWER_WIDTH: usize = 10;
+const ANSWER_WIDTH: usize = 12;
 /// Where in an answer its instant is.
-const AT: usize = 8;
+const AT: usize = 10;
 
 /// How much room an answer takes.
 pub(crate) fn answer_length(info: &LimitInfo) -> usize {
@@ -41,7 +41,7 @@ pub(crate) fn answer_length(info: &LimitInfo) -> usize {
 pub(crate) const LENGTH: usize = ANSWERS + 3 * ANSWER_WIDTH;
 
 /// Out: an answer's numbers but the last two.
-pub(crate) const SMALL_LENGTH: usize = 8;
+pub(crate) const SMALL_LENGTH: usize = 10;
 
 /// The commonest call and nearly every answer in integers of 32 bits, in an array of their own: JavaScript looks closely
 /// at every double to see whether it is an integer, which for the numbers of an answer takes as long as to decide.
@@ -157,6 +157,8 @@ impl Frame<'_> {
             info.next_ms,
             info.quota,
             info.window_ms,
+            info.reset_sec(),
+            info.full_reset_sec(),
         ];
         let all = numbers.iter().fold(0, |all, number| all | number);
         if info.checks().len() > 1 || i32::try_from(all).is_err() {
@@ -195,6 +197,8 @@ impl Frame<'_> {
             double(info.next_ms),
             double(info.quota),
             double(info.window_ms),
+            double(info.reset_sec()),
+            double(info.full_reset_sec()),
             double(info.at),
             owner as f64,
         ]);
