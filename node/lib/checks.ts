@@ -4,7 +4,7 @@ import { errorOf, read, wrongType } from './errors.js'
 import { Answer as Answers, Call, CHECK_WIDTH, frameOf, In, Out, Small } from './frame.js'
 import { infoFrom, LimitInfo, type Part, type Receipt, type Store } from './info.js'
 import { expect, numbered, release } from './mailbox.js'
-import { native } from './native.js'
+import { type Failure, native } from './native.js'
 import { DEFAULTS, ON_CHECK, optionsFrom, type Read } from './options.js'
 
 /** A limit and who is being limited, with what the call costs: one part of a decision of several. */
@@ -38,10 +38,10 @@ export function limitOne(store: Store, limit: Compiled, actor: unknown): LimitIn
   small[Small.Limiter] = store.handle
   small[Small.Limit] = limit.handle
   const failure = charge(actor)
-  if (failure !== undefined) throw errorOf(failure)
-  if (frame[Out.Count] !== 0) return infoOne(frame, 0, store, Call.Limit, limit, actor, DEFAULTS)
+  if (failure !== undefined || frame[Out.Count] !== 0)
+    return otherwise(failure, store, Call.Limit, limit, actor, DEFAULTS)
   const at = frame[Out.Answers + Answers.At] as number
-  return new LimitInfo(small, 0, at, limit.key, 0, undefined, store, true, DEFAULTS, limit, actor)
+  return new LimitInfo(small, 0, at, limit.key, 0, true, store, DEFAULTS, limit, actor)
 }
 
 /** Decides one check. Everything crosses in the shared frame but the actor, which is the cheapest there is. */
@@ -53,10 +53,22 @@ export function decideOne(store: Store, call: number, limit: Compiled, actor: un
   frame[In.Checks + 2] = options.factor
   if (store.shared) return askOne(store, call, limit, actor, options)
   const failure = native.decide(actor)
-  if (failure !== undefined) throw errorOf(failure)
-  if (frame[Out.Count] !== 0) return infoOne(frame, 0, store, call, limit, actor, options)
+  if (failure !== undefined || frame[Out.Count] !== 0) return otherwise(failure, store, call, limit, actor, options)
   const at = frame[Out.Answers + Answers.At] as number
-  return new LimitInfo(small, 0, at, limit.key, 0, undefined, store, charges(call), options, limit, actor)
+  return new LimitInfo(small, 0, at, limit.key, 0, charges(call), store, options, limit, actor)
+}
+
+/** What is not answered in small numbers. */
+function otherwise(
+  failure: Failure | undefined,
+  store: Store,
+  call: number,
+  limit: Compiled,
+  actor: unknown,
+  options: Read,
+): LimitInfo {
+  if (failure !== undefined) throw errorOf(failure)
+  return infoOne(frame, 0, store, call, limit, actor, options)
 }
 
 /** Asks a store that others share for the check that is in the frame. */
@@ -83,7 +95,7 @@ function infoOne(
   if (frame[start + Out.Count] === 1) {
     const from = start + Out.Answers
     const at = frame[from + Answers.At] as number
-    return new LimitInfo(frame, from, at, limit.key, 0, undefined, store, charges(call), options, limit, actor)
+    return new LimitInfo(frame, from, at, limit.key, 0, charges(call), store, options, limit, actor)
   }
   return infoFrom(frame, store, [{ limit, actor, cost: options.cost, factor: options.factor }], charges(call), start)
 }

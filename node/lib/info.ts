@@ -84,12 +84,12 @@ export class LimitInfo {
     at: number,
     key: string,
     binding: number,
-    several?: readonly LimitInfo[],
+    charges: boolean,
     store?: Store,
-    charges = false,
     asked?: Pick<Part, 'cost' | 'factor'> | readonly Part[],
     limit?: Compiled,
     actor?: unknown,
+    several?: readonly LimitInfo[],
   ) {
     const fate = numbers[from + Answer.Fate] as number
     this.blocked = fate === 1 || fate === 3
@@ -171,11 +171,12 @@ export function infoFrom(
   const several: LimitInfo[] = []
   for (let place = 1; count > 1 && place <= count; place++) {
     const at = start + Out.Answers + place * ANSWER_WIDTH
-    several.push(new LimitInfo(frame, at, 0, keys[frame[at + Answer.Owner] as number] ?? '', 0))
+    several.push(new LimitInfo(frame, at, 0, keys[frame[at + Answer.Owner] as number] ?? '', 0, false))
   }
   const at = start + Out.Answers
   const key = keys[frame[at + Answer.Owner] as number] ?? ''
   const each = count > 1 ? several : undefined
   const decidedAt = frame[at + Answer.At] as number
-  return new LimitInfo(frame, at, decidedAt, key, frame[start + Out.Binding] as number, each, store, charges, parts)
+  const binding = frame[start + Out.Binding] as number
+  return new LimitInfo(frame, at, decidedAt, key, binding, charges, store, parts, undefined, undefined, each)
 }

@@ -115,7 +115,10 @@ export class Limiter {
   limit<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<LimitInfo> {
     // Not an `async` function, which would take three more turns to pass on the promise of a store that others share.
     try {
-      return Promise.resolve(this.#limit(limit, actor, options))
+      const store = this.#store
+      const plain = options === undefined && !store.shared ? checked(limit) : undefined
+      if (plain !== undefined) return Promise.resolve(limitOne(store, plain, actor))
+      return Promise.resolve(this.#decide(Call.Limit, limit, actor, options))
     } catch (error) {
       return Promise.reject(error)
     }
@@ -123,8 +126,12 @@ export class Limiter {
 
   /** {@link limit}, answered at once. */
   limitSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo {
+    // Nearly every call, written so that the compiler puts all of it where it is called.
+    const store = this.#store
+    const plain = options === undefined && !store.shared ? checked(limit) : undefined
+    if (plain !== undefined) return limitOne(store, plain, actor)
     this.#neverWaits()
-    return this.#limit(limit, actor, options) as LimitInfo
+    return this.#decide(Call.Limit, limit, actor, options) as LimitInfo
   }
 
   /** Charges nothing, and says what {@link limit} would have said. */
@@ -412,13 +419,6 @@ export class Limiter {
   /** For calls that are answered at once, or not at all. */
   #neverWaits(): void {
     if (this.#store.shared) throw mustWait()
-  }
-
-  /** The commonest call, and apart from all that it may be called with only where it is called so. */
-  #limit(limit: unknown, actor: unknown, given: unknown): Answer {
-    const store = this.#store
-    const known = given === undefined && !store.shared ? checked(limit) : undefined
-    return known === undefined ? this.#decide(Call.Limit, limit, actor, given) : limitOne(store, known, actor)
   }
 
   #decide(call: number, limit: unknown, actor: unknown, given: unknown): Answer {
