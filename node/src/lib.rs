@@ -1,8 +1,9 @@
 //! The node binding: translates types and errors between JavaScript and the engine, and decides nothing.
 //!
 //! What is called for every request is a bare Node-API function that takes one string; all numbers, in and out, cross
-//! in a typed array that both sides share, the [`frame`]. A handle in that array stands for a limiter
-//! or a limit, which live in [`tables`] of this thread. Everything else goes through napi-rs.
+//! in typed arrays that both sides [share](shared): the [`frame`], and for what is commonest a few small integers. A
+//! handle in these arrays stands for a limiter or a limit, which live in [`tables`] of this thread. Everything else goes
+//! through napi-rs.
 //!
 //! What a store that others share has to be asked for is answered later, in a [`letter`] to the [`mailbox`] of this
 //! thread.
