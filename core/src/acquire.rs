@@ -264,7 +264,7 @@ impl Acquire {
     /// When that thread cannot be started.
     #[cfg(feature = "redis")]
     pub fn spawn(self, done: impl FnOnce(Result<LimitInfo, Error>) + Send + 'static) -> std::io::Result<Spawned> {
-        let runtime = crate::store::redis::background()?;
+        let runtime = crate::store::redis::background(crate::fork::Process::current())?;
         Ok(Spawned(runtime.spawn(async move { done(self.finish().await) }).abort_handle()))
     }
 

@@ -17,15 +17,16 @@ struct Background {
 /// A lock would not do: a child that was forked off while another thread held it could never take it.
 static BACKGROUND: ArcSwapOption<Background> = ArcSwapOption::const_empty();
 
-/// The process's own runtime, which is started when it is first asked for and runs until the process ends.
-pub(crate) fn handle() -> io::Result<Handle> {
+/// The process's own runtime, which is started when it is first asked for and runs until the process ends; which process
+/// this is, the caller has just found out.
+pub(crate) fn handle(current: Process) -> io::Result<Handle> {
     loop {
         let known = BACKGROUND.load_full();
         match &known {
-            Some(background) if background.process.is_current() => return Ok(background.handle.clone()),
+            Some(background) if background.process == current => return Ok(background.handle.clone()),
             _ => {}
         }
-        let started = Arc::new(Background { process: Process::current(), handle: start()? });
+        let started = Arc::new(Background { process: current, handle: start()? });
         let before = BACKGROUND.compare_and_swap(&known, Some(started.clone()));
         let won = match (&*before, &known) {
             (None, None) => true,

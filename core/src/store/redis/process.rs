@@ -122,7 +122,7 @@ impl Here {
     fn topology(&self, settings: &Settings, on_callers_runtime: bool) -> Result<(Arc<Topology>, Handle), Failure> {
         let callers = if on_callers_runtime { Handle::try_current().ok() } else { None };
         let is_background = callers.as_ref().is_none_or(background::is);
-        let runtime = callers.map_or_else(background::handle, Ok).map_err(|_| Failure::Unreachable)?;
+        let runtime = callers.map_or_else(|| background::handle(self.process), Ok).map_err(|_| Failure::Unreachable)?;
         let mut topologies = self.topologies.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = topologies.iter().find(|topology| topology.is_driven_by(&runtime)) {
             return Ok((known.clone(), runtime));
