@@ -54,9 +54,10 @@ pub struct Memory {
     evictions: AtomicU64,
 }
 
-/// On a cache line of its own, so that threads at work on neighbours do not slow each other down.
+/// On a pair of cache lines of its own, which a processor fetches together, so that threads at work on neighbours do
+/// not slow each other down.
 #[derive(Debug, Default)]
-#[repr(align(64))]
+#[repr(align(128))]
 struct Shard(Mutex<Table>);
 
 impl Default for Memory {

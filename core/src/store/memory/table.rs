@@ -18,7 +18,7 @@ const FEWEST_HOMES: usize = 16;
 const TAIL: usize = 64;
 
 /// How many slots a sweep looks at per millisecond since the last, and at most.
-const SWEEP_PER_MILLI: u64 = 64;
+const SWEEP_PER_MILLI: u64 = 16;
 const SWEEP_AT_MOST: u64 = 2048;
 
 /// An entry from a caller's clock lives at least this long after the last call with such a clock.
