@@ -1,9 +1,9 @@
 //! Answers on their way from the thread that talks to the store to the thread that JavaScript runs on.
 //!
 //! They queue up here, and JavaScript is woken only where the queue was empty. In its own time it empties the mailbox:
-//! all that is there by then is handed over in one call, as numbers in the [`inbox`](Mailbox). While calls are under way the environment is kept alive, and an
-//! answer that nobody can hear any more, because its environment has ended, is taken back where it charged something
-//! that somebody waited for.
+//! all that is there by then is handed over in one call, as numbers in the [`inbox`](Mailbox). While calls are under
+//! way the environment is kept alive, and an answer that nobody can hear any more, because its environment has ended,
+//! is taken back where it charged something that somebody waited for.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
