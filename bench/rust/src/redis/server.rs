@@ -99,8 +99,17 @@ impl Statistics {
 
     /// How long all calls of a script took.
     pub(crate) fn evalsha_total_micros(&self) -> Result<f64> {
-        let (_, rest) = self.0.split_once("cmdstat_evalsha:").ok_or("no script was called")?;
-        Self(rest.to_owned()).number("usec=")
+        self.of("cmdstat_evalsha:", "usec=")
+    }
+
+    /// How long a call of a script took that was sent with it.
+    pub(crate) fn eval_micros(&self) -> Result<f64> {
+        self.of("cmdstat_eval:", "usec_per_call=")
+    }
+
+    fn of(&self, command: &str, name: &str) -> Result<f64> {
+        let (_, rest) = self.0.split_once(command).ok_or("no script was called")?;
+        Self(rest.to_owned()).number(name)
     }
 
     /// How often something was read from a connection, what asked for these statistics not counted.
