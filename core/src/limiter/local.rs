@@ -70,13 +70,15 @@ impl Local {
 
     #[inline(never)]
     fn decide_any(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        match checks {
-            [check] => match rules(check)? {
-                Rules::One(rule) => self.memory.decide_one(&rule, self.question(check, call, now), refusal(check)),
-                Rules::Unlimited => Ok(LimitInfo::unlimited()),
-                Rules::Both(..) => self.decide_several(checks, call, now),
-            },
-            _ => self.decide_several(checks, call, now),
+        let [check] = checks else { return self.decide_several(checks, call, now) };
+        let decide = |rule| self.memory.decide_one(rule, self.question(check, call, now), refusal(check));
+        if let Some(Rules::One(rule)) = compiled(check) {
+            return decide(rule);
+        }
+        match rules(check)? {
+            Rules::One(rule) => decide(&rule),
+            Rules::Unlimited => Ok(LimitInfo::unlimited()),
+            Rules::Both(..) => self.decide_several(checks, call, now),
         }
     }
 

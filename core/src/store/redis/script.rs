@@ -20,7 +20,7 @@ pub(crate) const SOURCE: &str = concat!(
     "end\n",
     include_str!("lua/together.lua"),
     "end answer, place = decide(place) end end\n",
-    "return pack('<d', server) .. (answers and table.concat(answers) or '') .. (answer or '')\n",
+    include_str!("lua/answer.lua"),
 );
 
 /// What a server that has seen [`SOURCE`] before knows it by.

@@ -1,8 +1,11 @@
 -- The commonest call: `limit` with one check, of a cell. What the cell's room says is written out here.
 
-local known, unit, tick, drain, aligned, capacity, longest
+local known, unit, tick, drain, aligned, capacity
 local expiry, text
 while place < rules_at do
+  if fits then
+    answer, fits = pack('<Bddd', fits, 0, level, since), nil
+  end
   if answer then
     answers = answers or {}
     filled = filled + 1
@@ -14,13 +17,12 @@ while place < rules_at do
   end
   if rule ~= known then
     known, unit, tick, drain, aligned, capacity = rule, unpack('<ddddd', blob, rules_at + rule * 49 + 1)
-    longest = ceil(capacity / drain) * tick
   end
   if deadline < server then
     answer = '\255'
   else
-    key = keys[key]
-    local value, level, since = try('GET', key), 0, server
+    key, level, since = keys[key], 0, server
+    local value = try('GET', key)
     if value then
       -- Cell::decode
       if #value ~= 15 then
@@ -28,7 +30,7 @@ while place < rules_at do
       end
       local tag
       tag, level, since = unpack('<BI7I7', value)
-      if tag ~= 99 or level > capacity or since - server > longest then
+      if tag ~= 99 or level > capacity or since > server and since - server > ceil(capacity / drain) * tick then
         -- Something else is kept here, or it is overfilled, or from a future that may have to be mended.
         break
       end
@@ -48,10 +50,9 @@ while place < rules_at do
     -- Cell::fits, Cell::charge
     local more = cost * unit
     if more > capacity - level then
-      answer = pack('<Bddd', 0, 0, level, since)
+      fits = 0
     else
-      level = level + more
-      answer = pack('<Bddd', 1, 0, level, since)
+      fits, level = 1, level + more
       -- Cell::full, and how the cell's room writes
       if level == 0 then
         if value then

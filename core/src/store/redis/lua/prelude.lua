@@ -28,4 +28,6 @@ end
 -- What came of the last decision, and of those before it.
 local answer, answers
 local keys, filled = KEYS, 0
+-- The same of the commonest call, while nothing has come after it.
+local fits, level, since
 local decide
