@@ -58,4 +58,5 @@ def test_lost_packets_cost_nobody_more_than_a_deadline(wire: Wire) -> None:
         assert not any(call.degraded for call in report.calls if call.ended < began)
         assert degraded > 0, "what is lost is missed"
         assert report.slowest <= DEADLINE + SLACK + report.late
-        assert back <= 0.5 + report.late
+        # Within half a second nearly always; what was sent again and lost again before may take TCP longer.
+        assert back <= 1.0 + report.late
