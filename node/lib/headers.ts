@@ -17,6 +17,9 @@ export type Headers = Record<string, string>
 
 const NEWEST_DRAFT = 11
 
+/** As names of properties they are known to Node, which takes longer over a header whose name it has not met before. */
+const X_NAMES = Object.keys(Object.fromEntries(native.xNames().map((name) => [name, ''])))
+
 /**
  * The HTTP headers that go with an answer, by name.
  *
@@ -85,16 +88,18 @@ export function sendRateLimitHeaders(
   options?: HeaderOptions,
 ): void {
   const flat = fields(info, kind, options)
-  const send = setter(reply)
+  const set = setter(reply)
   for (let index = 0; index < flat.length; index += 2) {
-    send(flat[index] as string, flat[index + 1] as string)
+    set.call(reply, flat[index] as string, flat[index + 1] as string)
   }
 }
 
-function setter(reply: Reply): (name: string, value: string) => void {
+type Setter = (this: Reply, name: string, value: string) => unknown
+
+function setter(reply: Reply): Setter {
   const { setHeader, header } = (reply ?? {}) as Record<string, unknown>
-  if (typeof setHeader === 'function') return setHeader.bind(reply)
-  if (typeof header === 'function') return header.bind(reply)
+  if (typeof setHeader === 'function') return setHeader as Setter
+  if (typeof header === 'function') return header as Setter
   throw wrongType('', 'reply', 'must be a response with setHeader or header', reply)
 }
 
@@ -105,7 +110,15 @@ function fields(info: LimitInfo, kind: HeaderKind, options: HeaderOptions | unde
   const draft = options === undefined ? NEWEST_DRAFT : draftFrom(options)
   if (kind === 'x') {
     write(native.frame, 0, info)
-    return answered(native.xHeaders()).split('\n')
+    const lines = answered(native.xValues())
+    const flat: string[] = []
+    for (let from = 0, field = 0; from <= lines.length; field++) {
+      const end = lines.indexOf('\n', from)
+      const next = end < 0 ? lines.length : end
+      flat.push(X_NAMES[field] as string, lines.slice(from, next))
+      from = next + 1
+    }
+    return flat
   }
   const { checks } = info
   const frame = frameOf(checks.length)

@@ -67,8 +67,10 @@ interface Native {
   decide(actor: unknown): Failure | undefined
   /** Asks a shared store for the one check that {@link frame} describes: the answer is there, or yet to come. */
   ask(actor: unknown): Failure | undefined
-  /** The `X-RateLimit` fields of the answer in {@link frame}: a name or a value on each line. */
-  xHeaders(): string | Failure
+  /** The names of the `X-RateLimit` fields, in order. */
+  xNames(): string[]
+  /** The values of the first few of them, if not all, for the answer in {@link frame}: one on each line. */
+  xValues(): string | Failure
   decideSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
   explainSeveral(frame: Float64Array, actors: readonly unknown[]): string | Failure
   openMailbox(wake: () => void): { mailbox: number; inbox: Float64Array }

@@ -17,7 +17,7 @@ use crate::ask::ask_one;
 use crate::decide::{decide_one, limit_one};
 use crate::failure::{Answered, Failure};
 use crate::frame::{self, Frame, Small};
-use crate::headers::x_fields;
+use crate::headers::x_values;
 use crate::tables::{self, Tables};
 use crate::text::{NotText, refused, with_text};
 use crate::value::value;
@@ -45,7 +45,7 @@ pub(crate) fn share_frame(mut exports: Object<'_>, env: Env) -> Result<()> {
         (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     let env = env.raw();
     let functions: [(&str, sys::napi_callback); 4] =
-        [("limit", Some(limit)), ("decide", Some(decide)), ("ask", Some(ask)), ("xHeaders", Some(x_headers))];
+        [("limit", Some(limit)), ("decide", Some(decide)), ("ask", Some(ask)), ("xValues", Some(x_lines))];
     // SAFETY: every pointer outlives its call; the reference keeps the buffer, and so what is shared, for as long as the
     // environment lives. Nothing outside this package can get at the buffer to detach it.
     unsafe {
@@ -138,10 +138,10 @@ unsafe fn no_actor(env: sys::napi_env, limit: usize, actor: sys::napi_value, pro
     )
 }
 
-/// `xHeaders()`: the `X-RateLimit` fields of the answer in the frame, a name or a value on each line.
-unsafe extern "C" fn x_headers(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
+/// `xValues()`: the values of the `X-RateLimit` fields of the answer in the frame, one on each line.
+unsafe extern "C" fn x_lines(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let render = |desk: &mut Desk<'_>, _| {
-        let lines = x_fields(&desk.frame);
+        let lines = x_values(&desk.frame);
         // SAFETY: the environment is that of this call.
         unsafe { String::to_napi_value(env, lines) }.map_err(|error| Failure::internal(&error.reason))
     };
