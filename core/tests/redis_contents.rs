@@ -2,44 +2,14 @@
 #![cfg(feature = "redis")]
 #![allow(missing_docs, reason = "a test")]
 
+mod calls;
 mod servers;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use calls::{ask, from_the_store, hourly, well};
 use servers::{Server, wait_until};
-use tidegate::{Call, Check, Error, Failure, Limit, LimitInfo, Limiter, OnError, Redis};
-
-const DEADLINE: Duration = Duration::from_millis(100);
-/// What a busy machine may add to a deadline.
-const SLACK: Duration = Duration::from_millis(60);
-
-fn hourly(key: &str, size: u64) -> Limit {
-    Limit::bucket(key, size).drip_rate(Duration::from_hours(1)).build().expect("a bucket")
-}
-
-fn over(url: &str, policy: OnError) -> Limiter {
-    Limiter::new(Redis::open(url).expect("a URL").timeout(DEADLINE).on_error(policy).deny_cache(Duration::ZERO))
-}
-
-/// The same, once the store decides: a busy machine may take longer than a deadline to start a server and to connect.
-fn well(url: &str, policy: OnError) -> Limiter {
-    let limiter = over(url, policy);
-    let decides = || limiter.peek_sync(&hourly("warm", 1), "warm").is_ok_and(|info| !info.degraded);
-    wait_until("the store decides", decides);
-    limiter
-}
-
-/// One call, which must not take longer than a deadline.
-fn ask(limiter: &Limiter, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-    let started = Instant::now();
-    let answer = limiter.limit_sync(limit, actor);
-    assert!(started.elapsed() < DEADLINE + SLACK, "took {:?}", started.elapsed());
-    answer
-}
-
-fn from_the_store(limiter: &Limiter, limit: &Limit, actor: &str) -> bool {
-    ask(limiter, limit, actor).is_ok_and(|info| !info.degraded)
-}
+use tidegate::{Call, Check, Error, Failure, OnError};
 
 #[test]
 fn a_flush_gives_one_allowance_more() {

@@ -2,48 +2,20 @@
 #![cfg(feature = "redis")]
 #![allow(missing_docs, reason = "a test")]
 
+mod calls;
 mod servers;
 
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use calls::{DEADLINE, ask, from_the_store, over, well};
 use servers::proxy::Proxy;
 use servers::{Server, wait_until};
-use tidegate::{
-    BreakerState, Call, Check, Error, Event, EventKind, Failure, Limit, LimitInfo, Limiter, OnError, Redis,
-};
-
-const DEADLINE: Duration = Duration::from_millis(100);
-/// What a busy machine may add to a deadline.
-const SLACK: Duration = Duration::from_millis(60);
+use tidegate::{BreakerState, Call, Check, Error, Event, EventKind, Failure, Limit, Limiter, OnError, Redis};
 
 fn hourly(size: u64) -> Limit {
-    Limit::bucket("faults", size).drip_rate(Duration::from_hours(1)).build().expect("a bucket")
-}
-
-fn over(url: &str, policy: OnError) -> Limiter {
-    Limiter::new(Redis::open(url).expect("a URL").timeout(DEADLINE).on_error(policy).deny_cache(Duration::ZERO))
-}
-
-/// The same, once the store decides: a busy machine may take longer than a deadline to start a server and to connect.
-fn well(url: &str, policy: OnError) -> Limiter {
-    let limiter = over(url, policy);
-    let decides = || limiter.peek_sync(&hourly(1), "warm").is_ok_and(|info| !info.degraded);
-    wait_until("the store decides", decides);
-    limiter
-}
-
-/// One call, which must not take longer than a deadline.
-fn ask(limiter: &Limiter, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-    let started = Instant::now();
-    let answer = limiter.limit_sync(limit, actor);
-    assert!(started.elapsed() < DEADLINE + SLACK, "took {:?}", started.elapsed());
-    answer
-}
-
-fn from_the_store(limiter: &Limiter, limit: &Limit, actor: &str) -> bool {
-    ask(limiter, limit, actor).is_ok_and(|info| !info.degraded)
+    calls::hourly("faults", size)
 }
 
 /// Calls until the store decides again, and says how long that took.

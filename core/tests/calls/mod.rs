@@ -1,0 +1,49 @@
+//! Limiters over servers, and calls that must not take longer than a deadline.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::time::{Duration, Instant};
+
+use tidegate::{Error, Limit, LimitInfo, Limiter, OnError, Redis};
+
+use crate::servers::wait_until;
+
+pub(crate) const DEADLINE: Duration = Duration::from_millis(100);
+/// What a busy machine may add to a deadline.
+pub(crate) const SLACK: Duration = Duration::from_millis(60);
+
+pub(crate) fn hourly(key: &str, size: u64) -> Limit {
+    Limit::bucket(key, size).drip_rate(Duration::from_hours(1)).build().expect("a bucket")
+}
+
+pub(crate) fn over(url: &str, policy: OnError) -> Limiter {
+    Limiter::new(Redis::open(url).expect("a URL").timeout(DEADLINE).on_error(policy).deny_cache(Duration::ZERO))
+}
+
+/// The same, once the store decides: a busy machine may take longer than a deadline to start a server and to connect.
+pub(crate) fn well(url: &str, policy: OnError) -> Limiter {
+    let limiter = over(url, policy);
+    let decides = || limiter.peek_sync(&hourly("warm", 1), "warm").is_ok_and(|info| !info.degraded);
+    wait_until("the store decides", decides);
+    limiter
+}
+
+/// One call, which must not take longer than this.
+pub(crate) fn ask_within(
+    deadline: Duration,
+    limiter: &Limiter,
+    limit: &Limit,
+    actor: &str,
+) -> Result<LimitInfo, Error> {
+    let started = Instant::now();
+    let answer = limiter.limit_sync(limit, actor);
+    assert!(started.elapsed() < deadline + SLACK, "took {:?}", started.elapsed());
+    answer
+}
+
+pub(crate) fn ask(limiter: &Limiter, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+    ask_within(DEADLINE, limiter, limit, actor)
+}
+
+pub(crate) fn from_the_store(limiter: &Limiter, limit: &Limit, actor: &str) -> bool {
+    ask(limiter, limit, actor).is_ok_and(|info| !info.degraded)
+}
