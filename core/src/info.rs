@@ -41,8 +41,7 @@ pub struct LimitInfo {
     pub at: Micros,
     /// The store could not decide, and this is what was answered without it; see [`OnError`](crate::OnError).
     pub degraded: bool,
-    /// Present only when there was more than one check, so that a single one allocates nothing; counted, because what
-    /// drops a count is a shorter way out than what drops a list.
+    /// Present only when there was more than one check, so that a single one allocates nothing.
     pub(crate) several: Option<Several>,
 }
 

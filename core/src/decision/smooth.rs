@@ -12,9 +12,6 @@ pub(crate) struct Paced {
     pub(crate) free: Micros,
 }
 
-/// Half of the range in which numbers are exact.
-const HALF: f64 = 4_503_599_627_370_496.0;
-
 /// The largest double below 1; times another, the largest below that.
 const JUST_BELOW_1: f64 = 1.0 - f64::EPSILON / 2.0;
 
@@ -106,7 +103,8 @@ impl Room for Pacing {
     #[inline(always)]
     fn bears(&self, state: &Paced, cost: u64) -> bool {
         // Nearly always far from the end, whatever the price.
-        if real(cost) * self.dearest < HALF && real(state.free) < HALF {
+        let half = real(EXACT / 2);
+        if real(cost) * self.dearest < half && real(state.free) < half {
             return true;
         }
         let (time, _) = self.price(state.stored, cost);

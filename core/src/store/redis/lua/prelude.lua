@@ -14,7 +14,7 @@ local format = string.format
 local pack, unpack = struct.pack, struct.unpack
 
 -- How decisions and rules are written down is told in plan.rs, and how answers are in reply.rs.
-local blob = ARGV[1]
+local keys, blob = KEYS, ARGV[1]
 local place, asks_for_time, rules_at = 6, unpack('<BI4', blob)
 rules_at = rules_at + 1
 
@@ -27,7 +27,7 @@ end
 
 -- What came of the last decision, and of those before it.
 local answer, answers
-local keys, filled = KEYS, 0
+local filled = 0
 -- The same of the commonest call, while nothing has come after it.
 local fits, level, since
 local decide
