@@ -6,12 +6,14 @@ use std::sync::OnceLock;
 
 use ahash::RandomState;
 
-/// Stands for a (namespace, actor, key) wherever entries are kept.
+use crate::limit::Shape;
+
+/// Stands for a (namespace, actor, key, shape of what is kept) wherever entries are kept.
 ///
 /// Each part is hashed with random keys of its own that live as long as the process, so nobody outside can choose
 /// names that collide, and the parts are combined by exclusive or, so the two that seldom change are hashed once.
 /// The lowest bits are the actor's alone: whatever is kept of one actor can be kept in one place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Fingerprint(pub(crate) u128);
 
 impl Fingerprint {
@@ -29,9 +31,20 @@ impl Fingerprint {
         secrets().actor.hash(actor)
     }
 
-    /// The entry of a limit's second rule.
+    /// What is kept; nothing for a level, which most limits keep.
+    pub(crate) fn of_shape(shape: Shape) -> Self {
+        secrets().shapes[shape as usize]
+    }
+
+    /// The entry of a limit's second rule, beside a level.
     pub(crate) fn second(self) -> Self {
-        self ^ secrets().second
+        self ^ Self::of_shape(Shape::Interval)
+    }
+
+    /// Half a fingerprint of a text that is no part of an entry's name.
+    #[cfg(feature = "redis")]
+    pub(crate) fn digest(text: &str) -> u64 {
+        half(&secrets().key.low, text)
     }
 
     /// What leaves an actor's lowest bits alone.
@@ -77,7 +90,7 @@ struct Secrets {
     namespace: Hasher,
     key: Hasher,
     actor: Hasher,
-    second: Fingerprint,
+    shapes: [Fingerprint; Shape::ALL.len()],
 }
 
 fn secrets() -> &'static Secrets {
@@ -86,6 +99,9 @@ fn secrets() -> &'static Secrets {
         namespace: Hasher::random(),
         key: Hasher::random(),
         actor: Hasher::random(),
-        second: Hasher::random().hash("").beside_an_actor(),
+        shapes: Shape::ALL.map(|shape| match shape {
+            Shape::Level => Fingerprint(0),
+            _ => Hasher::random().hash("").beside_an_actor(),
+        }),
     })
 }

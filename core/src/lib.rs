@@ -5,6 +5,7 @@ mod acquire;
 mod check;
 mod clock;
 mod decision;
+mod distinct;
 mod error;
 #[cfg(feature = "redis")]
 mod events;

@@ -5,6 +5,7 @@
     allow(clippy::unused_async, reason = "the public calls are futures for the sake of stores that do I/O")
 )]
 
+mod checks;
 mod local;
 #[cfg(feature = "redis")]
 mod shared;

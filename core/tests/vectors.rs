@@ -29,54 +29,88 @@ fn call(step: &Value) -> Call {
     }
 }
 
-fn assert_answers(info: &LimitInfo, want: &Value, step: &Value) {
-    let got = serde_json::json!({
+fn answer(info: &LimitInfo) -> Value {
+    serde_json::json!({
         "blocked": info.blocked, "remaining": info.remaining, "waitMs": info.wait_ms,
         "resetMs": info.reset_ms, "resetSec": info.reset_sec(),
         "fullResetMs": info.full_reset_ms, "fullResetSec": info.full_reset_sec(),
-    });
-    assert_eq!(&got, want, "in step {step}");
+    })
 }
 
-#[test]
-fn one_limit_at_a_time() {
+fn merged(info: &LimitInfo) -> Value {
+    let mut answer = answer(info);
+    answer["binding"] = info.binding().into();
+    answer
+}
+
+fn limit(wire: &Value) -> Limit {
+    Limit::from_json(&wire.to_string()).expect("a sound definition")
+}
+
+fn limits(sequence: &Value) -> Vec<Limit> {
+    list(sequence, "limits").iter().map(limit).collect()
+}
+
+fn now(step: &Value) -> u64 {
+    host::instant("", step["now"].as_f64().expect("a time")).expect("a time")
+}
+
+fn factor(value: &Value) -> f64 {
+    value.as_f64().expect("a factor")
+}
+
+/// Plays the sequences of calls about one limit at a time; how many answers were held against what they ought to be.
+fn play(name: &str, limit_of: impl Fn(&Value, &[Limit], &Value) -> (Limit, f64)) -> usize {
     let vectors = vectors("decisions.json");
-    for sequence in list(&vectors, "one") {
-        let limit = Limit::from_json(&sequence["limit"].to_string()).expect("a sound definition");
+    let mut checked = 0;
+    for sequence in list(&vectors, name) {
+        let limits = if sequence["limits"].is_array() { limits(sequence) } else { vec![limit(&sequence["limit"])] };
         let limiter = Limiter::new(Memory::new());
-        let factor = sequence["factor"].as_f64().expect("a factor");
-        for step in list(sequence, "steps") {
+        for (index, step) in list(sequence, "steps").iter().enumerate() {
+            let (limit, factor) = limit_of(sequence, &limits, step);
             if step["call"] == "reset" {
                 limiter.reset_sync(&limit, "actor").expect("a reset");
                 continue;
             }
-            let now = host::instant(limit.key(), step["now"].as_f64().expect("a time")).expect("a time");
             let check = Check::new(&limit, "actor").cost(step["cost"].as_u64().expect("a cost")).factor(factor);
-            let info = limiter.decide_sync_at(&[check], call(step), now).expect("an answer");
-            assert_answers(&info, &step["want"], &serde_json::json!([sequence["limit"], step]));
+            let info = limiter.decide_sync_at(&[check], call(step), now(step)).expect("an answer");
+            assert_eq!(answer(&info), step["want"], "in step {index} {step} of {limit:?}");
+            checked += 1;
         }
     }
+    checked
+}
+
+#[test]
+fn one_limit_at_a_time() {
+    let checked = play("one", |sequence, limits, _| (limits[0].clone(), factor(&sequence["factor"])));
+    assert!(checked > 800, "{checked}");
+}
+
+#[test]
+fn definitions_and_factors_that_change() {
+    let of = |_: &Value, limits: &[Limit], step: &Value| {
+        let index = usize::try_from(step["limit"].as_u64().expect("an index")).expect("an index");
+        (limits[index].clone(), factor(&step["factor"]))
+    };
+    let checked = play("changing", of);
+    assert!(checked > 500, "{checked}");
 }
 
 #[test]
 fn several_limits_together() {
     let vectors = vectors("decisions.json");
     for sequence in list(&vectors, "together") {
-        let limits: Vec<_> = list(sequence, "limits")
-            .iter()
-            .map(|wire| Limit::from_json(&wire.to_string()).expect("a sound definition"))
-            .collect();
+        let (limits, factors) = (limits(sequence), list(sequence, "factors"));
         let limiter = Limiter::new(Memory::new());
         for step in list(sequence, "steps") {
-            let now = host::instant("", step["now"].as_f64().expect("a time")).expect("a time");
             let costs = list(step, "costs").iter().map(|cost| cost.as_u64().expect("a cost"));
-            let checks: Vec<_> =
-                limits.iter().zip(costs).map(|(limit, cost)| Check::new(limit, "actor").cost(cost)).collect();
-            let info = limiter.decide_sync_at(&checks, call(step), now).expect("an answer");
-            assert_answers(&info, &step["want"], step);
-            for (info, want) in info.checks().iter().zip(list(step, "each")) {
-                assert_answers(info, want, step);
-            }
+            let check = |((limit, cost), of)| Check::new(limit, "actor").cost(cost).factor(factor(of));
+            let checks: Vec<_> = limits.iter().zip(costs).zip(factors).map(check).collect();
+            let info = limiter.decide_sync_at(&checks, call(step), now(step)).expect("an answer");
+            assert_eq!(merged(&info), step["want"], "in step {step}");
+            let each: Vec<_> = info.checks().iter().map(answer).collect();
+            assert_eq!(Value::from(each), step["each"], "in step {step}");
         }
     }
 }

@@ -47,6 +47,8 @@ pub(crate) enum Verb {
     Refund,
     Undo { charged_at: Micros },
     Acquire { max_wait: Micros },
+    /// A [`Limit`](Self::Limit) that checks elsewhere have denied already.
+    Denied,
 }
 
 impl From<Call> for Verb {

@@ -5,22 +5,18 @@ use crate::limit::Counter;
 use crate::span::Span;
 use crate::time::{EXACT, Micros};
 
-/// The counts of window `index` and of the one before.
+/// The counts of the window that starts at an instant, and of the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Windows {
     pub(crate) previous: u64,
     pub(crate) current: u64,
-    pub(crate) index: u64,
+    pub(crate) start: Micros,
 }
 
 impl Counter {
-    fn start(&self, index: u64) -> Micros {
-        index.saturating_mul(self.period.get())
-    }
-
     /// Whole ticks since the window began; before it began, none.
     fn elapsed(&self, state: &Windows, now: Micros) -> u64 {
-        let elapsed = now.saturating_sub(self.start(state.index));
+        let elapsed = now.saturating_sub(state.start);
         let ticks = if self.tick.get() == 1 { elapsed } else { elapsed / self.tick };
         ticks.min(self.ticks.get())
     }
@@ -39,7 +35,7 @@ impl Counter {
 
     /// Until so many ticks of the window have passed.
     fn until_tick(&self, state: &Windows, now: Micros, tick: u64) -> Micros {
-        self.start(state.index).saturating_add(tick.saturating_mul(self.tick.get())).saturating_sub(now)
+        state.start.saturating_add(tick.saturating_mul(self.tick.get())).saturating_sub(now)
     }
 
     /// How many ticks a window with this count must have left at most, so that its weight is no more than `room`.
@@ -47,15 +43,25 @@ impl Counter {
         self.weigh(room).checked_div(count).unwrap_or(0)
     }
 
+    /// The start of the window in which an instant lies.
+    fn start(&self, at: Micros) -> Micros {
+        at.saturating_sub(at % self.period)
+    }
+
     /// [`advance`](Room::advance) where it is another window than the state's own.
     #[inline(never)]
     fn in_another_window(&self, state: Windows, now: Micros) -> (Windows, bool) {
-        let index = now / self.period;
-        match index.checked_sub(state.index) {
-            Some(1) => (Windows { previous: state.current, current: 0, index }, false),
+        // Another definition may have left a start that is inside of a window of this one.
+        let state = Windows { start: self.start(state.start), ..state };
+        let start = self.start(now);
+        match start.checked_sub(state.start) {
+            Some(0) => (state, false),
+            Some(passed) if passed == self.period.get() => {
+                (Windows { previous: state.current, current: 0, start }, false)
+            }
             Some(_) => (self.fresh(now), false),
             // The clock may be a window behind the entry: then it is the start of that window.
-            None if state.index == index.saturating_add(1) => (state, false),
+            None if state.start == start.saturating_add(self.period.get()) => (state, false),
             None => (self.fresh(now), true),
         }
     }
@@ -82,13 +88,14 @@ impl Room for Counter {
     const RESERVES: bool = false;
 
     fn fresh(&self, now: Micros) -> Windows {
-        Windows { index: now / self.period, ..Windows::default() }
+        Windows { start: self.start(now), ..Windows::default() }
     }
 
     #[inline(always)]
     fn advance(&self, state: &mut Windows, now: Micros) -> bool {
         // Nearly always it is this window still, and multiplying is how to see that without dividing.
-        if now.checked_sub(self.start(state.index)).is_some_and(|elapsed| elapsed < self.period.get()) {
+        let elapsed = now.checked_sub(state.start);
+        if self.multiples.contain(state.start) && elapsed.is_some_and(|elapsed| elapsed < self.period.get()) {
             return false;
         }
         let (later, mended) = self.in_another_window(*state, now);
@@ -111,10 +118,10 @@ impl Room for Counter {
     }
 
     fn undo(&self, state: &mut Windows, _now: Micros, cost: u64, spent: u64, charged_at: Micros) {
-        let (index, unspent) = (charged_at / self.period, cost.saturating_sub(spent));
-        if index == state.index {
+        let (start, unspent) = (self.start(charged_at), cost.saturating_sub(spent));
+        if start == state.start {
             state.current = state.current.saturating_sub(unspent);
-        } else if index.saturating_add(1) == state.index {
+        } else if start.saturating_add(self.period.get()) == state.start {
             state.previous = state.previous.saturating_sub(unspent);
         }
     }
@@ -152,9 +159,9 @@ impl Room for Counter {
         let windows = match (state.previous, state.current) {
             (0, 0) => return 0,
             (_, 0) => 1,
-            _ => 2,
+            _ => 2_u64,
         };
-        self.start(state.index.saturating_add(windows)).saturating_sub(now)
+        state.start.saturating_add(windows.saturating_mul(self.period.get())).saturating_sub(now)
     }
 
     #[inline(always)]

@@ -5,11 +5,11 @@ use crate::limit::{Decaying, real, whole};
 use crate::span::Span;
 use crate::time::{EXACT, Micros};
 
-/// A count as it was in a slot.
+/// A count as it was in the slot that starts at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Decayed {
     pub(crate) count: f64,
-    pub(crate) slot: u64,
+    pub(crate) start: Micros,
 }
 
 impl Decaying {
@@ -17,21 +17,39 @@ impl Decaying {
         if count < Self::NOTHING { 0 } else { self.slots_until_nothing(count) }
     }
 
-    /// Until so many slot boundaries after the state's own slot have passed.
+    /// Until so many slot boundaries after the start of the state's own slot have passed; 2^53 us stand for all that is
+    /// longer.
     fn until_slot(&self, state: &Decayed, now: Micros, slots: u64) -> Micros {
-        state.slot.saturating_add(slots).saturating_mul(self.resolution.get()).saturating_sub(now)
+        let time = slots.saturating_mul(self.resolution.get());
+        state.start.saturating_add(time).saturating_sub(now).min(EXACT)
+    }
+
+    /// The start of the slot in which an instant lies.
+    fn start(&self, at: Micros) -> Micros {
+        at.saturating_sub(at % self.resolution)
+    }
+
+    /// How many slots begin after the first of these starts, up to the second.
+    fn slots_between(&self, earlier: Micros, later: Micros) -> u64 {
+        later.saturating_sub(earlier) / self.resolution
     }
 
     /// [`advance`](Room::advance) where it is another slot than the state's own.
     #[inline(never)]
     fn in_another_slot(&self, state: Decayed, now: Micros) -> (Decayed, bool) {
-        let slot = now / self.resolution;
-        if let Some(passed) = slot.checked_sub(state.slot) {
-            return (Decayed { count: self.after(state.count, passed), slot }, false);
+        // Another definition may have left a start that is inside of a slot of this one.
+        let (start, from) = (self.start(now), self.start(state.start));
+        if from <= start {
+            return (Decayed { count: self.after(state.count, self.slots_between(from, start)), start }, false);
         }
-        let ahead = state.slot.saturating_sub(slot);
-        let impossible = ahead > self.slots_until_empty(state.count);
-        (if impossible { Decayed { slot, ..state } } else { state }, impossible)
+        let impossible = self.slots_between(start, from) > self.slots_until_empty(state.count);
+        (Decayed { start: if impossible { start } else { from }, ..state }, impossible)
+    }
+
+    /// Takes from a count; a trace of it is nothing.
+    fn take(state: &mut Decayed, units: f64) {
+        let left = state.count - units;
+        state.count = if left < Self::NOTHING { 0.0 } else { left };
     }
 
     fn fits_beside(&self, count: f64, cost: u64) -> bool {
@@ -45,13 +63,13 @@ impl Room for Decaying {
     const RESERVES: bool = false;
 
     fn fresh(&self, now: Micros) -> Decayed {
-        Decayed { count: 0.0, slot: now / self.resolution }
+        Decayed { count: 0.0, start: self.start(now) }
     }
 
     #[inline(always)]
     fn advance(&self, state: &mut Decayed, now: Micros) -> bool {
-        let start = state.slot.saturating_mul(self.resolution.get());
-        if now.checked_sub(start).is_some_and(|elapsed| elapsed < self.resolution.get()) {
+        let elapsed = now.checked_sub(state.start);
+        if self.multiples.contain(state.start) && elapsed.is_some_and(|elapsed| elapsed < self.resolution.get()) {
             return false;
         }
         let (later, mended) = self.in_another_slot(*state, now);
@@ -68,14 +86,14 @@ impl Room for Decaying {
     }
 
     fn give_back(&self, state: &mut Decayed, _now: Micros, cost: u64) {
-        state.count = (state.count - real(cost)).max(0.0);
+        Self::take(state, real(cost));
     }
 
     fn undo(&self, state: &mut Decayed, _now: Micros, cost: u64, spent: u64, charged_at: Micros) {
         // What was spent has decayed as the whole has.
-        let passed = state.slot.saturating_sub(charged_at / self.resolution);
+        let passed = self.slots_between(self.start(charged_at), state.start);
         let unspent = self.after(real(cost), passed) - self.after(real(spent.min(cost)), passed);
-        state.count = (state.count - unspent).max(0.0);
+        Self::take(state, unspent);
     }
 
     #[inline(always)]

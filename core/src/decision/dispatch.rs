@@ -9,7 +9,7 @@ use crate::time::Micros;
 macro_rules! in_its_room {
     ($rule:expr, $entry:expr, $now:expr, |$room:ident, $state:ident| $question:expr) => {
         in_its_room!($rule, $entry, $now, $room, $state, $question,
-            Cell cell, Slots slots, Counter counter, Log log, Decay decay, Smooth smooth)
+            Level level, Slots slots, Counter counter, Log log, Decay decay, Smooth smooth)
     };
     ($rule:expr, $entry:expr, $now:expr, $room:ident, $state:ident, $question:expr, $($kind:ident $of:ident),*) => {
         match $rule {
@@ -78,7 +78,7 @@ impl Rule {
     /// How many units an empty entry admits.
     pub(crate) fn quota(&self) -> u64 {
         match self {
-            Self::Cell(room) => room.quota(),
+            Self::Level(room) => room.quota(),
             Self::Slots(room) => room.quota(),
             Self::Counter(room) => room.quota(),
             Self::Log(room) => room.quota(),
@@ -104,7 +104,7 @@ impl Rule {
             Self::Slots(room) => room.counts_blocked,
             Self::Log(room) => room.counts_blocked,
             Self::Decay(room) => room.counts_blocked,
-            Self::Cell(_) | Self::Counter(_) | Self::Smooth(_) => false,
+            Self::Level(_) | Self::Counter(_) | Self::Smooth(_) => false,
         }
     }
 
@@ -112,7 +112,7 @@ impl Rule {
     #[inline]
     pub(crate) fn window(&self) -> Micros {
         match self {
-            Self::Cell(room) => room.window,
+            Self::Level(room) => room.window,
             Self::Slots(room) => room.window(),
             Self::Counter(room) => room.window(),
             Self::Log(room) => room.window(),

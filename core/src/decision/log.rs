@@ -66,12 +66,13 @@ impl Room for Log {
             // What no longer counts cannot be the last once what came after it is taken back.
             state.keep_from(self.from(now));
             state.take_newest(cost);
+            state.keep_newest(self.max);
         }
     }
 
     fn undo(&self, state: &mut Series, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
         let last = state.newest();
-        state.take_at(charged_at, cost, spent);
+        state.take_between(charged_at, charged_at.saturating_add(1), cost.saturating_sub(spent));
         if state.newest() != last {
             // As when it is given back; but where the last one stays, its interval does.
             state.keep_from(self.from(now));

@@ -6,10 +6,10 @@
 #![allow(clippy::inline_always, reason = "a state whose address is passed on is in memory instead of registers")]
 
 mod call;
-mod cell;
 mod counter;
 mod decay;
 mod dispatch;
+mod level;
 mod log;
 mod pure;
 mod series;
@@ -20,11 +20,11 @@ mod together;
 
 pub use call::Call;
 pub(crate) use call::Verb;
-pub(crate) use cell::Level;
 #[cfg(feature = "redis")]
 pub(crate) use counter::Windows;
 #[cfg(feature = "redis")]
 pub(crate) use decay::Decayed;
+pub(crate) use level::Level;
 #[cfg(feature = "redis")]
 pub(crate) use series::Series;
 #[cfg(feature = "redis")]
@@ -32,7 +32,7 @@ pub(crate) use smooth::Paced;
 pub use state::State;
 pub(crate) use state::{Entry, Small};
 #[cfg(feature = "redis")]
-pub(crate) use together::undone;
+pub(crate) use together::{priors, takes};
 pub(crate) use together::{Held, Part, together};
 
 use crate::error::LimitError;
@@ -162,7 +162,7 @@ pub(crate) fn examine<R: Room>(
 ) -> Result<Verdict, Impossible> {
     let mended = room.advance(state, now);
     let total = cost.saturating_add(prior);
-    if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) && total > room.largest_cost() {
+    if matches!(verb, Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. }) && total > room.largest_cost() {
         return Err(Impossible::NeverFits { quota: room.quota() });
     }
     let at_once = |fits| Ok(Verdict { fits, wait: 0, mended });
@@ -172,9 +172,13 @@ pub(crate) fn examine<R: Room>(
         Verb::Refund | Verb::Undo { .. } => at_once(true),
         Verb::Acquire { max_wait } if R::RESERVES => {
             let wait = room.until(state, now, total);
-            Ok(Verdict { fits: wait <= max_wait && room.bears(state, total), wait, mended })
+            let fits = wait <= max_wait;
+            if fits && !room.bears(state, total) {
+                return Err(Impossible::Overflows);
+            }
+            Ok(Verdict { fits, wait, mended })
         }
-        Verb::Limit | Verb::Peek | Verb::Acquire { .. } => {
+        Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. } => {
             let fits = room.fits(state, now, total);
             if R::PAYS_LATER && fits && !room.bears(state, total) {
                 return Err(Impossible::Overflows);
@@ -196,6 +200,10 @@ pub(crate) fn commit<R: Room>(
     check: Settled,
     spent: u64,
 ) -> bool {
+    if check.cost == 0 {
+        // It writes nothing, so that what it saw is there again for a clock that steps back.
+        return check.verdict.mended && verb != Verb::Peek;
+    }
     if charges(room, verb, check) {
         room.charge(state, now, check.cost);
         return true;
@@ -212,7 +220,7 @@ fn charges<R: Room>(room: &R, verb: Verb, check: Settled) -> bool {
     match verb {
         Verb::Peek | Verb::Refund | Verb::Undo { .. } => false,
         Verb::Charge => true,
-        Verb::Limit | Verb::Acquire { .. } => check.admitted || room.counts_blocked(),
+        Verb::Limit | Verb::Denied | Verb::Acquire { .. } => check.admitted || room.counts_blocked(),
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Call, Entry, Held, Part, State, together};
 use crate::error::LimitError;
 use crate::few::Few;
 use crate::info::LimitInfo;
-use crate::limit::{Limit, Rule};
+use crate::limit::{Limit, Rule, Shape};
 use crate::time::{EXACT, Micros};
 
 impl Limit {
@@ -49,12 +49,17 @@ impl Limit {
         let rules = self.rules(factor)?;
         let parts: Few<Part<&Rule>> =
             rules.iter().enumerate().map(|(entry, rule)| Part { rule, cost, spent: 0, entry }).collect();
-        let mut held = state.entries.clone().map(|entry| Held::new(entry, ()));
+        let shapes: Few<Shape> = rules.shaped().map(|(shape, _)| shape).collect();
+        let before: Few<Entry> = shapes.iter().map(|shape| state.take(*shape)).collect();
+        let mut held: Few<Held> = before.iter().map(|entry| Held::new(entry.clone(), ())).collect();
         let infos = together(&parts, &mut held, now, call.into()).map_err(|(_, why)| why.of(self.key(), cost))?;
-        for (kept, mut held) in state.entries.iter_mut().zip(held) {
-            if let Some(part) = held.kept_by.and_then(|index| parts.get(index)) {
-                *kept = if part.rule.is_empty(&mut held.entry, now) { Entry::Absent } else { held.entry };
-            }
+        for ((shape, before), mut held) in shapes.into_iter().zip(before).zip(held) {
+            let after = match held.kept_by.and_then(|index| parts.get(index)) {
+                Some(part) if part.rule.is_empty(&mut held.entry, now) => Entry::Absent,
+                Some(_) => held.entry,
+                None => before,
+            };
+            state.keep(shape, after);
         }
         Ok((LimitInfo::merged(infos), state))
     }

@@ -1,6 +1,8 @@
 //! Counts in order of time, of which the oldest and the newest can be taken away.
 
 use std::collections::VecDeque;
+use std::mem;
+use std::num::NonZeroU64;
 
 /// How many units were charged at which instants (or in which slots), oldest first.
 ///
@@ -11,6 +13,8 @@ pub(crate) struct Series {
     runs: VecDeque<Run>,
     /// The sum before the first run that is kept.
     dropped: u64,
+    /// All instants are multiples of this; 0 = of nothing in particular.
+    grain: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +30,7 @@ impl Series {
     /// Some of the runs of a longer one, each with the sum up to itself.
     #[cfg(feature = "redis")]
     pub(crate) fn of(runs: impl IntoIterator<Item = (u64, u64)>) -> Self {
-        Self { runs: runs.into_iter().map(|(at, sum)| Run { at, sum }).collect(), dropped: 0 }
+        Self { runs: runs.into_iter().map(|(at, sum)| Run { at, sum }).collect(), dropped: 0, grain: 0 }
     }
 
     pub(crate) fn newest(&self) -> Option<u64> {
@@ -77,18 +81,47 @@ impl Series {
         }
     }
 
-    /// Of units that came at this very instant, leaves those that were spent, as far as they are still there.
-    pub(crate) fn take_at(&mut self, at: u64, units: u64, spent: u64) {
-        let before = self.sum_before(at);
-        let index = self.runs.partition_point(|run| run.at < at);
-        let Some(run) = self.runs.get(index).filter(|run| run.at == at) else { return };
-        let taken = units.min(run.sum.saturating_sub(before)).saturating_sub(spent);
-        for run in self.runs.range_mut(index..) {
+    /// Takes the newest of the units that came at `from` or later and before `to`, as far as there are so many.
+    pub(crate) fn take_between(&mut self, from: u64, to: u64, units: u64) {
+        let (first, before) = (self.runs.partition_point(|run| run.at < from), self.sum_before(from));
+        let end = self.runs.partition_point(|run| run.at < to);
+        let Some(sum) = end.checked_sub(1).and_then(|last| self.runs.get(last)).map(|run| run.sum) else { return };
+        let taken = units.min(sum.saturating_sub(before));
+        if end <= first || taken == 0 {
+            return;
+        }
+        for run in self.runs.range_mut(first..end) {
+            run.sum = run.sum.min(sum.saturating_sub(taken));
+        }
+        for run in self.runs.range_mut(end..) {
             run.sum = run.sum.saturating_sub(taken);
         }
-        if self.runs.get(index).is_some_and(|run| run.sum == before) {
-            self.runs.remove(index);
+        let mut last = before;
+        let mut index = first;
+        for _ in first..end {
+            match self.runs.get(index) {
+                Some(run) if run.sum == last => drop(self.runs.remove(index)),
+                Some(run) => (last, index) = (run.sum, index.saturating_add(1)),
+                None => break,
+            }
         }
+    }
+
+    /// Moves every instant back to a multiple of this.
+    pub(crate) fn align(&mut self, grain: NonZeroU64) {
+        if self.grain == grain.get() {
+            return;
+        }
+        self.grain = grain.get();
+        let mut runs: VecDeque<Run> = VecDeque::with_capacity(self.runs.len());
+        for Run { at, sum } in mem::take(&mut self.runs) {
+            let at = at.saturating_sub(at % grain);
+            match runs.back_mut() {
+                Some(run) if run.at == at => run.sum = sum,
+                _ => runs.push_back(Run { at, sum }),
+            }
+        }
+        self.runs = runs;
     }
 
     /// Forgets all but the newest units.

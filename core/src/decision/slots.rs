@@ -6,27 +6,34 @@ use crate::limit::Slots;
 use crate::time::{EXACT, Micros};
 
 impl Slots {
-    /// The first slot that still counts at `now`.
-    fn from(&self, now: Micros) -> u64 {
-        now.checked_sub(self.period).map_or(0, |past| (past / self.resolution).saturating_add(1))
+    /// The start of the first slot that still counts at `now`.
+    fn from(&self, now: Micros) -> Micros {
+        now.checked_sub(self.period).map_or(0, |past| self.start(past).saturating_add(self.resolution.get()))
     }
 
-    fn start(&self, slot: u64) -> Micros {
-        slot.saturating_mul(self.resolution.get())
+    /// The start of the slot in which an instant lies.
+    fn start(&self, at: Micros) -> Micros {
+        at.saturating_sub(at % self.resolution)
     }
 
-    /// Until this slot no longer counts.
-    fn until_left(&self, slot: u64, now: Micros) -> Micros {
-        self.start(slot).saturating_add(self.period).saturating_sub(now)
+    /// Until the slot in which an instant lies no longer counts.
+    fn until_left(&self, at: Micros, now: Micros) -> Micros {
+        self.start(at).saturating_add(self.period).saturating_sub(now)
     }
 
     /// From further ahead than it takes to drain: a clock was wrong.
     pub(super) fn is_impossible(&self, state: &Series, now: Micros) -> bool {
-        state.newest().is_some_and(|slot| self.start(slot) > now.saturating_add(self.period))
+        state.newest().is_some_and(|at| self.start(at) > now.saturating_add(self.period))
     }
 
     fn count(&self, state: &Series, now: Micros) -> u64 {
         state.count_from(self.from(now))
+    }
+
+    /// What is written is in this definition's own slots, and only those that still count.
+    fn settle(&self, state: &mut Series, now: Micros) {
+        state.align(self.resolution);
+        state.keep_from(self.from(now));
     }
 }
 
@@ -52,25 +59,27 @@ impl Room for Slots {
     }
 
     fn charge(&self, state: &mut Series, now: Micros, cost: u64) {
-        let slot = now / self.resolution;
-        state.keep_from(self.from(now));
-        state.push(state.newest().map_or(slot, |newest| newest.max(slot)), cost);
+        let start = self.start(now);
+        self.settle(state, now);
+        state.push(state.newest().map_or(start, |newest| newest.max(start)), cost);
     }
 
-    fn give_back(&self, state: &mut Series, _now: Micros, cost: u64) {
+    fn give_back(&self, state: &mut Series, now: Micros, cost: u64) {
+        self.settle(state, now);
         state.take_newest(cost);
     }
 
     fn undo(&self, state: &mut Series, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
-        state.keep_from(self.from(now));
-        state.take_at(charged_at / self.resolution, cost, spent);
+        self.settle(state, now);
+        let start = self.start(charged_at);
+        state.take_between(start, start.saturating_add(self.resolution.get()), cost.saturating_sub(spent));
     }
 
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
         let from = self.from(now);
         let over = state.count_from(from).saturating_add(cost).saturating_sub(self.max);
         match state.oldest_from(from, over) {
-            Some(slot) if over > 0 => self.until_left(slot, now),
+            Some(at) if over > 0 => self.until_left(at, now),
             _ => 0,
         }
     }
@@ -88,7 +97,7 @@ impl Room for Slots {
     }
 
     fn full(&self, state: &Series, now: Micros) -> Micros {
-        state.newest().map_or(0, |slot| self.until_left(slot, now))
+        state.newest().map_or(0, |at| self.until_left(at, now))
     }
 
     fn quota(&self) -> u64 {

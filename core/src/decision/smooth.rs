@@ -5,15 +5,13 @@ use crate::limit::{Pacing, floor, real, whole, whole_up};
 use crate::span::Span;
 use crate::time::{EXACT, Micros};
 
-/// The permits in store, and the instant from which the next call may go.
+/// The permits in store, the instant from which the next call may go, and that of the last write.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Paced {
     pub(crate) stored: f64,
     pub(crate) free: Micros,
+    pub(crate) written: Micros,
 }
-
-/// The largest double below 1; times another, the largest below that.
-const JUST_BELOW_1: f64 = 1.0 - f64::EPSILON / 2.0;
 
 impl Pacing {
     /// What taking `taken` of the stored permits costs: cold ones, above the threshold, are dearer.
@@ -50,6 +48,35 @@ impl Pacing {
     }
 }
 
+impl Pacing {
+    /// From further ahead than it takes to fill the store: the clock was wrong then, and this entry is from now.
+    #[cold]
+    fn mend(&self, state: &mut Paced, now: Micros) -> bool {
+        let ahead = state.written.saturating_sub(now);
+        let mended = real(ahead) > self.max_permits * self.cool;
+        if mended {
+            state.free = state.free.saturating_sub(ahead);
+            state.written = now;
+        }
+        mended
+    }
+
+    /// What is stored after this time without a debt.
+    #[inline(always)]
+    fn after_idling(&self, stored: f64, time: Micros) -> f64 {
+        // As long as it is said to take, it takes, whatever the last digit of a quotient is.
+        if time >= whole_up((self.max_permits - stored) * self.cool) {
+            return self.max_permits;
+        }
+        (stored + real(time) / self.cool).min(self.max_permits)
+    }
+
+    fn store(&self, state: &mut Paced, now: Micros, permits: f64) {
+        state.stored = (state.stored + permits).min(self.max_permits);
+        state.written = now;
+    }
+}
+
 impl Room for Pacing {
     type State = Paced;
 
@@ -57,39 +84,41 @@ impl Room for Pacing {
     const PAYS_LATER: bool = true;
 
     fn fresh(&self, now: Micros) -> Paced {
-        Paced { stored: self.max_permits, free: now }
+        Paced { stored: self.max_permits, free: now, written: now }
     }
 
     #[inline(always)]
     fn advance(&self, state: &mut Paced, now: Micros) -> bool {
+        let mended = state.written > now && self.mend(state, now);
+        // More may have been stored under another definition.
+        state.stored = state.stored.min(self.max_permits);
         if now > state.free {
-            let gained = real(now.saturating_sub(state.free)) / self.cool;
-            *state = Paced { stored: (state.stored + gained).min(self.max_permits), free: now };
+            state.stored = self.after_idling(state.stored, now.saturating_sub(state.free));
+            state.free = now;
         }
-        false
+        mended
     }
 
     fn is_empty(&self, state: &Paced, now: Micros) -> bool {
-        // Whoever gave back all that can be stored owes nothing any more; where nothing can be stored, only time tells.
-        state.stored >= self.max_permits && (self.max_permits > 0.0 || state.free <= now)
+        state.stored >= self.max_permits && state.free <= now
     }
 
     #[inline(always)]
-    fn charge(&self, state: &mut Paced, _now: Micros, cost: u64) {
+    fn charge(&self, state: &mut Paced, now: Micros, cost: u64) {
         let (time, stored) = self.price(state.stored, cost);
-        *state = Paced { stored, free: state.free.saturating_add(whole(time)) };
+        *state = Paced { stored, free: state.free.saturating_add(whole(time)), written: now };
     }
 
-    fn give_back(&self, state: &mut Paced, _now: Micros, cost: u64) {
-        state.stored = (state.stored + real(cost)).min(self.max_permits);
+    fn give_back(&self, state: &mut Paced, now: Micros, cost: u64) {
+        self.store(state, now, real(cost));
     }
 
     fn undo(&self, state: &mut Paced, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
         let regained = real(now.saturating_sub(charged_at)) / self.cool;
         let unspent = real(cost.saturating_sub(spent)).min((real(cost) - regained).max(0.0));
-        // Full, it would owe nothing any more, and what a later call still owes would be forgotten.
-        let most = if state.free > now { self.max_permits * JUST_BELOW_1 } else { self.max_permits };
-        state.stored = (state.stored + unspent).min(most).max(state.stored);
+        if unspent > 0.0 {
+            self.store(state, now, unspent);
+        }
     }
 
     fn until(&self, state: &Paced, now: Micros, _cost: u64) -> Micros {

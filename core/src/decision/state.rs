@@ -1,10 +1,12 @@
 //! What is kept of one entry between decisions.
 
-use super::cell::Level;
+use super::level::Level;
 use super::counter::Windows;
 use super::decay::Decayed;
 use super::series::Series;
 use super::smooth::Paced;
+use crate::few::Few;
+use crate::limit::Shape;
 
 /// The state of one rule for one actor.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,7 +14,7 @@ pub(crate) enum Entry {
     /// Nothing is kept: an absent entry answers like one that never was.
     #[default]
     Absent,
-    Cell(Level),
+    Level(Level),
     Counter(Windows),
     Decay(Decayed),
     Smooth(Paced),
@@ -20,8 +22,7 @@ pub(crate) enum Entry {
     Log(Box<Series>),
 }
 
-/// A way to the state of one kind of room; what another kind left there, under another definition of the same key,
-/// counts as absent.
+/// A way to the state of one kind of room. The kind is part of an entry's name, so it is that or absent.
 macro_rules! state {
     ($name:ident, $variant:ident, $state:ty) => {
         #[inline]
@@ -49,7 +50,7 @@ impl Entry {
         }
     }
 
-    state!(cell, Cell, Level);
+    state!(level, Level, Level);
     state!(counter, Counter, Windows);
     state!(decay, Decay, Decayed);
     state!(smooth, Smooth, Paced);
@@ -59,7 +60,7 @@ impl Entry {
 
 /// A state of a few numbers, which is copied where a longer one is lent.
 pub(crate) trait Small: Copy {
-    /// The state of this kind in an entry; what another kind left there counts as absent.
+    /// The state in an entry of this kind.
     fn of(entry: &Entry) -> Option<Self>;
     fn into_entry(self) -> Entry;
 }
@@ -80,12 +81,26 @@ macro_rules! small {
     )* };
 }
 
-small!(Cell Level, Counter Windows, Decay Decayed, Smooth Paced);
+small!(Level Level, Counter Windows, Decay Decayed, Smooth Paced);
 
 /// What a limit has to remember of one actor; starts empty with [`State::default`].
 ///
 /// Opaque: keep it, and hand it to the next [`Limit::decide`](crate::Limit::decide) of the same limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    pub(crate) entries: [Entry; 2],
+    pub(crate) entries: Few<(Shape, Entry)>,
+}
+
+impl State {
+    /// What is kept in this shape; definitions of different shapes do not see each other's.
+    pub(super) fn take(&mut self, shape: Shape) -> Entry {
+        let index = self.entries.iter().position(|(known, _)| *known == shape);
+        index.map_or(Entry::Absent, |index| self.entries.swap_remove(index).1)
+    }
+
+    pub(super) fn keep(&mut self, shape: Shape, entry: Entry) {
+        if entry != Entry::Absent {
+            self.entries.push((shape, entry));
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! Several checks in one decision: all of them are charged, or none is.
 
 use std::borrow::Borrow;
+use std::mem;
+
+use smallvec::smallvec;
 
 use super::{Entry, Impossible, Settled, Verb};
 use crate::few::Few;
@@ -43,10 +46,8 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
     let mut settled: Few<Settled> = Few::new();
-    let mut admitted = true;
-    for (index, part) in parts.iter().enumerate() {
-        let earlier = parts.iter().take(index).filter(|earlier| earlier.entry == part.entry);
-        let prior = earlier.fold(0_u64, |sum, earlier| sum.saturating_add(earlier.cost));
+    let mut admitted = verb != Verb::Denied;
+    for ((index, part), prior) in parts.iter().enumerate().zip(priors(parts, entries.len())) {
         let Some(held) = entries.get_mut(part.entry) else { continue };
         let verdict = part.rule.borrow().examine(&mut held.entry, now, verb, part.cost, prior);
         let verdict = verdict.map_err(|why| (index, why))?;
@@ -54,9 +55,9 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
         settled.push(Settled { verdict, admitted: false, cost: part.cost, prior });
     }
     let mut answers = Vec::with_capacity(parts.len());
-    for (index, (part, check)) in parts.iter().zip(&settled).enumerate() {
+    let taken = takes(parts, entries.len(), verb);
+    for (((index, part), check), (cost, spent)) in parts.iter().enumerate().zip(&settled).zip(taken) {
         let Some(held) = entries.get_mut(part.entry) else { continue };
-        let (cost, spent) = if matches!(verb, Verb::Undo { .. }) { undone(parts, index) } else { (part.cost, 0) };
         let (rule, check) = (part.rule.borrow(), Settled { admitted, cost, ..*check });
         if rule.commit(&mut held.entry, now, verb, check, spent) {
             held.kept_by = Some(index);
@@ -66,15 +67,32 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
     Ok(answers)
 }
 
-/// What a check of an undo gives back, and how much of that was spent: the first one of an entry for all others of the
-/// same rule too. What they charged at one instant has drained together, and must not be taken off each of them.
-pub(crate) fn undone<R: Borrow<Rule>>(parts: &[Part<R>], index: usize) -> (u64, u64) {
-    let Some(part) = parts.get(index) else { return (0, 0) };
-    let of_it = |other: &&Part<R>| other.entry == part.entry && other.rule.borrow() == part.rule.borrow();
-    if parts.iter().take(index).any(|earlier| of_it(&earlier)) {
-        return (0, 0);
+/// What earlier checks of a decision take from the same entry, for each check.
+pub(crate) fn priors<R>(parts: &[Part<R>], entries: usize) -> Few<u64> {
+    let mut sums: Few<u64> = smallvec![0; entries];
+    let prior = |part: &Part<R>| {
+        let sum = sums.get_mut(part.entry)?;
+        let prior = *sum;
+        *sum = prior.saturating_add(part.cost);
+        Some(prior)
+    };
+    parts.iter().map(prior).map(Option::unwrap_or_default).collect()
+}
+
+/// What each check charges or gives back, and how much of that was spent.
+///
+/// In an undo the first check of an entry stands for all others of it: what they charged at one instant has drained
+/// together, and must not be taken off each of them.
+pub(crate) fn takes<R>(parts: &[Part<R>], entries: usize, verb: Verb) -> Few<(u64, u64)> {
+    if !matches!(verb, Verb::Undo { .. }) {
+        return parts.iter().map(|part| (part.cost, 0)).collect();
     }
-    parts.iter().skip(index).filter(of_it).fold((0, 0), |(cost, spent), other| {
-        (cost.saturating_add(other.cost), spent.saturating_add(other.spent.min(other.cost)))
-    })
+    let mut sums: Few<(u64, u64)> = smallvec![(0, 0); entries];
+    for part in parts {
+        if let Some((cost, spent)) = sums.get_mut(part.entry) {
+            *cost = cost.saturating_add(part.cost);
+            *spent = spent.saturating_add(part.spent.min(part.cost));
+        }
+    }
+    parts.iter().map(|part| sums.get_mut(part.entry).map(mem::take).unwrap_or_default()).collect()
 }

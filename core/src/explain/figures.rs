@@ -3,7 +3,7 @@
 //! A span is half open: what happens at its very end belongs to the next. Everything is counted in calls of cost 1.
 
 use crate::info::UNLIMITED;
-use crate::limit::{Cell, Counter, Decaying, Log, Pacing, Rule, Slots, real, whole};
+use crate::limit::{Counter, Decaying, LevelRule, Log, Pacing, Rule, Slots, real, whole};
 use crate::time::Micros;
 
 const SECOND: f64 = 1_000_000.0;
@@ -11,7 +11,7 @@ const SECOND: f64 = 1_000_000.0;
 /// The most calls at one instant.
 pub(super) fn burst(rule: &Rule) -> Option<u64> {
     match rule {
-        Rule::Cell(cell) => Some(cell.quota),
+        Rule::Level(level) => Some(level.quota),
         Rule::Slots(slots) => Some(slots.max),
         Rule::Counter(counter) => Some(counter.max),
         Rule::Log(log) if log.min_interval > 0 => Some(1),
@@ -28,7 +28,7 @@ pub(super) fn burst(rule: &Rule) -> Option<u64> {
 /// No more calls than this per second in the long run.
 pub(super) fn per_second(rule: &Rule) -> Option<f64> {
     let (calls, micros) = match rule {
-        Rule::Cell(cell) => (real(freed(cell)) / real(cell.unit.get()), real(cell.tick.get())),
+        Rule::Level(level) => (real(freed(level)) / real(level.ticks.get()), real(level.tick.get())),
         // What is charged in a slot counts for that many whole slots, whatever the period is beyond them.
         Rule::Slots(slots) => (real(slots.max), real(counted(slots)) * real(slots.resolution.get())),
         Rule::Counter(counter) => (real(counter.max), real(counter.period.get())),
@@ -43,7 +43,7 @@ pub(super) fn per_second(rule: &Rule) -> Option<f64> {
 /// The most calls in any span this long.
 pub(super) fn most_in(rule: &Rule, span: Micros) -> Option<u64> {
     let most = match rule {
-        Rule::Cell(cell) => most_of_cell(cell, span),
+        Rule::Level(level) => most_of_level(level, span),
         Rule::Slots(slots) => most_of_slots(slots, span),
         Rule::Counter(counter) => most_of_counter(counter, span),
         Rule::Log(log) => most_of_log(log, span),
@@ -70,15 +70,15 @@ pub(super) fn note(rule: &Rule) -> Option<&'static str> {
     }
 }
 
-/// What a tick frees at most: a cell cannot lose more than it holds.
-fn freed(cell: &Cell) -> u64 {
-    cell.drain.get().min(cell.capacity)
+/// What a group of ticks frees at most: no tick can free more than an entry holds.
+fn freed(level: &LevelRule) -> u64 {
+    level.drain.get().min(level.quota.saturating_mul(level.ticks.get()))
 }
 
-/// A full cell, and all that ticks free.
-fn most_of_cell(cell: &Cell, span: Micros) -> u128 {
-    let ticks = u128::from(span.div_ceil(cell.tick.get()));
-    (u128::from(cell.capacity) + u128::from(freed(cell)) * ticks) / u128::from(cell.unit.get())
+/// A full entry, and all that ticks free.
+fn most_of_level(level: &LevelRule, span: Micros) -> u128 {
+    let ticks = u128::from(span.div_ceil(level.tick.get()));
+    u128::from(level.quota) + u128::from(freed(level)) * ticks / u128::from(level.ticks.get())
 }
 
 /// How many slots in a row always count together.

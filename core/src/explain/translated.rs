@@ -48,14 +48,14 @@ impl Translated {
         } * 1000.0;
         let enforced_per_second = figures::per_second(rate)?;
         let bucket = match rate {
-            Rule::Cell(cell) if legacy.max.is_none() || legacy.translation == Translation::Bucket => Some(cell),
+            Rule::Level(level) if legacy.max.is_none() || legacy.translation == Translation::Bucket => Some(level),
             _ => None,
         };
         Some(Self {
             translation: legacy.translation,
-            size: bucket.map(|cell| cell.quota),
-            drip_rate: bucket.map(|cell| cell.tick.get() as f64 / 1000.0),
-            drip_size: bucket.map(|cell| cell.drain.get()),
+            size: bucket.map(|level| level.quota),
+            drip_rate: bucket.map(|level| level.tick.get() as f64 / 1000.0),
+            drip_size: bucket.map(|level| level.drain.get()),
             asked_per_second,
             enforced_per_second,
             deviation: enforced_per_second / asked_per_second - 1.0,
@@ -67,7 +67,7 @@ impl Translated {
 
 /// One call at a time, and the next no sooner than a tick that is at least as long.
 fn keeps_apart(rule: &Rule, interval: f64) -> bool {
-    matches!(rule, Rule::Cell(cell) if cell.quota == 1 && cell.unit.get() == 1 && cell.tick.get() as f64 >= interval * 1000.0)
+    matches!(rule, Rule::Level(level) if level.quota == 1 && level.by_groups && level.group.get() as f64 >= interval * 1000.0)
 }
 
 impl fmt::Display for Translated {

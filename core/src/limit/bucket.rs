@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::number::Scope;
-use super::rule::{Cell, Rule};
+use super::rule::{LevelRule, Rule};
 use super::{Builder, Kind};
 use crate::error::LimitError;
 use crate::time::wire_millis;
@@ -45,9 +45,9 @@ impl Bucket {
         if self.factor_scales == FactorScales::SizeAndRate {
             drip_rate = (drip_rate * scope.factor).ceil().max(1.0);
         }
-        let cell = Cell::new(quota, scope.micros("dripRate", drip_rate)?, drain);
-        scope.drains(cell.window, "dripRate", self.drip_rate)?;
-        Ok(Rule::Cell(cell))
+        let rule = LevelRule::new(quota, scope.micros("dripRate", drip_rate)?, drain);
+        scope.drains(rule.window, "dripRate", self.drip_rate)?;
+        Ok(Rule::Level(rule))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::number::Scope;
-use super::rule::{Cell, Rule};
+use super::rule::{LevelRule, Rule};
 use super::{Builder, Kind};
 use crate::error::LimitError;
 use crate::time::wire_millis;
@@ -40,7 +40,7 @@ impl FixedWindow {
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
         let max = scope.scaled("max", self.max)?;
         let period = scope.micros("period", scope.period("period", self.period)?)?;
-        Ok(Rule::Cell(Cell { aligned: self.anchor == Anchor::Epoch, ..Cell::new(max, period, max) }))
+        Ok(Rule::Level(LevelRule { aligned: self.anchor == Anchor::Epoch, ..LevelRule::new(max, period, max) }))
     }
 }
 

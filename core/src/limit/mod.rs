@@ -18,6 +18,8 @@ mod wire;
 
 use std::fmt;
 use std::sync::Arc;
+#[cfg(feature = "redis")]
+use std::sync::OnceLock;
 use std::time::Duration;
 
 pub use bucket::{Bucket, FactorScales};
@@ -25,7 +27,7 @@ pub use decay::Decay;
 pub use fixed_window::{Anchor, FixedWindow};
 pub use legacy::{Legacy, Translation};
 pub(crate) use rule::{
-    Cell, Counter, Decay as Decaying, Log, Rule, Rules, Slots, Smooth as Pacing, floor, real, whole, whole_up,
+    Counter, Decay as Decaying, LevelRule, Log, Rule, Rules, Shape, Slots, Smooth as Pacing, floor, real, whole, whole_up,
 };
 pub use sliding_counter::SlidingCounter;
 pub use sliding_log::SlidingLog;
@@ -66,8 +68,10 @@ struct Definition {
     kind: Kind,
     /// Compiled for factor 1, which nearly every call has.
     rules: Rules,
-    /// The part of an entry's fingerprint that the key decides.
+    /// The part of an entry's fingerprint that the key and the shape of what is kept decide.
     fingerprint: Fingerprint,
+    #[cfg(feature = "redis")]
+    digest: OnceLock<u64>,
 }
 
 /// A limit's type with its parameters.
@@ -119,8 +123,15 @@ impl Limit {
         let (key, kind) = (key.into(), kind.into());
         check_key(&key)?;
         let rules = kind.compile(Scope { key: &key, factor: 1.0 })?;
-        let fingerprint = Fingerprint::of_key(&key);
-        Ok(Self(Arc::new(Definition { key, kind, rules, fingerprint })))
+        let fingerprint = Fingerprint::of_key(&key) ^ Fingerprint::of_shape(rules.shape());
+        Ok(Self(Arc::new(Definition {
+            key,
+            kind,
+            rules,
+            fingerprint,
+            #[cfg(feature = "redis")]
+            digest: OnceLock::new(),
+        })))
     }
 
     /// A leaky bucket as a meter: up to `size` at once, and `drip_size` more every `drip_rate`.
@@ -216,8 +227,21 @@ impl Limit {
         }
     }
 
+    /// Of the first rule's entry.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         self.0.fingerprint
+    }
+
+    /// What tells definitions apart in this process.
+    #[cfg(feature = "redis")]
+    pub(crate) fn digest(&self) -> u64 {
+        *self.0.digest.get_or_init(|| Fingerprint::digest(&format!("{:?}", self.kind())))
+    }
+
+    /// Of the entries that limits of this key can have, one for each of [`Shape::ALL`].
+    pub(crate) fn fingerprints(&self) -> [Fingerprint; Shape::ALL.len()] {
+        let key = self.0.fingerprint ^ Fingerprint::of_shape(self.0.rules.shape());
+        Shape::ALL.map(|shape| key ^ Fingerprint::of_shape(shape))
     }
 
     /// What to decide by for an actor with this factor; 0 lifts the limit.
@@ -253,7 +277,7 @@ impl fmt::Debug for Limit {
 
 impl PartialEq for Limit {
     fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key() && self.kind() == other.kind()
+        Arc::ptr_eq(&self.0, &other.0) || self.key() == other.key() && self.kind() == other.kind()
     }
 }
 

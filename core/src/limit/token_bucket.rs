@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::number::Scope;
-use super::rule::{Cell, Rule};
+use super::rule::{LevelRule, Rule};
 use super::{Builder, Kind};
 use crate::error::LimitError;
 use crate::time::{EXACT, Micros, wire_millis};
@@ -23,24 +23,22 @@ impl TokenBucket {
         let count = scope.scaled("count", self.count)?;
         let burst = self.burst.map_or(Ok(count), |burst| scope.scaled("burst", burst))?;
         let period = scope.micros("period", scope.period("period", self.period)?)?;
-        let Some(cell) = even_pace(count, period, burst) else {
+        let Some(rule) = even_pace(count, period, burst) else {
             let problem = "must share more factors with period, or be smaller, for its rate to be kept exactly";
-            return Err(LimitError::range(scope.key, "burst", problem, burst));
+            return Err(LimitError::range(scope.key, "count", problem, count));
         };
-        scope.drains(cell.window, "period", self.period)?;
-        Ok(Rule::Cell(cell))
+        scope.drains(rule.window, "period", self.period)?;
+        Ok(Rule::Level(rule))
     }
 }
 
-/// Keeps the level in fractions of a token so fine that no rate is ever rounded, with the shortest tick whose full
-/// level still is an exact double.
-fn even_pace(count: u64, period: Micros, burst: u64) -> Option<Cell> {
+/// The shortest tick in which no rate has to be rounded: `count` per `period`, as units that leave in so many ticks.
+fn even_pace(count: u64, period: Micros, burst: u64) -> Option<LevelRule> {
     [1, 1_000, 1_000_000].into_iter().filter(|tick| period.is_multiple_of(*tick)).find_map(|tick| {
-        let ticks = period / tick;
-        let common = common_divisor(count, ticks);
-        let unit = ticks / common;
-        let exact = u128::from(burst) * u128::from(unit) <= u128::from(EXACT);
-        exact.then(|| Cell::new(burst, tick, count / common).weighing(unit))
+        let common = common_divisor(count, period / tick);
+        let (units, ticks) = (count / common, period / tick / common);
+        let exact = units.checked_mul(ticks).is_some_and(|product| product <= EXACT);
+        exact.then(|| LevelRule::evenly(burst, tick, units, ticks))
     })
 }
 

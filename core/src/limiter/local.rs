@@ -3,10 +3,11 @@
 use std::ptr;
 use std::sync::Arc;
 
-use super::rules;
+use super::{checks, rules};
 use crate::Error;
 use crate::check::Check;
 use crate::decision::{Call, Impossible, Part, Room, Small};
+use crate::distinct::Distinct;
 use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
@@ -31,7 +32,7 @@ impl Local {
             && check.cost <= EXACT
         {
             match rule {
-                Rule::Cell(room) => return self.limit_small(room, check, now),
+                Rule::Level(room) => return self.limit_small(room, check, now),
                 Rule::Counter(room) => return self.limit_aside(room, *check, now),
                 Rule::Decay(room) => return self.limit_aside(room, *check, now),
                 Rule::Smooth(room) => return self.limit_aside(room, *check, now),
@@ -56,7 +57,7 @@ impl Local {
         self.memory.decide_small(room, self.question(check, Call::Limit, now), refusal(check))
     }
 
-    /// Out of the way of the cells, which nearly all limits are; a copy of the check, so that it need not be in memory
+    /// Out of the way of the levels, which nearly all limits are; a copy of the check, so that it need not be in memory
     /// for their sake.
     #[inline(never)]
     fn limit_aside<R: Room<State: Small>>(
@@ -89,13 +90,13 @@ impl Local {
         Question { fingerprint, moment: Moment::new(now), verb: call.into(), cost: check.cost, spent: check.spent }
     }
 
-    /// A few checks, the short way where they are cells with an entry each.
+    /// A few checks, the short way where they are levels with an entry each.
     #[inline(never)]
     fn limit_few<const N: usize>(&self, checks: [&Check<'_>; N], now: Option<Micros>) -> Result<LimitInfo, Error> {
         let several = || self.decide_several(&checks.map(|check| *check), Call::Limit, now);
-        let Some(Rules::One(Rule::Cell(cell))) = checks[0].limit.compiled(checks[0].factor) else { return several() };
+        let Some(Rules::One(Rule::Level(rule))) = checks[0].limit.compiled(checks[0].factor) else { return several() };
         let mut actor = (checks[0].actor, Fingerprint::of_actor(checks[0].actor));
-        let mut wanted = [Wanted { cell, fingerprint: actor.1, cost: 0 }; N];
+        let mut wanted = [Wanted { rule, fingerprint: actor.1, cost: 0 }; N];
         for (index, check) in checks.iter().enumerate() {
             // Several limits of one actor are the most common case.
             if !ptr::eq(check.actor, actor.0) && check.actor != actor.0 {
@@ -104,25 +105,26 @@ impl Local {
             let fingerprint = self.namespace ^ check.limit.fingerprint() ^ actor.1;
             let is_known = wanted[..index].iter().any(|wanted| wanted.fingerprint == fingerprint);
             match check.limit.compiled(check.factor) {
-                Some(Rules::One(Rule::Cell(cell))) if check.cost <= EXACT && !is_known => {
-                    wanted[index] = Wanted { cell, fingerprint, cost: check.cost };
+                Some(Rules::One(Rule::Level(rule))) if check.cost <= EXACT && !is_known => {
+                    wanted[index] = Wanted { rule, fingerprint, cost: check.cost };
                 }
                 _ => return several(),
             }
         }
         // Each answer is written once, where it stays.
-        match self.memory.limit_cells(&wanted, Moment::new(now)) {
+        match self.memory.limit_levels(&wanted, Moment::new(now)) {
             Ok(checks) => Ok(LimitInfo::merged_from(checks)),
             Err((index, why)) => Err(refusal(checks[index])(why)),
         }
     }
 
     fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        checks::agree(checks)?;
         let scaled: Vec<Rules> =
             checks.iter().filter(|check| compiled(check).is_none()).map(rules).collect::<Result<_, _>>()?;
         let mut scaled = scaled.iter();
         let mut parts: Few<Part<&Rule>> = Few::new();
-        let mut entries: Few<Fingerprint> = Few::new();
+        let mut entries: Distinct<Fingerprint> = Distinct::default();
         // Which check each part belongs to.
         let mut owners: Few<usize> = Few::new();
         // One answer for each check, unless one of them is limited by nothing, or twice.
@@ -140,15 +142,12 @@ impl Local {
             one_each &= matches!(rules, Rules::One(_));
             for (number, rule) in rules.iter().enumerate() {
                 let fingerprint = if number == 0 { fingerprint } else { fingerprint.second() };
-                let entry = entries.iter().position(|known| *known == fingerprint).unwrap_or_else(|| {
-                    entries.push(fingerprint);
-                    entries.len() - 1
-                });
+                let entry = entries.index_of(&fingerprint);
                 parts.push(Part { rule, cost: check.cost, spent: check.spent, entry });
                 owners.push(index);
             }
         }
-        let decided = self.memory.decide_several(&entries, &parts, Moment::new(now), call.into());
+        let decided = self.memory.decide_several(entries.as_slice(), &parts, Moment::new(now), call.into());
         let decided = decided.map_err(|(part, why)| {
             let check = &checks[owners[part]];
             why.of(check.limit.key(), check.cost)
@@ -170,9 +169,10 @@ impl Local {
     }
 
     pub(super) fn reset(&self, limit: &Limit, actor: &str) {
-        let entry = self.fingerprint(limit, actor);
-        self.memory.remove(entry);
-        self.memory.remove(entry.second());
+        let owner = self.namespace ^ Fingerprint::of_actor(actor);
+        for entry in limit.fingerprints() {
+            self.memory.remove(owner ^ entry);
+        }
     }
 
     #[inline]

@@ -7,12 +7,13 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::local::Local;
-use super::{Limiter, Store, rules};
+use super::{Limiter, Store, checks, rules};
 use crate::check::Check;
 use crate::clock;
 use crate::decision::{Call, Impossible, Part, Verb};
 use crate::error::{Error, LimitError, StoreError};
 use crate::failure::Failure;
+use crate::distinct::Distinct;
 use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
@@ -20,7 +21,7 @@ use crate::limit::{Limit, Rule, Rules};
 use crate::policy::{OnError, Question, Since};
 use crate::stats::Statistics;
 use crate::store::memory::{Memory, Moment};
-use crate::store::redis::{Answer, Asked, Decision, Here, Job, Key, Layout, Outcome, Redis, Shared, plan};
+use crate::store::redis::{Answer, Decision, Here, Job, Key, Outcome, Redis, Shared, plan};
 use crate::time::Micros;
 
 /// A limiter's part of a store that others use as well.
@@ -244,7 +245,7 @@ impl Fleet {
             return None;
         }
         let entry = self.fingerprint(check.limit, check.actor);
-        Some(Question { entry, cost: check.cost, factor: check.factor })
+        Some(Question { entry, definition: check.limit.digest(), cost: check.cost, factor: check.factor })
     }
 
     fn caller(&self, call: Verb, question: Option<Question>) -> Box<Caller> {
@@ -267,23 +268,22 @@ impl Fleet {
         now: Option<Micros>,
         question: Option<Question>,
     ) -> Result<(Box<Caller>, Decision), LimitError> {
+        checks::agree(checks)?;
         let mut caller = self.caller(verb, question);
         let mut keys: Few<Key> = Few::new();
-        let mut parts: Few<Asked> = Few::new();
+        let mut entries: Distinct<Fingerprint> = Distinct::default();
+        let mut parts: Few<Part> = Few::new();
         let layout = self.shared.settings.layout();
         for check in checks {
             layout.admits(check.limit)?;
             let rules = rules(check)?;
             let first = self.fingerprint(check.limit, check.actor);
-            let names =
-                [(first, Layout::key as fn(Layout, &str, &str, &str) -> Key), (first.second(), Layout::second_key)];
-            for (rule, (fingerprint, name)) in rules.iter().zip(names) {
-                let entry = caller.entries.iter().position(|known| *known == fingerprint).unwrap_or_else(|| {
-                    caller.entries.push(fingerprint);
-                    keys.push(name(layout, &self.name, check.actor, check.limit.key()));
-                    keys.len() - 1
-                });
-                parts.push(Asked { rule: *rule, cost: check.cost, spent: check.spent, entry });
+            for ((shape, rule), fingerprint) in rules.shaped().zip([first, first.second()]) {
+                let entry = entries.index_of(&fingerprint);
+                if entry == keys.len() {
+                    keys.push(layout.key(&self.name, check.actor, check.limit.key(), shape));
+                }
+                parts.push(Part { rule: *rule, cost: check.cost, spent: check.spent, entry });
                 caller.limits.push(check.limit.clone());
                 caller.limited.push(true);
             }
@@ -291,6 +291,7 @@ impl Fleet {
                 caller.limited.push(false);
             }
         }
+        caller.entries = entries.into_list();
         // Two rules have two answers, of which only one could be remembered.
         caller.question = caller.question.filter(|_| parts.len() == 1);
         let costs: Few<u64> = parts.iter().map(|part| part.cost).collect();
@@ -301,17 +302,17 @@ impl Fleet {
 
     /// Begins to forget what was charged to an actor.
     fn forgetting(&self, limit: &Limit, actor: &str) -> (Box<Caller>, Decision) {
-        let first = self.fingerprint(limit, actor);
+        let owner = self.namespace ^ Fingerprint::of_actor(actor);
         let layout = self.shared.settings.layout();
-        let keys = [Layout::key, Layout::second_key].map(|name| name(layout, &self.name, actor, limit.key()));
+        let keys = layout.shapes().iter().map(|shape| layout.key(&self.name, actor, limit.key(), *shape)).collect();
         let here = self.shared.here();
-        for entry in [first, first.second()] {
+        let mut caller = self.caller(Verb::Refund, None);
+        for entry in limit.fingerprints().map(|entry| owner ^ entry) {
             here.fallback.remove(entry);
             here.denials.forget(entry);
+            caller.entries.push(entry);
         }
-        let mut caller = self.caller(Verb::Refund, None);
-        caller.entries.extend([first, first.second()]);
-        (caller, Decision::reset(keys.into_iter().collect()).laid_out(layout))
+        (caller, Decision::reset(keys).laid_out(layout))
     }
 
     pub(super) fn reset_sync(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
@@ -404,8 +405,7 @@ impl Caller {
 
     /// Decides in this process's memory.
     fn decide_here(&self, fallback: &Memory, decision: &Decision) -> Decided {
-        let parts: Few<Part> = decision.parts.iter().map(Asked::part).collect();
-        let infos = fallback.decide_several(&self.entries, &parts, Moment::new(decision.now), self.call);
+        let infos = fallback.decide_several(&self.entries, &decision.parts, Moment::new(decision.now), self.call);
         let infos = infos.map_err(|(part, why)| self.refusal(part, why, &decision.costs()))?;
         Ok(self.merge(infos.into_iter().collect()).into_degraded())
     }

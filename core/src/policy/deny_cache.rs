@@ -12,10 +12,12 @@ use crate::time::{Micros, millis_up};
 const SETS: usize = 4096;
 const WAYS: usize = 4;
 
-/// What a call was about; the same call again is denied until the time that its denial named.
+/// What a call was about; the same call again is denied until the time that its denial named. Another definition of the
+/// same key may admit what this one denied.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Question {
     pub(crate) entry: Fingerprint,
+    pub(crate) definition: u64,
     pub(crate) cost: u64,
     pub(crate) factor: f64,
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use super::{at_least_one, floor, real, whole};
+use super::{Multiples, at_least_one, floor, real, whole};
 use crate::time::Micros;
 
 /// A count that is divided by `factor` at each multiple of `resolution`.
@@ -11,6 +11,7 @@ pub(crate) struct Decay {
     pub(crate) max: u64,
     pub(crate) factor: f64,
     pub(crate) resolution: NonZeroU64,
+    pub(crate) multiples: Multiples,
     pub(crate) counts_blocked: bool,
     /// How long a full count takes to decay to nothing.
     pub(crate) window: Micros,
@@ -38,6 +39,7 @@ impl Decay {
             max,
             factor,
             resolution: at_least_one(resolution),
+            multiples: Multiples::of(at_least_one(resolution)),
             counts_blocked,
             window: 0,
             slots_per_bit,
@@ -96,6 +98,7 @@ impl Decay {
         // A rough logarithm says where to look; what counts is found by asking.
         let ratio = roughly_log2(count) - roughly_log2(about.max(Self::NOTHING));
         let mut least = whole(((ratio - LOG2_ERROR) * self.slots_per_bit).floor().max(0.0));
+        least = least.min(MOST_SLOTS - 1);
         let mut most = whole(((ratio + LOG2_ERROR) * self.slots_per_bit).ceil().max(1.0)).clamp(least + 1, MOST_SLOTS);
         while !enough(most) && most < MOST_SLOTS {
             (least, most) = (most, most.saturating_mul(2));

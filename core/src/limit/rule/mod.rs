@@ -1,14 +1,16 @@
 //! What a definition compiles to: the integers that a decision works with, already scaled for one actor.
 
-mod cell;
 mod decay;
+mod level;
+mod multiples;
 mod real;
 mod smooth;
 
 use std::num::NonZeroU64;
 
-pub(crate) use cell::Cell;
+pub(crate) use level::LevelRule;
 pub(crate) use decay::Decay;
+use multiples::Multiples;
 pub(crate) use real::{floor, real, whole, whole_up};
 pub(crate) use smooth::Smooth;
 
@@ -18,7 +20,7 @@ use crate::time::Micros;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rule {
     /// A level that drains at ticks: bucket, token-bucket and fixed-window.
-    Cell(Cell),
+    Level(LevelRule),
     /// Counts in slots: sliding-window.
     Slots(Slots),
     /// Two weighted windows: sliding-counter.
@@ -31,6 +33,39 @@ pub(crate) enum Rule {
     Smooth(Smooth),
 }
 
+/// What an entry keeps. It is part of the entry's name, so that definitions of different shapes under one key do not see
+/// each other's entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Level,
+    /// The level of the second rule of an exactly translated legacy limit.
+    Interval,
+    Slots,
+    Counter,
+    Log,
+    Decay,
+    Smooth,
+}
+
+impl Shape {
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Level, Self::Interval, Self::Slots, Self::Counter, Self::Log, Self::Decay, Self::Smooth];
+}
+
+impl Rule {
+    /// The shape of what this rule keeps, as the first or only one of a limit.
+    fn shape(&self) -> Shape {
+        match self {
+            Self::Level(_) => Shape::Level,
+            Self::Slots(_) => Shape::Slots,
+            Self::Counter(_) => Shape::Counter,
+            Self::Log(_) => Shape::Log,
+            Self::Decay(_) => Shape::Decay,
+            Self::Smooth(_) => Shape::Smooth,
+        }
+    }
+}
+
 /// The rules that one limit asks for: none, one, or the two of an exactly translated legacy limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rules {
@@ -40,6 +75,16 @@ pub(crate) enum Rules {
 }
 
 impl Rules {
+    /// The shape of the first rule's entry; a level where there is no rule.
+    pub(crate) fn shape(&self) -> Shape {
+        self.iter().next().map_or(Shape::Level, Rule::shape)
+    }
+
+    /// Each rule with the shape of its entry.
+    pub(crate) fn shaped(&self) -> impl Iterator<Item = (Shape, &Rule)> {
+        [self.shape(), Shape::Interval].into_iter().zip(self.iter())
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Rule> {
         let (first, second) = match self {
             Self::Unlimited => (None, None),
@@ -70,6 +115,7 @@ impl Slots {
 pub(crate) struct Counter {
     pub(crate) max: u64,
     pub(crate) period: NonZeroU64,
+    pub(crate) multiples: Multiples,
     /// How long a tick is, in microseconds, and how many of them are a period.
     pub(crate) tick: NonZeroU64,
     pub(crate) ticks: NonZeroU64,
@@ -81,7 +127,7 @@ impl Counter {
     pub(crate) fn new(max: u64, period: Micros, tick: Micros) -> Self {
         let (period, tick) = (at_least_one(period), at_least_one(tick));
         let ticks = at_least_one(period.get() / tick);
-        Self { max, period, tick, ticks, capacity: max.saturating_mul(ticks.get()) }
+        Self { max, period, multiples: Multiples::of(period), tick, ticks, capacity: max.saturating_mul(ticks.get()) }
     }
 }
 

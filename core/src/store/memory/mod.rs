@@ -1,6 +1,6 @@
 //! Entries in this process's memory.
 
-mod cells;
+mod levels;
 mod one;
 mod several;
 mod slot;
@@ -9,7 +9,7 @@ mod table;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub(crate) use self::cells::Wanted;
+pub(crate) use self::levels::Wanted;
 pub(crate) use self::one::Question;
 use self::slot::Timeline;
 use self::table::Table;

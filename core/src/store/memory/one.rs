@@ -30,7 +30,7 @@ impl Memory {
         refuse: impl FnOnce(Impossible) -> E,
     ) -> Result<LimitInfo, E> {
         match rule {
-            Rule::Cell(room) => self.decide_small(room, question, refuse),
+            Rule::Level(room) => self.decide_small(room, question, refuse),
             Rule::Counter(room) => self.decide_small(room, question, refuse),
             Rule::Decay(room) => self.decide_small(room, question, refuse),
             Rule::Smooth(room) => self.decide_small(room, question, refuse),

@@ -24,13 +24,17 @@ impl Memory {
         shards.dedup();
         let mut tables: Few<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
 
+        // All checks of an entry are of one rule.
+        let mut rules: Few<Option<&Rule>> = fingerprints.iter().map(|_| None).collect();
+        for part in parts {
+            rules[part.entry] = Some(part.rule.borrow());
+        }
         let mut entries: Few<Held<(usize, Place)>> = Few::new();
-        for (index, fingerprint) in fingerprints.iter().enumerate() {
+        for (fingerprint, rule) in fingerprints.iter().zip(rules) {
             let shard = self.shard_of(*fingerprint);
             let number = shards.iter().take_while(|other| **other < shard).count();
             let place = tables[number].find(*fingerprint);
-            let mut about_it = parts.iter().filter(|part| part.entry == index);
-            let may_lend = |entry: &_| about_it.all(|part| part.rule.borrow().may_borrow(entry, moment.now));
+            let may_lend = |entry: &_| rule.is_some_and(|rule| rule.may_borrow(entry, moment.now));
             entries.push(Held::new(tables[number].take(place, may_lend), (number, place)));
         }
         let infos = together(parts, &mut entries, moment.now, verb);

@@ -24,7 +24,7 @@ pub(super) enum Timeline {
 pub(super) struct Drain {
     /// The drain time as a [`Span`], above the bits of a number.
     time: u64,
-    /// A cell's start of ticks, or else when the entry was written; then the window as a [`Span`]; then whether the
+    /// A level's instant, or else when the entry was written; then the window as a [`Span`]; then whether the
     /// timeline is given.
     since: u64,
 }
@@ -64,7 +64,7 @@ impl Drain {
 #[repr(align(32))]
 pub(super) struct Slot {
     pub(super) fingerprint: u128,
-    /// A cell's level less one, or another entry's place at the side, in the low 53 bits; then [`Drain::time`]; then
+    /// A level less one, or another entry's place at the side, in the low 53 bits; then [`Drain::time`]; then
     /// whether the entry is at the side.
     level: u64,
     /// [`Drain::since`].

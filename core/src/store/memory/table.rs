@@ -75,7 +75,7 @@ impl Table {
     #[inline]
     pub(super) fn read<S: Small>(&self, place: Place) -> Option<S> {
         match self.slots[place.ok()?].kept() {
-            Kept::Here(level) => S::of(&Entry::Cell(level)),
+            Kept::Here(level) => S::of(&Entry::Level(level)),
             Kept::Aside(index) => S::of(&self.rare.as_ref()?.aside[index]),
         }
     }
@@ -86,7 +86,7 @@ impl Table {
     pub(super) fn take(&mut self, place: Place, may_lend: impl FnOnce(&Entry) -> bool) -> Entry {
         match place.map(|at| self.slots[at].kept()) {
             Err(_) => Entry::Absent,
-            Ok(Kept::Here(level)) => Entry::Cell(level),
+            Ok(Kept::Here(level)) => Entry::Level(level),
             Ok(Kept::Aside(index)) => match self.rare.as_mut().map(|rare| &mut rare.aside[index]) {
                 Some(entry) if may_lend(entry) => mem::take(entry),
                 Some(entry) => entry.clone(),
@@ -113,8 +113,8 @@ impl Table {
     pub(super) fn replace(&mut self, at: usize, entry: Entry, drain: Drain) {
         let slot = &mut self.slots[at];
         match (slot.kept(), entry) {
-            (Kept::Here(_), Entry::Cell(level)) => slot.keep(&Kept::Here(level), drain),
-            (kept @ Kept::Aside(index), entry) if !matches!(entry, Entry::Cell(_)) => {
+            (Kept::Here(_), Entry::Level(level)) => slot.keep(&Kept::Here(level), drain),
+            (kept @ Kept::Aside(index), entry) if !matches!(entry, Entry::Level(_)) => {
                 slot.keep(&kept, drain);
                 if let Some(rare) = self.rare.as_mut() {
                     rare.aside[index].replace(entry);
@@ -134,7 +134,7 @@ impl Table {
 
     #[inline]
     fn place_state(&mut self, entry: Entry) -> Kept {
-        if let Entry::Cell(level) = entry {
+        if let Entry::Level(level) = entry {
             return Kept::Here(level);
         }
         let rare = self.rare.get_or_insert_default();

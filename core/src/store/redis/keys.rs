@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::limit::Shape;
+
 /// The name of an entry, `{namespace}:{actor}:{key}` with braces around the actor: the hash tag by which a cluster
-/// keeps all entries of one actor together.
+/// keeps all entries of one actor together. For shapes other than the level a suffix follows.
 ///
 /// Two different triples never share a name, and no part can break out of its place: what would is percent-encoded.
 /// A percent sign that no two hexadecimal digits follow marks what no part can say of itself.
@@ -18,14 +20,18 @@ const LONGEST_PART: usize = 200;
 /// A cluster has this many slots.
 const SLOTS: u16 = 16_384;
 
-/// The name of the entry that this limit's first rule keeps for this actor.
-pub(crate) fn key(namespace: &str, actor: &str, limit: &str) -> Key {
-    name(namespace, actor, limit, "")
-}
-
-/// The name of the entry of the second rule, which only an exactly translated legacy limit has.
-pub(crate) fn second_key(namespace: &str, actor: &str, limit: &str) -> Key {
-    name(namespace, actor, limit, "%2")
+/// The name of an entry of this shape.
+pub(crate) fn key(namespace: &str, actor: &str, limit: &str, shape: Shape) -> Key {
+    let suffix = match shape {
+        Shape::Level => "",
+        Shape::Interval => "~interval",
+        Shape::Slots => "~slots",
+        Shape::Counter => "~counter",
+        Shape::Log => "~log",
+        Shape::Decay => "~decay",
+        Shape::Smooth => "~smooth",
+    };
+    name(namespace, actor, limit, suffix)
 }
 
 /// A key in this slot, or in any, that is no entry's.
@@ -66,7 +72,7 @@ fn encode(name: &mut String, part: &str) {
         name.push('%');
     }
     for c in part.chars() {
-        if matches!(c, '%' | ':' | '{' | '}' | '\0'..='\x1f' | '\x7f') {
+        if matches!(c, '%' | ':' | '~' | '{' | '}' | '\0'..='\x1f' | '\x7f') {
             hexadecimal(name, &[u8::try_from(c).unwrap_or_default()], "%");
         } else {
             name.push(c);
@@ -109,6 +115,7 @@ fn checksum(bytes: &[u8]) -> u16 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use proptest::sample::select;
 
     fn text(key: &Key) -> String {
         String::from_utf8(key.to_vec()).expect("text stays text")
@@ -120,16 +127,19 @@ mod tests {
             assert_eq!(slot(&mark("shop", Some(wanted))), wanted);
         }
         assert_eq!(text(&mark("shop", None)), "shop:{0}:%%w");
-        assert_ne!(mark("shop", None), key("shop", "0", ""));
+        assert_ne!(mark("shop", None), key("shop", "0", "", Shape::Level));
     }
 
     #[test]
     fn reads_as_what_it_is() {
-        assert_eq!(text(&key("tidegate", "203.0.113.9", "login")), "tidegate:{203.0.113.9}:login");
-        assert_eq!(text(&second_key("tidegate", "ada", "login")), "tidegate:{ada}:login%2");
-        assert_eq!(text(&key("a:b", "{x}", "50%")), "a%3ab:{%7bx%7d}:50%25");
-        assert_eq!(text(&key("", "", "k")), "%:{%}:k");
-        assert_eq!(text(&key("n", "Ægir\n\x7f", "k")), "n:{Ægir%0a%7f}:k");
+        let named = |namespace, actor, limit| text(&key(namespace, actor, limit, Shape::Level));
+        assert_eq!(named("tidegate", "203.0.113.9", "login"), "tidegate:{203.0.113.9}:login");
+        assert_eq!(named("a:b", "{x}", "50%~log"), "a%3ab:{%7bx%7d}:50%25%7elog");
+        assert_eq!(named("", "", "k"), "%:{%}:k");
+        assert_eq!(named("n", "Ægir\n\x7f", "k"), "n:{Ægir%0a%7f}:k");
+        let names = Shape::ALL.map(|shape| text(&key("n", "ada", "k", shape)));
+        let suffixes = ["", "~interval", "~slots", "~counter", "~log", "~decay", "~smooth"];
+        assert_eq!(names, suffixes.map(|suffix| format!("n:{{ada}}:k{suffix}")));
     }
 
     #[test]
@@ -142,32 +152,30 @@ mod tests {
     #[test]
     fn stays_short_whatever_the_actor() {
         let long = "a".repeat(200);
-        assert_eq!(text(&key("n", &long, "k")), format!("n:{{{long}}}:k"));
-        let digest = text(&key("n", &"a".repeat(201), "k"));
+        assert_eq!(text(&key("n", &long, "k", Shape::Level)), format!("n:{{{long}}}:k"));
+        let digest = text(&key("n", &"a".repeat(201), "k", Shape::Level));
         assert_eq!(digest.len(), "n:{%sha256-}:k".len() + 64);
         // Printed by `printf 'a%.0s' $(seq 201) | sha256sum`.
         assert!(digest.contains("a92efd82109373e58f9a2056dee01e807e216ce6075f7051207c0a9f7d666e50"), "{digest}");
     }
 
     fn part() -> impl Strategy<Value = String> {
-        prop_oneof!["[ab:{}%2]{0,4}", "[ab%25]{0,6}", any::<String>(), "[a:]{195,210}"]
+        prop_oneof!["[ab:{}%2~]{0,4}", "[~log]{0,5}", "[ab%25]{0,6}", any::<String>(), "[a:]{195,210}"]
     }
 
     proptest! {
         #[test]
         fn different_triples_have_different_names(
-            (a, b) in (any::<bool>(), (part(), part(), part())),
-            (c, d) in (any::<bool>(), (part(), part(), part())),
+            (a, b) in (select(Shape::ALL.to_vec()), (part(), part(), part())),
+            (c, d) in (select(Shape::ALL.to_vec()), (part(), part(), part())),
         ) {
-            let name = |second, (namespace, actor, limit): &(String, String, String)| {
-                if second { second_key(namespace, actor, limit) } else { key(namespace, actor, limit) }
-            };
+            let name = |shape, (namespace, actor, limit): &(String, String, String)| key(namespace, actor, limit, shape);
             prop_assert_eq!((a, &b) == (c, &d), name(a, &b) == name(c, &d));
         }
 
         #[test]
         fn there_is_one_tag_and_it_is_the_actor(namespace in part(), actor in part(), limit in part()) {
-            let name = text(&key(&namespace, &actor, &limit));
+            let name = text(&key(&namespace, &actor, &limit, Shape::Level));
             prop_assert_eq!((name.matches('{').count(), name.matches('}').count()), (1, 1));
             let (before, rest) = name.split_once(":{").expect("a tag");
             let (tag, after) = rest.split_once("}:").expect("its end");

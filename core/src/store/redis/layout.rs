@@ -2,7 +2,7 @@
 
 use super::keys::{self, Key};
 use crate::error::LimitError;
-use crate::limit::{Kind, Limit, Translation};
+use crate::limit::{Kind, Limit, Shape, Translation};
 
 /// How a server is made to decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,19 +64,19 @@ impl Layout {
         }
     }
 
-    /// What the entry of a limit's first rule is called.
-    pub(crate) fn key(self, namespace: &str, actor: &str, limit: &str) -> Key {
+    /// What an entry of this shape is called. In the other layout there are levels alone.
+    pub(crate) fn key(self, namespace: &str, actor: &str, limit: &str, shape: Shape) -> Key {
         match self {
-            Self::Own => keys::key(namespace, actor, limit),
+            Self::Own => keys::key(namespace, actor, limit, shape),
             Self::Sharkey => keys::pair(namespace, actor, limit),
         }
     }
 
-    /// What the entry of its second rule is called. A bucket has none.
-    pub(crate) fn second_key(self, namespace: &str, actor: &str, limit: &str) -> Key {
+    /// The shapes of which a limit may have left an entry.
+    pub(crate) fn shapes(self) -> &'static [Shape] {
         match self {
-            Self::Own => keys::second_key(namespace, actor, limit),
-            Self::Sharkey => keys::pair(namespace, actor, limit),
+            Self::Own => &Shape::ALL,
+            Self::Sharkey => &[Shape::Level],
         }
     }
 

@@ -31,7 +31,7 @@ mod tests;
 pub(crate) use job::{Answer, Job};
 pub(crate) use keys::Key;
 pub use layout::{Layout, Strategy};
-pub(crate) use plan::{Decision, Part as Asked, plan};
+pub(crate) use plan::{Decision, plan};
 pub(crate) use process::{Here, Shared};
 pub(crate) use reply::Outcome;
 pub use settings::Redis;

@@ -1,17 +1,15 @@
 //! What is asked of a server: decisions, written down as the script reads them.
 
-use std::collections::HashMap;
-
-use ahash::RandomState;
 use redis::Cmd;
 
 use super::keys::{Key, both, slot};
 use super::layout::Layout;
 use super::script::{SHA, SOURCE};
-use crate::decision::{self, Impossible, Verb, undone};
+use crate::decision::{self, Impossible, Verb, priors, takes};
+use crate::distinct::Distinct;
 use crate::few::Few;
 use crate::limit::{Rule, real};
-use crate::time::Micros;
+use crate::time::{EXACT, Micros};
 
 /// A decision for a server to make.
 #[derive(Clone, Debug)]
@@ -34,15 +32,7 @@ pub(super) enum Asked {
 }
 
 /// One check of a decision.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    pub(crate) rule: Rule,
-    pub(crate) cost: u64,
-    /// What of the cost is not given back; only an undo looks at it.
-    pub(crate) spent: u64,
-    /// Which of the decision's entries this check is about; several may be about the same one.
-    pub(crate) entry: usize,
-}
+pub(crate) type Part = decision::Part<Rule>;
 
 impl Decision {
     /// A call; on error, the index of the check whose cost is above what it can ever admit.
@@ -54,8 +44,8 @@ impl Decision {
     ) -> Result<Self, (usize, Impossible)> {
         let decision = Self { asked: Asked::Call(verb), entries, parts, now, layout: Layout::Own };
         if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) {
-            for (index, part) in decision.parts.iter().enumerate() {
-                if decision.total(index) > part.rule.largest_cost() {
+            for ((index, part), prior) in decision.parts.iter().enumerate().zip(decision.priors()) {
+                if part.cost.saturating_add(prior) > part.rule.largest_cost() {
                     return Err((index, Impossible::NeverFits { quota: part.rule.quota() }));
                 }
             }
@@ -73,9 +63,17 @@ impl Decision {
         self.layout = layout;
         if layout == Layout::Sharkey {
             // What is not encoded may be the same for two actors.
+            let (mut names, mut firsts): (Distinct<Key>, Few<usize>) = (Distinct::default(), Few::new());
+            let mut first_of_its_name = |(index, name): (usize, &Key)| {
+                let place = names.index_of(name);
+                if place == firsts.len() {
+                    firsts.push(index);
+                }
+                firsts[place]
+            };
+            let places: Few<usize> = self.entries.iter().enumerate().map(&mut first_of_its_name).collect();
             for part in &mut self.parts {
-                let name = &self.entries[part.entry];
-                part.entry = self.entries.iter().position(|known| known == name).unwrap_or(part.entry);
+                part.entry = places[part.entry];
             }
         }
         self
@@ -102,34 +100,17 @@ impl Decision {
         self.entries.first().map_or(0, |key| slot(key))
     }
 
-    /// What earlier checks of this decision take from the same entry.
-    pub(super) fn prior(&self, index: usize) -> u64 {
-        let entry = self.parts[index].entry;
-        let earlier = self.parts.iter().take(index).filter(|earlier| earlier.entry == entry);
-        earlier.fold(0, |sum, earlier| sum.saturating_add(earlier.cost))
+    /// What earlier checks of this decision take from the same entry, for each check.
+    pub(super) fn priors(&self) -> Few<u64> {
+        priors(&self.parts, self.entries.len())
     }
 
-    /// What a check charges or gives back, and what of that was spent.
-    fn taken(&self, index: usize) -> (u64, u64) {
+    /// What each check charges or gives back, and what of that was spent.
+    fn takes(&self) -> Few<(u64, u64)> {
         match self.asked {
-            Asked::Call(Verb::Undo { .. }) => {
-                let parts: Few<decision::Part> = self.parts.iter().map(Part::part).collect();
-                undone(&parts, index)
-            }
-            _ => (self.parts[index].cost, 0),
+            Asked::Call(verb) => takes(&self.parts, self.entries.len(), verb),
+            Asked::Reset => Few::new(),
         }
-    }
-
-    pub(super) fn total(&self, index: usize) -> u64 {
-        self.parts[index].cost.saturating_add(self.prior(index))
-    }
-}
-
-impl Part {
-    /// The same check for this process's memory.
-    pub(crate) fn part(&self) -> decision::Part {
-        let Self { rule, cost, spent, entry } = *self;
-        decision::Part { rule, cost, spent, entry }
     }
 }
 
@@ -175,12 +156,12 @@ pub(crate) fn plan<'a>(decisions: impl IntoIterator<Item = (&'a Decision, Micros
     blob[0] = u8::from(asks_for_time);
     let rules_at = index(blob.len());
     blob[1..5].copy_from_slice(&rules_at);
-    blob.extend(rules.known.iter().flatten());
-    if rules.known.is_empty() {
+    blob.extend(rules.as_slice().iter().flatten());
+    if rules.len() == 0 {
         // A decision is read as if it had a check.
         blob.extend([0; CHECK]);
     }
-    Plan { keys: keys.known, blob }
+    Plan { keys: keys.into_list().into_vec(), blob }
 }
 
 /// A rule as it is written down: which room is its own (a byte), and the room's numbers.
@@ -211,6 +192,7 @@ impl Writer {
             Asked::Call(Verb::Refund) => (4, 0),
             Asked::Call(Verb::Undo { charged_at }) => (5, charged_at),
             Asked::Call(Verb::Acquire { max_wait }) => (6, max_wait),
+            Asked::Call(Verb::Denied) => (8, 0),
         };
         // Where an entry has two keys, the second one comes right after the first.
         let mut keys: Few<usize> = Few::new();
@@ -239,10 +221,10 @@ impl Writer {
             }
             return;
         }
-        for (index, part) in decision.parts.iter().enumerate() {
+        for ((part, prior), (cost, spent)) in decision.parts.iter().zip(decision.priors()).zip(decision.takes()) {
             let rule = self.rules.index_of(&written(&part.rule, decision.layout));
-            let (cost, spent) = decision.taken(index);
-            self.check(rule, keys[entries[part.entry]], [real(cost), real(decision.total(index)), real(spent)]);
+            let total = part.cost.saturating_add(prior);
+            self.check(rule, keys[entries[part.entry]], [real(cost), real(total), real(spent)]);
         }
     }
 
@@ -269,10 +251,10 @@ impl Writer {
     }
 }
 
-/// The rule and the cost of a `limit` by the server's clock with one check, of a cell.
+/// The rule and the cost of a `limit` by the server's clock with one check, of a level.
 fn plain(decision: &Decision) -> Option<(&Rule, u32)> {
     match (&decision.parts[..], decision.asked, decision.now, decision.layout) {
-        ([Part { rule: rule @ Rule::Cell(_), cost, .. }], Asked::Call(Verb::Limit), None, Layout::Own) => {
+        ([Part { rule: rule @ Rule::Level(_), cost, .. }], Asked::Call(Verb::Limit), None, Layout::Own) => {
             Some((rule, u32::try_from(*cost).ok()?))
         }
         _ => None,
@@ -286,10 +268,10 @@ fn index(index: usize) -> [u8; 4] {
 fn written(rule: &Rule, layout: Layout) -> WrittenRule {
     let flag = |set| if set { 1.0 } else { 0.0 };
     let (room, numbers) = match rule {
-        Rule::Cell(cell) => {
-            let [unit, tick, drain] = [cell.unit, cell.tick, cell.drain].map(|number| real(number.get()));
+        Rule::Level(level) => {
+            let [tick, drain, ticks] = [level.tick, level.drain, level.ticks].map(|number| real(number.get()));
             let room = if layout == Layout::Sharkey { 7 } else { 1 };
-            (room, [unit, tick, drain, flag(cell.aligned), real(cell.capacity), 0.0])
+            (room, [tick, drain, ticks, flag(level.aligned), real(level.quota), real(level.most.min(EXACT))])
         }
         Rule::Counter(counter) => {
             let [period, tick, ticks] = [counter.period, counter.tick, counter.ticks].map(|number| real(number.get()));
@@ -317,40 +299,4 @@ fn written(rule: &Rule, layout: Layout) -> WrittenRule {
         place.copy_from_slice(&number.to_le_bytes());
     }
     written
-}
-
-/// Things in the order in which they came, each once.
-struct Distinct<T> {
-    known: Vec<T>,
-    places: HashMap<T, usize, RandomState>,
-}
-
-impl<T> Default for Distinct<T> {
-    fn default() -> Self {
-        Self { known: Vec::new(), places: HashMap::default() }
-    }
-}
-
-/// So many are found faster by looking at each.
-const FEW: usize = 8;
-
-impl<T: Clone + Eq + std::hash::Hash> Distinct<T> {
-    fn index_of(&mut self, thing: &T) -> usize {
-        let found = match self.known.len() {
-            0..=FEW => self.known.iter().position(|known| known == thing),
-            _ => self.places.get(thing).copied(),
-        };
-        found.unwrap_or_else(|| self.add(thing))
-    }
-
-    fn add(&mut self, thing: &T) -> usize {
-        let place = self.known.len();
-        self.known.push(thing.clone());
-        if place == FEW {
-            self.places.extend(self.known.iter().cloned().zip(0..));
-        } else if place > FEW {
-            self.places.insert(thing.clone(), place);
-        }
-        place
-    }
 }

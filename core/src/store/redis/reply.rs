@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::plan::{Asked, Decision};
+use super::plan::{Asked, Decision, Part};
 use crate::decision::{Decayed, Entry, Impossible, Level, Paced, Series, Settled, Verb, Verdict, Windows};
 use crate::few::Few;
 use crate::info::LimitInfo;
@@ -19,6 +19,8 @@ pub(crate) enum Outcome {
         infos: Few<LimitInfo>,
         /// How many checks found something under their entry's name that no limit of ours has left there.
         corrupt: u32,
+        /// An entry was from a future that cannot be, and what has to be kept of that is not kept by a peek.
+        mended: bool,
         /// Of a denied call, until it would be admitted.
         reset: Micros,
     },
@@ -54,6 +56,7 @@ const OVERFLOWS: u8 = 254;
 /// What a check's first byte is the sum of.
 const FITS: u8 = 1;
 const CORRUPT: u8 = 2;
+const MENDED: u8 = 4;
 
 struct Reader<'a>(&'a [u8]);
 
@@ -70,14 +73,15 @@ impl Reader<'_> {
         };
         let now = decision.instant(server);
         let mut checked: Few<Checked> = Few::new();
-        let mut corrupt = 0;
+        let (mut corrupt, mut mended) = (0, false);
         for (index, part) in decision.parts.iter().enumerate() {
             let first = self.byte()?;
             if index == 0 && first >= OVERFLOWS {
                 return self.undecided(first, decision, server);
             }
             corrupt += u32::from(first & CORRUPT != 0);
-            let verdict = Verdict::told(first & FITS != 0, self.integer()?);
+            mended |= first & MENDED != 0;
+            let verdict = Verdict::told(first & FITS != 0, self.wait()?);
             checked.push(Checked { entry: self.entry(&part.rule)?, verdict });
         }
         if decision.parts.is_empty() {
@@ -88,13 +92,13 @@ impl Reader<'_> {
         }
         let now = now.ok_or(Malformed)?;
         let (infos, reset) = answers(decision, verb, now, checked);
-        Ok(Outcome::Decided { now, infos, corrupt, reset })
+        Ok(Outcome::Decided { now, infos, corrupt, mended, reset })
     }
 
     fn resetting(&mut self, server: Option<Micros>) -> Result<Outcome, Malformed> {
         match (self.byte()?, server) {
             (LATE, Some(now)) => Ok(Outcome::Late { now }),
-            (FITS, now) => Ok(Outcome::Decided { now: now.unwrap_or(0), infos: Few::new(), corrupt: 0, reset: 0 }),
+            (FITS, now) => Ok(Outcome::Decided { now: now.unwrap_or(0), infos: Few::new(), corrupt: 0, mended: false, reset: 0 }),
             _ => Err(Malformed),
         }
     }
@@ -114,12 +118,14 @@ impl Reader<'_> {
     /// The state in which the call left an entry.
     fn entry(&mut self, rule: &Rule) -> Result<Entry, Malformed> {
         Ok(match rule {
-            Rule::Cell(_) => Entry::Cell(Level { level: self.integer()?, since: self.integer()? }),
+            Rule::Level(_) => Entry::Level(Level { level: self.integer()?, since: self.integer()? }),
             Rule::Counter(_) => {
-                Entry::Counter(Windows { previous: self.integer()?, current: self.integer()?, index: self.integer()? })
+                Entry::Counter(Windows { previous: self.integer()?, current: self.integer()?, start: self.integer()? })
             }
-            Rule::Decay(_) => Entry::Decay(Decayed { count: self.number()?, slot: self.integer()? }),
-            Rule::Smooth(_) => Entry::Smooth(Paced { stored: self.number()?, free: self.integer()? }),
+            Rule::Decay(_) => Entry::Decay(Decayed { count: self.number()?, start: self.integer()? }),
+            Rule::Smooth(_) => {
+                Entry::Smooth(Paced { stored: self.number()?, free: self.integer()?, written: self.integer()? })
+            }
             Rule::Slots(_) => Entry::Slots(Box::new(self.series()?)),
             Rule::Log(_) => Entry::Log(Box::new(self.series()?)),
         })
@@ -131,6 +137,12 @@ impl Reader<'_> {
         let count = self.byte()?;
         let runs = (0..count).map(|_| Ok((self.integer()?, self.integer()?))).collect::<Result<Vec<_>, _>>()?;
         Ok(Series::of(runs))
+    }
+
+    /// A wait that is too long to be exact is only ever compared with shorter ones.
+    fn wait(&mut self) -> Result<Micros, Malformed> {
+        let wait = self.number()?;
+        if wait >= 0.0 { Ok(whole(wait)) } else { Err(Malformed) }
     }
 
     fn integer(&mut self) -> Result<u64, Malformed> {
@@ -157,15 +169,14 @@ fn integer(number: f64) -> Result<u64, Malformed> {
 
 /// What the engine says of entries in this state, and until when it denies what it denied.
 fn answers(decision: &Decision, verb: Verb, now: Micros, checked: Few<Checked>) -> (Few<LimitInfo>, Micros) {
-    let admitted = checked.iter().all(|check| check.verdict.fits);
+    let admitted = verb != Verb::Denied && checked.iter().all(|check| check.verdict.fits);
     let mut reset = 0;
-    let answer = |(index, mut check): (usize, Checked)| {
-        let part = &decision.parts[index];
-        let settled = Settled { verdict: check.verdict, admitted, cost: part.cost, prior: decision.prior(index) };
+    let answer = |((part, mut check), prior): ((&Part, Checked), u64)| {
+        let settled = Settled { verdict: check.verdict, admitted, cost: part.cost, prior };
         if !check.verdict.fits {
-            reset = reset.max(part.rule.until(&mut check.entry, now, decision.total(index)));
+            reset = reset.max(part.rule.until(&mut check.entry, now, part.cost.saturating_add(prior)));
         }
         part.rule.answer(&mut check.entry, now, verb, settled)
     };
-    (checked.into_iter().enumerate().map(answer).collect(), reset)
+    (decision.parts.iter().zip(checked).zip(decision.priors()).map(answer).collect(), reset)
 }

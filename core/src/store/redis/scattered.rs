@@ -34,7 +34,14 @@ struct Told {
     now: Micros,
     infos: Few<LimitInfo>,
     corrupt: u32,
+    mended: bool,
     reset: Micros,
+}
+
+impl Told {
+    fn is_denied(&self) -> bool {
+        self.infos.iter().any(|info| info.blocked)
+    }
 }
 
 impl Decision {
@@ -115,29 +122,27 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
     // To reserve a place is to charge whatever is there, so only the charge itself can say whether it comes in time.
     if verb == Verb::Limit {
         let looked = all(topology, shares.iter().map(|share| share.decision.asking(Verb::Peek)), job).await;
-        let denied = looked.iter().flatten().any(|told| told.infos.iter().any(|info| info.blocked));
+        let denied = looked.iter().flatten().any(Told::is_denied);
         if denied || looked.iter().any(Result::is_err) {
-            let told = if denied { count_denied(topology, &shares, looked, job).await } else { looked };
+            let told = if denied { deny(topology, &shares, looked, job).await } else { looked };
             return gather(decision, &shares, told);
         }
     }
     let mut each = all(topology, shares.iter().map(|share| share.decision.clone()), job).await;
-    let is_denied = |told: &Told| told.infos.iter().any(|info| info.blocked);
-    if each.iter().all(|told| told.as_ref().is_ok_and(|told| !is_denied(told))) {
+    if each.iter().all(|told| told.as_ref().is_ok_and(|told| !told.is_denied())) {
         return gather(decision, &shares, each);
     }
     give_back(topology, &shares, &each);
     if let Some(failed) = each.iter().position(Result::is_err) {
         return failure(&shares, &each, failed);
     }
-    // Those that were charged say how they stand without it.
+    // Those that were charged say how they stand without it, as in any decision that is denied.
     for (share, told) in shares.iter().zip(&mut each) {
         if let Ok(told) = told.as_mut()
-            && !is_denied(told)
+            && !told.is_denied()
         {
-            let looked = one(topology, share.decision.asking(Verb::Peek), job).await;
-            match looked {
-                Ok(looked) => *told = looked,
+            match one(topology, share.decision.asking(Verb::Denied), job).await {
+                Ok(denied) => told.infos = denied_for(&told.infos, denied.infos),
                 Err(answer) => return answer,
             }
         }
@@ -145,38 +150,35 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
     gather(decision, &shares, each)
 }
 
-/// In a denied decision, the checks that count denied attempts are charged all the same, and say how they stand then.
-async fn count_denied(
+/// What a denial writes: checks that count denied attempts are charged, and an entry that a wrong clock had left in the
+/// future is kept as it was mended. Looking alone has done neither.
+async fn deny(
     topology: &Arc<Topology>,
     shares: &[Share],
     looked: Vec<Result<Told, Answer>>,
     job: &Arc<Job>,
 ) -> Vec<Result<Told, Answer>> {
-    let counted = shares.iter().zip(looked).map(async |(share, looked)| {
-        let counts = |part: &&Part| part.rule.counts_blocked();
-        let parts: Few<Part> = share.decision.parts.iter().filter(counts).copied().collect();
-        let mut looked = looked?;
-        if parts.is_empty() {
+    let denied = shares.iter().zip(looked).map(async |(share, looked)| {
+        let looked = looked?;
+        if !looked.mended && !share.decision.parts.iter().any(|part| part.rule.counts_blocked()) {
             return Ok(looked);
         }
-        one(topology, Decision { parts, ..share.decision.asking(Verb::Charge) }, job).await?;
-        let after = one(topology, share.decision.asking(Verb::Peek), job).await?;
-        for ((part, before), after) in share.decision.parts.iter().zip(&mut looked.infos).zip(after.infos) {
-            if part.rule.counts_blocked() {
-                // What was denied was denied for what was charged before.
-                *before = LimitInfo { blocked: before.blocked, ..after };
-            }
-        }
-        Ok(looked)
+        let after = one(topology, share.decision.asking(Verb::Denied), job).await?;
+        Ok(Told { infos: denied_for(&looked.infos, after.infos), ..looked })
     });
-    join_all(counted).await
+    join_all(denied).await
+}
+
+/// What was denied was denied for what had been charged before.
+fn denied_for(before: &[LimitInfo], after: Few<LimitInfo>) -> Few<LimitInfo> {
+    before.iter().zip(after).map(|(before, after)| LimitInfo { blocked: before.blocked, ..after }).collect()
 }
 
 /// Gives back exactly what was charged where the others were not.
 fn give_back(topology: &Arc<Topology>, shares: &[Share], each: &[Result<Told, Answer>]) {
     for (share, told) in shares.iter().zip(each) {
         if let Ok(told) = told
-            && !told.infos.iter().any(|info| info.blocked)
+            && !told.is_denied()
         {
             forget(topology, share.decision.asking(Verb::Undo { charged_at: told.now }));
         }
@@ -203,7 +205,9 @@ async fn one(topology: &Arc<Topology>, decision: Decision, job: &Arc<Job>) -> Re
     let done = Box::new(move |_: &Job, answer: Answer| drop(answered.send(answer)));
     topology.send(Arc::new(Job::share(job, decision, done))).map_err(Err)?;
     match answer.await {
-        Ok(Ok(Outcome::Decided { now, infos, corrupt, reset })) => Ok(Told { now, infos, corrupt, reset }),
+        Ok(Ok(Outcome::Decided { now, infos, corrupt, mended, reset })) => {
+            Ok(Told { now, infos, corrupt, mended, reset })
+        }
         Ok(other) => Err(other),
         Err(_) => Err(Err(Failure::Disconnected)),
     }
@@ -226,15 +230,16 @@ fn gather(decision: &Decision, shares: &[Share], each: Vec<Result<Told, Answer>>
         return failure(shares, &each, failed);
     }
     let mut infos: Vec<Option<LimitInfo>> = vec![None; decision.parts.len()];
-    let (mut now, mut corrupt, mut reset) = (0, 0, 0);
+    let (mut now, mut corrupt, mut mended, mut reset) = (0, 0, false, 0);
     for (share, told) in shares.iter().zip(each.into_iter().flatten()) {
         now = told.now.max(now);
         corrupt += told.corrupt;
+        mended |= told.mended;
         reset = told.reset.max(reset);
         for (place, info) in share.parts.iter().zip(told.infos) {
             infos[*place] = Some(info);
         }
     }
     let infos: Option<Few<LimitInfo>> = infos.into_iter().collect();
-    infos.map_or(Err(Failure::Other), |infos| Ok(Outcome::Decided { now, infos, corrupt, reset }))
+    infos.map_or(Err(Failure::Other), |infos| Ok(Outcome::Decided { now, infos, corrupt, mended, reset }))
 }

@@ -8,6 +8,7 @@ use super::layout::{Layout, Strategy};
 use super::plan::Decision;
 use crate::error::LimitError;
 use crate::events::{Event, Events};
+use crate::limit::Shape;
 use crate::policy::OnError;
 
 /// A store on Redis, Valkey or a Redis Cluster, which a fleet shares.
@@ -218,7 +219,7 @@ impl Settings {
     /// What a server is asked to see whether it can decide and write.
     pub(crate) fn probe(&self) -> Decision {
         let layout = self.layout();
-        Decision::reset(std::iter::once(layout.key(self.namespace(), "", "probe")).collect()).laid_out(layout)
+        Decision::reset(std::iter::once(layout.key(self.namespace(), "", "probe", Shape::Level)).collect()).laid_out(layout)
     }
 }
 

@@ -2,18 +2,18 @@
 
 if kind == 2 then
   local function used(rule, state, now)
-    local elapsed = now - state.index * rule.period
+    local elapsed = now - state.start
     local ticks = elapsed > 0 and math.floor(elapsed / rule.tick) or 0
     local left = ticks < rule.ticks and rule.ticks - ticks or 0
     return state.previous * left + state.current * rule.ticks
   end
 
-  local function fresh(rule, now)
-    return { kind = 2, kept = false, previous = 0, current = 0, index = math.floor(now / rule.period) }
+  -- The start of the window in which an instant lies.
+  local function start(rule, at)
+    return at - at % rule.period
   end
 
   return {
-    tag = 'w',
     read = read,
     write = write,
 
@@ -21,16 +21,20 @@ if kind == 2 then
       return { max = max, period = period, tick = tick, ticks = ticks }
     end,
 
-    fresh = fresh,
+    fresh = function(rule, now)
+      return { kept = false, previous = 0, current = 0, start = start(rule, now) }
+    end,
 
     advance = function(rule, state, now)
-      local index = math.floor(now / rule.period)
-      local passed = index - state.index
+      -- Another definition may have left a start that is inside of a window of this one.
+      state.start = start(rule, state.start)
+      local this = start(rule, now)
+      local passed = this - state.start
       -- The clock may be a window behind the entry: then it is the start of that window.
-      if passed == 0 or passed == -1 then
+      if passed == 0 or passed == -rule.period then
         return false
       end
-      state.previous, state.current, state.index = passed == 1 and state.current or 0, 0, index
+      state.previous, state.current, state.start = passed == rule.period and state.current or 0, 0, this
       return passed < 0
     end,
 
@@ -51,10 +55,10 @@ if kind == 2 then
     end,
 
     undo = function(rule, state, _, cost, spent, charged_at)
-      local index, unspent = math.floor(charged_at / rule.period), cost > spent and cost - spent or 0
-      if index == state.index then
+      local charged, unspent = start(rule, charged_at), cost > spent and cost - spent or 0
+      if charged == state.start then
         state.current = state.current > unspent and state.current - unspent or 0
-      elseif index + 1 == state.index then
+      elseif charged + rule.period == state.start then
         state.previous = state.previous > unspent and state.previous - unspent or 0
       end
     end,
@@ -71,25 +75,25 @@ if kind == 2 then
       if state.previous == 0 and state.current == 0 then
         return 0
       end
-      local time = (state.index + (state.current == 0 and 1 or 2)) * rule.period - now
+      local time = state.start + (state.current == 0 and 1 or 2) * rule.period - now
       return time > 0 and time or 0
     end,
 
     encode = function(state)
-      return string.format('w%.0f:%.0f:%.0f', state.previous, state.current, state.index)
+      return string.format('w%.0f:%.0f:%.0f', state.previous, state.current, state.start)
     end,
 
     decode = function(value)
-      local previous, current, index = string.match(value, '^w(%d+):(%d+):(%d+)$')
-      previous, current, index = tonumber(previous or ''), tonumber(current or ''), tonumber(index or '')
-      if previous and previous <= 2 ^ 53 and current <= 2 ^ 53 and index <= 2 ^ 53 then
-        return { kind = 2, kept = true, previous = previous, current = current, index = index }
+      local previous, current, from = string.match(value, '^w(%d+):(%d+):(%d+)$')
+      previous, current, from = tonumber(previous or ''), tonumber(current or ''), tonumber(from or '')
+      if previous and previous <= 2 ^ 53 and current <= 2 ^ 53 and from <= 2 ^ 53 then
+        return { kept = true, previous = previous, current = current, start = from }
       end
       return nil
     end,
 
     tell = function(_, state, _, first, wait)
-      return struct.pack('<Bdddd', first, wait, state.previous, state.current, state.index)
+      return struct.pack('<Bdddd', first, wait, state.previous, state.current, state.start)
     end,
   }
 end

@@ -49,8 +49,17 @@ if kind == 3 then
     return most
   end
 
+  -- The start of the slot in which an instant lies.
+  local function start(rule, at)
+    return at - at % rule.resolution
+  end
+
+  local function take(state, units)
+    local left = state.count - units
+    state.count = left < NOTHING and 0 or left
+  end
+
   return {
-    tag = 'd',
     read = read,
     write = write,
 
@@ -59,16 +68,18 @@ if kind == 3 then
     end,
 
     fresh = function(rule, now)
-      return { kind = 3, kept = false, count = 0, slot = math.floor(now / rule.resolution) }
+      return { kept = false, count = 0, start = start(rule, now) }
     end,
 
     advance = function(rule, state, now)
-      local slot = math.floor(now / rule.resolution)
-      local passed = slot - state.slot
-      if passed > 0 then
-        state.count, state.slot = after(rule, state.count, passed), slot
-      elseif passed < 0 and -passed > slots_until_empty(rule, state.count) then
-        state.slot = slot
+      -- Another definition may have left a start that is inside of a slot of this one.
+      state.start = start(rule, state.start)
+      local this = start(rule, now)
+      local passed = (this - state.start) / rule.resolution
+      if passed >= 0 then
+        state.count, state.start = after(rule, state.count, passed), this
+      elseif -passed > slots_until_empty(rule, state.count) then
+        state.start = this
         return true
       end
       return false
@@ -83,15 +94,15 @@ if kind == 3 then
     end,
 
     give_back = function(_, state, _, cost)
-      state.count = state.count > cost and state.count - cost or 0
+      take(state, cost)
     end,
 
     undo = function(rule, state, _, cost, spent, charged_at)
-      local passed = state.slot - math.floor(charged_at / rule.resolution)
+      local passed = (state.start - start(rule, charged_at)) / rule.resolution
       passed = passed > 0 and passed or 0
       -- What was spent has decayed as the whole has.
       local unspent = after(rule, cost, passed) - after(rule, spent < cost and spent or cost, passed)
-      state.count = state.count > unspent and state.count - unspent or 0
+      take(state, unspent)
     end,
 
     fits = function(rule, state, _, cost)
@@ -105,25 +116,25 @@ if kind == 3 then
 
     full = function(rule, state, now)
       local slots = slots_until_empty(rule, state.count)
-      local time = slots == 0 and 0 or (state.slot + slots) * rule.resolution - now
+      local time = slots == 0 and 0 or state.start + slots * rule.resolution - now
       return time > 0 and time or 0
     end,
 
     encode = function(state)
-      return string.format('d%.17g:%.0f', state.count, state.slot)
+      return string.format('d%.17g:%.0f', state.count, state.start)
     end,
 
     decode = function(value)
-      local count, slot = string.match(value, '^d(%d[%d.e+-]*):(%d+)$')
-      count, slot = tonumber(count or ''), tonumber(slot or '')
-      if count and slot and count <= 1e300 and slot <= 2 ^ 53 then
-        return { kind = 3, kept = true, count = count, slot = slot }
+      local count, from = string.match(value, '^d(%d[%d.e+-]*):(%d+)$')
+      count, from = tonumber(count or ''), tonumber(from or '')
+      if count and from and count <= 1e300 and from <= 2 ^ 53 then
+        return { kept = true, count = count, start = from }
       end
       return nil
     end,
 
     tell = function(_, state, _, first, wait)
-      return struct.pack('<Bddd', first, wait, state.count, state.slot)
+      return struct.pack('<Bddd', first, wait, state.count, state.start)
     end,
   }
 end

@@ -22,7 +22,7 @@ if kind == 6 then
     end,
 
     fresh = function(_, _, key)
-      return { kind = kind, key = key, sum = 0, kept = true, stale = true }
+      return { key = key, sum = 0, kept = true, stale = true }
     end,
 
     advance = function(rule, state, now)
@@ -50,14 +50,16 @@ if kind == 6 then
     give_back = function(rule, state, now, cost)
       if cost > 0 then
         -- What no longer counts cannot be the last once what came after it is taken back.
-        keep_from(state, first_instant(rule, now))
+        local from = first_instant(rule, now)
+        keep_from(state, from)
         take_newest(state, cost)
+        keep_newest(state, rule.max, from)
       end
     end,
 
     undo = function(rule, state, now, cost, spent, charged_at)
       local last = state.at
-      take_at(state, charged_at, cost, spent)
+      take_between(state, charged_at, charged_at + 1, cost - spent)
       if state.at ~= last then
         -- As when it is given back; but where the last one stays, its interval does.
         keep_from(state, first_instant(rule, now))

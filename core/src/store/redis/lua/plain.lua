@@ -1,6 +1,6 @@
--- The commonest call: `limit` with one check, of a cell. What the cell's room says is written out here.
+-- The commonest call: `limit` with one check, of a level. What the level's room says is written out here.
 
-local known, unit, tick, drain, aligned, capacity
+local known, tick, drain, ticks, aligned, quota, most
 local expiry, text
 while place < rules_at do
   if fits then
@@ -16,7 +16,7 @@ while place < rules_at do
     break
   end
   if rule ~= known then
-    known, unit, tick, drain, aligned, capacity = rule, unpack('<ddddd', blob, rules_at + rule * 49 + 1)
+    known, tick, drain, ticks, aligned, quota, most = rule, unpack('<dddddd', blob, rules_at + rule * 49 + 1)
   end
   if deadline < server then
     answer = '\255'
@@ -24,42 +24,49 @@ while place < rules_at do
     key, level, since = keys[key], 0, server
     local value = try('GET', key)
     if value then
-      -- Cell::decode
+      -- What the level's room reads
       if #value ~= 15 then
         break
       end
       local tag
       tag, level, since = unpack('<BI7I7', value)
-      if tag ~= 99 or level > capacity or since > server and since - server > ceil(capacity / drain) * tick then
-        -- Something else is kept here, or it is overfilled, or from a future that may have to be mended.
+      if tag ~= 99 or level > most or since > server then
+        -- Something else is kept here, or it is overfilled beyond measure, or from a future that may have to be mended.
         break
       end
     end
 
-    -- Cell::advance
-    local elapsed = server > since and server - since or 0
-    if elapsed >= tick or level == 0 then
-      local ticks = floor(elapsed / tick)
-      if ticks * drain >= level then
-        level, since = 0, aligned == 1 and server - server % tick or server
-      else
-        level, since = level - ticks * drain, since + ticks * tick
-      end
+    -- advance, left
+    local passed = floor((server - since) / tick)
+    local left = level
+    if passed > 0 and ticks == 1 then
+      level = level - passed * drain
+      left, since = level, since + passed * tick
+    elseif passed > 0 then
+      local groups = floor(passed / ticks)
+      level, since, passed = level - groups * drain, since + groups * ticks * tick, passed - groups * ticks
+      left = level - floor(passed * drain / ticks)
+    end
+    if left <= 0 then
+      level, left, since = 0, 0, aligned == 1 and server - server % tick or server
     end
 
-    -- Cell::fits, Cell::charge
-    local more = cost * unit
-    if more > capacity - level then
+    -- fits, charge
+    if cost > quota - left then
       fits = 0
     else
-      fits, level = 1, level + more
-      -- Cell::full, and how the cell's room writes
-      if level == 0 then
-        if value then
-          call('PEXPIRE', key, 0)
+      fits = 1
+      if cost > 0 then
+        level = level + cost
+        -- full, and how the level's room writes
+        local time
+        if ticks == 1 then
+          time = ceil(level / drain) * tick
+        else
+          local groups = floor(level / drain)
+          time = (groups * ticks + ceil((level - groups * drain) * ticks / drain)) * tick
         end
-      else
-        local millis = ceil((since + ceil(level / drain) * tick) / 1000)
+        local millis = ceil((since + time) / 1000)
         if millis ~= expiry then
           -- Given as a number, it would take longer to become text.
           local high = floor(millis / 1000000)

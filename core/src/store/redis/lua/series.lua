@@ -1,16 +1,20 @@
 -- Counts in order of time, of which the oldest and the newest can be taken away.
 --
--- A sorted set of runs: a run's instant (or slot) is its score, and its member the sum of all units up to it, behind
--- the tag of its room. A run at -1 stands for what was dropped: its sum is where those that are kept begin.
+-- A sorted set of runs: a run's instant is its score, and its member the sum of all units up to it, behind the tag of
+-- its room. A run at -1 stands for what was dropped: its sum is where those that are kept begin. In slots the member
+-- ends in the resolution that all instants are multiples of, by which a definition of other slots is told.
 
-local tag = kind == 5 and 's' or 'l'
+local pattern = kind == 5 and '^s(%d+):(%d+)$' or '^l(%d+)()$'
 
 local function sum_of(member)
-  return tonumber(string.match(member, '^%a(%d+)$') or '') or 0
+  return tonumber(string.match(member, '^%a(%d+)') or '') or 0
 end
 
-local function name(sum)
-  return string.format('%s%.0f', tag, sum)
+local function name(state, sum)
+  if kind == 5 then
+    return string.format('s%.0f:%.0f', sum, state.grain)
+  end
+  return string.format('l%.0f', sum)
 end
 
 -- The newest run is `at` (nil = there is none), and `sum` is the sum up to it. What is `stale` is still kept, but has
@@ -21,17 +25,17 @@ local function read(_, _, key)
     if string.sub(newest.err, 1, 9) ~= 'WRONGTYPE' then
       redis.call('ZRANGE', key, -1, -1)
     end
-    return { kind = kind, key = key, sum = 0, kept = true, stale = true, corrupt = is_foreign(key) }
+    return { key = key, sum = 0, kept = true, stale = true, corrupt = true }
   end
   if not newest[1] then
-    return { kind = kind, key = key, sum = 0 }
+    return { key = key, sum = 0 }
   end
-  local of, sum = string.match(newest[1], '^([sl])(%d+)$')
+  local sum, grain = string.match(newest[1], pattern)
   local at = tonumber(newest[2])
-  if of ~= tag or not (at >= 0 and at <= 2 ^ 53) or #sum > 16 then
-    return { kind = kind, key = key, sum = 0, kept = true, stale = true, corrupt = of == nil or of == tag }
+  if not sum or #sum > 16 or not (at >= 0 and at <= 2 ^ 53) then
+    return { key = key, sum = 0, kept = true, stale = true, corrupt = true }
   end
-  return { kind = kind, key = key, at = at, sum = sum + 0, kept = true }
+  return { key = key, at = at, sum = sum + 0, grain = grain + 0, kept = true }
 end
 
 local function clear(state)
@@ -99,7 +103,7 @@ local function start_over(state)
   for i = 1, #runs, 2 do
     local sum = sum_of(runs[i]) - dropped
     if sum > 0 then
-      redis.call('ZADD', state.key, runs[i + 1], name(sum))
+      redis.call('ZADD', state.key, runs[i + 1], name(state, sum))
     end
   end
   state.sum, state.from = state.sum - dropped, nil
@@ -123,7 +127,7 @@ local function push(state, at, units)
     redis.call('ZREMRANGEBYRANK', state.key, -1, -1)
   end
   state.at, state.sum, state.kept = at, state.sum + units, true
-  redis.call('ZADD', state.key, at, name(state.sum))
+  redis.call('ZADD', state.key, at, name(state, state.sum))
 end
 
 -- Takes the newest units away.
@@ -139,32 +143,41 @@ local function take_newest(state, units)
   local sum = state.sum - units
   local at, _, rank = run_at(state, sum)
   redis.call('ZREMRANGEBYRANK', state.key, rank, -1)
-  redis.call('ZADD', state.key, at, name(sum))
+  redis.call('ZADD', state.key, at, name(state, sum))
   state.at, state.sum, state.from = at, sum, nil
 end
 
--- Of units that came at this very instant, leaves those that were spent, as far as they are still there.
-local function take_at(state, at, units, spent)
-  if not state.at or state.at < at then
+-- Takes the newest of the units that came at `from` or later and before `to`, as far as there are so many.
+local function take_between(state, from, to, units)
+  if not state.at or state.at < from then
     return
   end
-  local before = sum_before(state, at)
-  local runs = redis.call('ZRANGE', state.key, at, '+inf', 'BYSCORE', 'WITHSCORES')
-  if tonumber(runs[2]) ~= at then
-    return
+  local before = sum_before(state, from)
+  local runs = redis.call('ZRANGE', state.key, from, '+inf', 'BYSCORE', 'WITHSCORES')
+  local there = before
+  for i = 1, #runs, 2 do
+    if tonumber(runs[i + 1]) < to then
+      there = sum_of(runs[i])
+    end
   end
-  local taken = sum_of(runs[1]) - before
-  taken = (taken < units and taken or units) - spent
+  local taken = there - before
+  taken = taken < units and taken or units
   if taken <= 0 then
     return
   end
-  redis.call('ZREMRANGEBYSCORE', state.key, at, '+inf')
+  redis.call('ZREMRANGEBYSCORE', state.key, from, '+inf')
   state.at = nil
+  local last = before
   for i = 1, #runs, 2 do
-    local sum = sum_of(runs[i]) - taken
-    if sum > before then
-      state.at, state.sum = tonumber(runs[i + 1]), sum
-      redis.call('ZADD', state.key, runs[i + 1], name(sum))
+    local at, sum = tonumber(runs[i + 1]), sum_of(runs[i])
+    if at >= to then
+      sum = sum - taken
+    elseif sum > there - taken then
+      sum = there - taken
+    end
+    if sum > last then
+      state.at, state.sum, last = at, sum, sum
+      redis.call('ZADD', state.key, runs[i + 1], name(state, sum))
     end
   end
   state.from = nil
@@ -178,6 +191,26 @@ local function take_at(state, at, units, spent)
   end
 end
 
+-- Moves every instant back to a multiple of this.
+local function align(state, grain)
+  if state.at and state.grain ~= grain then
+    local runs = redis.call('ZRANGE', state.key, 0, -1, 'WITHSCORES')
+    redis.call('PEXPIRE', state.key, 0)
+    state.grain, state.from = grain, nil
+    for i = 1, #runs, 2 do
+      local at = tonumber(runs[i + 1])
+      local slot, next = at - at % grain, runs[i + 3]
+      if at < 0 then
+        redis.call('ZADD', state.key, -1, name(state, sum_of(runs[i])))
+      elseif not next or next - next % grain > slot then
+        redis.call('ZADD', state.key, string.format('%.0f', slot), name(state, sum_of(runs[i])))
+        state.at = slot
+      end
+    end
+  end
+  state.grain = grain
+end
+
 -- Forgets what came before this.
 local function keep_from(state, from)
   local dropped = sum_before(state, from)
@@ -189,21 +222,21 @@ local function keep_from(state, from)
     return
   end
   redis.call('ZREMRANGEBYSCORE', state.key, '-inf', from - 1)
-  redis.call('ZADD', state.key, -1, name(dropped))
+  redis.call('ZADD', state.key, -1, name(state, dropped))
   state.is_old = false
 end
 
 -- Forgets all but the newest units, of a series that is kept from `from`.
 local function keep_newest(state, units, from)
   local dropped = state.sum - units
-  if dropped <= sum_before(state, from) then
+  if not state.at or dropped <= sum_before(state, from) then
     return
   end
   local _, _, rank = run_at(state, dropped + 1)
   if rank > 0 then
     redis.call('ZREMRANGEBYRANK', state.key, 0, rank - 1)
   end
-  redis.call('ZADD', state.key, -1, name(dropped))
+  redis.call('ZADD', state.key, -1, name(state, dropped))
   state.base = dropped
 end
 

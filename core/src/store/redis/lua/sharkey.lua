@@ -1,8 +1,8 @@
--- The cell in the layout of Sharkey's SkRateLimiterService: two keys, `…c` for how much is in it and `…t` for the
+-- The level in the layout of Sharkey's SkRateLimiterService: two keys, `…c` for how much is in it and `…t` for the
 -- millisecond from which its ticks count. Others change them by differences, in between two of our calls.
 
 if kind == 7 then
-  local cell = room_of(1)
+  local level_room = room_of(1)
 
   -- Nothing where there is none; nil and true where it is something else.
   local function number(key)
@@ -27,7 +27,7 @@ if kind == 7 then
     return now - now % 1000
   end
 
-  local room = setmetatable({}, { __index = cell })
+  local room = setmetatable({}, { __index = level_room })
 
   -- Nothing is kept of how far a clock of the caller's own may be behind. The server's does not go back: a tick that is
   -- ahead of it was moved there by somebody who has dripped what others had dripped already, and is about to take it
@@ -36,15 +36,15 @@ if kind == 7 then
     local counter, foreign = number(key)
     local tick, foreign_too = number(tick_of(key))
     local level = counter and counter > 0 and counter or 0
-    local state = { kind = 7, level = level, since = whole(now), owed = 0 }
+    local state = { level = level, since = whole(now), owed = 0 }
     state.kept = counter or tick or foreign or foreign_too
     state.corrupt = foreign or foreign_too
     if tick and tick > 0 then
       local ahead = tick * 1000 - whole(now)
-      local window = cell.full(rule, { level = rule.capacity, since = 0 }, 0)
+      local window = level_room.full(rule, { level = rule.quota, since = 0 }, 0)
       if now == server and ahead > 0 and ahead <= 1000 * window then
         local drips = math.ceil(ahead / rule.tick)
-        local inside = math.min((counter or 0) + drips * rule.drain, math.max(level, rule.capacity))
+        local inside = math.min((counter or 0) + drips * rule.drain, math.max(level, rule.quota))
         state.level = inside > 0 and inside or 0
         state.since = tick * 1000 - drips * rule.tick
         state.owed, state.tick = (counter or 0) - state.level, tick
@@ -67,7 +67,7 @@ if kind == 7 then
       return
     end
     -- Both live equally long, and as long as a full bucket takes: others charge without looking.
-    local time = math.max(room.full(rule, state, now), cell.full(rule, { level = rule.capacity, since = 0 }, 0))
+    local time = math.max(room.full(rule, state, now), level_room.full(rule, { level = rule.quota, since = 0 }, 0))
     if given then
       time = math.max(time, 3600000000)
     end
@@ -81,17 +81,17 @@ if kind == 7 then
       -- Less than a drip has passed, and what is empty is not begun anew.
       return false
     end
-    local mended = cell.advance(rule, state, whole(now)) or state.untimed
+    local mended = level_room.advance(rule, state, whole(now)) or state.untimed
     state.untimed = nil
     return mended
   end
 
   room.wait = function(rule, state, now, cost)
-    return cell.wait(rule, state, whole(now), cost)
+    return level_room.wait(rule, state, whole(now), cost)
   end
 
   room.full = function(rule, state, now)
-    return cell.full(rule, state, whole(now))
+    return level_room.full(rule, state, whole(now))
   end
 
   return room

@@ -1,15 +1,26 @@
 -- Counts in slots: a sliding window that is as fine as its slots.
 
 if kind == 5 then
-  -- The first slot that still counts.
-  local function first_slot(rule, now)
+  -- The start of the slot in which an instant lies.
+  local function start(rule, at)
+    return at - at % rule.resolution
+  end
+
+  -- The start of the first slot that still counts.
+  local function first_start(rule, now)
     local past = now - rule.period
-    return past < 0 and 0 or math.floor(past / rule.resolution) + 1
+    return past < 0 and 0 or start(rule, past) + rule.resolution
   end
 
   local function full(rule, state, now)
-    local time = state.at and state.at * rule.resolution + rule.period - now or 0
+    local time = state.at and start(rule, state.at) + rule.period - now or 0
     return time > 0 and time or 0
+  end
+
+  -- What is written is in this definition's own slots, and only those that still count.
+  local function settle(rule, state, now)
+    align(state, rule.resolution)
+    keep_from(state, first_start(rule, now))
   end
 
   return {
@@ -21,12 +32,12 @@ if kind == 5 then
     end,
 
     fresh = function(_, _, key)
-      return { kind = kind, key = key, sum = 0, kept = true, stale = true }
+      return { key = key, sum = 0, kept = true, stale = true }
     end,
 
     advance = function(rule, state, now)
       -- From further ahead than it takes to drain: a clock was wrong.
-      local impossible = state.at ~= nil and state.at * rule.resolution - now > rule.period
+      local impossible = state.at ~= nil and start(rule, state.at) - now > rule.period
       if impossible then
         state.at, state.sum, state.from, state.stale = nil, 0, nil, true
       end
@@ -34,22 +45,24 @@ if kind == 5 then
     end,
 
     charge = function(rule, state, now, cost)
-      local slot = math.floor(now / rule.resolution)
-      keep_from(state, first_slot(rule, now))
+      settle(rule, state, now)
+      local slot = start(rule, now)
       push(state, state.at and state.at > slot and state.at or slot, cost)
     end,
 
-    give_back = function(_, state, _, cost)
+    give_back = function(rule, state, now, cost)
+      settle(rule, state, now)
       take_newest(state, cost)
     end,
 
     undo = function(rule, state, now, cost, spent, charged_at)
-      keep_from(state, first_slot(rule, now))
-      take_at(state, math.floor(charged_at / rule.resolution), cost, spent)
+      settle(rule, state, now)
+      local slot = start(rule, charged_at)
+      take_between(state, slot, slot + rule.resolution, cost - spent)
     end,
 
     fits = function(rule, state, now, cost)
-      return count_from(state, first_slot(rule, now)) + cost <= rule.max
+      return count_from(state, first_start(rule, now)) + cost <= rule.max
     end,
 
     bears = function(_, state, cost)
@@ -59,7 +72,7 @@ if kind == 5 then
     full = full,
 
     tell = function(rule, state, now, first, wait, awaited)
-      return tell(rule, state, first_slot(rule, now), first, wait, awaited)
+      return tell(rule, state, first_start(rule, now), first, wait, awaited)
     end,
   }
 end

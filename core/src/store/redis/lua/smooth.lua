@@ -1,8 +1,6 @@
 -- Paced permits: a call goes at once, and the next one waits for what it cost.
 
 if kind == 4 then
-  local JUST_BELOW_1 = 1 - 2 ^ -53
-
   -- What taking permits from the store costs: cold ones, above the threshold, are dearer.
   local function cost_of_stored(rule, stored, taken)
     if not rule.warms_up then
@@ -29,13 +27,13 @@ if kind == 4 then
     return state.free > now and state.free - now or 0
   end
 
-  local function store(rule, state, permits)
+  local function store(rule, state, now, permits)
     local stored = state.stored + permits
     state.stored = stored < rule.most and stored or rule.most
+    state.written = now
   end
 
   return {
-    tag = 'p',
     reserves = true,
     -- Any cost is admitted at once, so nothing but what it leads to bounds it.
     pays_later = true,
@@ -54,39 +52,50 @@ if kind == 4 then
     end,
 
     fresh = function(rule, now)
-      return { kind = 4, kept = false, stored = rule.most, free = now }
+      return { kept = false, stored = rule.most, free = now, written = now }
     end,
 
     advance = function(rule, state, now)
-      if now > state.free then
-        store(rule, state, (now - state.free) / rule.cool)
-        state.free = now
+      -- From further ahead than it takes to fill the store: the clock was wrong then, and this entry is from now.
+      local ahead = state.written - now
+      local mended = ahead > 0 and ahead > rule.most * rule.cool
+      if mended then
+        state.free, state.written = state.free > ahead and state.free - ahead or 0, now
       end
-      return false
+      -- More may have been stored under another definition.
+      if state.stored > rule.most then
+        state.stored = rule.most
+      end
+      if now > state.free then
+        local time = now - state.free
+        local stored = state.stored + time / rule.cool
+        -- As long as it is said to take, it takes, whatever the last digit of a quotient is.
+        if time >= math.ceil((rule.most - state.stored) * rule.cool) or stored > rule.most then
+          stored = rule.most
+        end
+        state.stored, state.free = stored, now
+      end
+      return mended
     end,
 
     is_empty = function(rule, state, now)
-      return state.stored >= rule.most and (rule.most > 0 or state.free <= now)
+      return state.stored >= rule.most and state.free <= now
     end,
 
-    charge = function(rule, state, _, cost)
+    charge = function(rule, state, now, cost)
       local time, stored = price(rule, state.stored, cost)
-      state.stored, state.free = stored, state.free + math.floor(time)
+      state.stored, state.free, state.written = stored, state.free + math.floor(time), now
     end,
 
-    give_back = function(rule, state, _, cost)
-      store(rule, state, cost)
-    end,
+    give_back = store,
 
     undo = function(rule, state, now, cost, spent, charged_at)
       local left = cost - (now > charged_at and now - charged_at or 0) / rule.cool
       local unspent = cost > spent and cost - spent or 0
-      left = left > 0 and left or 0
-      -- Full, it would owe nothing any more, and what a later call still owes would be forgotten.
-      local most = state.free > now and rule.most * JUST_BELOW_1 or rule.most
-      local stored = state.stored + (unspent < left and unspent or left)
-      stored = stored < most and stored or most
-      state.stored = stored > state.stored and stored or state.stored
+      unspent = unspent < left and unspent or left
+      if unspent > 0 then
+        store(rule, state, now, unspent)
+      end
     end,
 
     wait = until_free,
@@ -104,20 +113,20 @@ if kind == 4 then
     end,
 
     encode = function(state)
-      return string.format('p%.17g:%.0f', state.stored, state.free)
+      return string.format('p%.17g:%.0f:%.0f', state.stored, state.free, state.written)
     end,
 
     decode = function(value)
-      local stored, free = string.match(value, '^p(%d[%d.e+-]*):(%d+)$')
-      stored, free = tonumber(stored or ''), tonumber(free or '')
-      if stored and free and stored <= 1e300 and free <= 2 ^ 54 then
-        return { kind = 4, kept = true, stored = stored, free = free }
+      local stored, free, written = string.match(value, '^p(%d[%d.e+-]*):(%d+):(%d+)$')
+      stored, free, written = tonumber(stored or ''), tonumber(free or ''), tonumber(written or '')
+      if stored and free and stored <= 1e300 and free <= 2 ^ 54 and written <= 2 ^ 53 then
+        return { kept = true, stored = stored, free = free, written = written }
       end
       return nil
     end,
 
     tell = function(_, state, _, first, wait)
-      return struct.pack('<Bddd', first, wait, state.stored, state.free)
+      return struct.pack('<Bdddd', first, wait, state.stored, state.free, state.written)
     end,
   }
 end

@@ -1,20 +1,5 @@
 -- What the rooms share whose state is a few numbers: they are one string.
 
--- What a cell is kept as; the others are texts.
-local function is_cell(value)
-  return #value == 15 and string.sub(value, 1, 1) == 'c'
-end
-
--- True where something is kept here that no room of ours has left.
-local function is_foreign(key)
-  local value = redis.pcall('GET', key)
-  if type(value) == 'string' then
-    return not is_cell(value) and not string.find(value, '^[wdp]%d')
-  end
-  local newest = redis.pcall('ZRANGE', key, -1, -1)
-  return newest.err ~= nil or not string.find(newest[1] or 's0', '^[sl]%d')
-end
-
 -- The state that is kept, or else the one that an absent entry stands for.
 local function read(room, rule, key, now)
   local value = redis.pcall('GET', key)
@@ -28,9 +13,9 @@ local function read(room, rule, key, now)
     redis.call('GET', key)
   end
   if not state then
+    -- No limit of ours has left this here.
     state = room.fresh(rule, now)
-    -- Under the tag of this room it is no other room's either.
-    state.corrupt = is_foreign(key) or type(value) == 'string' and string.sub(value, 1, 1) == room.tag
+    state.corrupt = true
   end
   state.kept = true
   return state

@@ -9,27 +9,16 @@ local function rule_of(index)
     local kind, a, b, c, d, e, f = struct.unpack('<Bdddddd', blob, rules_at + index * 49)
     local room = entered[kind] or room_of(kind)
     rule = room.rule(a, b, c, d, e, f)
-    rule.kind, rule.room = kind, room
+    rule.room = room
     rules[index], entered[kind] = rule, room
   end
   return rule
 end
 
--- What a rule's room sees of an entry: what another kind of room left there counts as absent.
-local function state_of(rule, states, key, now)
-  local state = states[key]
-  if state.kind ~= rule.kind then
-    state = rule.room.fresh(rule, now, KEYS[key])
-    state.kept = true
-    states[key] = state
-  end
-  return state
-end
-
 -- What it answers, and where the next decision begins.
 decide = function(at)
   -- The numbers of verbs, and what the first byte of an answer says, are those of plan.rs and reply.rs.
-  local RESET, LIMIT, PEEK, CHARGE, REFUND, UNDO, ACQUIRE, PLAIN = 0, 1, 2, 3, 4, 5, 6, 7
+  local RESET, LIMIT, PEEK, CHARGE, REFUND, UNDO, ACQUIRE, PLAIN, DENIED = 0, 1, 2, 3, 4, 5, 6, 7, 8
   local asked, count, number, given, deadline
   local plain
   if string.byte(blob, at) == PLAIN then
@@ -51,7 +40,7 @@ decide = function(at)
   end
 
   -- The first step: brings every state to `now`, and asks whether the cost fits. Nothing is written before that.
-  local now, checks, states, admitted = given < 0 and server or given, {}, {}, true
+  local now, checks, states, admitted = given < 0 and server or given, {}, {}, asked ~= DENIED
   for i = 1, count do
     local index, key, cost, total, spent
     if plain then
@@ -65,13 +54,14 @@ decide = function(at)
       local state = room.read(room, rule, KEYS[key], now)
       states[key], corrupt = state, state.corrupt
     end
-    local state = state_of(rule, states, key, now)
+    local state = states[key]
     local mended = room.advance(rule, state, now)
     local fits, wait, bears = true, 0, true
     if asked == ACQUIRE and room.reserves then
       wait = room.wait(rule, state, now, total)
-      fits = wait <= number and room.bears(rule, state, total)
-    elseif asked == LIMIT or asked == PEEK or asked == ACQUIRE then
+      fits = wait <= number
+      bears = not fits or room.bears(rule, state, total)
+    elseif asked == LIMIT or asked == PEEK or asked == ACQUIRE or asked == DENIED then
       fits = room.fits(rule, state, now, total)
       bears = not (fits and room.pays_later) or room.bears(rule, state, total)
     elseif asked == CHARGE then
@@ -87,31 +77,36 @@ decide = function(at)
       cost = cost,
       total = total,
       spent = spent,
-      first = (fits and 1 or 0) + (corrupt and 2 or 0),
+      first = (fits and 1 or 0) + (corrupt and 2 or 0) + (mended and 4 or 0),
       wait = wait,
       mended = mended,
     }
   end
 
   -- The second step, when it is known whether every check is admitted: charges or gives back.
-  local told = count == 0 and '\1' or ''
+  local told = { count == 0 and '\1' or nil }
   for i = 1, count do
     local check = checks[i]
     local rule, cost = check.rule, check.cost
-    local room, state = rule.room, state_of(rule, states, check.key, now)
+    local room, state = rule.room, states[check.key]
+    local gives_back = asked == REFUND or asked == UNDO
+    local charges = asked == CHARGE or not gives_back and asked ~= PEEK and (admitted or rule.counts_blocked)
     -- Whether the state has to be kept, and how much has to fit for what the answer calls a reset.
     local keeps, awaited = true, 1
-    if asked == CHARGE or (asked == LIMIT or asked == ACQUIRE) and (admitted or rule.counts_blocked) then
+    if not gives_back and not (charges and admitted) then
+      awaited = charges and cost or check.total
+    end
+    if cost == 0 or not charges and not gives_back then
+      -- Nothing is written, so that what was seen is there again for a clock that steps back.
+      keeps = check.mended and asked ~= PEEK
+    elseif charges then
       room.charge(rule, state, now, cost)
-      awaited = admitted and 1 or cost
     elseif asked == REFUND then
       room.give_back(rule, state, now, cost)
-    elseif asked == UNDO then
-      room.undo(rule, state, now, cost, check.spent, number)
     else
-      keeps, awaited = check.mended and asked ~= PEEK, check.total
+      room.undo(rule, state, now, cost, check.spent, number)
     end
-    told = told .. room.tell(rule, state, now, check.first, check.wait, awaited)
+    told[i] = room.tell(rule, state, now, check.first, check.wait, awaited)
     check.keeps = keeps
   end
 
@@ -121,9 +116,9 @@ decide = function(at)
     local key = check.key
     if check.keeps and states[key] then
       local rule = check.rule
-      rule.room.write(rule.room, rule, KEYS[key], state_of(rule, states, key, now), now, given >= 0)
+      rule.room.write(rule.room, rule, KEYS[key], states[key], now, given >= 0)
       states[key] = nil
     end
   end
-  return told, at
+  return table.concat(told), at
 end

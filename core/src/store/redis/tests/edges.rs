@@ -9,7 +9,7 @@ use super::{Question, Script, evalsha};
 use crate::check::Check;
 use crate::decision::{Call, Impossible};
 use crate::info::LimitInfo;
-use crate::limit::Limit;
+use crate::limit::{Limit, Shape};
 use crate::store::redis::keys::{key, slot};
 use crate::store::redis::plan::{Decision, plan};
 use crate::store::redis::reply::{Malformed, Outcome, finish};
@@ -52,6 +52,12 @@ fn decided(outcome: &Outcome) -> (&LimitInfo, Micros, u32) {
 }
 
 const ENTRY: &str = "t:{ada}:k";
+
+/// The entry of a limit of one of the [`limits`], each of which keeps another shape but for the first three.
+fn entry(limit: &Limit) -> String {
+    let shape = limit.rules(1.0).unwrap().shape();
+    String::from_utf8(key("t", "ada", limit.key(), shape).to_vec()).unwrap()
+}
 
 /// How a cell is kept.
 fn kept(level: u64, since: Micros) -> Vec<u8> {
@@ -146,16 +152,10 @@ fn what_no_limit_left_counts_as_absent_and_is_told() {
         "s5",
         "l5",
     ];
-    for (limit, own) in limits().into_iter().zip("cccwdpsl".bytes()) {
+    for limit in limits() {
+        let entry = entry(&limit);
         let mut plant = |words: &[&str]| {
-            // Under its tag, another room may have left it.
-            let tags: &[u8] = if words[0] == "SET" { b"wdp" } else { b"sl" };
-            let others = match words.last().map(|text| text.as_bytes()) {
-                Some([b'c', rest @ ..]) if rest.len() == 14 => own != b'c',
-                Some([tag, b'0'..=b'9', ..]) => *tag != own && tags.contains(tag),
-                _ => false,
-            };
-            script.ask::<Value>(&["DEL", ENTRY]);
+            script.ask::<Value>(&["DEL", &entry]);
             script.ask::<Value>(words);
             // Alone and as one of several, which go different ways.
             for call in [Call::Peek, Call::Limit] {
@@ -164,46 +164,40 @@ fn what_no_limit_left_counts_as_absent_and_is_told() {
                 let left = if call == Call::Peek { 10 } else { 9 };
                 assert_eq!(
                     (info.blocked, info.remaining, corrupt),
-                    (false, left, u32::from(!others)),
+                    (false, left, 1),
                     "{words:?} {call:?} {limit:?}"
                 );
             }
             let outcome = script.decide(&ask(&limit, Call::Peek, 1, None));
             let (info, _, corrupt) = decided(&outcome);
             assert_eq!((info.remaining, corrupt), (9, 0), "{words:?} {limit:?}");
-            assert!(script.ask::<i64>(&["PTTL", ENTRY]) > 0, "{words:?} {limit:?}");
+            assert!(script.ask::<i64>(&["PTTL", &entry]) > 0, "{words:?} {limit:?}");
         };
         for text in texts {
-            plant(&["SET", ENTRY, text]);
+            plant(&["SET", &entry, text]);
         }
-        plant(&["RPUSH", ENTRY, "a"]);
-        plant(&["HSET", ENTRY, "a", "b"]);
-        plant(&["SADD", ENTRY, "a"]);
-        plant(&["XADD", ENTRY, "*", "a", "b"]);
-        plant(&["ZADD", ENTRY, "1", "somebody"]);
-        plant(&["ZADD", ENTRY, "inf", "s1"]);
-        plant(&["ZADD", ENTRY, "-5", "l99999999999999999"]);
+        plant(&["RPUSH", &entry, "a"]);
+        plant(&["HSET", &entry, "a", "b"]);
+        plant(&["SADD", &entry, "a"]);
+        plant(&["XADD", &entry, "*", "a", "b"]);
+        plant(&["ZADD", &entry, "1", "somebody"]);
+        plant(&["ZADD", &entry, "inf", "s1"]);
+        plant(&["ZADD", &entry, "-5", "l99999999999999999"]);
     }
 }
 
 #[test]
-fn what_another_kind_left_counts_as_absent_and_is_no_corruption() {
+fn shapes_do_not_see_each_other() {
     let mut script = Script::start();
-    for (index, before) in limits().iter().enumerate() {
-        for (other, after) in limits().iter().enumerate() {
-            // The cells keep the same thing.
-            if index == other || (index < 3 && other < 3) {
-                continue;
-            }
-            script.ask::<Value>(&["DEL", ENTRY]);
-            script.decide(&ask(before, Call::Limit, 3, None));
-            for call in [Call::Peek, Call::Limit, Call::Peek] {
-                let outcome = script.decide(&ask(after, call, 1, None));
-                let (info, _, corrupt) = decided(&outcome);
-                assert!(!info.blocked && info.remaining >= 9 && corrupt == 0, "{before:?}, then {after:?}: {info:?}");
-            }
-        }
+    for limit in &limits()[2..] {
+        let outcome = script.decide(&ask(limit, Call::Limit, 4, None));
+        let (info, _, corrupt) = decided(&outcome);
+        assert_eq!((info.blocked, info.remaining, corrupt), (false, 6, 0), "{limit:?}");
+        assert_eq!(script.ask::<u64>(&["EXISTS", &entry(limit)]), 1);
     }
+    assert_eq!(script.ask::<u64>(&["DBSIZE"]), 6);
+    script.decide(&Question::forget("t", &limits()[0], "ada").decision.unwrap());
+    assert_eq!(script.ask::<u64>(&["DBSIZE"]), 0);
 }
 
 #[test]
@@ -213,12 +207,12 @@ fn an_entry_expires_in_the_millisecond_in_which_it_is_empty() {
         for call in [Call::Charge, Call::Refund] {
             let outcome = script.decide(&ask(&limit, call, if call == Call::Charge { 7 } else { 2 }, None));
             let (info, now, _) = decided(&outcome);
-            let expires = 1000 * script.ask::<u64>(&["PEXPIRETIME", ENTRY]);
+            let expires = 1000 * script.ask::<u64>(&["PEXPIRETIME", &entry(&limit)]);
             let (least, most) = (now + 1000 * (info.full_reset_ms - 1), now + 1000 * info.full_reset_ms);
             assert!(expires > least && expires < most + 1000, "{expires}: {least} to {most}, {limit:?}");
         }
         script.decide(&Question::forget("t", &limit, "ada").decision.unwrap());
-        assert_eq!(script.ask::<u64>(&["EXISTS", ENTRY]), 0);
+        assert_eq!(script.ask::<u64>(&["DBSIZE"]), 0);
     }
     let outcome = script.decide(&ask(&bucket(5), Call::Limit, 1, None));
     let (_, now, _) = decided(&outcome);
@@ -233,18 +227,18 @@ fn an_entry_of_the_callers_clock_lives_for_an_hour_or_until_it_is_empty() {
     for limit in limits() {
         let outcome = script.decide(&ask(&limit, Call::Limit, 1, Some(1_000_000)));
         let left = decided(&outcome).0.full_reset_ms.max(hour);
-        let ttl: u64 = script.ask(&["PTTL", ENTRY]);
+        let ttl: u64 = script.ask(&["PTTL", &entry(&limit)]);
         assert!(ttl <= left && ttl + 1000 > left, "{ttl} of {left}, {limit:?}");
-        script.ask::<Value>(&["DEL", ENTRY]);
+        script.ask::<Value>(&["DEL", &entry(&limit)]);
     }
     for limit in [
         long(r#"{ "key": "k", "type": "bucket", "size": 5, "dripRate": 36000000 }"#),
         long(r#"{ "key": "k", "type": "sliding-log", "max": 5, "period": 36000000 }"#),
     ] {
         script.decide(&ask(&limit, Call::Limit, 1, Some(0)));
-        let ttl: u64 = script.ask(&["PTTL", ENTRY]);
+        let ttl: u64 = script.ask(&["PTTL", &entry(&limit)]);
         assert!(ttl <= 10 * hour && ttl + 1000 > 10 * hour, "{ttl}");
-        script.ask::<Value>(&["DEL", ENTRY]);
+        script.ask::<Value>(&["DEL", &entry(&limit)]);
     }
 }
 
@@ -303,7 +297,7 @@ fn a_decision_about_nothing_is_made() {
     let reset = Decision::reset(std::iter::empty().collect());
     let (time, outcomes) = script.decide_by(&[(&nothing, 0), (&nothing, 1), (&reset, 0)]);
     let now = time.unwrap();
-    let made = Outcome::Decided { now, infos: std::iter::empty().collect(), corrupt: 0, reset: 0 };
+    let made = Outcome::Decided { now, infos: std::iter::empty().collect(), corrupt: 0, mended: false, reset: 0 };
     assert_eq!(outcomes, [made.clone(), Outcome::Late { now }, made]);
     assert_eq!(script.decide_by(&[]), (None, Vec::new()));
 }
@@ -318,17 +312,18 @@ fn sums_start_over_before_they_are_no_longer_exact() {
         r#"{ "key": "k", "type": "sliding-window", "max": 10, "period": 600000, "resolution": 1000 }"#,
     )
     .unwrap();
-    for (limit, tag, at) in [(log, 'l', now), (slots, 's', now / 1_000_000)] {
-        script.ask::<Value>(&["DEL", ENTRY]);
+    for (limit, tag, end, at) in [(log, 'l', "", now), (slots, 's', ":1000000", now - now % 1_000_000)] {
+        let entry = entry(&limit);
         // Two were charged, after all that was dropped.
-        let (dropped, kept) = (format!("{tag}{}", high - 2), format!("{tag}{high}"));
-        script.ask::<Value>(&["ZADD", ENTRY, "-1", &dropped, &(at - 1).to_string(), &kept]);
+        let (dropped, kept) = (format!("{tag}{}{end}", high - 2), format!("{tag}{high}{end}"));
+        let before = at - if end.is_empty() { 1 } else { 1_000_000 };
+        script.ask::<Value>(&["ZADD", &entry, "-1", &dropped, &before.to_string(), &kept]);
         for remaining in [7, 6, 5, 4, 3] {
             let outcome = script.decide(&ask(&limit, Call::Limit, 1, Some(now)));
             assert_eq!((decided(&outcome).0.remaining, decided(&outcome).2), (remaining, 0), "{limit:?}");
         }
-        let newest: Vec<String> = script.ask(&["ZRANGE", ENTRY, "-1", "-1"]);
-        assert_eq!(newest, [format!("{tag}7")]);
+        let newest: Vec<String> = script.ask(&["ZRANGE", &entry, "-1", "-1"]);
+        assert_eq!(newest, [format!("{tag}7{end}")]);
     }
 }
 
@@ -411,7 +406,7 @@ fn slots_are_those_of_a_cluster() {
     let mut script = Script::start_with(&["--cluster-enabled", "yes"]);
     let plain = ["", "a", "{", "}", "{}", "a{}b", "{}{a}", "a{b}c{d}", "{a", "a}", "foo{{bar}}zap", "123456789"];
     let keys = plain.iter().map(|key| key.as_bytes().to_vec());
-    let ours = ["", "ada", "{x}", "Ægir", "a:b%"].map(|actor| key("tidegate", actor, "login").to_vec());
+    let ours = ["", "ada", "{x}", "Ægir", "a:b%"].map(|actor| key("tidegate", actor, "login", Shape::Level).to_vec());
     for key in keys.chain(ours) {
         let asked: u16 = ::redis::cmd("CLUSTER").arg("KEYSLOT").arg(&key).query(&mut script.connection).unwrap();
         assert_eq!(slot(&key), asked, "{:?}", String::from_utf8_lossy(&key));

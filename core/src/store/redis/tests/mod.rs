@@ -13,7 +13,7 @@ mod strategies;
 use ::redis::{Cmd, Connection, Pipeline, Value};
 use servers::Server;
 
-use super::keys::{key, second_key};
+use super::keys::key;
 use super::plan::{Decision, Part, plan};
 use super::reply::{Malformed, Outcome, finish};
 use super::script::{SHA, SOURCE};
@@ -22,7 +22,7 @@ use crate::decision::{Call, Impossible, Verb};
 use crate::error::LimitError;
 use crate::few::Few;
 use crate::info::LimitInfo;
-use crate::limit::{Limit, Rules};
+use crate::limit::{Limit, Rules, Shape};
 use crate::time::Micros;
 
 /// A server that knows the script, and a connection to it.
@@ -104,7 +104,8 @@ impl Question {
         for check in checks {
             let (of, limit) = (check.actor, check.limit.key());
             let rules = check.limit.rules(check.factor).unwrap();
-            for (rule, name) in rules.iter().zip([key(namespace, of, limit), second_key(namespace, of, limit)]) {
+            for (shape, rule) in rules.shaped() {
+                let name = key(namespace, of, limit, shape);
                 let entry = names.iter().position(|known| *known == name).unwrap_or(names.len());
                 if entry == names.len() {
                     names.push(name);
@@ -120,8 +121,8 @@ impl Question {
     }
 
     fn forget(namespace: &str, limit: &Limit, actor: &str) -> Self {
-        let names = [key(namespace, actor, limit.key()), second_key(namespace, actor, limit.key())];
-        Self { decision: Ok(Decision::reset(names.into_iter().collect())), answers: Vec::new() }
+        let names = Shape::ALL.iter().map(|shape| key(namespace, actor, limit.key(), *shape)).collect();
+        Self { decision: Ok(Decision::reset(names)), answers: Vec::new() }
     }
 
     /// What a caller is told.

@@ -2,7 +2,7 @@
 
 use super::wire::Kept;
 use crate::decision::Level;
-use crate::limit::Cell;
+use crate::limit::LevelRule;
 use crate::store::redis::keys::Key;
 use crate::time::Micros;
 
@@ -66,7 +66,7 @@ impl Account {
     /// The server's clock does not go back. A tick that is ahead of it was moved there by somebody who has dripped what
     /// others had dripped already, and is about to take it back: as many drips as it is ahead are still in the bucket.
     /// Until then its tick is let alone; set from the clock, it would be taken back too far.
-    pub(super) fn look(&self, cell: &Cell, now: Micros, given: bool) -> (Level, bool) {
+    pub(super) fn look(&self, rule: &LevelRule, now: Micros, given: bool) -> (Level, bool) {
         if let Some(level) = self.changes.level {
             return (level, self.changes.unsettled);
         }
@@ -78,13 +78,13 @@ impl Account {
         };
         let since = tick.unsigned_abs() * 1000;
         let ahead = since.saturating_sub(now);
-        if given || ahead == 0 || ahead > cell.window.saturating_mul(FAR) {
+        if given || ahead == 0 || ahead > rule.window.saturating_mul(FAR) {
             return (Level { level, since }, false);
         }
-        let drips = ahead.div_ceil(cell.tick.get());
-        let inside = counter.saturating_add(signed(drips.saturating_mul(cell.drain.get())));
-        let inside = u64::try_from(inside).unwrap_or(0).min(level.max(cell.capacity));
-        (Level { level: inside, since: since.saturating_sub(drips * cell.tick.get()) }, true)
+        let drips = ahead.div_ceil(rule.tick.get());
+        let inside = counter.saturating_add(signed(drips.saturating_mul(rule.drain.get())));
+        let inside = u64::try_from(inside).unwrap_or(0).min(level.max(rule.quota));
+        (Level { level: inside, since: since.saturating_sub(drips * rule.tick.get()) }, true)
     }
 
     /// The entry is full by as much as it says, but not since when.
@@ -105,11 +105,11 @@ impl Account {
     }
 
     /// Keeps it for as long as this rule needs it.
-    pub(super) fn keep(&mut self, cell: &Cell, now: Micros, given: bool) {
+    pub(super) fn keep(&mut self, rule: &LevelRule, now: Micros, given: bool) {
         let changes = &mut self.changes;
         let level = changes.level.unwrap_or_default();
-        let full = level.since.saturating_add(cell.drain_time(level.level)).saturating_sub(now);
-        let least = if given { HOUR.max(cell.window) } else { cell.window };
+        let full = level.since.saturating_add(rule.time(level.level)).saturating_sub(now);
+        let least = if given { HOUR.max(rule.window) } else { rule.window };
         changes.lasts = changes.lasts.max(least).max(full);
     }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::account::Account;
-use crate::decision::{Entry, Held, Level, Part, Room as _, Verb, together};
+use crate::decision::{Entry, Held, Level, Room as _, Verb, together};
 use crate::few::Few;
-use crate::limit::{Cell, Rule};
+use crate::limit::{LevelRule, Rule};
 use crate::store::redis::job::Job;
-use crate::store::redis::plan::{self, Asked, Decision};
+use crate::store::redis::plan::{Asked, Decision};
 use crate::store::redis::replicas::Pending;
 use crate::store::redis::reply::Outcome;
 use crate::time::Micros;
@@ -69,7 +69,7 @@ impl Turn {
             }
             self.writes = true;
             let now = server.unwrap_or(0);
-            self.outcome = Some(Outcome::Decided { now, infos: Few::new(), corrupt: 0, reset: 0 });
+            self.outcome = Some(Outcome::Decided { now, infos: Few::new(), corrupt: 0, mended: false, reset: 0 });
             return;
         };
         let now = decision.instant(server).unwrap_or(0);
@@ -86,8 +86,8 @@ impl Turn {
         }
         for part in &decision.parts {
             let account = &mut accounts[self.accounts[part.entry]];
-            if let (true, Some(cell)) = (made.levels[part.entry].1, cell(&part.rule)) {
-                account.keep(cell, now, decision.now.is_some());
+            if let (true, Some(rule)) = (made.levels[part.entry].1, level_rule(&part.rule)) {
+                account.keep(rule, now, decision.now.is_some());
                 account.changes.mends |= made.mends[part.entry];
                 account.changes.unsettled |= made.unsettled[part.entry];
             }
@@ -99,39 +99,41 @@ impl Turn {
     fn make(&self, decision: &Decision, verb: Verb, accounts: &[Account], now: Micros) -> Made {
         let given = decision.now.is_some();
         let (mut before, mut unsettled): (Few<Level>, Few<bool>) = (Few::new(), Few::new());
+        let mut rules: Few<Option<&LevelRule>> = self.accounts.iter().map(|_| None).collect();
+        for part in decision.parts.iter().rev() {
+            rules[part.entry] = level_rule(&part.rule);
+        }
         for (index, place) in self.accounts.iter().enumerate() {
-            let part = decision.parts.iter().find(|part| part.entry == index).and_then(|part| cell(&part.rule));
-            let (level, guessed) = part.map_or_else(Default::default, |cell| accounts[*place].look(cell, now, given));
+            let (level, guessed) = rules[index].map_or_else(Default::default, |rule| accounts[*place].look(rule, now, given));
             before.push(level);
             unsettled.push(guessed);
         }
         let mut mends: Few<bool> = self.accounts.iter().map(|place| accounts[*place].is_untimed()).collect();
         let mut advanced = before.clone();
         for part in &decision.parts {
-            if let Some(cell) = cell(&part.rule) {
-                mends[part.entry] |= cell.advance(&mut advanced[part.entry], now);
+            if let Some(rule) = level_rule(&part.rule) {
+                mends[part.entry] |= rule.advance(&mut advanced[part.entry], now);
             }
         }
-        let parts: Few<Part> = decision.parts.iter().map(plan::Part::part).collect();
-        let mut entries: Few<Held> = advanced.iter().map(|level| Held::new(Entry::Cell(*level), ())).collect();
-        let outcome = match together(&parts, &mut entries, now, verb) {
+        let mut entries: Few<Held> = advanced.iter().map(|level| Held::new(Entry::Level(*level), ())).collect();
+        let outcome = match together(&decision.parts, &mut entries, now, verb) {
             Err((part, why)) => Outcome::Impossible(part, why),
             Ok(infos) => {
                 let asks = matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. });
                 let mut reset = 0;
-                for (index, part) in
-                    decision.parts.iter().enumerate().filter(|(index, _)| asks && infos[*index].blocked)
-                {
-                    reset = reset.max(part.rule.until(&mut entries[part.entry].entry, now, decision.total(index)));
+                let checks = decision.parts.iter().zip(decision.priors()).zip(&infos);
+                for ((part, prior), _) in checks.filter(|(_, info)| asks && info.blocked) {
+                    let total = part.cost.saturating_add(prior);
+                    reset = reset.max(part.rule.until(&mut entries[part.entry].entry, now, total));
                 }
                 let corrupt = self.accounts.iter().map(|place| u32::from(accounts[*place].is_corrupt())).sum();
-                Outcome::Decided { now, infos: infos.into(), corrupt, reset }
+                Outcome::Decided { now, infos: infos.into(), corrupt, mended: mends.contains(&true), reset }
             }
         };
         let decided = matches!(outcome, Outcome::Decided { .. });
         let levels = before.iter().zip(&advanced).zip(&entries).zip(&mends);
         let levels = levels.map(|(((before, advanced), held), mends)| {
-            let after = if let Entry::Cell(level) = &held.entry { *level } else { *advanced };
+            let after = if let Entry::Level(level) = &held.entry { *level } else { *advanced };
             let kept = decided && (held.kept_by.is_some() || (*mends && verb != Verb::Peek));
             ([*before, *advanced, after], kept)
         });
@@ -145,9 +147,9 @@ fn is_blocked(outcome: &Outcome) -> bool {
 }
 
 /// Nothing but buckets is kept so.
-fn cell(rule: &Rule) -> Option<&Cell> {
+fn level_rule(rule: &Rule) -> Option<&LevelRule> {
     match rule {
-        Rule::Cell(cell) => Some(cell),
+        Rule::Level(level) => Some(level),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! A few cells in one decision, which is what most decisions of several checks are: no lists, and one look at each.
+//! A few levels in one decision, which is what most decisions of several checks are: no lists, and one look at each.
 
 use std::array;
 use std::sync::MutexGuard;
@@ -9,12 +9,12 @@ use super::{Memory, Moment};
 use crate::decision::{Entry, Impossible, Level, Room, Settled, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::limit::Cell;
+use crate::limit::LevelRule;
 
-/// A cell that is asked for a cost.
+/// A level that is asked for a cost.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    pub(crate) cell: &'a Cell,
+    pub(crate) rule: &'a LevelRule,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) cost: u64,
 }
@@ -61,23 +61,23 @@ impl<const N: usize> Tables for Apart<'_, N> {
 }
 
 impl Memory {
-    /// [`Verb::Limit`] of cells with an entry each, as [`decide_several`](Self::decide_several) decides it too.
+    /// [`Verb::Limit`] of levels with an entry each, as [`decide_several`](Self::decide_several) decides it too.
     #[inline]
-    pub(crate) fn limit_cells<const N: usize>(
+    pub(crate) fn limit_levels<const N: usize>(
         &self,
         wanted: &[Wanted<'_>; N],
         moment: Moment,
     ) -> Result<Box<[LimitInfo]>, (usize, Impossible)> {
         let shard = self.shard_of(wanted[0].fingerprint);
         if wanted.iter().all(|wanted| self.shard_of(wanted.fingerprint) == shard) {
-            return self.limit_cells_in(wanted, moment, self.lock(shard, moment));
+            return self.limit_levels_in(wanted, moment, self.lock(shard, moment));
         }
         let shards = wanted.map(|wanted| self.shard_of(wanted.fingerprint));
-        self.limit_cells_in(wanted, moment, self.lock_each(shards, moment))
+        self.limit_levels_in(wanted, moment, self.lock_each(shards, moment))
     }
 
     #[inline]
-    fn limit_cells_in<const N: usize>(
+    fn limit_levels_in<const N: usize>(
         &self,
         wanted: &[Wanted<'_>; N],
         moment: Moment,
@@ -86,32 +86,32 @@ impl Memory {
         let now = moment.now;
         let mut held = [Held::default(); N];
         let mut admitted = true;
-        for (index, (Wanted { cell, fingerprint, cost }, held)) in wanted.iter().zip(&mut held).enumerate() {
+        for (index, (Wanted { rule, fingerprint, cost }, held)) in wanted.iter().zip(&mut held).enumerate() {
             let table = tables.of(index);
             let place = table.find(*fingerprint);
-            let mut level = table.read(place).unwrap_or_else(|| cell.fresh(now));
-            let verdict = examine(*cell, &mut level, now, Verb::Limit, *cost, 0).map_err(|why| (index, why))?;
+            let mut level = table.read(place).unwrap_or_else(|| rule.fresh(now));
+            let verdict = examine(*rule, &mut level, now, Verb::Limit, *cost, 0).map_err(|why| (index, why))?;
             admitted &= verdict.fits;
             *held = Held { place, level, verdict };
         }
         // What comes or goes moves others about.
         let mut moved = false;
-        for (index, (Wanted { cell, fingerprint, cost }, held)) in wanted.iter().zip(&mut held).enumerate() {
+        for (index, (Wanted { rule, fingerprint, cost }, held)) in wanted.iter().zip(&mut held).enumerate() {
             let Held { place, level, verdict } = held;
             let check = Settled { admitted, ..Settled::alone(*verdict, *cost) };
-            if commit(*cell, level, now, Verb::Limit, check, 0) {
+            if commit(*rule, level, now, Verb::Limit, check, 0) {
                 let table = tables.of(index);
                 let place = if moved { table.find(*fingerprint) } else { *place };
-                let drain = Drain::new(cell.drains(level, now), moment.timeline);
-                moved |= self.keep_state(table, place, *fingerprint, Entry::Cell(*level), level.level == 0, drain, now);
+                let drain = Drain::new(rule.drains(level, now), moment.timeline);
+                moved |= self.keep_state(table, place, *fingerprint, Entry::Level(*level), level.level == 0, drain, now);
             }
         }
         // Nobody else has to wait while the answers are put into words.
         drop(tables);
         let answered = |index: usize| {
-            let (Wanted { cell, cost, .. }, Held { level, verdict, .. }) = (&wanted[index], &held[index]);
+            let (Wanted { rule, cost, .. }, Held { level, verdict, .. }) = (&wanted[index], &held[index]);
             let check = Settled { admitted, ..Settled::alone(*verdict, *cost) };
-            answer(*cell, level, now, Verb::Limit, check)
+            answer(*rule, level, now, Verb::Limit, check)
         };
         Ok((0..N).map(answered).collect())
     }

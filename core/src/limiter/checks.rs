@@ -1,0 +1,48 @@
+//! What several checks of one decision have to be beside each other.
+
+use std::collections::HashMap;
+
+use ahash::RandomState;
+
+use crate::check::Check;
+use crate::error::LimitError;
+
+/// The most checks that one decision takes.
+const MOST: usize = 1000;
+
+/// So many are compared faster than hashed.
+const FEW: usize = 8;
+
+/// Refuses more checks than a decision takes, and two definitions or two factors for one entry.
+pub(super) fn agree(checks: &[Check<'_>]) -> Result<(), LimitError> {
+    let [first, rest @ ..] = checks else { return Ok(()) };
+    if checks.len() > MOST {
+        let problem = format!("must be at most {MOST} in one call");
+        return Err(LimitError::range(first.limit.key(), "checks", problem, checks.len()));
+    }
+    if checks.len() <= FEW {
+        return rest.iter().zip(1..).try_for_each(|(check, index)| {
+            let mut earlier = checks.iter().take(index);
+            let same = |earlier: &&Check<'_>| earlier.actor == check.actor && earlier.limit.key() == check.limit.key();
+            earlier.find(same).map_or(Ok(()), |earlier| agrees(earlier, check))
+        });
+    }
+    let mut known: HashMap<(&str, &str), &Check<'_>, RandomState> = HashMap::default();
+    for check in checks {
+        agrees(known.entry((check.limit.key(), check.actor)).or_insert(check), check)?;
+    }
+    Ok(())
+}
+
+#[expect(clippy::float_cmp, reason = "a factor is what was given, not what was computed")]
+fn agrees(earlier: &Check<'_>, check: &Check<'_>) -> Result<(), LimitError> {
+    if earlier.limit != check.limit {
+        let problem = "must not define one key in two ways for one actor in one call";
+        return Err(LimitError::range(check.limit.key(), "limits", problem, check.limit.kind().type_name().unwrap_or("a legacy limit")));
+    }
+    if earlier.factor != check.factor && !(earlier.factor.is_nan() && check.factor.is_nan()) {
+        let problem = format!("must be the same for one actor in one call ({} before)", earlier.factor);
+        return Err(LimitError::range(check.limit.key(), "factor", problem, check.factor));
+    }
+    Ok(())
+}
