@@ -19,6 +19,16 @@ pub fn cost(key: &str, cost: f64) -> Result<u64, LimitError> {
     if cost.fract() == 0.0 { Ok(whole(cost)) } else { Err(refused(key, "cost", "must be a whole number", cost)) }
 }
 
+/// The longest actor that a binding passes on, in bytes of UTF-8.
+pub const LONGEST_ACTOR: usize = 65_536;
+
+/// The error for an actor that is too long; `key` is the limit's.
+#[must_use]
+pub fn long_actor(key: &str, bytes: usize) -> LimitError {
+    let problem = format!("must be at most {LONGEST_ACTOR} bytes long");
+    LimitError::range(key, "actor", problem, format!("{bytes} bytes"))
+}
+
 /// An instant in milliseconds since the Unix epoch, to the nearest microsecond.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ import { infoFrom, LimitInfo, type Part, type Store } from './info.js'
 import { expectInto, ignore, mailbox, numbered, release } from './mailbox.js'
 import { native } from './native.js'
 import type { Read } from './options.js'
+import { clearTimeout, elapsed, setTimeout } from './timers.js'
 
 /**
  * Waits for its turn. The engine keeps the place in the line and says how long to sleep; giving the place up gives back
@@ -13,7 +14,7 @@ import type { Read } from './options.js'
 export async function acquired(store: Store, parts: readonly Part[], asked: Read): Promise<LimitInfo> {
   const { now, signal } = asked
   signal?.throwIfAborted()
-  if (now !== undefined) return decideSeveral(store, Call.Acquire, parts, asked)
+  if (now !== undefined || store.clock !== undefined) return decideSeveral(store, Call.Acquire, parts, asked)
   if (store.shared) return turn(store, parts, asked)
   const frame = frameFor(store, Call.Acquire, parts, asked)
   const waiting = answered(native.startAcquire(frame, actorsOf(parts)))
@@ -71,10 +72,10 @@ const LONGEST_TIMER = 2 ** 31 - 1
 /** Waits, unless the signal gives the wait up first: then `undo` runs once, and the promise rejects with the reason. */
 function waited(ms: number, signal: AbortSignal | undefined, undo: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    const end = performance.now() + ms
+    const end = elapsed() + ms
     let timer: NodeJS.Timeout | undefined
     const wait = (): void => {
-      const left = end - performance.now()
+      const left = end - elapsed()
       if (left > 0) {
         timer = setTimeout(wait, Math.min(Math.ceil(left), LONGEST_TIMER))
       } else {

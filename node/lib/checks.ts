@@ -1,23 +1,10 @@
-import { type Compiled, chosen } from './compiled.js'
-import type { Choice, Definition } from './definitions.js'
-import { errorOf, read, wrongType } from './errors.js'
-import { Answer as Answers, Call, CHECK_WIDTH, frameOf, In, Out, Small } from './frame.js'
-import { infoFrom, LimitInfo, type Part, type Receipt, type Store } from './info.js'
+import type { Compiled } from './compiled.js'
+import { errorOf } from './errors.js'
+import { Answer as Answers, Call, CHECK_WIDTH, FEW, frameOf, In, Out } from './frame.js'
+import { infoFrom, infoOfFew, LimitInfo, type Part, type Receipt, type Store } from './info.js'
 import { expect, numbered, release } from './mailbox.js'
 import { type Failure, native } from './native.js'
-import { DEFAULTS, ON_CHECK, optionsFrom, type Read } from './options.js'
-
-/** A limit and who is being limited, with what the call costs: one part of a decision of several. */
-export interface Check<C = unknown> {
-  /** A definition, checked or in the wire form, or a function of a context. */
-  readonly limit: Definition | Choice<C>
-  /** Who is being limited: a user id, an address, an API key. */
-  readonly actor: string
-  /** How many units the call takes: a whole number of at least 0. @defaultValue 1 */
-  readonly cost?: number | undefined
-  /** Scales the limit for this actor: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
-  readonly factor?: number | undefined
-}
+import { DEFAULTS, type Read } from './options.js'
 
 /** When a decision takes place, and how long it may wait. */
 export type When = Pick<Read, 'now' | 'maxWaitMs'>
@@ -35,8 +22,8 @@ export type Answer<T = LimitInfo> = T | Promise<T>
  * put it, with the making of the answer, where it is called.
  */
 export function limitOne(store: Store, limit: Compiled, actor: unknown): LimitInfo {
-  small[Small.Limiter] = store.handle
-  small[Small.Limit] = limit.handle
+  frame[In.Limiter] = store.handle
+  frame[In.Checks] = limit.handle
   const failure = charge(actor)
   if (failure !== undefined || frame[Out.Count] !== 0)
     return otherwise(failure, store, Call.Limit, limit, actor, DEFAULTS)
@@ -46,7 +33,7 @@ export function limitOne(store: Store, limit: Compiled, actor: unknown): LimitIn
 
 /** Decides one check. Everything crosses in the shared frame but the actor, which is the cheapest there is. */
 export function decideOne(store: Store, call: number, limit: Compiled, actor: unknown, options: Read): Answer {
-  if (call === Call.Limit && options === DEFAULTS && !store.shared) return limitOne(store, limit, actor)
+  if (call === Call.Limit && options === DEFAULTS && store.plain) return limitOne(store, limit, actor)
   writeCall(frame, store, call, options)
   frame[In.Checks] = limit.handle
   frame[In.Checks + 1] = options.cost
@@ -105,7 +92,29 @@ const isPending = (frame: Float64Array): boolean => (frame[Out.Count] as number)
 
 /** Decides several checks together, all or nothing. */
 export function decideSeveral(store: Store, call: number, parts: readonly Part[], when: When): Answer {
+  if (!store.shared && parts.length > 1 && parts.length <= FEW) return decideFew(store, call, parts, when)
   return asked(frameFor(store, call, parts, when), store, parts, charges(call))
+}
+
+/** Decides a few checks together. Like one, they cross in the shared frame. */
+function decideFew(store: Store, call: number, parts: readonly Part[], when: When): LimitInfo {
+  writeCall(frame, store, call, when)
+  writeParts(frame, parts)
+  frame[In.CheckCount] = parts.length
+  const failure = charged(parts)
+  if (failure !== undefined) throw errorOf(failure)
+  if (frame[Out.Count] !== 0) return infoFrom(frame, store, parts, charges(call))
+  const at = frame[Out.Answers + Answers.At] as number
+  return infoOfFew(small, at, frame[Out.Binding] as number, charges(call), store, parts)
+}
+
+/** One actor is passed once. */
+function charged(parts: readonly Part[]): Failure | undefined {
+  const { actor } = parts[0] as Part
+  for (let index = 1; index < parts.length; index++) {
+    if ((parts[index] as Part).actor !== actor) return native.decideFew(...actorsOf(parts))
+  }
+  return native.decideFew(actor)
 }
 
 /**
@@ -137,13 +146,19 @@ export function resetSeveral(store: Store, parts: readonly Part[]): Answer<void>
 export function frameFor(store: Store, call: number, parts: readonly Part[], when: When): Float64Array {
   const frame = frameOf(parts.length)
   writeCall(frame, store, call, when)
-  parts.forEach(({ limit, cost, factor }, index) => {
+  writeParts(frame, parts)
+  return frame
+}
+
+function writeParts(frame: Float64Array, parts: readonly Part[]): void {
+  for (let index = 0; index < parts.length; index++) {
+    const { limit, cost, factor } = parts[index] as Part
     const at = In.Checks + index * CHECK_WIDTH
     frame[at] = limit.handle
     frame[at + 1] = cost
     frame[at + 2] = factor
-  })
-  return frame
+    frame[at + 3] = 0
+  }
 }
 
 /** The actors of several checks, as they go beside their frame. */
@@ -182,24 +197,13 @@ export function askedLater<T>(
   return read(frame, 0, '')
 }
 
-function writeCall(frame: Float64Array, store: Store, call: number, { now, maxWaitMs }: When): void {
+function writeCall(frame: Float64Array, store: Store, call: number, when: When): void {
+  const { maxWaitMs } = when
+  const now = when.now ?? store.clock?.()
   frame[In.Limiter] = store.handle
   frame[In.Call] = call
   frame[In.HasNow] = now === undefined ? 0 : 1
   if (now !== undefined) frame[In.Now] = now
   frame[In.HasMaxWait] = maxWaitMs === undefined ? 0 : 1
   if (maxWaitMs !== undefined) frame[In.MaxWait] = maxWaitMs
-}
-
-/** The checks of a `limitAll`, each property read once; a limit may turn out to be several. */
-export function partsFrom(checks: unknown, context: () => unknown): Part[] {
-  if (!Array.isArray(checks)) throw wrongType('', 'checks', 'must be an array', checks)
-  return Array.from(checks).flatMap((check: unknown) => {
-    if (typeof check !== 'object' || check === null) throw wrongType('', 'check', 'must be an object', check)
-    const limits = chosen(read(check, 'limit', ''), context)
-    const key = limits[0]?.key ?? ''
-    const { cost, factor } = optionsFrom(check, ON_CHECK, key, ['limit', 'actor'])
-    const actor = read(check, 'actor', key)
-    return limits.map((limit) => ({ limit, actor, cost, factor }))
-  })
 }

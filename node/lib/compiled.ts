@@ -49,9 +49,9 @@ export class Checked {
 }
 
 /** A definition that has been checked once and cannot change; it costs the least to use. */
-export type Limit<D extends Definition = Definition> = Readonly<D>
+export type Limit<D extends Definition = Definition> = { readonly [Field in keyof D]: Exclude<D[Field], null> }
 
-/** Own enumerable fields with their values, each read once; what is `undefined` is not there. */
+/** Own enumerable fields with their values, each read once; what is `undefined` or `null` is not there. */
 export function fieldsOf(definition: unknown): [names: string[], values: unknown[]] {
   if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
     throw wrongType('', 'definition', 'must be an object', definition)
@@ -61,7 +61,7 @@ export function fieldsOf(definition: unknown): [names: string[], values: unknown
   let key = ''
   for (const name of ownKeys(definition, 'definition', '')) {
     const value = read(definition, name, key)
-    if (value === undefined) continue
+    if (value === undefined || value === null) continue
     if (name === 'key' && typeof value === 'string') key = value
     names.push(name)
     values.push(value)
@@ -88,7 +88,10 @@ function literal(definition: unknown): Compiled {
   if (seen) return seen
   const [names, values] = fieldsOf(definition)
   const compiled = compile(names, values)
-  remember({ names, values, compiled })
+  const all = Object.keys(definition as object)
+  // What is not there is looked for where it was left out as well.
+  const given = all.map((name) => values[names.indexOf(name)] ?? (definition as Record<string, unknown>)[name])
+  remember({ names: all, values: given, compiled })
   return compiled
 }
 
@@ -131,11 +134,4 @@ export function compiled(limit: unknown): Compiled {
 /** The same, of one that was checked before. */
 export function checked(limit: unknown): Compiled | undefined {
   return typeof limit === 'object' && limit !== null ? Checked.compiled(limit) : undefined
-}
-
-/** The limits that stand for one: itself, or what the caller's function makes of a context. */
-export function chosen(limit: unknown, context: () => unknown): Compiled[] {
-  if (typeof limit !== 'function') return [compiled(limit)]
-  const choice: unknown = limit(context())
-  return Array.isArray(choice) ? Array.from(choice, compiled) : [compiled(choice)]
 }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { Checked, type Limit } from './compiled.js'
+import { Checked, fieldsOf, type Limit } from './compiled.js'
 import { answered, LimitsError } from './errors.js'
 import { type Document, type DocumentFailure, type Failure, native } from './native.js'
 
@@ -93,6 +93,26 @@ export class Limits implements Iterable<[name: string, limit: Limit]> {
   [Symbol.iterator](): IterableIterator<[name: string, limit: Limit]> {
     return this.#limits.entries()
   }
+}
+
+/**
+ * Checks a definition in the wire form that was read from somewhere: its `type` says which it is, and without one it is
+ * a legacy limit. A field that is `null` is as if it were left out.
+ *
+ * @throws {@link LimitError} naming the key, the field and the value at fault.
+ *
+ * @example
+ * ```js
+ * import { Limiter, limitFrom } from 'tidegate'
+ *
+ * const login = limitFrom(JSON.parse('{ "key": "login", "type": "bucket", "size": 10, "dripRate": null }'))
+ * assert.equal(new Limiter().limitSync(login, 'ada').remaining, 9)
+ * assert.throws(() => limitFrom({ key: 'login', type: 'bucket' }), /size/)
+ * ```
+ */
+export function limitFrom(definition: object): Limit {
+  if (typeof definition === 'object' && definition !== null && Checked.compiled(definition)) return definition as Limit
+  return new Checked(...fieldsOf(definition)) as unknown as Limit
 }
 
 /**

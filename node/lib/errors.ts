@@ -155,9 +155,27 @@ export class LimitsError extends Error {
   }
 }
 
+/** The engine's words that JavaScript spells otherwise. */
+const FIELDS: Readonly<Record<string, string>> = { maxWait: 'maxWaitMs' }
+const VALUES: Readonly<Record<string, string>> = { inf: 'Infinity', '-inf': '-Infinity' }
+
+function inJavaScript(failure: Failure): Failure {
+  const field = FIELDS[failure.field] ?? failure.field
+  const value = VALUES[failure.value] ?? failure.value
+  if (field === failure.field && value === failure.value) return failure
+  const message = failure.message.replace(`${failure.field} `, `${field} `)
+  const end = `got ${failure.value}`
+  return {
+    ...failure,
+    field,
+    value,
+    message: message.endsWith(end) ? `${message.slice(0, -failure.value.length)}${value}` : message,
+  }
+}
+
 /** The error that a failure stands for; `cause` is what was thrown by an object of the caller's. */
 export function errorOf(failure: Failure, cause?: unknown): Error {
-  const { kind, key, field, value, message } = failure
+  const { kind, key, field, value, message } = inJavaScript(failure)
   if (kind === 'closed') return new StoreError(message, 'closed')
   if (kind === 'store') return new StoreError(message, value as ReportedFailure)
   if (kind === 'internal') return new Error(message)

@@ -1,11 +1,12 @@
 import { type Answer, actorsOf, askedLater, frameFor, type When } from './checks.js'
-import { chosen } from './compiled.js'
-import type { Choice, Definition } from './definitions.js'
-import { answered, wrongType } from './errors.js'
+import type { Compiled } from './compiled.js'
+import type { Choice, Definition, WidenedDefinition } from './definitions.js'
+import { answered } from './errors.js'
 import { Call } from './frame.js'
 import { infoFrom, type LimitInfo, type Part, type Store } from './info.js'
 import { native } from './native.js'
 import { type ExplainOptions, ON_EXPLAIN, optionsFrom, type Read } from './options.js'
+import { chosen, onlyOne } from './parts.js'
 
 /** What one rule of a limit allows, counted in calls of cost 1; `null` is no bound. */
 export interface Allowance {
@@ -91,14 +92,16 @@ function said<T extends object>(fields: T, text: string): T {
  * assert.equal(explain({ key: 'login', type: 'bucket', size: 10 }, { factor: 0.5 }).allowances[0].burst, 20)
  * ```
  */
-export function explain<C>(limit: Definition | Choice<C>, options?: ExplainOptions<NoInfer<C>>): Explanation {
+export function explain<C, T extends string = never>(
+  limit: Definition | WidenedDefinition<T> | Choice<C>,
+  options?: ExplainOptions<NoInfer<C>> | null,
+): Explanation {
   let asked: Read | undefined
-  const limits = chosen(limit, () => {
+  const context = (): unknown => {
     asked ??= optionsFrom(options, ON_EXPLAIN, '')
     return asked.context
-  })
-  const [one, ...more] = limits
-  if (one === undefined || more.length > 0) throw wrongType('', 'definition', 'must be one', limits)
+  }
+  const one = onlyOne(chosen(limit, context, true) as Compiled[])
   asked ??= optionsFrom(options, ON_EXPLAIN, one.key)
   const { json, text } = answered(native.explainLimit(one.handle, asked.factor))
   return said(JSON.parse(json) as Explanation, text)

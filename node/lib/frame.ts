@@ -19,14 +19,10 @@ export const enum In {
   Mailbox = 7,
   /** For a store that others share: the number of the call. */
   Id = 8,
+  /** For a few checks that cross in the shared frame: how many there are. */
+  CheckCount = 9,
   /** From here on {@link CHECK_WIDTH} numbers for each check: limit, cost, factor, and for what is undone what was spent. */
-  Checks = 9,
-}
-
-/** What goes in, in small numbers, for a call that charges one unit now. */
-export const enum Small {
-  Limiter = 0,
-  Limit = 1,
+  Checks = 10,
 }
 
 /** How many numbers go in for a check. */
@@ -34,7 +30,7 @@ export const CHECK_WIDTH = 4
 
 /**
  * What comes out: how many checks the answer has, which of them decided, and the answers. Less than none: it is yet to
- * come. None: it is one answer in small numbers, in an array of integers of 32 bits, but for its {@link Answer.At}.
+ * come. None: it is in small numbers, in an array of integers of 32 bits, but for its {@link Answer.At}.
  */
 export const enum Out {
   Count = 0,
@@ -63,6 +59,12 @@ export const enum Answer {
 
 /** How many numbers an answer has. */
 export const ANSWER_WIDTH = 12
+
+/** How many of them there are in small numbers: all but the last two. */
+export const SMALL_WIDTH = 10
+
+/** The most checks that cross in the shared frame. */
+export const FEW = 8
 
 /** The calls by number. */
 export const enum Call {

@@ -9,16 +9,13 @@ export type HeaderKind = 'x' | 'ietf' | 'both'
 /** How to write the IETF fields. */
 export interface HeaderOptions {
   /** The version of draft-ietf-httpapi-ratelimit-headers that the clients read: 6, 7 or 11. @defaultValue 11 */
-  readonly draft?: number | undefined
+  readonly draft?: number | null | undefined
 }
 
 /** Values by name. */
 export type Headers = Record<string, string>
 
 const NEWEST_DRAFT = 11
-
-/** As names of properties they are known to Node, which takes longer over a header whose name it has not met before. */
-const X_NAMES = Object.keys(Object.fromEntries(native.xNames().map((name) => [name, ''])))
 
 /**
  * The HTTP headers that go with an answer, by name.
@@ -41,7 +38,8 @@ const X_NAMES = Object.keys(Object.fromEntries(native.xNames().map((name) => [na
  * })
  * ```
  */
-export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
+export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', options?: HeaderOptions | null): Headers {
+  if (kind === 'x' && options === undefined) return xHeaders(answer(info))
   const flat = fields(info, kind, options)
   const headers: Headers = {}
   for (let index = 0; index < flat.length; index += 2) {
@@ -85,13 +83,11 @@ export function sendRateLimitHeaders(
   reply: Reply,
   info: LimitInfo,
   kind: HeaderKind = 'x',
-  options?: HeaderOptions,
+  options?: HeaderOptions | null,
 ): void {
-  const flat = fields(info, kind, options)
+  const headers = rateLimitHeaders(info, kind, options)
   const set = setter(reply)
-  for (let index = 0; index < flat.length; index += 2) {
-    set.call(reply, flat[index] as string, flat[index + 1] as string)
-  }
+  for (const name in headers) set.call(reply, name, headers[name] as string)
 }
 
 type Setter = (this: Reply, name: string, value: string) => unknown
@@ -103,23 +99,43 @@ function setter(reply: Reply): Setter {
   throw wrongType('', 'reply', 'must be a response with setHeader or header', reply)
 }
 
-/** Names and values in turn. */
-function fields(info: LimitInfo, kind: HeaderKind, options: HeaderOptions | undefined): string[] {
-  if (typeof info !== 'object' || info === null) throw wrongType('', 'info', 'must be an answer', info)
-  if (typeof kind !== 'string') throw wrongType('', 'headers', 'must be a string', kind)
-  const draft = options === undefined ? NEWEST_DRAFT : draftFrom(options)
-  if (kind === 'x') {
-    write(native.frame, 0, info)
-    const lines = answered(native.xValues())
-    const flat: string[] = []
-    for (let from = 0, field = 0; from <= lines.length; field++) {
-      const end = lines.indexOf('\n', from)
-      const next = end < 0 ? lines.length : end
-      flat.push(X_NAMES[field] as string, lines.slice(from, next))
-      from = next + 1
-    }
-    return flat
+/**
+ * The `X-RateLimit` family, as the engine's `headers::x` writes it: here because to ask the engine takes longer than to
+ * write it.
+ */
+function xHeaders(info: LimitInfo): Headers {
+  // As names of properties they are known to Node, which takes longer over a header whose name it has not met before.
+  const headers: Headers = {
+    'X-RateLimit-Remaining': `${info.remaining}`,
+    'X-RateLimit-Clear': seconds(info.fullResetMs),
   }
+  if (info.blocked) {
+    headers['X-RateLimit-Reset'] = seconds(info.resetMs)
+    headers['Retry-After'] = `${info.resetSec}`
+  }
+  return headers
+}
+
+/** What stands behind the seconds for each number of milliseconds. */
+const DECIMALS: readonly string[] = Array.from({ length: 1000 }, (_, ms) => `${ms / 1000}`.slice(1))
+
+/** Milliseconds as seconds: at most three decimals, no trailing zeros. */
+function seconds(ms: number): string {
+  const rest = ms % 1000
+  return `${(ms - rest) / 1000}${DECIMALS[rest]}`
+}
+
+function answer(info: LimitInfo): LimitInfo {
+  if (typeof info !== 'object' || info === null) throw wrongType('', 'info', 'must be an answer', info)
+  return info
+}
+
+/** Names and values in turn. */
+function fields(given: LimitInfo, kind: HeaderKind, options: HeaderOptions | null | undefined): string[] {
+  const info = answer(given)
+  if (typeof kind !== 'string') throw wrongType('', 'headers', 'must be a string', kind)
+  const draft = options === undefined || options === null ? NEWEST_DRAFT : draftFrom(options)
+  if (kind === 'x') return Object.entries(xHeaders(info)).flat()
   const { checks } = info
   const frame = frameOf(checks.length)
   frame[Out.Count] = checks.length
@@ -137,7 +153,7 @@ function fields(info: LimitInfo, kind: HeaderKind, options: HeaderOptions | unde
 function draftFrom(options: HeaderOptions): number {
   if (typeof options !== 'object' || options === null) throw wrongType('', 'options', 'must be an object', options)
   const draft = read(options, 'draft', '')
-  if (draft === undefined) return NEWEST_DRAFT
+  if (draft === undefined || draft === null) return NEWEST_DRAFT
   if (typeof draft !== 'number') throw wrongType('', 'draft', 'must be a number', draft)
   return draft
 }

@@ -4,12 +4,13 @@
  * @packageDocumentation
  */
 
-export type { Check } from './checks.js'
+export type { ClockOption, TimeSource } from './clock.js'
 export type { Limit } from './compiled.js'
 export type {
   AnyLimit,
   BucketDefinition,
   Choice,
+  Chosen,
   DecayDefinition,
   Definition,
   FactorScales,
@@ -20,8 +21,9 @@ export type {
   SlidingWindowDefinition,
   SmoothDefinition,
   TokenBucketDefinition,
+  WidenedDefinition,
 } from './definitions.js'
-export { Limits, type LimitsFormat, limitJsonSchema, parseLimit } from './documents.js'
+export { Limits, type LimitsFormat, limitFrom, limitJsonSchema, parseLimit } from './documents.js'
 export {
   LimitError,
   type LimitErrorDetails,
@@ -41,7 +43,7 @@ export {
   rateLimitHeaders,
   sendRateLimitHeaders,
 } from './headers.js'
-export type { LimitInfo } from './info.js'
+export { LimitInfo } from './info.js'
 export { Limiter } from './limiter.js'
 export {
   bucket,
@@ -63,5 +65,7 @@ export type {
   ExplainOptions,
   TimeOptions,
 } from './options.js'
+export type { Check } from './parts.js'
 export type { LatencyStats, LimiterStats } from './stats.js'
 export type { LimiterOptions, OnError, SharedLimiterOptions, TlsOptions } from './stores.js'
+export type { LimitInfoFields, LimitInfoJson } from './stub.js'

@@ -1,6 +1,8 @@
+import type { Now } from './clock.js'
 import type { Compiled } from './compiled.js'
-import { ANSWER_WIDTH, Answer, Out } from './frame.js'
+import { ANSWER_WIDTH, Answer, Out, SMALL_WIDTH } from './frame.js'
 import { type HeaderKind, type HeaderOptions, type Headers, rateLimitHeaders } from './headers.js'
+import { type LimitInfoFields, type LimitInfoJson, stubFrom } from './stub.js'
 
 /** Which limiter an answer comes from. */
 export interface Store {
@@ -8,6 +10,10 @@ export interface Store {
   handle: number
   /** Others share it, so that a call may have to wait. */
   readonly shared: boolean
+  /** What tells the time in place of the system. */
+  readonly clock?: Now | undefined
+  /** Neither shared nor with a clock of its own, as nearly every one in memory. */
+  readonly plain?: boolean
 }
 
 /** A check that has been read out of what the caller passed. */
@@ -27,6 +33,8 @@ export interface Receipt {
   /** It was charged here, and not in the store. */
   readonly degraded: boolean
 }
+
+type Numbers = Float64Array | Int32Array
 
 /**
  * The answer to a call: whether it may pass, and what is left. Durations are whole milliseconds, rounded up.
@@ -77,9 +85,24 @@ export class LimitInfo {
   readonly #at: number
   #open: boolean
 
+  /**
+   * An answer for a test of what an app does with it; limiters make their own.
+   *
+   * @throws {@link LimitError} for a field that does not exist, or has the wrong type.
+   *
+   * @example
+   * ```js
+   * import { LimitInfo } from 'tidegate'
+   *
+   * const denied = new LimitInfo({ blocked: true, resetMs: 1500, key: 'login' })
+   * assert.deepEqual([denied.allowed, denied.remaining, denied.resetSec], [false, 0, 2])
+   * assert.equal(denied.headers()['Retry-After'], '2')
+   * ```
+   */
+  constructor(fields?: LimitInfoFields)
   /** @internal */
   constructor(
-    numbers: Float64Array | Int32Array,
+    numbers: Numbers,
     from: number,
     at: number,
     key: string,
@@ -90,7 +113,30 @@ export class LimitInfo {
     limit?: Compiled,
     actor?: unknown,
     several?: readonly LimitInfo[],
+  )
+  constructor(
+    given: unknown,
+    place?: number,
+    at?: number,
+    key?: string,
+    binding?: number,
+    charges?: boolean,
+    store?: Store,
+    asked?: Pick<Part, 'cost' | 'factor'> | readonly Part[],
+    limit?: Compiled,
+    actor?: unknown,
+    several?: readonly LimitInfo[],
   ) {
+    let numbers = given as Numbers
+    let from = place as number
+    if (place === undefined) {
+      const made = stubFrom(given)
+      numbers = made.numbers
+      from = 0
+      key = made.key
+      binding = made.binding
+      several = made.several
+    }
     const fate = numbers[from + Answer.Fate] as number
     this.blocked = fate === 1 || fate === 3
     this.remaining = numbers[from + Answer.Remaining] as number
@@ -100,18 +146,18 @@ export class LimitInfo {
     this.fullResetSec = numbers[from + Answer.FullResetSec] as number
     this.waitMs = numbers[from + Answer.WaitMs] as number
     this.nextMs = numbers[from + Answer.NextMs] as number
-    this.key = key
+    this.key = key as string
     this.quota = numbers[from + Answer.Quota] as number
     this.windowMs = numbers[from + Answer.WindowMs] as number
-    this.binding = binding
+    this.binding = binding as number
     this.degraded = fate > 1
     this.#several = several
     this.#store = store
     this.#limit = limit
     this.#actor = actor
     this.#asked = asked
-    this.#at = at
-    this.#open = charges
+    this.#at = at ?? 0
+    this.#open = charges === true
   }
 
   /** @internal What was asked of whom; `undefined` for a part of an answer. */
@@ -129,6 +175,11 @@ export class LimitInfo {
     const before = info.#open
     info.#open = open
     return before
+  }
+
+  /** The call was admitted; the opposite of {@link blocked}. */
+  get allowed(): boolean {
+    return !this.blocked
   }
 
   /** The answer of each check, in order; of a single check, this answer itself. */
@@ -153,9 +204,45 @@ export class LimitInfo {
    * assert.equal(info.headers('ietf', { draft: 7 }).RateLimit, 'limit=10, remaining=9, reset=1')
    * ```
    */
-  headers(kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
+  headers(kind: HeaderKind = 'x', options?: HeaderOptions | null): Headers {
     return rateLimitHeaders(this, kind, options)
   }
+
+  /**
+   * The same as a plain object, for a log or a message; the answers of several checks stand in `checks`.
+   *
+   * @example
+   * ```js
+   * import { bucket, Limiter } from 'tidegate'
+   *
+   * const info = new Limiter().limitSync(bucket({ key: 'login', size: 10 }), 'ada', { now: 0 })
+   * const { allowed, remaining, key } = JSON.parse(JSON.stringify(info))
+   * assert.deepEqual([allowed, remaining, key], [true, 9, 'login'])
+   * ```
+   */
+  toJSON(): LimitInfoJson {
+    const { allowed, checks } = this
+    const plain = { ...(this as LimitInfo), allowed }
+    return checks.length > 1 ? { ...plain, checks: checks.map((check) => check.toJSON()) } : plain
+  }
+}
+
+/** The answer to a call of a few checks, which is in small numbers. */
+export function infoOfFew(
+  small: Int32Array,
+  at: number,
+  binding: number,
+  charges: boolean,
+  store: Store,
+  parts: readonly Part[],
+): LimitInfo {
+  const several: LimitInfo[] = []
+  for (let index = 0; index < parts.length; index++) {
+    const { key } = (parts[index] as Part).limit
+    several.push(new LimitInfo(small, (1 + index) * SMALL_WIDTH, 0, key, 0, false))
+  }
+  const { key } = (parts[binding] as Part).limit
+  return new LimitInfo(small, 0, at, key, binding, charges, store, parts, undefined, undefined, several)
 }
 
 /** The answer that a call of these checks left in the frame, from `start` on. */

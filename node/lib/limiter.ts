@@ -1,12 +1,14 @@
 import { acquired } from './acquire.js'
-import { type Answer, type Check, decideOne, decideSeveral, limitOne, partsFrom, resetSeveral } from './checks.js'
-import { checked, chosen, compiled } from './compiled.js'
+import { type Answer, decideOne, decideSeveral, limitOne, resetSeveral } from './checks.js'
+import { type ClockOption, clockFrom, type Now } from './clock.js'
+import { checked, compiled } from './compiled.js'
 import type { AnyLimit } from './definitions.js'
 import { answered, mustWait, wrongType } from './errors.js'
 import { eventName, type Listeners, listenerFrom, type StoreEvent, type StoreEventName } from './events.js'
 import { type Standing, standing } from './explain.js'
 import { Call } from './frame.js'
-import { LimitInfo, type Part, type Store } from './info.js'
+import { LimitInfo, type Store } from './info.js'
+import { after } from './mailbox.js'
 import { native } from './native.js'
 import {
   type AcquireOptions,
@@ -20,17 +22,26 @@ import {
   ON_DECISION,
   ON_RESET,
   optionsFrom,
-  type Read,
   type TimeOptions,
 } from './options.js'
+import { type Asked, type Check, fewParts, partsOf, partsOfChecks } from './parts.js'
 import { settled } from './settle.js'
 import { type LimiterStats, statsOf } from './stats.js'
 import { type LimiterOptions, type SharedLimiterOptions, storeAt } from './stores.js'
+import { yielding } from './yields.js'
 
 /** The engine's side of a limiter goes when nothing on this side can name it any more. */
 const collected = new FinalizationRegistry<number>((handle) => native.freeLimiter(handle))
 
 const CLOSED = 0
+
+/** The clock among a limiter's options, and the others, which are the store's. */
+function withoutClock(options: unknown): { clock: Now | undefined; others: unknown } {
+  if (options === null) return { clock: undefined, others: undefined }
+  if (typeof options !== 'object' || !Object.hasOwn(options, 'clock')) return { clock: undefined, others: options }
+  const { clock, ...others } = options as Record<string, unknown>
+  return { clock: clockFrom(clock), others }
+}
 
 /**
  * Decides calls against limits, and keeps what has to be kept in its store.
@@ -100,49 +111,73 @@ export class Limiter {
    * assert.deepEqual([info.remaining, info.degraded], [9, true]) // nobody is there, so this process decides
    * ```
    */
-  constructor(options?: LimiterOptions)
-  constructor(url: 'memory://', options?: LimiterOptions)
-  constructor(url: string | URL, options?: SharedLimiterOptions)
-  constructor(url?: unknown, options?: unknown) {
-    const named = options !== undefined || typeof url === 'string' || url instanceof URL
-    const { store, listeners } = named ? storeAt(url, options) : storeAt(undefined, url)
-    this.#store = store
+  constructor()
+  constructor(options: LimiterOptions & ClockOption)
+  constructor(url: 'memory://', options?: (LimiterOptions & ClockOption) | null)
+  constructor(url: string | URL, options?: (SharedLimiterOptions & ClockOption) | null)
+  constructor(...given: readonly unknown[]) {
+    // A variable that is not set must not turn a store that others share into one that they do not.
+    if (given.length > 0 && (given[0] === undefined || given[0] === null)) {
+      throw wrongType('', 'url', 'must be a URL, or an object of options', given[0])
+    }
+    const named = given.length > 1 || typeof given[0] === 'string' || given[0] instanceof URL
+    const [url, options] = named ? given : [undefined, given[0]]
+    const { clock, others } = withoutClock(options)
+    const { store, listeners } = storeAt(url, others)
+    this.#store = { ...store, clock, plain: !store.shared && clock === undefined }
     this.#listeners = listeners
-    collected.register(this, store.handle)
+    collected.register(this, store.handle, this)
   }
 
   /** Charges `cost` if it fits. */
-  limit<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<LimitInfo> {
+  limit<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: CallOptions<NoInfer<C>> | null,
+  ): Promise<LimitInfo> {
     // Not an `async` function, which would take three more turns to pass on the promise of a store that others share.
     try {
       const store = this.#store
-      const plain = options === undefined && !store.shared ? checked(limit) : undefined
-      if (plain !== undefined) return Promise.resolve(limitOne(store, plain, actor))
-      return Promise.resolve(this.#decide(Call.Limit, limit, actor, options))
+      const plain = options === undefined && store.plain ? checked(limit) : undefined
+      const answer =
+        plain !== undefined ? limitOne(store, plain, actor) : this.#decide(Call.Limit, limit, actor, options)
+      return Promise.resolve(yielding(answer))
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
   /** {@link limit}, answered at once. */
-  limitSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo {
+  limitSync<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: CallOptions<NoInfer<C>> | null,
+  ): LimitInfo {
     // Nearly every call, written so that the compiler puts all of it where it is called.
     const store = this.#store
-    const plain = options === undefined && !store.shared ? checked(limit) : undefined
+    const plain = options === undefined && store.plain ? checked(limit) : undefined
     if (plain !== undefined) return limitOne(store, plain, actor)
     this.#neverWaits()
-    return this.#decide(Call.Limit, limit, actor, options) as LimitInfo
+    return this.#decide(Call.Limit, limit, actor, options, true) as LimitInfo
   }
 
   /** Charges nothing, and says what {@link limit} would have said. */
-  async peek<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<LimitInfo> {
-    return this.#decide(Call.Peek, limit, actor, options)
+  async peek<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: CallOptions<NoInfer<C>> | null,
+  ): Promise<LimitInfo> {
+    return yielding(this.#decide(Call.Peek, limit, actor, options))
   }
 
   /** {@link peek}, answered at once. */
-  peekSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo {
+  peekSync<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: CallOptions<NoInfer<C>> | null,
+  ): LimitInfo {
     this.#neverWaits()
-    return this.#decide(Call.Peek, limit, actor, options) as LimitInfo
+    return this.#decide(Call.Peek, limit, actor, options, true) as LimitInfo
   }
 
   /**
@@ -158,14 +193,22 @@ export class Limiter {
    * assert.equal(limiter.limitSync(upload, 'ada', { now: 0 }).resetSec, 51)
    * ```
    */
-  async charge<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<LimitInfo> {
-    return this.#decide(Call.Charge, limit, actor, options)
+  async charge<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: CallOptions<NoInfer<C>> | null,
+  ): Promise<LimitInfo> {
+    return yielding(this.#decide(Call.Charge, limit, actor, options))
   }
 
   /** {@link charge}, answered at once. */
-  chargeSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo {
+  chargeSync<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: CallOptions<NoInfer<C>> | null,
+  ): LimitInfo {
     this.#neverWaits()
-    return this.#decide(Call.Charge, limit, actor, options) as LimitInfo
+    return this.#decide(Call.Charge, limit, actor, options, true) as LimitInfo
   }
 
   /**
@@ -189,18 +232,26 @@ export class Limiter {
    * assert.equal((await limiter.refund(info, { now: 1000 })).remaining, 9)
    * ```
    */
-  async refund(info: LimitInfo, options?: TimeOptions): Promise<LimitInfo>
-  async refund<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<LimitInfo>
+  async refund(info: LimitInfo, options?: TimeOptions | null): Promise<LimitInfo>
+  async refund<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: CallOptions<NoInfer<C>> | null,
+  ): Promise<LimitInfo>
   async refund(limit: unknown, actor: unknown, options?: unknown): Promise<LimitInfo> {
-    return this.#refund(limit, actor, options)
+    return yielding(this.#refund(limit, actor, options, false))
   }
 
   /** {@link refund}, answered at once. */
-  refundSync(info: LimitInfo, options?: TimeOptions): LimitInfo
-  refundSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): LimitInfo
+  refundSync(info: LimitInfo, options?: TimeOptions | null): LimitInfo
+  refundSync<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: CallOptions<NoInfer<C>> | null,
+  ): LimitInfo
   refundSync(limit: unknown, actor: unknown, options?: unknown): LimitInfo {
     this.#neverWaits()
-    return this.#refund(limit, actor, options) as LimitInfo
+    return this.#refund(limit, actor, options, true) as LimitInfo
   }
 
   /**
@@ -222,12 +273,16 @@ export class Limiter {
    * assert.equal((await limiter.settle(info, 9000, { now: 0 })).remaining, 8500)
    * ```
    */
-  async settle(info: LimitInfo, actualCost: number | readonly number[], options?: TimeOptions): Promise<LimitInfo> {
+  async settle(
+    info: LimitInfo,
+    actualCost: number | readonly number[],
+    options?: TimeOptions | null,
+  ): Promise<LimitInfo> {
     return settled(this.#store, info, actualCost, options)
   }
 
   /** {@link settle}, answered at once. */
-  settleSync(info: LimitInfo, actualCost: number | readonly number[], options?: TimeOptions): LimitInfo {
+  settleSync(info: LimitInfo, actualCost: number | readonly number[], options?: TimeOptions | null): LimitInfo {
     this.#neverWaits()
     return settled(this.#store, info, actualCost, options) as LimitInfo
   }
@@ -247,25 +302,41 @@ export class Limiter {
    * assert.match(String(standing), /^"login" would admit this call: 7 of 10 units are free/)
    * ```
    */
-  async explain<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Promise<Standing> {
-    return this.#explain(limit, actor, options)
+  async explain<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: CallOptions<NoInfer<C>> | null,
+  ): Promise<Standing> {
+    return this.#explain(limit, actor, options, false)
   }
 
   /** {@link explain}, answered at once. */
-  explainSync<C>(limit: AnyLimit<C>, actor: string, options?: CallOptions<NoInfer<C>>): Standing {
+  explainSync<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: CallOptions<NoInfer<C>> | null,
+  ): Standing {
     this.#neverWaits()
-    return this.#explain(limit, actor, options) as Standing
+    return this.#explain(limit, actor, options, true) as Standing
   }
 
   /** Forgets what was charged to this actor. */
-  async reset<C>(limit: AnyLimit<C>, actor: string, options?: ContextOptions<NoInfer<C>>): Promise<void> {
-    return this.#reset(limit, actor, options)
+  async reset<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: ContextOptions<NoInfer<C>> | null,
+  ): Promise<void> {
+    return this.#reset(limit, actor, options, false)
   }
 
   /** {@link reset}, done at once. */
-  resetSync<C>(limit: AnyLimit<C>, actor: string, options?: ContextOptions<NoInfer<C>>): void {
+  resetSync<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: ContextOptions<NoInfer<C>> | null,
+  ): void {
     this.#neverWaits()
-    this.#reset(limit, actor, options)
+    this.#reset(limit, actor, options, true)
   }
 
   /**
@@ -286,16 +357,24 @@ export class Limiter {
    * assert(!info.blocked && info.waitMs > 0 && info.waitMs <= 20)
    * ```
    */
-  async acquire<C>(limit: AnyLimit<C>, actor: string, options?: AcquireOptions<NoInfer<C>>): Promise<LimitInfo> {
-    const { parts, asked } = this.#parts(limit, actor, options, ON_ACQUIRE)
+  async acquire<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options?: AcquireOptions<NoInfer<C>> | null,
+  ): Promise<LimitInfo> {
+    const { parts, asked } = await partsOf(limit, actor, options, { takes: ON_ACQUIRE, atOnce: false })
     return acquired(this.#store, parts, asked)
   }
 
   /** {@link acquire} at an instant of the caller's choosing, who does the waiting. */
-  acquireSync<C>(limit: AnyLimit<C>, actor: string, options: AcquireSyncOptions<NoInfer<C>>): LimitInfo {
+  acquireSync<C, T extends string = never>(
+    limit: AnyLimit<C, T>,
+    actor: string,
+    options: AcquireSyncOptions<NoInfer<C>>,
+  ): LimitInfo {
     this.#neverWaits()
-    const { parts, asked } = this.#parts(limit, actor, options, ON_ACQUIRE)
-    if (asked.now === undefined) {
+    const { parts, asked } = partsOf(limit, actor, options, { takes: ON_ACQUIRE, atOnce: true }) as Asked
+    if (asked.now === undefined && this.#store.clock === undefined) {
       throw wrongType(parts[0]?.limit.key ?? '', 'now', 'must be given, for nothing can be waited for here', undefined)
     }
     return decideSeveral(this.#store, Call.Acquire, parts, asked) as LimitInfo
@@ -320,25 +399,37 @@ export class Limiter {
    * assert.deepEqual(info.checks.map((check) => check.remaining), [9, 5])
    * ```
    */
-  async limitAll<C>(checks: readonly Check<C>[], options?: DecisionOptions<NoInfer<C>>): Promise<LimitInfo> {
-    return this.#decideAll(Call.Limit, checks, options)
+  async limitAll<C, T extends string = never>(
+    checks: readonly Check<C, T>[],
+    options?: DecisionOptions<NoInfer<C>> | null,
+  ): Promise<LimitInfo> {
+    return this.#decideAll(Call.Limit, checks, options, false)
   }
 
   /** {@link limitAll}, answered at once. */
-  limitAllSync<C>(checks: readonly Check<C>[], options?: DecisionOptions<NoInfer<C>>): LimitInfo {
+  limitAllSync<C, T extends string = never>(
+    checks: readonly Check<C, T>[],
+    options?: DecisionOptions<NoInfer<C>> | null,
+  ): LimitInfo {
     this.#neverWaits()
-    return this.#decideAll(Call.Limit, checks, options) as LimitInfo
+    return this.#decideAll(Call.Limit, checks, options, true) as LimitInfo
   }
 
   /** Charges nothing, and says what {@link limitAll} would have said. */
-  async peekAll<C>(checks: readonly Check<C>[], options?: DecisionOptions<NoInfer<C>>): Promise<LimitInfo> {
-    return this.#decideAll(Call.Peek, checks, options)
+  async peekAll<C, T extends string = never>(
+    checks: readonly Check<C, T>[],
+    options?: DecisionOptions<NoInfer<C>> | null,
+  ): Promise<LimitInfo> {
+    return this.#decideAll(Call.Peek, checks, options, false)
   }
 
   /** {@link peekAll}, answered at once. */
-  peekAllSync<C>(checks: readonly Check<C>[], options?: DecisionOptions<NoInfer<C>>): LimitInfo {
+  peekAllSync<C, T extends string = never>(
+    checks: readonly Check<C, T>[],
+    options?: DecisionOptions<NoInfer<C>> | null,
+  ): LimitInfo {
     this.#neverWaits()
-    return this.#decideAll(Call.Peek, checks, options) as LimitInfo
+    return this.#decideAll(Call.Peek, checks, options, true) as LimitInfo
   }
 
   /**
@@ -406,6 +497,22 @@ export class Limiter {
    * exit. Calls after it fail with a {@link StoreError}.
    */
   async close(): Promise<void> {
+    this.#close()
+  }
+
+  /** {@link close}, at the end of an `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#close()
+  }
+
+  /** {@link close}, at the end of a `using`. */
+  [Symbol.dispose](): void {
+    this.#close()
+  }
+
+  #close(): void {
+    // The number stands for nothing any more, so it must not be given up again when this object is collected.
+    collected.unregister(this)
     native.freeLimiter(this.#store.handle)
     this.#store.handle = CLOSED
   }
@@ -421,10 +528,13 @@ export class Limiter {
     if (this.#store.shared) throw mustWait()
   }
 
-  #decide(call: number, limit: unknown, actor: unknown, given: unknown): Answer {
+  #decide(call: number, limit: unknown, actor: unknown, given: unknown, atOnce = false): Answer {
     if (Array.isArray(limit) || typeof limit === 'function') {
-      const { parts, asked } = this.#parts(limit, actor, given, ON_CALL)
-      return decideSeveral(this.#store, call, parts, asked)
+      const few = Array.isArray(limit)
+        ? fewParts(limit, actor, (key) => (given === undefined ? DEFAULTS : optionsFrom(given, ON_CALL, key)))
+        : undefined
+      const asked = few ?? partsOf(limit, actor, given, { takes: ON_CALL, atOnce })
+      return this.#decideParts(call, asked)
     }
     const known = compiled(limit)
     // Asked here, because nearly every call gives none and the reader of options is too large to be inlined.
@@ -432,41 +542,29 @@ export class Limiter {
     return decideOne(this.#store, call, known, actor, asked)
   }
 
-  #decideAll(call: number, checks: unknown, given: unknown): Answer {
-    let asked: Read | undefined
-    const parts = partsFrom(checks, () => {
-      asked ??= optionsFrom(given, ON_DECISION, '')
-      return asked.context
-    })
-    asked ??= optionsFrom(given, ON_DECISION, parts[0]?.limit.key ?? '')
-    return decideSeveral(this.#store, call, parts, asked)
+  #decideParts(call: number, asked: Asked | Promise<Asked>): Answer {
+    if (asked instanceof Promise) return asked.then((asked) => this.#decideParts(call, asked))
+    return decideSeveral(this.#store, call, asked.parts, asked.asked)
   }
 
-  #refund(limit: unknown, actor: unknown, given: unknown): Answer {
+  #decideAll(call: number, checks: unknown, given: unknown, atOnce: boolean): Answer {
+    const answer = this.#decideParts(call, partsOfChecks(checks, given, { takes: ON_DECISION, atOnce }))
+    return atOnce ? answer : yielding(answer, (checks as unknown[]).length)
+  }
+
+  #refund(limit: unknown, actor: unknown, given: unknown, atOnce: boolean): Answer {
     if (limit instanceof LimitInfo) return settled(this.#store, limit, 0, actor)
-    return this.#decide(Call.Refund, limit, actor, given)
+    return this.#decide(Call.Refund, limit, actor, given, atOnce)
   }
 
-  #explain(limit: unknown, actor: unknown, given: unknown): Answer<Standing> {
-    const { parts, asked } = this.#parts(limit, actor, given, ON_CALL)
-    return standing(this.#store, parts, asked)
+  #explain(limit: unknown, actor: unknown, given: unknown, atOnce: boolean): Answer<Standing> {
+    const asked = partsOf(limit, actor, given, { takes: ON_CALL, atOnce })
+    return after(asked, ({ parts, asked }) => standing(this.#store, parts, asked))
   }
 
-  #reset(limit: unknown, actor: unknown, given: unknown): Answer<void> {
-    return resetSeveral(this.#store, this.#parts(limit, actor, given, ON_RESET).parts)
-  }
-
-  /** One limit or several, all for the same actor and with the same options. */
-  #parts(limit: unknown, actor: unknown, given: unknown, takes: readonly (keyof Read)[]) {
-    let asked: Read | undefined
-    const context = (): unknown => {
-      asked ??= optionsFrom(given, takes, '')
-      return asked.context
-    }
-    const limits = Array.from(Array.isArray(limit) ? limit : [limit]).flatMap((one) => chosen(one, context))
-    asked ??= optionsFrom(given, takes, limits[0]?.key ?? '')
-    const { cost, factor } = asked
-    const parts = limits.map((limit): Part => ({ limit, actor, cost, factor }))
-    return { parts, asked }
+  #reset(limit: unknown, actor: unknown, given: unknown, atOnce: boolean): Answer<void> {
+    return after(partsOf(limit, actor, given, { takes: ON_RESET, atOnce }), ({ parts }) =>
+      resetSeveral(this.#store, parts),
+    )
   }
 }

@@ -48,7 +48,7 @@ type Fields<D extends Definition> = Omit<D, 'type'> & { readonly type?: D['type'
  * ```
  */
 export function bucket(fields: Fields<BucketDefinition>): Limit<BucketDefinition> {
-  return define('bucket', fields)
+  return define<BucketDefinition>('bucket', fields)
 }
 
 /**
@@ -65,7 +65,7 @@ export function bucket(fields: Fields<BucketDefinition>): Limit<BucketDefinition
  * ```
  */
 export function tokenBucket(fields: Fields<TokenBucketDefinition>): Limit<TokenBucketDefinition> {
-  return define('token-bucket', fields)
+  return define<TokenBucketDefinition>('token-bucket', fields)
 }
 
 /**
@@ -83,7 +83,7 @@ export function tokenBucket(fields: Fields<TokenBucketDefinition>): Limit<TokenB
  * ```
  */
 export function fixedWindow(fields: Fields<FixedWindowDefinition>): Limit<FixedWindowDefinition> {
-  return define('fixed-window', fields)
+  return define<FixedWindowDefinition>('fixed-window', fields)
 }
 
 /**
@@ -101,7 +101,7 @@ export function fixedWindow(fields: Fields<FixedWindowDefinition>): Limit<FixedW
  * ```
  */
 export function slidingWindow(fields: Fields<SlidingWindowDefinition>): Limit<SlidingWindowDefinition> {
-  return define('sliding-window', fields)
+  return define<SlidingWindowDefinition>('sliding-window', fields)
 }
 
 /**
@@ -121,7 +121,7 @@ export function slidingWindow(fields: Fields<SlidingWindowDefinition>): Limit<Sl
  * ```
  */
 export function slidingCounter(fields: Fields<SlidingCounterDefinition>): Limit<SlidingCounterDefinition> {
-  return define('sliding-counter', fields)
+  return define<SlidingCounterDefinition>('sliding-counter', fields)
 }
 
 /**
@@ -141,7 +141,7 @@ export function slidingCounter(fields: Fields<SlidingCounterDefinition>): Limit<
  * ```
  */
 export function slidingLog(fields: Fields<SlidingLogDefinition>): Limit<SlidingLogDefinition> {
-  return define('sliding-log', fields)
+  return define<SlidingLogDefinition>('sliding-log', fields)
 }
 
 /**
@@ -160,7 +160,7 @@ export function slidingLog(fields: Fields<SlidingLogDefinition>): Limit<SlidingL
  * ```
  */
 export function decay(fields: Fields<DecayDefinition>): Limit<DecayDefinition> {
-  return define('decay', fields)
+  return define<DecayDefinition>('decay', fields)
 }
 
 /**
@@ -180,7 +180,7 @@ export function decay(fields: Fields<DecayDefinition>): Limit<DecayDefinition> {
  * ```
  */
 export function smooth(fields: Fields<SmoothDefinition>): Limit<SmoothDefinition> {
-  return define('smooth', fields)
+  return define<SmoothDefinition>('smooth', fields)
 }
 
 /**
@@ -199,5 +199,5 @@ export function smooth(fields: Fields<SmoothDefinition>): Limit<SmoothDefinition
  * ```
  */
 export function legacy(fields: LegacyDefinition): Limit<LegacyDefinition> {
-  return define(undefined, fields)
+  return define<LegacyDefinition>(undefined, fields)
 }

@@ -7,6 +7,7 @@ import { errorOf } from './errors.js'
 import { type StoreEvent, type StoreEventName, told } from './events.js'
 import { ANSWER_WIDTH, In, Out } from './frame.js'
 import { type Failure, native } from './native.js'
+import { setImmediate } from './timers.js'
 
 /** The kinds of records. */
 enum Kind {

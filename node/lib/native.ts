@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { ReportedFailure } from './errors.js'
+import { platformName } from './platform.js'
 
 /** What went wrong, handed back instead of an answer. */
 export interface Failure {
@@ -59,18 +60,16 @@ export interface StoreSettings {
 interface Native {
   /** Shared with the addon for as long as the process lives; read it before anything else can be called. */
   readonly frame: Float64Array
-  /** Shared as well: the commonest call, and nearly every answer, in small numbers. */
+  /** Shared as well: nearly every answer, in small numbers. */
   readonly small: Int32Array
-  /** Charges one unit now, of the limiter and the limit in {@link small}, and leaves the answer. */
+  /** Charges one unit now, of the limiter and the limit in {@link frame}, and leaves the answer. */
   limit(actor: unknown): Failure | undefined
   /** Decides the one check that {@link frame} describes, and leaves the answer there. */
   decide(actor: unknown): Failure | undefined
+  /** Decides the few checks that {@link frame} describes, of one actor or of one each, and leaves the answer there. */
+  decideFew(...actors: readonly unknown[]): Failure | undefined
   /** Asks a shared store for the one check that {@link frame} describes: the answer is there, or yet to come. */
   ask(actor: unknown): Failure | undefined
-  /** The names of the `X-RateLimit` fields, in order. */
-  xNames(): string[]
-  /** The values of the first few of them, if not all, for the answer in {@link frame}: one on each line. */
-  xValues(): string | Failure
   decideSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
   explainSeveral(frame: Float64Array, actors: readonly unknown[]): string | Failure
   openMailbox(wake: () => void): { mailbox: number; inbox: Float64Array }
@@ -101,21 +100,11 @@ interface Native {
   refuse(outOfRange: boolean, key: string, field: string, problem: string, value: unknown): Failure
 }
 
-const MUSL = '-musl'
-
-/** The C library is part of the name on Linux, where there are two. */
-function platform(): string {
-  const { platform, arch } = process
-  if (platform === 'win32') return `win32-${arch}-msvc`
-  if (platform !== 'linux') return `${platform}-${arch}`
-  const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } }
-  return `linux-${arch}${report.header?.glibcVersionRuntime ? '-gnu' : MUSL}`
-}
-
 /** The package for this platform if it is installed, else the addon that was built beside this file. */
 function load(): Native {
+  if (typeof __filename === 'undefined') throw new Error(`tidegate was bundled: ${AS_EXTERNAL}`)
   const load = createRequire(__filename)
-  const name = platform()
+  const name = platformName()
   try {
     return load(`tidegate-${name}`) as Native
   } catch (error) {
@@ -124,8 +113,19 @@ function load(): Native {
   try {
     return load(join(__dirname, `tidegate.${name}.node`)) as Native
   } catch (cause) {
-    throw new Error(`tidegate has no addon for ${name}: install tidegate-${name}, or build it from source`, { cause })
+    const help = `install tidegate-${name}, or build it from source; in a bundle, ${AS_EXTERNAL}`
+    throw new Error(`tidegate has no addon for ${name}: ${help}`, { cause })
   }
 }
+
+const AS_EXTERNAL = 'mark "tidegate" as external (docs/bundling.md)'
+
+/**
+ * Never called, and there is no such file: a bundler that follows it fails when it builds, and shows its name, where
+ * otherwise the bundle would fail when it runs.
+ *
+ * @internal
+ */
+export const inBundle = (): unknown => require('./mark-tidegate-as-external.node')
 
 export const native = load()

@@ -9,11 +9,11 @@ export interface ContextOptions<C = unknown> {
 /** What a call may say beside the limit and the actor. */
 export interface CallOptions<C = unknown> extends ContextOptions<C> {
   /** How many units the call takes: a whole number of at least 0. @defaultValue 1 */
-  readonly cost?: number | undefined
+  readonly cost?: number | null | undefined
   /** Scales the limit for this actor: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
-  readonly factor?: number | undefined
+  readonly factor?: number | null | undefined
   /** Milliseconds since the epoch, in place of the clock: for replays, simulations and tests. */
-  readonly now?: number | undefined
+  readonly now?: number | null | undefined
 }
 
 /** What an `acquire` that answers at once may say. */
@@ -21,21 +21,21 @@ export interface AcquireSyncOptions<C = unknown> extends CallOptions<C> {
   /** Milliseconds since the epoch; the caller owns the time and does the waiting. */
   readonly now: number
   /** The longest wait in milliseconds that is worth it. @defaultValue no bound */
-  readonly maxWaitMs?: number | undefined
+  readonly maxWaitMs?: number | null | undefined
 }
 
 /** What an `acquire` may say. */
 export interface AcquireOptions<C = unknown> extends CallOptions<C> {
   /** The longest wait in milliseconds that is worth it. @defaultValue no bound */
-  readonly maxWaitMs?: number | undefined
+  readonly maxWaitMs?: number | null | undefined
   /** Gives the wait up: what was charged is refunded, and the promise rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined
+  readonly signal?: AbortSignal | null | undefined
 }
 
 /** When a decision takes place. */
 export interface TimeOptions {
   /** Milliseconds since the epoch, in place of the clock: for replays, simulations and tests. */
-  readonly now?: number | undefined
+  readonly now?: number | null | undefined
 }
 
 /** What a decision of several checks may say. */
@@ -44,7 +44,7 @@ export interface DecisionOptions<C = unknown> extends TimeOptions, ContextOption
 /** What an `explain` may say. */
 export interface ExplainOptions<C = unknown> extends ContextOptions<C> {
   /** Scales the limit: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
-  readonly factor?: number | undefined
+  readonly factor?: number | null | undefined
 }
 
 /** Options as they were read: every one that may be given, each once. */
@@ -83,14 +83,14 @@ export const DEFAULTS: Readonly<Read> = Object.freeze({
  * would leave its default in force. `key` is the limit's, for errors; `beside` are names that are read elsewhere.
  */
 export function optionsFrom(given: unknown, takes: readonly Name[], key: string, beside: readonly string[] = []): Read {
-  if (given === undefined) return DEFAULTS
+  if (given === undefined || given === null) return DEFAULTS
   if (typeof given !== 'object' || given === null) throw wrongType(key, 'options', 'must be an object', given)
   const options: Read = { ...DEFAULTS }
   for (const name of ownKeys(given, 'options', key)) {
     if (beside.includes(name)) continue
     const value = read(given, name, key)
     if (!takes.includes(name as Name)) throw wrongType(key, name, 'is not an option of this call', value)
-    if (value === undefined) continue
+    if (value === undefined || (value === null && name !== 'context')) continue
     if (name === 'signal') options.signal = abortSignal(value, key)
     else if (name === 'context') options.context = value
     else if (typeof value === 'number') options[name as Exclude<Name, 'signal' | 'context'>] = value

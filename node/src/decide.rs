@@ -7,16 +7,16 @@ use napi_derive::napi;
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, State, host};
 
 use crate::failure::{Answered, Failure};
-use crate::frame::{self, Frame, Small};
+use crate::frame::{self, FEW, Frame, Small};
 use crate::tables::{self, Tables};
-use crate::text::text;
+use crate::text::actor_text;
 use crate::turn::Wanted;
 
 /// Charges one unit at the clock's instant, as nearly every call does: the engine has a way through that is made for it.
 #[inline]
 pub(crate) fn limit_one(tables: &Tables, frame: &mut Frame<'_>, small: &mut Small<'_>, actor: &str) -> Answered<()> {
-    let limiter = tables.limiters.at(small.limiter()).ok_or_else(Failure::closed)?;
-    let limit = tables.limits.at(small.limit()).ok_or_else(no_limit)?;
+    let limiter = tables.limiters.get(frame.limiter()).ok_or_else(Failure::closed)?;
+    let limit = tables.limits.get(frame.limit()).ok_or_else(no_limit)?;
     let decided = limiter.limit_sync(limit, actor);
     // Looked at where it is, because an answer is large enough for a move to be felt.
     if let Ok(info) = &decided {
@@ -36,6 +36,41 @@ pub(crate) fn decide_one(tables: &Tables, frame: &mut Frame<'_>, small: &mut Sma
         Some(now) => limiter.decide_sync_at(&[check.check], call, host::instant(check.limit.key(), now)?),
     };
     frame.answer_one(small, &info?)
+}
+
+/// Decides the few checks that the frame describes; `actor` says for the index of a check who is being limited.
+#[inline]
+pub(crate) fn decide_few<'a>(
+    tables: &'a Tables,
+    frame: &mut Frame<'_>,
+    small: &mut Small<'_>,
+    actor: impl Fn(usize) -> &'a str,
+) -> Answered<()> {
+    let limiter = tables.limiters.get(frame.limiter()).ok_or_else(Failure::closed)?;
+    let count = frame.few();
+    let first = check(tables, frame, 0, actor(0))?.check;
+    let key = tables.limits.get(frame.limit()).map_or("", Limit::key);
+    let mut checks = [first; FEW];
+    let checks = &mut checks[..count];
+    for (index, place) in checks.iter_mut().enumerate().skip(1) {
+        *place = check(tables, frame, index, actor(index))?.check;
+    }
+    let Some(call) = call(frame, key)? else { return Err(no_call()) };
+    let info = match frame.now() {
+        None => limiter.decide_sync(checks, call),
+        Some(now) => limiter.decide_sync_at(checks, call, host::instant(key, now)?),
+    }?;
+    if frame.answer_few(small, &info, count) {
+        return Ok(());
+    }
+    let asked: Vec<_> = (0..count).map(|index| check(tables, frame, index, actor(index))).collect::<Answered<_>>()?;
+    answer(frame, &info, &asked)
+}
+
+#[cold]
+#[inline(never)]
+fn no_call() -> Box<Failure> {
+    Failure::internal("no such call")
 }
 
 #[cold]
@@ -64,7 +99,7 @@ pub(crate) fn explain_several(mut frame: Float64Array, actors: Vec<Unknown<'_>>)
 
 /// The actors of the checks in `frame`.
 pub(crate) fn names(frame: &Frame<'_>, actors: &[Unknown<'_>]) -> Answered<Vec<String>> {
-    actors.iter().enumerate().map(|(index, actor)| text(actor, &frame.key(index), "actor")).collect()
+    actors.iter().enumerate().map(|(index, actor)| actor_text(actor, || frame.key(index))).collect()
 }
 
 fn decide_together(frame: &mut Frame<'_>, actors: &[String]) -> Answered<()> {
@@ -155,7 +190,7 @@ pub(crate) fn call(frame: &Frame<'_>, key: &str) -> Answered<Option<Call>> {
         }
         6 => Call::Undo { charged_at: frame.charged_at() },
         7 => Call::UndoDegraded { charged_at: frame.charged_at() },
-        _ => return Err(Failure::internal("no such call")),
+        _ => return Err(no_call()),
     }))
 }
 

@@ -17,12 +17,14 @@ const CHARGED_AT: usize = 6;
 /// In, for a store that others share: the mailbox for the answer, and the number of the call.
 const MAILBOX: usize = 7;
 const ID: usize = 8;
+/// In, for a few checks at once: how many there are.
+const CHECK_COUNT: usize = 9;
 /// In: from here on four numbers for each check: limit, cost, factor, and for what is undone what was spent of it.
-const CHECKS: usize = 9;
+const CHECKS: usize = 10;
 const CHECK_WIDTH: usize = 4;
 
 /// Out: how many checks the answer has, and which of them decided; less than none where it is yet to come, and none
-/// where it is one answer in [small numbers](Small).
+/// where the answer is in [small numbers](Small).
 const COUNT: usize = 0;
 const BINDING: usize = 1;
 /// Out: from here on the merged answer, then, when there are several, the answer of each check.
@@ -37,29 +39,47 @@ pub(crate) fn answer_length(info: &LimitInfo) -> usize {
     ANSWERS + (if count > 1 { 1 + count } else { 1 }) * ANSWER_WIDTH
 }
 
-/// What one decision of one check needs: at most two rules, with their answers and the merged one.
-pub(crate) const LENGTH: usize = ANSWERS + 3 * ANSWER_WIDTH;
+/// The most checks of a call that crosses in the shared frame.
+pub(crate) const FEW: usize = 8;
 
-/// Out: an answer's numbers but the last two.
-pub(crate) const SMALL_LENGTH: usize = 10;
+/// What one decision of a few checks needs: at most two rules each, with their answers and the merged one.
+pub(crate) const LENGTH: usize = ANSWERS + (1 + 2 * FEW) * ANSWER_WIDTH;
 
-/// The commonest call and nearly every answer in integers of 32 bits, in an array of their own: JavaScript looks closely
-/// at every double to see whether it is an integer, which for the numbers of an answer takes as long as to decide.
+/// An answer's numbers but the last two.
+const SMALL_WIDTH: usize = 10;
+/// Out: the merged answer, and that of each check.
+pub(crate) const SMALL_LENGTH: usize = (1 + FEW) * SMALL_WIDTH;
+
+/// Nearly every answer in integers of 32 bits, in an array of their own: JavaScript looks closely at every double to see
+/// whether it is an integer, which for the numbers of an answer takes as long as to decide.
 pub(crate) struct Small<'a>(pub(crate) &'a mut [i32]);
 
 impl Small<'_> {
-    /// In: which limiter.
-    pub(crate) fn limiter(&self) -> usize {
-        self.at(0)
-    }
-
-    /// In: which limit.
-    pub(crate) fn limit(&self) -> usize {
-        self.at(1)
-    }
-
-    fn at(&self, index: usize) -> usize {
-        self.0.get(index).copied().map_or(0, |number| number.cast_unsigned() as usize)
+    /// Writes an answer down; false if a number is too large.
+    #[inline]
+    fn write(&mut self, place: usize, info: &LimitInfo) -> bool {
+        let numbers = [
+            u64::from(fate(info)),
+            info.remaining,
+            info.reset_ms,
+            info.full_reset_ms,
+            info.wait_ms,
+            info.next_ms,
+            info.quota,
+            info.window_ms,
+            info.reset_sec(),
+            info.full_reset_sec(),
+        ];
+        let all = numbers.iter().fold(0, |all, number| all | number);
+        let start = place * SMALL_WIDTH;
+        let Some(into) = self.0.get_mut(start..start + SMALL_WIDTH).filter(|_| i32::try_from(all).is_ok()) else {
+            return false;
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "as was just asked")]
+        for (into, number) in into.iter_mut().zip(numbers) {
+            *into = number as i32;
+        }
+        true
     }
 }
 
@@ -107,6 +127,11 @@ impl Frame<'_> {
         self.0[COUNT] = -1.0;
     }
 
+    /// How many checks there are, of a call of a few.
+    pub(crate) fn few(&self) -> usize {
+        index(self.at(CHECK_COUNT)).min(FEW)
+    }
+
     pub(crate) fn check(&self, index: usize) -> Asked {
         let start = CHECKS + index * CHECK_WIDTH;
         Asked { limit: self.at(start), cost: self.at(start + 1), factor: self.at(start + 2) }
@@ -117,14 +142,14 @@ impl Frame<'_> {
         whole(self.at(CHECKS + index * CHECK_WIDTH + 3))
     }
 
-    /// The limit of the only check.
-    pub(crate) fn limit(&self) -> usize {
-        index(self.check(0).limit)
+    /// The limit of the first check.
+    pub(crate) fn limit(&self) -> f64 {
+        self.check(0).limit
     }
 
     /// The key of a check's limit, for errors.
     pub(crate) fn key(&self, place: usize) -> String {
-        tables::key(index(self.check(place).limit))
+        tables::key(self.check(place).limit)
     }
 
     /// Writes the answer down; `owner` says for the index of an answer which check it belongs to.
@@ -148,41 +173,37 @@ impl Frame<'_> {
     /// Writes the answer to one check down, in small numbers if it can.
     #[inline]
     pub(crate) fn answer_one(&mut self, small: &mut Small<'_>, info: &LimitInfo) -> Answered<()> {
-        let numbers = [
-            u64::from(fate(info)),
-            info.remaining,
-            info.reset_ms,
-            info.full_reset_ms,
-            info.wait_ms,
-            info.next_ms,
-            info.quota,
-            info.window_ms,
-            info.reset_sec(),
-            info.full_reset_sec(),
-        ];
-        let all = numbers.iter().fold(0, |all, number| all | number);
-        if info.checks().len() > 1 || i32::try_from(all).is_err() {
+        if info.checks().len() > 1 || !small.write(0, info) {
             return self.answer(info, |_| 0);
         }
-        #[expect(clippy::cast_possible_truncation, reason = "as was just asked")]
-        for (place, number) in small.0.iter_mut().zip(numbers) {
-            *place = number as i32;
-        }
-        self.0[COUNT] = 0.0;
-        self.0[ANSWERS + AT] = double(info.at);
+        self.answered_small(info);
         Ok(())
     }
 
-    /// Reads an answer back, whatever its checks said.
-    pub(crate) fn merged(&self) -> LimitInfo {
-        self.read(0)
+    /// Writes the answers to so many checks down, in small numbers; false if it cannot.
+    #[inline]
+    pub(crate) fn answer_few(&mut self, small: &mut Small<'_>, info: &LimitInfo, checks: usize) -> bool {
+        let each = info.checks();
+        let fits = each.len() == checks
+            && small.write(0, info)
+            && each.iter().enumerate().all(|(index, info)| small.write(1 + index, info));
+        if fits {
+            self.answered_small(info);
+            self.0[BINDING] = info.binding() as f64;
+        }
+        fits
+    }
+
+    fn answered_small(&mut self, info: &LimitInfo) {
+        self.0[COUNT] = 0.0;
+        self.0[ANSWERS + AT] = double(info.at);
     }
 
     /// Reads an answer back: the merged one and those of the checks, and which of them decided.
     pub(crate) fn answers(&self) -> (LimitInfo, Vec<LimitInfo>, usize) {
         let count = index(self.at(COUNT));
         let several = if count > 1 { 1..=count } else { 0..=0 };
-        (self.merged(), several.map(|place| self.read(place)).collect(), index(self.at(BINDING)))
+        (self.read(0), several.map(|place| self.read(place)).collect(), index(self.at(BINDING)))
     }
 
     #[inline]

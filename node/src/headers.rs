@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::{Either, Float64Array};
 use napi_derive::napi;
 use tidegate::headers::{Draft, Header, Policy, ietf, x};
-use tidegate::{ErrorKind, LimitError, LimitInfo};
+use tidegate::{ErrorKind, LimitError};
 
 use crate::failure::Failure;
 use crate::frame::{Frame, whole};
@@ -35,26 +35,6 @@ fn fields(frame: &Frame<'_>, keys: &[String], kind: &str, draft: f64) -> Result<
         "both" => Ok([x(&merged), ietf()?].concat()),
         _ => Err(LimitError::new(ErrorKind::Range, "", "headers", r#"must be "x", "ietf" or "both""#, kind)),
     }
-}
-
-/// The names of all the fields that [`x_values`] may have values for; the first few of them, if not all.
-#[napi(catch_unwind)]
-pub(crate) fn x_names() -> Vec<&'static str> {
-    let mut denied = LimitInfo::default();
-    denied.blocked = true;
-    x(&denied).into_iter().map(|(name, _)| name).collect()
-}
-
-/// The values of the fields that nearly every answer is sent with, one on each line: one string is the least to pass.
-pub(crate) fn x_values(frame: &Frame<'_>) -> String {
-    let mut lines = String::with_capacity(64);
-    for (_, value) in x(&frame.merged()) {
-        if !lines.is_empty() {
-            lines.push('\n');
-        }
-        lines.push_str(&value);
-    }
-    lines
 }
 
 fn version(draft: f64) -> Result<Draft, LimitError> {

@@ -30,3 +30,4 @@ mod tables;
 mod text;
 mod turn;
 mod value;
+mod weight;

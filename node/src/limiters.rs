@@ -1,46 +1,40 @@
 //! Limiters over the memory store.
 
+use napi::Env;
 use napi::bindgen_prelude::{Either, Unknown};
-use napi::{JsValue, Result};
 use napi_derive::napi;
 use tidegate::{LimitError, Limiter, Memory};
 
-use crate::failure::Failure;
+use crate::failure::{Answered, Failure};
 use crate::frame::whole;
 use crate::tables;
-use crate::text::{refused, with_text};
-use crate::value::value;
+use crate::text::text;
+use crate::weight::Weighed;
 
 /// Makes a limiter; answers with its number.
 #[napi(catch_unwind)]
-pub(crate) fn make_limiter(max_entries: Option<f64>, namespace: Option<Unknown<'_>>) -> Result<Either<f64, Failure>> {
-    let made = new_limiter(max_entries, namespace.as_ref())?;
-    Ok(match made {
-        Ok(limiter) => Either::A(tables::change(|tables| tables.limiters.add(limiter))),
-        Err(failure) => Either::B(*failure),
+pub(crate) fn make_limiter(env: Env, max_entries: Option<f64>, namespace: Option<Unknown<'_>>) -> Either<f64, Failure> {
+    let made = new_limiter(max_entries, namespace.as_ref());
+    made.map_or_else(|failure| Either::B(*failure), |limiter| Either::A(keep(env, limiter)))
+}
+
+fn new_limiter(max_entries: Option<f64>, namespace: Option<&Unknown<'_>>) -> Answered<Limiter> {
+    let memory = match max_entries {
+        None => Memory::new(),
+        Some(bound) => Memory::with_max_entries(most_entries(bound)?),
+    };
+    let limiter = Limiter::new(memory);
+    Ok(match namespace {
+        Some(namespace) => limiter.namespace(&text(namespace, "", "namespace")?),
+        None => limiter,
     })
 }
 
-fn new_limiter(
-    max_entries: Option<f64>,
-    namespace: Option<&Unknown<'_>>,
-) -> Result<std::result::Result<Limiter, Box<Failure>>> {
-    let memory = match max_entries {
-        None => Memory::new(),
-        Some(bound) => match most_entries(bound) {
-            Ok(bound) => Memory::with_max_entries(bound),
-            Err(error) => return Ok(Err(error.into())),
-        },
-    };
-    let limiter = Limiter::new(memory);
-    let Some(namespace) = namespace else { return Ok(Ok(limiter)) };
-    let raw = namespace.value();
-    // SAFETY: environment and value come from the call that is under way.
-    let named = unsafe { with_text(raw.env, raw.value, |namespace| limiter.namespace(namespace)) };
-    match named {
-        Ok(limiter) => Ok(Ok(limiter)),
-        Err(problem) => Ok(Err(refused(problem, "", "namespace", value(namespace)?))),
-    }
+/// A limiter in its table: its number.
+pub(crate) fn keep(env: Env, limiter: Limiter) -> f64 {
+    let limiter = Weighed::new(limiter);
+    limiter.weigh(env.raw());
+    tables::change(|tables| tables.limiters.add(limiter))
 }
 
 /// More than any machine's memory holds, and exact as a double.
@@ -57,9 +51,11 @@ pub(crate) fn most_entries(bound: f64) -> std::result::Result<usize, LimitError>
 
 /// Gives a limiter's number back, and with it its store.
 #[napi(catch_unwind)]
-pub(crate) fn free_limiter(limiter: f64) {
+pub(crate) fn free_limiter(env: Env, limiter: f64) {
     // Outside the tables' borrow: a large store takes a while to drop.
-    drop(tables::change(|tables| tables.limiters.remove(limiter)));
+    if let Some(limiter) = tables::change(|tables| tables.limiters.remove(limiter)) {
+        limiter.weightless(env.raw());
+    }
 }
 
 /// How many entries a limiter keeps now.

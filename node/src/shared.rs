@@ -3,7 +3,7 @@
 //! What is called for every request takes this way: a bare Node-API function costs a third of what one through napi-rs
 //! does, and numbers in a typed array cost nothing to pass.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -14,19 +14,20 @@ use napi::{Env, Result, check_status, sys};
 use napi_derive::napi;
 
 use crate::ask::ask_one;
-use crate::decide::{decide_one, limit_one};
+use crate::decide::{decide_few, decide_one, limit_one};
 use crate::failure::{Answered, Failure};
-use crate::frame::{self, Frame, Small};
-use crate::headers::x_values;
+use crate::frame::{self, FEW, Frame, Small};
 use crate::tables::{self, Tables};
-use crate::text::{NotText, refused, with_text};
-use crate::value::value;
+use crate::text::{NoActor, not_an_actor, with_actor_in};
 
 /// What the functions here are made with, and so find without looking for it.
 struct Shared {
     frame: *mut f64,
     small: *mut i32,
     tables: Rc<RefCell<Tables>>,
+    /// The actors of a call of a few checks, one after the other; empty between two calls.
+    names: RefCell<String>,
+    calls: Cell<u32>,
 }
 
 /// What a call works on.
@@ -34,6 +35,8 @@ struct Desk<'a> {
     frame: Frame<'a>,
     small: Small<'a>,
     tables: &'a RefCell<Tables>,
+    names: &'a RefCell<String>,
+    calls: &'a Cell<u32>,
 }
 
 /// Adds `frame` and `small`, the arrays that are shared, and the functions that read and write them.
@@ -45,14 +48,15 @@ pub(crate) fn share_frame(mut exports: Object<'_>, env: Env) -> Result<()> {
         (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     let env = env.raw();
     let functions: [(&str, sys::napi_callback); 4] =
-        [("limit", Some(limit)), ("decide", Some(decide)), ("ask", Some(ask)), ("xValues", Some(x_lines))];
+        [("limit", Some(limit)), ("decide", Some(decide)), ("decideFew", Some(few)), ("ask", Some(ask))];
     // SAFETY: every pointer outlives its call; the reference keeps the buffer, and so what is shared, for as long as the
     // environment lives. Nothing outside this package can get at the buffer to detach it.
     unsafe {
         check_status!(sys::napi_create_arraybuffer(env, bytes + small_bytes, &raw mut data, &raw mut buffer))?;
         check_status!(sys::napi_create_reference(env, buffer, 1, &raw mut kept))?;
         let small = data.byte_add(bytes).cast();
-        let shared = Box::new(Shared { frame: data.cast(), small, tables: tables::of_this_thread() });
+        let (tables, names, calls) = (tables::of_this_thread(), RefCell::default(), Cell::default());
+        let shared = Box::new(Shared { frame: data.cast(), small, tables, names, calls });
         let shared = Box::into_raw(shared).cast();
         let (hint, nobody) = (ptr::null_mut(), ptr::null_mut());
         check_status!(sys::napi_add_finalizer(env, buffer, shared, Some(forget), hint, nobody))?;
@@ -82,7 +86,7 @@ unsafe extern "C" fn limit(env: sys::napi_env, info: sys::napi_callback_info) ->
     let limit =
         |tables: &Tables, desk: &mut Desk<'_>, actor: &str| limit_one(tables, &mut desk.frame, &mut desk.small, actor);
     // SAFETY: this is the function that `share_frame` made.
-    unsafe { call(env, info, |desk, actor| with_actor(env, desk, actor, |desk| desk.small.limit(), limit)) }
+    unsafe { call::<1>(env, info, |desk, actors| with_actor(env, desk, actors[0], limit)) }
 }
 
 /// `decide(actor)`: decides the one check that the frame describes, and leaves the answer.
@@ -90,7 +94,7 @@ unsafe extern "C" fn decide(env: sys::napi_env, info: sys::napi_callback_info) -
     let decide =
         |tables: &Tables, desk: &mut Desk<'_>, actor: &str| decide_one(tables, &mut desk.frame, &mut desk.small, actor);
     // SAFETY: this is the function that `share_frame` made.
-    unsafe { call(env, info, |desk, actor| with_actor(env, desk, actor, |desk| desk.frame.limit(), decide)) }
+    unsafe { call::<1>(env, info, |desk, actors| with_actor(env, desk, actors[0], decide)) }
 }
 
 /// `ask(actor)`: asks a store that others share for the one check that the frame describes; either the answer is left
@@ -98,10 +102,37 @@ unsafe extern "C" fn decide(env: sys::napi_env, info: sys::napi_callback_info) -
 unsafe extern "C" fn ask(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let ask = |tables: &Tables, desk: &mut Desk<'_>, actor: &str| ask_one(env, tables, &mut desk.frame, actor);
     // SAFETY: this is the function that `share_frame` made.
-    unsafe { call(env, info, |desk, actor| with_actor(env, desk, actor, |desk| desk.frame.limit(), ask)) }
+    unsafe { call::<1>(env, info, |desk, actors| with_actor(env, desk, actors[0], ask)) }
 }
 
-/// Calls `work` with the actor that is the argument of the call under way; `limit` says whose key an error names.
+/// `decideFew(actor, …)`: decides the few checks that the frame describes, of one actor or of one each, and leaves the
+/// answer.
+unsafe extern "C" fn few(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
+    let decide = |desk: &mut Desk<'_>, actors: &[sys::napi_value]| {
+        let mut names = desk.names.take();
+        names.clear();
+        let (mut ends, tables) = ([0; FEW], desk.tables);
+        for (index, actor) in actors.iter().enumerate() {
+            // SAFETY: environment and value are those of this call.
+            unsafe { with_actor_text(env, desk, index, *actor, |actor, _| Ok(names.push_str(actor)))? };
+            ends[index] = names.len();
+        }
+        let name = |index: usize| {
+            let index = index.min(actors.len().saturating_sub(1));
+            let start = if index == 0 { 0 } else { ends[index - 1] };
+            &names[start..ends[index]]
+        };
+        let tables = tables.borrow();
+        weigh(env, desk, &tables);
+        let decided = decide_few(&tables, &mut desk.frame, &mut desk.small, name);
+        desk.names.replace(names);
+        decided.map(|()| ptr::null_mut())
+    };
+    // SAFETY: this is the function that `share_frame` made.
+    unsafe { call::<FEW>(env, info, decide) }
+}
+
+/// Calls `work` with the actor that is the argument of the call under way.
 ///
 /// # Safety
 /// Only for the environment and the argument of a call that is under way.
@@ -110,63 +141,85 @@ unsafe fn with_actor(
     env: sys::napi_env,
     desk: &mut Desk<'_>,
     actor: sys::napi_value,
-    limit: impl FnOnce(&Desk<'_>) -> usize,
     work: impl FnOnce(&Tables, &mut Desk<'_>, &str) -> Answered<()>,
 ) -> Answered<sys::napi_value> {
     let tables = desk.tables;
-    // SAFETY: environment and value are those of this call.
-    let decided = unsafe { with_text(env, actor, |actor| work(&tables.borrow(), desk, actor)) };
-    decided.unwrap_or_else(|problem| {
-        // SAFETY: as above.
-        Err(unsafe { no_actor(env, limit(desk), actor, problem) })
-    })?;
+    let decide = |actor: &str, desk: &mut Desk<'_>| {
+        let tables = tables.borrow();
+        weigh(env, desk, &tables);
+        work(&tables, desk, actor)
+    };
+    // SAFETY: as the caller says.
+    unsafe { with_actor_text(env, desk, 0, actor, decide)? };
     Ok(ptr::null_mut())
 }
 
-/// The error for an actor that is not text.
+/// Calls `work` with an actor; an error names the limit of the check with this index.
+///
+/// # Safety
+/// As [`with_actor`].
+#[inline]
+unsafe fn with_actor_text(
+    env: sys::napi_env,
+    desk: &mut Desk<'_>,
+    check: usize,
+    actor: sys::napi_value,
+    work: impl FnOnce(&str, &mut Desk<'_>) -> Answered<()>,
+) -> Answered<()> {
+    // SAFETY: environment and value are those of this call.
+    let decided = unsafe { with_actor_in(env, actor, |actor| work(actor, desk)) };
+    decided.unwrap_or_else(|problem| {
+        // SAFETY: as above.
+        Err(unsafe { no_actor(env, desk.frame.check(check).limit, actor, problem) })
+    })
+}
+
+/// The error for an actor that cannot be one.
 ///
 /// # Safety
 /// As [`with_actor`].
 #[cold]
 #[inline(never)]
-unsafe fn no_actor(env: sys::napi_env, limit: usize, actor: sys::napi_value, problem: NotText) -> Box<Failure> {
+unsafe fn no_actor(env: sys::napi_env, limit: f64, actor: sys::napi_value, problem: NoActor) -> Box<Failure> {
     // SAFETY: as the caller says.
-    let given = unsafe { Unknown::from_napi_value(env, actor) }.and_then(|actor| value(&actor));
-    given.map_or_else(
-        |error| Failure::internal(&error.reason),
-        |given| refused(problem, &tables::key(limit), "actor", given),
-    )
+    let given = unsafe { Unknown::from_napi_value(env, actor) };
+    given.map_or_else(|error| Failure::internal(&error.reason), |given| not_an_actor(problem, &tables::key(limit), &given))
 }
 
-/// `xValues()`: the values of the `X-RateLimit` fields of the answer in the frame, one on each line.
-unsafe extern "C" fn x_lines(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let render = |desk: &mut Desk<'_>, _| {
-        let lines = x_values(&desk.frame);
-        // SAFETY: the environment is that of this call.
-        unsafe { String::to_napi_value(env, lines) }.map_err(|error| Failure::internal(&error.reason))
-    };
-    // SAFETY: this is the function that `share_frame` made.
-    unsafe { call(env, info, render) }
+/// How many calls come between two looks at what a limiter weighs.
+const CALLS_PER_WEIGHING: u32 = 4096;
+
+/// Every so many calls, V8 is told what the limiter of this call weighs: those that grow are called most.
+#[inline]
+fn weigh(env: sys::napi_env, desk: &Desk<'_>, tables: &Tables) {
+    let calls = desk.calls.get().wrapping_add(1);
+    desk.calls.set(calls);
+    if calls.is_multiple_of(CALLS_PER_WEIGHING)
+        && let Some(limiter) = tables.limiters.get(desk.frame.limiter())
+    {
+        limiter.weigh(env);
+    }
 }
 
-/// Calls `work` with the first argument; a failure, or a panic, is answered instead of what it answers.
+/// Calls `work` with the first arguments, at most so many; a failure, or a panic, is answered instead of what it answers.
 ///
 /// # Safety
 /// Only for a function that was made with what is shared as its data.
 #[inline]
-unsafe fn call(
+unsafe fn call<const N: usize>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
-    work: impl FnOnce(&mut Desk<'_>, sys::napi_value) -> Answered<sys::napi_value>,
+    work: impl FnOnce(&mut Desk<'_>, &[sys::napi_value]) -> Answered<sys::napi_value>,
 ) -> sys::napi_value {
     let answered = catch_unwind(AssertUnwindSafe(|| {
-        let (mut count, mut argument, mut data) = (1, ptr::null_mut(), ptr::null_mut());
-        // SAFETY: there is room for the one argument that is promised.
+        let (mut count, mut arguments, mut data) = (N, [ptr::null_mut(); N], ptr::null_mut());
+        // SAFETY: there is room for as many arguments as are promised.
         unsafe {
-            sys::napi_get_cb_info(env, info, &raw mut count, &raw mut argument, ptr::null_mut(), &raw mut data);
+            let first = arguments.as_mut_ptr();
+            sys::napi_get_cb_info(env, info, &raw mut count, first, ptr::null_mut(), &raw mut data);
         }
         // SAFETY: the data is what this environment shares, until it ends.
-        let Shared { frame, small, tables } = unsafe { &*data.cast::<Shared>() };
+        let Shared { frame, small, tables, names, calls } = unsafe { &*data.cast::<Shared>() };
         // SAFETY: the arrays are so long, and do not overlap; JavaScript waits for this call.
         let (frame, small) = unsafe {
             (
@@ -174,7 +227,9 @@ unsafe fn call(
                 std::slice::from_raw_parts_mut(*small, frame::SMALL_LENGTH),
             )
         };
-        work(&mut Desk { frame: Frame(frame), small: Small(small), tables }, argument)
+        // What is missing is `undefined`.
+        let given = &arguments[..count.clamp(1, N)];
+        work(&mut Desk { frame: Frame(frame), small: Small(small), tables, names, calls }, given)
     }));
     let failure = match answered {
         Ok(Ok(answer)) => return answer,

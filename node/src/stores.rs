@@ -3,13 +3,14 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use napi::Env;
 use napi::bindgen_prelude::{Either, Uint8Array, Unknown};
 use napi_derive::napi;
 use tidegate::{BreakerState, ErrorKind, Layout, LimitError, Limiter, OnError, Redis, Statistics, Strategy};
 
 use crate::failure::{Answered, Failure};
 use crate::letter::{Content, Letter};
-use crate::limiters::most_entries;
+use crate::limiters::{keep, most_entries};
 use crate::mailbox::Mailbox;
 use crate::tables;
 use crate::text::text;
@@ -44,6 +45,7 @@ pub(crate) struct StoreOptions<'a> {
 /// Makes a limiter over the store at this URL; answers with its number. Its events come to the mailbox for `listener`.
 #[napi(catch_unwind)]
 pub(crate) fn make_shared(
+    env: Env,
     mailbox: f64,
     listener: f64,
     url: Unknown<'_>,
@@ -55,7 +57,7 @@ pub(crate) fn make_shared(
         .and_then(|mailbox| new_limiter(mailbox, listener, &url, &options));
     made.map_or_else(
         |failure| Either::B(*failure),
-        |limiter| Either::A(tables::change(|tables| tables.limiters.add(limiter))),
+        |limiter| Either::A(keep(env, limiter)),
     )
 }
 
@@ -153,7 +155,7 @@ pub(crate) struct Counts {
 /// What a limiter has done.
 #[napi(catch_unwind)]
 pub(crate) fn stats(limiter: f64) -> Either<Counts, Failure> {
-    let stats = tables::with(|tables| tables.limiters.get(limiter).map(Limiter::stats));
+    let stats = tables::with(|tables| tables.limiters.get(limiter).map(|limiter| limiter.stats()));
     stats.map_or_else(|| Either::B(*Failure::closed()), |stats| Either::A(Counts::new(&stats)))
 }
 

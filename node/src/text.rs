@@ -1,18 +1,27 @@
 //! JavaScript strings, exactly: UTF-16 that need not be well-formed.
 //!
 //! Read as UTF-16, because the other two reads of Node-API lose something: UTF-8 puts the same replacement character
-//! in the place of every lone surrogate, so that different strings would become one.
+//! in the place of every lone surrogate. For the name of an actor that is right, for all other text it is an error.
 
 use std::mem::MaybeUninit;
 
 use napi::bindgen_prelude::Unknown;
 use napi::{JsValue, sys};
+use tidegate::host;
 
 use crate::failure::{Answered, Failure};
 use crate::value::value;
 
 /// Longer strings are read into the heap.
 const ON_STACK: usize = 64;
+
+/// Why a value cannot be an actor.
+pub(crate) enum NoActor {
+    /// It is not a string.
+    Type,
+    /// It is longer than an actor may be.
+    Long(usize),
+}
 
 /// Why a value could not be read as text.
 pub(crate) enum NotText {
@@ -35,33 +44,55 @@ impl From<NotText> for &'static str {
 ///
 /// # Safety
 /// `env` and `value` must be those of a call that is under way.
-#[inline]
-pub(crate) unsafe fn with_text<T>(
+unsafe fn with_text<T>(
     env: sys::napi_env,
     value: sys::napi_value,
     work: impl FnOnce(&str) -> T,
 ) -> Result<T, NotText> {
+    let exactly = |units: &[u16]| String::from_utf16(units).map(|text| work(&text)).map_err(|_| NotText::Surrogate);
+    // SAFETY: as the caller says.
+    unsafe { with_units(env, value, exactly) }.ok_or(NotText::Type)?
+}
+
+/// Calls `work` with the actor that `value` holds; lone surrogates are replaced.
+///
+/// # Safety
+/// As [`with_text`].
+#[inline]
+pub(crate) unsafe fn with_actor_in<T>(
+    env: sys::napi_env,
+    value: sys::napi_value,
+    work: impl FnOnce(&str) -> T,
+) -> Result<T, NoActor> {
+    let actor = |units: &[u16]| {
+        // Nearly all actors are short and ASCII: those need no heap.
+        let mut ascii = [0_u8; ON_STACK];
+        match to_ascii(units, &mut ascii).map(str::from_utf8) {
+            Some(Ok(actor)) => Ok(work(actor)),
+            _ => wide(units, work),
+        }
+    };
+    // SAFETY: as the caller says.
+    unsafe { with_units(env, value, actor) }.ok_or(NoActor::Type)?
+}
+
+/// Calls `work` with the units of the string that `value` holds; nothing if it is not one.
+///
+/// # Safety
+/// As [`with_text`].
+#[inline]
+unsafe fn with_units<T>(env: sys::napi_env, value: sys::napi_value, work: impl FnOnce(&[u16]) -> T) -> Option<T> {
     let mut units = [MaybeUninit::uninit(); ON_STACK];
     // SAFETY: the caller vouches for `env` and `value`.
     let short = unsafe { read(env, value, &mut units) }?;
     // A string that fills the buffer may have been cut short.
     if short.len() < ON_STACK - 1 {
-        return narrow(short, work);
+        return Some(work(short));
     }
     // SAFETY: as above.
     let mut units = vec![MaybeUninit::uninit(); unsafe { length_of(env, value) }? + 1];
     // SAFETY: as above.
-    wide(unsafe { read(env, value, &mut units) }?, work)
-}
-
-/// Nearly all actors are short and ASCII: those need no heap.
-#[inline]
-fn narrow<T>(units: &[u16], work: impl FnOnce(&str) -> T) -> Result<T, NotText> {
-    let mut ascii = [0_u8; ON_STACK];
-    match to_ascii(units, &mut ascii) {
-        Some(ascii) => str::from_utf8(ascii).map(work).map_err(|_| NotText::Surrogate),
-        None => wide(units, work),
-    }
+    Some(work(unsafe { read(env, value, &mut units) }?))
 }
 
 /// The units as bytes, if all of them are ASCII.
@@ -92,31 +123,33 @@ fn to_ascii<'a>(units: &[u16], ascii: &'a mut [u8; ON_STACK]) -> Option<&'a [u8]
 
 #[cold]
 #[inline(never)]
-fn wide<T>(units: &[u16], work: impl FnOnce(&str) -> T) -> Result<T, NotText> {
-    String::from_utf16(units).map(|text| work(&text)).map_err(|_| NotText::Surrogate)
+fn wide<T>(units: &[u16], work: impl FnOnce(&str) -> T) -> Result<T, NoActor> {
+    // A unit is at least a byte: what is longer than this need not be copied.
+    if units.len() > host::LONGEST_ACTOR {
+        return Err(NoActor::Long(units.len()));
+    }
+    let actor = String::from_utf16_lossy(units);
+    if actor.len() > host::LONGEST_ACTOR { Err(NoActor::Long(actor.len())) } else { Ok(work(&actor)) }
 }
 
 /// # Safety
 /// As [`with_text`].
 #[inline]
-unsafe fn read(env: sys::napi_env, value: sys::napi_value, units: &mut [MaybeUninit<u16>]) -> Result<&[u16], NotText> {
+unsafe fn read(env: sys::napi_env, value: sys::napi_value, units: &mut [MaybeUninit<u16>]) -> Option<&[u16]> {
     let (start, room, mut length) = (units.as_mut_ptr().cast::<u16>(), units.len(), 0);
     // SAFETY: the buffer has the length that is passed, and the result outlives the call.
     let status = unsafe { sys::napi_get_value_string_utf16(env, value, start, room, &raw mut length) };
-    if status != sys::Status::napi_ok {
-        return Err(NotText::Type);
-    }
     // SAFETY: so many units have been written, which is fewer than there is room for.
-    Ok(unsafe { std::slice::from_raw_parts(start, length) })
+    (status == sys::Status::napi_ok).then(|| unsafe { std::slice::from_raw_parts(start, length) })
 }
 
 /// # Safety
 /// As [`with_text`].
-unsafe fn length_of(env: sys::napi_env, value: sys::napi_value) -> Result<usize, NotText> {
+unsafe fn length_of(env: sys::napi_env, value: sys::napi_value) -> Option<usize> {
     let mut length = 0;
     // SAFETY: without a buffer, Node-API writes only the length.
     let status = unsafe { sys::napi_get_value_string_utf16(env, value, std::ptr::null_mut(), 0, &raw mut length) };
-    if status == sys::Status::napi_ok { Ok(length) } else { Err(NotText::Type) }
+    (status == sys::Status::napi_ok).then_some(length)
 }
 
 /// The text that an argument holds; `key` and `field` are for the error.
@@ -124,15 +157,37 @@ pub(crate) fn text(of: &Unknown<'_>, key: &str, field: &'static str) -> Answered
     let raw = of.value();
     // SAFETY: environment and value come from the call that is under way.
     let text = unsafe { with_text(raw.env, raw.value, str::to_owned) };
-    text.or_else(|problem| {
-        let given = value(of).map_err(|error| Failure::internal(&error.reason))?;
-        Err(refused(problem, key, field, given))
-    })
+    text.or_else(|problem| Err(refused(problem, key, field, given(of)?)))
 }
 
-/// The error for an actor, a namespace or the like that is not text.
+/// The actor that an argument holds; `key` is for the error.
+pub(crate) fn actor_text(of: &Unknown<'_>, key: impl FnOnce() -> String) -> Answered<String> {
+    let raw = of.value();
+    // SAFETY: as above.
+    let actor = unsafe { with_actor_in(raw.env, raw.value, str::to_owned) };
+    actor.map_err(|problem| not_an_actor(problem, &key(), of))
+}
+
+/// The error for a value that cannot be an actor.
 #[cold]
-pub(crate) fn refused(problem: NotText, key: &str, field: &'static str, value: tidegate::Value) -> Box<Failure> {
+#[inline(never)]
+pub(crate) fn not_an_actor(problem: NoActor, key: &str, of: &Unknown<'_>) -> Box<Failure> {
+    match problem {
+        NoActor::Long(bytes) => host::long_actor(key, bytes).into(),
+        NoActor::Type => match given(of) {
+            Ok(given) => refused(NotText::Type, key, "actor", given),
+            Err(failure) => failure,
+        },
+    }
+}
+
+fn given(of: &Unknown<'_>) -> Answered<tidegate::Value> {
+    value(of).map_err(|error| Failure::internal(&error.reason))
+}
+
+/// The error for a namespace, an actor or the like that is not text.
+#[cold]
+fn refused(problem: NotText, key: &str, field: &'static str, value: tidegate::Value) -> Box<Failure> {
     let kind = match problem {
         NotText::Type => tidegate::ErrorKind::Type,
         NotText::Surrogate => tidegate::ErrorKind::Range,

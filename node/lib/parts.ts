@@ -1,0 +1,142 @@
+/* What is to be decided, read out of what the caller passed: limits, who chooses them, and checks. */
+
+import { type Compiled, compiled } from './compiled.js'
+import type { Choice, Definition, WidenedDefinition } from './definitions.js'
+import { outOfRange, read, wrongType } from './errors.js'
+import { FEW } from './frame.js'
+import type { Part } from './info.js'
+import { after } from './mailbox.js'
+import { DEFAULTS, ON_CHECK, optionsFrom, type Read } from './options.js'
+
+/** A limit and who is being limited, with what the call costs: one part of a decision of several. */
+export interface Check<C = unknown, T extends string = never> {
+  /** A definition, checked or in the wire form, or a function of a context. */
+  readonly limit: Definition | WidenedDefinition<T> | Choice<C>
+  /** Who is being limited: a user id, an address, an API key; any string of up to 64 KiB. */
+  readonly actor: string
+  /** How many units the call takes: a whole number of at least 0. @defaultValue 1 */
+  readonly cost?: number | null | undefined
+  /** Scales the limit for this actor: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
+  readonly factor?: number | null | undefined
+}
+
+/** What is to be decided, with the options that hold for all of it. */
+export interface Asked {
+  readonly parts: readonly Part[]
+  readonly asked: Read
+}
+
+/** How a call is read: what of its options it takes, and whether its limits may be chosen later than at once. */
+export interface Reading {
+  readonly takes: readonly (keyof Read)[]
+  readonly atOnce: boolean
+}
+
+type Later<T> = T | Promise<T>
+
+/** The limits that stand for one: itself, or what the caller's function makes of a context. */
+export function chosen(limit: unknown, context: () => unknown, atOnce: boolean): Later<Compiled[]> {
+  if (typeof limit !== 'function') return [compiled(limit)]
+  const choice: unknown = limit(context())
+  if (!isPromise(choice)) return ofChoice(choice)
+  const later = Promise.resolve(choice)
+  if (!atOnce) return later.then(ofChoice)
+  // What it would have been rejected with is of no interest any more.
+  later.catch(() => {})
+  const problem = 'must be chosen at once here: use the method that answers with a promise'
+  throw wrongType('', 'limit', problem, 'a function that answers with a promise')
+}
+
+const ofChoice = (choice: unknown): Compiled[] =>
+  Array.isArray(choice) ? Array.from(choice, compiled) : [compiled(choice)]
+
+const isPromise = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+
+/** The items of all lists in one, once all of them are there. */
+function flat<T>(lists: readonly Later<T[]>[]): Later<T[]> {
+  if (lists.some((list) => list instanceof Promise)) return Promise.all(lists).then((lists) => lists.flat())
+  return (lists as T[][]).flat()
+}
+
+/** One limit or several, all for the same actor and with the same options. */
+export function partsOf(limit: unknown, actor: unknown, given: unknown, { takes, atOnce }: Reading): Later<Asked> {
+  const options = optionsOnce(given, takes)
+  const each = Array.from(Array.isArray(limit) ? limit : [limit])
+  const limits = flat(each.map((one) => chosen(one, () => options('').context, atOnce)))
+  return after(limits, (limits) => {
+    const asked = options(limits[0]?.key ?? '')
+    const { cost, factor } = asked
+    return { parts: limits.map((limit): Part => ({ limit, actor, cost, factor })), asked }
+  })
+}
+
+/** The checks of a `limitAll`, each property read once; a limit may turn out to be several. */
+export function partsOfChecks(checks: unknown, given: unknown, { takes, atOnce }: Reading): Later<Asked> {
+  if (!Array.isArray(checks)) throw wrongType('', 'checks', 'must be an array', checks)
+  const options = optionsOnce(given, takes)
+  const parts = flat(Array.from(checks).map((check: unknown) => partsOfCheck(check, options, atOnce)))
+  return after(parts, (parts) => ({ parts, asked: options(parts[0]?.limit.key ?? '') }))
+}
+
+function partsOfCheck(check: unknown, options: (key: string) => Read, atOnce: boolean): Later<Part[]> {
+  const plain = plainPart(check)
+  if (plain !== undefined) return [plain]
+  if (typeof check !== 'object' || check === null) throw wrongType('', 'check', 'must be an object', check)
+  return after(
+    chosen(read(check, 'limit', ''), () => options('').context, atOnce),
+    (limits) => {
+      const key = limits[0]?.key ?? ''
+      const { cost, factor } = optionsFrom(check, ON_CHECK, key, ['limit', 'actor'])
+      const actor = read(check, 'actor', key)
+      return limits.map((limit) => ({ limit, actor, cost, factor }))
+    },
+  )
+}
+
+/** The part that a check is with one limit and nothing unusual about it, as nearly every one. */
+function plainPart(check: unknown): Part | undefined {
+  if (typeof check !== 'object' || check === null) return undefined
+  try {
+    for (const name in check) {
+      if (name !== 'limit' && name !== 'actor' && name !== 'cost' && name !== 'factor') return undefined
+    }
+    const { limit, actor, cost = 1, factor = 1 } = check as Record<string, unknown>
+    if (typeof limit !== 'object' || typeof cost !== 'number' || typeof factor !== 'number') return undefined
+    return { limit: compiled(limit), actor, cost, factor }
+  } catch {
+    // What is wrong is said by whoever reads it field by field.
+    return undefined
+  }
+}
+
+/** Few limits for one actor, none of which has to be chosen, as nearly every list is. */
+export function fewParts(limits: readonly unknown[], actor: unknown, asked: (key: string) => Read): Asked | undefined {
+  if (limits.length < 2 || limits.length > FEW) return undefined
+  const parts: Part[] = []
+  let options: Read = DEFAULTS
+  for (let index = 0; index < limits.length; index++) {
+    const one = limits[index]
+    if (typeof one !== 'object') return undefined
+    const limit = compiled(one)
+    if (index === 0) options = asked(limit.key)
+    parts.push({ limit, actor, cost: options.cost, factor: options.factor })
+  }
+  return { parts, asked: options }
+}
+
+/** Reads options once, when they are needed first. */
+function optionsOnce(given: unknown, takes: readonly (keyof Read)[]): (key: string) => Read {
+  let asked: Read | undefined
+  return (key) => {
+    asked ??= optionsFrom(given, takes, key)
+    return asked
+  }
+}
+
+/** The only limit that these are. */
+export function onlyOne(limits: readonly Compiled[]): Compiled {
+  const [one, ...more] = limits
+  if (one === undefined || more.length > 0) throw outOfRange('', 'definition', 'must be one', `${limits.length} limits`)
+  return one
+}

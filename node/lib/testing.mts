@@ -1,0 +1,3 @@
+/** The same class for `import` as for `require`. */
+
+export { Clock } from './testing.js'

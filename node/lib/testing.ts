@@ -1,0 +1,60 @@
+/**
+ * What tests of an app need to own its limits' time.
+ *
+ * @packageDocumentation
+ */
+
+import { outOfRange, wrongType } from './errors.js'
+
+/** 1 January 2024, so that an instant in a failed test can be read. */
+const START = Date.UTC(2024, 0, 1)
+
+/**
+ * A clock that stands still until a test moves it, for {@link Limiter}'s `clock`.
+ *
+ * @example
+ * ```js
+ * import { Limiter, tokenBucket } from 'tidegate'
+ * import { Clock } from 'tidegate/testing'
+ *
+ * const clock = new Clock()
+ * const limiter = new Limiter({ clock })
+ * const login = tokenBucket({ key: 'login', count: 1, period: 60_000 })
+ * assert.equal((await limiter.limit(login, 'ada')).blocked, false)
+ * assert.equal((await limiter.limit(login, 'ada')).resetSec, 60)
+ * clock.advance(60_000)
+ * assert.equal((await limiter.limit(login, 'ada')).blocked, false)
+ * ```
+ */
+export class Clock {
+  #now: number
+
+  /** A clock that stands at `start`, in milliseconds since the epoch. @defaultValue midnight of 1 January 2024, UTC */
+  constructor(start: number | Date = START) {
+    this.#now = instant('start', start)
+  }
+
+  /** Its time, in milliseconds since the epoch. */
+  now(): number {
+    return this.#now
+  }
+
+  /** Moves it on by so many milliseconds; it never goes back by this. */
+  advance(ms: number): this {
+    this.#now += instant('ms', ms)
+    return this
+  }
+
+  /** Sets it to an instant, in milliseconds since the epoch, which may be an earlier one. */
+  set(to: number | Date): this {
+    this.#now = instant('to', to)
+    return this
+  }
+}
+
+function instant(field: string, given: unknown): number {
+  const ms = given instanceof Date ? given.getTime() : given
+  if (typeof ms !== 'number') throw wrongType('', field, 'must be a number of milliseconds', given)
+  if (!(ms >= 0 && ms < Infinity)) throw outOfRange('', field, 'must be at least 0 and finite', ms)
+  return ms
+}

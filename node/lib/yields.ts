@@ -1,0 +1,32 @@
+/*
+ * Answers that are there at once resolve without a turn of the event loop, so a loop of awaited calls would keep it from
+ * its timers and sockets for as long as it runs.
+ */
+
+import { setImmediate } from './timers.js'
+
+/** How many checks are answered at once until the event loop is looked at. */
+const AT_ONCE = 1024
+
+let answered = 0
+/** The event loop has not turned since this was set. */
+let waiting = false
+
+/** Of so many checks: the answer, or after too many in one turn of the event loop, a promise of it in the next. */
+export function yielding<T>(answer: T | Promise<T>, checks = 1): T | Promise<T> {
+  answered += checks
+  return answered < AT_ONCE ? answer : yieldedLong(answer)
+}
+
+function yieldedLong<T>(answer: T | Promise<T>): T | Promise<T> {
+  answered = 0
+  // Who waits for a server lets the event loop turn.
+  if (answer instanceof Promise) return answer
+  if (waiting) return new Promise((resolve) => setImmediate(() => resolve(answer)))
+  waiting = true
+  // It keeps no process alive.
+  setImmediate(() => {
+    waiting = false
+  }).unref()
+  return answer
+}
