@@ -1,7 +1,7 @@
-import type { Compiled } from './compiled.js'
+import { type Compiled, compiled } from './compiled.js'
 import { errorOf } from './errors.js'
-import { Answer as Answers, Call, CHECK_WIDTH, FEW, frameOf, In, Out } from './frame.js'
-import { infoFrom, infoOfFew, LimitInfo, type Part, type Receipt, type Store } from './info.js'
+import { Answer as Answers, Call, CHECK_WIDTH, FEW, frameOf, In, Out, SMALL_WIDTH } from './frame.js'
+import { infoFrom, LimitInfo, type Part, type Receipt, type Store } from './info.js'
 import { expect, numbered, release } from './mailbox.js'
 import { type Failure, native } from './native.js'
 import { DEFAULTS, type Read } from './options.js'
@@ -29,6 +29,37 @@ export function limitOne(store: Store, limit: Compiled, actor: unknown): LimitIn
     return otherwise(failure, store, Call.Limit, limit, actor, DEFAULTS)
   const at = frame[Out.Answers + Answers.At] as number
   return new LimitInfo(small, 0, at, limit.key, 0, true, store, DEFAULTS, limit, actor)
+}
+
+/**
+ * {@link limitOne} of a few limits together, for one actor; nothing where one of them is neither checked nor an object.
+ */
+export function limitFew(store: Store, limits: readonly unknown[], actor: unknown): LimitInfo | undefined {
+  const count = limits.length
+  if (count < 2 || count > FEW) return undefined
+  const few = new Array<Compiled>(count)
+  for (let index = 0; index < count; index++) {
+    const one = limits[index]
+    if (typeof one !== 'object') return undefined
+    const limit = compiled(one)
+    few[index] = limit
+    const at = In.Checks + index * CHECK_WIDTH
+    frame[at] = limit.handle
+    frame[at + 1] = 1
+    frame[at + 2] = 1
+    frame[at + 3] = 0
+  }
+  frame[In.Limiter] = store.handle
+  frame[In.Call] = Call.Limit
+  frame[In.HasNow] = 0
+  frame[In.CheckCount] = count
+  const failure = native.decideFew(actor)
+  if (failure !== undefined) throw errorOf(failure)
+  if (frame[Out.Count] !== 0) {
+    const parts = few.map((limit): Part => ({ limit, actor, cost: 1, factor: 1 }))
+    return infoFrom(frame, store, parts, true)
+  }
+  return infoOfFew(true, store, DEFAULTS, few, actor)
 }
 
 /** Decides one check. Everything crosses in the shared frame but the actor, which is the cheapest there is. */
@@ -104,8 +135,28 @@ function decideFew(store: Store, call: number, parts: readonly Part[], when: Whe
   const failure = charged(parts)
   if (failure !== undefined) throw errorOf(failure)
   if (frame[Out.Count] !== 0) return infoFrom(frame, store, parts, charges(call))
+  const few = parts.map((part) => part.limit)
+  return infoOfFew(charges(call), store, parts, few, undefined)
+}
+
+/** The answer to a call of a few checks, which is in small numbers; `asked` are its checks, or what all of them cost. */
+function infoOfFew(
+  charges: boolean,
+  store: Store,
+  asked: Read | readonly Part[],
+  few: readonly Compiled[],
+  actor: unknown,
+): LimitInfo {
+  const count = few.length
+  const several = new Array<LimitInfo>(count)
+  for (let index = 0; index < count; index++) {
+    const { key } = few[index] as Compiled
+    several[index] = new LimitInfo(small, (1 + index) * SMALL_WIDTH, 0, key, 0, false)
+  }
   const at = frame[Out.Answers + Answers.At] as number
-  return infoOfFew(small, at, frame[Out.Binding] as number, charges(call), store, parts)
+  const binding = frame[Out.Binding] as number
+  const { key } = few[binding] as Compiled
+  return new LimitInfo(small, 0, at, key, binding, charges, store, asked, few, actor, several)
 }
 
 /** One actor is passed once. */

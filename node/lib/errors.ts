@@ -156,12 +156,15 @@ export class LimitsError extends Error {
 }
 
 /** The engine's words that JavaScript spells otherwise. */
-const FIELDS: Readonly<Record<string, string>> = { maxWait: 'maxWaitMs' }
-const VALUES: Readonly<Record<string, string>> = { inf: 'Infinity', '-inf': '-Infinity' }
+const FIELDS: ReadonlyMap<string, string> = new Map([['maxWait', 'maxWaitMs']])
+const VALUES: ReadonlyMap<string, string> = new Map([
+  ['inf', 'Infinity'],
+  ['-inf', '-Infinity'],
+])
 
 function inJavaScript(failure: Failure): Failure {
-  const field = FIELDS[failure.field] ?? failure.field
-  const value = VALUES[failure.value] ?? failure.value
+  const field = FIELDS.get(failure.field) ?? failure.field
+  const value = VALUES.get(failure.value) ?? failure.value
   if (field === failure.field && value === failure.value) return failure
   const message = failure.message.replace(`${failure.field} `, `${field} `)
   const end = `got ${failure.value}`

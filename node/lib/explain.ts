@@ -94,7 +94,7 @@ function said<T extends object>(fields: T, text: string): T {
  */
 export function explain<C, T extends string = never>(
   limit: Definition | WidenedDefinition<T> | Choice<C>,
-  options?: ExplainOptions<NoInfer<C>> | null,
+  options?: ExplainOptions<NoInfer<C>>,
 ): Explanation {
   let asked: Read | undefined
   const context = (): unknown => {

@@ -38,7 +38,7 @@ const NEWEST_DRAFT = 11
  * })
  * ```
  */
-export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', options?: HeaderOptions | null): Headers {
+export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
   if (kind === 'x' && options === undefined) return xHeaders(answer(info))
   const flat = fields(info, kind, options)
   const headers: Headers = {}
@@ -83,7 +83,7 @@ export function sendRateLimitHeaders(
   reply: Reply,
   info: LimitInfo,
   kind: HeaderKind = 'x',
-  options?: HeaderOptions | null,
+  options?: HeaderOptions,
 ): void {
   const headers = rateLimitHeaders(info, kind, options)
   const set = setter(reply)
@@ -131,10 +131,10 @@ function answer(info: LimitInfo): LimitInfo {
 }
 
 /** Names and values in turn. */
-function fields(given: LimitInfo, kind: HeaderKind, options: HeaderOptions | null | undefined): string[] {
+function fields(given: LimitInfo, kind: HeaderKind, options: HeaderOptions | undefined): string[] {
   const info = answer(given)
   if (typeof kind !== 'string') throw wrongType('', 'headers', 'must be a string', kind)
-  const draft = options === undefined || options === null ? NEWEST_DRAFT : draftFrom(options)
+  const draft = options === undefined ? NEWEST_DRAFT : draftFrom(options)
   if (kind === 'x') return Object.entries(xHeaders(info)).flat()
   const { checks } = info
   const frame = frameOf(checks.length)

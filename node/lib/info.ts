@@ -1,6 +1,6 @@
 import type { Now } from './clock.js'
 import type { Compiled } from './compiled.js'
-import { ANSWER_WIDTH, Answer, Out, SMALL_WIDTH } from './frame.js'
+import { ANSWER_WIDTH, Answer, Out } from './frame.js'
 import { type HeaderKind, type HeaderOptions, type Headers, rateLimitHeaders } from './headers.js'
 import { type LimitInfoFields, type LimitInfoJson, stubFrom } from './stub.js'
 
@@ -79,7 +79,7 @@ export class LimitInfo {
   readonly #several: readonly LimitInfo[] | undefined
   /** What was asked, for whoever gives it back; references alone, for nearly nobody does. */
   readonly #store: Store | undefined
-  readonly #limit: Compiled | undefined
+  readonly #limit: Compiled | readonly Compiled[] | undefined
   readonly #actor: unknown
   readonly #asked: Pick<Part, 'cost' | 'factor'> | readonly Part[] | undefined
   readonly #at: number
@@ -110,7 +110,7 @@ export class LimitInfo {
     charges: boolean,
     store?: Store,
     asked?: Pick<Part, 'cost' | 'factor'> | readonly Part[],
-    limit?: Compiled,
+    limit?: Compiled | readonly Compiled[],
     actor?: unknown,
     several?: readonly LimitInfo[],
   )
@@ -123,7 +123,7 @@ export class LimitInfo {
     charges?: boolean,
     store?: Store,
     asked?: Pick<Part, 'cost' | 'factor'> | readonly Part[],
-    limit?: Compiled,
+    limit?: Compiled | readonly Compiled[],
     actor?: unknown,
     several?: readonly LimitInfo[],
   ) {
@@ -165,8 +165,11 @@ export class LimitInfo {
     const store = info.#store
     const asked = info.#asked
     if (store === undefined || asked === undefined) return undefined
+    const limits = info.#limit
     const { cost, factor } = asked as Part
-    const parts = info.#limit ? [{ limit: info.#limit, actor: info.#actor, cost, factor }] : (asked as readonly Part[])
+    const part = (limit: Compiled): Part => ({ limit, actor: info.#actor, cost, factor })
+    const known = limits !== undefined && !Array.isArray(asked)
+    const parts = known ? [limits].flat().map(part) : (asked as readonly Part[])
     return { store, parts, chargedAt: info.#at, degraded: info.degraded }
   }
 
@@ -204,7 +207,7 @@ export class LimitInfo {
    * assert.equal(info.headers('ietf', { draft: 7 }).RateLimit, 'limit=10, remaining=9, reset=1')
    * ```
    */
-  headers(kind: HeaderKind = 'x', options?: HeaderOptions | null): Headers {
+  headers(kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
     return rateLimitHeaders(this, kind, options)
   }
 
@@ -225,24 +228,6 @@ export class LimitInfo {
     const plain = { ...(this as LimitInfo), allowed }
     return checks.length > 1 ? { ...plain, checks: checks.map((check) => check.toJSON()) } : plain
   }
-}
-
-/** The answer to a call of a few checks, which is in small numbers. */
-export function infoOfFew(
-  small: Int32Array,
-  at: number,
-  binding: number,
-  charges: boolean,
-  store: Store,
-  parts: readonly Part[],
-): LimitInfo {
-  const several: LimitInfo[] = []
-  for (let index = 0; index < parts.length; index++) {
-    const { key } = (parts[index] as Part).limit
-    several.push(new LimitInfo(small, (1 + index) * SMALL_WIDTH, 0, key, 0, false))
-  }
-  const { key } = (parts[binding] as Part).limit
-  return new LimitInfo(small, 0, at, key, binding, charges, store, parts, undefined, undefined, several)
 }
 
 /** The answer that a call of these checks left in the frame, from `start` on. */

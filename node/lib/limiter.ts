@@ -1,5 +1,5 @@
 import { acquired } from './acquire.js'
-import { type Answer, decideOne, decideSeveral, limitOne, resetSeveral } from './checks.js'
+import { type Answer, decideOne, decideSeveral, limitFew, limitOne, resetSeveral } from './checks.js'
 import { type ClockOption, clockFrom, type Now } from './clock.js'
 import { checked, compiled } from './compiled.js'
 import type { AnyLimit } from './definitions.js'
@@ -24,7 +24,7 @@ import {
   optionsFrom,
   type TimeOptions,
 } from './options.js'
-import { type Asked, type Check, fewParts, partsOf, partsOfChecks } from './parts.js'
+import { type Asked, type Check, partsOf, partsOfChecks } from './parts.js'
 import { settled } from './settle.js'
 import { type LimiterStats, statsOf } from './stats.js'
 import { type LimiterOptions, type SharedLimiterOptions, storeAt } from './stores.js'
@@ -37,8 +37,8 @@ const CLOSED = 0
 
 /** The clock among a limiter's options, and the others, which are the store's. */
 function withoutClock(options: unknown): { clock: Now | undefined; others: unknown } {
-  if (options === null) return { clock: undefined, others: undefined }
-  if (typeof options !== 'object' || !Object.hasOwn(options, 'clock')) return { clock: undefined, others: options }
+  if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'clock'))
+    return { clock: undefined, others: options }
   const { clock, ...others } = options as Record<string, unknown>
   return { clock: clockFrom(clock), others }
 }
@@ -113,8 +113,8 @@ export class Limiter {
    */
   constructor()
   constructor(options: LimiterOptions & ClockOption)
-  constructor(url: 'memory://', options?: (LimiterOptions & ClockOption) | null)
-  constructor(url: string | URL, options?: (SharedLimiterOptions & ClockOption) | null)
+  constructor(url: 'memory://', options?: LimiterOptions & ClockOption)
+  constructor(url: string | URL, options?: SharedLimiterOptions & ClockOption)
   constructor(...given: readonly unknown[]) {
     // A variable that is not set must not turn a store that others share into one that they do not.
     if (given.length > 0 && (given[0] === undefined || given[0] === null)) {
@@ -133,7 +133,7 @@ export class Limiter {
   limit<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>> | null,
+    options?: CallOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
     // Not an `async` function, which would take three more turns to pass on the promise of a store that others share.
     try {
@@ -151,7 +151,7 @@ export class Limiter {
   limitSync<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>> | null,
+    options?: CallOptions<NoInfer<C>>,
   ): LimitInfo {
     // Nearly every call, written so that the compiler puts all of it where it is called.
     const store = this.#store
@@ -165,7 +165,7 @@ export class Limiter {
   async peek<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>> | null,
+    options?: CallOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
     return yielding(this.#decide(Call.Peek, limit, actor, options))
   }
@@ -174,7 +174,7 @@ export class Limiter {
   peekSync<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>> | null,
+    options?: CallOptions<NoInfer<C>>,
   ): LimitInfo {
     this.#neverWaits()
     return this.#decide(Call.Peek, limit, actor, options, true) as LimitInfo
@@ -196,7 +196,7 @@ export class Limiter {
   async charge<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>> | null,
+    options?: CallOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
     return yielding(this.#decide(Call.Charge, limit, actor, options))
   }
@@ -205,7 +205,7 @@ export class Limiter {
   chargeSync<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>> | null,
+    options?: CallOptions<NoInfer<C>>,
   ): LimitInfo {
     this.#neverWaits()
     return this.#decide(Call.Charge, limit, actor, options, true) as LimitInfo
@@ -232,22 +232,22 @@ export class Limiter {
    * assert.equal((await limiter.refund(info, { now: 1000 })).remaining, 9)
    * ```
    */
-  async refund(info: LimitInfo, options?: TimeOptions | null): Promise<LimitInfo>
+  async refund(info: LimitInfo, options?: TimeOptions): Promise<LimitInfo>
   async refund<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>> | null,
+    options?: CallOptions<NoInfer<C>>,
   ): Promise<LimitInfo>
   async refund(limit: unknown, actor: unknown, options?: unknown): Promise<LimitInfo> {
     return yielding(this.#refund(limit, actor, options, false))
   }
 
   /** {@link refund}, answered at once. */
-  refundSync(info: LimitInfo, options?: TimeOptions | null): LimitInfo
+  refundSync(info: LimitInfo, options?: TimeOptions): LimitInfo
   refundSync<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>> | null,
+    options?: CallOptions<NoInfer<C>>,
   ): LimitInfo
   refundSync(limit: unknown, actor: unknown, options?: unknown): LimitInfo {
     this.#neverWaits()
@@ -273,16 +273,12 @@ export class Limiter {
    * assert.equal((await limiter.settle(info, 9000, { now: 0 })).remaining, 8500)
    * ```
    */
-  async settle(
-    info: LimitInfo,
-    actualCost: number | readonly number[],
-    options?: TimeOptions | null,
-  ): Promise<LimitInfo> {
+  async settle(info: LimitInfo, actualCost: number | readonly number[], options?: TimeOptions): Promise<LimitInfo> {
     return settled(this.#store, info, actualCost, options)
   }
 
   /** {@link settle}, answered at once. */
-  settleSync(info: LimitInfo, actualCost: number | readonly number[], options?: TimeOptions | null): LimitInfo {
+  settleSync(info: LimitInfo, actualCost: number | readonly number[], options?: TimeOptions): LimitInfo {
     this.#neverWaits()
     return settled(this.#store, info, actualCost, options) as LimitInfo
   }
@@ -305,7 +301,7 @@ export class Limiter {
   async explain<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>> | null,
+    options?: CallOptions<NoInfer<C>>,
   ): Promise<Standing> {
     return this.#explain(limit, actor, options, false)
   }
@@ -314,7 +310,7 @@ export class Limiter {
   explainSync<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>> | null,
+    options?: CallOptions<NoInfer<C>>,
   ): Standing {
     this.#neverWaits()
     return this.#explain(limit, actor, options, true) as Standing
@@ -324,7 +320,7 @@ export class Limiter {
   async reset<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: ContextOptions<NoInfer<C>> | null,
+    options?: ContextOptions<NoInfer<C>>,
   ): Promise<void> {
     return this.#reset(limit, actor, options, false)
   }
@@ -333,7 +329,7 @@ export class Limiter {
   resetSync<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: ContextOptions<NoInfer<C>> | null,
+    options?: ContextOptions<NoInfer<C>>,
   ): void {
     this.#neverWaits()
     this.#reset(limit, actor, options, true)
@@ -360,10 +356,10 @@ export class Limiter {
   async acquire<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: AcquireOptions<NoInfer<C>> | null,
+    options?: AcquireOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
-    const { parts, asked } = await partsOf(limit, actor, options, { takes: ON_ACQUIRE, atOnce: false })
-    return acquired(this.#store, parts, asked)
+    const asked = partsOf(limit, actor, options, { takes: ON_ACQUIRE, atOnce: false })
+    return after(asked, ({ parts, asked }) => acquired(this.#store, parts, asked))
   }
 
   /** {@link acquire} at an instant of the caller's choosing, who does the waiting. */
@@ -401,7 +397,7 @@ export class Limiter {
    */
   async limitAll<C, T extends string = never>(
     checks: readonly Check<C, T>[],
-    options?: DecisionOptions<NoInfer<C>> | null,
+    options?: DecisionOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
     return this.#decideAll(Call.Limit, checks, options, false)
   }
@@ -409,7 +405,7 @@ export class Limiter {
   /** {@link limitAll}, answered at once. */
   limitAllSync<C, T extends string = never>(
     checks: readonly Check<C, T>[],
-    options?: DecisionOptions<NoInfer<C>> | null,
+    options?: DecisionOptions<NoInfer<C>>,
   ): LimitInfo {
     this.#neverWaits()
     return this.#decideAll(Call.Limit, checks, options, true) as LimitInfo
@@ -418,7 +414,7 @@ export class Limiter {
   /** Charges nothing, and says what {@link limitAll} would have said. */
   async peekAll<C, T extends string = never>(
     checks: readonly Check<C, T>[],
-    options?: DecisionOptions<NoInfer<C>> | null,
+    options?: DecisionOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
     return this.#decideAll(Call.Peek, checks, options, false)
   }
@@ -426,7 +422,7 @@ export class Limiter {
   /** {@link peekAll}, answered at once. */
   peekAllSync<C, T extends string = never>(
     checks: readonly Check<C, T>[],
-    options?: DecisionOptions<NoInfer<C>> | null,
+    options?: DecisionOptions<NoInfer<C>>,
   ): LimitInfo {
     this.#neverWaits()
     return this.#decideAll(Call.Peek, checks, options, true) as LimitInfo
@@ -530,11 +526,9 @@ export class Limiter {
 
   #decide(call: number, limit: unknown, actor: unknown, given: unknown, atOnce = false): Answer {
     if (Array.isArray(limit) || typeof limit === 'function') {
-      const few = Array.isArray(limit)
-        ? fewParts(limit, actor, (key) => (given === undefined ? DEFAULTS : optionsFrom(given, ON_CALL, key)))
-        : undefined
-      const asked = few ?? partsOf(limit, actor, given, { takes: ON_CALL, atOnce })
-      return this.#decideParts(call, asked)
+      const few = call === Call.Limit && given === undefined && this.#store.plain && Array.isArray(limit)
+      const answer = few ? limitFew(this.#store, limit, actor) : undefined
+      return answer ?? this.#decideParts(call, partsOf(limit, actor, given, { takes: ON_CALL, atOnce }))
     }
     const known = compiled(limit)
     // Asked here, because nearly every call gives none and the reader of options is too large to be inlined.

@@ -83,7 +83,7 @@ export const DEFAULTS: Readonly<Read> = Object.freeze({
  * would leave its default in force. `key` is the limit's, for errors; `beside` are names that are read elsewhere.
  */
 export function optionsFrom(given: unknown, takes: readonly Name[], key: string, beside: readonly string[] = []): Read {
-  if (given === undefined || given === null) return DEFAULTS
+  if (given === undefined) return DEFAULTS
   if (typeof given !== 'object' || given === null) throw wrongType(key, 'options', 'must be an object', given)
   const options: Read = { ...DEFAULTS }
   for (const name of ownKeys(given, 'options', key)) {

@@ -3,10 +3,9 @@
 import { type Compiled, compiled } from './compiled.js'
 import type { Choice, Definition, WidenedDefinition } from './definitions.js'
 import { outOfRange, read, wrongType } from './errors.js'
-import { FEW } from './frame.js'
 import type { Part } from './info.js'
 import { after } from './mailbox.js'
-import { DEFAULTS, ON_CHECK, optionsFrom, type Read } from './options.js'
+import { ON_CHECK, optionsFrom, type Read } from './options.js'
 
 /** A limit and who is being limited, with what the call costs: one part of a decision of several. */
 export interface Check<C = unknown, T extends string = never> {
@@ -108,21 +107,6 @@ function plainPart(check: unknown): Part | undefined {
     // What is wrong is said by whoever reads it field by field.
     return undefined
   }
-}
-
-/** Few limits for one actor, none of which has to be chosen, as nearly every list is. */
-export function fewParts(limits: readonly unknown[], actor: unknown, asked: (key: string) => Read): Asked | undefined {
-  if (limits.length < 2 || limits.length > FEW) return undefined
-  const parts: Part[] = []
-  let options: Read = DEFAULTS
-  for (let index = 0; index < limits.length; index++) {
-    const one = limits[index]
-    if (typeof one !== 'object') return undefined
-    const limit = compiled(one)
-    if (index === 0) options = asked(limit.key)
-    parts.push({ limit, actor, cost: options.cost, factor: options.factor })
-  }
-  return { parts, asked: options }
 }
 
 /** Reads options once, when they are needed first. */

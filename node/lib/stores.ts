@@ -131,7 +131,7 @@ function fieldsOf<Name extends string>(
   for (const name of ownKeys(given, what, '')) {
     const value = read(given, name, '')
     if (!names.includes(name as Name)) throw wrongType('', name, `is not an option ${of}`, value)
-    fields[name as Name] = value
+    if (value !== null) fields[name as Name] = value
   }
   return fields
 }

@@ -7,7 +7,7 @@ use napi_derive::napi;
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, State, host};
 
 use crate::failure::{Answered, Failure};
-use crate::frame::{self, FEW, Frame, Small};
+use crate::frame::{self, Frame, Small};
 use crate::tables::{self, Tables};
 use crate::text::actor_text;
 use crate::turn::Wanted;
@@ -48,17 +48,19 @@ pub(crate) fn decide_few<'a>(
 ) -> Answered<()> {
     let limiter = tables.limiters.get(frame.limiter()).ok_or_else(Failure::closed)?;
     let count = frame.few();
-    let first = check(tables, frame, 0, actor(0))?.check;
+    let one = |index: usize| check(tables, frame, index, actor(index)).map(|asked| asked.check);
+    let first = one(0)?;
     let key = tables.limits.get(frame.limit()).map_or("", Limit::key);
-    let mut checks = [first; FEW];
-    let checks = &mut checks[..count];
-    for (index, place) in checks.iter_mut().enumerate().skip(1) {
-        *place = check(tables, frame, index, actor(index))?.check;
-    }
     let Some(call) = call(frame, key)? else { return Err(no_call()) };
-    let info = match frame.now() {
+    let now = frame.now().map(|now| host::instant(key, now)).transpose()?;
+    let decide = |checks: &[Check<'_>]| match now {
         None => limiter.decide_sync(checks, call),
-        Some(now) => limiter.decide_sync_at(checks, call, host::instant(key, now)?),
+        Some(now) => limiter.decide_sync_at(checks, call, now),
+    };
+    let info = match count {
+        2 => decide(&[first, one(1)?]),
+        3 => decide(&[first, one(1)?, one(2)?]),
+        _ => decide(&(0..count).map(one).collect::<Answered<Vec<_>>>()?),
     }?;
     if frame.answer_few(small, &info, count) {
         return Ok(());
@@ -171,7 +173,9 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn check<'a>(tables: &'a Tables, frame: &Frame<'_>, index: usize, actor: &'a str) -> Answered<Asked<'a>> {
     let frame::Asked { limit, cost, factor } = frame.check(index);
     let limit = tables.limits.get(limit).ok_or_else(no_limit)?;
-    let asked = Check::new(limit, actor).cost(host::cost(limit.key(), cost)?).factor(factor);
+    // Nearly every call costs 1, which need not be looked at any closer.
+    let units = if cost == 1.0 { 1 } else { host::cost(limit.key(), cost)? };
+    let asked = Check::new(limit, actor).cost(units).factor(factor);
     Ok(Asked { limit, actor, cost, factor, check: asked })
 }
 

@@ -21,9 +21,8 @@ const thrown = () => {
   throw new Error('from a getter')
 }
 
-/** No number: wrong wherever one is asked for. */
+/** No number: wrong wherever one is asked for; `null` is as if nothing were given. */
 const NOT_NUMBERS = {
-  null: null,
   string: '1',
   'empty string': '',
   boolean: true,
@@ -149,10 +148,6 @@ test('names, types and unknown fields', async () => {
         { key: 'k', field: 'type', type: false },
       ],
       [
-        { ...good, type: null },
-        { key: 'k', field: 'type', type: true },
-      ],
-      [
         { ...good, type: 1 },
         { key: 'k', field: 'type', type: true },
       ],
@@ -193,7 +188,7 @@ test('names, types and unknown fields', async () => {
         { ...good, [name]: '\udfff' },
         { key: 'k', field: name, type: false },
       ])
-      for (const value of [null, 1, true, {}])
+      for (const value of [1, true, {}])
         cases.push([
           { ...good, [name]: value },
           { key: 'k', field: name, type: true },
@@ -298,7 +293,6 @@ test('costs, factors, times and other options', async () => {
   for (const call of CALLS) {
     const fields = call === 'acquire' ? ['cost', 'factor', 'now', 'maxWaitMs'] : ['cost', 'factor', 'now']
     for (const option of fields) {
-      const field = option === 'maxWaitMs' ? 'maxWait' : option
       for (const [what, value] of Object.entries(NOT_NUMBERS)) {
         const error = await errorOf(limiter, call, good, 'actor', { now: 0, [option]: value })
         assertLimitError(error, { key: 'k', field: option, type: true }, `${call} ${option} = ${what}`)
@@ -310,7 +304,7 @@ test('costs, factors, times and other options', async () => {
       }
       for (const [what, value] of Object.entries(bad)) {
         const error = await errorOf(limiter, call, good, 'actor', { now: 0, [option]: value })
-        assertLimitError(error, { key: 'k', field, type: false }, `${call} ${option} = ${what}`)
+        assertLimitError(error, { key: 'k', field: option, type: false }, `${call} ${option} = ${what}`)
       }
     }
     for (const options of [null, 5, 'x', true]) {
@@ -361,20 +355,13 @@ test('actors that are no text', async () => {
       }
       assert.throws(() => limiter.resetSync(limit, actor), /actor must be a string/)
     }
-    for (const actor of [
-      '\ud800',
-      '\udc00',
-      'a\ud800',
-      '\ud800a',
-      `${'a'.repeat(62)}\udfff`,
-      `${'a'.repeat(1000)}\udfff`,
-      '\udc00\ud800',
-    ]) {
+    for (const actor of ['a'.repeat(65_537), 'é'.repeat(32_769), `${'a'.repeat(65_534)}\ud800`]) {
       for (const call of CALLS) {
         const error = await errorOf(limiter, call, limit, actor, { now: 0 })
-        assertLimitError(error, { key: 'k', field: 'actor', type: false }, JSON.stringify(actor))
+        assertLimitError(error, { key: 'k', field: 'actor', type: false }, call)
+        assert.match(error.message, /actor must be at most 65536 bytes long, got \d+ bytes$/)
       }
-      assert.throws(() => limiter.resetSync(limit, actor), /actor must be well-formed/)
+      assert.throws(() => limiter.resetSync(limit, actor), /actor must be at most/)
     }
   }
   assert.equal(limiter.entries, 0)
@@ -397,7 +384,7 @@ test('decisions of several', async () => {
     [{ actor: 'a' }, 'definition'],
     [{ limit: { ...good, size: 0 }, actor: 'a' }, 'size'],
     [{ limit: good }, 'actor'],
-    [{ limit: good, actor: '\ud800' }, 'actor'],
+    [{ limit: good, actor: 'a'.repeat(65_537) }, 'actor'],
     [{ limit: good, actor: 'a', cost: -1 }, 'cost'],
     [{ limit: good, actor: 'a', cost: 11 }, 'cost'],
     [{ limit: good, actor: 'a', factor: Number.NaN }, 'factor'],
@@ -441,7 +428,7 @@ test('limiters', async () => {
       'waitReplicas',
       RangeError,
     ]),
-    ...['100', null, true, {}, 5n].flatMap((bad) =>
+    ...['100', true, {}, 5n].flatMap((bad) =>
       ['timeoutMs', 'denyCacheMs', 'waitReplicas', 'maxEntries'].map((name) => [
         ['redis://localhost', { [name]: bad }],
         name,
@@ -465,7 +452,9 @@ test('limiters', async () => {
     [['rediss://localhost', { tls: { cert: 'not', key: 'PEM' } }], 'url', RangeError],
     [['redis://localhost', { tls: { ca: Buffer.from('no TLS') } }], 'url', RangeError],
     [[5], 'options', TypeError],
-    [[null], 'options', TypeError],
+    [[null], 'url', TypeError],
+    [[undefined], 'url', TypeError],
+    [[undefined, {}], 'url', TypeError],
     [['memory://', null], 'options', TypeError],
     [[{ timeoutMs: 100 }], 'timeoutMs', TypeError],
     [[{ onError: 'local' }], 'onError', TypeError],
@@ -483,7 +472,7 @@ test('limiters', async () => {
       TypeError,
     ],
     ...[0, -1, 0.5, Number.NaN, Infinity, 2 ** 53].map((maxEntries) => [[{ maxEntries }], 'maxEntries', RangeError]),
-    ...['5', null, true, {}, 5n].map((maxEntries) => [[{ maxEntries }], 'maxEntries', TypeError]),
+    ...['5', true, {}, 5n].map((maxEntries) => [[{ maxEntries }], 'maxEntries', TypeError]),
   ]
   for (const [args, field, kind] of cases) {
     assert.throws(
