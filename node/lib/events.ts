@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { outOfRange, type ReportedFailure, wrongType } from './errors.js'
-import { afterThis } from './timers.js'
+import { setImmediate } from './timers.js'
 
 /** Something that happened to a store. */
 export interface StoreEvent<Name extends StoreEventName = StoreEventName> {
@@ -58,6 +58,6 @@ export function listenerFrom(listener: unknown): (event: unknown) => void {
 export function told(number: number, event: StoreEvent): void {
   const listeners = listening.get(number)?.deref()
   if (listeners && listeners.listenerCount(event.name) > 0) {
-    afterThis(() => listeners.emit(event.name, event))
+    setImmediate(() => listeners.emit(event.name, event))
   }
 }

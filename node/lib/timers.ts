@@ -3,16 +3,14 @@
  * answer of the engine nor a wait for one's turn would ever end.
  */
 
+import perfHooks from 'node:perf_hooks'
 import timers from 'node:timers'
 
+// Of Node's own modules, because the global ones may be replaced before this package is loaded.
 export const { setImmediate, setTimeout, clearTimeout } = timers
 
-const { nextTick } = process
-const { performance } = globalThis
+const { performance } = perfHooks
 const { now } = performance
-
-/** Runs when this turn of the event loop is done with what it is at. */
-export const afterThis = (work: () => void): void => nextTick.call(process, work)
 
 /** Milliseconds of a clock that only goes forward. */
 export const elapsed = (): number => now.call(performance)

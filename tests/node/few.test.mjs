@@ -122,18 +122,18 @@ test('two checks cost at most a few calls of one, and a thousand as much more as
   const many = (count) => Array.from({ length: count }, (_, n) => ({ limit: a, actor: `actor${n}` }))
   const [hundred, thousand] = [many(100), many(1000)]
   const kinds = {
-    one: [20_000, () => limiter.limitSync(a, 'ada')],
-    two: [20_000, () => limiter.limitSync([a, b], 'ada')],
+    one: [5000, () => limiter.limitSync(a, 'ada')],
+    two: [5000, () => limiter.limitSync([a, b], 'ada')],
     hundred: [100, () => limiter.limitAllSync(hundred)],
     thousand: [10, () => limiter.limitAllSync(thousand)],
   }
   const best = {}
   // In turns, so that a busy machine slows all of them down.
-  for (let round = 0; round < 15; round++) {
+  for (let round = 0; round < 25; round++) {
     for (const [name, [times, call]] of Object.entries(kinds)) {
-      const start = process.cpuUsage().user
+      const start = performance.now()
       for (let time = 0; time < times; time++) call()
-      const took = (process.cpuUsage().user - start) / times
+      const took = (performance.now() - start) / times
       best[name] = Math.min(best[name] ?? Infinity, took)
     }
   }

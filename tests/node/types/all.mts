@@ -11,6 +11,8 @@ import {
   type CallOptions,
   type Check,
   type Choice,
+  type Chosen,
+  type ClockOption,
   type ContextOptions,
   type DecayDefinition,
   type DecisionOptions,
@@ -33,12 +35,15 @@ import {
   Limiter,
   type LimiterOptions,
   type LimiterStats,
-  type LimitInfo,
+  LimitInfo,
+  type LimitInfoFields,
+  type LimitInfoJson,
   Limits,
   LimitsError,
   type LimitsFault,
   type LimitsFormat,
   legacy,
+  limitFrom,
   limitJsonSchema,
   type OnError,
   parseLimit,
@@ -61,11 +66,15 @@ import {
   slidingWindow,
   smooth,
   type TimeOptions,
+  type TimeSource,
   type TlsOptions,
   type TokenBucketDefinition,
   type Translated,
   tokenBucket,
+  type WidenedDefinition,
 } from 'tidegate'
+import { Clock } from 'tidegate/testing'
+import imported from './limits.json' with { type: 'json' }
 
 const scales: FactorScales = 'size-and-rate'
 const login: Limit<BucketDefinition> = bucket({
@@ -111,6 +120,26 @@ bucket({ key: 'login', size: 10, dripRates: 1000 })
 // @ts-expect-error a type that there is not
 const unknown: Definition = { key: 'login', type: 'buckets', size: 10 }
 
+// What a JSON file says: its strings are strings and no more.
+const widened: WidenedDefinition<string> = imported.login
+for (const limit of [imported.login, imported.daily, widened]) {
+  await new Limiter().limit(limit, 'ada')
+  new Limiter().limitAllSync([{ limit, actor: 'ada' }])
+}
+new Limiter().limitSync([imported.login, imported.daily], 'ada')
+explain(imported.login)
+const read: Limit = limitFrom(imported.login)
+new Limiter().limitSync(read, 'ada')
+// @ts-expect-error a type that there is not, where it is known
+new Limiter().limitSync({ key: 'k', type: 'buckets', size: 10 }, 'ada')
+// @ts-expect-error a bucket has a size, where it is known to be one
+new Limiter().limitSync({ key: 'k', type: 'bucket' }, 'ada')
+// @ts-expect-error a key is needed in any case
+new Limiter().limitSync({ type: imported.login.type, size: 10 }, 'ada')
+const nulls: Limit<BucketDefinition> = bucket({ key: 'k', size: 10, dripRate: null, factorScales: null })
+const dripRate: number | undefined = nulls.dripRate
+console.log(dripRate)
+
 const options: LimiterOptions = { maxEntries: 10_000, namespace: 'shop' }
 const limiter = new Limiter()
 for (const other of [new Limiter(options), new Limiter('memory://'), new Limiter('memory://', options)])
@@ -128,6 +157,23 @@ for (const other of [new Limiter('redis://localhost'), new Limiter(new URL('redi
 new Limiter('redis://localhost', { onError: 'open' })
 // @ts-expect-error memory has no timeout
 new Limiter({ timeoutMs: 50 })
+// @ts-expect-error a variable that may not be set
+new Limiter(process.env.REDIS_URL)
+
+const clock = new Clock(0).advance(1000).set(new Date())
+const source: TimeSource = clock
+const clocked: ClockOption = { clock: source }
+for (const other of [new Limiter(clocked), new Limiter('redis://localhost', { ...sharing, clock: Date.now })])
+  await other.close()
+const later: Choice<User> = async (user): Promise<Chosen> => (user.plan === 'free' ? login : [api, daily])
+await limiter.limit(later, 'ada', { context: { plan: 'free' } })
+const made: LimitInfoFields = { blocked: true, resetMs: 1000, key: 'login' }
+const stub: LimitInfo = new LimitInfo(made)
+const json: LimitInfoJson = stub.toJSON()
+console.log(stub.allowed, json.allowed, json.checks?.[0]?.remaining)
+// @ts-expect-error a field that there is not
+new LimitInfo({ blocks: true })
+limiter.limitSync(login, 'ada', { cost: null, factor: null, now: null })
 
 const log = (event: StoreEvent): void => {
   const name: StoreEventName = event.name
