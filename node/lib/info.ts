@@ -1,6 +1,6 @@
 import type { Now } from './clock.js'
 import type { Compiled } from './compiled.js'
-import { ANSWER_WIDTH, Answer, Out } from './frame.js'
+import { ANSWER_WIDTH, Answer, Out, SMALL_WIDTH } from './frame.js'
 import { type HeaderKind, type HeaderOptions, type Headers, rateLimitHeaders } from './headers.js'
 import { type LimitInfoFields, type LimitInfoJson, stubFrom } from './stub.js'
 
@@ -35,6 +35,10 @@ export interface Receipt {
 }
 
 type Numbers = Float64Array | Int32Array
+
+function isNumbers(several: readonly LimitInfo[] | readonly number[]): several is readonly number[] {
+  return typeof several[0] === 'number'
+}
 
 /**
  * The answer to a call: whether it may pass, and what is left. Durations are whole milliseconds, rounded up.
@@ -76,7 +80,8 @@ export class LimitInfo {
   declare readonly binding: number
   /** The store could not decide, and this is what was answered without it, as `onError` says. */
   declare readonly degraded: boolean
-  readonly #several: readonly LimitInfo[] | undefined
+  /** The answers of several checks, or the small numbers that they are made of when somebody looks. */
+  #several: readonly LimitInfo[] | readonly number[] | undefined
   /** What was asked, for whoever gives it back; references alone, for nearly nobody does. */
   readonly #store: Store | undefined
   readonly #limit: Compiled | readonly Compiled[] | undefined
@@ -112,7 +117,7 @@ export class LimitInfo {
     asked?: Pick<Part, 'cost' | 'factor'> | readonly Part[],
     limit?: Compiled | readonly Compiled[],
     actor?: unknown,
-    several?: readonly LimitInfo[],
+    several?: readonly LimitInfo[] | readonly number[],
   )
   constructor(
     given: unknown,
@@ -125,7 +130,7 @@ export class LimitInfo {
     asked?: Pick<Part, 'cost' | 'factor'> | readonly Part[],
     limit?: Compiled | readonly Compiled[],
     actor?: unknown,
-    several?: readonly LimitInfo[],
+    several?: readonly LimitInfo[] | readonly number[],
   ) {
     let numbers = given as Numbers
     let from = place as number
@@ -187,8 +192,18 @@ export class LimitInfo {
 
   /** The answer of each check, in order; of a single check, this answer itself. */
   get checks(): readonly LimitInfo[] {
+    const several = this.#several
     // With `??` the compiler could not see that an answer which nobody keeps need not be made at all.
-    return this.#several === undefined ? [this] : this.#several
+    if (several === undefined) return [this]
+    return isNumbers(several) ? this.#unfold(several) : several
+  }
+
+  #unfold(several: readonly number[]): readonly LimitInfo[] {
+    const numbers = Int32Array.from(several)
+    const limits = this.#limit as readonly Compiled[]
+    const each = limits.map(({ key }, index) => new LimitInfo(numbers, index * SMALL_WIDTH, 0, key, 0, false))
+    this.#several = each
+    return each
   }
 
   /**

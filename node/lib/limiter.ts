@@ -24,7 +24,7 @@ import {
   optionsFrom,
   type TimeOptions,
 } from './options.js'
-import { type Asked, type Check, partsOf, partsOfChecks } from './parts.js'
+import { type Asked, type Check, partsOf, partsOfChecks, plainParts } from './parts.js'
 import { settled } from './settle.js'
 import { type LimiterStats, statsOf } from './stats.js'
 import { type LimiterOptions, type SharedLimiterOptions, storeAt } from './stores.js'
@@ -542,7 +542,11 @@ export class Limiter {
   }
 
   #decideAll(call: number, checks: unknown, given: unknown, atOnce: boolean): Answer {
-    const answer = this.#decideParts(call, partsOfChecks(checks, given, { takes: ON_DECISION, atOnce }))
+    const plain = given === undefined ? plainParts(checks) : undefined
+    const answer =
+      plain !== undefined
+        ? decideSeveral(this.#store, call, plain, DEFAULTS)
+        : this.#decideParts(call, partsOfChecks(checks, given, { takes: ON_DECISION, atOnce }))
     return atOnce ? answer : yielding(answer, (checks as unknown[]).length)
   }
 

@@ -79,8 +79,6 @@ export function partsOfChecks(checks: unknown, given: unknown, { takes, atOnce }
 }
 
 function partsOfCheck(check: unknown, options: (key: string) => Read, atOnce: boolean): Later<Part[]> {
-  const plain = plainPart(check)
-  if (plain !== undefined) return [plain]
   if (typeof check !== 'object' || check === null) throw wrongType('', 'check', 'must be an object', check)
   return after(
     chosen(read(check, 'limit', ''), () => options('').context, atOnce),
@@ -91,6 +89,18 @@ function partsOfCheck(check: unknown, options: (key: string) => Read, atOnce: bo
       return limits.map((limit) => ({ limit, actor, cost, factor }))
     },
   )
+}
+
+/** The parts that these checks are where there is nothing unusual about any, as nearly always. */
+export function plainParts(checks: unknown): readonly Part[] | undefined {
+  if (!Array.isArray(checks)) return undefined
+  const parts: Part[] = []
+  for (let index = 0; index < checks.length; index++) {
+    const part = plainPart(checks[index])
+    if (part === undefined) return undefined
+    parts.push(part)
+  }
+  return parts
 }
 
 /** The part that a check is with one limit and nothing unusual about it, as nearly every one. */
