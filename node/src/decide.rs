@@ -169,12 +169,14 @@ pub(crate) struct Asked<'a> {
     pub(crate) check: Check<'a>,
 }
 
+const ONE: u64 = 1_f64.to_bits();
+
 #[inline]
 pub(crate) fn check<'a>(tables: &'a Tables, frame: &Frame<'_>, index: usize, actor: &'a str) -> Answered<Asked<'a>> {
     let frame::Asked { limit, cost, factor } = frame.check(index);
     let limit = tables.limits.get(limit).ok_or_else(no_limit)?;
     // Nearly every call costs 1, which need not be looked at any closer.
-    let units = if cost == 1.0 { 1 } else { host::cost(limit.key(), cost)? };
+    let units = if cost.to_bits() == ONE { 1 } else { host::cost(limit.key(), cost)? };
     let asked = Check::new(limit, actor).cost(units).factor(factor);
     Ok(Asked { limit, actor, cost, factor, check: asked })
 }

@@ -72,12 +72,12 @@ impl Small<'_> {
         ];
         let all = numbers.iter().fold(0, |all, number| all | number);
         let start = place * SMALL_WIDTH;
-        let Some(into) = self.0.get_mut(start..start + SMALL_WIDTH).filter(|_| i32::try_from(all).is_ok()) else {
+        let Some(room) = self.0.get_mut(start..start + SMALL_WIDTH).filter(|_| i32::try_from(all).is_ok()) else {
             return false;
         };
         #[expect(clippy::cast_possible_truncation, reason = "as was just asked")]
-        for (into, number) in into.iter_mut().zip(numbers) {
-            *into = number as i32;
+        for (room, number) in room.iter_mut().zip(numbers) {
+            *room = number as i32;
         }
         true
     }

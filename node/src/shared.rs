@@ -113,8 +113,12 @@ unsafe extern "C" fn few(env: sys::napi_env, info: sys::napi_callback_info) -> s
         names.clear();
         let (mut ends, tables) = ([0; FEW], desk.tables);
         for (index, actor) in actors.iter().enumerate() {
+            let push = |actor: &str, _: &mut Desk<'_>| {
+                names.push_str(actor);
+                Ok(())
+            };
             // SAFETY: environment and value are those of this call.
-            unsafe { with_actor_text(env, desk, index, *actor, |actor, _| Ok(names.push_str(actor)))? };
+            unsafe { with_actor_text(env, desk, index, *actor, push)? };
             ends[index] = names.len();
         }
         let name = |index: usize| {
@@ -183,7 +187,10 @@ unsafe fn with_actor_text(
 unsafe fn no_actor(env: sys::napi_env, limit: f64, actor: sys::napi_value, problem: NoActor) -> Box<Failure> {
     // SAFETY: as the caller says.
     let given = unsafe { Unknown::from_napi_value(env, actor) };
-    given.map_or_else(|error| Failure::internal(&error.reason), |given| not_an_actor(problem, &tables::key(limit), &given))
+    given.map_or_else(
+        |error| Failure::internal(&error.reason),
+        |given| not_an_actor(problem, &tables::key(limit), &given),
+    )
 }
 
 /// How many calls come between two looks at what a limiter weighs.

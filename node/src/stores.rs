@@ -55,10 +55,7 @@ pub(crate) fn make_shared(
     let made = mailbox
         .ok_or_else(|| Failure::internal("no such mailbox"))
         .and_then(|mailbox| new_limiter(mailbox, listener, &url, &options));
-    made.map_or_else(
-        |failure| Either::B(*failure),
-        |limiter| Either::A(keep(env, limiter)),
-    )
+    made.map_or_else(|failure| Either::B(*failure), |limiter| Either::A(keep(env, limiter)))
 }
 
 fn new_limiter(mailbox: Weak<Mailbox>, to: f64, url: &Unknown<'_>, options: &StoreOptions<'_>) -> Answered<Limiter> {

@@ -44,11 +44,7 @@ impl From<NotText> for &'static str {
 ///
 /// # Safety
 /// `env` and `value` must be those of a call that is under way.
-unsafe fn with_text<T>(
-    env: sys::napi_env,
-    value: sys::napi_value,
-    work: impl FnOnce(&str) -> T,
-) -> Result<T, NotText> {
+unsafe fn with_text<T>(env: sys::napi_env, value: sys::napi_value, work: impl FnOnce(&str) -> T) -> Result<T, NotText> {
     let exactly = |units: &[u16]| String::from_utf16(units).map(|text| work(&text)).map_err(|_| NotText::Surrogate);
     // SAFETY: as the caller says.
     unsafe { with_units(env, value, exactly) }.ok_or(NotText::Type)?

@@ -141,7 +141,7 @@ test('a legacy limit of two rules has two answers, both under its key', () => {
   const checks = [
     { limit: exact, actor: 'bob' },
     { limit: other, actor: 'bob' },
-    { limit: exact, actor: 'bob', factor: 0 },
+    { limit: exact, actor: 'eve', factor: 0 },
   ]
   const { checks: each } = limiter.limitAllSync(checks, { now: 0 })
   assert.deepEqual(

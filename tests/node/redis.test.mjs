@@ -270,7 +270,7 @@ test('bad input rejects before anything is asked', async () => {
   const refused = (promise, field) =>
     assert.rejects(promise, (error) => error instanceof LimitError && error.field === field, field)
   await refused(mine.limit(limit, 5), 'actor')
-  await refused(mine.limit(limit, '\ud800'), 'actor')
+  await refused(mine.limit(limit, 'a'.repeat(65_537)), 'actor')
   await refused(mine.limit(limit, 'ada', { cost: 6 }), 'cost')
   await refused(mine.limit(limit, 'ada', { cost: 0.5 }), 'cost')
   await refused(mine.limit(limit, 'ada', { now: -1 }), 'now')
@@ -282,7 +282,7 @@ test('bad input rejects before anything is asked', async () => {
     ]),
     'actor',
   )
-  await refused(mine.acquire(limit, 'ada', { maxWaitMs: -1 }), 'maxWait')
+  await refused(mine.acquire(limit, 'ada', { maxWaitMs: -1 }), 'maxWaitMs')
   await refused(mine.acquire(limit, 'ada', { cost: 6 }), 'cost')
   await refused(mine.explain(limit, 'ada', { cost: 6 }), 'cost')
   await refused(mine.reset(limit, {}), 'actor')
