@@ -58,11 +58,7 @@ impl LevelRule {
     }
 
     fn take(&self, state: &mut Level, now: Micros, units: u64) {
-        if self.left(state, now) <= units {
-            *state = self.fresh(now);
-        } else {
-            state.level = state.level.saturating_sub(units);
-        }
+        state.level = if self.left(state, now) <= units { 0 } else { state.level.saturating_sub(units) };
     }
 }
 

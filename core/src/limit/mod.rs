@@ -27,7 +27,8 @@ pub use decay::Decay;
 pub use fixed_window::{Anchor, FixedWindow};
 pub use legacy::{Legacy, Translation};
 pub(crate) use rule::{
-    Counter, Decay as Decaying, LevelRule, Log, Rule, Rules, Shape, Slots, Smooth as Pacing, floor, real, whole, whole_up,
+    Counter, Decay as Decaying, LevelRule, Log, Rule, Rules, Shape, Slots, Smooth as Pacing, floor, real, whole,
+    whole_up,
 };
 pub use sliding_counter::SlidingCounter;
 pub use sliding_log::SlidingLog;
@@ -253,7 +254,8 @@ impl Limit {
         if factor == 0.0 {
             return Ok(Rules::Unlimited);
         }
-        self.0.kind.compile(Scope { key: self.key(), factor })
+        // As it was written it is sound, so only the factor can be at fault.
+        self.0.kind.compile(Scope { key: self.key(), factor }).map_err(|error| error.by_factor(factor))
     }
 
     /// The largest cost that is admitted at once, for an actor with this factor.
