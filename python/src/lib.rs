@@ -1,5 +1,7 @@
 //! The engine for Python: types and errors translated, nothing decided.
 
+#![deny(clippy::disallowed_methods)]
+
 mod args;
 mod asked;
 mod begin;
