@@ -34,7 +34,7 @@ mod _tidegate {
     #[pymodule_export]
     use super::bridge::Bridge;
     #[pymodule_export]
-    use super::document::{load, read};
+    use super::document::{from_dict, load, read};
     #[pymodule_export]
     use super::explain::{Explanation, Standing, json_schema};
     #[pymodule_export]

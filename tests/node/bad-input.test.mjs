@@ -177,7 +177,7 @@ test('names, types and unknown fields', async () => {
         { key: 'k', field: '__proto__', type: true },
       ],
     ]
-    for (const key of ['\0', 'line\nbreak', 'é', '😀', '\ud800', 'k'.repeat(257)]) {
+    for (const key of ['k'.repeat(65_537), 'é'.repeat(32_769)]) {
       cases.push([
         { ...good, key },
         { field: 'key', type: false },

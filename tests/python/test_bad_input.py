@@ -221,9 +221,7 @@ def test_flags(kind: str, value: object) -> None:
     refused(lambda: Limit.from_dict({**LIMITS[kind], "countBlocked": value}), "k", "countBlocked")
 
 
-@pytest.mark.parametrize(
-    "value", [None, 1, True, b"k", [], object(), "\udc80", "", "a\0b", "a\nb", "é", "🦊", "k" * 257], ids=shown
-)
+@pytest.mark.parametrize("value", [None, 1, True, b"k", [], object(), "", "k" * 65_537], ids=shown)
 def test_keys(value: Any, limiter: AnyLimiter) -> None:
     for kind, wire in LIMITS.items():
         with pytest.raises(LimitError) as caught:
