@@ -63,7 +63,10 @@ test('a list of limits as text', () => {
   ]) {
     assert.throws(() => parseLimits(key, text), LimitError, text)
   }
-  assert.throws(() => parseLimit('api', '100/m; 10/s'), /one limit alone, with nothing more, at character 6, got "; 10\/s"/)
+  assert.throws(
+    () => parseLimit('api', '100/m; 10/s'),
+    /one limit alone, with nothing more, at character 6, got "; 10\/s"/,
+  )
 })
 
 test('no limits are not unlimited', async () => {
@@ -73,7 +76,7 @@ test('no limits are not unlimited', async () => {
     () => limiter.limitSync([], 'ada'),
     () => limiter.peekSync([], 'ada'),
     () => limiter.limitSync(() => [], 'ada'),
-    () => limiter.acquireSync([], 'ada'),
+    () => limiter.acquireSync([], 'ada', { now: 0 }),
   ]) {
     assert.throws(call, refused)
   }
@@ -97,7 +100,11 @@ test('limits from an object', () => {
     assert.deepEqual([...limits.keys()], ['api', 'login', 'door'])
     assert.equal(limits.get('login').key, 'auth')
     const limiter = new Limiter()
-    for (const [name, remaining] of [['api', 99], ['login', 9], ['door', 4]]) {
+    for (const [name, remaining] of [
+      ['api', 99],
+      ['login', 9],
+      ['door', 4],
+    ]) {
       assert.equal(limiter.limitSync(limits.get(name), 'ada').remaining, remaining)
     }
   }
@@ -145,11 +152,17 @@ test('any text is a key', () => {
     for (const value of Object.values(info.headers('both'))) assert.match(value, /^[ -~]{1,200}$/)
   }
   assert.equal(parseLimit('/files/\ud800', '1/s').key, '/files/\ufffd')
-  assert.equal(limiter.limitSync({ key: '\udc00!', type: 'bucket', size: 1 }, 'ada').headers('ietf').RateLimit.slice(0, 12), '"%EF%BF%BD!"')
+  assert.equal(
+    limiter.limitSync({ key: '\udc00!', type: 'bucket', size: 1 }, 'ada').headers('ietf').RateLimit.slice(0, 12),
+    '"%EF%BF%BD!"',
+  )
   const odd = limiter.limitSync({ key: 'ï\n', type: 'bucket', size: 1 }, 'ada', { now: 0 })
   assert.equal(odd.headers('ietf').RateLimit, '"%C3%AF%0A";r=0;t=1')
   for (const key of ['', 'k'.repeat(65_537)]) {
-    assert.throws(() => bucket({ key, size: 1 }), (error) => error.field === 'key' && error.message.length < 300)
+    assert.throws(
+      () => bucket({ key, size: 1 }),
+      (error) => error.field === 'key' && error.message.length < 300,
+    )
   }
 })
 
