@@ -170,6 +170,11 @@ def licence_texts(package: Package) -> list[str]:
     return ["\n".join(line.rstrip() for line in text.strip().splitlines()) for text in texts]
 
 
+def wrapped(text: str) -> str:
+    """Lines of which none ends inside a name."""
+    return textwrap.fill(text, 100, break_on_hyphens=False)
+
+
 def notices(packages: dict[str, Package], graphs: list[Graph]) -> str:
     """Every licence text once, with the crates that it is for."""
     crates = {name for graph in graphs for name in graph.linked if not is_ours(packages[name])}
@@ -187,7 +192,7 @@ def notices(packages: dict[str, Package], graphs: list[Graph]) -> str:
         "Each text stands once, under the crates that it is for. "
         "Where a crate may be used under one of several licences, one of them is given."
     )
-    sections = ["Third-party notices\n===================\n\n" + textwrap.fill(about, 100)]
+    sections = ["Third-party notices\n===================\n\n" + wrapped(about)]
     if silent:
         sections.append(
             "These come without a text of their own; the terms stand below, under others of the same licence:\n\n"
@@ -195,7 +200,7 @@ def notices(packages: dict[str, Package], graphs: list[Graph]) -> str:
         )
     rule = "-" * 100
     for text, labels in by_text.items():
-        sections.append(f"{rule}\n{textwrap.fill(', '.join(labels), 100)}\n{rule}\n\n{text}")
+        sections.append(f"{rule}\n{wrapped(', '.join(labels))}\n{rule}\n\n{text}")
     return "\n\n".join(sections) + "\n"
 
 
