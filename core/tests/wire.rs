@@ -14,7 +14,7 @@ fn millis() -> impl Strategy<Value = f64> {
 }
 
 fn span(millis: f64) -> Duration {
-    Duration::from_nanos((millis * 1e6) as u64)
+    Duration::from_secs_f64(millis / 1000.0)
 }
 
 /// Doubles of every length, where parsers that round are found out.

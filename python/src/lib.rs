@@ -1,6 +1,6 @@
 //! The engine for Python: types and errors translated, nothing decided.
 
-#![deny(clippy::disallowed_methods)]
+#![deny(clippy::disallowed_methods, clippy::incompatible_msrv)]
 
 mod args;
 mod asked;

@@ -1,5 +1,7 @@
 //! What every definition is.
 
+#![expect(clippy::doc_link_with_quotes, reason = "Python in the examples")]
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::PyClass;
