@@ -38,7 +38,12 @@ test('there is no Rust in reach', async () => {
 })
 
 test('holds what is needed and nothing else', () => {
-  const unexpected = files.filter((file) => !/^(package\.json|README\.md|LICENSE.*|THIRD-PARTY-NOTICES|node\/sbom\.cdx\.json|node\/dist\/[\w.-]+)$/.test(file))
+  const unexpected = files.filter(
+    (file) =>
+      !/^(package\.json|README\.md|LICENSE.*|THIRD-PARTY-NOTICES|node\/sbom\.cdx\.json|node\/dist\/[\w.-]+)$/.test(
+        file,
+      ),
+  )
   assert.deepEqual(unexpected, [])
   for (const file of ['index.js', 'index.mjs', 'index.d.ts', 'index.d.mts'])
     assert.ok(files.includes(`node/dist/${file}`), file)
