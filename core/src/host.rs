@@ -7,6 +7,8 @@ use crate::error::LimitError;
 use crate::limit::whole;
 use crate::time::{EXACT, Micros};
 
+pub use crate::limits::Entry;
+
 /// The last whole millisecond before 2^53 microseconds.
 const LATEST_MILLIS: f64 = 9_007_199_254_740.0;
 

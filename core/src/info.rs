@@ -13,7 +13,7 @@ use crate::time::Micros;
 ///
 /// let login = Limit::bucket("login", 2).build()?;
 /// let info = Limiter::new(Memory::new()).limit_sync(&login, "203.0.113.9")?;
-/// assert!(!info.blocked);
+/// assert!(info.allowed() && !info.blocked);
 /// assert_eq!(info.remaining, 1);
 /// assert_eq!((info.full_reset_ms, info.full_reset_sec()), (1000, 1));
 /// # Ok::<(), tidegate::Error>(())
@@ -146,6 +146,12 @@ impl LimitInfo {
         }
         self.degraded = self.checks().iter().any(is_limited);
         self
+    }
+
+    /// The call may pass: the opposite of [`blocked`](Self::blocked).
+    #[must_use]
+    pub const fn allowed(&self) -> bool {
+        !self.blocked
     }
 
     /// [`reset_ms`](Self::reset_ms) in whole seconds, rounded up.

@@ -13,6 +13,7 @@ export {
   legacy,
   limitJsonSchema,
   parseLimit,
+  parseLimits,
   rateLimitHeaders,
   StoreError,
   sendRateLimitHeaders,

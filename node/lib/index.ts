@@ -21,7 +21,7 @@ export type {
   SmoothDefinition,
   TokenBucketDefinition,
 } from './definitions.js'
-export { Limits, type LimitsFormat, limitJsonSchema, parseLimit } from './documents.js'
+export { Limits, type LimitsFormat, limitJsonSchema, type NamedLimits, parseLimit, parseLimits } from './documents.js'
 export {
   LimitError,
   type LimitErrorDetails,

@@ -91,8 +91,14 @@ interface Native {
   evictions(limiter: number): number | Failure
   makeLimit(names: readonly string[], values: readonly unknown[]): number | Failure
   parseLimit(key: unknown, text: unknown): Made | Failure
+  parseLimits(key: unknown, text: unknown): Made[] | Failure
   loadLimits(path: unknown): Document | DocumentFailure | Failure
   readLimits(text: unknown, format: unknown): Document | DocumentFailure | Failure
+  limitsFromEntries(
+    names: readonly string[],
+    values: readonly unknown[],
+    counts: readonly number[],
+  ): Document | DocumentFailure | Failure
   explainLimit(limit: number, factor: number): { json: string; text: string } | Failure
   jsonSchema(): string
   checkCost(key: string, cost: number): Failure | null

@@ -41,6 +41,7 @@ __all__ = [
     "_begin_settle",
     "_end_notes",
     "_info",
+    "_limits_from_dict",
     "_load_limits",
     "_notes",
     "_read_limits",
@@ -71,14 +72,28 @@ class Limit:
         TokenBucket('api', count=100, period=1000)
         """
     @staticmethod
-    def parse(key: str, text: str, /) -> TokenBucket:
-        """Reads a rate as text, such as ``"100/minute"``, ``"10 per second"`` or ``"5/15m burst 20"``: a token bucket.
+    def parse(key: str, text: str, /) -> Limit:
+        """Reads one limit as text, such as ``"100/minute"``, ``"5/15m burst 20"`` or ``"1000/day fixed-window"``.
 
-        Raises ``LimitError`` for text that is not one, and says at which character.
+        A token bucket unless a type follows: ``fixed-window``, ``sliding-window``, ``sliding-counter`` or
+        ``sliding-log``. Raises ``LimitError`` for any other text, and says what was expected at which character.
 
         >>> from tidegate import Limit
         >>> Limit.parse("api", "5/15m burst 20")
         TokenBucket('api', count=5, period=900000, burst=20)
+        >>> Limit.parse("daily", "1000/day fixed-window")
+        FixedWindow('daily', max=1000, period=86400000, anchor='epoch')
+        """
+    @staticmethod
+    def parse_all(key: str, text: str, /) -> list[Limit]:
+        """Reads a list of limits as text, with ``;`` between them, to be decided together.
+
+        A limit that stands alone has ``key`` as its key; of several, each has ``key``, an ``@`` and its period. No two
+        may have the same period. Raises ``LimitError`` as ``parse``.
+
+        >>> from tidegate import Limit
+        >>> [limit.key for limit in Limit.parse_all("api", "100/minute; 10/second")]
+        ['api@1m', 'api@1s']
         """
     def explain(self, factor: float = 1.0) -> Explanation:
         """What this definition allows an actor with this factor.
@@ -836,6 +851,9 @@ def json_schema() -> str:
     >>> json.loads(json_schema())["$defs"]["bucket"]["properties"]["dripRate"]["default"]
     1000
     """
+
+def _limits_from_dict(named: Mapping[str, object], /) -> dict[str, Limit]:
+    """The limits in a document that is a dict already, by their names."""
 
 def _load_limits(path: str | PathLike[str], /) -> dict[str, Limit]:
     """The limits in a file, by their names."""

@@ -6,6 +6,7 @@ use crate::time::Micros;
 
 /// What is asked of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Call {
     /// Charges the cost if it fits.
     Limit,

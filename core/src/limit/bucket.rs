@@ -11,6 +11,7 @@ use crate::time::wire_millis;
 /// What a factor scales in a [`Bucket`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum FactorScales {
     /// The size alone: a trusted actor gets a larger burst at the same rate.
     #[default]

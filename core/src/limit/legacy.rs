@@ -13,6 +13,7 @@ use crate::time::wire_millis;
 /// How a [`Legacy`] limit becomes limits of today.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Translation {
     /// One bucket, as `SkRateLimiterService` translates. It rounds the rate, and does not enforce `minInterval` beside `max`.
     #[default]

@@ -19,7 +19,7 @@ pub(crate) type Answer = Result<Outcome, Failure>;
 pub(crate) type Done = Box<dyn FnOnce(&Job, Answer) + Send>;
 
 /// Nobody waits for a decision for longer than this.
-pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_hours(1);
+pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// How often a job may be sent on to another server before it is given up.
 const MOST_HOPS: u8 = 5;
