@@ -40,7 +40,8 @@ fn each(vectors: &Json, group: &str, mut test: impl FnMut(&Json, &str, Vec<(Stri
                 if definition.get(field).is_none() && case["added"] != true {
                     continue;
                 }
-                let values = case.get("values").map(|values| list(vectors, values).iter().map(|json| Some(value(json))));
+                let values =
+                    case.get("values").map(|values| list(vectors, values).iter().map(|json| Some(value(json))));
                 for value in values.map_or_else(|| vec![None], Iterator::collect) {
                     tested += 1;
                     test(case, field, changed(definition, field, value));

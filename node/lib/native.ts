@@ -83,12 +83,18 @@ interface Native {
   startAcquire(frame: Float64Array, actors: readonly unknown[]): number | Failure
   stepAcquire(waiting: number, frame: Float64Array): number | Failure
   freeAcquire(waiting: number): void
-  makeLimiter(maxEntries: number | undefined, namespace: unknown): number | Failure
+  makeLimiter(
+    mailbox: number,
+    listener: number,
+    maxEntries: number | undefined,
+    namespace: unknown,
+  ): number | Failure
   makeShared(mailbox: number, listener: number, url: unknown, settings: StoreSettings): number | Failure
   stats(limiter: number): Counts | Failure
   freeLimiter(limiter: number): void
   entries(limiter: number): number | Failure
   evictions(limiter: number): number | Failure
+  overflowed(limiter: number): number | Failure
   makeLimit(names: readonly string[], values: readonly unknown[]): number | Failure
   parseLimit(key: unknown, text: unknown): Made | Failure
   parseLimits(key: unknown, text: unknown): Made[] | Failure

@@ -251,6 +251,7 @@ impl Happened {
             EventKind::Opened(failure) => ("breakerOpen", Some(failure.name())),
             EventKind::Closed => ("breakerClose", None),
             EventKind::Failure(failure) => ("failure", Some(failure.name())),
+            EventKind::Overflow => ("overflow", None),
             // What this version knows no name for is a failure, too.
             _ => ("failure", None),
         };

@@ -1,20 +1,31 @@
 //! Limiters over the memory store.
 
+use std::sync::Arc;
+
 use napi::bindgen_prelude::{Either, Unknown};
 use napi::{JsValue, Result};
 use napi_derive::napi;
-use tidegate::{LimitError, Limiter, Memory};
+use tidegate::{Event, LimitError, Limiter, Memory};
 
 use crate::failure::Failure;
 use crate::frame::whole;
+use crate::stores::events_to;
 use crate::tables;
 use crate::text::{refused, with_text};
 use crate::value::value;
 
-/// Makes a limiter; answers with its number.
+/// Makes a limiter; answers with its number. Its events come to the mailbox for `listener`.
 #[napi(catch_unwind)]
-pub(crate) fn make_limiter(max_entries: Option<f64>, namespace: Option<Unknown<'_>>) -> Result<Either<f64, Failure>> {
-    let made = new_limiter(max_entries, namespace.as_ref())?;
+pub(crate) fn make_limiter(
+    mailbox: f64,
+    listener: f64,
+    max_entries: Option<f64>,
+    namespace: Option<Unknown<'_>>,
+) -> Result<Either<f64, Failure>> {
+    let Some(mailbox) = tables::with(|tables| tables.mailboxes.get(mailbox).map(Arc::downgrade)) else {
+        return Ok(Either::B(*Failure::internal("no such mailbox")));
+    };
+    let made = new_limiter(events_to(mailbox, listener), max_entries, namespace.as_ref())?;
     Ok(match made {
         Ok(limiter) => Either::A(tables::change(|tables| tables.limiters.add(limiter))),
         Err(failure) => Either::B(*failure),
@@ -22,6 +33,7 @@ pub(crate) fn make_limiter(max_entries: Option<f64>, namespace: Option<Unknown<'
 }
 
 fn new_limiter(
+    events: impl Fn(&Event) + Send + Sync + 'static,
     max_entries: Option<f64>,
     namespace: Option<&Unknown<'_>>,
 ) -> Result<std::result::Result<Limiter, Box<Failure>>> {
@@ -32,7 +44,7 @@ fn new_limiter(
             Err(error) => return Ok(Err(error.into())),
         },
     };
-    let limiter = Limiter::new(memory);
+    let limiter = Limiter::new(memory.listener(events));
     let Some(namespace) = namespace else { return Ok(Ok(limiter)) };
     let raw = namespace.value();
     // SAFETY: environment and value come from the call that is under way.
@@ -68,10 +80,16 @@ pub(crate) fn entries(limiter: f64) -> Either<f64, Failure> {
     count(limiter, |memory| memory.len() as f64)
 }
 
-/// How many entries a limiter has given up because its store was full.
+/// How many drained entries a limiter has dropped at once because its store was full.
 #[napi(catch_unwind)]
 pub(crate) fn evictions(limiter: f64) -> Either<f64, Failure> {
     count(limiter, |memory| memory.evictions() as f64)
+}
+
+/// How many calls a limiter has decided by entries that are shared because its store was full.
+#[napi(catch_unwind)]
+pub(crate) fn overflowed(limiter: f64) -> Either<f64, Failure> {
+    count(limiter, |memory| memory.overflowed() as f64)
 }
 
 fn count(limiter: f64, of: fn(&Memory) -> f64) -> Either<f64, Failure> {

@@ -353,7 +353,7 @@ impl Limiter {
         stats::of(py, &self.engine.stats())
     }
 
-    /// How many entries are kept now, drained ones that have not been dropped yet included.
+    /// How many entries actors have of their own now, drained ones that have not been dropped yet included.
     ///
     /// Of a shared store these are those of the time in which it could not decide.
     #[getter]
@@ -361,10 +361,19 @@ impl Limiter {
         self.engine.memory().len()
     }
 
-    /// How many entries were given up because the store was full.
+    /// How many entries that had drained were dropped at once because the store was full.
     #[getter]
     fn evictions(&self) -> u64 {
         self.engine.memory().evictions()
+    }
+
+    /// How many calls were decided by an entry that is shared with others, because the store was full.
+    ///
+    /// Where this grows, clients are denied early: ``max_entries`` is too small for the traffic, or somebody makes
+    /// names up. A warning says so too, once a minute.
+    #[getter]
+    fn overflowed(&self) -> u64 {
+        self.engine.memory().overflowed()
     }
 
     fn __repr__(&self) -> String {

@@ -281,13 +281,18 @@ class AsyncLimiter:
 
     @property
     def entries(self) -> int:
-        """How many entries are kept now, drained ones that have not been dropped yet included."""
+        """How many entries actors have of their own now, drained ones that have not been dropped yet included."""
         return self._limiter.entries
 
     @property
     def evictions(self) -> int:
-        """How many entries were given up because the store was full."""
+        """How many entries that had drained were dropped at once because the store was full."""
         return self._limiter.evictions
+
+    @property
+    def overflowed(self) -> int:
+        """How many calls were decided by an entry that is shared with others, because the store was full."""
+        return self._limiter.overflowed
 
     def __repr__(self) -> str:
         return f"<Async{repr(self._limiter)[1:]}"

@@ -716,13 +716,20 @@ class Limiter:
         """
     @property
     def entries(self) -> int:
-        """How many entries are kept now, drained ones that have not been dropped yet included.
+        """How many entries actors have of their own now, drained ones that have not been dropped yet included.
 
         Of a shared store these are those of the time in which it could not decide.
         """
     @property
     def evictions(self) -> int:
-        """How many entries were given up because the store was full."""
+        """How many entries that had drained were dropped at once because the store was full."""
+    @property
+    def overflowed(self) -> int:
+        """How many calls were decided by an entry that is shared with others, because the store was full.
+
+        Where this grows, clients are denied early: ``max_entries`` is too small for the traffic, or somebody makes
+        names up. A warning says so too, once a minute.
+        """
     def _start_acquire(
         self,
         limit: Limited,

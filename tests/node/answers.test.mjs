@@ -166,8 +166,7 @@ test('options, factors and namespaces', () => {
   assert.equal(limiter.limitSync(ten, 'd', { cost: 0, now: 0 }).remaining, 9)
   assert.equal(limiter.entries, 3)
   for (let actor = 0; actor < 100; actor++) limiter.limitSync(ten, `${actor}`, { now: 0 })
-  assert.equal(limiter.entries, 5)
-  assert.equal(limiter.evictions, 98)
+  assert.deepEqual([limiter.entries, limiter.evictions, limiter.overflowed], [4, 0, 99])
   assert.throws(() => {
     limiter.entries = 5
   }, TypeError)

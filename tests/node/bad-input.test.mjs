@@ -477,4 +477,5 @@ test('a closed limiter', async () => {
   assert.throws(() => limiter.resetSync(good, 'actor'), StoreError)
   assert.throws(() => limiter.entries, StoreError)
   assert.throws(() => limiter.evictions, StoreError)
+  assert.throws(() => limiter.overflowed, StoreError)
 })

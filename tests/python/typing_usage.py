@@ -112,6 +112,7 @@ def calls(limiter: Limiter) -> LimitInfo:
     assert_type(limiter.explain(LOGIN, "ada").info, LimitInfo)
     assert_type(limiter.entries, int)
     assert_type(limiter.evictions, int)
+    assert_type(limiter.overflowed, int)
     assert_type(limiter.stats(), Statistics)
     limiter.reset([LOGIN, API], "ada")
     return limiter.limit_all([(LOGIN, "ada"), (WIRE, "ada", 2), (API, "ada", 5, 0.5)], now=None)
@@ -142,7 +143,7 @@ async def coroutines(limiter: AsyncLimiter) -> None:
     answer(await limiter.limit_all([(LOGIN, "ada", 2)]))
     answer(await limiter.peek_all([(LOGIN, "ada")], now=1))
     await limiter.reset(LOGIN, "ada")
-    assert_type(limiter.entries + limiter.evictions, int)
+    assert_type(limiter.entries + limiter.evictions + limiter.overflowed, int)
     assert_type(limiter.stats(), Statistics)
 
 

@@ -57,6 +57,13 @@ impl LevelRule {
         mended
     }
 
+    /// Has the ticks of a state that has been brought to `now` count from then, where they count from a first charge.
+    pub(crate) fn restart(&self, state: &mut Level, now: Micros) {
+        if !self.aligned && state.since < now {
+            *state = Level { level: self.left(state, now), since: now };
+        }
+    }
+
     fn take(&self, state: &mut Level, now: Micros, units: u64) {
         state.level = if self.left(state, now) <= units { 0 } else { state.level.saturating_sub(units) };
     }

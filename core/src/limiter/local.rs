@@ -48,19 +48,20 @@ impl Local {
 
     #[expect(clippy::inline_always, reason = "as its callers")]
     #[inline(always)]
-    fn limit_small<R: Room<State: Small>>(
+    fn limit_small<R: Room<State: Small> + Copy + Into<Rule>>(
         &self,
         room: &R,
         check: &Check<'_>,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        self.memory.decide_small(room, self.question(check, Call::Limit, now), refusal(check))
+        let actor = || Fingerprint::of_actor(check.actor);
+        self.memory.decide_small(room, self.question(check, Call::Limit, now), actor, refusal(check))
     }
 
     /// Out of the way of the levels, which nearly all limits are; a copy of the check, so that it need not be in memory
     /// for their sake.
     #[inline(never)]
-    fn limit_aside<R: Room<State: Small>>(
+    fn limit_aside<R: Room<State: Small> + Copy + Into<Rule>>(
         &self,
         room: &R,
         check: Check<'_>,
@@ -72,7 +73,8 @@ impl Local {
     #[inline(never)]
     fn decide_any(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         let [check] = checks else { return self.decide_several(checks, call, now) };
-        let decide = |rule| self.memory.decide_one(rule, self.question(check, call, now), refusal(check));
+        let actor = || Fingerprint::of_actor(check.actor);
+        let decide = |rule| self.memory.decide_one(rule, self.question(check, call, now), actor, refusal(check));
         if let Some(Rules::One(rule)) = compiled(check) {
             return decide(rule);
         }
@@ -113,7 +115,8 @@ impl Local {
         }
         // Each answer is written once, where it stays.
         match self.memory.limit_levels(&wanted, Moment::new(now)) {
-            Ok(checks) => Ok(LimitInfo::merged_from(checks)),
+            Ok(Some(checks)) => Ok(LimitInfo::merged_from(checks)),
+            Ok(None) => several(),
             Err((index, why)) => Err(refusal(checks[index])(why)),
         }
     }
@@ -147,7 +150,8 @@ impl Local {
                 owners.push(index);
             }
         }
-        let decided = self.memory.decide_several(entries.as_slice(), &parts, Moment::new(now), call.into());
+        let actor_of = |part: usize| Fingerprint::of_actor(checks[owners[part]].actor);
+        let decided = self.memory.decide_several(entries.as_slice(), &parts, actor_of, Moment::new(now), call.into());
         let decided = decided.map_err(|(part, why)| {
             let check = &checks[owners[part]];
             why.of(check.limit.key(), check.cost)

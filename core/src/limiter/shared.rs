@@ -38,6 +38,8 @@ struct Caller {
     shared: Arc<Shared>,
     /// The limit of each part, for errors.
     limits: Few<Limit>,
+    /// The actor of each part.
+    actors: Few<Fingerprint>,
     /// Of each answer, whether something is limited there.
     limited: Few<bool>,
     /// The entries as this process's memory knows them.
@@ -252,6 +254,7 @@ impl Fleet {
         Box::new(Caller {
             shared: self.shared.clone(),
             limits: Few::new(),
+            actors: Few::new(),
             limited: Few::new(),
             entries: Few::new(),
             question,
@@ -277,7 +280,8 @@ impl Fleet {
         for check in checks {
             layout.admits(check.limit)?;
             let rules = rules(check)?;
-            let first = self.fingerprint(check.limit, check.actor);
+            let actor = Fingerprint::of_actor(check.actor);
+            let first = self.namespace ^ check.limit.fingerprint() ^ actor;
             for ((shape, rule), fingerprint) in rules.shaped().zip([first, first.second()]) {
                 let entry = entries.index_of(&fingerprint);
                 if entry == keys.len() {
@@ -285,6 +289,7 @@ impl Fleet {
                 }
                 parts.push(Part { rule: *rule, cost: check.cost, spent: check.spent, entry });
                 caller.limits.push(check.limit.clone());
+                caller.actors.push(actor);
                 caller.limited.push(true);
             }
             if matches!(rules, Rules::Unlimited) {
@@ -405,7 +410,9 @@ impl Caller {
 
     /// Decides in this process's memory.
     fn decide_here(&self, fallback: &Memory, decision: &Decision) -> Decided {
-        let infos = fallback.decide_several(&self.entries, &decision.parts, Moment::new(decision.now), self.call);
+        let actor_of = |part: usize| self.actors.get(part).copied().unwrap_or(Fingerprint(0));
+        let now = Moment::new(decision.now);
+        let infos = fallback.decide_several(&self.entries, &decision.parts, actor_of, now, self.call);
         let infos = infos.map_err(|(part, why)| self.refusal(part, why, &decision.costs()))?;
         Ok(self.merge(infos.into_iter().collect()).into_degraded())
     }

@@ -114,7 +114,7 @@ impl Here {
             process: Process::current(),
             stats: Arc::default(),
             denials: DenyCache::new(settings.deny_cache),
-            fallback: Arc::new(Memory::with_max_entries(settings.max_entries)),
+            fallback: Arc::new(Memory::with_max_entries(settings.max_entries).telling(settings.events.clone())),
             topologies: Mutex::default(),
         }
     }
