@@ -46,8 +46,6 @@ mod _tidegate {
     #[pymodule_export]
     use super::notes::{end, notes};
     #[pymodule_export]
-    use super::settle::Correction;
-    #[pymodule_export]
     use super::turn::Turn;
     #[pymodule_export]
     use super::waiting::Waiting;

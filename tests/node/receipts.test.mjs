@@ -134,8 +134,8 @@ test('an answer of another limiter, a part of one, and what is none are refused'
     [() => limiter.settleSync({ ...info }, 1), 'info'],
     [() => limiter.refundSync(info, 'ada'), 'options'],
     [() => limiter.refundSync(info, { cost: 1 }), 'cost'],
-    [() => limiter.settleSync(info), 'actualCost'],
-    [() => limiter.settleSync(info, '1'), 'actualCost'],
+    [() => limiter.settleSync(info), 'cost'],
+    [() => limiter.settleSync(info, '1'), 'cost'],
     ...[Number.NaN, -1, 0.5, Infinity, 2 ** 53].map((cost) => [() => limiter.settleSync(info, cost), 'cost']),
   ]
   for (const [call, field] of cases) {

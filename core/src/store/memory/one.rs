@@ -52,7 +52,7 @@ impl Memory {
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
         let mut state = table.read(place).unwrap_or_else(|| room.fresh(now));
-        let check = match examine(room, &mut state, now, verb, cost, 0) {
+        let check = match examine(room, &mut state, now, verb, verb.adds(cost, spent), 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
             Err(why) => return Err(refuse(why)),
         };
@@ -73,7 +73,7 @@ impl Memory {
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
         let mut entry = table.take(place, |entry| rule.may_borrow(entry, moment.now));
-        let check = match rule.examine(&mut entry, moment.now, verb, cost, 0) {
+        let check = match rule.examine(&mut entry, moment.now, verb, verb.adds(cost, spent), 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
             Err(why) => {
                 table.put_back(place, entry);
