@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
 from typing import Any
@@ -21,12 +22,11 @@ KINDS = [Limiter, AsyncLimiter]
 def eventually(call: Any) -> Any:
     """What a call gives, once the store decides."""
     end = time.monotonic() + 20
-    while True:
-        try:
+    while time.monotonic() < end:
+        with contextlib.suppress(StoreError):
             return done(call())
-        except StoreError:
-            assert time.monotonic() < end, "the store does not decide"
-            time.sleep(0.01)
+        time.sleep(0.01)
+    raise AssertionError("the store does not decide")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from types import TracebackType
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
 
 __all__ = ["Relay"]
 
@@ -18,16 +24,22 @@ class Relay:
         self.deaf = False
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"redis://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.over = False
         self.ends: list[socket.socket] = []
+        self.threads: list[threading.Thread] = []
 
-    def __enter__(self) -> Relay:
-        threading.Thread(target=self._accept, daemon=True).start()
+    def __enter__(self) -> Self:
+        self._run(self._accept)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.over = True
+        socket.create_connection(self.listener.getsockname()).close()
         self.cut()
+        for thread in self.threads:
+            thread.join()
         self.listener.close()
 
     def cut(self) -> None:
@@ -36,16 +48,21 @@ class Relay:
             with contextlib.suppress(OSError):
                 self.ends.pop().shutdown(socket.SHUT_RDWR)
 
+    def _run(self, work: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
     def _accept(self) -> None:
         while True:
-            try:
-                client = self.listener.accept()[0]
-                server = socket.create_connection(("127.0.0.1", self.port))
-            except OSError:
+            client = self.listener.accept()[0]
+            if self.over:
+                client.close()
                 return
+            server = socket.create_connection(("127.0.0.1", self.port))
             self.ends += [client, server]
-            threading.Thread(target=self._pass, args=(client, server, False), daemon=True).start()
-            threading.Thread(target=self._pass, args=(server, client, True), daemon=True).start()
+            self._run(self._pass, client, server, False)
+            self._run(self._pass, server, client, True)
 
     def _pass(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
         with source:
