@@ -112,6 +112,12 @@ impl Receipt {
         self.open.load(Ordering::Relaxed)
     }
 
+    /// The checks of its call, in order.
+    #[must_use]
+    pub fn checks(&self) -> Vec<Check<'_>> {
+        self.checks.iter().map(OwnedCheck::check).collect()
+    }
+
     /// Gives back all that the call charged, less what has drained since.
     ///
     /// # Errors
@@ -172,7 +178,7 @@ impl Receipt {
 
     /// Uses it: whether it was open, and the call to make.
     fn take(&self, spent: &[u64]) -> Result<(bool, Vec<Check<'_>>, Call), LimitError> {
-        let mut checks: Vec<_> = self.checks.iter().map(OwnedCheck::check).collect();
+        let mut checks = self.checks();
         if spent.len() != checks.len() {
             let given = format!("{} costs for {} checks", spent.len(), checks.len());
             let key = checks.first().map_or("", |check| check.limit.key());

@@ -3,7 +3,6 @@
 #![allow(missing_docs, reason = "a test")]
 
 mod calls;
-#[allow(dead_code, reason = "shared with other tests")]
 mod servers;
 
 use std::sync::mpsc::channel;

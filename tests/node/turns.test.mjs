@@ -219,7 +219,8 @@ test('several limits are reset in one round trip', async () => {
   const mine = new Limiter(own.url, { timeoutMs: 10_000 })
   const limits = [slow, bucket({ key: 'api', size: 5 }), slidingLog({ key: 'log', max: 3, period: 60_000 })]
   await mine.limit(limits, 'ada')
-  const scripts = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await own.command('INFO', 'commandstats'))?.[1] ?? 0)
+  const scripts = async () =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await own.command('INFO', 'commandstats'))?.[1] ?? 0)
   const before = await scripts()
   assert.equal(await mine.reset(limits, 'ada'), undefined)
   assert.equal(await scripts(), before + 1)

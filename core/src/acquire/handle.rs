@@ -78,6 +78,7 @@ impl Acquire {
 impl AcquireHandle {
     /// Calls it off; true if the host has had its answer before. Afterwards, and in a forked child, which has inherited
     /// a wait that is its parent's, this does nothing.
+    #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn cancel(&self) -> bool {
         if self.0.process != Process::current() {
             return false;
