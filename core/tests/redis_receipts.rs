@@ -140,3 +140,23 @@ fn an_acquire_that_was_answered_is_called_off_once() {
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(left(&limiter, &limit), 6);
 }
+
+#[test]
+fn an_acquire_that_this_process_answered_alone_is_given_back_here() {
+    let mut server = Server::start();
+    let (limiter, limit) = (well(&server.url(), OnError::Local), hourly("mail", 10));
+    charge(&limiter, &limit, 1);
+    server.kill();
+    charge(&limiter, &limit, 3);
+    let check = Check::new(&limit, "ada").cost(4);
+    let (told, heard) = channel();
+    let acquire = limiter.start_acquire(&[check], PATIENCE).spawn(move |answer, _| drop(told.send(answer)));
+    let acquire = acquire.expect("a thread");
+    assert!(heard.recv_timeout(PATIENCE).expect("in time").expect("an answer").degraded);
+    let remaining = || limiter.peek_sync(&limit, "ada").expect("an answer").remaining;
+    assert_eq!(remaining(), 3);
+    assert!(acquire.cancel());
+    assert_eq!(remaining(), 7);
+    assert!(!acquire.cancel());
+    assert_eq!(remaining(), 7);
+}
