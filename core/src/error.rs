@@ -149,6 +149,19 @@ impl StoreError {
     }
 }
 
+impl Error {
+    /// True if the store may have carried the call out all the same; see
+    /// [`Failure::may_have_happened`](crate::Failure::may_have_happened).
+    #[must_use]
+    pub const fn may_have_happened(&self) -> bool {
+        match self {
+            Self::Limit(_) => false,
+            #[cfg(feature = "redis")]
+            Self::Store(error) => error.failure.may_have_happened(),
+        }
+    }
+}
+
 /// Everything that a call can fail with.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

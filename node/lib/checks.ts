@@ -4,7 +4,7 @@ import { errorOf, read, wrongType } from './errors.js'
 import { Answer as Answers, Call, CHECK_WIDTH, frameOf, In, Out, Small } from './frame.js'
 import { infoFrom, LimitInfo, type Part, type Receipt, type Store } from './info.js'
 import { expect, numbered, release } from './mailbox.js'
-import { type Failure, native } from './native.js'
+import { type Failure, native, type Spent } from './native.js'
 import { DEFAULTS, ON_CHECK, optionsFrom, type Read } from './options.js'
 
 /** A limit and who is being limited, with what the call costs: one part of a decision of several. */
@@ -108,26 +108,21 @@ export function decideSeveral(store: Store, call: number, parts: readonly Part[]
   return asked(frameFor(store, call, parts, when), store, parts, charges(call))
 }
 
-/**
- * Gives back what a decision charged at this instant, but for what was spent of each cost, and less what has drained
- * since.
- */
-export function undoSeveral(
-  store: Store,
-  parts: readonly Part[],
-  spent: readonly number[],
-  { chargedAt, degraded }: Receipt,
+/** Makes of what a decision charged what was spent, if its receipt is open; else it only says how things stand. */
+export function settleSeveral(
+  { store, parts, chargedAt }: Receipt,
+  { blocked, degraded }: LimitInfo,
+  open: boolean,
+  spent: Spent,
   when: When,
 ): Answer {
-  const frame = frameFor(store, degraded ? Call.UndoDegraded : Call.Undo, parts, when)
+  const frame = frameFor(store, Call.Refund, parts, when)
   frame[In.ChargedAt] = chargedAt
-  spent.forEach((units, index) => {
-    frame[In.Checks + index * CHECK_WIDTH + 3] = units
-  })
-  return asked(frame, store, parts, false)
+  frame[In.Receipt] = (blocked ? 1 : 0) + (degraded ? 2 : 0) + (open ? 4 : 0)
+  return answer(frame, store, parts, (frame, at) => infoFrom(frame, store, parts, false, at), spent)
 }
 
-/** Forgets what was charged to several checks. */
+/** Removes what was charged to several checks, all at once. */
 export function resetSeveral(store: Store, parts: readonly Part[]): Answer<void> {
   const frame = frameFor(store, Call.Reset, parts, { now: undefined, maxWaitMs: undefined })
   return answer(frame, store, parts, () => {})
@@ -160,9 +155,10 @@ function answer<T>(
   store: Store,
   parts: readonly Part[],
   read: (frame: Float64Array, at: number) => T,
+  spent?: Spent,
 ): Answer<T> {
-  if (store.shared) return askedLater(native.askSeveral, frame, parts, read)
-  const failure = native.decideSeveral(frame, actorsOf(parts))
+  if (store.shared) return askedLater((frame, actors) => native.askSeveral(frame, actors, spent), frame, parts, read)
+  const failure = native.decideSeveral(frame, actorsOf(parts), spent)
   if (failure) throw errorOf(failure)
   return read(frame, 0)
 }

@@ -7,7 +7,6 @@ export interface Compiled {
   readonly handle: number
   readonly key: string
   /** Denied calls are charged as well. */
-  readonly countsBlocked: boolean
 }
 
 /** The engine's side of a definition goes when nothing on this side can name it any more. */
@@ -19,7 +18,7 @@ function compile(
   handle = answered(native.makeLimit(names, values)),
 ): Compiled {
   const of = (name: string) => values[names.indexOf(name)]
-  const compiled = { handle, key: of('key') as string, countsBlocked: of('countBlocked') === true }
+  const compiled = { handle, key: of('key') as string }
   collected.register(compiled, handle)
   return compiled
 }

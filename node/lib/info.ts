@@ -24,8 +24,6 @@ export interface Receipt {
   readonly parts: readonly Part[]
   /** In microseconds. */
   readonly chargedAt: number
-  /** It was charged here, and not in the store. */
-  readonly degraded: boolean
 }
 
 /**
@@ -121,7 +119,7 @@ export class LimitInfo {
     if (store === undefined || asked === undefined) return undefined
     const { cost, factor } = asked as Part
     const parts = info.#limit ? [{ limit: info.#limit, actor: info.#actor, cost, factor }] : (asked as readonly Part[])
-    return { store, parts, chargedAt: info.#at, degraded: info.degraded }
+    return { store, parts, chargedAt: info.#at }
   }
 
   /** @internal Says whether there is something left to give back, and what there will be. */

@@ -257,7 +257,7 @@ export class Limiter {
     return this.#explain(limit, actor, options) as Standing
   }
 
-  /** Forgets what was charged to this actor. */
+  /** Removes what was charged to this actor; of several limits all at once. */
   async reset<C>(limit: AnyLimit<C>, actor: string, options?: ContextOptions<NoInfer<C>>): Promise<void> {
     return this.#reset(limit, actor, options)
   }

@@ -76,11 +76,6 @@ export function expect<T>(call: number, read: Expected<T>['read']): Promise<T> {
   return new Promise((resolve, reject) => expectInto(call, { resolve, reject, read }))
 }
 
-/** What an answer is once it is here, or follows it. */
-export function after<T, U>(answer: T | Promise<T>, next: (answer: T) => U | Promise<U>): U | Promise<U> {
-  return answer instanceof Promise ? answer.then(next) : next(answer)
-}
-
 type Beside = Failure | StoreEvent<StoreEventName> | Float64Array | string
 
 function empty(): void {

@@ -8,6 +8,8 @@ export interface Failure {
   readonly key: string
   readonly field: string
   readonly value: string
+  /** The store may have carried the call out all the same. */
+  readonly mayHaveHappened: boolean
   readonly message: string
 }
 
@@ -40,6 +42,9 @@ export interface Counts {
   readonly sumMs: number
 }
 
+/** What was spent of the checks of a receipt: of all of them, or of each. */
+export type Spent = number | readonly number[]
+
 /** How a shared store is used. */
 export interface StoreSettings {
   readonly namespace: unknown
@@ -71,11 +76,11 @@ interface Native {
   xNames(): string[]
   /** The values of the first few of them, if not all, for the answer in {@link frame}: one on each line. */
   xValues(): string | Failure
-  decideSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
+  decideSeveral(frame: Float64Array, actors: readonly unknown[], spent?: Spent): Failure | null
   explainSeveral(frame: Float64Array, actors: readonly unknown[]): string | Failure
   openMailbox(wake: () => void): { mailbox: number; inbox: Float64Array }
   emptyMailbox(mailbox: number, receive: (count: number, beside?: readonly never[]) => void): void
-  askSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
+  askSeveral(frame: Float64Array, actors: readonly unknown[], spent?: Spent): Failure | null
   askWhy(frame: Float64Array, actors: readonly unknown[]): Failure | null
   startTurn(frame: Float64Array, actors: readonly unknown[]): number | Failure
   giveUpTurn(mailbox: number, turn: number): boolean
@@ -107,7 +112,6 @@ interface Native {
   ): Document | DocumentFailure | Failure
   explainLimit(limit: number, factor: number): { json: string; text: string } | Failure
   jsonSchema(): string
-  checkCost(key: string, cost: number): Failure | null
   freeLimit(limit: number): void
   headers(frame: Float64Array, keys: readonly string[], kind: string, draft: number): string[] | Failure
   refuse(outOfRange: boolean, key: string, field: string, problem: string, value: unknown): Failure

@@ -3,7 +3,7 @@
 use napi::Result;
 use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
-use tidegate::{ErrorKind, Limit, LimitError, host};
+use tidegate::{ErrorKind, Limit, LimitError};
 
 use crate::failure::{Answered, Failure};
 use crate::tables::{self, Tables};
@@ -108,10 +108,4 @@ pub(crate) fn refuse(
 ) -> Result<Failure> {
     let kind = if out_of_range { ErrorKind::Range } else { ErrorKind::Type };
     Ok(*Box::<Failure>::from(LimitError::new(kind, &key, field, problem, value(&given)?)))
-}
-
-/// Whether a cost that JavaScript has to compute with is one.
-#[napi(catch_unwind)]
-pub(crate) fn check_cost(key: String, cost: f64) -> Option<Failure> {
-    host::cost(&key, cost).err().map(|error| *Box::<Failure>::from(error))
 }

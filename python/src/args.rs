@@ -91,7 +91,7 @@ pub(crate) fn text<'a>(name: &str, given: &'a Bound<'_, PyAny>) -> PyResult<Cow<
     text.to_cow().map_err(|_| PyValueError::new_err(format!("{name} must be a string, got {}", value::LONE_SURROGATE)))
 }
 
-fn number(key: &str, field: &str, object: &Bound<'_, PyAny>) -> PyResult<f64> {
+pub(crate) fn number(key: &str, field: &str, object: &Bound<'_, PyAny>) -> PyResult<f64> {
     match value::read(object)? {
         Value::Number(number) => Ok(number),
         other => Err(wrong_type(key, field, "must be a number", other)),

@@ -48,8 +48,6 @@ mod _tidegate {
     #[pymodule_export]
     use super::notes::{end, notes};
     #[pymodule_export]
-    use super::settle::Correction;
-    #[pymodule_export]
     use super::turn::Turn;
     #[pymodule_export]
     use super::waiting::Waiting;

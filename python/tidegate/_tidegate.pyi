@@ -27,7 +27,6 @@ __all__ = [
     "Standing",
     "TokenBucket",
     "_Bridge",
-    "_Correction",
     "_Turn",
     "_Waiting",
     "__version__",
@@ -643,7 +642,7 @@ class Limiter:
         680
         """
     def reset(self, limit: Limited, actor: str, *, context: Any = None) -> None:
-        """Forgets what was charged to this actor.
+        """Removes what was charged to this actor; of several limits all at once.
 
         >>> from tidegate import Bucket, Limiter
         >>> limiter, door = Limiter(), Bucket("door", size=1)
@@ -765,20 +764,6 @@ class _Waiting:
         """Leaves the line, or gives back what was charged, once."""
 
 @final
-class _Correction:
-    """What an answer is to be corrected by: first what was used beyond it is charged, then what was not is given back.
-
-    It holds the answer's receipt from the beginning on, so that nobody else corrects it as well.
-    """
-
-    def charge(self, limiter: Limiter) -> LimitInfo | Future[LimitInfo] | None:
-        """Begins to charge what was used beyond the answer; ``None`` where nothing was."""
-    def undo(self, limiter: Limiter) -> LimitInfo | Future[LimitInfo] | None:
-        """Begins to give back what was not used; ``None`` where that is nothing and the charge has answered."""
-    def failed(self, error: BaseException) -> None:
-        """It failed with this: it may be tried again, unless it may have been carried out."""
-
-@final
 class _Bridge:
     """The way from the stores' threads to one event loop. It lives as long as the loop watches its socket."""
 
@@ -787,17 +772,16 @@ class _Bridge:
 
 def _begin(
     limiter: Limiter,
-    call: Literal["limit", "peek", "charge", "refund", "acquire"],
+    call: Literal["limit", "peek", "charge", "refund"],
     limit: Limited,
     actor: str,
     cost: int,
     factor: float,
     now: float | None,
     context: Any,
-    max_wait: float | timedelta | None = ...,
     /,
 ) -> LimitInfo | Future[LimitInfo]:
-    """Begins ``limit``, ``peek``, ``charge``, ``refund`` or, with a ``max_wait`` and its own ``now``, ``acquire``."""
+    """Begins ``limit``, ``peek``, ``charge`` or ``refund``."""
 
 def _begin_all(
     limiter: Limiter, call: Literal["limit", "peek"], checks: Sequence[Check], now: float | None, context: Any, /
@@ -819,12 +803,14 @@ def _begin_explain(
 def _begin_reset(limiter: Limiter, limit: Limited, actor: str, context: Any, /) -> Future[None] | None:
     """Begins ``reset``: all of the limits together."""
 
-def _begin_settle(limiter: Limiter, info: LimitInfo, cost: int | Sequence[int], now: float | None, /) -> _Correction:
+def _begin_settle(
+    limiter: Limiter, info: LimitInfo, cost: int | Sequence[int], now: float | None, /
+) -> LimitInfo | Future[LimitInfo]:
     """Begins ``settle``."""
 
 def _begin_refund(
     limiter: Limiter, info: LimitInfo, actor: str | None, cost: int, factor: float, now: float | None, /
-) -> _Correction:
+) -> LimitInfo | Future[LimitInfo]:
     """Begins the ``refund`` of an answer."""
 
 def _begin_acquire(
@@ -833,11 +819,12 @@ def _begin_acquire(
     actor: str,
     cost: int,
     factor: float,
+    now: float | None,
     max_wait: float | timedelta | None,
     context: Any,
     /,
 ) -> _Waiting:
-    """Begins to wait for a turn."""
+    """Begins to wait for a turn; with a ``now``, to ask for one."""
 
 def _notes() -> list[tuple[int, str, dict[str, str | None]] | None]:
     """What has been noted: records for the log, or ``None`` once it is over. Wakes who is to be woken."""

@@ -403,26 +403,6 @@ def test_what_this_process_charged_alone_it_gives_back_alone(kind: type[AnyLimit
     assert done(limiter.refund(shared)).remaining == 10
 
 
-def test_a_settlement_that_failed_can_be_tried_again(kind: type[AnyLimiter], server: RedisServer) -> None:
-    slow = Bucket("slow", size=10, drip_rate=timedelta(hours=1))
-    limiter = kind(server.url, timeout=0.2, on_error="raise")
-    info = done(limiter.limit(slow, "ada", 4))
-    server.pause()
-    with pytest.raises(StoreError):
-        done(limiter.settle(info, 1))
-    server.resume()
-
-    def works() -> bool:
-        try:
-            return bool(done(limiter.peek(slow, "ada")))
-        except StoreError:
-            return False
-
-    wait_for(works)
-    assert done(limiter.settle(info, 1)).remaining == 9
-    assert done(limiter.settle(info, 0)).remaining == 9
-
-
 def test_turns_are_waited_for(shared: AnyLimiter) -> None:
     mail = Bucket("mail", size=1, drip_rate=50)
     assert [done(shared.acquire(mail, "ada", max_wait=5)).blocked for _ in range(3)] == [False] * 3

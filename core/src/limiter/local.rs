@@ -72,6 +72,9 @@ impl Local {
 
     #[inline(never)]
     fn decide_any(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        if call == Call::Reset {
+            return self.reset(checks, now);
+        }
         let [check] = checks else { return self.decide_several(checks, call, now) };
         let actor = || Fingerprint::of_actor(check.actor);
         let decide = |rule| self.memory.decide_one(rule, self.question(check, call, now), actor, refusal(check));
@@ -154,7 +157,7 @@ impl Local {
         let decided = self.memory.decide_several(entries.as_slice(), &parts, actor_of, Moment::new(now), call.into());
         let decided = decided.map_err(|(part, why)| {
             let check = &checks[owners[part]];
-            why.of(check.limit.key(), check.cost)
+            why.of(check.limit.key(), check.cost.max(check.spent))
         })?;
         if one_each {
             return Ok(LimitInfo::merged(decided));
@@ -172,11 +175,23 @@ impl Local {
         Ok(LimitInfo::merged(infos))
     }
 
-    pub(super) fn reset(&self, limit: &Limit, actor: &str) {
-        let owner = self.namespace ^ Fingerprint::of_actor(actor);
-        for entry in limit.fingerprints() {
-            self.memory.remove(owner ^ entry);
+    /// Removes every entry that these checks can have, all at once.
+    fn reset(&self, checks: &[Check<'_>], now: Option<Micros>) -> Result<LimitInfo, Error> {
+        checks::agree(checks)?;
+        let moment = Moment::new(now);
+        let mut infos = Vec::with_capacity(checks.len());
+        let mut entries: Few<Fingerprint> = Few::new();
+        for check in checks {
+            let answered = infos.len();
+            infos.extend(rules(check)?.iter().map(|rule| rule.emptied(moment.now)));
+            if infos.len() == answered {
+                infos.push(LimitInfo::unlimited());
+            }
+            let owner = self.namespace ^ Fingerprint::of_actor(check.actor);
+            entries.extend(check.limit.fingerprints().map(|entry| owner ^ entry));
         }
+        self.memory.remove(&entries, moment);
+        Ok(LimitInfo::merged(infos))
     }
 
     #[inline]
@@ -187,10 +202,10 @@ impl Local {
 
 /// The error of a check that cannot be decided.
 fn refusal(check: &Check<'_>) -> impl FnOnce(Impossible) -> Error {
-    |why| why.of(check.limit.key(), check.cost).into()
+    |why| why.of(check.limit.key(), check.cost.max(check.spent)).into()
 }
 
 /// What a sound check of factor 1 is decided by.
 fn compiled<'a>(check: &Check<'a>) -> Option<&'a Rules> {
-    check.limit.compiled(check.factor).filter(|_| check.cost <= EXACT)
+    check.limit.compiled(check.factor).filter(|_| check.cost.max(check.spent) <= EXACT)
 }

@@ -17,8 +17,9 @@ use crate::failure::Failure;
 use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::limit::{Limit, Rule, Rules};
+use crate::limit::{Limit, Rule, Rules, Shape};
 use crate::policy::{OnError, Question, Since};
+use crate::receipt::Charge;
 use crate::stats::Statistics;
 use crate::store::memory::{Memory, Moment};
 use crate::store::redis::{Answer, Decision, Here, Job, Key, Outcome, Redis, Shared, plan};
@@ -58,7 +59,7 @@ type Decided = Result<LimitInfo, Error>;
 /// for them, wherever it was lost: on its way, or where nobody picked it up.
 struct Delivery {
     decided: Option<Decided>,
-    /// What gives the place back, where one was taken.
+    /// The decision that took a place, where one did.
     back: Option<(Box<Caller>, Decision)>,
 }
 
@@ -83,7 +84,7 @@ impl Delivery {
 impl Drop for Delivery {
     fn drop(&mut self) {
         if let (Some((caller, decision)), Some(Ok(info))) = (self.back.take(), &self.decided) {
-            caller.take_back(decision, info.degraded);
+            caller.take_back(&decision, info);
         }
     }
 }
@@ -206,12 +207,16 @@ impl Fleet {
         if self.shared.settings.on_error == OnError::Local && self.shared.is_open(on_callers_runtime) {
             return Begun::Known(self.decide_locally(&here, checks, call, now));
         }
+        if call == Call::Reset {
+            let entries: Few<Fingerprint> = checks.iter().flat_map(|check| self.entries(check)).collect();
+            here.fallback.remove(&entries, Moment::new(None));
+        }
         match self.prepare(checks, call.into(), now, question) {
             Err(error) => {
                 here.stats.failed();
                 Begun::Known(Err(error.into()))
             }
-            Ok((caller, decision)) if decision.parts.is_empty() => {
+            Ok((caller, decision)) if decision.entries.is_empty() => {
                 here.stats.answered(false);
                 Begun::Known(Ok(caller.merge(Few::new())))
             }
@@ -227,17 +232,29 @@ impl Fleet {
         let layout = self.shared.settings.layout();
         let local = Local { memory: here.fallback.clone(), namespace: self.namespace };
         let admitted = checks.iter().try_for_each(|check| layout.admits(check.limit)).map_err(Error::from);
-        let answer = admitted.and_then(|()| local.decide_on(checks, call, now)).map(LimitInfo::into_degraded);
-        if gives_back(call.into()) {
-            for check in checks {
-                here.denials.forget(self.fingerprint(check.limit, check.actor));
+        let answer = admitted.and_then(|()| match call {
+            Call::Undo { .. } => {
+                // What the store charged is not here.
+                let added = checks.iter().map(|check| check.cost(0).spent(check.spent.saturating_sub(check.cost)));
+                local.decide_on(&added.collect::<Vec<_>>(), call, now)
             }
+            _ => local.decide_on(checks, call, now),
+        });
+        let answer = answer.map(LimitInfo::into_degraded);
+        if Verb::from(call).gives_back() {
+            checks.iter().flat_map(|check| self.entries(check)).for_each(|entry| here.denials.forget(entry));
         }
         if answer.as_ref().is_ok_and(|info| info.degraded) {
             here.stats.degraded(Failure::Unavailable);
         }
         here.stats.came_to(&answer);
         answer
+    }
+
+    /// All that these checks' entries can be called in this process.
+    fn entries(&self, check: &Check<'_>) -> impl Iterator<Item = Fingerprint> + use<> {
+        let owner = self.namespace ^ Fingerprint::of_actor(check.actor);
+        check.limit.fingerprints().into_iter().map(move |entry| owner ^ entry)
     }
 
     /// What names this call among the denials that are remembered.
@@ -282,6 +299,15 @@ impl Fleet {
             let rules = rules(check)?;
             let actor = Fingerprint::of_actor(check.actor);
             let first = self.namespace ^ check.limit.fingerprint() ^ actor;
+            if verb == Verb::Reset {
+                // Whatever their shape.
+                let every = Shape::ALL.into_iter().zip(self.entries(check));
+                for (shape, fingerprint) in every.filter(|(shape, _)| layout.shapes().contains(shape)) {
+                    if entries.index_of(&fingerprint) == keys.len() {
+                        keys.push(layout.key(&self.name, check.actor, check.limit.key(), shape));
+                    }
+                }
+            }
             for ((shape, rule), fingerprint) in rules.shaped().zip([first, first.second()]) {
                 let entry = entries.index_of(&fingerprint);
                 if entry == keys.len() {
@@ -303,42 +329,6 @@ impl Fleet {
         let decision =
             Decision::call(verb, keys, parts, now).map_err(|(part, why)| caller.refusal(part, why, &costs))?;
         Ok((caller, decision.laid_out(layout)))
-    }
-
-    /// Begins to forget what was charged to an actor.
-    fn forgetting(&self, limit: &Limit, actor: &str) -> (Box<Caller>, Decision) {
-        let owner = self.namespace ^ Fingerprint::of_actor(actor);
-        let layout = self.shared.settings.layout();
-        let keys = layout.shapes().iter().map(|shape| layout.key(&self.name, actor, limit.key(), *shape)).collect();
-        let here = self.shared.here();
-        let mut caller = self.caller(Verb::Refund, None);
-        for entry in limit.fingerprints().map(|entry| owner ^ entry) {
-            here.fallback.remove(entry);
-            here.denials.forget(entry);
-            caller.entries.push(entry);
-        }
-        (caller, Decision::reset(keys).laid_out(layout))
-    }
-
-    pub(super) fn reset_sync(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
-        let (caller, decision) = self.forgetting(limit, actor);
-        self.wait(caller, decision).map(drop)
-    }
-
-    pub(super) async fn reset(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
-        let (caller, decision) = self.forgetting(limit, actor);
-        Self::ask(caller, decision).await.map(drop)
-    }
-
-    /// [`reset`](Self::reset), of which `done` is told on the store's thread.
-    pub(super) fn start_reset(
-        &self,
-        limit: &Limit,
-        actor: &str,
-        done: impl FnOnce(Decided) -> Result<(), Decided> + Send + 'static,
-    ) {
-        let (caller, decision) = self.forgetting(limit, actor);
-        caller.send(decision, false, |delivery| delivery.hand_to(done));
     }
 }
 
@@ -368,7 +358,7 @@ impl Caller {
     /// Puts into words what came of the decision.
     fn word(&self, decision: &Decision, answer: Answer) -> Result<LimitInfo, Error> {
         let here = self.shared.here();
-        if gives_back(self.call) {
+        if self.call.gives_back() {
             self.entries.iter().for_each(|entry| here.denials.forget(*entry));
         }
         let failure = match answer {
@@ -404,7 +394,7 @@ impl Caller {
             OnError::Raise => Err(StoreError::new(failure).into()),
             OnError::Allow => of_each(Rule::allowed),
             OnError::Deny => of_each(Rule::denied),
-            OnError::Local => self.decide_here(fallback, decision),
+            OnError::Local => self.decide_here(fallback, &decision.outside_the_store()),
         }
     }
 
@@ -421,18 +411,19 @@ impl Caller {
         let decided = self.word(decision, answer);
         let took_a_place =
             matches!(self.call, Verb::Acquire { .. }) && decided.as_ref().is_ok_and(|info| !info.blocked);
-        let back = took_a_place.then(|| (self, decision.as_refund()));
+        let back = took_a_place.then(|| (self, decision.clone()));
         Delivery { decided: Some(decided), back }
     }
 
-    /// Nobody waits for the answer any more: the place that was taken for whoever did is given back.
-    fn take_back(self: Box<Self>, refund: Decision, degraded: bool) {
-        let back = Self { call: Verb::Refund, question: None, ..*self };
-        if degraded {
+    /// Nobody waits for this answer any more: the place that was taken is given back.
+    fn take_back(self: Box<Self>, decision: &Decision, info: &LimitInfo) {
+        let verb = Verb::Undo { charged_at: Charge::of_turn(info).at };
+        let (back, undo) = (Self { call: verb, question: None, ..*self }, decision.with(verb));
+        if info.degraded {
             // The store has charged nothing.
-            let _ = back.decide_here(&back.shared.here().fallback, &refund);
+            let _ = back.decide_here(&back.shared.here().fallback, &undo);
         } else {
-            Box::new(back).send(refund, false, drop);
+            Box::new(back).send(undo, false, drop);
         }
     }
 
@@ -461,11 +452,6 @@ impl Limiter {
         });
         Some(words.collect())
     }
-}
-
-/// Whether a call may end what was denied before.
-fn gives_back(call: Verb) -> bool {
-    matches!(call, Verb::Refund | Verb::Undo { .. })
 }
 
 /// The runtime that was to bring the answer has ended.

@@ -190,13 +190,6 @@ impl Memory {
         self.len.fetch_sub(entries, Ordering::Relaxed);
     }
 
-    pub(crate) fn remove(&self, fingerprint: Fingerprint) {
-        let mut table = self.lock(self.shard_of(fingerprint), Moment::new(None));
-        if let Ok(at) = table.find(fingerprint) {
-            self.forget(&mut table, at);
-        }
-    }
-
     /// All that is kept of an actor is in one shard, so that several limits of it need one lock.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "the low bits choose a shard, the high ones a home in it")]

@@ -57,7 +57,7 @@ impl Memory {
             return self.decide_crowded_one((*room).into(), question, &actor).map_err(refuse);
         }
         let mut state = table.read(place).unwrap_or_else(|| room.fresh(now));
-        let check = match examine(room, &mut state, now, verb, cost, 0) {
+        let check = match examine(room, &mut state, now, verb, verb.adds(cost, spent), 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
             Err(why) => return Err(refuse(why)),
         };
@@ -91,7 +91,7 @@ impl Memory {
             return self.decide_crowded_one(*rule, question, &actor);
         }
         let mut entry = table.take(place, |entry| rule.may_borrow(entry, moment.now));
-        let check = match rule.examine(&mut entry, moment.now, verb, cost, 0) {
+        let check = match rule.examine(&mut entry, moment.now, verb, verb.adds(cost, spent), 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
             Err(why) => {
                 table.put_back(place, entry);

@@ -11,6 +11,27 @@ use crate::info::LimitInfo;
 use crate::limit::Rule;
 
 impl Memory {
+    /// Removes all of these entries at once.
+    pub(crate) fn remove(&self, fingerprints: &[Fingerprint], moment: Moment) {
+        let shards = self.shards_of(fingerprints);
+        let mut tables: Few<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
+        for fingerprint in fingerprints {
+            let shard = self.shard_of(*fingerprint);
+            let number = shards.iter().take_while(|other| **other < shard).count();
+            if let Ok(at) = tables[number].find(*fingerprint) {
+                self.forget(&mut tables[number], at);
+            }
+        }
+    }
+
+    /// The shards of these entries, in the one order in which they are locked.
+    fn shards_of(&self, fingerprints: &[Fingerprint]) -> Few<usize> {
+        let mut shards: Few<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        shards
+    }
+
     /// Several checks under all of their locks, taken in one order whatever the caller's. `actor_of` answers whom a
     /// part is about.
     pub(crate) fn decide_several<R: Borrow<Rule>>(
@@ -21,9 +42,7 @@ impl Memory {
         moment: Moment,
         verb: Verb,
     ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
-        let mut shards: Few<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
-        shards.sort_unstable();
-        shards.dedup();
+        let shards = self.shards_of(fingerprints);
         let mut tables: Few<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
 
         let places: Few<(usize, Place)> = fingerprints

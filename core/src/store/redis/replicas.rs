@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::context::Context;
 use super::job::Job;
 use super::link::Message;
-use super::plan::{Asked, Decision};
+use super::plan::Decision;
 use super::reply::Outcome;
 use crate::decision::Verb;
 use crate::failure::Failure;
@@ -36,7 +36,7 @@ impl Wait {
     /// What these decisions have to wait for; none where they write nothing, or are not to wait.
     pub(super) fn of<'a>(mut messages: impl Iterator<Item = &'a Message>, context: &Context) -> Option<Self> {
         let replicas = context.replicas();
-        let writes = |message: &Message| message.job.decision.asked != Asked::Call(Verb::Peek);
+        let writes = |message: &Message| message.job.decision.verb != Verb::Peek;
         // The latest of them has just come, and nobody waits for longer than it does.
         (replicas > 0 && messages.any(writes)).then(|| Self { replicas, until: Instant::now() + context.timeout() })
     }
@@ -112,14 +112,16 @@ pub(super) fn hold(held: Vec<Pending>, acknowledgement: Acknowledgement) -> Hold
 /// Whether a decision changed an entry: peeks and most denials do not, and no failover can lose them.
 pub(super) fn is_charged(decision: &Decision, outcome: &Outcome) -> bool {
     let Outcome::Decided { infos, .. } = outcome else { return false };
-    match decision.asked {
-        Asked::Call(Verb::Peek) => false,
-        Asked::Call(Verb::Limit | Verb::Acquire { .. }) => {
+    match decision.verb {
+        Verb::Peek => false,
+        Verb::Limit | Verb::Acquire { .. } => {
             !infos.iter().any(|info| info.blocked) || decision.parts.iter().any(|part| part.rule.counts_blocked())
         }
         // What is given back of a receipt that is used up already.
-        Asked::Call(_) => decision.parts.iter().any(|part| part.cost != part.spent),
-        Asked::Reset => true,
+        Verb::Charge | Verb::Refund | Verb::Undo { .. } | Verb::Denied => {
+            decision.parts.iter().any(|part| part.cost != part.spent)
+        }
+        Verb::Reset => true,
     }
 }
 
