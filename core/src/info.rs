@@ -37,7 +37,8 @@ pub struct LimitInfo {
     pub quota: u64,
     /// How long a full entry of the deciding limit takes to drain.
     pub window_ms: u64,
-    /// The instant of the decision; names the charge in a [`Receipt`](crate::Receipt). 0 = no limit.
+    /// The instant of the decision, or the later one that its charge counts as; names the charge in a
+    /// [`Receipt`](crate::Receipt). 0 = no limit.
     pub at: Micros,
     /// The store could not decide, and this is what was answered without it; see [`OnError`](crate::OnError).
     pub degraded: bool,

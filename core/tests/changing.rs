@@ -1,7 +1,6 @@
 //! Definitions and factors that change under entries that are kept, in memory and over Redis.
 #![allow(missing_docs, reason = "a test")]
 
-#[allow(dead_code, reason = "shared with other tests")]
 mod servers;
 
 use std::time::{Duration, Instant};
@@ -156,7 +155,7 @@ fn a_decision_takes_a_thousand_checks_and_no_more() {
 fn a_denial_that_is_remembered_is_that_definitions() {
     let server = Server::start();
     let store = Redis::open(&server.url()).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise);
-    let limiter = Limiter::new(store.deny_cache(Duration::from_secs(60)));
+    let limiter = Limiter::new(store.deny_cache(MINUTE));
     let small = Limit::bucket("plan", 1).drip_rate(HOUR).build().expect("a bucket");
     let big = Limit::bucket("plan", 100).drip_rate(HOUR).build().expect("a bucket");
     let blocked = |limit| limiter.limit_sync(limit, "ada").expect("an answer").blocked;

@@ -2,7 +2,6 @@
 #![cfg(feature = "redis")]
 #![allow(missing_docs, reason = "a test")]
 
-#[allow(dead_code, reason = "shared with other tests")]
 mod servers;
 #[allow(dead_code, reason = "shared with other tests")]
 mod strategies;

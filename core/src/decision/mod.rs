@@ -63,6 +63,11 @@ pub(crate) trait Room {
     /// Makes of a cost that was charged at an earlier instant the part of it that was spent: gives back what differs
     /// now between a state in which all of it was charged then, and one in which only that part was.
     fn undo(&self, state: &mut Self::State, now: Micros, cost: u64, spent: u64, charged_at: Micros);
+    /// The instant that a charge at `now` counts as; later where the clock is behind the entry.
+    #[inline(always)]
+    fn charged_at(&self, _state: &Self::State, now: Micros) -> Micros {
+        now
+    }
     /// Until this cost fits; 0 = it does.
     fn until(&self, state: &Self::State, now: Micros, cost: u64) -> Micros;
     fn fits(&self, state: &Self::State, now: Micros, cost: u64) -> bool;
@@ -248,7 +253,7 @@ pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, verb: Ver
         remaining,
         reset_ms: millis_up(room.until(state, now, awaited)),
         full_reset_ms: millis_up(room.full(state, now)),
-        at: now,
+        at: if charges(room, verb, check) { room.charged_at(state, now) } else { now },
         wait_ms: if check.admitted { millis_up(check.verdict.wait) } else { 0 },
         next_ms: millis_up(room.next(state, now, remaining)),
         quota: room.quota(),

@@ -148,8 +148,8 @@ impl Oracle {
         } else if call == Asked::Refund {
             model.refund(&mut state, now, part.cost);
         }
-        let changed = part.cost > 0 && (charged || call == Asked::Refund);
-        if changed || (mended && call != Asked::Peek) {
+        let writes = part.cost > 0 && (charged || call == Asked::Refund);
+        if writes || (mended && call != Asked::Peek) {
             self.entries.insert(part.entry.clone(), state.clone());
             self.written.push(part.entry.clone());
         }
