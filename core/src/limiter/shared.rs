@@ -100,7 +100,10 @@ impl Fleet {
     pub(super) fn new(store: Redis) -> Self {
         let settings = store.into_settings();
         let (name, namespace) = (settings.namespace().into(), Fingerprint::of_namespace(settings.namespace()));
-        Self { shared: Arc::new(Shared::new(settings)), name, namespace }
+        let shared = Arc::new(Shared::new(settings));
+        // So that the first call need not wait for it.
+        shared.begin_to_connect();
+        Self { shared, name, namespace }
     }
 
     pub(super) fn namespace(&self, namespace: &str) -> Self {
@@ -186,7 +189,8 @@ impl Fleet {
         match self.begin(checks, call, now, false) {
             Begun::Known(answer) => Some(answer),
             Begun::Ask(caller, decision) => {
-                caller.send(decision, false, |delivery| delivery.hand_to(done));
+                let host = Host(Some(done));
+                caller.send(decision, false, |delivery| host.take(delivery));
                 None
             }
         }
@@ -333,7 +337,27 @@ impl Fleet {
         done: impl FnOnce(Decided) -> Result<(), Decided> + Send + 'static,
     ) {
         let (caller, decision) = self.forgetting(limit, actor);
-        caller.send(decision, false, |delivery| delivery.hand_to(done));
+        let host = Host(Some(done));
+        caller.send(decision, false, |delivery| host.take(delivery));
+    }
+}
+
+/// A host that is told once what came of its call, even if all that knew of it is dropped.
+struct Host<F: FnOnce(Decided) -> Result<(), Decided>>(Option<F>);
+
+impl<F: FnOnce(Decided) -> Result<(), Decided>> Host<F> {
+    fn take(mut self, delivery: Delivery) {
+        if let Some(done) = self.0.take() {
+            delivery.hand_to(done);
+        }
+    }
+}
+
+impl<F: FnOnce(Decided) -> Result<(), Decided>> Drop for Host<F> {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            let _ = done(Err(lost()));
+        }
     }
 }
 

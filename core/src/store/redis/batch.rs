@@ -1,12 +1,7 @@
 //! Decisions that travel together.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{self, Poll};
-
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
-use tokio::time::Instant;
 
 use super::context::Context;
 use super::layout::Strategy;
@@ -17,6 +12,7 @@ use super::reply::{Outcome, finish};
 use super::server_clock::ServerClock;
 use super::target::nonsense;
 use super::transactions;
+use super::underway::{Underway, last_deadline};
 use crate::clock;
 use crate::failure::Failure;
 use crate::time::Micros;
@@ -50,28 +46,17 @@ pub(super) struct Exchanged {
     pub(super) received: Micros,
     /// Where something has to wait for replicas.
     pub(super) acknowledgement: Option<Acknowledgement>,
+    pub(super) connection: MultiplexedConnection,
 }
 
 /// Decisions on their way together.
-pub(super) struct Batch {
-    pub(super) since: Instant,
-    exchange: Pin<Box<dyn Future<Output = Exchanged> + Send>>,
-}
+pub(super) type Batch = Underway<Exchanged>;
 
-impl Batch {
-    pub(super) fn send(connection: MultiplexedConnection, groups: Vec<Group>, context: &Context) -> Self {
-        let wait = Wait::of(groups.iter().flat_map(|group| &group.messages), context);
-        let exchange = Box::pin(exchange(connection, groups, context.strategy(), wait));
-        Self { since: Instant::now(), exchange }
-    }
-}
-
-impl Future for Batch {
-    type Output = Exchanged;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        self.exchange.as_mut().poll(cx)
-    }
+/// Sends decisions over one of a link's connections.
+pub(super) fn send(connection: MultiplexedConnection, line: u64, groups: Vec<Group>, context: &Context) -> Batch {
+    let messages = || groups.iter().flat_map(|group| &group.messages);
+    let wait = Wait::of(messages(), context);
+    Underway::new(last_deadline(messages()), line, exchange(connection, groups, context.strategy(), wait))
 }
 
 impl Group {
@@ -103,6 +88,11 @@ impl Group {
 
     pub(super) fn len(&self) -> usize {
         self.messages.len()
+    }
+
+    /// Of a sharded server, where these belong.
+    pub(super) fn slot(&self) -> Option<u16> {
+        self.messages.first().map(|message| message.job.decision.slot())
     }
 
     fn command(&self) -> Cmd {
@@ -141,10 +131,10 @@ async fn exchange(
         }
         (Some(wait), Strategy::Transactions) => {
             let decided = decide(&mut connection, &groups, strategy, true).await;
-            (decided, Some(wait.send(connection)))
+            (decided, Some(wait.send(connection.clone())))
         }
     };
-    Exchanged { groups, decided, sent, received: clock::now(), acknowledgement }
+    Exchanged { groups, decided, sent, received: clock::now(), acknowledgement, connection }
 }
 
 async fn decide(

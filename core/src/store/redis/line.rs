@@ -18,8 +18,6 @@ pub(super) struct Connected {
     pub(super) heard: Option<(Micros, Micros, Micros)>,
     /// When the server is full, it forgets blocked clients as soon as any others.
     pub(super) evicts_at_random: bool,
-    /// As far as it was asked, enough replicas have what it writes.
-    pub(super) keeps_up: bool,
 }
 
 pub(super) enum Line {

@@ -4,6 +4,7 @@ mod address;
 mod answers;
 mod background;
 mod batch;
+mod breaker;
 mod cluster;
 mod context;
 mod job;
@@ -13,6 +14,8 @@ mod line;
 mod link;
 mod plan;
 mod process;
+mod queue;
+mod recovery;
 mod remedy;
 mod replicas;
 mod reply;
@@ -23,6 +26,7 @@ mod settings;
 mod target;
 mod topology;
 mod transactions;
+mod underway;
 
 pub(crate) use background::handle as background;
 #[cfg(test)]

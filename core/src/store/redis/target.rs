@@ -99,7 +99,7 @@ impl Target {
         // Not everybody may ask for this.
         let policy = redis::from_redis_value::<Vec<String>>(policy).unwrap_or_default();
         let evicts_at_random = policy.last().is_some_and(|policy| policy.ends_with("-random"));
-        Ok(Connected { connection, heard, evicts_at_random, keeps_up: true })
+        Ok(Connected { connection, heard, evicts_at_random })
     }
 }
 
