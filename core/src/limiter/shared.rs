@@ -165,7 +165,11 @@ impl Fleet {
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
         match self.begin(checks, call, now, true) {
-            Begun::Known(answer) => answer,
+            Begun::Known(answer) => {
+                // Whoever asks again and again must not keep the task from its thread that finds the store well again.
+                tokio::task::coop::consume_budget().await;
+                answer
+            }
             Begun::Ask(caller, decision) => Self::ask(caller, decision).await,
         }
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::RedisError;
-use redis::aio::MultiplexedConnection;
 use tokio::time::Instant;
 
 use super::batch::{Exchanged, Group, is_lost};
+use super::dial::Connection;
 use super::job::{Job, LONGEST_TIMEOUT};
 use super::line::Line;
 use super::link::{Keeper, Message};
@@ -16,7 +16,7 @@ use super::remedy::{Remedy, trips};
 use super::replicas::{Acknowledged, Pending, hold, is_charged};
 use super::reply::Outcome;
 use super::server_clock::ServerClock;
-use super::underway::Back;
+use super::underway::{Back, Underway};
 use crate::decision::Verb;
 use crate::failure::Failure;
 
@@ -25,7 +25,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(10);
 
 /// The connection that something came back over.
 struct Over {
-    connection: MultiplexedConnection,
+    connection: Connection,
     line: u64,
 }
 
@@ -44,7 +44,8 @@ impl Keeper {
             }
         };
         if line == self.lines {
-            self.round_trip = (self.round_trip * 7 + since.elapsed()) / 8;
+            let took = since.elapsed();
+            self.round_trip = if self.round_trip.is_zero() { took } else { (self.round_trip * 7 + took) / 8 };
             if missed {
                 // Answers take longer on their way than they did.
                 self.clock = ServerClock::default();
@@ -52,6 +53,8 @@ impl Keeper {
                 self.breaker.answered();
             }
         }
+        let owed = self.batches.iter().filter(|batch| batch.was_sent_over(line)).map(Underway::weight).sum();
+        connection.owes(owed);
         let over = Over { connection, line };
         let mut held = Vec::new();
         for (group, decided) in groups.into_iter().zip(decided) {
@@ -72,7 +75,7 @@ impl Keeper {
         if let Some(acknowledgement) = acknowledgement
             && !held.is_empty()
         {
-            self.holding.push(hold(held, line, acknowledgement));
+            self.holding.push(hold(held, &over.connection, line, acknowledgement));
         }
         self.forget_finished();
     }
@@ -200,7 +203,7 @@ impl Keeper {
 /// charges nothing.
 fn undo(decision: &Decision, outcome: &Outcome) -> Option<Decision> {
     let Outcome::Decided { now, infos, .. } = outcome else { return None };
-    let charges = matches!(decision.asked, Asked::Call(Verb::Limit | Verb::Acquire { .. }));
-    let charged = charges && !infos.iter().any(|info| info.blocked);
-    charged.then(|| Decision { asked: Asked::Call(Verb::Undo { charged_at: *now }), ..decision.clone() })
+    let may_charge = matches!(decision.asked, Asked::Call(Verb::Limit | Verb::Acquire { .. }));
+    let is_charged = may_charge && !infos.iter().any(|info| info.blocked);
+    is_charged.then(|| Decision { asked: Asked::Call(Verb::Undo { charged_at: *now }), ..decision.clone() })
 }

@@ -4,6 +4,7 @@ use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
 
 use super::context::Context;
+use super::dial::Connection;
 use super::layout::Strategy;
 use super::link::Message;
 use super::plan::{Plan, plan};
@@ -46,17 +47,25 @@ pub(super) struct Exchanged {
     pub(super) received: Micros,
     /// Where something has to wait for replicas.
     pub(super) acknowledgement: Option<Acknowledgement>,
-    pub(super) connection: MultiplexedConnection,
+    pub(super) connection: Connection,
 }
+
+/// What an answer may take for each check: the longest state is 255 pairs of numbers. Where a decision takes several
+/// round trips, there are that many answers.
+const OF_A_PART: u64 = 16 * 1024;
 
 /// Decisions on their way together.
 pub(super) type Batch = Underway<Exchanged>;
 
 /// Sends decisions over one of a link's connections.
-pub(super) fn send(connection: MultiplexedConnection, line: u64, groups: Vec<Group>, context: &Context) -> Batch {
+pub(super) fn send(connection: Connection, line: u64, groups: Vec<Group>, context: &Context) -> Batch {
     let messages = || groups.iter().flat_map(|group| &group.messages);
     let wait = Wait::of(messages(), context);
-    Underway::new(last_deadline(messages()), line, exchange(connection, groups, context.strategy(), wait))
+    let parts = messages().map(|message| message.job.decision.parts.len() + 1).sum::<usize>();
+    let weight = u64::try_from(parts).unwrap_or(u64::MAX).saturating_mul(OF_A_PART);
+    connection.allow(weight);
+    let until = last_deadline(messages());
+    Underway::new(until, line, weight, exchange(connection, groups, context.strategy(), wait))
 }
 
 impl Group {
@@ -114,24 +123,20 @@ impl Group {
 }
 
 /// One round trip, or as many as the strategy takes.
-async fn exchange(
-    mut connection: MultiplexedConnection,
-    groups: Vec<Group>,
-    strategy: Strategy,
-    wait: Option<Wait>,
-) -> Exchanged {
+async fn exchange(connection: Connection, groups: Vec<Group>, strategy: Strategy, wait: Option<Wait>) -> Exchanged {
     let sent = clock::now();
+    let mut wire = connection.wire.clone();
     let (decided, acknowledgement) = match (wait, strategy) {
-        (None, _) => (decide(&mut connection, &groups, strategy, false).await, None),
+        (None, _) => (decide(&mut wire, &groups, strategy, false).await, None),
         (Some(wait), Strategy::Script) => {
-            let acknowledgement = wait.send(connection.clone());
-            let decided = decide(&mut connection, &groups, strategy, true);
+            let acknowledgement = wait.send(wire.clone());
+            let decided = decide(&mut wire, &groups, strategy, true);
             let (decided, acknowledgement) = right_behind(decided, acknowledgement).await;
             (decided, Some(acknowledgement))
         }
         (Some(wait), Strategy::Transactions) => {
-            let decided = decide(&mut connection, &groups, strategy, true).await;
-            (decided, Some(wait.send(connection.clone())))
+            let decided = decide(&mut wire, &groups, strategy, true).await;
+            (decided, Some(wait.send(wire.clone())))
         }
     };
     Exchanged { groups, decided, sent, received: clock::now(), acknowledgement, connection }

@@ -22,7 +22,7 @@ const REST_PART: u32 = 32;
 /// A breaker that opens so soon after it has closed has closed too soon.
 const STEADY: Duration = Duration::from_secs(5);
 /// Between two events that say the same.
-const QUIET: Duration = Duration::from_secs(60);
+const QUIET: Duration = Duration::from_mins(1);
 
 /// Batches in a row that were not answered by their deadlines.
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl Misses {
 
     /// A deadline's eighth is left to whoever tells the next call that the last one is over.
     fn are_too_many(&self, now: Instant, deadline: Duration) -> bool {
-        let long_enough = self.since.is_some_and(|since| now.duration_since(since) >= deadline * 2 - deadline / 8);
+        let long_enough = self.since.is_some_and(|since| now.duration_since(since) + deadline / 8 >= deadline * 2);
         self.count >= MOST_MISSED && long_enough
     }
 }
@@ -140,7 +140,7 @@ impl Breaker {
     fn jittered(&mut self, rest: Duration) -> Duration {
         self.rests += 1;
         let drawn = u32::try_from(self.random.hash_one(self.rests) % 256).unwrap_or(0);
-        rest - rest / 1024 * drawn
+        rest.saturating_sub(rest / 1024 * drawn)
     }
 
     /// A probe was answered; true where one more has to be.
@@ -193,7 +193,7 @@ mod tests {
         assert!(tells && rest <= SHORTEST_REST && rest >= SHORTEST_REST * 3 / 4, "{rest:?}");
         let (rest, tells) = breaker.open(start + Duration::from_secs(3));
         assert!(!tells && rest <= SHORTEST_REST, "back after three seconds, it is found at once: {rest:?}");
-        let (rest, _) = breaker.open(start + Duration::from_secs(3600));
+        let (rest, _) = breaker.open(start + Duration::from_hours(1));
         assert!(rest <= LONGEST_REST && rest >= LONGEST_REST * 3 / 4, "{rest:?}");
         assert!(breaker.found_well() && !breaker.found_well() && breaker.close(start), "told that it is closed");
         assert!(!breaker.close(start));

@@ -11,8 +11,9 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::context::Context;
+use super::dial::{A_MAP, open};
 use super::link::{Link, Message};
-use super::target::{Target, at, nonsense, open};
+use super::target::{Target, at, nonsense};
 use super::topology::Router;
 use crate::failure::Failure;
 
@@ -227,8 +228,8 @@ impl Drop for Cluster {
 
 /// The slots' ranges as a node knows them.
 async fn ask(template: &ConnectionInfo, node: &Node) -> RedisResult<Vec<(usize, usize, Node)>> {
-    let mut connection = open(&at(template, &node.0, node.1)).await?;
-    let ranges: Vec<Vec<Value>> = redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut connection).await?;
+    let mut connection = open(&at(template, &node.0, node.1), A_MAP).await?;
+    let ranges: Vec<Vec<Value>> = redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut connection.wire).await?;
     let ranges: RedisResult<Vec<_>> = ranges.into_iter().map(|range| read_range(&range, &node.0)).collect();
     ranges.and_then(|ranges| if ranges.is_empty() { Err(nonsense("CLUSTER SLOTS")) } else { Ok(ranges) })
 }

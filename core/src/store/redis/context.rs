@@ -86,7 +86,7 @@ impl Context {
     }
 
     pub(super) fn connect_timeout(&self) -> Duration {
-        self.timeout.max(LEAST_CONNECT_TIMEOUT)
+        (self.timeout * 4).max(LEAST_CONNECT_TIMEOUT)
     }
 
     pub(super) fn runtime(&self) -> &Handle {
@@ -97,6 +97,8 @@ impl Context {
     /// evicts, and the time.
     pub(super) fn greeting(&self) -> Pipeline {
         let mut greeting = Pipeline::new();
+        greeting.cmd("CLIENT").arg("SETINFO").arg("LIB-NAME").arg("tidegate");
+        greeting.cmd("CLIENT").arg("SETINFO").arg("LIB-VER").arg(env!("CARGO_PKG_VERSION"));
         match self.strategy {
             Strategy::Script => {
                 greeting.cmd("SCRIPT").arg("LOAD").arg(SOURCE);

@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use redis::RedisResult;
-use redis::aio::MultiplexedConnection;
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep_until};
 
 use super::batch::{self, Batch, Exchanged, Group};
 use super::breaker::Breaker;
 use super::context::Context;
+use super::dial::Connection;
 use super::job::Job;
 use super::layout::Strategy;
 use super::line::{Connected, Line};
@@ -115,7 +115,7 @@ pub(super) struct Keeper {
     pub(super) lines: u64,
     /// What was sent over connections that were given up may come back until then.
     pub(super) parted_until: Option<Instant>,
-    batches: FuturesUnordered<Batch>,
+    pub(super) batches: FuturesUnordered<Batch>,
     /// Decided, and not acknowledged by enough replicas yet.
     pub(super) holding: FuturesUnordered<Holding>,
     /// How long a batch takes, on average.
@@ -271,7 +271,7 @@ impl Keeper {
     }
 
     /// Sends these over one of the connections.
-    pub(super) fn launch(&mut self, connection: MultiplexedConnection, line: u64, groups: Vec<Group>) {
+    pub(super) fn launch(&mut self, connection: Connection, line: u64, groups: Vec<Group>) {
         self.batches.push(batch::send(connection, line, groups, &self.context));
     }
 
@@ -289,12 +289,12 @@ impl Keeper {
             self.holding = std::mem::take(&mut self.holding).into_iter().filter(|it| it.was_sent_over(line)).collect();
         }
         let of_this = |since: Option<Instant>, is_present: bool| since.filter(|_| is_present);
-        for batch in self.batches.iter_mut() {
+        for batch in &mut self.batches {
             if let Some(since) = of_this(batch.newly_missed(now), batch.was_sent_over(self.lines)) {
                 self.breaker.missed(since, Failure::Timeout);
             }
         }
-        for holding in self.holding.iter_mut() {
+        for holding in &mut self.holding {
             if let Some(since) = of_this(holding.newly_missed(now), holding.was_sent_over(self.lines)) {
                 self.breaker.missed(since, Failure::Unreplicated);
             }

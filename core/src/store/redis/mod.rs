@@ -7,6 +7,7 @@ mod batch;
 mod breaker;
 mod cluster;
 mod context;
+mod dial;
 mod job;
 mod keys;
 mod layout;

@@ -14,6 +14,7 @@ use redis::{Cmd, RedisResult, from_redis_value};
 use tokio::time::Instant;
 
 use super::context::Context;
+use super::dial::Connection;
 use super::job::Job;
 use super::link::Message;
 use super::plan::{Asked, Decision};
@@ -101,9 +102,20 @@ pub(super) struct Acknowledged {
 /// Decisions that are held until replicas have acknowledged them.
 pub(super) type Holding = Underway<Acknowledged>;
 
-pub(super) fn hold(held: Vec<Pending>, line: u64, acknowledgement: Acknowledgement) -> Holding {
+pub(super) fn hold(
+    held: Vec<Pending>,
+    connection: &Connection,
+    line: u64,
+    acknowledgement: Acknowledgement,
+) -> Holding {
+    let connection = connection.clone();
     let until = held.iter().map(|held| held.job.deadline).max().unwrap_or_else(Instant::now);
-    Underway::new(until, line, async move { Acknowledged { held, replicas: acknowledgement.await } })
+    Underway::new(until, line, 0, async move {
+        let replicas = acknowledgement.await;
+        // Until here it has to stay open.
+        drop(connection);
+        Acknowledged { held, replicas }
+    })
 }
 
 /// Whether a decision changed an entry: peeks and most denials do not, and no failover can lose them.

@@ -15,6 +15,8 @@ pub(super) struct Underway<T> {
     until: Instant,
     /// Which of a link's connections it was sent over.
     line: u64,
+    /// How many bytes may come back.
+    weight: u64,
     /// It was not back by then, and was counted.
     missed: bool,
     coming: Pin<Box<dyn Future<Output = T> + Send>>,
@@ -29,8 +31,17 @@ pub(super) struct Back<T> {
 }
 
 impl<T> Underway<T> {
-    pub(super) fn new(until: Instant, line: u64, coming: impl Future<Output = T> + Send + 'static) -> Self {
-        Self { since: Instant::now(), until, line, missed: false, coming: Box::pin(coming) }
+    pub(super) fn new(
+        until: Instant,
+        line: u64,
+        weight: u64,
+        coming: impl Future<Output = T> + Send + 'static,
+    ) -> Self {
+        Self { since: Instant::now(), until, line, weight, missed: false, coming: Box::pin(coming) }
+    }
+
+    pub(super) fn weight(&self) -> u64 {
+        self.weight
     }
 
     pub(super) fn was_sent_over(&self, line: u64) -> bool {
