@@ -99,12 +99,11 @@ impl DenyCache {
         let mut set = lock(&segment[set]);
         let index = set.room_for(&question);
         let denial = Denial { question, info: info.clone(), heard, holds, told };
-        match set.denials.get_mut(index) {
-            Some(place) => *place = denial,
-            None => {
-                set.denials.reserve_exact(1);
-                set.denials.push(denial);
-            }
+        if let Some(place) = set.denials.get_mut(index) {
+            *place = denial;
+        } else {
+            set.denials.reserve_exact(1);
+            set.denials.push(denial);
         }
         // Something may have been dropped between the look above and now.
         if self.since().0 != since.0 {

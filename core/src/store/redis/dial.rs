@@ -172,10 +172,12 @@ impl LookingUpAll {
         thread::Builder::new().name("tidegate-names".to_owned()).spawn(move || {
             let found = (name.0.as_str(), name.1).to_socket_addrs().map(Iterator::collect::<Arc<[_]>>);
             all.lock().remove(&name);
-            let found = found.and_then(|addresses| match addresses.is_empty() {
-                true => Err(io::ErrorKind::NotFound.into()),
-                false => Ok(addresses),
-            });
+            let found =
+                found.and_then(
+                    |addresses| {
+                        if addresses.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(addresses) }
+                    },
+                );
             let _ = told.send(found.map_err(Arc::new));
         })?;
         Ok(looking_up(found))
@@ -195,13 +197,12 @@ async fn look_up(host: &str, port: u16) -> io::Result<Arc<[SocketAddr]>> {
     let name = (host.to_owned(), port);
     let found = {
         let mut under_way = all.lock();
-        match under_way.get(&name) {
-            Some(found) => found.clone(),
-            None => {
-                let found = all.look_up(name.clone())?;
-                under_way.insert(name, found.clone());
-                found
-            }
+        if let Some(found) = under_way.get(&name) {
+            found.clone()
+        } else {
+            let found = all.look_up(name.clone())?;
+            under_way.insert(name, found.clone());
+            found
         }
     };
     found.await.map_err(|error| io::Error::new(error.kind(), error.to_string()))
@@ -218,8 +219,8 @@ impl AsyncDNSResolver for Resolver {
     ) -> RedisFuture<'a, Box<dyn Iterator<Item = SocketAddr> + Send + 'a>> {
         Box::pin(async move {
             let addresses = look_up(host, port).await?;
-            let addresses: Box<dyn Iterator<Item = SocketAddr> + Send> = Box::new(addresses.to_vec().into_iter());
-            Ok(addresses)
+            let addresses = (0..addresses.len()).map(move |index| addresses[index]);
+            Ok(Box::new(addresses) as Box<dyn Iterator<Item = SocketAddr> + Send>)
         })
     }
 }

@@ -44,10 +44,11 @@ impl ServerClock {
         if received.saturating_sub(self.since) >= WHILE {
             *self = Self { recent: None, before: self.recent, since: received };
         }
-        match heard.narrowed(self.recent).filter(|recent| recent.narrowed(self.before).is_some()) {
-            Some(recent) => self.recent = Some(recent),
-            None => (self.recent, self.before) = (Some(heard), None),
+        let narrowed = heard.narrowed(self.recent).filter(|recent| recent.narrowed(self.before).is_some());
+        if narrowed.is_none() {
+            self.before = None;
         }
+        self.recent = narrowed.or(Some(heard));
     }
 
     /// When an answer has to leave the server, by its clock, to be here at this instant of ours, or a little earlier;
