@@ -32,13 +32,12 @@ async fn load(limiter: &Limiter, limit: &Limit, deadline: Duration, deadlines: u
         let share = deadline / u32::try_from(CALLERS).expect("few");
         tokio::time::sleep(share * u32::try_from(number).expect("few")).await;
         while Instant::now() < until {
-            match limiter.limit(limit, "ada").await.expect("an answer").degraded {
-                false => decided += 1,
+            if limiter.limit(limit, "ada").await.expect("an answer").degraded {
+                degraded += 1;
                 // Without the store an answer is there at once; nobody asks again at once.
-                true => {
-                    degraded += 1;
-                    tokio::time::sleep(deadline / 20).await;
-                }
+                tokio::time::sleep(deadline / 20).await;
+            } else {
+                decided += 1;
             }
         }
         (decided, degraded)
