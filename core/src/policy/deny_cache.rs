@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn question(entry: u128) -> Question {
-        Question { entry: Fingerprint(entry), cost: 1, factor: 1.0 }
+        Question { entry: Fingerprint(entry), definition: 0, cost: 1, factor: 1.0 }
     }
 
     #[test]

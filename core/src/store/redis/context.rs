@@ -19,7 +19,7 @@ use crate::clock;
 use crate::decision::Verb;
 use crate::events::{Event, EventKind, Events};
 use crate::failure::Failure;
-use crate::limit::{Cell, Rule};
+use crate::limit::{LevelRule, Rule};
 use crate::stats::Stats;
 use crate::time::Micros;
 
@@ -74,8 +74,8 @@ impl Context {
 
     /// A decision like any other, about an entry of nobody's in this slot, which drains within a millisecond.
     pub(super) fn probing(&self, slot: Option<u16>) -> Decision {
-        let bucket = Cell::new(PROBED, 1000, PROBED);
-        let part = Part { rule: Rule::Cell(bucket), cost: 1, spent: 0, entry: 0 };
+        let bucket = LevelRule::new(PROBED, 1000, PROBED);
+        let part = Part { rule: Rule::Level(bucket), cost: 1, spent: 0, entry: 0 };
         let entries = iter::once(self.layout.mark(&self.namespace, slot)).collect();
         let probing = Decision::call(Verb::Limit, entries, iter::once(part).collect(), None);
         probing.map_or_else(|_| self.probe.clone(), |probing| probing.laid_out(self.layout))
