@@ -84,7 +84,7 @@ export class Limiter {
    * - `redis+sentinel://[user:password@]sentinel[:port],…/service[/database]`
    * - `redis+cluster://[user:password@]node[:port],…`
    *
-   * Nothing is connected to before the first call, and a store that cannot be reached is no error here.
+   * It begins to connect, without anybody waiting for it; a store that cannot be reached is no error here.
    *
    * @throws {@link LimitError} for a URL that makes no sense, an option that does not exist, or one out of bounds.
    *

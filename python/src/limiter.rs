@@ -39,8 +39,8 @@ use crate::turn::Turn;
 /// the deadline as ``on_error`` says. ``strategy="transactions"`` is for servers that run no scripts, and
 /// ``layout="sharkey"`` for those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``,
 /// ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust, and this client's certificate and key,
-/// which may be in one file. Nothing is connected to before the first call, and a limiter that is dropped ends its
-/// connections. In memory these options are checked and change nothing, so that only the URL has to differ between
+/// which may be in one file. A limiter begins to connect when it is made, without anybody waiting for it, and ends its
+/// connections when it is dropped. In memory these options are checked and change nothing, so that only the URL has to differ between
 /// stores.
 ///
 /// Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then

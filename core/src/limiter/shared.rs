@@ -103,7 +103,10 @@ impl Fleet {
     pub(super) fn new(store: Redis) -> Self {
         let settings = store.into_settings();
         let (name, namespace) = (settings.namespace().into(), Fingerprint::of_namespace(settings.namespace()));
-        Self { shared: Arc::new(Shared::new(settings)), name, namespace }
+        let shared = Arc::new(Shared::new(settings));
+        // So that the first call need not wait for it.
+        shared.begin_to_connect();
+        Self { shared, name, namespace }
     }
 
     pub(super) fn namespace(&self, namespace: &str) -> Self {
@@ -165,7 +168,11 @@ impl Fleet {
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
         match self.begin(checks, call, now, true) {
-            Begun::Known(answer) => answer,
+            Begun::Known(answer) => {
+                // Whoever asks again and again must not keep the task from its thread that finds the store well again.
+                tokio::task::coop::consume_budget().await;
+                answer
+            }
             Begun::Ask(caller, decision) => Self::ask(caller, decision).await,
         }
     }
@@ -189,7 +196,8 @@ impl Fleet {
         match self.begin(checks, call, now, false) {
             Begun::Known(answer) => Some(answer),
             Begun::Ask(caller, decision) => {
-                caller.send(decision, false, |delivery| delivery.hand_to(done));
+                let host = Host(Some(done));
+                caller.send(decision, false, |delivery| host.take(delivery));
                 None
             }
         }
@@ -329,6 +337,25 @@ impl Fleet {
         let decision =
             Decision::call(verb, keys, parts, now).map_err(|(part, why)| caller.refusal(part, why, &costs))?;
         Ok((caller, decision.laid_out(layout)))
+    }
+}
+
+/// A host that is told once what came of its call, even if all that knew of it is dropped.
+struct Host<F: FnOnce(Decided) -> Result<(), Decided>>(Option<F>);
+
+impl<F: FnOnce(Decided) -> Result<(), Decided>> Host<F> {
+    fn take(mut self, delivery: Delivery) {
+        if let Some(done) = self.0.take() {
+            delivery.hand_to(done);
+        }
+    }
+}
+
+impl<F: FnOnce(Decided) -> Result<(), Decided>> Drop for Host<F> {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            let _ = done(Err(lost()));
+        }
     }
 }
 

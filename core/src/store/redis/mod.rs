@@ -6,8 +6,10 @@ mod address;
 mod answers;
 mod background;
 mod batch;
+mod breaker;
 mod cluster;
 mod context;
+mod dial;
 mod job;
 mod keys;
 mod layout;
@@ -15,6 +17,8 @@ mod line;
 mod link;
 mod plan;
 mod process;
+mod queue;
+mod recovery;
 mod remedy;
 mod replicas;
 mod reply;
@@ -25,6 +29,7 @@ mod settings;
 mod target;
 mod topology;
 mod transactions;
+mod underway;
 
 pub(crate) use background::handle as background;
 #[cfg(test)]
