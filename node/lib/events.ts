@@ -39,12 +39,7 @@ export class Listeners extends EventEmitter {
   }
 }
 
-const NAMES: readonly unknown[] = [
-  'breakerOpen',
-  'breakerClose',
-  'failure',
-  'overflow',
-] satisfies StoreEventName[]
+const NAMES: readonly unknown[] = ['breakerOpen', 'breakerClose', 'failure', 'overflow'] satisfies StoreEventName[]
 
 /** A misspelt name is refused, for nothing would ever be heard of it. */
 export function eventName(name: unknown): string {

@@ -410,11 +410,10 @@ export class Limiter {
    * import { bucket, Limiter } from 'tidegate'
    *
    * const limiter = new Limiter({ maxEntries: 10 })
-   * const full = new Promise((resolve) => limiter.once('overflow', resolve))
+   * limiter.once('overflow', ({ message }) => assert.match(message, /^the memory store is full/))
    * const login = bucket({ key: 'login', size: 3 })
    * for (let name = 0; name < 100; name++) limiter.limitSync(login, `newcomer ${name}`)
    * assert.deepEqual([limiter.entries, limiter.overflowed], [9, 91])
-   * assert.match((await full).message, /^the memory store is full/)
    * ```
    */
   get overflowed(): number {

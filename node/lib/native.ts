@@ -88,12 +88,7 @@ interface Native {
   startAcquire(frame: Float64Array, actors: readonly unknown[]): number | Failure
   stepAcquire(waiting: number, frame: Float64Array): number | Failure
   freeAcquire(waiting: number): void
-  makeLimiter(
-    mailbox: number,
-    listener: number,
-    maxEntries: number | undefined,
-    namespace: unknown,
-  ): number | Failure
+  makeLimiter(mailbox: number, listener: number, maxEntries: number | undefined, namespace: unknown): number | Failure
   makeShared(mailbox: number, listener: number, url: unknown, settings: StoreSettings): number | Failure
   stats(limiter: number): Counts | Failure
   freeLimiter(limiter: number): void
