@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint redis-server test-rust test-python test-node test-readme test-fleet fmt bench bench-redis clean
+.PHONY: help setup build demo test lint notices audit redis-server test-rust test-python test-node test-readme test-fleet fmt bench bench-redis clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -41,8 +41,17 @@ lint: build
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/python tools/supply_chain.py --check
 	npm run --silent lint
 	npm run --silent typecheck
+
+notices: setup ## Third-party notices and bills of materials anew, after a change of Cargo.lock
+	$(BIN)/python tools/supply_chain.py
+
+# Needs cargo-deny (cargo install --locked cargo-deny) and the network, for the advisories. Not part of the tests: to build
+# it takes longer than they do, and a new advisory must not fail a change that has nothing to do with it.
+audit: ## Known vulnerabilities, licences, bans and sources of what is built in
+	cargo deny check
 
 # The tests start servers of their own, on free ports.
 redis-server:

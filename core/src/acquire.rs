@@ -1,24 +1,31 @@
 //! Waiting for one's turn.
 
+#[cfg(feature = "redis")]
+mod handle;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+#[cfg(feature = "redis")]
+pub use self::handle::AcquireHandle;
 use crate::Error;
-use crate::check::Check;
+use crate::check::{Check, OwnedCheck};
 use crate::clock;
 use crate::decision::Call;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
+use crate::receipt::Charge;
 use crate::time::{Micros, millis_up};
 
 /// An `acquire` under way, for whoever brings a way to sleep: [`step`](Self::step), sleep as told, and step again.
 ///
 /// Where every limit can reserve (bucket, token bucket, fixed window, smooth), the first step takes the place in the
 /// line by charging at once. Elsewhere the line is kept in this process, in order of arrival, and whoever is at its
-/// head charges when there is room. Dropping it before it is done leaves the line, and gives a reservation back, once.
+/// head charges when there is room. Dropping it before it is done leaves the line, and gives a reservation back once, as
+/// its [`Receipt`](crate::Receipt) would.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,6 +51,8 @@ pub struct Acquire {
     checks: Vec<Wanted>,
     started: Micros,
     max_wait: Micros,
+    /// The caller's instant, who then does the waiting.
+    now: Option<Micros>,
     stage: Stage,
     /// It has been told to wait.
     slept: bool,
@@ -60,27 +69,10 @@ pub enum Step {
     Done(LimitInfo),
 }
 
-/// An [`Acquire`] that goes on by itself.
-#[cfg(feature = "redis")]
-#[derive(Clone, Debug)]
-pub struct Spawned(tokio::task::AbortHandle);
-
-#[cfg(feature = "redis")]
-impl Spawned {
-    /// Gives up: the place in line is left, and what was charged is given back. Afterwards nobody is told anything.
-    /// One that is done already cannot be given up; whoever does not want its answer any more refunds it.
-    pub fn cancel(&self) {
-        self.0.abort();
-    }
-}
-
-/// A check that outlives the call that named it.
+/// A check, and its entry.
 #[derive(Debug)]
 struct Wanted {
-    limit: Limit,
-    actor: String,
-    cost: u64,
-    factor: f64,
+    check: OwnedCheck,
     entry: Fingerprint,
 }
 
@@ -139,7 +131,7 @@ impl Lines {
         let number = lines.next;
         lines.next += 1;
         for check in checks {
-            lines.waiting.entry(check.entry.0).or_default().push_back(Place { number, cost: check.cost });
+            lines.waiting.entry(check.entry.0).or_default().push_back(Place { number, cost: check.check.cost });
         }
         number
     }
@@ -168,18 +160,14 @@ impl Limiter {
     /// Begins to wait for a turn, for at most `max_wait`; nothing happens before the first step.
     #[must_use]
     pub fn start_acquire(&self, checks: &[Check<'_>], max_wait: Duration) -> Acquire {
-        let wanted = |check: &Check<'_>| Wanted {
-            limit: check.limit.clone(),
-            actor: check.actor.to_owned(),
-            cost: check.cost,
-            factor: check.factor,
-            entry: self.fingerprint(check.limit, check.actor),
-        };
+        let wanted =
+            |check: &Check<'_>| Wanted { check: check.into(), entry: self.fingerprint(check.limit, check.actor) };
         Acquire {
             limiter: self.clone(),
             checks: checks.iter().map(wanted).collect(),
             started: clock::now(),
             max_wait: Micros::try_from(max_wait.as_micros()).unwrap_or(Micros::MAX),
+            now: None,
             stage: Stage::New,
             slept: false,
             fits: false,
@@ -216,6 +204,13 @@ impl Limiter {
 }
 
 impl Acquire {
+    /// Decides at this instant and does not wait: `wait_ms` says how long to.
+    #[must_use]
+    pub fn at(mut self, now: Micros) -> Self {
+        self.now = Some(now);
+        self
+    }
+
     /// Takes the next step: at first asks for a place, then whether its time has come.
     ///
     /// # Errors
@@ -226,7 +221,11 @@ impl Acquire {
                 Ok(ask) => ask,
                 Err(step) => return Ok(step),
             };
-            let info = self.limiter.decide_sync(&self.checks(&ask.costs), ask.call);
+            let checks = self.checks(&ask.costs);
+            let info = match self.now {
+                None => self.limiter.decide_sync(&checks, ask.call),
+                Some(now) => self.limiter.decide_sync_at(&checks, ask.call, now),
+            };
             if let Some(step) = self.hear(&ask, info)? {
                 return Ok(step);
             }
@@ -248,7 +247,11 @@ impl Acquire {
                 }
                 Err(Step::Done(info)) => return Ok(info),
             };
-            let info = self.limiter.decide(&self.checks(&ask.costs), ask.call).await;
+            let checks = self.checks(&ask.costs);
+            let info = match self.now {
+                None => self.limiter.decide(&checks, ask.call).await,
+                Some(now) => self.limiter.decide_at(&checks, ask.call, now).await,
+            };
             match self.hear(&ask, info)? {
                 Some(Step::Wait(time)) => tokio::time::sleep(time).await,
                 Some(Step::Done(info)) => return Ok(info),
@@ -257,21 +260,10 @@ impl Acquire {
         }
     }
 
-    /// Takes every step on a thread of this library's own, and tells `done` what came of it; for hosts that wait in
-    /// their own way. `done` must not block.
-    ///
-    /// # Errors
-    /// When that thread cannot be started.
-    #[cfg(feature = "redis")]
-    pub fn spawn(self, done: impl FnOnce(Result<LimitInfo, Error>) + Send + 'static) -> std::io::Result<Spawned> {
-        let runtime = crate::store::redis::background(crate::fork::Process::current())?;
-        Ok(Spawned(runtime.spawn(async move { done(self.finish().await) }).abort_handle()))
-    }
-
     /// What to ask the store now, or else what to do without asking.
     fn next(&mut self) -> Result<Result<Ask, Step>, Error> {
         match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::New if self.checks.iter().all(|check| check.limit.reserves()) => {
+            Stage::New if self.now.is_some() || self.checks.iter().all(|check| check.check.limit.reserves()) => {
                 let max_wait = Duration::from_micros(self.max_wait);
                 Ok(Ok(Ask { call: Call::Acquire { max_wait }, costs: self.costs(), all_at_once: true }))
             }
@@ -304,7 +296,7 @@ impl Acquire {
                 Ok(None)
             }
             (_, Stage::Queued(_)) => Ok(Some(self.wait_longer(info, now))),
-            _ if info.blocked => Ok(Some(Step::Done(info))),
+            _ if info.blocked || self.now.is_some() => Ok(Some(Step::Done(info))),
             _ => {
                 let over = now.saturating_add(info.wait_ms * 1000);
                 Ok(Some(self.wait_out(info, over)))
@@ -338,7 +330,7 @@ impl Acquire {
         let (costs, all_at_once) = self.with_those_ahead(number)?;
         // To be denied may cost something, so where it does, a look comes first.
         let at_once =
-            all_at_once && costs == self.costs() && !self.checks.iter().any(|check| check.limit.counts_blocked());
+            all_at_once && costs == self.costs() && !self.checks.iter().any(|check| check.check.limit.counts_blocked());
         if std::mem::take(&mut self.fits) || at_once {
             // Not a `Limit`, which would stay charged if nobody were there any more to hear of it.
             let call = Call::Acquire { max_wait: Duration::ZERO };
@@ -348,11 +340,11 @@ impl Acquire {
     }
 
     fn costs(&self) -> Vec<u64> {
-        self.checks.iter().map(|check| check.cost).collect()
+        self.checks.iter().map(|check| check.check.cost).collect()
     }
 
     fn checks(&self, costs: &[u64]) -> Vec<Check<'_>> {
-        self.checks.iter().zip(costs).map(|(wanted, cost)| wanted.check().cost(*cost)).collect()
+        self.checks.iter().zip(costs).map(|(wanted, cost)| wanted.check.check().cost(*cost)).collect()
     }
 
     /// The costs with those of everybody ahead on top, up to what a limit can ever admit; and whether that is all of
@@ -362,7 +354,7 @@ impl Acquire {
         for (cost, wanted) in costs.iter_mut().zip(&self.checks) {
             let ahead = self.limiter.lines().ahead(wanted.entry, number);
             if ahead > 0 {
-                let quota = wanted.limit.quota(wanted.factor)?;
+                let quota = wanted.check.limit.quota(wanted.check.factor)?;
                 let all = cost.saturating_add(ahead);
                 all_at_once &= all <= quota;
                 *cost = all.min(quota);
@@ -382,16 +374,8 @@ impl Acquire {
 impl Drop for Acquire {
     fn drop(&mut self) {
         self.leave_line();
-        if let Stage::Reserved(..) = self.stage {
-            // Until its turn comes, all that drains was charged before it: what it charged is still there, whole.
-            // There is nobody to tell if this fails, and an entry that is gone owes nothing.
-            self.limiter.give_back(&self.checks(&self.costs()));
+        if let Stage::Reserved(info, _) = &self.stage {
+            self.limiter.give_back(self.checks(&self.costs()), Charge::of_turn(info), None);
         }
-    }
-}
-
-impl Wanted {
-    fn check(&self) -> Check<'_> {
-        Check::new(&self.limit, &self.actor).cost(self.cost).factor(self.factor)
     }
 }

@@ -34,6 +34,12 @@ impl<'a> Check<'a> {
         Self { limit, actor, cost: 1, spent: 0, factor: 1.0 }
     }
 
+    /// The key of its limit, which an error names.
+    #[must_use]
+    pub fn key(&self) -> &'a str {
+        self.limit.key()
+    }
+
     /// How many units the call costs; 0 asks without charging.
     #[must_use]
     pub const fn cost(mut self, units: u64) -> Self {
@@ -41,7 +47,8 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// How many units of the cost are to stay charged when it is undone, 0 unless told; no other call looks at it.
+    /// How many units stay charged when the cost is undone, 0 by default; where they are more than the cost, the
+    /// difference is charged. No other call looks at it.
     #[must_use]
     pub const fn spent(mut self, units: u64) -> Self {
         self.spent = units;
@@ -53,5 +60,29 @@ impl<'a> Check<'a> {
     pub const fn factor(mut self, factor: f64) -> Self {
         self.factor = factor;
         self
+    }
+}
+
+/// A [`Check`] that outlives the call that named its limit and its actor.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnedCheck {
+    pub(crate) limit: Limit,
+    actor: Box<str>,
+    pub(crate) cost: u64,
+    spent: u64,
+    pub(crate) factor: f64,
+}
+
+impl From<&Check<'_>> for OwnedCheck {
+    fn from(check: &Check<'_>) -> Self {
+        let Check { limit, actor, cost, spent, factor } = *check;
+        Self { limit: limit.clone(), actor: actor.into(), cost, spent, factor }
+    }
+}
+
+impl OwnedCheck {
+    pub(crate) fn check(&self) -> Check<'_> {
+        let Self { limit, actor, cost, spent, factor } = self;
+        Check { limit, actor, cost: *cost, spent: *spent, factor: *factor }
     }
 }

@@ -47,6 +47,7 @@ pub(crate) fn now() -> Micros {
 }
 
 impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "the one place where clocks are read")]
     fn new() -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         let (origin, ticks) = (Instant::now(), quanta::Clock::new());

@@ -73,6 +73,15 @@ impl LimitError {
         Self::new(ErrorKind::Type, key, field, problem, value)
     }
 
+    /// The same error where it is due to an actor's factor.
+    pub(crate) fn by_factor(self, factor: f64) -> Self {
+        if self.field() == "factor" {
+            return self;
+        }
+        let Details { kind, key, field, problem, .. } = *self.0;
+        Self::new(kind, &key, "factor", format!("must leave a sound limit, whose {field} {problem}"), factor)
+    }
+
     /// Wrong type, or out of range.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -137,6 +146,19 @@ impl StoreError {
     #[must_use]
     pub fn failure(&self) -> crate::failure::Failure {
         self.failure
+    }
+}
+
+impl Error {
+    /// True if the store may have carried the call out all the same; see
+    /// [`Failure::may_have_happened`](crate::Failure::may_have_happened).
+    #[must_use]
+    pub const fn may_have_happened(&self) -> bool {
+        match self {
+            Self::Limit(_) => false,
+            #[cfg(feature = "redis")]
+            Self::Store(error) => error.failure.may_have_happened(),
+        }
     }
 }
 

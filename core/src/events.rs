@@ -29,6 +29,8 @@ pub enum EventKind {
     Failure(Failure),
     /// The server gives up entries at random when it is full. Told once.
     EvictsAtRandom,
+    /// The store in this process's memory is full: new clients share entries. Told once a minute.
+    Overflow,
 }
 
 /// What a server said may be long, and a log line should not be.
@@ -47,6 +49,7 @@ impl fmt::Display for Event {
             EventKind::Opened(failure) => write!(f, "redis at {server} failed ({failure}): {message}"),
             EventKind::Closed => write!(f, "redis at {server} is back: {message}"),
             EventKind::EvictsAtRandom => write!(f, "redis at {server} may forget blocked clients: {message}"),
+            EventKind::Overflow => write!(f, "the memory store is full: {message}"),
             EventKind::Failure(failure) => write!(f, "redis at {server} refused a call ({failure}): {message}"),
         }
     }

@@ -64,6 +64,13 @@ impl Failure {
         }
     }
 
+    /// True if the server may have carried the call out all the same, so that a call that must not be made twice counts
+    /// as made.
+    #[must_use]
+    pub const fn may_have_happened(self) -> bool {
+        matches!(self, Self::Timeout | Self::Disconnected | Self::Unreplicated | Self::Other)
+    }
+
     pub(crate) fn index(self) -> usize {
         Self::ALL.iter().position(|fault| *fault == self).unwrap_or(0)
     }

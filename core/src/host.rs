@@ -3,9 +3,13 @@
 
 use std::time::Duration;
 
+use crate::check::Check;
 use crate::error::LimitError;
 use crate::limit::whole;
+use crate::receipt::ONE_EACH;
 use crate::time::{EXACT, Micros};
+
+pub use crate::limits::Entry;
 
 /// The last whole millisecond before 2^53 microseconds.
 const LATEST_MILLIS: f64 = 9_007_199_254_740.0;
@@ -17,6 +21,39 @@ const LATEST_MILLIS: f64 = 9_007_199_254_740.0;
 pub fn cost(key: &str, cost: f64) -> Result<u64, LimitError> {
     within(key, "cost", cost, EXACT as f64)?;
     if cost.fract() == 0.0 { Ok(whole(cost)) } else { Err(refused(key, "cost", "must be a whole number", cost)) }
+}
+
+/// What the checks of a receipt really cost: one cost for all of them, or one for each.
+#[derive(Clone, Copy, Debug)]
+pub enum Spent<'a> {
+    /// Of every check, where they were charged the same.
+    All(f64),
+    /// Of each check, in order.
+    Each(&'a [f64]),
+}
+
+/// What was spent of each of these checks, for [`Charge::settle`](crate::Charge::settle).
+///
+/// # Errors
+/// When there is not one cost for each, or one of them is not an integer from 0 to 2^53.
+pub fn spent(checks: &[Check<'_>], spent: Spent<'_>) -> Result<Vec<u64>, LimitError> {
+    let key = checks.first().map_or("", |check| check.limit.key());
+    match spent {
+        Spent::All(units) => {
+            let units = cost(key, units)?;
+            if units > 0 && checks.windows(2).any(|two| two[0].cost != two[1].cost) {
+                return Err(LimitError::wrong_type(key, "cost", ONE_EACH, units));
+            }
+            Ok(vec![units; checks.len()])
+        }
+        Spent::Each(each) if each.len() == checks.len() => {
+            checks.iter().zip(each).map(|(check, units)| cost(check.limit.key(), *units)).collect()
+        }
+        Spent::Each(each) => {
+            let given = format!("{} costs for {} checks", each.len(), checks.len());
+            Err(LimitError::range(key, "cost", ONE_EACH, given))
+        }
+    }
 }
 
 /// The longest actor that a binding passes on, in bytes of UTF-8.

@@ -13,7 +13,7 @@ use crate::time::Micros;
 ///
 /// let login = Limit::bucket("login", 2).build()?;
 /// let info = Limiter::new(Memory::new()).limit_sync(&login, "203.0.113.9")?;
-/// assert!(!info.blocked);
+/// assert!(info.allowed() && !info.blocked);
 /// assert_eq!(info.remaining, 1);
 /// assert_eq!((info.full_reset_ms, info.full_reset_sec()), (1000, 1));
 /// # Ok::<(), tidegate::Error>(())
@@ -37,7 +37,8 @@ pub struct LimitInfo {
     pub quota: u64,
     /// How long a full entry of the deciding limit takes to drain.
     pub window_ms: u64,
-    /// The instant of the decision; names the charge in a later [`Call::Undo`](crate::Call::Undo). 0 = no limit.
+    /// The instant of the decision, or the later one that its charge counts as; names the charge in a
+    /// [`Receipt`](crate::Receipt). 0 = no limit.
     pub at: Micros,
     /// The store could not decide, and this is what was answered without it; see [`OnError`](crate::OnError).
     pub degraded: bool,
@@ -146,6 +147,12 @@ impl LimitInfo {
         }
         self.degraded = self.checks().iter().any(is_limited);
         self
+    }
+
+    /// The call may pass: the opposite of [`blocked`](Self::blocked).
+    #[must_use]
+    pub const fn allowed(&self) -> bool {
+        !self.blocked
     }
 
     /// [`reset_ms`](Self::reset_ms) in whole seconds, rounded up.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::incompatible_msrv))]
 
 mod acquire;
 mod check;
@@ -26,6 +27,7 @@ mod limits;
 mod pages;
 #[cfg(feature = "redis")]
 mod policy;
+mod receipt;
 mod span;
 #[cfg(feature = "redis")]
 mod stats;
@@ -33,7 +35,7 @@ mod store;
 mod time;
 
 #[cfg(feature = "redis")]
-pub use acquire::Spawned;
+pub use acquire::AcquireHandle;
 pub use acquire::{Acquire, Step};
 pub use check::Check;
 pub use decision::{Call, State};
@@ -56,6 +58,7 @@ pub use limiter::{AnyStore, Limiter};
 pub use limits::{Fault, Format, Limits, LimitsError};
 #[cfg(feature = "redis")]
 pub use policy::OnError;
+pub use receipt::{Charge, Receipt};
 #[cfg(feature = "redis")]
 pub use stats::{BreakerState, Latency, Statistics};
 pub use store::memory::Memory;

@@ -23,6 +23,7 @@ use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::{Limit, Rules};
+use crate::receipt::Charge;
 #[cfg(feature = "redis")]
 use crate::stats::Statistics;
 use crate::store::memory::Memory;
@@ -170,19 +171,12 @@ impl Limiter {
         self.decide_on(&[Check::new(limit, actor)], Call::Refund, None)
     }
 
-    /// Forgets what was charged to this actor.
+    /// Removes what was charged to this actor; of several limits with [`Call::Reset`], in one round trip.
     ///
     /// # Errors
     /// None in memory; a shared store may fail.
     pub fn reset_sync(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
-        match &self.store {
-            Store::Local(local) => {
-                local.reset(limit, actor);
-                Ok(())
-            }
-            #[cfg(feature = "redis")]
-            Store::Fleet(fleet) => fleet.reset_sync(limit, actor),
-        }
+        self.decide_on(&[Check::new(limit, actor)], Call::Reset, None).map(drop)
     }
 
     /// Decides several checks together, all or nothing.
@@ -240,14 +234,7 @@ impl Limiter {
     /// # Errors
     /// As [`reset_sync`](Self::reset_sync).
     pub async fn reset(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
-        match &self.store {
-            Store::Local(local) => {
-                local.reset(limit, actor);
-                Ok(())
-            }
-            #[cfg(feature = "redis")]
-            Store::Fleet(fleet) => fleet.reset(limit, actor).await,
-        }
+        self.decide(&[Check::new(limit, actor)], Call::Reset).await.map(drop)
     }
 
     /// [`decide_sync`](Self::decide_sync) as a future.
@@ -301,27 +288,6 @@ impl Limiter {
         }
     }
 
-    /// [`reset`](Self::reset) as [`start`](Self::start) does it: true where it is done already.
-    pub fn start_reset(
-        &self,
-        limit: &Limit,
-        actor: &str,
-        done: impl FnOnce(Result<LimitInfo, Error>) -> Result<(), Result<LimitInfo, Error>> + Send + 'static,
-    ) -> bool {
-        match &self.store {
-            Store::Local(local) => {
-                drop(done);
-                local.reset(limit, actor);
-                true
-            }
-            #[cfg(feature = "redis")]
-            Store::Fleet(fleet) => {
-                fleet.start_reset(limit, actor, done);
-                false
-            }
-        }
-    }
-
     /// [`decide_sync_at`](Self::decide_sync_at) without an instant that has to be looked at.
     #[expect(clippy::inline_always, reason = "a call that is known where it is compiled gets a path of its own")]
     #[inline(always)]
@@ -333,14 +299,11 @@ impl Limiter {
         }
     }
 
-    /// Gives back what was charged, without waiting for it.
-    pub(crate) fn give_back(&self, checks: &[Check<'_>]) {
-        // There is nobody to tell if this fails, and an entry that is gone owes nothing.
-        match &self.store {
-            Store::Local(local) => drop(local.decide_on(checks, Call::Refund, None)),
-            #[cfg(feature = "redis")]
-            Store::Fleet(fleet) => drop(fleet.start(checks, Call::Refund, None, |_| Ok(()))),
-        }
+    /// Gives back what an `acquire` of these checks charged, as its receipt does, without waiting for it.
+    pub(crate) fn give_back(&self, mut checks: Vec<Check<'_>>, charge: Charge, now: Option<Micros>) {
+        let call = charge.refund(!charge.denied, &mut checks);
+        // Where this fails, nobody is left who could be told, and what was charged drains.
+        drop(self.start(&checks, call, now, |_| Ok(())));
     }
 
     pub(crate) fn lines(&self) -> &Lines {
@@ -368,9 +331,10 @@ fn check_now(checks: &[Check<'_>], now: Micros) -> Result<(), LimitError> {
 
 /// What a check is decided by, once its own numbers are known to be sound.
 fn rules(check: &Check<'_>) -> Result<Rules, LimitError> {
-    if check.cost > EXACT {
+    let most = check.cost.max(check.spent);
+    if most > EXACT {
         let problem = format!("must be at most {EXACT}");
-        return Err(LimitError::range(check.limit.key(), "cost", problem, check.cost));
+        return Err(LimitError::range(check.limit.key(), "cost", problem, most));
     }
     check.limit.rules(check.factor)
 }

@@ -136,6 +136,7 @@ pub struct Statistics {
 
 /// Whether the store is being asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BreakerState {
     /// All is well.
     #[default]

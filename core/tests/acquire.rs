@@ -113,6 +113,34 @@ fn giving_up_late_returns_the_whole_charge() {
 }
 
 #[test]
+fn giving_up_after_its_turn_frees_nothing_of_a_later_call() {
+    let (limiter, limit) = (limiter(), drips(Duration::from_millis(20)));
+    let check = Check::new(&limit, "ada");
+    limiter.decide_sync(&[check], Call::Charge).expect("an answer");
+    let mut waiting = limiter.start_acquire(&[check], SECOND);
+    assert!(matches!(waiting.step(), Ok(Step::Wait(_))));
+    // Its turn came long ago, and all that it charged has drained.
+    std::thread::sleep(Duration::from_millis(100));
+    limiter.decide_sync(&[check.cost(40)], Call::Charge).expect("an answer");
+    let full = || limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms;
+    let (before, start) = (full(), Instant::now());
+    drop(waiting);
+    let (after, passed) = (full(), start.elapsed());
+    assert!(Duration::from_millis(before - after) <= passed + Duration::from_millis(1), "{before} became {after}");
+}
+
+#[test]
+fn with_an_instant_given_it_does_not_wait() {
+    let (limiter, limit) = (limiter(), drips(SECOND));
+    let check = Check::new(&limit, "ada");
+    let at = |now| match limiter.start_acquire(&[check], 10 * SECOND).at(now).step() {
+        Ok(Step::Done(info)) => info.wait_ms,
+        step => panic!("{step:?}"),
+    };
+    assert_eq!([at(0), at(0), at(500_000)], [0, 1000, 1500]);
+}
+
+#[test]
 fn a_dropped_future_gives_its_place_back() {
     let (limiter, limit) = (limiter(), Limit::bucket("slow", 1).build().expect("a sound definition"));
     limiter.limit_sync(&limit, "ada").expect("an answer");

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use oracle::{Answer, Asked, Decided, Oracle};
 use proptest::prelude::*;
-use proptest::sample::select;
+use proptest::sample::{Index, select};
 use serde_json::Value;
-use strategies::{cost, definition, definition_of, jump, scale, start, with_key};
+use strategies::{KINDS, cost, definition, definition_of, jump, scale, start, with_key};
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, State};
 
 /// One call of a history; `None` forgets the entry.
@@ -21,10 +21,11 @@ struct Step {
     jump: f64,
     call: Option<(Asked, u64)>,
     factor: f64,
+    which: Index,
 }
 
 fn factor() -> impl Strategy<Value = f64> {
-    select(vec![1.0, 0.5, 2.0, 0.3])
+    select(vec![1.0, 1.0, 0.5, 2.0, 0.3, 0.7, 3.0])
 }
 
 fn call() -> impl Strategy<Value = Asked> {
@@ -37,18 +38,19 @@ fn call() -> impl Strategy<Value = Asked> {
     ]
 }
 
-/// A history of an actor whose factor seldom changes.
+/// A history of an actor whose factor changes now and then.
 fn history() -> impl Strategy<Value = Vec<Step>> {
     let asked = prop_oneof![30 => (call(), cost()).prop_map(Some), 1 => Just(None)];
-    (
-        factor(),
-        proptest::collection::vec((jump(), asked, prop_oneof![40 => Just(None), 1 => factor().prop_map(Some)]), 1..60),
-    )
-        .prop_map(|(usual, steps)| {
-            let step =
-                |(jump, call, changed): (f64, _, Option<f64>)| Step { jump, call, factor: changed.unwrap_or(usual) };
-            steps.into_iter().map(step).collect()
-        })
+    let changed = prop_oneof![4 => Just(None), 1 => factor().prop_map(Some)];
+    (factor(), proptest::collection::vec((jump(), asked, changed, any::<Index>()), 1..60)).prop_map(|(usual, steps)| {
+        let step = |(jump, call, changed, which): (f64, _, Option<f64>, _)| Step {
+            jump,
+            call,
+            factor: changed.unwrap_or(usual),
+            which,
+        };
+        steps.into_iter().map(step).collect()
+    })
 }
 
 fn engine_call(call: Asked) -> Call {
@@ -74,7 +76,7 @@ fn answer(info: &LimitInfo) -> Answer {
 }
 
 fn decided(info: &LimitInfo) -> Decided {
-    Decided { merged: answer(info), each: info.checks().iter().map(answer).collect() }
+    Decided { merged: answer(info), each: info.checks().iter().map(answer).collect(), binding: info.binding() }
 }
 
 /// The clock after a jump by a share of the definition's own times.
@@ -88,15 +90,17 @@ fn limit(definition: &Value) -> Limit {
     Limit::from_json(&definition.to_string()).expect("a sound definition")
 }
 
-/// The memory store, the pure function and the oracle agree on every field of every answer, and on what they keep.
-fn agree(definition: &Value, start: u64, history: Vec<Step>) -> Result<(), TestCaseError> {
-    let limit = limit(definition);
+/// The memory store, the pure function and the oracle agree on every field of every answer, and on what they keep,
+/// whichever of the definitions decides.
+fn agree(definitions: &[Value], start: u64, history: Vec<Step>) -> Result<(), TestCaseError> {
+    let limits: Vec<_> = definitions.iter().map(limit).collect();
     let limiter = Limiter::new(Memory::new());
     let (mut state, mut oracle, mut now) = (State::default(), Oracle::default(), start);
-    for Step { jump, call, factor } in history {
+    for Step { jump, call, factor, which } in history {
+        let (limit, definition) = (which.get(&limits), which.get(definitions));
         now = moved(now, jump, definition);
         let Some((asked, cost)) = call else {
-            limiter.reset_sync(&limit, "ada").expect("a reset");
+            limiter.reset_sync(limit, "ada").expect("a reset");
             oracle.reset(definition, "ada");
             state = State::default();
             continue;
@@ -104,7 +108,7 @@ fn agree(definition: &Value, start: u64, history: Vec<Step>) -> Result<(), TestC
         let call = engine_call(asked);
         let check = oracle::Check { wire: definition, actor: "ada", cost, factor };
         let want = oracle.decide(&[check], asked, now.into()).ok();
-        let stored = limiter.decide_sync_at(&[Check::new(&limit, "ada").cost(cost).factor(factor)], call, now).ok();
+        let stored = limiter.decide_sync_at(&[Check::new(limit, "ada").cost(cost).factor(factor)], call, now).ok();
         let pure = limit.decide_with(state.clone(), now, call, cost, factor).ok();
         let what = format!("{asked:?} of {cost} at {now} with {factor}");
         prop_assert_eq!(stored.as_ref().map(decided), want.clone(), "memory: {}", &what);
@@ -123,7 +127,7 @@ macro_rules! agreement {
             #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
             $(#[test]
             fn $test((definition, start, history) in (definition_of($kind), start(), history())) {
-                agree(&definition, start, history)?;
+                agree(&[definition], start, history)?;
             })*
         }
     };
@@ -141,11 +145,40 @@ agreement! {
     smooth "smooth"
 }
 
+fn definitions_of(kinds: &'static [&'static str]) -> impl Strategy<Value = Vec<Value>> {
+    proptest::collection::vec(select(kinds).prop_flat_map(definition_of), 2..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn levels_that_change(
+        definitions in definitions_of(&["bucket", "token-bucket", "fixed-window", "legacy"]),
+        (start, history) in (start(), history()),
+    ) {
+        agree(&definitions, start, history)?;
+    }
+
+    #[test]
+    fn one_type_that_changes(
+        definitions in select(&KINDS[4..]).prop_flat_map(|kind| proptest::collection::vec(definition_of(kind), 2..4)),
+        (start, history) in (start(), history()),
+    ) {
+        agree(&definitions, start, history)?;
+    }
+
+    #[test]
+    fn types_that_change(definitions in definitions_of(&KINDS), (start, history) in (start(), history())) {
+        agree(&definitions, start, history)?;
+    }
+}
+
 /// One call about several checks: the jump before it, and which limits at which cost for which of two actors.
-type Asking = (f64, Asked, Vec<(prop::sample::Index, u64, bool)>);
+type Asking = (f64, Asked, Vec<(Index, u64, bool)>);
 
 fn askings(checks: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Asking>> {
-    let picked = proptest::collection::vec((any::<prop::sample::Index>(), cost(), any::<bool>()), checks);
+    let picked = proptest::collection::vec((any::<Index>(), cost(), any::<bool>()), checks);
     proptest::collection::vec((jump(), call(), picked), 1..40)
 }
 
@@ -177,7 +210,7 @@ fn agree_together(definitions: Vec<Value>, start: u64, history: Vec<Asking>) -> 
     Ok(())
 }
 
-fn cell() -> impl Strategy<Value = Value> {
+fn level() -> impl Strategy<Value = Value> {
     select(vec!["bucket", "token-bucket", "fixed-window"]).prop_flat_map(definition_of)
 }
 
@@ -193,8 +226,8 @@ proptest! {
     }
 
     #[test]
-    fn a_few_cells(
-        definitions in proptest::collection::vec(cell(), 2..6),
+    fn a_few_levels(
+        definitions in proptest::collection::vec(level(), 2..6),
         (start, history) in (start(), askings(2..4)),
     ) {
         agree_together(definitions, start, history)?;
@@ -219,32 +252,47 @@ fn the_oracle_gives_the_golden_answers() {
         "acquire" => Asked::Acquire(micros(&step["maxWaitMs"])),
         other => panic!("unknown call {other}"),
     };
+    let one = |oracle: &mut Oracle, wire: &Value, factor: &Value, step: &Value| {
+        if step["call"] == "reset" {
+            oracle.reset(wire, "a");
+            return;
+        }
+        let (cost, factor) = (step["cost"].as_u64().expect("a cost"), factor.as_f64().expect("a factor"));
+        let check = oracle::Check { wire, actor: "a", cost, factor };
+        let got = oracle.decide(&[check], asked(step), micros(&step["now"])).expect("an answer");
+        assert_eq!(got.merged.to_json(), step["want"], "{wire} {step}");
+    };
     for sequence in vectors["one"].as_array().expect("sequences") {
-        let (mut oracle, wire) = (Oracle::default(), &sequence["limit"]);
+        let mut oracle = Oracle::default();
         for step in sequence["steps"].as_array().expect("steps") {
-            if step["call"] == "reset" {
-                oracle.reset(wire, "a");
-                continue;
-            }
-            let (cost, factor) =
-                (step["cost"].as_u64().expect("a cost"), sequence["factor"].as_f64().expect("a factor"));
-            let check = oracle::Check { wire, actor: "a", cost, factor };
-            let got = oracle.decide(&[check], asked(step), micros(&step["now"])).expect("an answer");
-            assert_eq!(got.merged.to_json(), step["want"], "{wire} {step}");
+            one(&mut oracle, &sequence["limit"], &sequence["factor"], step);
+        }
+    }
+    for sequence in vectors["changing"].as_array().expect("sequences") {
+        let mut oracle = Oracle::default();
+        for step in sequence["steps"].as_array().expect("steps") {
+            let index = usize::try_from(step["limit"].as_u64().expect("an index")).expect("an index");
+            one(&mut oracle, &sequence["limits"][index], &step["factor"], step);
         }
     }
     for sequence in vectors["together"].as_array().expect("sequences") {
         let mut oracle = Oracle::default();
-        let wires = sequence["limits"].as_array().expect("limits");
+        let (wires, factors) = (sequence["limits"].as_array().expect("limits"), &sequence["factors"]);
         for step in sequence["steps"].as_array().expect("steps") {
             let costs = step["costs"].as_array().expect("costs").iter().map(|cost| cost.as_u64().expect("a cost"));
             let checks: Vec<_> = wires
                 .iter()
                 .zip(costs)
-                .map(|(wire, cost)| oracle::Check { wire, actor: "a", cost, factor: 1.0 })
+                .enumerate()
+                .map(|(index, (wire, cost))| {
+                    let factor = factors[index].as_f64().expect("a factor");
+                    oracle::Check { wire, actor: "a", cost, factor }
+                })
                 .collect();
             let got = oracle.decide(&checks, asked(step), micros(&step["now"])).expect("an answer");
-            assert_eq!(got.merged.to_json(), step["want"], "{step}");
+            let mut merged = got.merged.to_json();
+            merged["binding"] = got.binding.into();
+            assert_eq!(merged, step["want"], "{step}");
             let each: Vec<_> = got.each.into_iter().map(Answer::to_json).collect();
             assert_eq!(Value::from(each), step["each"], "{step}");
         }

@@ -73,7 +73,7 @@ fn a_host_that_waits_in_its_own_way_can_call_it_off() {
     let (told, heard) = std::sync::mpsc::channel();
     let tell = |told: &std::sync::mpsc::Sender<_>| {
         let told = told.clone();
-        move |answer| drop(told.send(answer))
+        move |answer, _| drop(told.send(answer))
     };
     let _first = limiter.start_acquire(&[check], SECOND).spawn(tell(&told)).expect("a thread");
     let info = heard.recv_timeout(SECOND).expect("in time").expect("an answer");

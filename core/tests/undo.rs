@@ -1,4 +1,4 @@
-//! An undo leaves what would be left, had the call charged only what was spent.
+//! An undo leaves what would be left, had the call charged only what was spent; what was spent beyond is charged.
 #![allow(missing_docs, reason = "a test")]
 
 #[allow(dead_code, reason = "shared with other tests")]
@@ -43,17 +43,28 @@ fn after(now: u64, share: f64, definition: &Value) -> u64 {
     now + (share * scale(definition)) as u64
 }
 
-/// What a call is charged, and how much of that it turns out to have spent; a little more than all of it at most.
+/// What a call is charged, and how much it turns out to have spent: more than that at times.
 fn settled() -> impl Strategy<Value = (u64, u64)> {
     (0_u64..40).prop_flat_map(|cost| (Just(cost), 0..=cost + 2))
 }
 
+/// A charge beyond a log's limit pushes older instants out, and they do not come back.
+fn uncrowded(definition: &Value) -> Value {
+    let mut definition = definition.clone();
+    if definition["type"] == "sliding-log" {
+        definition["max"] = 1000.into();
+    }
+    definition
+}
+
 /// Alone in its entry, a call that is settled later leaves exactly what its actual cost would have left.
 fn alone(definition: &Value, start: u64, share: f64, (cost, spent): (u64, u64)) -> Result<(), TestCaseError> {
+    let definition = &uncrowded(definition);
     let (settled, known) = (World::new(definition), World::new(definition));
     settled.charge(cost, start);
     known.charge(spent.min(cost), start);
     let now = after(start, share, definition);
+    known.charge(spent.saturating_sub(cost), now);
     settled.ask(&[settled.check(cost).spent(spent)], Call::Undo { charged_at: start }, now);
     let (settled, known) = (settled.left(now), known.left(now));
     let what = format!("{spent} of {cost} after {} us", now - start);
@@ -75,11 +86,7 @@ fn among_others(
     (cost, spent): (u64, u64),
     later: &[(f64, u64)],
 ) -> Result<(), TestCaseError> {
-    let mut definition = definition.clone();
-    if definition["type"] == "sliding-log" {
-        // A charge beyond a log's limit pushes older instants out, and they do not come back.
-        definition["max"] = 1000.into();
-    }
+    let definition = uncrowded(definition);
     let worlds = [cost, cost, spent.min(cost)].map(|cost| (World::new(&definition), cost));
     let mut now = start;
     for (share, others) in history {
@@ -99,7 +106,7 @@ fn among_others(
         }
     }
     let [(whole, _), (undone, _), (known, _)] = worlds;
-    undone.ask(&[undone.check(cost).spent(spent)], Call::Undo { charged_at }, now);
+    undone.ask(&[undone.check(cost).spent(spent.min(cost))], Call::Undo { charged_at }, now);
     let [whole, undone, known] = [whole, undone, known].map(|world| world.left(now));
     prop_assert!(whole.remaining <= undone.remaining, "{} was free before", whole.remaining);
     // A trace of a decaying count may round to either side of a whole unit.
@@ -121,7 +128,7 @@ fn twice(
 ) -> Result<(), TestCaseError> {
     let (two, one) = (World::new(definition), World::new(definition));
     let both = first.0 + second.0;
-    let spent = first.1.min(first.0) + second.1.min(second.0);
+    let spent = first.1 + second.1;
     two.charge(both, start);
     one.charge(both, start);
     let (now, undo) = (after(start, share, definition), Call::Undo { charged_at: start });
@@ -184,18 +191,18 @@ undoes! {
     smooth "smooth"
 }
 
-/// An instant's units that had to make room for newer ones have not drained: what was spent of them counts on.
+/// An instant's units that had to make room for newer ones have not drained: what was not spent of the others goes.
 #[test]
-fn a_crowded_log_keeps_what_was_spent() {
+fn a_crowded_log_gives_back_what_is_kept() {
     let definition = serde_json::json!({ "key": "k", "type": "sliding-log", "max": 10, "period": 60_000 });
     let (world, start) = (World::new(&definition), 1_700_000_000_000_000);
     world.charge(10, start);
     world.charge(5, start + 1);
     world.ask(&[world.check(10).spent(3)], Call::Undo { charged_at: start }, start + 2);
-    assert_eq!(world.left(start + 2).remaining, 2);
-    // A charge beyond the limit is kept up to the limit; of 45 spent units of 50 that is all of it.
+    assert_eq!(world.left(start + 2).remaining, 5);
+    // A charge beyond the limit is kept up to the limit.
     let later = start + 100_000_000;
     world.charge(50, later);
     world.ask(&[world.check(50).spent(45)], Call::Undo { charged_at: later }, later + 2);
-    assert_eq!(world.left(later + 2).remaining, 0);
+    assert_eq!(world.left(later + 2).remaining, 5);
 }

@@ -14,8 +14,8 @@ import { clearTimeout, elapsed, setTimeout } from './timers.js'
 export async function acquired(store: Store, parts: readonly Part[], asked: Read): Promise<LimitInfo> {
   const { now, signal } = asked
   signal?.throwIfAborted()
-  if (now !== undefined || store.clock !== undefined) return decideSeveral(store, Call.Acquire, parts, asked)
   if (store.shared) return turn(store, parts, asked)
+  if (now !== undefined || store.clock !== undefined) return decideSeveral(store, Call.Acquire, parts, asked)
   const frame = frameFor(store, Call.Acquire, parts, asked)
   const waiting = answered(native.startAcquire(frame, actorsOf(parts)))
   for (;;) {
@@ -29,7 +29,7 @@ export async function acquired(store: Store, parts: readonly Part[], asked: Read
   return info
 }
 
-/** Waits for its turn with a store that others share: the engine does all of it. */
+/** Waits for its turn with a store that others share, or with a `now` asks for one: the engine does all of it. */
 function turn(store: Store, parts: readonly Part[], asked: Read): Promise<LimitInfo> {
   const { signal } = asked
   const frame = frameFor(store, Call.Acquire, parts, asked)
@@ -54,7 +54,7 @@ function turn(store: Store, parts: readonly Part[], asked: Read): Promise<LimitI
     expectInto(number, {
       resolve(info: LimitInfo) {
         over()
-        if (info.blocked) LimitInfo.turn(info, false)
+        if (info.blocked && asked.now === undefined) LimitInfo.turn(info, false)
         resolve(info)
       },
       reject(reason) {

@@ -3,7 +3,7 @@ import { errorOf } from './errors.js'
 import { Answer as Answers, Call, CHECK_WIDTH, FEW, frameOf, In, Out, SMALL_WIDTH } from './frame.js'
 import { infoFrom, LimitInfo, type Part, type Receipt, type Store } from './info.js'
 import { expect, numbered, release } from './mailbox.js'
-import { type Failure, native } from './native.js'
+import { type Failure, native, type Spent } from './native.js'
 import { DEFAULTS, type Read } from './options.js'
 
 /** When a decision takes place, and how long it may wait. */
@@ -47,7 +47,6 @@ export function limitFew(store: Store, limits: readonly unknown[], actor: unknow
     frame[at] = limit.handle
     frame[at + 1] = 1
     frame[at + 2] = 1
-    frame[at + 3] = 0
   }
   frame[In.Limiter] = store.handle
   frame[In.Call] = Call.Limit
@@ -165,26 +164,21 @@ function charged(parts: readonly Part[]): Failure | undefined {
   return native.decideFew(...actorsOf(parts))
 }
 
-/**
- * Gives back what a decision charged at this instant, but for what was spent of each cost, and less what has drained
- * since.
- */
-export function undoSeveral(
-  store: Store,
-  parts: readonly Part[],
-  spent: readonly number[],
-  { chargedAt, degraded }: Receipt,
+/** Makes of what a decision charged what was spent, if its receipt is open; else it only says how things stand. */
+export function settleSeveral(
+  { store, parts, chargedAt }: Receipt,
+  { blocked, degraded }: LimitInfo,
+  open: boolean,
+  spent: Spent,
   when: When,
 ): Answer {
-  const frame = frameFor(store, degraded ? Call.UndoDegraded : Call.Undo, parts, when)
+  const frame = frameFor(store, Call.Refund, parts, when)
   frame[In.ChargedAt] = chargedAt
-  spent.forEach((units, index) => {
-    frame[In.Checks + index * CHECK_WIDTH + 3] = units
-  })
-  return asked(frame, store, parts, false)
+  frame[In.Receipt] = (blocked ? 1 : 0) + (degraded ? 2 : 0) + (open ? 4 : 0)
+  return answer(frame, store, parts, (frame, at) => infoFrom(frame, store, parts, false, at), spent)
 }
 
-/** Forgets what was charged to several checks. */
+/** Removes what was charged to several checks, all at once. */
 export function resetSeveral(store: Store, parts: readonly Part[]): Answer<void> {
   const frame = frameFor(store, Call.Reset, parts, { now: undefined, maxWaitMs: undefined })
   return answer(frame, store, parts, () => {})
@@ -205,7 +199,6 @@ function writeParts(frame: Float64Array, parts: readonly Part[]): void {
     frame[at] = limit.handle
     frame[at + 1] = cost
     frame[at + 2] = factor
-    frame[at + 3] = 0
   }
 }
 
@@ -223,9 +216,10 @@ function answer<T>(
   store: Store,
   parts: readonly Part[],
   read: (frame: Float64Array, at: number) => T,
+  spent?: Spent,
 ): Answer<T> {
-  if (store.shared) return askedLater(native.askSeveral, frame, parts, read)
-  const failure = native.decideSeveral(frame, actorsOf(parts))
+  if (store.shared) return askedLater((frame, actors) => native.askSeveral(frame, actors, spent), frame, parts, read)
+  const failure = native.decideSeveral(frame, actorsOf(parts), spent)
   if (failure) throw errorOf(failure)
   return read(frame, 0)
 }

@@ -7,7 +7,6 @@ export interface Compiled {
   readonly handle: number
   readonly key: string
   /** Denied calls are charged as well. */
-  readonly countsBlocked: boolean
 }
 
 /** The engine's side of a definition goes when nothing on this side can name it any more. */
@@ -19,7 +18,7 @@ function compile(
   handle = answered(native.makeLimit(names, values)),
 ): Compiled {
   const of = (name: string) => values[names.indexOf(name)]
-  const compiled = { handle, key: of('key') as string, countsBlocked: of('countBlocked') === true }
+  const compiled = { handle, key: of('key') as string }
   collected.register(compiled, handle)
   return compiled
 }
@@ -76,6 +75,8 @@ export function fieldsOf(definition: unknown): [names: string[], values: unknown
 const known = new Map<string, Literal[]>()
 const MOST_KEYS = 1000
 const MOST_PER_KEY = 8
+/** A longer key is one that somebody made at run time, and is not worth its memory. */
+const LONGEST_KEY = 1024
 
 interface Literal {
   readonly names: readonly string[]
@@ -119,6 +120,7 @@ function find(definition: object): Compiled | undefined {
 /** Bounded, so that keys made up at run time do not pile up; what was remembered first goes first. */
 function remember(literal: Literal): void {
   const { key } = literal.compiled
+  if (key.length > LONGEST_KEY) return
   const variants = known.get(key) ?? []
   if (variants.length === 0 && known.size >= MOST_KEYS) known.delete(known.keys().next().value as string)
   if (variants.length >= MOST_PER_KEY) variants.shift()

@@ -1,6 +1,6 @@
 /** What is common to every definition. */
 interface Named {
-  /** Names what is limited: printable ASCII, at most 256 characters. Limits with the same key share their entries. */
+  /** Names what is limited: any text up to 64 KiB. Limits with the same key share their entries. */
   readonly key: string
 }
 

@@ -1,16 +1,23 @@
 import { fileURLToPath } from 'node:url'
-import { Checked, fieldsOf, type Limit } from './compiled.js'
-import { answered, LimitsError } from './errors.js'
+import { Checked, checked, fieldsOf, type Limit } from './compiled.js'
+import type { Definition } from './definitions.js'
+import { answered, LimitsError, ownKeys, read } from './errors.js'
 import { type Document, type DocumentFailure, type Failure, native } from './native.js'
 
 /** How a document is written. */
 export type LimitsFormat = 'json' | 'toml' | 'yaml'
 
+/** Definitions by their names, or limits as text; a definition's key is its name unless it says another. */
+export type NamedLimits = { readonly [name: string]: string | Definition | Unnamed<Definition> }
+
+type Unnamed<D> = D extends Definition ? Omit<D, 'key'> : never
+
 /**
  * Limits by their names, read from a document and checked as a whole.
  *
  * Under each name stands a limit as text (see {@link parseLimit}) or a definition in the wire form, whose `key` is the
- * name unless it says another. The names are at the top of the document, or under `limits`.
+ * name unless it says another. The names are at the top of the document, or under `limits`. No two limits may have the
+ * same key, and each has to limit something.
  *
  * @example
  * ```js
@@ -49,6 +56,26 @@ export class Limits implements Iterable<[name: string, limit: Limit]> {
    */
   static fromText(text: string, format: LimitsFormat): Limits {
     return Limits.#from(native.readLimits(text, format))
+  }
+
+  /**
+   * Reads an object that is a document already, such as a section of a program's own settings. Under a name may stand
+   * what may stand there in a file, and a limit that was made before.
+   *
+   * @throws {@link LimitsError} with everything that is wrong with it.
+   *
+   * @example
+   * ```js
+   * import { bucket, Limits } from 'tidegate'
+   *
+   * const limits = Limits.fromObject({ api: '100/minute', login: bucket({ key: 'login', size: 10 }) })
+   * assert.deepEqual([...limits.keys()], ['api', 'login'])
+   * ```
+   */
+  static fromObject(named: NamedLimits | { readonly limits: NamedLimits }): Limits {
+    const entries: Entries = { names: [], values: [], counts: [] }
+    collect(entries, '', named, 0)
+    return Limits.#from(native.limitsFromEntries(entries.names, entries.values, entries.counts))
   }
 
   static #from(read: Document | DocumentFailure | Failure): Limits {
@@ -95,6 +122,38 @@ export class Limits implements Iterable<[name: string, limit: Limit]> {
   }
 }
 
+/** A document taken apart: each entry before those that it holds. */
+interface Entries {
+  readonly names: string[]
+  readonly values: unknown[]
+  /** How many entries it holds; {@link VALUE} or {@link LIMIT} where it holds none. */
+  readonly counts: number[]
+}
+
+const VALUE = -1
+const LIMIT = -2
+
+/** A definition in a table of its own is the third level; below it nothing is looked at, so an object may hold itself. */
+const DEEPEST = 3
+
+function collect(entries: Entries, name: string, given: unknown, depth: number): void {
+  const { names, values, counts } = entries
+  const limit = checked(given)
+  const isTable = limit === undefined && typeof given === 'object' && given !== null && !Array.isArray(given)
+  const at = names.push(name) - 1
+  values.push(limit ? limit.handle : isTable ? undefined : given)
+  counts.push(limit ? LIMIT : isTable ? 0 : VALUE)
+  if (!isTable || depth >= DEEPEST) return
+  let count = 0
+  for (const member of ownKeys(given, 'limits', '')) {
+    const value = read(given, member, '')
+    if (value === undefined) continue
+    collect(entries, member, value, depth + 1)
+    count++
+  }
+  counts[at] = count
+}
+
 /**
  * Checks a definition in the wire form that was read from somewhere: its `type` says which it is, and without one it is
  * a legacy limit. A field that is `null` is as if it were left out.
@@ -116,7 +175,8 @@ export function limitFrom(definition: object): Limit {
 }
 
 /**
- * Reads a token bucket from text: a count, `/` or `per`, a period, and perhaps `burst` and how many may be saved up.
+ * Reads one limit from text: a count, `/` or `per`, and a period; then perhaps a type (`fixed-window`, `sliding-window`,
+ * `sliding-counter`, `sliding-log`, or `token-bucket`, which it is unless it says otherwise) and what that may say.
  *
  * @throws {@link LimitError} that says what was expected at which character.
  *
@@ -127,11 +187,32 @@ export function limitFrom(definition: object): Limit {
  * const api = parseLimit('api', '5/15m burst 20')
  * assert.deepEqual({ ...api }, { key: 'api', type: 'token-bucket', count: 5, period: 900_000, burst: 20 })
  * assert.equal(new Limiter().limitSync(api, 'ada').remaining, 19)
+ * assert.equal(parseLimit('daily', '1000/day fixed-window').type, 'fixed-window')
  * assert.throws(() => parseLimit('api', '10/fortnight'), RangeError)
  * ```
  */
 export function parseLimit(key: string, text: string): Limit {
   return Checked.of(answered(native.parseLimit(key, text)))
+}
+
+/**
+ * Reads a list of limits from text, with `;` between them, to be decided together. A limit that stands alone has `key`
+ * as its key; of several, each has `key`, an `@` and its period. No two may have the same period.
+ *
+ * @throws {@link LimitError} that says what was expected at which character.
+ *
+ * @example
+ * ```js
+ * import { Limiter, parseLimits } from 'tidegate'
+ *
+ * const api = parseLimits('api', '100/minute; 10/second')
+ * assert.deepEqual(api.map((limit) => limit.key), ['api@1m', 'api@1s'])
+ * assert.equal(new Limiter().limitSync(api, 'ada').remaining, 9)
+ * ```
+ */
+export function parseLimits(key: string, text: string): Limit[] {
+  const made = answered(native.parseLimits(key, text))
+  return made.map((one) => Checked.of(one))
 }
 
 /**

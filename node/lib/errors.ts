@@ -114,11 +114,14 @@ export class StoreError extends Error {
   readonly code = 'ERR_STORE'
   /** Why it did not. */
   readonly failure: StoreFailure
+  /** The store may have carried the call out all the same, so that what must not be done twice counts as done. */
+  readonly mayHaveHappened: boolean
 
   /** @internal */
-  constructor(message: string, failure: StoreFailure) {
+  constructor(message: string, failure: StoreFailure, mayHaveHappened = false) {
     super(message)
     this.failure = failure
+    this.mayHaveHappened = mayHaveHappened
   }
 
   static {
@@ -180,7 +183,7 @@ function inJavaScript(failure: Failure): Failure {
 export function errorOf(failure: Failure, cause?: unknown): Error {
   const { kind, key, field, value, message } = inJavaScript(failure)
   if (kind === 'closed') return new StoreError(message, 'closed')
-  if (kind === 'store') return new StoreError(message, value as ReportedFailure)
+  if (kind === 'store') return new StoreError(message, value as ReportedFailure, failure.mayHaveHappened)
   if (kind === 'internal') return new Error(message)
   const options = cause === undefined ? undefined : { cause }
   const error = kind === 'type' ? new LimitTypeError(message, options) : new LimitRangeError(message, options)

@@ -9,7 +9,7 @@ export interface StoreEvent<Name extends StoreEventName = StoreEventName> {
   /** The server that it happened to. */
   readonly server: string
   /** Why the store did not decide; nothing where all is well again. */
-  readonly failure: Name extends 'breakerClose' ? undefined : ReportedFailure
+  readonly failure: Name extends 'breakerClose' | 'overflow' ? undefined : ReportedFailure
   /** The whole of it in words, for a log. */
   readonly message: string
 }
@@ -20,8 +20,9 @@ export interface StoreEvent<Name extends StoreEventName = StoreEventName> {
  * - `breakerOpen`: a server failed, and calls are answered without it until a probe finds it well
  * - `breakerClose`: the server is asked again
  * - `failure`: a call failed in a way that says nothing about the next one; told once a minute for each failure
+ * - `overflow`: the store in this process's memory is full, and new clients share entries; told once a minute
  */
-export type StoreEventName = 'breakerOpen' | 'breakerClose' | 'failure'
+export type StoreEventName = 'breakerOpen' | 'breakerClose' | 'failure' | 'overflow'
 
 const listening = new Map<number, WeakRef<Listeners>>()
 const gone = new FinalizationRegistry<number>((number) => listening.delete(number))
@@ -39,13 +40,13 @@ export class Listeners extends EventEmitter {
   }
 }
 
-const NAMES: readonly unknown[] = ['breakerOpen', 'breakerClose', 'failure'] satisfies StoreEventName[]
+const NAMES: readonly unknown[] = ['breakerOpen', 'breakerClose', 'failure', 'overflow'] satisfies StoreEventName[]
 
 /** A misspelt name is refused, for nothing would ever be heard of it. */
 export function eventName(name: unknown): string {
   if (typeof name !== 'string') throw wrongType('', 'name', 'must be a string', name)
   if (NAMES.includes(name)) return name
-  throw outOfRange('', 'name', 'must be "breakerOpen", "breakerClose" or "failure"', name)
+  throw outOfRange('', 'name', 'must be "breakerOpen", "breakerClose", "failure" or "overflow"', name)
 }
 
 /** A listener that can be called, whatever it makes of it. */
@@ -59,5 +60,7 @@ export function told(number: number, event: StoreEvent): void {
   const listeners = listening.get(number)?.deref()
   if (listeners && listeners.listenerCount(event.name) > 0) {
     setImmediate(() => listeners.emit(event.name, event))
+  } else if (event.name === 'overflow') {
+    process.emitWarning(event.message, { type: 'TidegateWarning', code: 'TIDEGATE_OVERFLOW' })
   }
 }

@@ -13,20 +13,22 @@ export const enum In {
   Now = 3,
   HasMaxWait = 4,
   MaxWait = 5,
-  /** For what is undone: when it was charged, in microseconds. */
+  /** For a receipt: when it was charged, in microseconds. */
   ChargedAt = 6,
   /** For a store that others share: the mailbox for the answer. */
   Mailbox = 7,
   /** For a store that others share: the number of the call. */
   Id = 8,
+  /** For a receipt: 1 if its call was denied, 2 more if its answer was degraded, 4 more if it is still open. */
+  Receipt = 9,
   /** For a few checks that cross in the shared frame: how many there are. */
-  CheckCount = 9,
-  /** From here on {@link CHECK_WIDTH} numbers for each check: limit, cost, factor, and for what is undone what was spent. */
-  Checks = 10,
+  CheckCount = 10,
+  /** From here on {@link CHECK_WIDTH} numbers for each check: limit, cost and factor. */
+  Checks = 11,
 }
 
 /** How many numbers go in for a check. */
-export const CHECK_WIDTH = 4
+export const CHECK_WIDTH = 3
 
 /**
  * What comes out: how many checks the answer has, which of them decided, and the answers. Less than none: it is yet to
@@ -74,9 +76,6 @@ export const enum Call {
   Refund = 3,
   Reset = 4,
   Acquire = 5,
-  Undo = 6,
-  /** {@link Undo} for an answer that was degraded. */
-  UndoDegraded = 7,
 }
 
 /** Room for a decision of this many checks, each of which may be answered twice. */

@@ -15,6 +15,7 @@ export {
   limitFrom,
   limitJsonSchema,
   parseLimit,
+  parseLimits,
   rateLimitHeaders,
   StoreError,
   sendRateLimitHeaders,

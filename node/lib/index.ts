@@ -23,7 +23,15 @@ export type {
   TokenBucketDefinition,
   WidenedDefinition,
 } from './definitions.js'
-export { Limits, type LimitsFormat, limitFrom, limitJsonSchema, parseLimit } from './documents.js'
+export {
+  Limits,
+  type LimitsFormat,
+  limitFrom,
+  limitJsonSchema,
+  type NamedLimits,
+  parseLimit,
+  parseLimits,
+} from './documents.js'
 export {
   LimitError,
   type LimitErrorDetails,

@@ -30,8 +30,6 @@ export interface Receipt {
   readonly parts: readonly Part[]
   /** In microseconds. */
   readonly chargedAt: number
-  /** It was charged here, and not in the store. */
-  readonly degraded: boolean
 }
 
 type Numbers = Float64Array | Int32Array
@@ -175,7 +173,7 @@ export class LimitInfo {
     const part = (limit: Compiled): Part => ({ limit, actor: info.#actor, cost, factor })
     const known = limits !== undefined && !Array.isArray(asked)
     const parts = known ? [limits].flat().map(part) : (asked as readonly Part[])
-    return { store, parts, chargedAt: info.#at, degraded: info.degraded }
+    return { store, parts, chargedAt: info.#at }
   }
 
   /** @internal Says whether there is something left to give back, and what there will be. */

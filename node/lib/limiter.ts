@@ -84,7 +84,7 @@ function withoutClock(options: unknown): { clock: Now | undefined; others: unkno
  */
 export class Limiter {
   readonly #store: Store
-  readonly #listeners: Listeners | undefined
+  readonly #listeners: Listeners
 
   /**
    * A limiter over the memory of this process, or of this worker thread; or, with the URL of a Redis or Valkey, over a
@@ -95,7 +95,7 @@ export class Limiter {
    * - `redis+sentinel://[user:password@]sentinel[:port],…/service[/database]`
    * - `redis+cluster://[user:password@]node[:port],…`
    *
-   * Nothing is connected to before the first call, and a store that cannot be reached is no error here.
+   * It begins to connect, without anybody waiting for it; a store that cannot be reached is no error here.
    *
    * @throws {@link LimitError} for a URL that makes no sense, an option that does not exist, or one out of bounds.
    *
@@ -316,7 +316,7 @@ export class Limiter {
     return this.#explain(limit, actor, options, true) as Standing
   }
 
-  /** Forgets what was charged to this actor. */
+  /** Removes what was charged to this actor; of several limits all at once. */
   async reset<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
@@ -446,8 +446,8 @@ export class Limiter {
   }
 
   /**
-   * Calls this listener whenever such a thing happens to the store that others share; see {@link StoreEventName}.
-   * Listening does not keep the process alive, and where nobody listens nothing is logged.
+   * Calls this listener whenever such a thing happens to the store; see {@link StoreEventName}. Listening does not keep
+   * the process alive, and where nobody listens nothing is logged, but for `overflow`, which is a warning of the process.
    *
    * @example
    * ```js
@@ -476,16 +476,35 @@ export class Limiter {
   }
 
   /**
-   * How many entries are kept now, drained ones that have not been dropped yet included; of a store that others share,
-   * those that this process keeps because the store could not decide.
+   * How many entries actors have of their own now, drained ones that have not been dropped yet included; of a store
+   * that others share, those that this process keeps because the store could not decide.
    */
   get entries(): number {
     return answered(native.entries(this.#store.handle))
   }
 
-  /** How many of these {@link entries} were given up because there were too many. */
+  /** How many of these {@link entries} had drained and were dropped at once because there were too many. */
   get evictions(): number {
     return answered(native.evictions(this.#store.handle))
+  }
+
+  /**
+   * How many calls were decided by an entry that is shared with others, because the store was full. Where this grows,
+   * clients are denied early: `maxEntries` is too small for the traffic, or somebody makes names up.
+   *
+   * @example
+   * ```js
+   * import { bucket, Limiter } from 'tidegate'
+   *
+   * const limiter = new Limiter({ maxEntries: 10 })
+   * limiter.once('overflow', ({ message }) => assert.match(message, /^the memory store is full/))
+   * const login = bucket({ key: 'login', size: 3 })
+   * for (let name = 0; name < 100; name++) limiter.limitSync(login, `newcomer ${name}`)
+   * assert.deepEqual([limiter.entries, limiter.overflowed], [9, 91])
+   * ```
+   */
+  get overflowed(): number {
+    return answered(native.overflowed(this.#store.handle))
   }
 
   /**
@@ -515,7 +534,7 @@ export class Limiter {
 
   #listen(how: 'on' | 'once' | 'off', name: unknown, listener: unknown): this {
     const [known, callable] = [eventName(name), listenerFrom(listener)]
-    this.#listeners?.[how](known, callable)
+    this.#listeners[how](known, callable)
     return this
   }
 

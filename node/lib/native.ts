@@ -9,6 +9,8 @@ export interface Failure {
   readonly key: string
   readonly field: string
   readonly value: string
+  /** The store may have carried the call out all the same. */
+  readonly mayHaveHappened: boolean
   readonly message: string
 }
 
@@ -41,6 +43,9 @@ export interface Counts {
   readonly sumMs: number
 }
 
+/** What was spent of the checks of a receipt: of all of them, or of each. */
+export type Spent = number | readonly number[]
+
 /** How a shared store is used. */
 export interface StoreSettings {
   readonly namespace: unknown
@@ -70,11 +75,11 @@ interface Native {
   decideFew(...actors: readonly unknown[]): Failure | undefined
   /** Asks a shared store for the one check that {@link frame} describes: the answer is there, or yet to come. */
   ask(actor: unknown): Failure | undefined
-  decideSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
+  decideSeveral(frame: Float64Array, actors: readonly unknown[], spent?: Spent): Failure | null
   explainSeveral(frame: Float64Array, actors: readonly unknown[]): string | Failure
   openMailbox(wake: () => void): { mailbox: number; inbox: Float64Array }
   emptyMailbox(mailbox: number, receive: (count: number, beside?: readonly never[]) => void): void
-  askSeveral(frame: Float64Array, actors: readonly unknown[]): Failure | null
+  askSeveral(frame: Float64Array, actors: readonly unknown[], spent?: Spent): Failure | null
   askWhy(frame: Float64Array, actors: readonly unknown[]): Failure | null
   startTurn(frame: Float64Array, actors: readonly unknown[]): number | Failure
   giveUpTurn(mailbox: number, turn: number): boolean
@@ -82,19 +87,25 @@ interface Native {
   startAcquire(frame: Float64Array, actors: readonly unknown[]): number | Failure
   stepAcquire(waiting: number, frame: Float64Array): number | Failure
   freeAcquire(waiting: number): void
-  makeLimiter(maxEntries: number | undefined, namespace: unknown): number | Failure
+  makeLimiter(mailbox: number, listener: number, maxEntries: number | undefined, namespace: unknown): number | Failure
   makeShared(mailbox: number, listener: number, url: unknown, settings: StoreSettings): number | Failure
   stats(limiter: number): Counts | Failure
   freeLimiter(limiter: number): void
   entries(limiter: number): number | Failure
   evictions(limiter: number): number | Failure
+  overflowed(limiter: number): number | Failure
   makeLimit(names: readonly string[], values: readonly unknown[]): number | Failure
   parseLimit(key: unknown, text: unknown): Made | Failure
+  parseLimits(key: unknown, text: unknown): Made[] | Failure
   loadLimits(path: unknown): Document | DocumentFailure | Failure
   readLimits(text: unknown, format: unknown): Document | DocumentFailure | Failure
+  limitsFromEntries(
+    names: readonly string[],
+    values: readonly unknown[],
+    counts: readonly number[],
+  ): Document | DocumentFailure | Failure
   explainLimit(limit: number, factor: number): { json: string; text: string } | Failure
   jsonSchema(): string
-  checkCost(key: string, cost: number): Failure | null
   freeLimit(limit: number): void
   headers(frame: Float64Array, keys: readonly string[], kind: string, draft: number): string[] | Failure
   refuse(outOfRange: boolean, key: string, field: string, problem: string, value: unknown): Failure

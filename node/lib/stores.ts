@@ -69,7 +69,7 @@ export interface TlsOptions {
 /** A store, and who wants to be told what happens to it. */
 export interface Made {
   readonly store: Store
-  readonly listeners: Listeners | undefined
+  readonly listeners: Listeners
 }
 
 /** The store at this URL, with options that are still to be judged. */
@@ -79,8 +79,9 @@ export function storeAt(url: unknown, options: unknown): Made {
 
 function inMemory(given: unknown): Made {
   const { maxEntries, namespace } = fieldsOf(given, 'options', ['maxEntries', 'namespace'], 'of the memory store')
-  const handle = answered(native.makeLimiter(number('maxEntries', maxEntries), namespace))
-  return { store: { handle, shared: false }, listeners: undefined }
+  const [most, listeners] = [number('maxEntries', maxEntries), new Listeners()]
+  const handle = answered(native.makeLimiter(mailbox(), listeners.number, most, namespace))
+  return { store: { handle, shared: false }, listeners }
 }
 
 const NAMES = [

@@ -2,20 +2,19 @@
 //! comes in a letter.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use napi::bindgen_prelude::{Float64Array, Unknown};
 use napi::{Env, sys};
 use napi_derive::napi;
 use tidegate::{Call, Check, Error, LimitInfo, Limiter, Standing, host};
 
-use crate::decide::{Asked, asked, call, check, names, owners};
+use crate::decide::{Asked, Spending, Wanted, asked, call, call_of, check, names, owners};
 use crate::failure::{Answered, Failure};
 use crate::frame::Frame;
 use crate::letter::{Content, Letter, Owners};
 use crate::mailbox::Mailbox;
 use crate::tables::{self, Tables};
-use crate::turn::Wanted;
 
 type Decided = Result<LimitInfo, Error>;
 
@@ -78,38 +77,6 @@ impl<'a> Line<'a> {
         }
         Ok(known)
     }
-
-    /// Begins to forget what was charged to these checks; the letter comes when all of it is forgotten.
-    fn reset(&self, checks: &[Asked<'_>]) {
-        let to = self.to;
-        // One more than there are checks, so that the letter is not sent before the last one is on its way.
-        let left = Arc::new(Mutex::new((checks.len() + 1, Ok(()))));
-        let letters = self.mailbox.clone();
-        let one_less = move |left: &Mutex<(usize, Result<(), Error>)>, answer: Result<(), Error>| {
-            let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
-            left.0 -= 1;
-            if answer.is_err() {
-                left.1 = answer;
-            }
-            if left.0 == 0 {
-                let done = std::mem::replace(&mut left.1, Ok(()));
-                // Whoever cannot be told has nothing to be given back.
-                let _ = letters.post(Letter { to, content: Content::Done(done) });
-            }
-        };
-        self.mailbox.began(self.env);
-        for check in checks {
-            let (tell, theirs) = (one_less.clone(), left.clone());
-            let done = self.limiter.start_reset(check.limit, check.actor, move |answer| {
-                tell(&theirs, answer.map(drop));
-                Ok(())
-            });
-            if done {
-                one_less(&left, Ok(()));
-            }
-        }
-        one_less(&left, Ok(()));
-    }
 }
 
 /// Leaves in the frame what is known at once, or that it is yet to come.
@@ -126,37 +93,34 @@ pub(crate) fn ask_one(env: sys::napi_env, tables: &Tables, frame: &mut Frame<'_>
     let line = Line::new(env, tables, frame)?;
     let check = check(tables, frame, 0, actor)?;
     let key = check.limit.key();
-    let known = if let Some(call) = call(frame, key)? {
-        line.ask(key, &[check.check], call, Owners(None))?
-    } else {
-        line.reset(&[check]);
-        None
-    };
+    let call = call(frame, key)?;
+    let known = line.ask(key, &[check.check], call, Owners(None))?;
     leave(frame, known, |_| 0)
 }
 
-/// Asks for several checks together: one actor for each.
+/// Asks for several checks together: one actor for each; for a receipt with what was spent.
 #[napi(catch_unwind)]
-pub(crate) fn ask_several(env: Env, mut frame: Float64Array, actors: Vec<Unknown<'_>>) -> Option<Failure> {
+pub(crate) fn ask_several(
+    env: Env,
+    mut frame: Float64Array,
+    actors: Vec<Unknown<'_>>,
+    #[napi(ts_arg_type = "number | number[]")] spent: Spending,
+) -> Option<Failure> {
     // SAFETY: JavaScript waits for this call, so nobody else reads or writes the frame meanwhile.
     let mut frame = Frame(unsafe { frame.as_mut() });
-    let asked = names(&frame, &actors).and_then(|names| ask_together(env.raw(), &mut frame, &names));
+    let asked = names(&frame, &actors).and_then(|names| ask_together(env.raw(), &mut frame, &names, &spent));
     asked.err().map(|failure| *failure)
 }
 
-fn ask_together(env: sys::napi_env, frame: &mut Frame<'_>, actors: &[String]) -> Answered<()> {
+fn ask_together(env: sys::napi_env, frame: &mut Frame<'_>, actors: &[String], spent: &Spending) -> Answered<()> {
     tables::with(|tables| {
         let line = Line::new(env, tables, frame)?;
         let (_, checks) = asked(tables, frame, actors)?;
         let key = checks.first().map_or("", |check| check.limit.key());
         let owners = owners_of(&checks)?;
-        let known = if let Some(call) = call(frame, key)? {
-            let each: Vec<_> = checks.iter().map(|check| check.check).collect();
-            line.ask(key, &each, call, owners.clone())?
-        } else {
-            line.reset(&checks);
-            None
-        };
+        let mut each: Vec<_> = checks.iter().map(|check| check.check).collect();
+        let call = call_of(frame, key, &mut each, spent)?;
+        let known = line.ask(key, &each, call, owners.clone())?;
         leave(frame, known, |index| owners.of(index))
     })
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
-use tidegate::{Call, Check, Limit, LimitInfo, Limiter, State, host};
+use tidegate::host::{self, Spent};
+use tidegate::{Call, Check, Limit, LimitInfo, Limiter, State};
 
 use crate::failure::{Answered, Failure};
 use crate::frame::{self, Frame, Small};
 use crate::tables::{self, Tables};
 use crate::text::actor_text;
-use crate::turn::Wanted;
 
 /// Charges one unit at the clock's instant, as nearly every call does: the engine has a way through that is made for it.
 #[inline]
@@ -30,7 +30,7 @@ pub(crate) fn limit_one(tables: &Tables, frame: &mut Frame<'_>, small: &mut Smal
 pub(crate) fn decide_one(tables: &Tables, frame: &mut Frame<'_>, small: &mut Small<'_>, actor: &str) -> Answered<()> {
     let limiter = tables.limiters.get(frame.limiter()).ok_or_else(Failure::closed)?;
     let check = check(tables, frame, 0, actor)?;
-    let Some(call) = call(frame, check.limit.key())? else { return reset(limiter, &[check]) };
+    let call = call(frame, check.limit.key())?;
     let info = match frame.now() {
         None => limiter.decide_sync(&[check.check], call),
         Some(now) => limiter.decide_sync_at(&[check.check], call, host::instant(check.limit.key(), now)?),
@@ -51,7 +51,7 @@ pub(crate) fn decide_few<'a>(
     let one = |index: usize| check(tables, frame, index, actor(index)).map(|asked| asked.check);
     let first = one(0)?;
     let key = tables.limits.get(frame.limit()).map_or("", Limit::key);
-    let Some(call) = call(frame, key)? else { return Err(no_call()) };
+    let call = call(frame, key)?;
     let now = frame.now().map(|now| host::instant(key, now)).transpose()?;
     let decide = |checks: &[Check<'_>]| match now {
         None => limiter.decide_sync(checks, call),
@@ -81,12 +81,20 @@ fn no_limit() -> Box<Failure> {
     Failure::internal("no such limit")
 }
 
-/// Decides several checks together: one actor for each, and their numbers and then the answer's in `frame`.
+/// What was spent of a receipt's checks: of all of them, or of each.
+pub(crate) type Spending = Option<Either<f64, Vec<f64>>>;
+
+/// Decides several checks together: one actor for each, and their numbers and then the answer's in `frame`; for a
+/// receipt with what was spent.
 #[napi(catch_unwind)]
-pub(crate) fn decide_several(mut frame: Float64Array, actors: Vec<Unknown<'_>>) -> Option<Failure> {
+pub(crate) fn decide_several(
+    mut frame: Float64Array,
+    actors: Vec<Unknown<'_>>,
+    #[napi(ts_arg_type = "number | number[]")] spent: Spending,
+) -> Option<Failure> {
     // SAFETY: JavaScript waits for this call, so nobody else reads or writes the frame meanwhile.
     let mut frame = Frame(unsafe { frame.as_mut() });
-    let decided = names(&frame, &actors).and_then(|names| decide_together(&mut frame, &names));
+    let decided = names(&frame, &actors).and_then(|names| decide_together(&mut frame, &names, &spent));
     decided.err().map(|failure| *failure)
 }
 
@@ -104,12 +112,12 @@ pub(crate) fn names(frame: &Frame<'_>, actors: &[Unknown<'_>]) -> Answered<Vec<S
     actors.iter().enumerate().map(|(index, actor)| actor_text(actor, || frame.key(index))).collect()
 }
 
-fn decide_together(frame: &mut Frame<'_>, actors: &[String]) -> Answered<()> {
+fn decide_together(frame: &mut Frame<'_>, actors: &[String], spent: &Spending) -> Answered<()> {
     tables::with(|tables| {
         let (limiter, checks) = asked(tables, frame, actors)?;
         let key = checks.first().map_or("", |check| check.limit.key());
-        let Some(call) = call(frame, key)? else { return reset(limiter, &checks) };
-        let each: Vec<_> = checks.iter().map(|check| check.check).collect();
+        let mut each: Vec<_> = checks.iter().map(|check| check.check).collect();
+        let call = call_of(frame, key, &mut each, spent)?;
         let info = match frame.now() {
             None => limiter.decide_sync(&each, call),
             Some(now) => limiter.decide_sync_at(&each, call, host::instant(key, now)?),
@@ -146,10 +154,7 @@ pub(crate) fn asked<'a>(
     actors: &'a [String],
 ) -> Answered<(&'a Limiter, Vec<Asked<'a>>)> {
     let limiter = tables.limiters.get(frame.limiter()).ok_or_else(Failure::closed)?;
-    let checks = actors.iter().enumerate().map(|(index, actor)| {
-        let asked = check(tables, frame, index, actor)?;
-        Ok(Asked { check: asked.check.spent(frame.spent(index)), ..asked })
-    });
+    let checks = actors.iter().enumerate().map(|(index, actor)| check(tables, frame, index, actor));
     Ok((limiter, checks.collect::<Answered<_>>()?))
 }
 
@@ -157,6 +162,22 @@ impl Asked<'_> {
     /// The same, for longer than the call.
     pub(crate) fn wanted(&self) -> Wanted {
         Wanted { limit: self.limit.clone(), actor: self.actor.to_owned(), cost: self.cost, factor: self.factor }
+    }
+}
+
+/// A check that outlives the call that named it.
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    limit: Limit,
+    actor: String,
+    cost: f64,
+    factor: f64,
+}
+
+impl Wanted {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cost that was checked")]
+    pub(crate) fn check(&self) -> Check<'_> {
+        Check::new(&self.limit, &self.actor).cost(self.cost as u64).factor(self.factor)
     }
 }
 
@@ -181,30 +202,35 @@ pub(crate) fn check<'a>(tables: &'a Tables, frame: &Frame<'_>, index: usize, act
     Ok(Asked { limit, actor, cost, factor, check: asked })
 }
 
-/// What is asked; none is a reset.
+/// What is asked.
 #[inline]
-pub(crate) fn call(frame: &Frame<'_>, key: &str) -> Answered<Option<Call>> {
-    Ok(Some(match frame::index(frame.call()) {
+pub(crate) fn call(frame: &Frame<'_>, key: &str) -> Answered<Call> {
+    Ok(match frame::index(frame.call()) {
         0 => Call::Limit,
         1 => Call::Peek,
         2 => Call::Charge,
         3 => Call::Refund,
-        4 => return Ok(None),
+        4 => Call::Reset,
         5 => {
             let max_wait = max_wait(frame, key)?;
             Call::Acquire { max_wait }
         }
-        6 => Call::Undo { charged_at: frame.charged_at() },
-        7 => Call::UndoDegraded { charged_at: frame.charged_at() },
         _ => return Err(no_call()),
-    }))
+    })
 }
 
-fn reset(limiter: &Limiter, checks: &[Asked<'_>]) -> Answered<()> {
-    for check in checks {
-        limiter.reset_sync(check.limit, check.actor)?;
-    }
-    Ok(())
+/// [`call`], or that of a receipt, whose checks are changed to what it asks for.
+pub(crate) fn call_of(frame: &Frame<'_>, key: &str, checks: &mut [Check<'_>], spent: &Spending) -> Answered<Call> {
+    let Some(spent) = spent else { return call(frame, key) };
+    let spent = host::spent(
+        checks,
+        match spent {
+            Either::A(all) => Spent::All(*all),
+            Either::B(each) => Spent::Each(each),
+        },
+    )?;
+    let (charge, open) = frame.receipt();
+    Ok(charge.settle(open, checks, &spent))
 }
 
 /// The longest wait that is worth it.

@@ -1,12 +1,16 @@
 //! Files and texts of named limits.
 
+use napi::Result as NapiResult;
 use napi::bindgen_prelude::{Either3, Unknown};
 use napi_derive::napi;
+use tidegate::host::Entry;
 use tidegate::{ErrorKind, Format, LimitError, Limits, LimitsError};
 
 use crate::failure::{Answered, Failure};
 use crate::limits::Made;
+use crate::tables;
 use crate::text::text;
+use crate::value::value;
 
 /// Limits by their names, in the order of the document.
 #[napi(object, object_from_js = false)]
@@ -62,6 +66,37 @@ pub(crate) fn read_limits(document: Unknown<'_>, format: Unknown<'_>) -> Either3
         Ok(Limits::from_str(&document, format))
     };
     read().map_or_else(|failure| Either3::C(*failure), answer)
+}
+
+/// Reads a document that JavaScript has taken apart: each entry before what it holds, with its name, its value, and how many
+/// entries it holds itself (-1: none, it is a value; -2: none, it is the number of a limit).
+#[napi(catch_unwind)]
+pub(crate) fn limits_from_entries(
+    names: Vec<String>,
+    values: Vec<Unknown<'_>>,
+    counts: Vec<i32>,
+) -> NapiResult<Either3<Document, DocumentFailure, Failure>> {
+    let mut flat = names.into_iter().zip(values).zip(counts);
+    let Some((_, document)) = entry(&mut flat)? else { return Ok(Either3::C(*Failure::internal("no entries"))) };
+    Ok(answer(Limits::from_entry(document)))
+}
+
+fn entry<'a>(flat: &mut impl Iterator<Item = ((String, Unknown<'a>), i32)>) -> NapiResult<Option<(String, Entry)>> {
+    let Some(((name, given), count)) = flat.next() else { return Ok(None) };
+    let given = value(&given)?;
+    let limit = match given {
+        tidegate::Value::Number(handle) if count == -2 => tables::with(|tables| tables.limits.get(handle).cloned()),
+        _ => None,
+    };
+    if let Some(limit) = limit {
+        return Ok(Some((name, Entry::Limit(limit))));
+    }
+    if count < 0 {
+        return Ok(Some((name, Entry::Value(given))));
+    }
+    // Three levels at most: JavaScript takes nothing apart below a definition's fields.
+    let members = (0..count).map_while(|_| entry(flat).transpose()).collect::<NapiResult<_>>()?;
+    Ok(Some((name, Entry::Table(members))))
 }
 
 fn answer(read: Result<Limits, LimitsError>) -> Either3<Document, DocumentFailure, Failure> {

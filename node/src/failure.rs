@@ -17,6 +17,8 @@ pub struct Failure {
     pub field: String,
     /// The value at fault as text, or why the store did not decide, or empty.
     pub value: String,
+    /// The store may have carried the call out all the same.
+    pub may_have_happened: bool,
     /// The whole sentence.
     pub message: String,
 }
@@ -27,7 +29,14 @@ impl Failure {
     #[inline(never)]
     fn of(kind: &'static str, message: &str) -> Box<Self> {
         let empty = String::new;
-        Box::new(Self { kind, key: empty(), field: empty(), value: empty(), message: message.to_owned() })
+        Box::new(Self {
+            kind,
+            key: empty(),
+            field: empty(),
+            value: empty(),
+            may_have_happened: false,
+            message: message.to_owned(),
+        })
     }
 
     /// The limiter was closed, or never was.
@@ -54,6 +63,7 @@ impl From<LimitError> for Box<Failure> {
             key: error.key().to_owned(),
             field: error.field().to_owned(),
             value: error.value().to_owned(),
+            may_have_happened: false,
             message: error.to_string(),
         })
     }
@@ -68,6 +78,7 @@ impl From<Error> for Box<Failure> {
             Error::Store(error) => Self::new(Failure {
                 kind: "store",
                 value: error.failure().name().to_owned(),
+                may_have_happened: error.failure().may_have_happened(),
                 ..*Failure::internal(&error.to_string())
             }),
             other => Failure::internal(&other.to_string()),

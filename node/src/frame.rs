@@ -2,7 +2,7 @@
 //!
 //! `lib/frame.ts` holds the same layout; the two must change together.
 
-use tidegate::LimitInfo;
+use tidegate::{Charge, LimitInfo};
 
 use crate::failure::{Answered, Failure};
 use crate::tables;
@@ -12,16 +12,18 @@ const LIMITER: usize = 0;
 const CALL: usize = 1;
 const NOW: [usize; 2] = [2, 3];
 const MAX_WAIT: [usize; 2] = [4, 5];
-/// In: for what is undone, when it was charged, in microseconds.
+/// In, for a receipt: when it was charged, in microseconds.
 const CHARGED_AT: usize = 6;
 /// In, for a store that others share: the mailbox for the answer, and the number of the call.
 const MAILBOX: usize = 7;
 const ID: usize = 8;
+/// In, for a receipt: 1 if its call was denied, 2 more if its answer was degraded, 4 more if it is still open.
+const RECEIPT: usize = 9;
 /// In, for a few checks at once: how many there are.
-const CHECK_COUNT: usize = 9;
-/// In: from here on four numbers for each check: limit, cost, factor, and for what is undone what was spent of it.
-const CHECKS: usize = 10;
-const CHECK_WIDTH: usize = 4;
+const CHECK_COUNT: usize = 10;
+/// In: from here on three numbers for each check: limit, cost and factor.
+const CHECKS: usize = 11;
+const CHECK_WIDTH: usize = 3;
 
 /// Out: how many checks the answer has, and which of them decided; less than none where it is yet to come, and none
 /// where the answer is in [small numbers](Small).
@@ -110,8 +112,11 @@ impl Frame<'_> {
         self.optional(MAX_WAIT)
     }
 
-    pub(crate) fn charged_at(&self) -> u64 {
-        whole(self.at(CHARGED_AT))
+    /// The charge that a receipt names, and whether it is still open.
+    pub(crate) fn receipt(&self) -> (Charge, bool) {
+        let flags = whole(self.at(RECEIPT));
+        let charge = Charge { at: whole(self.at(CHARGED_AT)), denied: flags & 1 > 0, degraded: flags & 2 > 0 };
+        (charge, flags & 4 > 0)
     }
 
     pub(crate) fn mailbox(&self) -> f64 {
@@ -135,11 +140,6 @@ impl Frame<'_> {
     pub(crate) fn check(&self, index: usize) -> Asked {
         let start = CHECKS + index * CHECK_WIDTH;
         Asked { limit: self.at(start), cost: self.at(start + 1), factor: self.at(start + 2) }
-    }
-
-    /// What was spent of a check that is undone; only a call of several writes it.
-    pub(crate) fn spent(&self, index: usize) -> u64 {
-        whole(self.at(CHECKS + index * CHECK_WIDTH + 3))
     }
 
     /// The limit of the first check.

@@ -4,16 +4,14 @@
 //! comes beside it, in an array of its own, in the same order. `lib/mailbox.ts` reads the same layout.
 
 use std::ptr;
-use std::sync::Arc;
 
 use napi::bindgen_prelude::{Float64Array, FromNapiValue, ToNapiValue, Unknown};
 use napi::{Result, check_status, sys};
 use napi_derive::napi;
-use tidegate::{Error, Event, EventKind, LimitInfo, Standing};
+use tidegate::{AcquireHandle, Error, Event, EventKind, LimitInfo, Standing};
 
 use crate::failure::Failure;
 use crate::frame::{Frame, answer_length};
-use crate::turn::Turn;
 
 /// Something to hand over, and for whom: the number of a call, or of a limiter for an event.
 pub(crate) struct Letter {
@@ -25,10 +23,8 @@ pub(crate) struct Letter {
 pub(crate) enum Content {
     Answer(std::result::Result<LimitInfo, Error>, Owners),
     /// What somebody waited for their turn for.
-    Turn(std::result::Result<LimitInfo, Error>, Owners, Arc<Turn>),
+    Turn(std::result::Result<LimitInfo, Error>, Owners, AcquireHandle),
     Explained(std::result::Result<Standing, Error>, Owners),
-    /// Something without an answer is done.
-    Done(std::result::Result<(), Error>),
     Event(Event),
 }
 
@@ -50,7 +46,7 @@ mod kind {
     pub(super) const LARGE: f64 = 1.0;
     /// An answer, and a text beside it.
     pub(super) const EXPLAINED: f64 = 2.0;
-    /// Nothing but that it is over.
+    /// Nothing but that it is over: the turn was called off.
     pub(super) const DONE: f64 = 3.0;
     /// A failure, beside it.
     pub(super) const FAILURE: f64 = 4.0;
@@ -70,8 +66,8 @@ impl Letter {
 
     /// Nobody hears it: what was charged for somebody's turn is given back.
     pub(crate) fn take_back(self) {
-        if let Content::Turn(Ok(info), _, turn) = &self.content {
-            turn.give_back(info);
+        if let Content::Turn(_, _, handle) = &self.content {
+            handle.cancel();
         }
     }
 
@@ -80,7 +76,6 @@ impl Letter {
         match self.content {
             Content::Answer(answer, _) | Content::Turn(answer, ..) => answer,
             Content::Explained(standing, _) => standing.map(|standing| standing.info),
-            Content::Done(done) => done.map(|()| LimitInfo::unlimited()),
             Content::Event(_) => Ok(LimitInfo::unlimited()),
         }
     }
@@ -155,8 +150,7 @@ impl Page<'_> {
         self.count += 1;
         let to = letter.to;
         match letter.content {
-            Content::Turn(Ok(info), _, turn) if turn.was_given_up() => {
-                turn.give_back(&info);
+            Content::Turn(_, _, handle) if !handle.take() => {
                 self.head(to, kind::DONE);
                 Ok(())
             }
@@ -168,14 +162,7 @@ impl Page<'_> {
                 self.answer(to, kind::EXPLAINED, &standing.info, &owners)?;
                 self.beside(text)
             }
-            Content::Done(Ok(())) => {
-                self.head(to, kind::DONE);
-                Ok(())
-            }
-            Content::Answer(Err(error), _)
-            | Content::Turn(Err(error), ..)
-            | Content::Explained(Err(error), _)
-            | Content::Done(Err(error)) => {
+            Content::Answer(Err(error), _) | Content::Turn(Err(error), ..) | Content::Explained(Err(error), _) => {
                 self.head(to, kind::FAILURE);
                 self.beside(*Box::<Failure>::from(error))
             }
@@ -251,6 +238,7 @@ impl Happened {
             EventKind::Opened(failure) => ("breakerOpen", Some(failure.name())),
             EventKind::Closed => ("breakerClose", None),
             EventKind::Failure(failure) => ("failure", Some(failure.name())),
+            EventKind::Overflow => ("overflow", None),
             // What this version knows no name for is a failure, too.
             _ => ("failure", None),
         };

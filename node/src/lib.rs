@@ -8,6 +8,7 @@
 //! What a store that others share has to be asked for is answered later, in a [`letter`] to the [`mailbox`] of this
 //! thread.
 
+#![deny(clippy::disallowed_methods, clippy::incompatible_msrv)]
 #![expect(unsafe_code, reason = "Node-API is a C interface; every block says why it is sound")]
 #![expect(clippy::needless_pass_by_value, reason = "napi-rs passes owned values")]
 #![expect(clippy::unnecessary_box_returns, reason = "a failure in place of an answer must not make the answer larger")]

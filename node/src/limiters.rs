@@ -1,29 +1,45 @@
 //! Limiters over the memory store.
 
+use std::sync::Arc;
+
 use napi::Env;
 use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
-use tidegate::{LimitError, Limiter, Memory};
+use tidegate::{Event, LimitError, Limiter, Memory};
 
 use crate::failure::{Answered, Failure};
 use crate::frame::whole;
+use crate::stores::events_to;
 use crate::tables;
 use crate::text::text;
 use crate::weight::Weighed;
 
-/// Makes a limiter; answers with its number.
+/// Makes a limiter; answers with its number. Its events come to the mailbox for `listener`.
 #[napi(catch_unwind)]
-pub(crate) fn make_limiter(env: Env, max_entries: Option<f64>, namespace: Option<Unknown<'_>>) -> Either<f64, Failure> {
-    let made = new_limiter(max_entries, namespace.as_ref());
+pub(crate) fn make_limiter(
+    env: Env,
+    mailbox: f64,
+    listener: f64,
+    max_entries: Option<f64>,
+    namespace: Option<Unknown<'_>>,
+) -> Either<f64, Failure> {
+    let mailbox = tables::with(|tables| tables.mailboxes.get(mailbox).map(Arc::downgrade));
+    let made = mailbox
+        .ok_or_else(|| Failure::internal("no such mailbox"))
+        .and_then(|mailbox| new_limiter(events_to(mailbox, listener), max_entries, namespace.as_ref()));
     made.map_or_else(|failure| Either::B(*failure), |limiter| Either::A(keep(env, limiter)))
 }
 
-fn new_limiter(max_entries: Option<f64>, namespace: Option<&Unknown<'_>>) -> Answered<Limiter> {
+fn new_limiter(
+    events: impl Fn(&Event) + Send + Sync + 'static,
+    max_entries: Option<f64>,
+    namespace: Option<&Unknown<'_>>,
+) -> Answered<Limiter> {
     let memory = match max_entries {
         None => Memory::new(),
         Some(bound) => Memory::with_max_entries(most_entries(bound)?),
     };
-    let limiter = Limiter::new(memory);
+    let limiter = Limiter::new(memory.listener(events));
     Ok(match namespace {
         Some(namespace) => limiter.namespace(&text(namespace, "", "namespace")?),
         None => limiter,
@@ -64,10 +80,16 @@ pub(crate) fn entries(limiter: f64) -> Either<f64, Failure> {
     count(limiter, |memory| memory.len() as f64)
 }
 
-/// How many entries a limiter has given up because its store was full.
+/// How many drained entries a limiter has dropped at once because its store was full.
 #[napi(catch_unwind)]
 pub(crate) fn evictions(limiter: f64) -> Either<f64, Failure> {
     count(limiter, |memory| memory.evictions() as f64)
+}
+
+/// How many calls a limiter has decided by entries that are shared because its store was full.
+#[napi(catch_unwind)]
+pub(crate) fn overflowed(limiter: f64) -> Either<f64, Failure> {
+    count(limiter, |memory| memory.overflowed() as f64)
 }
 
 fn count(limiter: f64, of: fn(&Memory) -> f64) -> Either<f64, Failure> {

@@ -3,7 +3,7 @@
 use napi::Result;
 use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
-use tidegate::{ErrorKind, Limit, LimitError, host};
+use tidegate::{ErrorKind, Limit, LimitError};
 
 use crate::failure::{Answered, Failure};
 use crate::tables::{self, Tables};
@@ -35,13 +35,32 @@ impl Made {
     }
 }
 
-/// A token bucket as people write it.
+/// A limit's key; half of a surrogate pair is replaced, as it is in a definition.
+fn key_from(given: &Unknown<'_>) -> Answered<String> {
+    match value(given).map_err(|error| Failure::internal(&error.reason))? {
+        tidegate::Value::Text(key) => Ok(key),
+        other => Err(LimitError::new(ErrorKind::Type, "", "key", "must be a string", other).into()),
+    }
+}
+
+/// One limit as people write it.
 #[napi(catch_unwind)]
 pub(crate) fn parse_limit(key: Unknown<'_>, definition: Unknown<'_>) -> Either<Made, Failure> {
     let parse = || -> Answered<Made> {
-        let key = text(&key, "", "key")?;
+        let key = key_from(&key)?;
         let definition = text(&definition, &key, "definition")?;
         Ok(Made::new(&Limit::parse(key, &definition)?))
+    };
+    parse().map_or_else(|failure| Either::B(*failure), Either::A)
+}
+
+/// A list of limits as people write it.
+#[napi(catch_unwind)]
+pub(crate) fn parse_limits(key: Unknown<'_>, definition: Unknown<'_>) -> Either<Vec<Made>, Failure> {
+    let parse = || -> Answered<Vec<Made>> {
+        let key = key_from(&key)?;
+        let definition = text(&definition, &key, "definition")?;
+        Ok(Limit::parse_all(key, &definition)?.iter().map(Made::new).collect())
     };
     parse().map_or_else(|failure| Either::B(*failure), Either::A)
 }
@@ -89,10 +108,4 @@ pub(crate) fn refuse(
 ) -> Result<Failure> {
     let kind = if out_of_range { ErrorKind::Range } else { ErrorKind::Type };
     Ok(*Box::<Failure>::from(LimitError::new(kind, &key, field, problem, value(&given)?)))
-}
-
-/// Whether a cost that JavaScript has to compute with is one.
-#[napi(catch_unwind)]
-pub(crate) fn check_cost(key: String, cost: f64) -> Option<Failure> {
-    host::cost(&key, cost).err().map(|error| *Box::<Failure>::from(error))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use napi::Env;
 use napi::bindgen_prelude::{Either, Uint8Array, Unknown};
 use napi_derive::napi;
-use tidegate::{BreakerState, ErrorKind, Layout, LimitError, Limiter, OnError, Redis, Statistics, Strategy};
+use tidegate::{BreakerState, ErrorKind, Event, Layout, LimitError, Limiter, OnError, Redis, Statistics, Strategy};
 
 use crate::failure::{Answered, Failure};
 use crate::letter::{Content, Letter};
@@ -92,13 +92,16 @@ fn new_limiter(mailbox: Weak<Mailbox>, to: f64, url: &Unknown<'_>, options: &Sto
     if let (Some(certificate), Some(key)) = (&options.cert, &options.key) {
         store = store.client_certificate(certificate, key)?;
     }
-    // A limiter must not keep the mailbox of an environment that has ended.
-    let store = store.listener(move |event| {
+    Ok(Limiter::new(store.listener(events_to(mailbox, to))))
+}
+
+/// A listener that hands events to a mailbox; it must not keep the one of an environment that has ended.
+pub(crate) fn events_to(mailbox: Weak<Mailbox>, to: f64) -> impl Fn(&Event) + Send + Sync + 'static {
+    move |event| {
         if let Some(mailbox) = mailbox.upgrade() {
             let _ = mailbox.post(Letter { to, content: Content::Event(event.clone()) });
         }
-    });
-    Ok(Limiter::new(store))
+    }
 }
 
 const SHORTEST_TIMEOUT_MS: f64 = 1.0;

@@ -75,6 +75,14 @@ pub(crate) fn string<'a>(key: &str, field: &str, given: &'a Bound<'_, PyAny>) ->
     text.to_cow().map_err(|_| wrong_type(key, field, "must be a string", value::LONE_SURROGATE))
 }
 
+/// The key of a limit that is read from text.
+pub(crate) fn key(given: &Bound<'_, PyAny>) -> PyResult<String> {
+    match value::read_key(given)? {
+        Value::Text(key) => Ok(key),
+        other => Err(wrong_type("", "key", "must be a string", other)),
+    }
+}
+
 /// An option that is text and belongs to no limit.
 pub(crate) fn text<'a>(name: &str, given: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     let Ok(text) = given.cast::<PyString>() else {
@@ -83,7 +91,7 @@ pub(crate) fn text<'a>(name: &str, given: &'a Bound<'_, PyAny>) -> PyResult<Cow<
     text.to_cow().map_err(|_| PyValueError::new_err(format!("{name} must be a string, got {}", value::LONE_SURROGATE)))
 }
 
-fn number(key: &str, field: &str, object: &Bound<'_, PyAny>) -> PyResult<f64> {
+pub(crate) fn number(key: &str, field: &str, object: &Bound<'_, PyAny>) -> PyResult<f64> {
     match value::read(object)? {
         Value::Number(number) => Ok(number),
         other => Err(wrong_type(key, field, "must be a number", other)),

@@ -2,24 +2,21 @@
 //!
 //! What is known at once is the answer itself, anything else a future of the running loop's.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tidegate::{Call, Check, Micros};
 
-use crate::args::{self, Arg};
+use crate::args::Arg;
 use crate::asked::{Part, checks_of, first_key};
-use crate::bridge::{About, Bridge, Decided, Reply};
+use crate::bridge::{About, Bridge};
 use crate::info::LimitInfo;
 use crate::limiter::{Limiter, Question};
 use crate::receipt::{Asked, Receipt};
-use crate::settle::Correction;
 use crate::waiting::Waiting;
 
-/// Begins ``limit``, ``peek``, ``charge``, ``refund`` or, with a ``max_wait`` and its own ``now``, ``acquire``.
+/// Begins ``limit``, ``peek``, ``charge`` or ``refund``.
 #[pyfunction]
-#[pyo3(name = "_begin", signature = (limiter, call, limit, actor, cost, factor, now, context, max_wait = Arg(None), /))]
+#[pyo3(name = "_begin", signature = (limiter, call, limit, actor, cost, factor, now, context, /))]
 #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
 pub(crate) fn begin<'py>(
     limiter: &Bound<'py, Limiter>,
@@ -30,7 +27,6 @@ pub(crate) fn begin<'py>(
     factor: Arg<'_, 'py>,
     now: Arg<'_, 'py>,
     context: Arg<'_, 'py>,
-    max_wait: Arg<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, limiter) = (limiter.py(), limiter.get());
     let parts = limiter.parts(&Question { limit, actor, cost, factor, context })?;
@@ -39,7 +35,6 @@ pub(crate) fn begin<'py>(
         "peek" => Call::Peek,
         "charge" => Call::Charge,
         "refund" => Call::Refund,
-        "acquire" => Call::Acquire { max_wait: max_wait.max_wait(first_key(&parts))? },
         _ => return Err(PyValueError::new_err("no such call")),
     };
     begin_parts(py, limiter, call, &parts, now)
@@ -100,8 +95,8 @@ pub(crate) fn begin_settle<'py>(
     info: &Bound<'py, PyAny>,
     cost: &Bound<'py, PyAny>,
     now: Arg<'_, 'py>,
-) -> PyResult<Correction> {
-    limiter.get().correction(info, Some(cost), now)
+) -> PyResult<Bound<'py, PyAny>> {
+    limiter.get().begin_settle(info, Some(cost), now)
 }
 
 /// Begins the ``refund`` of an answer.
@@ -114,9 +109,9 @@ pub(crate) fn begin_refund<'py>(
     cost: Arg<'_, 'py>,
     factor: Arg<'_, 'py>,
     now: Arg<'_, 'py>,
-) -> PyResult<Correction> {
+) -> PyResult<Bound<'py, PyAny>> {
     Limiter::alone(info.get().key(), actor, cost, factor)?;
-    limiter.get().correction(info, None, now)
+    limiter.get().begin_settle(info, None, now)
 }
 
 /// Begins a call of whose answer this is to become.
@@ -153,68 +148,36 @@ pub(crate) fn begin_reset<'py>(
     context: Arg<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, limiter) = (limiter.py(), limiter.get());
-    let limits = limiter.read_all(limit, context)?;
-    let actors = limits.iter().map(|limit| args::actor(limit.get().0.key(), actor)).collect::<PyResult<Vec<_>>>()?;
-    limiter.attend(py);
-    let bridge = Bridge::here(py)?;
-    let reply = bridge.get().reply();
-    let known = reply.begin(|reply| {
-        let together = Arc::new(Together::new(limits.len(), reply));
-        for (limit, actor) in limits.iter().zip(&actors) {
-            let one = together.clone();
-            let done = limiter.engine.start_reset(&limit.get().0, actor, move |answer| {
-                one.hear(answer);
-                Ok(())
-            });
-            if done {
-                together.hear(Ok(tidegate::LimitInfo::default()));
-            }
-        }
-        limits.is_empty().then(|| Ok(tidegate::LimitInfo::default()))
-    });
-    match known {
-        Some(answer) => About::Nothing.tell(py, answer),
-        None => bridge.get().future(py, &reply, About::Nothing),
-    }
+    let parts = limiter.parts(&Question { limit, actor, cost: Arg(None), factor: Arg(None), context })?;
+    let checks: Vec<_> = parts.iter().map(Part::check).collect();
+    begin_checks(py, limiter, Call::Reset, &checks, None, About::Nothing)
 }
 
-/// Several answers of which only the errors matter; the first of them does.
-struct Together(Mutex<(usize, Decided, Option<Reply>)>);
-
-impl Together {
-    fn new(several: usize, reply: Reply) -> Self {
-        Self(Mutex::new((several, Ok(tidegate::LimitInfo::default()), Some(reply))))
-    }
-
-    fn hear(&self, answer: Decided) {
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (left, first, reply) = &mut *heard;
-        if first.is_ok() {
-            *first = answer;
-        }
-        *left -= 1;
-        if *left == 0
-            && let Some(reply) = reply.take()
-        {
-            reply.send(first.clone());
-        }
-    }
-}
-
-/// Begins to wait for a turn.
+/// Begins to wait for a turn; with a ``now``, to ask for one.
 #[pyfunction]
-#[pyo3(name = "_begin_acquire", signature = (limiter, limit, actor, cost, factor, max_wait, context, /))]
+#[pyo3(name = "_begin_acquire", signature = (limiter, limit, actor, cost, factor, now, max_wait, context, /))]
+#[expect(clippy::too_many_arguments, reason = "as many as Python's")]
 pub(crate) fn begin_acquire<'py>(
     limiter: &Bound<'py, Limiter>,
     limit: &Bound<'py, PyAny>,
     actor: &Bound<'py, PyAny>,
     cost: Arg<'_, 'py>,
     factor: Arg<'_, 'py>,
+    now: Arg<'_, 'py>,
     max_wait: Arg<'_, 'py>,
     context: Arg<'_, 'py>,
 ) -> PyResult<Waiting> {
     let (py, limiter) = (limiter.py(), limiter.get());
     let parts = limiter.parts(&Question { limit, actor, cost, factor, context })?;
     let max_wait = max_wait.max_wait(first_key(&parts))?;
-    Waiting::begin(py, limiter, &parts, max_wait)
+    let now = now.now(first_key(&parts))?;
+    let checks: Vec<_> = parts.iter().map(Part::check).collect();
+    let (acquire, asked) = (limiter.engine.start_acquire(&checks, max_wait), Asked::of(&parts)?);
+    match now {
+        None => Waiting::begin(py, limiter, acquire, About::Turn(limiter.owner, asked)),
+        Some(now) => {
+            let receipt = Receipt::new(limiter.owner, Call::Acquire { max_wait }, asked);
+            Waiting::begin(py, limiter, acquire.at(now), About::Answer(receipt))
+        }
+    }
 }

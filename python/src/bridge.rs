@@ -19,6 +19,7 @@ use crate::explain::Standing;
 use crate::info::LimitInfo;
 use crate::mailbox::{Bell, Line, Mailbox};
 use crate::receipt::{Asked, Owner, Receipt};
+use crate::settle::reopen;
 
 /// What came of a call.
 pub(crate) type Decided = Result<tidegate::LimitInfo, tidegate::Error>;
@@ -26,6 +27,12 @@ pub(crate) type Decided = Result<tidegate::LimitInfo, tidegate::Error>;
 /// What is to become of an answer.
 pub(crate) enum About {
     Answer(Receipt),
+    /// That of a receipt that is used, and its own.
+    Settled {
+        info: Py<LimitInfo>,
+        opened: bool,
+        next: Receipt,
+    },
     /// That of somebody who waited for a turn.
     Turn(Owner, Asked),
     /// What a peek said, to be put into words.
@@ -35,10 +42,20 @@ pub(crate) enum About {
 }
 
 impl About {
+    /// Takes note of an answer, also where nobody awaits it any more.
+    pub(crate) fn note(&self, py: Python<'_>, answer: &Decided) {
+        if let Self::Settled { info, opened, .. } = self {
+            reopen(info.bind(py), *opened, answer);
+        }
+    }
+
     pub(crate) fn tell(self, py: Python<'_>, answer: Decided) -> PyResult<Bound<'_, PyAny>> {
+        self.note(py, &answer);
         let info = answer.map_err(call_error)?;
         match self {
-            Self::Answer(receipt) => Ok(Bound::new(py, LimitInfo::of(py, receipt, info)?)?.into_any()),
+            Self::Answer(receipt) | Self::Settled { next: receipt, .. } => {
+                Ok(Bound::new(py, LimitInfo::of(py, receipt, info)?)?.into_any())
+            }
             Self::Turn(owner, asked) => {
                 let receipt = Receipt::of_turn(owner, asked, &info);
                 Ok(Bound::new(py, LimitInfo::of(py, receipt, info)?)?.into_any())
@@ -98,6 +115,7 @@ impl Awaited {
         let future = self.future.bind(py);
         // Whoever awaited it was cancelled.
         if future.call_method0(intern!(py, "done"))?.is_truthy()? {
+            self.about.note(py, &answer);
             return Ok(());
         }
         match self.about.tell(py, answer) {

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyMapping, PyString};
+use tidegate::host::Entry;
 use tidegate::{Format, Limits};
 
 use crate::args;
-use crate::errors::limits_error;
-use crate::limits::Limit;
+use crate::errors::{limits_error, wrong_type};
+use crate::limits::{Limit, items};
+use crate::value;
 
 /// The limits in a file, by their names.
 #[pyfunction]
@@ -36,6 +38,37 @@ pub(crate) fn read<'py>(text: &Bound<'py, PyAny>, format: &Bound<'py, PyAny>) ->
     };
     let limits = Limits::from_str(&args::text("text", text)?, format).map_err(limits_error)?;
     named(text.py(), &limits)
+}
+
+/// The limits in a document that is a dict already, by their names.
+#[pyfunction]
+#[pyo3(name = "_limits_from_dict", signature = (named, /))]
+pub(crate) fn from_dict<'py>(named: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    let limits = Limits::from_entry(entry(named, 0)?).map_err(limits_error)?;
+    self::named(named.py(), &limits)
+}
+
+/// A definition in a table of its own is the third level; below it nothing is looked at, so a dict may hold itself.
+const DEEPEST: u8 = 3;
+
+fn entry(object: &Bound<'_, PyAny>, depth: u8) -> PyResult<Entry> {
+    if let Ok(limit) = object.cast::<Limit>() {
+        return Ok(Entry::Limit(limit.get().0.clone()));
+    }
+    if object.cast::<PyMapping>().is_err() {
+        return value::read(object).map(Entry::Value);
+    }
+    if depth >= DEEPEST {
+        return Ok(Entry::Table(Vec::new()));
+    }
+    let read = |(name, object): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let Ok(name) = name.cast::<PyString>() else {
+            return Err(wrong_type("", "limits", "must have strings as names", value::describe(&name)));
+        };
+        // What is lost of a lone surrogate cannot make one name of another that is well-formed.
+        Ok((name.to_string_lossy().into_owned(), entry(&object, depth + 1)?))
+    };
+    items(object, "limits")?.into_iter().map(read).collect::<PyResult<_>>().map(Entry::Table)
 }
 
 fn named<'py>(py: Python<'py>, limits: &Limits) -> PyResult<Bound<'py, PyDict>> {

@@ -1,5 +1,7 @@
 //! The engine for Python: types and errors translated, nothing decided.
 
+#![deny(clippy::disallowed_methods, clippy::incompatible_msrv)]
+
 mod args;
 mod asked;
 mod begin;
@@ -32,7 +34,7 @@ mod _tidegate {
     #[pymodule_export]
     use super::bridge::Bridge;
     #[pymodule_export]
-    use super::document::{load, read};
+    use super::document::{from_dict, load, read};
     #[pymodule_export]
     use super::explain::{Explanation, Standing, json_schema};
     #[pymodule_export]
@@ -45,8 +47,6 @@ mod _tidegate {
     };
     #[pymodule_export]
     use super::notes::{end, notes};
-    #[pymodule_export]
-    use super::settle::Correction;
     #[pymodule_export]
     use super::turn::Turn;
     #[pymodule_export]

@@ -39,8 +39,8 @@ use crate::turn::Turn;
 /// the deadline as ``on_error`` says. ``strategy="transactions"`` is for servers that run no scripts, and
 /// ``layout="sharkey"`` for those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``,
 /// ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust, and this client's certificate and key,
-/// which may be in one file. Nothing is connected to before the first call, and a limiter that is dropped ends its
-/// connections. In memory these options are checked and change nothing, so that only the URL has to differ between
+/// which may be in one file. A limiter begins to connect when it is made, without anybody waiting for it, and ends its
+/// connections when it is dropped. In memory these options are checked and change nothing, so that only the URL has to differ between
 /// stores.
 ///
 /// Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
@@ -209,7 +209,7 @@ impl Limiter {
     ) -> PyResult<LimitInfo> {
         if let Ok(info) = limit.cast::<LimitInfo>() {
             Self::alone(info.get().key(), actor, cost, factor)?;
-            return self.refund_info(info, now);
+            return self.settle_info(info, None, now);
         }
         let actor = actor.0.map_or_else(|| limit.py().None().into_bound(limit.py()), pyo3::Borrowed::to_owned);
         self.decide(Call::Refund, &Question { limit, actor: &actor, cost, factor, context }, now)
@@ -228,10 +228,10 @@ impl Limiter {
     /// 680
     #[pyo3(signature = (info, cost, now = Arg(None)), text_signature = "($self, info, cost, now=None)")]
     fn settle(&self, info: &Bound<'_, PyAny>, cost: &Bound<'_, PyAny>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
-        self.settle_info(info, cost, now)
+        self.settle_info(info, Some(cost), now)
     }
 
-    /// Forgets what was charged to this actor.
+    /// Removes what was charged to this actor; of several limits all at once.
     ///
     /// >>> from tidegate import Bucket, Limiter
     /// >>> limiter, door = Limiter(), Bucket("door", size=1)
@@ -244,14 +244,9 @@ impl Limiter {
         text_signature = "($self, limit, actor, *, context=None)"
     )]
     fn reset(&self, limit: &Bound<'_, PyAny>, actor: &Bound<'_, PyAny>, context: Arg<'_, '_>) -> PyResult<()> {
-        let py = limit.py();
-        let limits = self.read_all(limit, context)?;
-        for limit in &limits {
-            let limit = &limit.get().0;
-            let actor = args::actor(limit.key(), actor)?;
-            self.patiently(py, || self.engine.reset_sync(limit, &actor)).map_err(call_error)?;
-        }
-        Ok(())
+        let parts = self.parts(&Question { limit, actor, cost: Arg(None), factor: Arg(None), context })?;
+        let checks: Vec<_> = parts.iter().map(Part::check).collect();
+        self.ask(limit.py(), Call::Reset, &checks, None).map(drop)
     }
 
     /// Waits for its turn, at most ``max_wait`` seconds, or a ``timedelta``; ``None`` is however long it takes.
@@ -353,7 +348,7 @@ impl Limiter {
         stats::of(py, &self.engine.stats())
     }
 
-    /// How many entries are kept now, drained ones that have not been dropped yet included.
+    /// How many entries actors have of their own now, drained ones that have not been dropped yet included.
     ///
     /// Of a shared store these are those of the time in which it could not decide.
     #[getter]
@@ -361,10 +356,19 @@ impl Limiter {
         self.engine.memory().len()
     }
 
-    /// How many entries were given up because the store was full.
+    /// How many entries that had drained were dropped at once because the store was full.
     #[getter]
     fn evictions(&self) -> u64 {
         self.engine.memory().evictions()
+    }
+
+    /// How many calls were decided by an entry that is shared with others, because the store was full.
+    ///
+    /// Where this grows, clients are denied early: ``max_entries`` is too small for the traffic, or somebody makes
+    /// names up. A warning says so too, once a minute.
+    #[getter]
+    fn overflowed(&self) -> u64 {
+        self.engine.memory().overflowed()
     }
 
     fn __repr__(&self) -> String {
@@ -536,11 +540,22 @@ impl Limiter {
         checks: &[Check<'_>],
         now: Option<Micros>,
     ) -> PyResult<tidegate::LimitInfo> {
+        self.decided(py, call, checks, now).map_err(call_error)
+    }
+
+    #[inline]
+    pub(crate) fn decided(
+        &self,
+        py: Python<'_>,
+        call: Call,
+        checks: &[Check<'_>],
+        now: Option<Micros>,
+    ) -> Result<tidegate::LimitInfo, tidegate::Error> {
         let decide = || match now {
             None => self.engine.decide_sync(checks, call),
             Some(now) => self.engine.decide_sync_at(checks, call, now),
         };
-        if self.recipe.is_none() { decide() } else { self.patiently(py, decide) }.map_err(call_error)
+        if self.recipe.is_none() { decide() } else { self.patiently(py, decide) }
     }
 
     /// Does what may have to wait for a shared store. Other threads of Python's run meanwhile.

@@ -11,6 +11,8 @@ use crate::limits::Limit;
 const SLOTS: usize = 256;
 /// No definition has more fields.
 const MOST_FIELDS: usize = 16;
+/// A longer key is one that somebody made at run time, and is not worth its memory.
+const LONGEST_KEY: usize = 1024;
 
 /// Remembers what a dict was compiled to, because to read one costs more than to decide.
 ///
@@ -37,6 +39,9 @@ impl Literals {
         }
         // The lock is not held here: an error's words may come from code of the caller's.
         let limit = Limit::from_wire(dict)?;
+        if limit.get().0.key().len() > LONGEST_KEY {
+            return Ok(limit);
+        }
         let fields = fields.into_iter().map(|(name, value)| (name.unbind(), value.unbind())).collect();
         let replaced = self.slots()[slot].replace(Known { fields, limit: limit.clone().unbind() });
         drop(replaced);

@@ -37,6 +37,23 @@ pub(crate) fn tell(event: &Event) {
     }
 }
 
+/// Writes down what happened to a store in memory, whose calls hold the interpreter's lock already: no thread is
+/// started for it.
+pub(crate) fn log(event: &Event) {
+    Python::attach(|py| {
+        let written = record(py, event).and_then(|(level, message, more)| {
+            let given = PyDict::new(py);
+            given.set_item("extra", more)?;
+            let log = py.import("logging")?.call_method1("getLogger", ("tidegate",))?;
+            log.call_method("log", (level, "%s", message), Some(&given))
+        });
+        if let Err(error) = written {
+            // Somebody's filter or handler; the call that is under way is not to fail for it.
+            error.write_unraisable(py, None);
+        }
+    });
+}
+
 /// Has the process's thread wake a loop.
 pub(crate) fn wake(bridge: u64) {
     if let Some(notes) = &*NOTES.load() {
@@ -106,6 +123,7 @@ fn record<'py>(py: Python<'py>, event: &Event) -> PyResult<Record<'py>> {
         EventKind::Closed => (INFO, "closed", None),
         EventKind::Failure(failure) => (WARNING, "fault", Some(failure)),
         EventKind::EvictsAtRandom => (WARNING, "eviction", None),
+        EventKind::Overflow => (WARNING, "overflow", None),
         _ => (WARNING, "other", None),
     };
     let more = PyDict::new(py);

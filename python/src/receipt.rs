@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyString;
 use tidegate::Call;
 
 use crate::args;
@@ -45,12 +45,6 @@ impl Wanted {
         let text = args::actor(limit.get().0.key(), actor)?;
         Ok(Part { limit, object: actor, actor: text, cost: self.cost, factor: self.factor })
     }
-
-    /// Whether a denied call is charged as well.
-    pub(crate) fn counts_blocked(&self, py: Python<'_>) -> PyResult<bool> {
-        let wire: Bound<'_, PyDict> = self.limit.get().wire(py)?;
-        wire.get_item("countBlocked")?.map_or(Ok(false), |counted| counted.is_truthy())
-    }
 }
 
 /// The checks of a call, in order; of the usual one no list is made.
@@ -82,8 +76,7 @@ pub(crate) struct Receipt {
 impl Receipt {
     #[inline]
     pub(crate) fn new(owner: Owner, call: Call, asked: Asked) -> Self {
-        let charges = !matches!(call, Call::Peek | Call::Refund | Call::Undo { .. } | Call::UndoDegraded { .. });
-        Self { owner, asked, open: AtomicBool::new(charges) }
+        Self { owner, asked, open: AtomicBool::new(call.charges()) }
     }
 
     /// Of one who waited for a turn: whoever was not let wait was turned away before being charged.
@@ -96,7 +89,7 @@ impl Receipt {
         self.open.swap(false, Ordering::Relaxed)
     }
 
-    /// After a settlement that failed.
+    /// After a settlement that certainly did not happen.
     pub(crate) fn reopen(&self) {
         self.open.store(true, Ordering::Relaxed);
     }

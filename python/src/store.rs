@@ -122,7 +122,7 @@ impl Options<'_, '_> {
 
 impl Settings {
     fn memory(self) -> tidegate::Limiter {
-        let memory = self.max_entries.map_or_else(Memory::new, Memory::with_max_entries);
+        let memory = self.max_entries.map_or_else(Memory::new, Memory::with_max_entries).listener(notes::log);
         let engine = tidegate::Limiter::new(memory);
         self.namespace.map_or(engine.clone(), |name| engine.namespace(&name))
     }

@@ -32,6 +32,22 @@ pub(crate) fn read(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
 }
 
+/// A limit's key. Where it is half of a surrogate pair, as in the name of a file that is not UTF-8, it is replaced as
+/// JavaScript and `errors="replace"` do.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_key(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    match (object.cast::<PyString>(), read(object)?) {
+        (Ok(text), Value::Other(_)) => {
+            let bytes = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?.extract::<Vec<u8>>()?;
+            let units: Vec<_> = bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
+            Ok(Value::Text(String::from_utf16_lossy(&units)))
+        }
+        (_, value) => Ok(value),
+    }
+}
+
 /// [`read`], where a `timedelta` is a duration in milliseconds.
 pub(crate) fn read_duration(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     Ok(milliseconds(object)?.map_or(read(object)?, Value::Number))

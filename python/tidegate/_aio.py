@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from ._stats import Statistics
-    from ._tidegate import _Correction
     from ._types import Check, Limited
 
 __all__ = ["AsyncLimiter"]
@@ -162,30 +161,17 @@ class AsyncLimiter:
         if not self._shared:
             return self._limiter.refund(limit, actor, cost, factor, now, context=context)
         if isinstance(limit, LimitInfo):
-            return await self._correct(_begin_refund(self._limiter, limit, actor, cost, factor, now))
+            answer = _begin_refund(self._limiter, limit, actor, cost, factor, now)
+            return answer if isinstance(answer, LimitInfo) else await answer
         answer = _begin(self._limiter, "refund", limit, actor, cost, factor, now, context)
         return answer if isinstance(answer, LimitInfo) else await answer
 
     async def settle(self, info: LimitInfo, cost: int | Sequence[int], now: float | None = None) -> LimitInfo:
         """Make of what the call of ``info`` was charged what was used, once. See ``Limiter.settle``."""
         if self._shared:
-            return await self._correct(_begin_settle(self._limiter, info, cost, now))
+            answer = _begin_settle(self._limiter, info, cost, now)
+            return answer if isinstance(answer, LimitInfo) else await answer
         return self._limiter.settle(info, cost, now)
-
-    async def _correct(self, correction: _Correction) -> LimitInfo:
-        try:
-            charged = correction.charge(self._limiter)
-            if charged is not None and not isinstance(charged, LimitInfo):
-                charged = await charged
-            given_back = correction.undo(self._limiter)
-            if given_back is not None and not isinstance(given_back, LimitInfo):
-                given_back = await given_back
-        except Exception as error:
-            correction.failed(error)
-            raise
-        answer = given_back or charged
-        assert answer is not None
-        return answer
 
     async def explain(
         self,
@@ -204,7 +190,7 @@ class AsyncLimiter:
         return self._limiter.explain(limit, actor, cost, factor, now, context=context)
 
     async def reset(self, limit: Limited, actor: str, *, context: Any = None) -> None:
-        """Forget what was charged to this actor."""
+        """Remove what was charged to this actor; of several limits all at once."""
         if self._shared:
             done = _begin_reset(self._limiter, limit, actor, context)
             return None if done is None else await done
@@ -234,11 +220,8 @@ class AsyncLimiter:
         >>> asyncio.run(main())
         [False, True, True]
         """
-        if self._shared and now is not None:
-            answer = _begin(self._limiter, "acquire", limit, actor, cost, factor, now, context, max_wait)
-            return answer if isinstance(answer, LimitInfo) else await answer
         if self._shared:
-            waiting = _begin_acquire(self._limiter, limit, actor, cost, factor, max_wait, context)
+            waiting = _begin_acquire(self._limiter, limit, actor, cost, factor, now, max_wait, context)
             try:
                 return await waiting.future
             except BaseException:
@@ -281,13 +264,18 @@ class AsyncLimiter:
 
     @property
     def entries(self) -> int:
-        """How many entries are kept now, drained ones that have not been dropped yet included."""
+        """How many entries actors have of their own now, drained ones that have not been dropped yet included."""
         return self._limiter.entries
 
     @property
     def evictions(self) -> int:
-        """How many entries were given up because the store was full."""
+        """How many entries that had drained were dropped at once because the store was full."""
         return self._limiter.evictions
+
+    @property
+    def overflowed(self) -> int:
+        """How many calls were decided by an entry that is shared with others, because the store was full."""
+        return self._limiter.overflowed
 
     def __repr__(self) -> str:
         return f"<Async{repr(self._limiter)[1:]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ._tidegate import _load_limits, _read_limits
+from ._tidegate import _limits_from_dict, _load_limits, _read_limits
 
 if TYPE_CHECKING:
     import os
@@ -23,7 +23,8 @@ class Limits(Mapping[str, "Limit"]):
     """Limits by their names, read from a JSON, TOML or YAML document and checked as a whole; a read-only mapping.
 
     Under each name stands a limit as text (see ``Limit.parse``) or an object in the wire form, whose ``key`` is the
-    name unless it says another. The names are at the top of the document, or in a table ``limits`` of their own.
+    name unless it says another. The names are at the top of the document, or in a table ``limits`` of their own. No two
+    limits may have the same key, and each has to limit something.
 
     >>> from tidegate import Limits
     >>> limits = Limits.from_text('''
@@ -41,7 +42,7 @@ class Limits(Mapping[str, "Limit"]):
     _named: dict[str, Limit]
 
     def __new__(cls) -> Self:
-        raise TypeError("limits are read: Limits.load(path) or Limits.from_text(text, format)")
+        raise TypeError("limits are read: Limits.load(path), Limits.from_text(text, format) or Limits.from_dict(named)")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Limits:
@@ -62,6 +63,20 @@ class Limits(Mapping[str, "Limit"]):
         'api'
         """
         return cls._of(_read_limits(text, format))
+
+    @classmethod
+    def from_dict(cls, named: Mapping[str, object]) -> Limits:
+        """Reads a document that is a mapping already, such as a section of a program's own settings.
+
+        Under a name may stand what may stand there in a file, and a definition object too. Raises ``LimitsError`` with
+        all that is wrong.
+
+        >>> from tidegate import Bucket, Limits
+        >>> limits = Limits.from_dict({"api": "100/minute", "login": Bucket("login", size=10)})
+        >>> list(limits)
+        ['api', 'login']
+        """
+        return cls._of(_limits_from_dict(named))
 
     @classmethod
     def _of(cls, named: dict[str, Limit]) -> Limits:

@@ -27,7 +27,6 @@ __all__ = [
     "Standing",
     "TokenBucket",
     "_Bridge",
-    "_Correction",
     "_Turn",
     "_Waiting",
     "__version__",
@@ -41,6 +40,7 @@ __all__ = [
     "_begin_settle",
     "_end_notes",
     "_info",
+    "_limits_from_dict",
     "_load_limits",
     "_notes",
     "_read_limits",
@@ -71,14 +71,28 @@ class Limit:
         TokenBucket('api', count=100, period=1000)
         """
     @staticmethod
-    def parse(key: str, text: str, /) -> TokenBucket:
-        """Reads a rate as text, such as ``"100/minute"``, ``"10 per second"`` or ``"5/15m burst 20"``: a token bucket.
+    def parse(key: str, text: str, /) -> Limit:
+        """Reads one limit as text, such as ``"100/minute"``, ``"5/15m burst 20"`` or ``"1000/day fixed-window"``.
 
-        Raises ``LimitError`` for text that is not one, and says at which character.
+        A token bucket unless a type follows: ``fixed-window``, ``sliding-window``, ``sliding-counter`` or
+        ``sliding-log``. Raises ``LimitError`` for any other text, and says what was expected at which character.
 
         >>> from tidegate import Limit
         >>> Limit.parse("api", "5/15m burst 20")
         TokenBucket('api', count=5, period=900000, burst=20)
+        >>> Limit.parse("daily", "1000/day fixed-window")
+        FixedWindow('daily', max=1000, period=86400000, anchor='epoch')
+        """
+    @staticmethod
+    def parse_all(key: str, text: str, /) -> list[Limit]:
+        """Reads a list of limits as text, with ``;`` between them, to be decided together.
+
+        A limit that stands alone has ``key`` as its key; of several, each has ``key``, an ``@`` and its period. No two
+        may have the same period. Raises ``LimitError`` as ``parse``.
+
+        >>> from tidegate import Limit
+        >>> [limit.key for limit in Limit.parse_all("api", "100/minute; 10/second")]
+        ['api@1m', 'api@1s']
         """
     def explain(self, factor: float = 1.0) -> Explanation:
         """What this definition allows an actor with this factor.
@@ -501,8 +515,8 @@ class Limiter:
     the deadline as ``on_error`` says. ``strategy="transactions"`` is for servers that run no scripts, and
     ``layout="sharkey"`` for those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``,
     ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust, and this client's certificate and key,
-    which may be in one file. Nothing is connected to before the first call, and a limiter that is dropped ends its
-    connections. In memory these options are checked and change nothing, so that only the URL has to differ between
+    which may be in one file. A limiter begins to connect when it is made, without anybody waiting for it, and ends its
+    connections when it is dropped. In memory these options are checked and change nothing, so that only the URL has to differ between
     stores.
 
     Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
@@ -628,7 +642,7 @@ class Limiter:
         680
         """
     def reset(self, limit: Limited, actor: str, *, context: Any = None) -> None:
-        """Forgets what was charged to this actor.
+        """Removes what was charged to this actor; of several limits all at once.
 
         >>> from tidegate import Bucket, Limiter
         >>> limiter, door = Limiter(), Bucket("door", size=1)
@@ -701,13 +715,20 @@ class Limiter:
         """
     @property
     def entries(self) -> int:
-        """How many entries are kept now, drained ones that have not been dropped yet included.
+        """How many entries actors have of their own now, drained ones that have not been dropped yet included.
 
         Of a shared store these are those of the time in which it could not decide.
         """
     @property
     def evictions(self) -> int:
-        """How many entries were given up because the store was full."""
+        """How many entries that had drained were dropped at once because the store was full."""
+    @property
+    def overflowed(self) -> int:
+        """How many calls were decided by an entry that is shared with others, because the store was full.
+
+        Where this grows, clients are denied early: ``max_entries`` is too small for the traffic, or somebody makes
+        names up. A warning says so too, once a minute.
+        """
     def _start_acquire(
         self,
         limit: Limited,
@@ -743,20 +764,6 @@ class _Waiting:
         """Leaves the line, or gives back what was charged, once."""
 
 @final
-class _Correction:
-    """What an answer is to be corrected by: first what was used beyond it is charged, then what was not is given back.
-
-    It holds the answer's receipt from the beginning on, so that nobody else corrects it as well.
-    """
-
-    def charge(self, limiter: Limiter) -> LimitInfo | Future[LimitInfo] | None:
-        """Begins to charge what was used beyond the answer; ``None`` where nothing was."""
-    def undo(self, limiter: Limiter) -> LimitInfo | Future[LimitInfo] | None:
-        """Begins to give back what was not used; ``None`` where that is nothing and the charge has answered."""
-    def failed(self, error: BaseException) -> None:
-        """It failed with this: it may be tried again, unless it may have been carried out."""
-
-@final
 class _Bridge:
     """The way from the stores' threads to one event loop. It lives as long as the loop watches its socket."""
 
@@ -765,17 +772,16 @@ class _Bridge:
 
 def _begin(
     limiter: Limiter,
-    call: Literal["limit", "peek", "charge", "refund", "acquire"],
+    call: Literal["limit", "peek", "charge", "refund"],
     limit: Limited,
     actor: str,
     cost: int,
     factor: float,
     now: float | None,
     context: Any,
-    max_wait: float | timedelta | None = ...,
     /,
 ) -> LimitInfo | Future[LimitInfo]:
-    """Begins ``limit``, ``peek``, ``charge``, ``refund`` or, with a ``max_wait`` and its own ``now``, ``acquire``."""
+    """Begins ``limit``, ``peek``, ``charge`` or ``refund``."""
 
 def _begin_all(
     limiter: Limiter, call: Literal["limit", "peek"], checks: Sequence[Check], now: float | None, context: Any, /
@@ -797,12 +803,14 @@ def _begin_explain(
 def _begin_reset(limiter: Limiter, limit: Limited, actor: str, context: Any, /) -> Future[None] | None:
     """Begins ``reset``: all of the limits together."""
 
-def _begin_settle(limiter: Limiter, info: LimitInfo, cost: int | Sequence[int], now: float | None, /) -> _Correction:
+def _begin_settle(
+    limiter: Limiter, info: LimitInfo, cost: int | Sequence[int], now: float | None, /
+) -> LimitInfo | Future[LimitInfo]:
     """Begins ``settle``."""
 
 def _begin_refund(
     limiter: Limiter, info: LimitInfo, actor: str | None, cost: int, factor: float, now: float | None, /
-) -> _Correction:
+) -> LimitInfo | Future[LimitInfo]:
     """Begins the ``refund`` of an answer."""
 
 def _begin_acquire(
@@ -811,11 +819,12 @@ def _begin_acquire(
     actor: str,
     cost: int,
     factor: float,
+    now: float | None,
     max_wait: float | timedelta | None,
     context: Any,
     /,
 ) -> _Waiting:
-    """Begins to wait for a turn."""
+    """Begins to wait for a turn; with a ``now``, to ask for one."""
 
 def _notes() -> list[tuple[int, str, dict[str, str | None]] | None]:
     """What has been noted: records for the log, or ``None`` once it is over. Wakes who is to be woken."""
@@ -836,6 +845,9 @@ def json_schema() -> str:
     >>> json.loads(json_schema())["$defs"]["bucket"]["properties"]["dripRate"]["default"]
     1000
     """
+
+def _limits_from_dict(named: Mapping[str, object], /) -> dict[str, Limit]:
+    """The limits in a document that is a dict already, by their names."""
 
 def _load_limits(path: str | PathLike[str], /) -> dict[str, Limit]:
     """The limits in a file, by their names."""

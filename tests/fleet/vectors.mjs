@@ -14,30 +14,42 @@ function answer(info) {
   return { blocked, remaining, resetMs, resetSec, fullResetMs, fullResetSec, waitMs }
 }
 
-async function one(actor, { limit, factor, steps }) {
-  for (const step of steps) {
-    const { call, cost, now, maxWaitMs } = step
-    checked += 1
-    if (call === 'reset') {
-      await limiter.reset(limit, actor)
-      continue
-    }
-    const options = call === 'acquire' ? { cost, factor, now, maxWaitMs } : { cost, factor, now }
-    assert.deepEqual(answer(await limiter[call](limit, actor, options)), step.want, JSON.stringify({ limit, step }))
-  }
+function merged(info) {
+  return { ...answer(info), binding: info.binding }
 }
 
-async function together(actors, { limits, steps }) {
+async function play(actor, limit, factor, step) {
+  const { call, cost, now, maxWaitMs } = step
+  checked += 1
+  if (call === 'reset') {
+    await limiter.reset(limit, actor)
+    return
+  }
+  const options = call === 'acquire' ? { cost, factor, now, maxWaitMs } : { cost, factor, now }
+  assert.deepEqual(answer(await limiter[call](limit, actor, options)), step.want, JSON.stringify({ limit, step }))
+}
+
+async function together(actors, { limits, factors, steps }) {
   for (const step of steps) {
-    const checks = limits.map((limit, index) => ({ limit, actor: actors[index], cost: step.costs[index] }))
+    const checks = limits.map((limit, index) => ({
+      limit,
+      actor: actors[index],
+      cost: step.costs[index],
+      factor: factors[index],
+    }))
     const info = await limiter[`${step.call}All`](checks, { now: step.now })
-    assert.deepEqual(answer(info), step.want, JSON.stringify({ limits, step }))
+    assert.deepEqual(merged(info), step.want, JSON.stringify({ limits, step }))
     assert.deepEqual(info.checks.map(answer), step.each, JSON.stringify({ limits, step }))
     checked += 1
   }
 }
 
-for (const [number, sequence] of vectors.one.entries()) await one(`one ${number}`, sequence)
+for (const [number, { limit, factor, steps }] of vectors.one.entries()) {
+  for (const step of steps) await play(`one ${number}`, limit, factor, step)
+}
+for (const [number, { limits, steps }] of vectors.changing.entries()) {
+  for (const step of steps) await play(`changing ${number}`, limits[step.limit], step.factor, step)
+}
 for (const [number, sequence] of vectors.together.entries()) {
   const keys = sequence.limits.map(({ key }) => key)
   await together(

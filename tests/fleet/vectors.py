@@ -23,25 +23,26 @@ def fields(info: LimitInfo) -> dict[str, Any]:
     }
 
 
-async def one(limiter: AsyncLimiter, actor: str, sequence: dict[str, Any]) -> int:
-    limit, factor = sequence["limit"], sequence["factor"]
-    for step in sequence["steps"]:
-        if step["call"] == "reset":
-            await limiter.reset(limit, actor)
-            continue
-        extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
-        info = await getattr(limiter, step["call"])(limit, actor, step["cost"], factor, step["now"], **extra)
-        assert fields(info) == step["want"], (limit, step, info)
-    return len(sequence["steps"])
+def merged(info: LimitInfo) -> dict[str, Any]:
+    return {**fields(info), "binding": info.binding}
+
+
+async def play(limiter: AsyncLimiter, actor: str, limit: dict[str, Any], factor: float, step: dict[str, Any]) -> None:
+    if step["call"] == "reset":
+        await limiter.reset(limit, actor)
+        return
+    extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
+    info = await getattr(limiter, step["call"])(limit, actor, step["cost"], factor, step["now"], **extra)
+    assert fields(info) == step["want"], (limit, step, info)
 
 
 async def together(limiter: AsyncLimiter, actors: list[str], sequence: dict[str, Any]) -> int:
-    limits = sequence["limits"]
+    limits, factors = sequence["limits"], sequence["factors"]
     for step in sequence["steps"]:
-        checks = list(zip(limits, actors, step["costs"]))
+        checks = list(zip(limits, actors, step["costs"], factors))
         call = limiter.limit_all if step["call"] == "limit" else limiter.peek_all
         info = await call(checks, now=step["now"])
-        assert fields(info) == step["want"], (limits, step, info)
+        assert merged(info) == step["want"], (limits, step, info)
         assert [fields(check) for check in info.checks] == step["each"], (limits, step, info)
     return len(sequence["steps"])
 
@@ -50,7 +51,13 @@ async def main(url: str, name: str) -> None:
     limiter = AsyncLimiter(url, namespace=name, timeout=10, on_error="raise")
     checked = 0
     for number, sequence in enumerate(VECTORS["one"]):
-        checked += await one(limiter, f"one {number}", sequence)
+        for step in sequence["steps"]:
+            await play(limiter, f"one {number}", sequence["limit"], sequence["factor"], step)
+            checked += 1
+    for number, sequence in enumerate(VECTORS["changing"]):
+        for step in sequence["steps"]:
+            await play(limiter, f"changing {number}", sequence["limits"][step["limit"]], step["factor"], step)
+            checked += 1
     for number, sequence in enumerate(VECTORS["together"]):
         count = len(sequence["limits"])
         checked += await together(limiter, [f"same {number}"] * count, sequence)

@@ -114,9 +114,6 @@ test('several limits are all or nothing, and each answers for itself', () => {
   assert.equal(limiter.peekSync(loose, 'ada', { now: 500 }).remaining, 4)
   limiter.resetSync([loose, tight], 'ada')
   assert.equal(limiter.entries, 0)
-  const nothing = limiter.limitSync([], 'ada')
-  assert.deepEqual([nothing.blocked, nothing.remaining, nothing.checks.length], [false, Number.MAX_SAFE_INTEGER, 1])
-  assert.equal(limiter.limitAllSync([]).blocked, false)
   const many = Array.from({ length: 100 }, (_, index) => ({
     limit: bucket({ key: `k${index}`, size: 200 - index }),
     actor: 'ada',
@@ -169,8 +166,7 @@ test('options, factors and namespaces', () => {
   assert.equal(limiter.limitSync(ten, 'd', { cost: 0, now: 0 }).remaining, 9)
   assert.equal(limiter.entries, 3)
   for (let actor = 0; actor < 100; actor++) limiter.limitSync(ten, `${actor}`, { now: 0 })
-  assert.equal(limiter.entries, 5)
-  assert.equal(limiter.evictions, 98)
+  assert.deepEqual([limiter.entries, limiter.evictions, limiter.overflowed], [4, 0, 99])
   assert.throws(() => {
     limiter.entries = 5
   }, TypeError)

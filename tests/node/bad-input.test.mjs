@@ -40,9 +40,14 @@ const BAD_NUMBERS = {
   negative: -1,
   'far negative': -(2 ** 60),
 }
-/** Neither counts nor times: as large as a double can be. */
-const RATIOS = new Set(['decayFactor', 'rate'])
-const TOO_LARGE = { '2^53': 2 ** 53, '2^53 + 2': 2 ** 53 + 2, '1e300': 1e300 }
+/** What JSON has no word for; the rest is in `refusals.test.mjs`, for all languages. */
+const JAVASCRIPTS_OWN = {
+  function: () => 1,
+  symbol: Symbol('1'),
+  bigint: 1n,
+  object: { valueOf: () => 1 },
+  NaN: Number.NaN,
+}
 
 const DEFINITIONS = {
   bucket: [bucket, { key: 'k', type: 'bucket', size: 10, dripRate: 1000, dripSize: 1 }],
@@ -89,16 +94,10 @@ test('every bad value in every field of every type, in constructors and in every
   for (const [type, [define, good]] of Object.entries(DEFINITIONS)) {
     limiter.peekSync(good, 'actor')
     for (const field of Object.keys(good).filter((name) => typeof good[name] === 'number')) {
-      // A legacy limit may say 0, and what is too large for one is too large for what it is translated to.
-      const bad = {
-        ...NOT_NUMBERS,
-        ...BAD_NUMBERS,
-        ...(type === 'legacy' ? {} : { zero: 0, ...(RATIOS.has(field) ? {} : TOO_LARGE) }),
-      }
-      for (const [what, value] of Object.entries(bad)) {
+      for (const [what, value] of Object.entries(JAVASCRIPTS_OWN)) {
         const definition = { ...good, [field]: value }
         const about = `${type}.${field} = ${what}`
-        const expected = { key: 'k', field, type: what in NOT_NUMBERS }
+        const expected = { key: 'k', field, type: what !== 'NaN' }
         const { type: _, ...fields } = definition
         assert.throws(
           () => define(fields),
@@ -113,66 +112,28 @@ test('every bad value in every field of every type, in constructors and in every
   assert.equal(limiter.entries, 0)
 })
 
-test('what is too large for the limit that a legacy one is translated to', async () => {
-  const limiter = new Limiter()
-  const good = { key: 'k', max: 10, duration: 1000, minInterval: 10 }
-  for (const translation of ['bucket', 'exact']) {
-    for (const field of ['max', 'duration', 'minInterval']) {
-      for (const value of Object.values(TOO_LARGE)) {
-        const error = await errorOf(limiter, 'limit', { ...good, translation, [field]: value }, 'actor')
-        assert.ok(error instanceof LimitError && error instanceof RangeError && error.key === 'k', String(error))
-      }
-    }
-  }
-  assert.equal(limiter.entries, 0)
-})
-
 test('names, types and unknown fields', async () => {
   const limiter = new Limiter()
   for (const [type, [, good]] of Object.entries(DEFINITIONS)) {
     const cases = [
       [
-        { ...good, sise: 1 },
-        { key: 'k', field: 'sise', type: true },
-      ],
-      [
         { ...good, [Symbol.iterator.description]: 1 },
         { key: 'k', field: 'Symbol.iterator', type: true },
-      ],
-      [
-        { ...good, type: 'buckets' },
-        { key: 'k', field: 'type', type: false },
       ],
       [
         { ...good, type: '\ud800' },
         { key: 'k', field: 'type', type: false },
       ],
       [
-        { ...good, type: 1 },
-        { key: 'k', field: 'type', type: true },
-      ],
-      [
         { ...good, key: undefined },
         { key: '', field: 'key', type: true },
-      ],
-      [
-        { ...good, key: 5 },
-        { key: '', field: 'key', type: true },
-      ],
-      [
-        { ...good, key: null },
-        { key: '', field: 'key', type: true },
-      ],
-      [
-        { ...good, key: '' },
-        { key: '', field: 'key', type: false },
       ],
       [
         JSON.parse(`{ "__proto__": { "size": 1 }, ${JSON.stringify(good).slice(1)}`),
         { key: 'k', field: '__proto__', type: true },
       ],
     ]
-    for (const key of ['\0', 'line\nbreak', 'é', '😀', '\ud800', 'k'.repeat(257)]) {
+    for (const key of ['k'.repeat(65_537), 'é'.repeat(32_769)]) {
       cases.push([
         { ...good, key },
         { field: 'key', type: false },
@@ -180,10 +141,6 @@ test('names, types and unknown fields', async () => {
     }
     const name = NAMES[type]
     if (name) {
-      cases.push([
-        { ...good, [name]: 'siz' },
-        { key: 'k', field: name, type: false },
-      ])
       cases.push([
         { ...good, [name]: '\udfff' },
         { key: 'k', field: name, type: false },
@@ -518,4 +475,5 @@ test('a closed limiter', async () => {
   assert.throws(() => limiter.resetSync(good, 'actor'), StoreError)
   assert.throws(() => limiter.entries, StoreError)
   assert.throws(() => limiter.evictions, StoreError)
+  assert.throws(() => limiter.overflowed, StoreError)
 })

@@ -6,7 +6,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { bucket, explain, LimitError, Limiter, Limits, LimitsError, limitJsonSchema, parseLimit } from 'tidegate'
+import {
+  bucket,
+  explain,
+  LimitError,
+  Limiter,
+  Limits,
+  LimitsError,
+  legacy,
+  limitJsonSchema,
+  parseLimit,
+  parseLimits,
+} from 'tidegate'
 
 const folder = mkdtempSync(join(tmpdir(), 'tidegate-limits-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -19,10 +30,139 @@ test('limits as text', () => {
     ['api', undefined],
     [5, '10/s'],
     ['api', '\ud800/s'],
-    ['\ud800', '1/s'],
     ['api', '1/s'.padEnd(1000)],
   ]) {
     assert.throws(() => parseLimit(key, text), LimitError, `${String(key)} ${text}`)
+  }
+})
+
+test('a type may follow', () => {
+  const day = 86_400_000
+  assert.deepEqual(
+    { ...parseLimit('k', '5/month sliding-window') },
+    { key: 'k', type: 'sliding-window', max: 5, period: 30 * day, resolution: 3 * day, countBlocked: false },
+  )
+  assert.deepEqual(
+    { ...parseLimit('k', '5/year fixed-window') },
+    { key: 'k', type: 'fixed-window', max: 5, period: 365 * day, anchor: 'epoch' },
+  )
+})
+
+test('a list of limits as text', () => {
+  const limits = parseLimits('api', '100/minute; 10/second')
+  assert.deepEqual(limits, [parseLimit('api@1m', '100/minute'), parseLimit('api@1s', '10/second')])
+  const limiter = new Limiter()
+  const info = limiter.limitSync(limits, 'ada', { cost: 10, now: 0 })
+  assert.deepEqual([info.remaining, info.key, info.checks[0].remaining], [0, 'api@1s', 90])
+  assert.deepEqual(parseLimits('api', '100/minute'), [parseLimit('api', '100/minute')])
+  for (const [key, text] of [
+    ['api', '1/m; 2/60s'],
+    ['api', '1/m;'],
+    ['', '1/m; 1/s'],
+    ['api', undefined],
+  ]) {
+    assert.throws(() => parseLimits(key, text), LimitError, text)
+  }
+  assert.throws(
+    () => parseLimit('api', '100/m; 10/s'),
+    /one limit alone, with nothing more, at character 6, got "; 10\/s"/,
+  )
+})
+
+test('no limits are not unlimited', async () => {
+  const limiter = new Limiter()
+  const refused = { name: 'LimitError', field: 'limits', message: 'limits must not be empty, got none' }
+  for (const call of [
+    () => limiter.limitSync([], 'ada'),
+    () => limiter.peekSync([], 'ada'),
+    () => limiter.limitSync(() => [], 'ada'),
+    () => limiter.acquireSync([], 'ada', { now: 0 }),
+  ]) {
+    assert.throws(call, refused)
+  }
+  await assert.rejects(async () => limiter.limitAll([]), refused)
+})
+
+test('a number is read to its last digit', () => {
+  const literal = { key: 'score', type: 'decay', max: 5, decayFactor: 1.1040895136738123, resolution: 1000 }
+  const written = Limits.fromText(JSON.stringify({ score: literal }), 'json').get('score')
+  assert.equal(written.decayFactor, literal.decayFactor)
+  const limiter = new Limiter()
+  limiter.chargeSync(literal, 'ada', { cost: 9, now: 0 })
+  const resets = [literal, written].map((limit) => limiter.limitSync(limit, 'ada', { now: 0 }).resetMs)
+  assert.equal(resets[0], resets[1])
+})
+
+test('limits from an object', () => {
+  const login = bucket({ key: 'auth', size: 10 })
+  const named = { api: '100/minute', login, door: { type: 'bucket', size: 5, dripRate: undefined }, none: undefined }
+  for (const limits of [Limits.fromObject(named), Limits.fromObject({ $schema: 'limits.json', limits: named })]) {
+    assert.deepEqual([...limits.keys()], ['api', 'login', 'door'])
+    assert.equal(limits.get('login').key, 'auth')
+    const limiter = new Limiter()
+    for (const [name, remaining] of [
+      ['api', 99],
+      ['login', 9],
+      ['door', 4],
+    ]) {
+      assert.equal(limiter.limitSync(limits.get(name), 'ada').remaining, remaining)
+    }
+  }
+  assert.equal(Limits.fromObject({}).size, Limits.fromText('', 'yaml').size)
+  assert.equal(Limits.fromObject({ open: legacy({ key: 'open' }) }).size, 1, 'in code it is said on purpose')
+  const endless = {}
+  endless.a = endless
+  const faults = {
+    login: {},
+    a: endless,
+    b: '10/fortnight',
+    c: [],
+    d: null,
+    e: { type: 'bucket', size: Number.NaN },
+    f: { key: 'api', type: 'bucket', size: 1 },
+    api: '1/s',
+  }
+  assert.throws(
+    () => Limits.fromObject(faults),
+    (error) => {
+      assert.deepEqual(
+        error.errors.map((fault) => fault.path),
+        ['login', 'a.a', 'b', 'c', 'd', 'e.size', 'api'],
+      )
+      assert.equal(error.errors.at(-1).message, 'has the same key as f, "api"')
+      return error instanceof LimitsError
+    },
+  )
+  for (const document of [undefined, null, 5, [], () => {}]) {
+    assert.throws(() => Limits.fromObject(document), /must be a table of named limits/)
+  }
+  const trap = {
+    get login() {
+      throw new Error('no')
+    },
+  }
+  assert.throws(() => Limits.fromObject(trap), LimitError)
+})
+
+test('any text is a key', () => {
+  const limiter = new Limiter()
+  for (const key of ['/files/naïve plan.txt', 'a\r\nSet-Cookie: b', '🔑', '%', 'k'.repeat(65_536)]) {
+    const info = limiter.limitSync(bucket({ key, size: 2 }), 'ada', { now: 0 })
+    assert.deepEqual([info.remaining, info.key], [1, key])
+    for (const value of Object.values(info.headers('both'))) assert.match(value, /^[ -~]{1,200}$/)
+  }
+  assert.equal(parseLimit('/files/\ud800', '1/s').key, '/files/\ufffd')
+  assert.equal(
+    limiter.limitSync({ key: '\udc00!', type: 'bucket', size: 1 }, 'ada').headers('ietf').RateLimit.slice(0, 12),
+    '"%EF%BF%BD!"',
+  )
+  const odd = limiter.limitSync({ key: 'ï\n', type: 'bucket', size: 1 }, 'ada', { now: 0 })
+  assert.equal(odd.headers('ietf').RateLimit, '"%C3%AF%0A";r=0;t=1')
+  for (const key of ['', 'k'.repeat(65_537)]) {
+    assert.throws(
+      () => bucket({ key, size: 1 }),
+      (error) => error.field === 'key' && error.message.length < 300,
+    )
   }
 })
 

@@ -11,7 +11,11 @@ import { RedisServer } from './server.mjs'
 
 const server = await RedisServer.start()
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const { native } = createRequire(import.meta.url)('../../node/dist/native.js')
+const require = createRequire(import.meta.url)
+const { native } = require('../../node/dist/native.js')
+const { mailbox } = require('../../node/dist/mailbox.js')
+/** The number of a limiter of the engine's, with nothing around it. */
+const made = () => native.makeLimiter(mailbox(), 0, undefined, undefined)
 
 /** Runs a script that ends by itself; its output. */
 async function run(script) {
@@ -99,7 +103,6 @@ test('10,000 limiters are closed and collected while others are at work', async 
 })
 
 test('a number that was given up stands for nothing, however often its place is used again', () => {
-  const made = () => native.makeLimiter(undefined, undefined)
   const old = made()
   assert.equal(typeof old, 'number')
   native.freeLimiter(old)
@@ -118,23 +121,23 @@ test('a number that was given up stands for nothing, however often its place is 
 })
 
 test('so with the numbers of limits, of those who wait and of their turns', () => {
-  const made = (size) => native.makeLimit(['key', 'type', 'size'], ['k', 'bucket', size])
-  const old = made(1)
+  const define = (size) => native.makeLimit(['key', 'type', 'size'], ['k', 'bucket', size])
+  const old = define(1)
   native.freeLimit(old)
-  const next = made(2)
+  const next = define(2)
   native.freeLimit(old)
   assert.notEqual(next, old)
   assert.equal(native.explainLimit(old, 1).kind, 'internal')
   assert.equal(JSON.parse(native.explainLimit(next, 1).json).allowances[0].burst, 2)
 
-  const limiter = native.makeLimiter(undefined, undefined)
+  const limiter = made()
   const frame = new Float64Array(64)
   frame.set([limiter, 5], 0)
-  frame.set([next, 1, 1, 0], 10)
+  frame.set([next, 1, 1], 11)
   const before = native.startAcquire(frame, ['ada'])
   native.freeAcquire(before)
   frame.set([limiter, 5], 0)
-  frame.set([next, 1, 1, 0], 10)
+  frame.set([next, 1, 1], 11)
   const after = native.startAcquire(frame, ['ada'])
   assert.notEqual(after, before)
   native.freeAcquire(before)

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -38,11 +38,30 @@ test('there is no Rust in reach', async () => {
 })
 
 test('holds what is needed and nothing else', () => {
-  const unexpected = files.filter((file) => !/^(package\.json|README\.md|LICENSE.*|node\/dist\/[\w.-]+)$/.test(file))
+  const unexpected = files.filter(
+    (file) =>
+      !/^(package\.json|README\.md|LICENSE.*|THIRD-PARTY-NOTICES|node\/sbom\.cdx\.json|node\/dist\/[\w.-]+)$/.test(
+        file,
+      ),
+  )
   assert.deepEqual(unexpected, [])
   for (const file of ['index.js', 'index.mjs', 'index.d.ts', 'index.d.mts'])
     assert.ok(files.includes(`node/dist/${file}`), file)
   assert.equal(files.filter((file) => file.endsWith('.node')).length, 1)
+})
+
+test('says what is built into it', () => {
+  const installed = join(folder, 'node_modules/tidegate')
+  const { bomFormat, components } = JSON.parse(readFileSync(join(installed, 'node/sbom.cdx.json'), 'utf8'))
+  assert.equal(bomFormat, 'CycloneDX')
+  const names = new Set(components.map((component) => component.name))
+  for (const name of ['tidegate', 'napi', 'redis', 'rustls', 'ring']) assert.ok(names.has(name), name)
+  assert.ok(!names.has('proptest') && !names.has('pyo3'), 'what only tests or another package use is not in it')
+  const notices = readFileSync(join(installed, 'THIRD-PARTY-NOTICES'), 'utf8')
+  // The code of this workspace goes under the licences beside the notices.
+  for (const { name, version } of components.filter((component) => component.name !== 'tidegate')) {
+    assert.ok(notices.replace(/\s+/g, ' ').includes(`${name} ${version} (`), `${name} ${version}`)
+  }
 })
 
 test('import and require give the same objects', async () => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bucket, Limiter, slidingLog } from 'tidegate'
+import { Relay } from './relay.mjs'
 import { eventually, RedisServer } from './server.mjs'
 
 const server = await RedisServer.start()
@@ -160,4 +161,72 @@ test('closing while calls wait leaves them their turn', async () => {
   const waiting = mine.acquire(paced, actor)
   await mine.close()
   assert.equal((await waiting).blocked, false)
+})
+
+test('giving up after its turn frees nothing of a later call', async () => {
+  const paced = bucket({ key: 'late', size: 1, dripRate: 100 })
+  for (const mine of [limiter, new Limiter()]) {
+    const actor = somebody()
+    if (mine !== limiter) await mine.charge(paced, actor)
+    const controller = new AbortController()
+    const waiting = mine.acquire(paced, actor, { signal: controller.signal })
+    const gone = assert.rejects(waiting, (error) => error === 'gone')
+    // Its turn comes while the loop is busy, and what it charged drains.
+    block(500)
+    const start = performance.now()
+    const charged = mine.charge(paced, actor, { cost: 50 })
+    block(100)
+    controller.abort('gone')
+    const before = (await charged).fullResetMs
+    await gone
+    await sleep(100)
+    const after = (await mine.peek(paced, actor)).fullResetMs
+    assert.ok(before - after <= performance.now() - start + 1, `${before} became ${after}`)
+  }
+})
+
+test('a refund that may have happened is not made again', async () => {
+  const relay = await Relay.to(server.port)
+  const mine = new Limiter(relay.url, { timeoutMs: 300, onError: 'raise', denyCacheMs: 0 })
+  const decided = async (call) => eventually(() => call().catch(() => undefined), Boolean, 20_000)
+  const login = bucket({ key: 'login', size: 10, dripRate: 3_600_000 })
+  const actor = somebody()
+  const info = await decided(() => mine.limit(login, actor, { cost: 4 }))
+  await mine.limit(login, actor, { cost: 4 })
+  // The server hears of it, and gives back; its answer is lost.
+  relay.deaf = true
+  await assert.rejects(mine.refund(info), (error) => error.failure === 'timeout' && error.mayHaveHappened)
+  relay.deaf = false
+  relay.cut()
+  assert.equal((await decided(() => mine.refund(info))).remaining, 6)
+  assert.equal((await mine.settle(info, 9)).remaining, 6)
+})
+
+test('a settlement that did not happen may be tried again', async () => {
+  const own = await RedisServer.start()
+  const mine = new Limiter(own.url, { timeoutMs: 1000, onError: 'raise' })
+  const login = bucket({ key: 'login', size: 10, dripRate: 3_600_000 })
+  const info = await mine.limit(login, 'ada', { cost: 4 })
+  await own.command('CONFIG', 'SET', 'maxmemory', '1')
+  await assert.rejects(mine.settle(info, 1), (error) => error.failure === 'out-of-memory' && !error.mayHaveHappened)
+  await own.command('CONFIG', 'SET', 'maxmemory', '0')
+  const settled = await eventually(() => mine.settle(info, 1).catch(() => undefined), Boolean)
+  assert.equal(settled.remaining, 9)
+})
+
+test('several limits are reset in one round trip', async () => {
+  const own = await RedisServer.start()
+  const mine = new Limiter(own.url, { timeoutMs: 10_000 })
+  const limits = [slow, bucket({ key: 'api', size: 5 }), slidingLog({ key: 'log', max: 3, period: 60_000 })]
+  await mine.limit(limits, 'ada')
+  const scripts = async () =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await own.command('INFO', 'commandstats'))?.[1] ?? 0)
+  const before = await scripts()
+  assert.equal(await mine.reset(limits, 'ada'), undefined)
+  assert.equal(await scripts(), before + 1)
+  const { checks } = await mine.peek(limits, 'ada')
+  assert.deepEqual(
+    checks.map((check) => check.remaining),
+    [1, 5, 3],
+  )
 })

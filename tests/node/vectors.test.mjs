@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Limiter } from 'tidegate'
+import { RedisServer } from './server.mjs'
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8'))
 
@@ -12,47 +13,73 @@ function answer(info) {
   return { blocked, remaining, resetMs, resetSec, fullResetMs, fullResetSec, waitMs }
 }
 
+function merged(info) {
+  return { ...answer(info), binding: info.binding }
+}
+
 function options({ now, call, maxWaitMs }, rest = {}) {
   return call === 'acquire' ? { now, maxWaitMs, ...rest } : { now, ...rest }
 }
 
+const files = { decisions: read('decisions'), legacy: read('legacy') }
+const server = await RedisServer.start()
+
+let stores = 0
 const ways = {
-  'at once': (limiter, call) => limiter[`${call}Sync`].bind(limiter),
-  'as promises': (limiter, call) => limiter[call].bind(limiter),
+  'at once': [() => new Limiter(), (limiter, call) => limiter[`${call}Sync`].bind(limiter)],
+  'as promises': [() => new Limiter(), (limiter, call) => limiter[call].bind(limiter)],
+  'over Redis': [
+    () => new Limiter(server.url, { namespace: `store-${stores++}`, timeoutMs: 10_000, onError: 'raise' }),
+    (limiter, call) => limiter[call].bind(limiter),
+  ],
 }
 
-const files = { decisions: read('decisions'), legacy: read('legacy') }
+for (const [way, [open, verb]] of Object.entries(ways)) {
+  const play = async (limiter, limit, factor, step) => {
+    const call = verb(limiter, step.call)
+    if (step.call === 'reset') {
+      assert.equal(await call(limit, 'actor'), undefined)
+      return 0
+    }
+    const info = await call(limit, 'actor', options(step, { cost: step.cost, factor }))
+    assert.deepEqual(answer(info), step.want, JSON.stringify({ limit, factor, step }))
+    assert.equal(info.key, limit.key)
+    return 1
+  }
 
-for (const [way, verb] of Object.entries(ways)) {
   for (const [name, { one }] of Object.entries(files)) {
     test(`${name}: one limit at a time, ${way}`, async () => {
       let checked = 0
       for (const { limit, factor, steps } of one) {
-        const limiter = new Limiter()
-        for (const step of steps) {
-          const call = verb(limiter, step.call)
-          if (step.call === 'reset') {
-            assert.equal(await call(limit, 'actor'), undefined)
-            continue
-          }
-          const info = await call(limit, 'actor', options(step, { cost: step.cost, factor }))
-          assert.deepEqual(answer(info), step.want, JSON.stringify({ limit, factor, step }))
-          assert.equal(info.key, limit.key)
-          checked++
-        }
+        const limiter = open()
+        for (const step of steps) checked += await play(limiter, limit, factor, step)
       }
       assert.ok(checked > 500, `${checked} answers`)
     })
   }
 
+  test(`definitions and factors that change, ${way}`, async () => {
+    let checked = 0
+    for (const { limits, steps } of files.decisions.changing) {
+      const limiter = open()
+      for (const step of steps) checked += await play(limiter, limits[step.limit], step.factor, step)
+    }
+    assert.ok(checked > 500, `${checked} answers`)
+  })
+
   test(`several limits together, ${way}`, async () => {
     let checked = 0
-    for (const { limits, steps } of files.decisions.together) {
-      const limiter = new Limiter()
+    for (const { limits, factors, steps } of files.decisions.together) {
+      const limiter = open()
       for (const step of steps) {
-        const checks = limits.map((limit, index) => ({ limit, actor: 'actor', cost: step.costs[index] }))
+        const checks = limits.map((limit, index) => ({
+          limit,
+          actor: 'actor',
+          cost: step.costs[index],
+          factor: factors[index],
+        }))
         const info = await verb(limiter, `${step.call}All`)(checks, options(step))
-        assert.deepEqual(answer(info), step.want, JSON.stringify({ limits, step }))
+        assert.deepEqual(merged(info), step.want, JSON.stringify({ limits, step }))
         assert.deepEqual(info.checks.map(answer), step.each, JSON.stringify({ limits, step }))
         checked++
       }

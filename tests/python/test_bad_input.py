@@ -64,6 +64,11 @@ NOT_NUMBERS = [
     *["1", "", "NaN", b"1", True, False, [1], (1,), {}, {"a": 1}, object(), lambda: 1, 1j, Decimal(1), Fraction(1)],
     *[Floating(), Indexed(RuntimeError("no")), Indexed("1"), "\udc80", timedelta(seconds=1)],
 ]
+# What JSON has no word for; the rest is in `test_refusals.py`, for all languages.
+PYTHONS_OWN = [
+    *[None, HUGE, -HUGE, b"1", (1,), object(), lambda: 1, 1j, Decimal(1), Fraction(1)],
+    *[Floating(), Indexed(RuntimeError("no")), Indexed("1"), "\udc80", timedelta(seconds=1)],
+]
 NEVER = [math.nan, math.inf, -math.inf, -1, -0.5, -(2**53), HUGE, -HUGE, *NOT_NUMBERS]
 # A duration in seconds may be a `timedelta`.
 NOT_SECONDS: list[object] = [
@@ -133,16 +138,6 @@ CALLS = ["limit", "peek", "charge", "refund", "acquire"]
 LOGIN = Bucket("login", size=10)
 
 
-MAY_BE_ZERO = {
-    *[("legacy", "duration"), ("legacy", "minInterval"), ("sliding-log", "minInterval")],
-    *[("smooth", "maxBurst"), ("smooth", "warmup")],
-}
-
-
-# These are kept as doubles, of any size; with a warm-up there is no burst.
-RATIOS = {("decay", "decayFactor"), ("smooth", "coldFactor"), ("smooth", "maxBurst")}
-
-
 def snake(name: str) -> str:
     """A field of the wire form as Python spells it."""
     return "".join("_" + letter.lower() if letter.isupper() else letter for letter in name)
@@ -171,7 +166,7 @@ def refused(call: Callable[[], Any], key: str, field: str) -> LimitError:
     return error
 
 
-@pytest.mark.parametrize("value", [*NEVER, None], ids=shown)
+@pytest.mark.parametrize("value", PYTHONS_OWN, ids=shown)
 @pytest.mark.parametrize(("kind", "field"), NUMBERS)
 def test_numbers_of_definitions(kind: str, field: str, value: object, limiter: AnyLimiter) -> None:
     wire = {**LIMITS[kind], field: value}
@@ -184,25 +179,7 @@ def test_numbers_of_definitions(kind: str, field: str, value: object, limiter: A
 
 
 @pytest.mark.parametrize(("kind", "field"), NUMBERS)
-def test_zero_is_below_every_bound_that_is_above_it(kind: str, field: str) -> None:
-    wire = {**LIMITS[kind], field: 0}
-    if (kind, field) in MAY_BE_ZERO:
-        assert Limit.from_dict(wire).to_dict()[field] == 0
-    else:
-        refused(lambda: Limit.from_dict(wire), "k", field)
-
-
-@pytest.mark.parametrize(("kind", "field"), [number for number in NUMBERS if number not in RATIOS])
-@pytest.mark.parametrize("value", [2**53, 2**53 + 1, 2.0**60, 10**30, 1e300])
-def test_numbers_too_large_for_exact_arithmetic(kind: str, field: str, value: float) -> None:
-    wire = {**LIMITS[kind], field: value}
-    with pytest.raises(LimitError) as caught:
-        Limit.from_dict(wire)
-    assert caught.value.key == "k"
-
-
-@pytest.mark.parametrize(("kind", "field"), NUMBERS)
-@pytest.mark.parametrize("value", [v for v in NEVER if not isinstance(v, timedelta)], ids=shown)
+@pytest.mark.parametrize("value", [v for v in PYTHONS_OWN if not isinstance(v, (timedelta, type(None)))], ids=shown)
 def test_numbers_of_classes(kind: str, field: str, value: object) -> None:
     wire = {**LIMITS[kind], field: value}
     arguments = {snake(name): given for name, given in wire.items() if name not in ("key", "type")}
@@ -210,20 +187,12 @@ def test_numbers_of_classes(kind: str, field: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(("kind", "field"), CHOICES)
-@pytest.mark.parametrize("value", [None, 1, True, "", "Size", "epoch ", "\udc80", [], object()], ids=shown)
+@pytest.mark.parametrize("value", [None, "\udc80", object()], ids=shown)
 def test_choices(kind: str, field: str, value: object) -> None:
     refused(lambda: Limit.from_dict({**LIMITS[kind], field: value}), "k", field)
 
 
-@pytest.mark.parametrize("kind", ["sliding-window", "sliding-log", "decay"])
-@pytest.mark.parametrize("value", [None, 0, 1, 1.0, "", "true", [], object()], ids=shown)
-def test_flags(kind: str, value: object) -> None:
-    refused(lambda: Limit.from_dict({**LIMITS[kind], "countBlocked": value}), "k", "countBlocked")
-
-
-@pytest.mark.parametrize(
-    "value", [None, 1, True, b"k", [], object(), "\udc80", "", "a\0b", "a\nb", "é", "🦊", "k" * 257], ids=shown
-)
+@pytest.mark.parametrize("value", [b"k", object(), "k" * 65_537], ids=shown)
 def test_keys(value: Any, limiter: AnyLimiter) -> None:
     for kind, wire in LIMITS.items():
         with pytest.raises(LimitError) as caught:
@@ -236,9 +205,7 @@ def test_keys(value: Any, limiter: AnyLimiter) -> None:
 
 
 @pytest.mark.parametrize("kind", LIMITS)
-@pytest.mark.parametrize(
-    "name", ["__proto__", "constructor", "drip_rate", "Size", "", "\0", "\udc80", "ключ"], ids=ascii
-)
+@pytest.mark.parametrize("name", ["", "\0", "\udc80"], ids=ascii)
 def test_unknown_fields(kind: str, name: str) -> None:
     with pytest.raises(LimitError, match="is not a field of this type") as caught:
         Limit.from_dict({**LIMITS[kind], name: 1})
@@ -252,25 +219,7 @@ def test_names_that_are_not_strings(name: Any, limiter: AnyLimiter) -> None:
     refused(lambda: limiter.limit(wire, "ada"), "k", "limit")
 
 
-@pytest.mark.parametrize(
-    ("kind", "field"),
-    [
-        ("bucket", "size"),
-        ("token-bucket", "count"),
-        ("token-bucket", "period"),
-        ("fixed-window", "max"),
-        ("fixed-window", "period"),
-        ("legacy", "max"),
-        ("legacy", "duration"),
-    ],
-)
-def test_missing_fields(kind: str, field: str) -> None:
-    wire = {name: value for name, value in LIMITS[kind].items() if name != field}
-    error = refused(lambda: Limit.from_dict(wire), "k", field)
-    assert "must be given" in str(error)
-
-
-@pytest.mark.parametrize("kind", ["", "Bucket", "leaky", None, 1, True, [], "\udc80", "__proto__"], ids=shown)
+@pytest.mark.parametrize("kind", [None, "\udc80", object()], ids=shown)
 def test_unknown_types(kind: object) -> None:
     refused(lambda: Limit.from_dict({"key": "k", "type": kind, "size": 1}), "k", "type")
 

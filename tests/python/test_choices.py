@@ -54,7 +54,6 @@ def test_it_may_choose_several_or_a_mapping(limiter: AnyLimiter) -> None:
     assert [check.quota for check in info.checks] == [20, 5]
     info = done(limiter.limit([DAY, both], "ada", context="paid", now=NOW))
     assert [check.remaining for check in info.checks] == [99, 18, 3]
-    assert done(limiter.limit(lambda _: [], "ada")).key == ""
 
 
 def test_checks_for_several_actors_take_functions(limiter: AnyLimiter) -> None:

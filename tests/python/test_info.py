@@ -155,9 +155,3 @@ def test_every_check_knows_its_key_whatever_stands_beside_it() -> None:
         ("api", 200),
     ]
     assert (info.binding, info.key) == (3, "notes")
-
-
-def test_nothing_asked_is_nothing_limited() -> None:
-    info = Limiter().limit([], "ada")
-    assert (info.blocked, info.remaining, info.key, info.binding) == (False, UNLIMITED, "", 0)
-    assert info == Limiter().limit_all([])

@@ -93,13 +93,20 @@ def test_limiters_share_nothing() -> None:
     assert not Limiter("memory://", namespace="shop").limit(LOGIN, "ada").blocked
 
 
-def test_the_store_is_bounded() -> None:
+def test_a_full_store_counts_newcomers_together_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     limiter = Limiter(max_entries=10)
     limiter.charge(LOGIN, "eve", 3)
     for actor in range(1000):
         limiter.limit(LOGIN, str(actor))
     assert limiter.limit(LOGIN, "eve").blocked
-    assert (limiter.entries, limiter.evictions) == (10, 991)
+    assert sum(not limiter.limit(LOGIN, "newcomer").blocked for _ in range(100)) <= 3
+    assert (limiter.entries, limiter.evictions, limiter.overflowed) == (9, 0, 992 + 100)
+    [record] = caplog.records
+    assert (record.name, record.levelname) == ("tidegate", "WARNING")
+    assert record.getMessage() == (
+        "the memory store is full: all 9 entries are in use, so new clients share entries and may be denied early"
+    )
+    assert vars(record)["event"] == "overflow"
 
 
 def test_a_limiter_stays_where_it_is(limiter: AnyLimiter) -> None:

@@ -1,115 +1,84 @@
-"""Answers as receipts: given back or settled once, however late."""
+"""Answers as receipts: the sequences that all languages share, and what is Python's own."""
 
 from __future__ import annotations
 
-import asyncio
 import copy
+import itertools
+import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calls import AnyLimiter, done
+from server import RedisServer
 from tidegate import AsyncLimiter, Bucket, Limiter, LimitError, LimitInfo, SlidingLog, TokenBucket
 
 NOW = 1_700_000_000_000
 LOGIN = Bucket("login", size=10)
 API = TokenBucket("api", count=100, period=100_000)
-OTP = SlidingLog("otp", max=2, period=60_000, count_blocked=True)
+SEQUENCES = json.loads((Path(__file__).parents[1] / "vectors" / "receipts.json").read_text())["sequences"]
+NAMESPACES = itertools.count()
+
+
+def fields(info: LimitInfo, want: dict[str, Any]) -> dict[str, Any]:
+    """The wanted fields of an answer."""
+    got = {
+        "blocked": info.blocked,
+        "remaining": info.remaining,
+        "resetMs": info.reset_ms,
+        "fullResetMs": info.full_reset_ms,
+        "waitMs": info.wait_ms,
+    }
+    return {name: got[name] for name in want}
+
+
+def asked(limiter: AnyLimiter, limits: dict[str, Any], step: dict[str, Any]) -> LimitInfo | None:
+    checks = [
+        (limits[check["limit"]], check["actor"], check["cost"], check.get("factor", 1)) for check in step["checks"]
+    ]
+    if len(checks) > 1:
+        return done(limiter.limit_all(checks, now=step["now"]))  # type: ignore[no-any-return]
+    limit, actor, cost, factor = checks[0]
+    if step["call"] == "reset":
+        return done(limiter.reset(limit, actor))  # type: ignore[no-any-return]
+    extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
+    return done(getattr(limiter, step["call"])(limit, actor, cost, factor, step["now"], **extra))  # type: ignore[no-any-return]
+
+
+def play(sequence: dict[str, Any], limiter: AnyLimiter) -> None:
+    receipts: dict[str, Any] = {}
+    for step in sequence["steps"]:
+        if "spent" in step:
+            info = done(limiter.settle(receipts[step["use"]], step["spent"], step["now"]))
+        elif "use" in step:
+            info = done(limiter.refund(receipts[step["use"]], now=step["now"]))
+        else:
+            info = asked(limiter, sequence["limits"], step)
+        if "want" in step:
+            assert fields(info, step["want"]) == step["want"], step
+        for check, want in zip(info.checks if info else (), step.get("each", ())):
+            assert fields(check, want) == want, step
+        if "receipt" in step:
+            receipts[step["receipt"]] = info
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES, ids=range(len(SEQUENCES)))
+def test_the_sequences_that_all_languages_share(sequence: dict[str, Any], limiter: AnyLimiter) -> None:
+    play(sequence, limiter)
+
+
+@pytest.mark.parametrize("kind", [Limiter, AsyncLimiter])
+@pytest.mark.parametrize("sequence", SEQUENCES, ids=range(len(SEQUENCES)))
+def test_the_same_over_a_server(sequence: dict[str, Any], kind: Any, fleet: RedisServer) -> None:
+    namespace = f"receipts {next(NAMESPACES)}"
+    play(sequence, kind(fleet.url, namespace=namespace, timeout=10, on_error="raise"))
 
 
 def left(limiter: AnyLimiter, limit: Any = LOGIN, now: int = NOW, actor: str = "ada") -> int:
     remaining: int = done(limiter.peek(limit, actor, now=now)).remaining
     return remaining
-
-
-@pytest.mark.parametrize("verb", ["limit", "charge", "acquire"])
-def test_what_a_call_charged_comes_back_once(limiter: AnyLimiter, verb: str) -> None:
-    done(limiter.limit(LOGIN, "ada", 3, now=NOW))
-    info = done(getattr(limiter, verb)(LOGIN, "ada", 4, now=NOW))
-    assert left(limiter) == 3
-    assert done(limiter.refund(info, now=NOW)).remaining == 7
-    again = done(limiter.refund(info, now=NOW))
-    assert (again.remaining, again.key, again.blocked) == (7, "login", False)
-    assert done(limiter.settle(info, 9, NOW)).remaining == 7
-
-
-def test_what_has_drained_is_not_given_back(limiter: AnyLimiter) -> None:
-    info = done(limiter.limit(LOGIN, "ada", 4, now=NOW))
-    done(limiter.limit(LOGIN, "ada", 5, now=NOW + 3000))
-    assert left(limiter, now=NOW + 3000) == 4
-    assert done(limiter.refund(info, now=NOW + 3000)).remaining == 5
-    late = done(limiter.limit(LOGIN, "eve", 4, now=NOW))
-    done(limiter.limit(LOGIN, "eve", 6, now=NOW + 60_000))
-    assert done(limiter.refund(late, now=NOW + 60_000)).remaining == 4
-
-
-def test_there_is_nothing_to_give_back_where_nothing_was_charged(limiter: AnyLimiter) -> None:
-    charged = done(limiter.limit(LOGIN, "ada", 10, now=NOW))
-    denied = done(limiter.limit(LOGIN, "ada", 3, now=NOW))
-    assert denied.blocked
-    peeked = done(limiter.peek(LOGIN, "ada", 3, now=NOW))
-    refunded = done(limiter.refund(LOGIN, "ada", 1, now=NOW))
-    again = done(limiter.refund(charged, now=NOW))
-    assert again.remaining == 10
-    done(limiter.limit(LOGIN, "ada", 6, now=NOW))
-    for info in (denied, peeked, refunded, again, done(limiter.explain(LOGIN, "ada", now=NOW)).info):
-        assert done(limiter.refund(info, now=NOW)).remaining == 4
-        assert done(limiter.settle(info, 9, NOW)).remaining == 4
-
-
-def test_a_denied_attempt_that_counted_comes_back(limiter: AnyLimiter) -> None:
-    infos = [done(limiter.limit([OTP, LOGIN], "ada", now=NOW + at)) for at in range(3)]
-    assert [info.blocked for info in infos] == [False, False, True]
-    assert left(limiter, LOGIN, NOW + 2) == 8
-    assert done(limiter.limit(OTP, "ada", now=NOW + 3)).blocked
-    # The log keeps the last two attempts, both of them denied.
-    assert left(limiter, OTP, NOW + 4) == 0
-    assert done(limiter.refund(infos[2], now=NOW + 4)).checks[0].remaining == 1
-    assert done(limiter.refund(infos[2], now=NOW + 4)).checks[0].remaining == 1
-    assert left(limiter, LOGIN, NOW + 4) == 8
-
-
-def test_several_checks_come_back_together(limiter: AnyLimiter) -> None:
-    info = done(limiter.limit_all([(LOGIN, "203.0.113.9", 2), (API, "ada", 50, 0.5)], now=NOW))
-    after = done(limiter.refund(info, now=NOW))
-    assert [check.remaining for check in after.checks] == [10, 200]
-    assert done(limiter.refund(info, now=NOW)).checks == after.checks
-    assert limiter.entries == 0
-
-
-def test_settling_gives_back_or_charges_the_difference(limiter: AnyLimiter) -> None:
-    info = done(limiter.limit(API, "ada", 50, now=NOW))
-    assert done(limiter.settle(info, 20, NOW)).remaining == 80
-    assert done(limiter.settle(info, 0, NOW)).remaining == 80
-    assert done(limiter.refund(info, now=NOW)).remaining == 80
-    more = done(limiter.limit(API, "ada", 10, now=NOW))
-    assert done(limiter.settle(more, 90, NOW)).remaining == 0
-    assert done(limiter.peek(API, "ada", now=NOW)).reset_ms == 11_000
-    same = done(limiter.charge(API, "eve", 10, now=NOW))
-    assert done(limiter.settle(same, 10, now=NOW)).remaining == 90
-    assert done(limiter.settle(same, 0, now=NOW)).remaining == 90
-
-
-def test_a_late_settlement_leaves_what_the_actual_cost_would_have_left(limiter: AnyLimiter) -> None:
-    for seconds, remaining in [(0, 6), (3, 9), (4, 10), (7, 10), (60, 10)]:
-        actor = f"after {seconds} s"
-        info = done(limiter.limit(LOGIN, actor, 8, now=NOW))
-        assert done(limiter.settle(info, 4, NOW + 1000 * seconds)).remaining == remaining
-        # The same where a later call stands on top of it.
-        info = done(limiter.limit(LOGIN, "eve", 8, now=NOW + 1_000_000 * (seconds + 1)))
-        later = NOW + 1_000_000 * (seconds + 1) + 1000 * seconds
-        done(limiter.charge(LOGIN, "eve", 2, now=later))
-        assert done(limiter.settle(info, 4, later)).remaining == remaining - 2
-
-
-def test_what_one_decision_charged_twice_has_drained_once(limiter: AnyLimiter) -> None:
-    info = done(limiter.limit_all([(LOGIN, "ada", 4), (LOGIN, "ada", 4)], now=NOW))
-    done(limiter.charge(LOGIN, "ada", 5, now=NOW + 3000))
-    assert left(limiter, now=NOW + 3000) == 0
-    assert done(limiter.refund(info, now=NOW + 3000)).remaining == 5
-    settled = done(limiter.limit_all([(LOGIN, "eve", 4), (LOGIN, "eve", 5)], now=NOW))
-    assert done(limiter.settle(settled, [4, 1], NOW + 3000)).remaining == 8
 
 
 def test_settling_several_checks(limiter: AnyLimiter) -> None:
@@ -192,12 +161,3 @@ def test_a_definition_written_as_a_dict_can_change_afterwards(limiter: AnyLimite
     wire["key"] = "other"
     assert done(limiter.refund(info, now=NOW)).key == "login"
     assert left(limiter) == 10
-
-
-def test_coroutines_settle_too() -> None:
-    async def main() -> LimitInfo:
-        limiter = AsyncLimiter()
-        info = await limiter.limit(API, "ada", 50, now=NOW)
-        return await limiter.settle(info, 20, now=NOW)
-
-    assert asyncio.run(main()).remaining == 80

@@ -9,18 +9,13 @@ from typing import Any
 import pytest
 
 from calls import AnyLimiter, done
+from server import RedisServer
 from tidegate import LimitInfo
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "decisions.json").read_text())
 
-# The types that exist; a legacy definition has none.
-CELLS = {"bucket", "token-bucket", "fixed-window"}
-KNOWN = {*CELLS, "sliding-window", "sliding-counter", "sliding-log", "decay", "smooth", None}
-
-ONE = [sequence for sequence in VECTORS["one"] if sequence["limit"].get("type") in KNOWN]
-TOGETHER = [
-    sequence for sequence in VECTORS["together"] if all(limit.get("type") in KNOWN for limit in sequence["limits"])
-]
+LEVELS = {"bucket", "token-bucket", "fixed-window"}
+KNOWN = {*LEVELS, "sliding-window", "sliding-counter", "sliding-log", "decay", "smooth", None}
 
 
 def fields(info: LimitInfo) -> dict[str, Any]:
@@ -35,31 +30,56 @@ def fields(info: LimitInfo) -> dict[str, Any]:
     }
 
 
+def merged(info: LimitInfo) -> dict[str, Any]:
+    return {**fields(info), "binding": info.binding}
+
+
 def test_there_are_vectors() -> None:
-    assert len(ONE) > 10
-    assert {sequence["limit"].get("type") for sequence in ONE} == KNOWN
-    assert TOGETHER
+    assert len(VECTORS["one"]) > 10
+    assert {sequence["limit"].get("type") for sequence in VECTORS["one"]} == KNOWN
+    assert VECTORS["together"]
+    assert VECTORS["changing"]
 
 
-@pytest.mark.parametrize("sequence", ONE, ids=lambda sequence: sequence["limit"]["key"])
-def test_one_limit_at_a_time(sequence: dict[str, Any], limiter: AnyLimiter) -> None:
-    limit, factor = sequence["limit"], sequence["factor"]
+@pytest.fixture(params=["memory", "redis"])
+def store(request: pytest.FixtureRequest, limiter: AnyLimiter) -> AnyLimiter:
+    """The limiter of each kind, in memory and over Redis, with entries of its own."""
+    if request.param == "memory":
+        return limiter
+    fleet: RedisServer = request.getfixturevalue("fleet")
+    return type(limiter)(fleet.url, namespace=request.node.name, timeout=10, on_error="raise")
+
+
+def play(limiter: AnyLimiter, limit: dict[str, Any], factor: float, step: dict[str, Any]) -> None:
+    if step["call"] == "reset":
+        assert done(limiter.reset(limit, "actor")) is None
+        return
+    extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
+    call = getattr(limiter, step["call"])
+    info = done(call(limit, "actor", step["cost"], factor, step["now"], **extra))
+    assert fields(info) == step["want"], step
+
+
+@pytest.mark.parametrize("sequence", VECTORS["one"], ids=lambda sequence: sequence["limit"]["key"])
+def test_one_limit_at_a_time(sequence: dict[str, Any], store: AnyLimiter) -> None:
     for step in sequence["steps"]:
-        if step["call"] == "reset":
-            assert done(limiter.reset(limit, "actor")) is None
-            continue
-        extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
-        call = getattr(limiter, step["call"])
-        info = done(call(limit, "actor", step["cost"], factor, step["now"], **extra))
-        assert fields(info) == step["want"], step
+        play(store, sequence["limit"], sequence["factor"], step)
 
 
-@pytest.mark.parametrize("sequence", TOGETHER, ids=lambda sequence: sequence["limits"][0]["key"])
-def test_several_limits_together(sequence: dict[str, Any], limiter: AnyLimiter) -> None:
-    limits = sequence["limits"]
+@pytest.mark.parametrize("sequence", VECTORS["changing"], ids=lambda sequence: sequence["limits"][0]["key"])
+def test_definitions_and_factors_that_change(sequence: dict[str, Any], store: AnyLimiter) -> None:
     for step in sequence["steps"]:
-        checks = [(limit, "actor", cost) for limit, cost in zip(limits, step["costs"])]
-        call = limiter.limit_all if step["call"] == "limit" else limiter.peek_all
+        play(store, sequence["limits"][step["limit"]], step["factor"], step)
+
+
+@pytest.mark.parametrize("sequence", VECTORS["together"], ids=lambda sequence: sequence["limits"][0]["key"])
+def test_several_limits_together(sequence: dict[str, Any], store: AnyLimiter) -> None:
+    for step in sequence["steps"]:
+        checks = [
+            (limit, "actor", cost, factor)
+            for limit, cost, factor in zip(sequence["limits"], step["costs"], sequence["factors"])
+        ]
+        call = store.limit_all if step["call"] == "limit" else store.peek_all
         info = done(call(checks, now=step["now"]))
-        assert fields(info) == step["want"], step
+        assert merged(info) == step["want"], step
         assert [fields(check) for check in info.checks] == step["each"], step

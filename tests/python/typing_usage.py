@@ -79,7 +79,9 @@ def definitions() -> None:
     assert_type(DAILY.anchor, Literal["epoch", "first-request"])
     assert_type(NOTES.min_interval, "float | None")
     assert_type(Limit.from_dict(WIRE), Limit)
-    assert_type(Limit.parse("api", "100/minute"), TokenBucket)
+    assert_type(Limit.parse("api", "100/minute"), Limit)
+    assert_type(Limit.parse_all("api", "100/minute; 10/second"), "list[Limit]")
+    assert_type(Limits.from_dict({"api": "100/minute", "login": LOGIN}), Limits)
     assert_type(LOGIN.explain(0.5), Explanation)
     assert_type(LOGIN.explain().to_dict(), dict[str, Any])
     assert_type(json_schema(), str)
@@ -110,6 +112,7 @@ def calls(limiter: Limiter) -> LimitInfo:
     assert_type(limiter.explain(LOGIN, "ada").info, LimitInfo)
     assert_type(limiter.entries, int)
     assert_type(limiter.evictions, int)
+    assert_type(limiter.overflowed, int)
     assert_type(limiter.stats(), Statistics)
     limiter.reset([LOGIN, API], "ada")
     return limiter.limit_all([(LOGIN, "ada"), (WIRE, "ada", 2), (API, "ada", 5, 0.5)], now=None)
@@ -140,7 +143,7 @@ async def coroutines(limiter: AsyncLimiter) -> None:
     answer(await limiter.limit_all([(LOGIN, "ada", 2)]))
     answer(await limiter.peek_all([(LOGIN, "ada")], now=1))
     await limiter.reset(LOGIN, "ada")
-    assert_type(limiter.entries + limiter.evictions, int)
+    assert_type(limiter.entries + limiter.evictions + limiter.overflowed, int)
     assert_type(limiter.stats(), Statistics)
 
 

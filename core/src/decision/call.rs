@@ -6,6 +6,7 @@ use crate::time::Micros;
 
 /// What is asked of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Call {
     /// Charges the cost if it fits.
     Limit,
@@ -16,10 +17,10 @@ pub enum Call {
     /// Gives the cost back, never below empty, whoever was charged for it.
     Refund,
     /// Gives back what a call of this cost charged at this instant, but for what was [spent](crate::Check::spent) of
-    /// it, and less what has drained since.
+    /// it, and less what has drained since. Where more was spent than it cost, the difference is charged.
     ///
     /// What is left is what that call would have left, had it charged only what was spent. However late it comes, it
-    /// never frees what a later call charged. Doing it once is up to the caller.
+    /// never frees what a later call charged. A [`Receipt`](crate::Receipt) makes this call, once.
     Undo {
         /// [`LimitInfo::at`](crate::LimitInfo::at) of that call.
         charged_at: Micros,
@@ -35,6 +36,8 @@ pub enum Call {
         /// The longest wait that is worth it.
         max_wait: Duration,
     },
+    /// Removes the entries, whatever their shape: nothing is charged any more. The answer is that of an empty entry.
+    Reset,
 }
 
 /// A [`Call`] as the engine passes it about: one number at most, so that it stays in registers, and a verb that is
@@ -45,10 +48,28 @@ pub(crate) enum Verb {
     Peek,
     Charge,
     Refund,
-    Undo { charged_at: Micros },
-    Acquire { max_wait: Micros },
+    Undo {
+        charged_at: Micros,
+    },
+    Acquire {
+        max_wait: Micros,
+    },
     /// A [`Limit`](Self::Limit) that checks elsewhere have denied already.
     Denied,
+    Reset,
+}
+
+impl Verb {
+    /// The units that a check adds to its entry: of an undo, what was spent beyond the cost.
+    #[inline]
+    pub(crate) fn adds(self, cost: u64, spent: u64) -> u64 {
+        if matches!(self, Self::Undo { .. }) { spent.saturating_sub(cost) } else { cost }
+    }
+
+    /// Nothing is denied, and what was denied before may fit now.
+    pub(crate) fn gives_back(self) -> bool {
+        matches!(self, Self::Refund | Self::Undo { .. } | Self::Reset)
+    }
 }
 
 impl From<Call> for Verb {
@@ -63,6 +84,7 @@ impl From<Call> for Verb {
             Call::Acquire { max_wait } => {
                 Self::Acquire { max_wait: Micros::try_from(max_wait.as_micros()).unwrap_or(Micros::MAX) }
             }
+            Call::Reset => Self::Reset,
         }
     }
 }

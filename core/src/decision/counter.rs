@@ -126,6 +126,10 @@ impl Room for Counter {
         }
     }
 
+    fn charged_at(&self, state: &Windows, now: Micros) -> Micros {
+        state.start.max(now)
+    }
+
     #[inline(always)]
     fn until(&self, state: &Windows, now: Micros, cost: u64) -> Micros {
         if self.fits(state, now, cost) { 0 } else { self.until_fits(state, now, cost) }

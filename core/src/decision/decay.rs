@@ -96,6 +96,10 @@ impl Room for Decaying {
         Self::take(state, unspent);
     }
 
+    fn charged_at(&self, state: &Decayed, now: Micros) -> Micros {
+        state.start.max(now)
+    }
+
     #[inline(always)]
     fn until(&self, state: &Decayed, now: Micros, cost: u64) -> Micros {
         if self.fits(state, now, cost) {

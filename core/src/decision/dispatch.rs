@@ -47,6 +47,12 @@ impl Rule {
         in_its_room!(self, entry, now, |room, state| answer(room, state, now, verb, check))
     }
 
+    /// The answer of an entry that a reset has just removed.
+    pub(crate) fn emptied(&self, now: Micros) -> LimitInfo {
+        let check = Settled::alone(Verdict { fits: true, ..Verdict::default() }, 0);
+        self.answer(&mut Entry::Absent, now, Verb::Reset, check)
+    }
+
     /// Until this cost fits, to the microsecond that an answer rounds up.
     #[cfg(feature = "redis")]
     pub(crate) fn until(&self, entry: &mut Entry, now: Micros, cost: u64) -> Micros {

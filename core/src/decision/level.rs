@@ -57,12 +57,15 @@ impl LevelRule {
         mended
     }
 
-    fn take(&self, state: &mut Level, now: Micros, units: u64) {
-        if self.left(state, now) <= units {
-            *state = self.fresh(now);
-        } else {
-            state.level = state.level.saturating_sub(units);
+    /// Has the ticks of a state that has been brought to `now` count from then, where they count from a first charge.
+    pub(crate) fn restart(&self, state: &mut Level, now: Micros) {
+        if !self.aligned && state.since < now {
+            *state = Level { level: self.left(state, now), since: now };
         }
+    }
+
+    fn take(&self, state: &mut Level, now: Micros, units: u64) {
+        state.level = if self.left(state, now) <= units { 0 } else { state.level.saturating_sub(units) };
     }
 }
 

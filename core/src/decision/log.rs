@@ -79,6 +79,10 @@ impl Room for Log {
         }
     }
 
+    fn charged_at(&self, state: &Series, now: Micros) -> Micros {
+        state.newest().map_or(now, |last| last.max(now))
+    }
+
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
         let from = self.from(now);
         let over = state.count_from(from).saturating_add(cost).saturating_sub(self.max);

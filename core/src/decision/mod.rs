@@ -31,9 +31,9 @@ pub(crate) use series::Series;
 pub(crate) use smooth::Paced;
 pub use state::State;
 pub(crate) use state::{Entry, Small};
+pub(crate) use together::{Held, Part, together};
 #[cfg(feature = "redis")]
 pub(crate) use together::{priors, takes};
-pub(crate) use together::{Held, Part, together};
 
 use crate::error::LimitError;
 use crate::info::LimitInfo;
@@ -63,6 +63,11 @@ pub(crate) trait Room {
     /// Makes of a cost that was charged at an earlier instant the part of it that was spent: gives back what differs
     /// now between a state in which all of it was charged then, and one in which only that part was.
     fn undo(&self, state: &mut Self::State, now: Micros, cost: u64, spent: u64, charged_at: Micros);
+    /// The instant that a charge at `now` counts as; later where the clock is behind the entry.
+    #[inline(always)]
+    fn charged_at(&self, _state: &Self::State, now: Micros) -> Micros {
+        now
+    }
     /// Until this cost fits; 0 = it does.
     fn until(&self, state: &Self::State, now: Micros, cost: u64) -> Micros;
     fn fits(&self, state: &Self::State, now: Micros, cost: u64) -> bool;
@@ -149,8 +154,8 @@ impl Impossible {
     }
 }
 
-/// The first step of a call: brings the state to `now` and asks whether the cost fits beside `prior`, what earlier
-/// checks of the same decision take from the same entry.
+/// The first step of a call: brings the state to `now` and asks whether the cost, or of an undo what it
+/// [adds](Verb::adds), fits beside `prior`, what earlier checks of the same decision take from the same entry.
 #[inline(always)]
 pub(crate) fn examine<R: Room>(
     room: &R,
@@ -169,7 +174,8 @@ pub(crate) fn examine<R: Room>(
     match verb {
         Verb::Charge if room.bears(state, total) => at_once(true),
         Verb::Charge => Err(Impossible::Overflows),
-        Verb::Refund | Verb::Undo { .. } => at_once(true),
+        Verb::Undo { .. } if total > 0 && !room.bears(state, total) => Err(Impossible::Overflows),
+        Verb::Refund | Verb::Undo { .. } | Verb::Reset => at_once(true),
         Verb::Acquire { max_wait } if R::RESERVES => {
             let wait = room.until(state, now, total);
             let fits = wait <= max_wait;
@@ -189,7 +195,7 @@ pub(crate) fn examine<R: Room>(
 }
 
 /// The second step, when it is known whether every check is admitted: charges or gives back, but for what an undo is
-/// told was `spent`.
+/// told was `spent`; an undo of more than was charged charges the difference.
 /// Answers whether the state has to be kept; what only time has done to it, time will do again.
 #[inline(always)]
 pub(crate) fn commit<R: Room>(
@@ -200,7 +206,12 @@ pub(crate) fn commit<R: Room>(
     check: Settled,
     spent: u64,
 ) -> bool {
-    if check.cost == 0 {
+    let writes = match verb {
+        Verb::Reset => true,
+        Verb::Undo { .. } => check.cost > 0 || spent > 0,
+        _ => check.cost > 0,
+    };
+    if !writes {
         // It writes nothing, so that what it saw is there again for a clock that steps back.
         return check.verdict.mended && verb != Verb::Peek;
     }
@@ -210,7 +221,9 @@ pub(crate) fn commit<R: Room>(
     }
     match verb {
         Verb::Refund => room.give_back(state, now, check.cost),
+        Verb::Undo { .. } if spent > check.cost => room.charge(state, now, verb.adds(check.cost, spent)),
         Verb::Undo { charged_at } => room.undo(state, now, check.cost, spent, charged_at),
+        Verb::Reset => *state = room.fresh(now),
         _ => return check.verdict.mended && verb != Verb::Peek,
     }
     true
@@ -218,7 +231,7 @@ pub(crate) fn commit<R: Room>(
 
 fn charges<R: Room>(room: &R, verb: Verb, check: Settled) -> bool {
     match verb {
-        Verb::Peek | Verb::Refund | Verb::Undo { .. } => false,
+        Verb::Peek | Verb::Refund | Verb::Undo { .. } | Verb::Reset => false,
         Verb::Charge => true,
         Verb::Limit | Verb::Denied | Verb::Acquire { .. } => check.admitted || room.counts_blocked(),
     }
@@ -228,7 +241,7 @@ fn charges<R: Room>(room: &R, verb: Verb, check: Settled) -> bool {
 #[inline(always)]
 pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, verb: Verb, check: Settled) -> LimitInfo {
     let (blocked, awaited) = match verb {
-        Verb::Refund | Verb::Undo { .. } => (!room.fits(state, now, 1), 1),
+        _ if verb.gives_back() => (!room.fits(state, now, 1), 1),
         Verb::Limit | Verb::Charge | Verb::Acquire { .. } if check.admitted => (false, 1),
         // What was charged is in the state already, earlier checks of the same entry included.
         _ if charges(room, verb, check) => (!check.verdict.fits, check.cost),
@@ -240,7 +253,7 @@ pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, verb: Ver
         remaining,
         reset_ms: millis_up(room.until(state, now, awaited)),
         full_reset_ms: millis_up(room.full(state, now)),
-        at: now,
+        at: if charges(room, verb, check) { room.charged_at(state, now) } else { now },
         wait_ms: if check.admitted { millis_up(check.verdict.wait) } else { 0 },
         next_ms: millis_up(room.next(state, now, remaining)),
         quota: room.quota(),

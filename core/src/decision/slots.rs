@@ -75,6 +75,10 @@ impl Room for Slots {
         state.take_between(start, start.saturating_add(self.resolution.get()), cost.saturating_sub(spent));
     }
 
+    fn charged_at(&self, state: &Series, now: Micros) -> Micros {
+        state.newest().map_or(now, |newest| newest.max(now))
+    }
+
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
         let from = self.from(now);
         let over = state.count_from(from).saturating_add(cost).saturating_sub(self.max);

@@ -16,7 +16,7 @@ use crate::time::Micros;
 pub(crate) struct Part<R = Rule> {
     pub(crate) rule: R,
     pub(crate) cost: u64,
-    /// What an undo leaves charged of the cost.
+    /// What an undo leaves charged; more than the cost is charged.
     pub(crate) spent: u64,
     /// Which of the decision's entries this check is about; several may be about the same one.
     pub(crate) entry: usize,
@@ -47,15 +47,19 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
     let mut settled: Few<Settled> = Few::new();
     let mut admitted = verb != Verb::Denied;
-    for ((index, part), prior) in parts.iter().enumerate().zip(priors(parts, entries.len())) {
+    let taken = takes(parts, entries.len(), verb);
+    for (((index, part), prior), (cost, spent)) in
+        parts.iter().enumerate().zip(priors(parts, entries.len())).zip(&taken)
+    {
         let Some(held) = entries.get_mut(part.entry) else { continue };
-        let verdict = part.rule.borrow().examine(&mut held.entry, now, verb, part.cost, prior);
+        let undoes = matches!(verb, Verb::Undo { .. });
+        let (added, prior) = if undoes { (verb.adds(*cost, *spent), 0) } else { (part.cost, prior) };
+        let verdict = part.rule.borrow().examine(&mut held.entry, now, verb, added, prior);
         let verdict = verdict.map_err(|why| (index, why))?;
         admitted &= verdict.fits;
         settled.push(Settled { verdict, admitted: false, cost: part.cost, prior });
     }
     let mut answers = Vec::with_capacity(parts.len());
-    let taken = takes(parts, entries.len(), verb);
     for (((index, part), check), (cost, spent)) in parts.iter().enumerate().zip(&settled).zip(taken) {
         let Some(held) = entries.get_mut(part.entry) else { continue };
         let (rule, check) = (part.rule.borrow(), Settled { admitted, cost, ..*check });
@@ -91,7 +95,7 @@ pub(crate) fn takes<R>(parts: &[Part<R>], entries: usize, verb: Verb) -> Few<(u6
     for part in parts {
         if let Some((cost, spent)) = sums.get_mut(part.entry) {
             *cost = cost.saturating_add(part.cost);
-            *spent = spent.saturating_add(part.spent.min(part.cost));
+            *spent = spent.saturating_add(part.spent);
         }
     }
     parts.iter().map(|part| sums.get_mut(part.entry).map(mem::take).unwrap_or_default()).collect()

@@ -1,6 +1,6 @@
 //! The fields of draft-ietf-httpapi-ratelimit-headers, as structured fields (RFC 9651).
 
-use sfv::{DictSerializer, Integer, KeyRef, ListSerializer, StringRef};
+use std::fmt::Write as _;
 
 use super::Header;
 use crate::info::{LimitInfo, UNLIMITED};
@@ -45,7 +45,8 @@ pub struct Policy<'a> {
 /// Every policy is named. `binding` is the index of the one that decides; drafts up to 7 can tell the state of that one
 /// only. A quota (`q`) is the limit's size, a window (`w`) the seconds in which a full entry drains, `r` what remains,
 /// and `t` the seconds until the next unit, or until admission when blocked. Seconds are whole, rounded up, at least 1.
-/// A limit that limits nothing has no policy.
+/// A limit that limits nothing has no policy. The name of a policy is its key, in which what is not printable ASCII is
+/// percent-encoded; a key over 128 characters is cut there, and ends in `~`.
 ///
 /// ```
 /// use tidegate::{Call, Limit, State};
@@ -81,37 +82,28 @@ pub fn ietf(policies: &[Policy<'_>], binding: usize, draft: Draft) -> Vec<Header
 }
 
 fn policy_field(policies: &[&Policy<'_>], draft: Draft) -> String {
-    let mut list = ListSerializer::new();
-    for Policy { key, info } in policies {
-        let window = integer(seconds(info.window_ms));
-        if draft == Draft::V11 {
-            let item = list.bare_item(name(key));
-            let _ = item.parameter(KeyRef::constant("q"), integer(info.quota)).parameter(KeyRef::constant("w"), window);
-        } else {
-            let item = list.bare_item(integer(info.quota));
-            let _ = item.parameter(KeyRef::constant("w"), window);
+    list(policies, |Policy { key, info }| {
+        let (quota, window) = (integer(info.quota), integer(seconds(info.window_ms)));
+        match draft {
+            Draft::V11 => format!("{};q={quota};w={window}", string(key)),
+            _ => format!("{quota};w={window}"),
         }
-    }
-    list.finish().unwrap_or_default()
+    })
 }
 
 fn named(policies: &[&Policy<'_>]) -> String {
-    let mut list = ListSerializer::new();
-    for Policy { key, info } in policies {
-        let item = list.bare_item(name(key));
-        let _ = item
-            .parameter(KeyRef::constant("r"), integer(info.remaining))
-            .parameter(KeyRef::constant("t"), integer(wait(info)));
-    }
-    list.finish().unwrap_or_default()
+    list(policies, |Policy { key, info }| {
+        format!("{};r={};t={}", string(key), integer(info.remaining), integer(wait(info)))
+    })
+}
+
+fn list(policies: &[&Policy<'_>], item: impl Fn(&Policy<'_>) -> String) -> String {
+    policies.iter().map(|policy| item(policy)).collect::<Vec<_>>().join(", ")
 }
 
 fn dictionary(info: &LimitInfo) -> String {
-    let mut dictionary = DictSerializer::new();
-    let _ = dictionary.bare_item(KeyRef::constant("limit"), integer(info.quota));
-    let _ = dictionary.bare_item(KeyRef::constant("remaining"), integer(info.remaining));
-    let _ = dictionary.bare_item(KeyRef::constant("reset"), integer(wait(info)));
-    dictionary.finish().unwrap_or_default()
+    let (quota, remaining, reset) = (integer(info.quota), integer(info.remaining), integer(wait(info)));
+    format!("limit={quota}, remaining={remaining}, reset={reset}")
 }
 
 /// Until admission when blocked, else until the next unit.
@@ -123,12 +115,33 @@ fn seconds(millis: u64) -> u64 {
     millis.div_ceil(1000).max(1)
 }
 
-/// A key was checked when its limit was made, so an empty name is only for policies made up by hand.
-fn name(key: &str) -> &StringRef {
-    StringRef::from_str(key).unwrap_or(StringRef::constant(""))
+/// The longest name of a policy, in characters of the key.
+const LONGEST_NAME: usize = 128;
+
+/// A key as a structured-field string, which holds printable ASCII: anything else is percent-encoded, so a key can end
+/// neither its string nor its field. A long key is cut.
+fn string(key: &str) -> String {
+    let is_long = key.char_indices().nth(LONGEST_NAME).is_some();
+    let kept = if is_long { LONGEST_NAME - 1 } else { LONGEST_NAME };
+    let mut string = String::with_capacity(key.len().min(LONGEST_NAME) + 2);
+    string.push('"');
+    for c in key.chars().take(kept) {
+        match c {
+            '"' | '\\' => string.extend(['\\', c]),
+            ' '..='~' => string.push(c),
+            _ => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    // Writing to a string does not fail.
+                    let _ = write!(string, "%{byte:02X}");
+                }
+            }
+        }
+    }
+    string.push_str(if is_long { "~\"" } else { "\"" });
+    string
 }
 
 /// Structured fields hold integers of at most 15 digits, which every count and time of ours is below.
-fn integer(value: u64) -> Integer {
-    Integer::try_from(value).unwrap_or(Integer::MAX)
+fn integer(value: u64) -> u64 {
+    value.min(999_999_999_999_999)
 }

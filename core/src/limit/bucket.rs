@@ -11,6 +11,7 @@ use crate::time::wire_millis;
 /// What a factor scales in a [`Bucket`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum FactorScales {
     /// The size alone: a trusted actor gets a larger burst at the same rate.
     #[default]
@@ -39,12 +40,17 @@ impl Bucket {
     }
 
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
+        scope.at_least("dripRate", self.drip_rate, 1.0)?;
+        self.rule(scope)
+    }
+
+    /// A `drip_rate` below 1 ms is rounded up as any other.
+    pub(super) fn rule(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
         let quota = scope.scaled("size", self.size)?;
         let drain = scope.count("dripSize", self.drip_size)?;
-        let mut drip_rate = scope.at_least("dripRate", self.drip_rate, 1.0)?.ceil();
-        if self.factor_scales == FactorScales::SizeAndRate {
-            drip_rate = (drip_rate * scope.factor).ceil().max(1.0);
-        }
+        let factor = if self.factor_scales == FactorScales::SizeAndRate { scope.factor } else { 1.0 };
+        // Rounded once, after the factor.
+        let drip_rate = (self.drip_rate * factor).ceil().max(1.0);
         let rule = LevelRule::new(quota, scope.micros("dripRate", drip_rate)?, drain);
         scope.drains(rule.window, "dripRate", self.drip_rate)?;
         Ok(Rule::Level(rule))

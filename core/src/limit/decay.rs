@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::number::Scope;
-use super::rule::{Decay as Decaying, Rule};
+use super::rule::{Decay as Decaying, Rule, real};
 use super::{Builder, Kind};
 use crate::error::LimitError;
-use crate::time::wire_millis;
+use crate::time::{LONGEST, wire_millis};
 
 /// A count of at most `max` that is divided by `decay_factor` every `resolution`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -31,6 +31,12 @@ impl Decay {
             return Err(LimitError::range(scope.key, "decayFactor", "must be above 1", factor));
         }
         let resolution = scope.micros("resolution", scope.period("resolution", self.resolution)?)?;
+        // Barely above 1 it takes longer than can be counted; whatever the rounding, this is far from the bound.
+        let slots = (real(max).log2() - Decaying::NOTHING.log2()) / factor.log2();
+        if slots * real(resolution) > 2.0 * real(LONGEST) {
+            let problem = "must be so far above 1 that a full entry drains within 100 years";
+            return Err(LimitError::range(scope.key, "decayFactor", problem, self.decay_factor));
+        }
         let decay = Decaying::new(max, factor, resolution, self.count_blocked);
         scope.drains(decay.window, "decayFactor", self.decay_factor)?;
         Ok(Rule::Decay(decay))

@@ -11,6 +11,7 @@ use crate::time::wire_millis;
 /// Where the windows of a [`FixedWindow`] begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Anchor {
     /// At multiples of the period since the Unix epoch: the same for everybody.
     #[default]

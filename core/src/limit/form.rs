@@ -37,6 +37,11 @@ impl Type {
         ("decay", Self::Decay),
         ("smooth", Self::Smooth),
     ];
+
+    /// The name in the wire form.
+    pub(super) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| *name)
+    }
 }
 
 impl Kind {
@@ -53,7 +58,7 @@ impl Kind {
             Self::Smooth(_) => Type::Smooth,
             Self::Legacy(_) => return None,
         };
-        Type::NAMES.iter().find(|(_, known)| *known == kind).map(|(name, _)| *name)
+        Some(kind.name())
     }
 }
 

@@ -13,6 +13,7 @@ use crate::time::wire_millis;
 /// How a [`Legacy`] limit becomes limits of today.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Translation {
     /// One bucket, as `SkRateLimiterService` translates. It rounds the rate, and does not enforce `minInterval` beside `max`.
     #[default]
@@ -66,7 +67,7 @@ impl Legacy {
             (None, None) => match min_interval {
                 Some(interval) if interval > 0.0 => {
                     let interval = match self.translation {
-                        Translation::Bucket => round_half_up(interval),
+                        Translation::Bucket => round_half_up(interval).max(1.0),
                         Translation::Exact => interval,
                     };
                     self.spaced(interval, scope).map(Rules::One)
@@ -95,9 +96,7 @@ impl Legacy {
 
     /// One call per interval, which is at least a millisecond.
     fn spaced(&self, interval: f64, scope: Scope<'_>) -> Result<super::rule::Rule, LimitError> {
-        let bucket =
-            Bucket { size: 1.0, drip_rate: interval.max(1.0), drip_size: 1.0, factor_scales: self.factor_scales };
-        bucket.compile(scope)
+        Bucket { size: 1.0, drip_rate: interval, drip_size: 1.0, factor_scales: self.factor_scales }.rule(scope)
     }
 }
 

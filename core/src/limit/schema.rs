@@ -81,7 +81,11 @@ fn outline(name: &str, kind: Option<Type>) -> Node {
     outline.property(
         "key",
         "Names what is limited.",
-        vec![("type", "string".into()), ("pattern", format!("^[ -~]{{1,{LONGEST_KEY}}}$").as_str().into())],
+        vec![
+            ("type", "string".into()),
+            ("minLength", Node::Number(1.0)),
+            ("maxLength", Node::Number(LONGEST_KEY as f64)),
+        ],
     );
     if kind.is_some() {
         outline.property("type", "The type of the limit.", vec![("const", name.into())]);
@@ -177,13 +181,22 @@ impl Form for Outline {
 
 /// What [`Limit::parse`] reads.
 fn text_form() -> Node {
-    let about = "A token bucket as text: a count, `/` or `per`, a period, perhaps `burst` and a count.";
+    let about = "A limit as text: a count, `/` or `per`, a period; perhaps a type, `burst` and a count, or \
+        `resolution` and a period.";
     Node::Object(vec![
         ("description", about.into()),
         ("type", "string".into()),
         ("maxLength", Node::Number(text::LONGEST as f64)),
         ("pattern", text::pattern().as_str().into()),
-        ("examples", Node::List(vec!["100/minute".into(), "10 per second".into(), "5/15m burst 20".into()])),
+        (
+            "examples",
+            Node::List(vec![
+                "100/minute".into(),
+                "10 per second".into(),
+                "5/15m burst 20".into(),
+                "1000/day fixed-window".into(),
+            ]),
+        ),
     ])
 }
 
@@ -191,7 +204,12 @@ fn text_form() -> Node {
 fn named_limit(types: &[Node]) -> Node {
     let mut any = vec![reference("text")];
     any.extend_from_slice(types);
-    Node::Object(vec![("oneOf", Node::List(any))])
+    let field = |name: &str| Node::Object(vec![("required", Node::List(vec![name.into()]))]);
+    // A legacy limit without a field that limits is no limit, and in a document it is a mistake.
+    let limits = ["type", "max", "minInterval"].map(field).to_vec();
+    let text = Node::Object(vec![("type", "string".into())]);
+    let something = Node::List([vec![text], limits].concat());
+    Node::Object(vec![("oneOf", Node::List(any)), ("anyOf", something)])
 }
 
 /// Limits by their names, at the top or in a table `limits` of their own.

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::Serialize;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::Serializer;
 
 use super::bucket::Bucket;
@@ -11,6 +10,7 @@ use super::decay::Decay;
 use super::fixed_window::FixedWindow;
 use super::form::{self, Form, Number, Type};
 use super::legacy::Legacy;
+use super::object::Object;
 use super::sliding_counter::SlidingCounter;
 use super::sliding_log::SlidingLog;
 use super::sliding_window::SlidingWindow;
@@ -21,6 +21,7 @@ use crate::error::LimitError;
 
 /// A field's value as a host language hands it over, before anything is checked.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Value {
     /// Any number, as a double.
     Number(f64),
@@ -46,45 +47,6 @@ impl fmt::Display for Value {
     }
 }
 
-impl From<serde_json::Value> for Value {
-    fn from(json: serde_json::Value) -> Self {
-        use serde_json::Value as Json;
-        match json {
-            Json::Null => Self::Null,
-            Json::Bool(value) => Self::Bool(value),
-            Json::Number(number) => Self::Number(number.as_f64().unwrap_or(f64::NAN)),
-            Json::String(text) => Self::Text(text),
-            Json::Array(_) => Self::Other("an array".to_owned()),
-            Json::Object(_) => Self::Other("an object".to_owned()),
-        }
-    }
-}
-
-/// A JSON object's fields in order, so that one that is given twice is seen twice.
-struct Object(Vec<(String, serde_json::Value)>);
-
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Object;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(Object(fields))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
-}
-
 impl Limit {
     /// Reads a definition in the wire form from JSON text.
     ///
@@ -93,7 +55,7 @@ impl Limit {
     pub fn from_json(json: &str) -> Result<Self, LimitError> {
         let Object(fields) = serde_json::from_str(json)
             .map_err(|error| LimitError::wrong_type("", "definition", "must be a JSON object", error))?;
-        Self::from_fields(fields.into_iter().map(|(name, value)| (name, value.into())))
+        Self::from_fields(fields)
     }
 
     /// Reads a definition in the wire form, field by field; what the bindings use.

@@ -13,9 +13,12 @@ const MOST: usize = 1000;
 /// So many are compared faster than hashed.
 const FEW: usize = 8;
 
-/// Refuses more checks than a decision takes, and two definitions or two factors for one entry.
+/// Refuses no check, more checks than a decision takes, and two definitions or two factors for one entry.
 pub(super) fn agree(checks: &[Check<'_>]) -> Result<(), LimitError> {
-    let [first, rest @ ..] = checks else { return Ok(()) };
+    // No limit at all is nearly always one that was left out, so it does not mean "no limit".
+    let [first, rest @ ..] = checks else {
+        return Err(LimitError::range("", "limits", "must not be empty", "none"));
+    };
     if checks.len() > MOST {
         let problem = format!("must be at most {MOST} in one call");
         return Err(LimitError::range(first.limit.key(), "checks", problem, checks.len()));
@@ -38,7 +41,12 @@ pub(super) fn agree(checks: &[Check<'_>]) -> Result<(), LimitError> {
 fn agrees(earlier: &Check<'_>, check: &Check<'_>) -> Result<(), LimitError> {
     if earlier.limit != check.limit {
         let problem = "must not define one key in two ways for one actor in one call";
-        return Err(LimitError::range(check.limit.key(), "limits", problem, check.limit.kind().type_name().unwrap_or("a legacy limit")));
+        return Err(LimitError::range(
+            check.limit.key(),
+            "limits",
+            problem,
+            check.limit.kind().type_name().unwrap_or("a legacy limit"),
+        ));
     }
     if earlier.factor != check.factor && !(earlier.factor.is_nan() && check.factor.is_nan()) {
         let problem = format!("must be the same for one actor in one call ({} before)", earlier.factor);

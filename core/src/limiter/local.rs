@@ -48,19 +48,20 @@ impl Local {
 
     #[expect(clippy::inline_always, reason = "as its callers")]
     #[inline(always)]
-    fn limit_small<R: Room<State: Small>>(
+    fn limit_small<R: Room<State: Small> + Copy + Into<Rule>>(
         &self,
         room: &R,
         check: &Check<'_>,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        self.memory.decide_small(room, self.question(check, Call::Limit, now), refusal(check))
+        let actor = || Fingerprint::of_actor(check.actor);
+        self.memory.decide_small(room, self.question(check, Call::Limit, now), actor, refusal(check))
     }
 
     /// Out of the way of the levels, which nearly all limits are; a copy of the check, so that it need not be in memory
     /// for their sake.
     #[inline(never)]
-    fn limit_aside<R: Room<State: Small>>(
+    fn limit_aside<R: Room<State: Small> + Copy + Into<Rule>>(
         &self,
         room: &R,
         check: Check<'_>,
@@ -71,8 +72,12 @@ impl Local {
 
     #[inline(never)]
     fn decide_any(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        if call == Call::Reset {
+            return self.reset(checks, now);
+        }
         let [check] = checks else { return self.decide_several(checks, call, now) };
-        let decide = |rule| self.memory.decide_one(rule, self.question(check, call, now), refusal(check));
+        let actor = || Fingerprint::of_actor(check.actor);
+        let decide = |rule| self.memory.decide_one(rule, self.question(check, call, now), actor, refusal(check));
         if let Some(Rules::One(rule)) = compiled(check) {
             return decide(rule);
         }
@@ -113,7 +118,8 @@ impl Local {
         }
         // Each answer is written once, where it stays.
         match self.memory.limit_levels(&wanted, Moment::new(now)) {
-            Ok(checks) => Ok(LimitInfo::merged_from(checks)),
+            Ok(Some(checks)) => Ok(LimitInfo::merged_from(checks)),
+            Ok(None) => several(),
             Err((index, why)) => Err(refusal(checks[index])(why)),
         }
     }
@@ -147,10 +153,11 @@ impl Local {
                 owners.push(index);
             }
         }
-        let decided = self.memory.decide_several(entries.as_slice(), &parts, Moment::new(now), call.into());
+        let actor_of = |part: usize| Fingerprint::of_actor(checks[owners[part]].actor);
+        let decided = self.memory.decide_several(entries.as_slice(), &parts, actor_of, Moment::new(now), call.into());
         let decided = decided.map_err(|(part, why)| {
             let check = &checks[owners[part]];
-            why.of(check.limit.key(), check.cost)
+            why.of(check.limit.key(), check.cost.max(check.spent))
         })?;
         if one_each {
             return Ok(LimitInfo::merged(decided));
@@ -168,11 +175,23 @@ impl Local {
         Ok(LimitInfo::merged(infos))
     }
 
-    pub(super) fn reset(&self, limit: &Limit, actor: &str) {
-        let owner = self.namespace ^ Fingerprint::of_actor(actor);
-        for entry in limit.fingerprints() {
-            self.memory.remove(owner ^ entry);
+    /// Removes every entry that these checks can have, all at once.
+    fn reset(&self, checks: &[Check<'_>], now: Option<Micros>) -> Result<LimitInfo, Error> {
+        checks::agree(checks)?;
+        let moment = Moment::new(now);
+        let mut infos = Vec::with_capacity(checks.len());
+        let mut entries: Few<Fingerprint> = Few::new();
+        for check in checks {
+            let answered = infos.len();
+            infos.extend(rules(check)?.iter().map(|rule| rule.emptied(moment.now)));
+            if infos.len() == answered {
+                infos.push(LimitInfo::unlimited());
+            }
+            let owner = self.namespace ^ Fingerprint::of_actor(check.actor);
+            entries.extend(check.limit.fingerprints().map(|entry| owner ^ entry));
         }
+        self.memory.remove(&entries, moment);
+        Ok(LimitInfo::merged(infos))
     }
 
     #[inline]
@@ -183,10 +202,10 @@ impl Local {
 
 /// The error of a check that cannot be decided.
 fn refusal(check: &Check<'_>) -> impl FnOnce(Impossible) -> Error {
-    |why| why.of(check.limit.key(), check.cost).into()
+    |why| why.of(check.limit.key(), check.cost.max(check.spent)).into()
 }
 
 /// What a sound check of factor 1 is decided by.
 fn compiled<'a>(check: &Check<'a>) -> Option<&'a Rules> {
-    check.limit.compiled(check.factor).filter(|_| check.cost <= EXACT)
+    check.limit.compiled(check.factor).filter(|_| check.cost.max(check.spent) <= EXACT)
 }

@@ -11,14 +11,15 @@ use super::{Limiter, Store, checks, rules};
 use crate::check::Check;
 use crate::clock;
 use crate::decision::{Call, Impossible, Part, Verb};
+use crate::distinct::Distinct;
 use crate::error::{Error, LimitError, StoreError};
 use crate::failure::Failure;
-use crate::distinct::Distinct;
 use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::limit::{Limit, Rule, Rules};
+use crate::limit::{Limit, Rule, Rules, Shape};
 use crate::policy::{OnError, Question, Since};
+use crate::receipt::Charge;
 use crate::stats::Statistics;
 use crate::store::memory::{Memory, Moment};
 use crate::store::redis::{Answer, Decision, Here, Job, Key, Outcome, Redis, Shared, plan};
@@ -38,6 +39,8 @@ struct Caller {
     shared: Arc<Shared>,
     /// The limit of each part, for errors.
     limits: Few<Limit>,
+    /// The actor of each part.
+    actors: Few<Fingerprint>,
     /// Of each answer, whether something is limited there.
     limited: Few<bool>,
     /// The entries as this process's memory knows them.
@@ -56,7 +59,7 @@ type Decided = Result<LimitInfo, Error>;
 /// for them, wherever it was lost: on its way, or where nobody picked it up.
 struct Delivery {
     decided: Option<Decided>,
-    /// What gives the place back, where one was taken.
+    /// The decision that took a place, where one did.
     back: Option<(Box<Caller>, Decision)>,
 }
 
@@ -81,7 +84,7 @@ impl Delivery {
 impl Drop for Delivery {
     fn drop(&mut self) {
         if let (Some((caller, decision)), Some(Ok(info))) = (self.back.take(), &self.decided) {
-            caller.take_back(decision, info.degraded);
+            caller.take_back(&decision, info);
         }
     }
 }
@@ -100,7 +103,10 @@ impl Fleet {
     pub(super) fn new(store: Redis) -> Self {
         let settings = store.into_settings();
         let (name, namespace) = (settings.namespace().into(), Fingerprint::of_namespace(settings.namespace()));
-        Self { shared: Arc::new(Shared::new(settings)), name, namespace }
+        let shared = Arc::new(Shared::new(settings));
+        // So that the first call need not wait for it.
+        shared.begin_to_connect();
+        Self { shared, name, namespace }
     }
 
     pub(super) fn namespace(&self, namespace: &str) -> Self {
@@ -162,7 +168,11 @@ impl Fleet {
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
         match self.begin(checks, call, now, true) {
-            Begun::Known(answer) => answer,
+            Begun::Known(answer) => {
+                // Whoever asks again and again must not keep the task from its thread that finds the store well again.
+                tokio::task::coop::consume_budget().await;
+                answer
+            }
             Begun::Ask(caller, decision) => Self::ask(caller, decision).await,
         }
     }
@@ -186,7 +196,8 @@ impl Fleet {
         match self.begin(checks, call, now, false) {
             Begun::Known(answer) => Some(answer),
             Begun::Ask(caller, decision) => {
-                caller.send(decision, false, |delivery| delivery.hand_to(done));
+                let host = Host(Some(done));
+                caller.send(decision, false, |delivery| host.take(delivery));
                 None
             }
         }
@@ -204,12 +215,16 @@ impl Fleet {
         if self.shared.settings.on_error == OnError::Local && self.shared.is_open(on_callers_runtime) {
             return Begun::Known(self.decide_locally(&here, checks, call, now));
         }
+        if call == Call::Reset {
+            let entries: Few<Fingerprint> = checks.iter().flat_map(|check| self.entries(check)).collect();
+            here.fallback.remove(&entries, Moment::new(None));
+        }
         match self.prepare(checks, call.into(), now, question) {
             Err(error) => {
                 here.stats.failed();
                 Begun::Known(Err(error.into()))
             }
-            Ok((caller, decision)) if decision.parts.is_empty() => {
+            Ok((caller, decision)) if decision.entries.is_empty() => {
                 here.stats.answered(false);
                 Begun::Known(Ok(caller.merge(Few::new())))
             }
@@ -225,17 +240,29 @@ impl Fleet {
         let layout = self.shared.settings.layout();
         let local = Local { memory: here.fallback.clone(), namespace: self.namespace };
         let admitted = checks.iter().try_for_each(|check| layout.admits(check.limit)).map_err(Error::from);
-        let answer = admitted.and_then(|()| local.decide_on(checks, call, now)).map(LimitInfo::into_degraded);
-        if gives_back(call.into()) {
-            for check in checks {
-                here.denials.forget(self.fingerprint(check.limit, check.actor));
+        let answer = admitted.and_then(|()| match call {
+            Call::Undo { .. } => {
+                // What the store charged is not here.
+                let added = checks.iter().map(|check| check.cost(0).spent(check.spent.saturating_sub(check.cost)));
+                local.decide_on(&added.collect::<Vec<_>>(), call, now)
             }
+            _ => local.decide_on(checks, call, now),
+        });
+        let answer = answer.map(LimitInfo::into_degraded);
+        if Verb::from(call).gives_back() {
+            checks.iter().flat_map(|check| self.entries(check)).for_each(|entry| here.denials.forget(entry));
         }
         if answer.as_ref().is_ok_and(|info| info.degraded) {
             here.stats.degraded(Failure::Unavailable);
         }
         here.stats.came_to(&answer);
         answer
+    }
+
+    /// All that these checks' entries can be called in this process.
+    fn entries(&self, check: &Check<'_>) -> impl Iterator<Item = Fingerprint> + use<> {
+        let owner = self.namespace ^ Fingerprint::of_actor(check.actor);
+        check.limit.fingerprints().into_iter().map(move |entry| owner ^ entry)
     }
 
     /// What names this call among the denials that are remembered.
@@ -252,6 +279,7 @@ impl Fleet {
         Box::new(Caller {
             shared: self.shared.clone(),
             limits: Few::new(),
+            actors: Few::new(),
             limited: Few::new(),
             entries: Few::new(),
             question,
@@ -277,7 +305,17 @@ impl Fleet {
         for check in checks {
             layout.admits(check.limit)?;
             let rules = rules(check)?;
-            let first = self.fingerprint(check.limit, check.actor);
+            let actor = Fingerprint::of_actor(check.actor);
+            let first = self.namespace ^ check.limit.fingerprint() ^ actor;
+            if verb == Verb::Reset {
+                // Whatever their shape.
+                let every = Shape::ALL.into_iter().zip(self.entries(check));
+                for (shape, fingerprint) in every.filter(|(shape, _)| layout.shapes().contains(shape)) {
+                    if entries.index_of(&fingerprint) == keys.len() {
+                        keys.push(layout.key(&self.name, check.actor, check.limit.key(), shape));
+                    }
+                }
+            }
             for ((shape, rule), fingerprint) in rules.shaped().zip([first, first.second()]) {
                 let entry = entries.index_of(&fingerprint);
                 if entry == keys.len() {
@@ -285,6 +323,7 @@ impl Fleet {
                 }
                 parts.push(Part { rule: *rule, cost: check.cost, spent: check.spent, entry });
                 caller.limits.push(check.limit.clone());
+                caller.actors.push(actor);
                 caller.limited.push(true);
             }
             if matches!(rules, Rules::Unlimited) {
@@ -299,41 +338,24 @@ impl Fleet {
             Decision::call(verb, keys, parts, now).map_err(|(part, why)| caller.refusal(part, why, &costs))?;
         Ok((caller, decision.laid_out(layout)))
     }
+}
 
-    /// Begins to forget what was charged to an actor.
-    fn forgetting(&self, limit: &Limit, actor: &str) -> (Box<Caller>, Decision) {
-        let owner = self.namespace ^ Fingerprint::of_actor(actor);
-        let layout = self.shared.settings.layout();
-        let keys = layout.shapes().iter().map(|shape| layout.key(&self.name, actor, limit.key(), *shape)).collect();
-        let here = self.shared.here();
-        let mut caller = self.caller(Verb::Refund, None);
-        for entry in limit.fingerprints().map(|entry| owner ^ entry) {
-            here.fallback.remove(entry);
-            here.denials.forget(entry);
-            caller.entries.push(entry);
+/// A host that is told once what came of its call, even if all that knew of it is dropped.
+struct Host<F: FnOnce(Decided) -> Result<(), Decided>>(Option<F>);
+
+impl<F: FnOnce(Decided) -> Result<(), Decided>> Host<F> {
+    fn take(mut self, delivery: Delivery) {
+        if let Some(done) = self.0.take() {
+            delivery.hand_to(done);
         }
-        (caller, Decision::reset(keys).laid_out(layout))
     }
+}
 
-    pub(super) fn reset_sync(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
-        let (caller, decision) = self.forgetting(limit, actor);
-        self.wait(caller, decision).map(drop)
-    }
-
-    pub(super) async fn reset(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
-        let (caller, decision) = self.forgetting(limit, actor);
-        Self::ask(caller, decision).await.map(drop)
-    }
-
-    /// [`reset`](Self::reset), of which `done` is told on the store's thread.
-    pub(super) fn start_reset(
-        &self,
-        limit: &Limit,
-        actor: &str,
-        done: impl FnOnce(Decided) -> Result<(), Decided> + Send + 'static,
-    ) {
-        let (caller, decision) = self.forgetting(limit, actor);
-        caller.send(decision, false, |delivery| delivery.hand_to(done));
+impl<F: FnOnce(Decided) -> Result<(), Decided>> Drop for Host<F> {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            let _ = done(Err(lost()));
+        }
     }
 }
 
@@ -363,7 +385,7 @@ impl Caller {
     /// Puts into words what came of the decision.
     fn word(&self, decision: &Decision, answer: Answer) -> Result<LimitInfo, Error> {
         let here = self.shared.here();
-        if gives_back(self.call) {
+        if self.call.gives_back() {
             self.entries.iter().for_each(|entry| here.denials.forget(*entry));
         }
         let failure = match answer {
@@ -399,13 +421,15 @@ impl Caller {
             OnError::Raise => Err(StoreError::new(failure).into()),
             OnError::Allow => of_each(Rule::allowed),
             OnError::Deny => of_each(Rule::denied),
-            OnError::Local => self.decide_here(fallback, decision),
+            OnError::Local => self.decide_here(fallback, &decision.outside_the_store()),
         }
     }
 
     /// Decides in this process's memory.
     fn decide_here(&self, fallback: &Memory, decision: &Decision) -> Decided {
-        let infos = fallback.decide_several(&self.entries, &decision.parts, Moment::new(decision.now), self.call);
+        let actor_of = |part: usize| self.actors.get(part).copied().unwrap_or(Fingerprint(0));
+        let now = Moment::new(decision.now);
+        let infos = fallback.decide_several(&self.entries, &decision.parts, actor_of, now, self.call);
         let infos = infos.map_err(|(part, why)| self.refusal(part, why, &decision.costs()))?;
         Ok(self.merge(infos.into_iter().collect()).into_degraded())
     }
@@ -414,18 +438,19 @@ impl Caller {
         let decided = self.word(decision, answer);
         let took_a_place =
             matches!(self.call, Verb::Acquire { .. }) && decided.as_ref().is_ok_and(|info| !info.blocked);
-        let back = took_a_place.then(|| (self, decision.as_refund()));
+        let back = took_a_place.then(|| (self, decision.clone()));
         Delivery { decided: Some(decided), back }
     }
 
-    /// Nobody waits for the answer any more: the place that was taken for whoever did is given back.
-    fn take_back(self: Box<Self>, refund: Decision, degraded: bool) {
-        let back = Self { call: Verb::Refund, question: None, ..*self };
-        if degraded {
+    /// Nobody waits for this answer any more: the place that was taken is given back.
+    fn take_back(self: Box<Self>, decision: &Decision, info: &LimitInfo) {
+        let verb = Verb::Undo { charged_at: Charge::of_turn(info).at };
+        let (back, undo) = (Self { call: verb, question: None, ..*self }, decision.with(verb));
+        if info.degraded {
             // The store has charged nothing.
-            let _ = back.decide_here(&back.shared.here().fallback, &refund);
+            let _ = back.decide_here(&back.shared.here().fallback, &undo);
         } else {
-            Box::new(back).send(refund, false, drop);
+            Box::new(back).send(undo, false, drop);
         }
     }
 
@@ -454,11 +479,6 @@ impl Limiter {
         });
         Some(words.collect())
     }
-}
-
-/// Whether a call may end what was denied before.
-fn gives_back(call: Verb) -> bool {
-    matches!(call, Verb::Refund | Verb::Undo { .. })
 }
 
 /// The runtime that was to bring the answer has ended.

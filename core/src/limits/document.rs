@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::entry::Entry;
 use super::error::Fault;
 use crate::limit::Value;
 
@@ -41,33 +42,7 @@ impl Format {
     }
 }
 
-/// A value in a document; names keep their order, and a name that comes twice is there twice.
-#[derive(Debug)]
-pub(super) enum Node {
-    Leaf(Value),
-    Table(Vec<(String, Node)>),
-}
-
-impl fmt::Display for Node {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Leaf(value) => value.fmt(f),
-            Self::Table(_) => f.write_str("a table"),
-        }
-    }
-}
-
-/// A definition is flat: what is a table in it is of no field's type.
-impl From<Node> for Value {
-    fn from(node: Node) -> Self {
-        match node {
-            Node::Leaf(value) => value,
-            Node::Table(_) => Self::Other("an object".to_owned()),
-        }
-    }
-}
-
-impl Node {
+impl Entry {
     pub(super) fn read(text: &str, format: Format) -> Result<Self, Fault> {
         // What Windows' editors put before a text is not part of it.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -83,7 +58,7 @@ impl Node {
     }
 }
 
-fn json(text: &str) -> Result<Node, Fault> {
+fn json(text: &str) -> Result<Entry, Fault> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let node = Depth(0).deserialize(&mut deserializer).and_then(|node| deserializer.end().map(|()| node));
     node.map_err(|error| {
@@ -97,7 +72,7 @@ fn without_place(message: &str) -> &str {
 }
 
 #[cfg(feature = "toml")]
-fn toml(text: &str) -> Result<Node, Fault> {
+fn toml(text: &str) -> Result<Entry, Fault> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let position = error.span().and_then(|span| text.get(..span.start)).map(|before| {
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
@@ -110,9 +85,9 @@ fn toml(text: &str) -> Result<Node, Fault> {
 
 /// As deep as the parser lets a document be, which is not deep.
 #[cfg(feature = "toml")]
-fn from_toml(value: toml::Value) -> Node {
+fn from_toml(value: toml::Value) -> Entry {
     use toml::Value as Toml;
-    Node::Leaf(match value {
+    Entry::Value(match value {
         Toml::String(text) => Value::Text(text),
         Toml::Integer(integer) => Value::Number(integer as f64),
         Toml::Float(number) => Value::Number(number),
@@ -120,13 +95,13 @@ fn from_toml(value: toml::Value) -> Node {
         Toml::Datetime(_) => Value::Other("a date".to_owned()),
         Toml::Array(_) => Value::Other("an array".to_owned()),
         Toml::Table(table) => {
-            return Node::Table(table.into_iter().map(|(name, value)| (name, from_toml(value))).collect());
+            return Entry::Table(table.into_iter().map(|(name, value)| (name, from_toml(value))).collect());
         }
     })
 }
 
 #[cfg(feature = "yaml")]
-fn yaml(text: &str) -> Result<Node, Fault> {
+fn yaml(text: &str) -> Result<Entry, Fault> {
     use serde_saphyr::options::NonFiniteFloatPolicy;
     let options = serde_saphyr::options! {
         // The one who reads the definition says it better.
@@ -135,16 +110,55 @@ fn yaml(text: &str) -> Result<Node, Fault> {
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 100_000 },
         with_snippet: false,
     };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let position = error.location().filter(|location| location.line() > 0);
-        Fault::of_syntax(
-            without_place(&error.to_string()),
-            position.map(|location| (location.line(), location.column())),
-        )
-    })
+    match serde_saphyr::from_str_with_options(text, options) {
+        // An empty file, or one of comments alone: as empty as one of TOML.
+        Ok(Entry::Value(Value::Null)) => Ok(Entry::Table(Vec::new())),
+        Ok(entry) => Ok(entry),
+        Err(error) => {
+            let position = error.location().filter(|location| location.line() > 0);
+            let position = position.map(|location| (location.line(), location.column()));
+            Err(Fault::of_syntax(yaml_problem(&error), position))
+        }
+    }
 }
 
-impl<'de> serde::Deserialize<'de> for Node {
+/// What is wrong, in words of ours where the parser speaks of its own options and types.
+#[cfg(feature = "yaml")]
+fn yaml_problem(error: &serde_saphyr::Error) -> String {
+    use serde_saphyr::Error as E;
+    let problem = match error {
+        // The grammar's own errors.
+        E::ExternalMessage { msg, .. } => without_place(msg),
+        E::Eof { .. } => "unexpected end",
+        E::MultipleDocuments { .. } => "must be one document, not several",
+        E::DuplicateMappingKey { key: Some(key), .. } => {
+            return format!("duplicate name \"{}\"", crate::error::excerpt(key));
+        }
+        E::DuplicateMappingKey { .. } => "duplicate name",
+        E::UnknownAnchor { .. } => "the alias refers to no anchor",
+        E::RecursiveReferencesRequireWeakTypes { .. } => "the alias refers to what it stands in",
+        E::AliasReplayCounterOverflow { .. }
+        | E::AliasReplayLimitExceeded { .. }
+        | E::AliasExpansionLimitExceeded { .. }
+        | E::AliasReplayStackDepthExceeded { .. } => "the aliases make more of the document than is read",
+        E::Budget { .. } => "is too large or too deep",
+        E::MergeValueNotMapOrSeqOfMaps { .. } | E::MergeKeyNotAllowed { .. } => {
+            "the merge key must have a table or a list of tables"
+        }
+        E::Unexpected { .. }
+        | E::NullIntoString { .. }
+        | E::TaggedScalarCannotDeserializeIntoString { .. }
+        | E::UnexpectedContainerEndWhileReadingKeyNode { .. } => "a name must be text",
+        E::InvalidScalar { .. } | E::InvalidBinaryBase64 { .. } | E::BinaryNotUtf8 { .. } => {
+            "the value is not what its tag says"
+        }
+        E::UnsupportedTag { .. } => "the tag is not supported here",
+        _ => "is not well-formed YAML",
+    };
+    problem.to_owned()
+}
+
+impl<'de> serde::Deserialize<'de> for Entry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Depth(0).deserialize(deserializer)
     }
@@ -158,82 +172,82 @@ const DEEPEST: u8 = 3;
 struct Depth(u8);
 
 impl<'de> DeserializeSeed<'de> for Depth {
-    type Value = Node;
+    type Value = Entry;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entry, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Depth {
-    type Value = Node;
+    type Value = Entry;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a document of limits")
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
-        Ok(Node::Leaf(Value::Bool(value)))
+    fn visit_bool<E>(self, value: bool) -> Result<Entry, E> {
+        Ok(Entry::Value(Value::Bool(value)))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Node, E> {
-        Ok(Node::Leaf(Value::Number(number)))
+    fn visit_f64<E>(self, number: f64) -> Result<Entry, E> {
+        Ok(Entry::Value(Value::Number(number)))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Node, E> {
-        Ok(Node::Leaf(Value::Number(number as f64)))
+    fn visit_i64<E>(self, number: i64) -> Result<Entry, E> {
+        Ok(Entry::Value(Value::Number(number as f64)))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Node, E> {
-        Ok(Node::Leaf(Value::Number(number as f64)))
+    fn visit_u64<E>(self, number: u64) -> Result<Entry, E> {
+        Ok(Entry::Value(Value::Number(number as f64)))
     }
 
-    fn visit_i128<E>(self, number: i128) -> Result<Node, E> {
-        Ok(Node::Leaf(Value::Number(number as f64)))
+    fn visit_i128<E>(self, number: i128) -> Result<Entry, E> {
+        Ok(Entry::Value(Value::Number(number as f64)))
     }
 
-    fn visit_u128<E>(self, number: u128) -> Result<Node, E> {
-        Ok(Node::Leaf(Value::Number(number as f64)))
+    fn visit_u128<E>(self, number: u128) -> Result<Entry, E> {
+        Ok(Entry::Value(Value::Number(number as f64)))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        Ok(Node::Leaf(Value::Text(text.to_owned())))
+    fn visit_str<E>(self, text: &str) -> Result<Entry, E> {
+        Ok(Entry::Value(Value::Text(text.to_owned())))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Node, E> {
-        Ok(Node::Leaf(Value::Text(text)))
+    fn visit_string<E>(self, text: String) -> Result<Entry, E> {
+        Ok(Entry::Value(Value::Text(text)))
     }
 
-    fn visit_bytes<E>(self, _bytes: &[u8]) -> Result<Node, E> {
-        Ok(Node::Leaf(Value::Other("bytes".to_owned())))
+    fn visit_bytes<E>(self, _bytes: &[u8]) -> Result<Entry, E> {
+        Ok(Entry::Value(Value::Other("bytes".to_owned())))
     }
 
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Leaf(Value::Null))
+    fn visit_unit<E>(self) -> Result<Entry, E> {
+        Ok(Entry::Value(Value::Null))
     }
 
-    fn visit_none<E>(self) -> Result<Node, E> {
-        Ok(Node::Leaf(Value::Null))
+    fn visit_none<E>(self) -> Result<Entry, E> {
+        Ok(Entry::Value(Value::Null))
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entry, D::Error> {
         self.deserialize(deserializer)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Entry, A::Error> {
         while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Node::Leaf(Value::Other("an array".to_owned())))
+        Ok(Entry::Value(Value::Other("an array".to_owned())))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Entry, A::Error> {
         let mut table = Vec::new();
         if self.0 >= DEEPEST {
             while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            return Ok(Node::Table(table));
+            return Ok(Entry::Table(table));
         }
         while let Some(name) = members.next_key::<String>()? {
             table.push((name, members.next_value_seed(Self(self.0 + 1))?));
         }
-        Ok(Node::Table(table))
+        Ok(Entry::Table(table))
     }
 }

@@ -1,6 +1,7 @@
 //! Definitions as data: a file of named limits, checked as a whole.
 
 mod document;
+mod entry;
 mod error;
 
 use std::collections::HashMap;
@@ -10,10 +11,10 @@ use std::ops::Index;
 use std::path::Path;
 
 pub use document::Format;
+pub use entry::Entry;
 pub use error::{Fault, LimitsError};
 
-use crate::limit::{Limit, Value};
-use document::Node;
+use crate::limit::{Kind, Legacy, Limit, Value};
 
 /// The largest document, in bytes; nobody writes that many limits by hand.
 const LARGEST: u64 = 8 << 20;
@@ -22,7 +23,8 @@ const LARGEST: u64 = 8 << 20;
 ///
 /// Under each name stands a limit as text (see [`Limit::parse`]) or an object in the wire form, whose `key` is the name
 /// unless it says another. The names are at the top of the document, or in a table `limits` of their own, beside which
-/// there may be nothing else but a `$schema`. They keep the order of the document.
+/// there may be nothing else but a `$schema`. They keep the order of the document. No two may have the same key, and each
+/// has to limit something. A document without any name is sound, and has no limits.
 ///
 /// Anchors, aliases and merge keys work in YAML, up to a bound that keeps a small file from becoming a large one.
 ///
@@ -85,18 +87,40 @@ impl Limits {
         if text.len() as u64 > LARGEST {
             return Err(vec![Fault::of_text(format!("must be at most {} MiB", LARGEST >> 20))]);
         }
-        let document = Node::read(text, format).map_err(|fault| vec![fault])?;
+        Self::of(Entry::read(text, format).map_err(|fault| vec![fault])?)
+    }
+
+    /// Reads a document that a host language has parsed already; what the bindings use.
+    ///
+    /// # Errors
+    /// Every one that there is, as [`from_str`](Self::from_str).
+    pub fn from_entry(document: Entry) -> Result<Self, LimitsError> {
+        Self::of(document).map_err(|faults| LimitsError::new("limits".to_owned(), faults))
+    }
+
+    fn of(document: Entry) -> Result<Self, Vec<Fault>> {
         let (prefix, named) = named(document)?;
         let (mut limits, mut faults) = (Self::default(), Vec::new());
-        for (name, node) in named {
+        let mut keys = HashMap::<String, String>::new();
+        for (name, entry) in named {
             let path = join(&prefix, &name);
             if limits.indices.contains_key(&name) {
                 faults.push(Fault::new(path, "is given twice"));
                 continue;
             }
             limits.indices.insert(name.clone(), limits.named.len());
-            match definition(&path, &name, node) {
-                Ok(limit) => limits.named.push((name, limit)),
+            match definition(&path, &name, entry) {
+                Ok(limit) => {
+                    match keys.get(limit.key()) {
+                        // They would count in one entry, by two definitions.
+                        Some(other) => faults.push(Fault::new(
+                            path,
+                            format!("has the same key as {other}, \"{}\"", crate::error::excerpt(limit.key())),
+                        )),
+                        None => drop(keys.insert(limit.key().to_owned(), path)),
+                    }
+                    limits.named.push((name, limit));
+                }
                 Err(mut of_definition) => faults.append(&mut of_definition),
             }
         }
@@ -148,15 +172,26 @@ impl Index<&str> for Limits {
 /// More fields than any type has, by far: looking for what is given twice must not take its time.
 const MOST_FIELDS: usize = 64;
 
-type Named = Vec<(String, Node)>;
+type Named = Vec<(String, Entry)>;
+
+/// The name that tells editors where the schema of a document is; it is never a limit's.
+const SCHEMA: &str = "$schema";
+
+fn is_text(entry: &Entry) -> bool {
+    matches!(entry, Entry::Value(Value::Text(_)))
+}
 
 /// The names with what stands under them, and the path to them.
-fn named(document: Node) -> Result<(String, Named), Vec<Fault>> {
-    let Node::Table(mut named) = document else {
+fn named(document: Entry) -> Result<(String, Named), Vec<Fault>> {
+    let Entry::Table(mut named) = document else {
         return Err(vec![Fault::of_text(format!("must be a table of named limits, got {document}"))]);
     };
-    named.retain(|(name, node)| !(name == "$schema" && matches!(node, Node::Leaf(Value::Text(_)))));
-    let Some(index) = named.iter().position(|(name, node)| name == "limits" && matches!(node, Node::Table(_))) else {
+    if let Some((_, other)) = named.iter().find(|(name, entry)| name == SCHEMA && !is_text(entry)) {
+        return Err(vec![Fault::new(SCHEMA.to_owned(), format!("must be text, the address of a schema, got {other}"))]);
+    }
+    named.retain(|(name, _)| name != SCHEMA);
+    let is_limits = |(name, entry): &(String, Entry)| name == "limits" && matches!(entry, Entry::Table(_));
+    let Some(index) = named.iter().position(is_limits) else {
         return Ok((String::new(), named));
     };
     let (_, limits) = named.remove(index);
@@ -165,30 +200,31 @@ fn named(document: Node) -> Result<(String, Named), Vec<Fault>> {
         .map(|(name, _)| Fault::new(join("", name), "stands beside limits, which must have all of them"))
         .collect();
     match limits {
-        Node::Table(limits) if beside.is_empty() => Ok(("limits".to_owned(), limits)),
+        Entry::Table(limits) if beside.is_empty() => Ok(("limits".to_owned(), limits)),
         _ => Err(beside),
     }
 }
 
-fn definition(path: &str, name: &str, node: Node) -> Result<Limit, Vec<Fault>> {
-    let members = match node {
-        Node::Leaf(Value::Text(text)) => {
+fn definition(path: &str, name: &str, entry: Entry) -> Result<Limit, Vec<Fault>> {
+    let members = match entry {
+        Entry::Limit(limit) => return Ok(limit),
+        Entry::Value(Value::Text(text)) => {
             return Limit::parse(name, &text).map_err(|error| vec![Fault::of_limit(path.to_owned(), error)]);
         }
-        Node::Leaf(other) => {
+        Entry::Value(other) => {
             return Err(vec![Fault::new(path.to_owned(), format!("must be text or a table, got {other}"))]);
         }
-        Node::Table(members) if members.len() > MOST_FIELDS => {
+        Entry::Table(members) if members.len() > MOST_FIELDS => {
             return Err(vec![Fault::new(path.to_owned(), format!("must have at most {MOST_FIELDS} fields"))]);
         }
-        Node::Table(members) => members,
+        Entry::Table(members) => members,
     };
     let (mut fields, mut faults) = (Vec::<(String, Value)>::with_capacity(members.len() + 1), Vec::new());
-    for (field, node) in members {
+    for (field, entry) in members {
         if fields.iter().any(|(known, _)| *known == field) {
             faults.push(Fault::new(join(path, &field), "is given twice"));
         } else {
-            fields.push((field, node.into()));
+            fields.push((field, entry.into()));
         }
     }
     let given: Vec<_> = fields.iter().map(|(field, _)| field.clone()).collect();
@@ -196,6 +232,10 @@ fn definition(path: &str, name: &str, node: Node) -> Result<Limit, Vec<Fault>> {
         fields.push(("key".to_owned(), Value::Text(name.to_owned())));
     }
     match Limit::from_fields_checked(fields) {
+        Ok(limit) if faults.is_empty() && says_nothing(limit.kind()) => Err(vec![Fault::new(
+            path.to_owned(),
+            "limits nothing: must have a type, or max and duration, or minInterval",
+        )]),
         Ok(limit) if faults.is_empty() => Ok(limit),
         Ok(_) => Err(faults),
         Err(errors) => {
@@ -209,6 +249,11 @@ fn definition(path: &str, name: &str, node: Node) -> Result<Limit, Vec<Fault>> {
             Err(faults)
         }
     }
+}
+
+/// Without any field that limits: in a file that is something left out, not a decision to limit nothing.
+fn says_nothing(kind: &Kind) -> bool {
+    matches!(kind, Kind::Legacy(Legacy { max: None, duration: None, min_interval: None, .. }))
 }
 
 /// A path with one name more, quoted where it is not a plain word.

@@ -8,9 +8,12 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::time::{Micros, millis_up};
 
-/// Sets of a few denials each, by entry; a power of two of them.
-const SETS: usize = 4096;
+/// Sets of a few denials each, by entry, in segments that are made as they are needed; powers of two of both.
+const SETS: usize = 64;
+const SEGMENTS: usize = 64;
 const WAYS: usize = 4;
+
+type Segment = Box<[Mutex<Set>]>;
 
 /// What a call was about; the same call again is denied until the time that its denial named. Another definition of the
 /// same key may admit what this one denied.
@@ -26,8 +29,8 @@ pub(crate) struct Question {
 /// a reset can change it. Those made through this process drop it; for others there is a maximum age.
 #[derive(Debug)]
 pub(crate) struct DenyCache {
-    /// Made at the first denial: most limiters of a fleet deny seldom.
-    sets: OnceLock<Box<[Mutex<Set>]>>,
+    /// Each is made at its first denial: most limiters of a fleet deny seldom, and few actors.
+    segments: [OnceLock<Segment>; SEGMENTS],
     max_age: Micros,
     /// Counts what drops denials, so that one that was already on its way is not kept.
     dropped: AtomicU64,
@@ -39,7 +42,8 @@ pub(crate) struct Since(u64);
 
 #[derive(Debug, Default)]
 struct Set {
-    denials: [Option<Denial>; WAYS],
+    /// At most so many as there are ways.
+    denials: Vec<Denial>,
     /// Which of them makes room for the next.
     oldest: usize,
 }
@@ -58,7 +62,7 @@ impl DenyCache {
     /// With a maximum age of 0 nothing is kept.
     pub(crate) fn new(max_age: Duration) -> Self {
         let max_age = Micros::try_from(max_age.as_micros()).unwrap_or(Micros::MAX);
-        Self { sets: OnceLock::new(), max_age, dropped: AtomicU64::new(0) }
+        Self { segments: [const { OnceLock::new() }; SEGMENTS], max_age, dropped: AtomicU64::new(0) }
     }
 
     /// To be asked for before a call whose denial may be kept.
@@ -68,9 +72,9 @@ impl DenyCache {
 
     /// The denial of this very call, as it stands now.
     pub(crate) fn find(&self, question: &Question, now: Micros) -> Option<LimitInfo> {
-        let sets = self.sets.get()?;
-        let set = lock(&sets[place(question.entry)]);
-        let denial = set.denials.iter().flatten().find(|denial| denial.question == *question)?;
+        let (segment, set) = place(question.entry);
+        let set = lock(&self.segments[segment].get()?[set]);
+        let denial = set.denials.iter().find(|denial| denial.question == *question)?;
         if now >= denial.told {
             return None;
         }
@@ -90,31 +94,44 @@ impl DenyCache {
         }
         let holds = heard.saturating_add(reset);
         let told = holds.min(heard.saturating_add(self.max_age));
-        let sets = self.sets.get_or_init(|| (0..SETS).map(|_| Mutex::default()).collect());
-        let mut set = lock(&sets[place(question.entry)]);
-        let known = set.denials.iter().position(|known| known.as_ref().is_none_or(|known| known.question == question));
-        let index = known.unwrap_or_else(|| {
-            set.oldest = (set.oldest + 1) % WAYS;
-            set.oldest
-        });
-        set.denials[index] = Some(Denial { question, info: info.clone(), heard, holds, told });
+        let (segment, set) = place(question.entry);
+        let segment = self.segments[segment].get_or_init(|| (0..SETS).map(|_| Mutex::default()).collect());
+        let mut set = lock(&segment[set]);
+        let index = set.room_for(&question);
+        let denial = Denial { question, info: info.clone(), heard, holds, told };
+        if let Some(place) = set.denials.get_mut(index) {
+            *place = denial;
+        } else {
+            set.denials.reserve_exact(1);
+            set.denials.push(denial);
+        }
         // Something may have been dropped between the look above and now.
         if self.since().0 != since.0 {
-            set.denials[index] = None;
+            set.denials.swap_remove(index);
         }
     }
 
     /// Something may have been given back to this entry.
     pub(crate) fn forget(&self, entry: Fingerprint) {
         self.dropped.fetch_add(1, Ordering::AcqRel);
-        if let Some(sets) = self.sets.get() {
-            let mut set = lock(&sets[place(entry)]);
-            for denial in &mut set.denials {
-                if denial.as_ref().is_some_and(|denial| denial.question.entry == entry) {
-                    *denial = None;
-                }
-            }
+        let (segment, set) = place(entry);
+        if let Some(segment) = self.segments[segment].get() {
+            lock(&segment[set]).denials.retain(|denial| denial.question.entry != entry);
         }
+    }
+}
+
+impl Set {
+    /// Where this question's denial is, or the next one that is kept.
+    fn room_for(&mut self, question: &Question) -> usize {
+        let known = self.denials.iter().position(|known| known.question == *question);
+        known.unwrap_or_else(|| {
+            if self.denials.len() < WAYS {
+                return self.denials.len();
+            }
+            self.oldest = (self.oldest + 1) % WAYS;
+            self.oldest
+        })
     }
 }
 
@@ -123,6 +140,41 @@ fn lock(set: &Mutex<Set>) -> MutexGuard<'_, Set> {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "any bits of a fingerprint will do")]
-fn place(entry: Fingerprint) -> usize {
-    (entry.0 >> 20) as usize & (SETS - 1)
+fn place(entry: Fingerprint) -> (usize, usize) {
+    ((entry.0 >> 26) as usize & (SEGMENTS - 1), (entry.0 >> 20) as usize & (SETS - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(entry: u128) -> Question {
+        Question { entry: Fingerprint(entry), definition: 0, cost: 1, factor: 1.0 }
+    }
+
+    #[test]
+    fn grows_with_use_and_keeps_a_few_of_each_set() {
+        let cache = DenyCache::new(Duration::from_secs(1));
+        let info = LimitInfo::unlimited();
+        let keep = |entry| cache.keep(question(entry), &info, 1_000, 500_000, cache.since());
+        let finds = |entry| cache.find(&question(entry), 2_000).is_some();
+        let made = || cache.segments.iter().filter(|segment| segment.get().is_some()).count();
+        assert_eq!(made(), 0);
+        keep(1);
+        assert_eq!(made(), 1, "one denial makes one segment");
+        for entry in 0..6 {
+            keep(entry);
+            keep(entry);
+        }
+        assert_eq!((0..6).filter(|entry| finds(*entry)).count(), WAYS, "all six are of the same set");
+        assert!(finds(5) && finds(4));
+        cache.forget(Fingerprint(5));
+        assert!(!finds(5) && finds(4));
+        for entry in 0..u128::from(u16::MAX) {
+            keep(entry << 20);
+        }
+        assert_eq!(made(), SEGMENTS);
+        let kept = (0..u128::from(u16::MAX)).filter(|entry| finds(entry << 20)).count();
+        assert!(kept > SEGMENTS * SETS * (WAYS - 1), "{kept} are kept");
+    }
 }

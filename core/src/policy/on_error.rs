@@ -6,6 +6,7 @@ use crate::time::millis_up;
 
 /// What a call is answered when the store cannot decide it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnError {
     /// This process alone enforces the limit, in memory and at its full size, until the store is back.
     #[default]

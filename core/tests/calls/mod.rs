@@ -16,12 +16,20 @@ pub(crate) fn hourly(key: &str, size: u64) -> Limit {
 }
 
 pub(crate) fn over(url: &str, policy: OnError) -> Limiter {
-    Limiter::new(Redis::open(url).expect("a URL").timeout(DEADLINE).on_error(policy).deny_cache(Duration::ZERO))
+    over_in(url, policy, DEADLINE)
+}
+
+pub(crate) fn over_in(url: &str, policy: OnError, deadline: Duration) -> Limiter {
+    Limiter::new(Redis::open(url).expect("a URL").timeout(deadline).on_error(policy).deny_cache(Duration::ZERO))
 }
 
 /// The same, once the store decides: a busy machine may take longer than a deadline to start a server and to connect.
 pub(crate) fn well(url: &str, policy: OnError) -> Limiter {
-    let limiter = over(url, policy);
+    well_in(url, policy, DEADLINE)
+}
+
+pub(crate) fn well_in(url: &str, policy: OnError, deadline: Duration) -> Limiter {
+    let limiter = over_in(url, policy, deadline);
     let decides = || limiter.peek_sync(&hourly("warm", 1), "warm").is_ok_and(|info| !info.degraded);
     wait_until("the store decides", decides);
     limiter

@@ -50,7 +50,10 @@ impl Answer {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Decided {
     pub(crate) merged: Answer,
+    /// Of each rule of each check.
     pub(crate) each: Vec<Answer>,
+    /// Which of them decides.
+    pub(crate) binding: usize,
 }
 
 /// The cost is above what the limit ever admits.
@@ -78,7 +81,8 @@ impl Oracle {
                 parts.push(None);
             }
             for (index, model) in models.into_iter().enumerate() {
-                let entry = (check.actor.to_owned(), check.wire["key"].to_string(), index);
+                let shape = if index == 0 { model.name() } else { "interval" };
+                let entry = (check.actor.to_owned(), check.wire["key"].to_string(), shape);
                 let same = parts.iter().flatten().filter(|part: &&Part| part.entry == entry);
                 let prior = same.map(|part| part.cost).sum();
                 let cost = i128::from(check.cost);
@@ -97,7 +101,7 @@ impl Oracle {
                 self.entries.remove(&part.entry);
             }
         }
-        Ok(Decided { merged: merge(&each), each })
+        Ok(Decided { merged: merge(&each), binding: binding(&each), each })
     }
 
     /// The entry as it is at `now`, and whether it had to be mended.
@@ -137,12 +141,15 @@ impl Oracle {
             Asked::Charge => true,
             Asked::Limit | Asked::Acquire(_) => admitted || model.counts_blocked(),
         };
-        if charged {
+        if part.cost == 0 {
+            // It writes nothing.
+        } else if charged {
             model.charge(&mut state, now, part.cost);
         } else if call == Asked::Refund {
             model.refund(&mut state, now, part.cost);
         }
-        if charged || call == Asked::Refund || (mended && call != Asked::Peek) {
+        let writes = part.cost > 0 && (charged || call == Asked::Refund);
+        if writes || (mended && call != Asked::Peek) {
             self.entries.insert(part.entry.clone(), state.clone());
             self.written.push(part.entry.clone());
         }
@@ -161,6 +168,14 @@ impl Oracle {
             wait_ms: if admitted { up(part.wait, 1000) } else { 0 },
         }
     }
+}
+
+/// The blocked one with the largest reset, else the one with the least remaining; the first of equals.
+fn binding(each: &[Answer]) -> usize {
+    let blocked = each.iter().any(|answer| answer.blocked);
+    let rank = |answer: &Answer| if blocked { -answer.reset_ms } else { answer.remaining };
+    let among = each.iter().enumerate().filter(|(_, answer)| answer.blocked == blocked);
+    among.min_by_key(|(_, answer)| rank(answer)).map_or(0, |(index, _)| index)
 }
 
 fn merge(each: &[Answer]) -> Answer {

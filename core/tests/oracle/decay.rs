@@ -23,6 +23,11 @@ impl Decay {
         (1..1 << 52).find(|slots| low_enough(self.after(count, *slots))).unwrap_or(1 << 52)
     }
 
+    /// Where the slot of an instant starts.
+    fn start(&self, at: Time) -> Time {
+        at / self.resolution * self.resolution
+    }
+
     fn drain_slots(&self, count: f64) -> i128 {
         if count < NOTHING { 0 } else { self.slots_until(count, |left| left == 0.0) }
     }
@@ -46,22 +51,19 @@ fn power(base: f64, exponent: i128) -> f64 {
 
 impl Model for Decay {
     fn absent(&self, now: Time) -> State {
-        State::Decay { count: 0.0, slot: now / self.resolution }
+        State::Decay { count: 0.0, start: self.start(now) }
     }
 
     fn at(&self, state: &mut State, now: Time) -> bool {
-        let State::Decay { count, slot } = state else { unreachable!() };
-        let this = now / self.resolution;
-        if this >= *slot {
-            if this > *slot {
-                (*count, *slot) = (self.after(*count, this - *slot), this);
-            }
+        let State::Decay { count, start } = state else { unreachable!() };
+        let (this, from) = (self.start(now), self.start(*start));
+        let passed = (this - from) / self.resolution;
+        if passed >= 0 {
+            (*count, *start) = (self.after(*count, passed), this);
             return false;
         }
-        let mended = *slot - this > self.drain_slots(*count);
-        if mended {
-            *slot = this;
-        }
+        let mended = -passed > self.drain_slots(*count);
+        *start = if mended { this } else { from };
         mended
     }
 
@@ -77,16 +79,17 @@ impl Model for Decay {
 
     fn refund(&self, state: &mut State, _now: Time, cost: i128) {
         let State::Decay { count, .. } = state else { unreachable!() };
-        *count = (*count - cost as f64).max(0.0);
+        let left = *count - cost as f64;
+        *count = if left < NOTHING { 0.0 } else { left };
     }
 
     fn until(&self, state: &State, now: Time, cost: i128) -> Time {
-        let State::Decay { count, slot } = state else { unreachable!() };
+        let State::Decay { count, start } = state else { unreachable!() };
         if self.fits(state, now, cost) {
             return 0;
         }
         let slots = self.slots_until(*count, |left| left + cost as f64 <= self.max as f64);
-        (slot + slots) * self.resolution - now
+        start + slots * self.resolution - now
     }
 
     fn remaining(&self, state: &State, _now: Time) -> i128 {
@@ -95,10 +98,10 @@ impl Model for Decay {
     }
 
     fn full(&self, state: &State, now: Time) -> Time {
-        let State::Decay { count, slot } = state else { unreachable!() };
+        let State::Decay { count, start } = state else { unreachable!() };
         match self.drain_slots(*count) {
             0 => 0,
-            slots => (slot + slots) * self.resolution - now,
+            slots => start + slots * self.resolution - now,
         }
     }
 
@@ -113,5 +116,9 @@ impl Model for Decay {
 
     fn counts_blocked(&self) -> bool {
         self.counts_blocked
+    }
+
+    fn name(&self) -> &'static str {
+        "decay"
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::cell::Cell;
 use super::decay::Decay;
+use super::level::Level;
 use super::log::Log;
 use super::smooth::Smooth;
 use super::windows::{Counter, Slots};
@@ -29,11 +29,11 @@ pub(crate) fn models(wire: &Value, factor: f64) -> Vec<Box<dyn Model>> {
             let count = needed("count");
             token_bucket(count, needed("period"), number("burst").unwrap_or(count), factor)
         }
-        "fixed-window" => Box::new(Cell {
+        "fixed-window" => Box::new(Level {
             quota: max(),
-            unit: 1,
             tick: micros(needed("period")),
             drain: max(),
+            ticks: 1,
             aligned: wire["anchor"] != "first-request",
         }),
         "sliding-window" => Box::new(Slots {
@@ -66,21 +66,27 @@ pub(crate) fn models(wire: &Value, factor: f64) -> Vec<Box<dyn Model>> {
 }
 
 fn bucket(size: f64, drip_rate: f64, drip_size: f64, scales_rate: bool, factor: f64) -> Box<dyn Model> {
-    let mut drip_rate = drip_rate.ceil();
-    if scales_rate {
-        drip_rate = (drip_rate * factor).ceil();
-    }
+    let drip_rate = if scales_rate { (drip_rate * factor).ceil().max(1.0) } else { drip_rate.ceil() };
     let (quota, drain) = (scaled(size, factor), drip_size.ceil() as i128);
-    Box::new(Cell { quota, unit: 1, tick: micros(drip_rate), drain, aligned: false })
+    Box::new(Level { quota, tick: micros(drip_rate), drain, ticks: 1, aligned: false })
 }
 
 fn token_bucket(count: f64, period: f64, burst: f64, factor: f64) -> Box<dyn Model> {
     let (count, burst, period) = (scaled(count, factor), scaled(burst, factor), micros(period));
     for tick in [1, 1000, 1_000_000] {
+        if period % tick != 0 {
+            continue;
+        }
         let ticks = period / tick;
         let common = (1..=count.min(ticks)).rev().find(|by| count % by == 0 && ticks % by == 0).unwrap_or(1);
-        if period % tick == 0 && burst * (ticks / common) <= 1 << 53 {
-            return Box::new(Cell { quota: burst, unit: ticks / common, tick, drain: count / common, aligned: false });
+        if (ticks / common) * (count / common) <= 1 << 53 {
+            return Box::new(Level {
+                quota: burst,
+                tick,
+                drain: count / common,
+                ticks: ticks / common,
+                aligned: false,
+            });
         }
     }
     panic!("no tick keeps this rate exactly")

@@ -60,6 +60,7 @@ impl Model for Log {
         }
         instants.retain(|instant| self.counts(*instant, now));
         instants.truncate((instants.len() as i128 - cost).max(0) as usize);
+        instants.drain(..(instants.len() as i128 - self.max).max(0) as usize);
         *last = instants.last().copied();
     }
 
@@ -96,5 +97,9 @@ impl Model for Log {
 
     fn counts_blocked(&self) -> bool {
         self.counts_blocked
+    }
+
+    fn name(&self) -> &'static str {
+        "log"
     }
 }

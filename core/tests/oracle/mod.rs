@@ -4,16 +4,16 @@
 //! overflows; what the engine finds by formula or binary search is counted out here wherever that is bearable.
 //!
 //! Readings that are not obvious from a type's description:
-//! - Only a charge (of 0 units too) and a refund write. Looking and being denied leave an entry as it was, so a clock
+//! - Only a charge and a refund of something write. Looking and being denied leave an entry as it was, so a clock
 //!   that steps back sees it again as it was. An entry from an impossible future is mended by any call but `peek`.
 //! - What is empty after a call is removed.
 //! - An admitted call answers until one more unit would fit; `peek` answers for the very call that it asks about.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "plain is better than fast here")]
 
 mod calls;
-mod cell;
 mod decay;
 mod definition;
+mod level;
 mod log;
 mod smooth;
 mod windows;
@@ -30,12 +30,32 @@ pub(crate) type Time = i128;
 /// What one rule remembers of one actor.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum State {
-    Cell { level: i128, since: Time },
-    Slots(BTreeMap<i128, i128>),
-    Counter { previous: i128, current: i128, index: i128 },
-    Log { instants: Vec<Time>, last: Option<Time> },
-    Decay { count: f64, slot: i128 },
-    Smooth { stored: f64, free: Time },
+    Level {
+        level: i128,
+        since: Time,
+    },
+    /// The instant at which a slot starts, and its count.
+    Slots(BTreeMap<Time, i128>),
+    /// With the instant at which the current window starts.
+    Counter {
+        previous: i128,
+        current: i128,
+        start: Time,
+    },
+    Log {
+        instants: Vec<Time>,
+        last: Option<Time>,
+    },
+    /// With the instant at which its slot starts.
+    Decay {
+        count: f64,
+        start: Time,
+    },
+    Smooth {
+        stored: f64,
+        free: Time,
+        written: Time,
+    },
 }
 
 /// What has to be known of a limit type.
@@ -62,10 +82,12 @@ pub(crate) trait Model {
     fn counts_blocked(&self) -> bool {
         false
     }
+    /// The shape of its state: entries of different shapes have different names.
+    fn name(&self) -> &'static str;
 }
 
-/// An actor, a limit's key, and which of the limit's rules.
-type Name = (String, String, usize);
+/// An actor, a limit's key, and what is kept.
+type Name = (String, String, &'static str);
 
 #[derive(Default)]
 pub(crate) struct Oracle {

@@ -40,16 +40,25 @@ impl Smooth {
 
 impl Model for Smooth {
     fn absent(&self, now: Time) -> State {
-        State::Smooth { stored: self.max_permits, free: now }
+        State::Smooth { stored: self.max_permits, free: now, written: now }
     }
 
     fn at(&self, state: &mut State, now: Time) -> bool {
-        let State::Smooth { stored, free } = state else { unreachable!() };
+        let State::Smooth { stored, free, written } = state else { unreachable!() };
+        let ahead = *written - now;
+        let mended = ahead > 0 && ahead as f64 > self.max_permits * self.cool;
+        if mended {
+            (*free, *written) = ((*free - ahead).max(0), now);
+        }
+        *stored = stored.min(self.max_permits);
         if now > *free {
-            *stored = (*stored + (now - *free) as f64 / self.cool).min(self.max_permits);
+            let idle = now - *free;
+            let is_full = idle >= ((self.max_permits - *stored) * self.cool).ceil() as i128;
+            *stored =
+                if is_full { self.max_permits } else { (*stored + idle as f64 / self.cool).min(self.max_permits) };
             *free = now;
         }
-        false
+        mended
     }
 
     fn fits(&self, state: &State, now: Time, _cost: i128) -> bool {
@@ -57,15 +66,17 @@ impl Model for Smooth {
         *free <= now
     }
 
-    fn charge(&self, state: &mut State, _now: Time, cost: i128) {
-        let State::Smooth { stored, free } = state else { unreachable!() };
+    fn charge(&self, state: &mut State, now: Time, cost: i128) {
+        let State::Smooth { stored, free, written } = state else { unreachable!() };
         let taken = (cost as f64).min(*stored);
         *free += (self.cost_of(*stored, taken) + ((cost as f64 - taken) * self.stable).floor()) as i128;
         *stored -= taken;
+        *written = now;
     }
 
-    fn refund(&self, state: &mut State, _now: Time, cost: i128) {
-        let State::Smooth { stored, .. } = state else { unreachable!() };
+    fn refund(&self, state: &mut State, now: Time, cost: i128) {
+        let State::Smooth { stored, written, .. } = state else { unreachable!() };
+        *written = now;
         *stored = (*stored + cost as f64).min(self.max_permits);
     }
 
@@ -75,21 +86,18 @@ impl Model for Smooth {
     }
 
     fn remaining(&self, state: &State, now: Time) -> i128 {
-        let State::Smooth { stored, free } = state else { unreachable!() };
+        let State::Smooth { stored, free, .. } = state else { unreachable!() };
         if *free <= now { stored.floor() as i128 } else { 0 }
     }
 
     fn full(&self, state: &State, now: Time) -> Time {
-        let State::Smooth { stored, free } = state else { unreachable!() };
-        // More than can be stored was stored under another factor.
-        let missing = (self.max_permits - stored).max(0.0);
-        (free - now).max(0) + (missing * self.cool).ceil() as i128
+        let State::Smooth { stored, free, .. } = state else { unreachable!() };
+        (free - now).max(0) + ((self.max_permits - stored) * self.cool).ceil() as i128
     }
 
-    /// Whoever gave back all that can be stored owes nothing any more; where nothing can be stored, only time tells.
     fn is_empty(&self, state: &State, now: Time) -> bool {
-        let State::Smooth { stored, free } = state else { unreachable!() };
-        *stored >= self.max_permits && (self.max_permits > 0.0 || *free <= now)
+        let State::Smooth { stored, free, .. } = state else { unreachable!() };
+        *stored >= self.max_permits && *free <= now
     }
 
     fn most(&self) -> i128 {
@@ -98,5 +106,9 @@ impl Model for Smooth {
 
     fn reserves(&self) -> bool {
         true
+    }
+
+    fn name(&self) -> &'static str {
+        "smooth"
     }
 }

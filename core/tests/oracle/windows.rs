@@ -12,12 +12,26 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    fn leaves(&self, slot: i128) -> Time {
-        slot * self.resolution + self.period
+    /// Where the slot of an instant starts.
+    fn start(&self, at: Time) -> Time {
+        at / self.resolution * self.resolution
     }
 
-    fn total(&self, slots: &BTreeMap<i128, i128>, now: Time) -> i128 {
+    fn leaves(&self, at: Time) -> Time {
+        self.start(at) + self.period
+    }
+
+    fn total(&self, slots: &BTreeMap<Time, i128>, now: Time) -> i128 {
         slots.iter().filter(|(slot, _)| self.leaves(**slot) > now).map(|(_, count)| count).sum()
+    }
+
+    /// The slots that still count, as this definition's own.
+    fn own(&self, slots: &BTreeMap<Time, i128>, now: Time) -> BTreeMap<Time, i128> {
+        let mut own = BTreeMap::new();
+        for (slot, count) in slots.iter().filter(|(slot, _)| self.leaves(**slot) > now) {
+            *own.entry(self.start(*slot)).or_default() += count;
+        }
+        own
     }
 }
 
@@ -28,7 +42,7 @@ impl Model for Slots {
 
     fn at(&self, state: &mut State, now: Time) -> bool {
         let State::Slots(slots) = state else { unreachable!() };
-        let mended = slots.keys().any(|slot| slot * self.resolution > now + self.period);
+        let mended = slots.keys().any(|slot| self.start(*slot) > now + self.period);
         if mended {
             slots.clear();
         }
@@ -42,16 +56,17 @@ impl Model for Slots {
 
     fn charge(&self, state: &mut State, now: Time, cost: i128) {
         let State::Slots(slots) = state else { unreachable!() };
-        let slot = now / self.resolution;
-        let newest = slots.keys().next_back().copied().unwrap_or(slot);
-        slots.retain(|slot, _| self.leaves(*slot) > now);
+        let slot = self.start(now);
+        let newest = slots.keys().next_back().map_or(slot, |newest| self.start(*newest));
+        *slots = self.own(slots, now);
         if cost > 0 {
             *slots.entry(newest.max(slot)).or_default() += cost;
         }
     }
 
-    fn refund(&self, state: &mut State, _now: Time, cost: i128) {
+    fn refund(&self, state: &mut State, now: Time, cost: i128) {
         let State::Slots(slots) = state else { unreachable!() };
+        *slots = self.own(slots, now);
         for _ in 0..cost {
             let Some(mut newest) = slots.last_entry() else { break };
             *newest.get_mut() -= 1;
@@ -91,6 +106,10 @@ impl Model for Slots {
     fn counts_blocked(&self) -> bool {
         self.counts_blocked
     }
+
+    fn name(&self) -> &'static str {
+        "slots"
+    }
 }
 
 pub(crate) struct Counter {
@@ -105,32 +124,38 @@ impl Counter {
         self.period / self.tick
     }
 
-    fn elapsed(&self, index: i128, now: Time) -> i128 {
-        ((now - index * self.period).max(0) / self.tick).min(self.ticks())
+    /// Where the window of an instant starts.
+    fn start(&self, at: Time) -> Time {
+        at / self.period * self.period
+    }
+
+    fn elapsed(&self, start: Time, now: Time) -> i128 {
+        ((now - start).max(0) / self.tick).min(self.ticks())
     }
 
     fn used(&self, state: &State, now: Time) -> i128 {
-        let State::Counter { previous, current, index } = state else { unreachable!() };
-        previous * (self.ticks() - self.elapsed(*index, now)) + current * self.ticks()
+        let State::Counter { previous, current, start } = state else { unreachable!() };
+        previous * (self.ticks() - self.elapsed(*start, now)) + current * self.ticks()
     }
 }
 
 impl Model for Counter {
     fn absent(&self, now: Time) -> State {
-        State::Counter { previous: 0, current: 0, index: now / self.period }
+        State::Counter { previous: 0, current: 0, start: self.start(now) }
     }
 
     fn at(&self, state: &mut State, now: Time) -> bool {
-        let State::Counter { previous, current, index } = state else { unreachable!() };
-        let this = now / self.period;
-        match this - *index {
+        let State::Counter { previous, current, start } = state else { unreachable!() };
+        *start = self.start(*start);
+        let this = self.start(now);
+        match (this - *start) / self.period {
             0 | -1 => false,
             1 => {
-                (*previous, *current, *index) = (*current, 0, this);
+                (*previous, *current, *start) = (*current, 0, this);
                 false
             }
             passed => {
-                (*previous, *current, *index) = (0, 0, this);
+                (*previous, *current, *start) = (0, 0, this);
                 passed < 0
             }
         }
@@ -156,14 +181,14 @@ impl Model for Counter {
         if self.fits(state, now, cost) {
             return 0;
         }
-        let State::Counter { previous, current, index } = state else { unreachable!() };
+        let State::Counter { previous, current, start } = state else { unreachable!() };
         let (ticks, room) = (self.ticks(), self.max - cost - current);
         let tick = if room >= 0 {
             ticks - room * ticks / previous
         } else {
             ticks + (ticks - (self.max - cost) * ticks / current).max(0)
         };
-        (index * self.period + tick * self.tick - now).max(0)
+        (start + tick * self.tick - now).max(0)
     }
 
     fn remaining(&self, state: &State, now: Time) -> i128 {
@@ -171,13 +196,13 @@ impl Model for Counter {
     }
 
     fn full(&self, state: &State, now: Time) -> Time {
-        let State::Counter { previous, current, index } = state else { unreachable!() };
+        let State::Counter { previous, current, start } = state else { unreachable!() };
         let windows = match (previous, current) {
             (0, 0) => return 0,
             (_, 0) => 1,
             _ => 2,
         };
-        (index + windows) * self.period - now
+        (start + windows * self.period - now).max(0)
     }
 
     fn is_empty(&self, state: &State, _now: Time) -> bool {
@@ -186,5 +211,9 @@ impl Model for Counter {
 
     fn most(&self) -> i128 {
         self.max
+    }
+
+    fn name(&self) -> &'static str {
+        "counter"
     }
 }

@@ -3,9 +3,10 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Passes on what comes to its port, as long as nobody says otherwise.
 pub(crate) struct Proxy {
@@ -19,7 +20,9 @@ struct State {
     held_below: AtomicU64,
     /// New connections are accepted, and nothing comes of them.
     black_hole: AtomicBool,
-    delay_ms: AtomicU64,
+    /// Of what comes back, and of everything each way.
+    delay_micros: AtomicU64,
+    way_micros: AtomicU64,
     /// What the server answers is lost.
     deaf: AtomicBool,
     opened: AtomicU64,
@@ -70,8 +73,12 @@ impl Proxy {
 
     /// What comes back from the server comes this much later.
     pub(crate) fn delay(&self, delay: Duration) {
-        let millis = u64::try_from(delay.as_millis()).expect("a short time");
-        self.state.delay_ms.store(millis, Ordering::Relaxed);
+        self.state.delay_micros.store(micros(delay), Ordering::Relaxed);
+    }
+
+    /// Everything takes half of this there, and half of it back.
+    pub(crate) fn round_trip(&self, round_trip: Duration) {
+        self.state.way_micros.store(micros(round_trip / 2), Ordering::Relaxed);
     }
 
     /// Requests arrive, answers do not.
@@ -99,7 +106,13 @@ impl Drop for Proxy {
     }
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, number: u64, state: &State, answers: bool) {
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).expect("a short time")
+}
+
+fn pass(mut from: TcpStream, to: TcpStream, number: u64, state: &State, answers: bool) {
+    let (sender, later) = channel();
+    let writer = thread::spawn(move || write_later(to, &later));
     let mut bytes = vec![0; 65_536];
     loop {
         let read = match from.read(&mut bytes) {
@@ -114,11 +127,21 @@ fn pass(mut from: TcpStream, mut to: TcpStream, number: u64, state: &State, answ
         if is_lost() {
             continue;
         }
-        let delay = state.delay_ms.load(Ordering::Relaxed);
-        if answers && delay > 0 {
-            thread::sleep(Duration::from_millis(delay));
+        let delay = if answers { state.delay_micros.load(Ordering::Relaxed) } else { 0 };
+        let due = Instant::now() + Duration::from_micros(delay + state.way_micros.load(Ordering::Relaxed));
+        if sender.send((due, bytes[..read].to_vec())).is_err() {
+            break;
         }
-        if to.write_all(&bytes[..read]).is_err() {
+    }
+    drop(sender);
+    let _ = writer.join();
+}
+
+/// What is on its way does not hold up what comes behind.
+fn write_later(mut to: TcpStream, later: &Receiver<(Instant, Vec<u8>)>) {
+    for (due, bytes) in later {
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        if to.write_all(&bytes).is_err() {
             break;
         }
     }

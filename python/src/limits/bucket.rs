@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::{Field, Limit, Span, define};
+use super::{Field, Key, Limit, Span, define};
 
 /// A leaky bucket as a meter: up to ``size`` units at once, and ``drip_size`` more every ``drip_rate``.
 ///
@@ -26,7 +26,7 @@ impl Bucket {
         text_signature = "(key, *, size, drip_rate=1000, drip_size=1, factor_scales='size')"
     )]
     fn new(
-        key: Field,
+        key: Key,
         size: Field,
         drip_rate: Span,
         drip_size: Field,

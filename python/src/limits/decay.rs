@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::{Field, Limit, Span, define};
+use super::{Field, Key, Limit, Span, define};
 
 /// A count of at most ``max`` that is divided by ``decay_factor`` every ``resolution``.
 ///
@@ -25,7 +25,7 @@ impl Decay {
         text_signature = "(key, *, max, decay_factor, resolution, count_blocked=False)"
     )]
     fn new(
-        key: Field,
+        key: Key,
         max: Field,
         decay_factor: Field,
         resolution: Span,

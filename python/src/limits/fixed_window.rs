@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::{Field, Limit, Span, define};
+use super::{Field, Key, Limit, Span, define};
 
 /// At most ``max`` units in each window of a ``period``.
 ///
@@ -25,7 +25,7 @@ impl FixedWindow {
         signature = (key, *, max, period, anchor = Field(None)),
         text_signature = "(key, *, max, period, anchor='epoch')"
     )]
-    fn new(key: Field, max: Field, period: Span, anchor: Field) -> PyResult<PyClassInitializer<Self>> {
+    fn new(key: Key, max: Field, period: Span, anchor: Field) -> PyResult<PyClassInitializer<Self>> {
         let fields = [("max", max), ("period", period.into()), ("anchor", anchor)];
         define(Self, Some("fixed-window"), key, fields)
     }

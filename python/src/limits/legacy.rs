@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::{Field, Limit, Span, define};
+use super::{Field, Key, Limit, Span, define};
 
 /// At most ``max`` units in a ``duration``, or one per ``min_interval``, or both; none of them is no limit.
 ///
@@ -34,7 +34,7 @@ impl Legacy {
         text_signature = "(key, *, max=None, duration=None, min_interval=None, factor_scales='size', translation='bucket')"
     )]
     fn new(
-        key: Field,
+        key: Key,
         max: Field,
         duration: Span,
         min_interval: Span,

@@ -1,5 +1,7 @@
 //! What every definition is.
 
+#![expect(clippy::doc_link_with_quotes, reason = "Python in the examples")]
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::PyClass;
@@ -40,20 +42,41 @@ impl Limit {
         Self::from_wire(wire)
     }
 
-    /// Reads a rate as text, such as ``"100/minute"``, ``"10 per second"`` or ``"5/15m burst 20"``: a token bucket.
+    /// Reads one limit as text, such as ``"100/minute"``, ``"5/15m burst 20"`` or ``"1000/day fixed-window"``.
     ///
-    /// Raises ``LimitError`` for text that is not one, and says at which character.
+    /// A token bucket unless a type follows: ``fixed-window``, ``sliding-window``, ``sliding-counter`` or
+    /// ``sliding-log``. Raises ``LimitError`` for any other text, and says what was expected at which character.
     ///
     /// >>> from tidegate import Limit
     /// >>> Limit.parse("api", "5/15m burst 20")
     /// TokenBucket('api', count=5, period=900000, burst=20)
+    /// >>> Limit.parse("daily", "1000/day fixed-window")
+    /// FixedWindow('daily', max=1000, period=86400000, anchor='epoch')
     #[staticmethod]
     #[pyo3(signature = (key, text, /))]
     fn parse<'py>(key: &Bound<'py, PyAny>, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
-        let key = args::string("", "key", key)?;
+        let key = args::key(key)?;
         let py = text.py();
         let text = args::string(&key, "definition", text)?;
-        Self::object(py, tidegate::Limit::parse(key, &text).map_err(limit_error)?)
+        Self::object(py, tidegate::Limit::parse(key.as_str(), &text).map_err(limit_error)?)
+    }
+
+    /// Reads a list of limits as text, with ``;`` between them, to be decided together.
+    ///
+    /// A limit that stands alone has ``key`` as its key; of several, each has ``key``, an ``@`` and its period. No two
+    /// may have the same period. Raises ``LimitError`` as ``parse``.
+    ///
+    /// >>> from tidegate import Limit
+    /// >>> [limit.key for limit in Limit.parse_all("api", "100/minute; 10/second")]
+    /// ['api@1m', 'api@1s']
+    #[staticmethod]
+    #[pyo3(signature = (key, text, /))]
+    fn parse_all<'py>(key: &Bound<'py, PyAny>, text: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, Self>>> {
+        let key = args::key(key)?;
+        let py = text.py();
+        let text = args::string(&key, "definition", text)?;
+        let limits = tidegate::Limit::parse_all(key.as_str(), &text).map_err(limit_error)?;
+        limits.into_iter().map(|limit| Self::object(py, limit)).collect()
     }
 
     /// What this definition allows an actor with this factor.
@@ -138,7 +161,7 @@ impl Limit {
 
     /// A definition object, or one made of a mapping in the wire form.
     pub(crate) fn from_wire<'py>(wire: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
-        let items = items(wire)?;
+        let items = items(wire, "limit")?;
         let mut fields = Vec::with_capacity(items.len());
         for (name, object) in &items {
             let Ok(name) = name.cast::<PyString>() else {
@@ -146,7 +169,9 @@ impl Limit {
                 return Err(wrong_type(&key_among(&items), "limit", problem, value::describe(name)));
             };
             // What is lost of a lone surrogate cannot make the name of a field.
-            fields.push((name.to_string_lossy().into_owned(), value::read(object)?));
+            let name = name.to_string_lossy().into_owned();
+            let value = if name == "key" { value::read_key(object)? } else { value::read(object)? };
+            fields.push((name, value));
         }
         Self::object(wire.py(), tidegate::Limit::from_fields(fields).map_err(limit_error)?)
     }
@@ -183,7 +208,7 @@ impl Limit {
     }
 }
 
-type Items<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+pub(crate) type Items<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
 
 /// The key, for an error about something else.
 fn key_among(items: &Items<'_>) -> String {
@@ -191,20 +216,27 @@ fn key_among(items: &Items<'_>) -> String {
     key.and_then(|(_, key)| key.extract().ok()).unwrap_or_default()
 }
 
-fn items<'py>(wire: &Bound<'py, PyAny>) -> PyResult<Items<'py>> {
+/// What is in a mapping; an error is about `field`.
+pub(crate) fn items<'py>(wire: &Bound<'py, PyAny>, field: &str) -> PyResult<Items<'py>> {
     if let Ok(dict) = wire.cast::<PyDict>() {
         return Ok(dict.iter().collect());
     }
     let Ok(mapping) = wire.cast::<PyMapping>() else {
-        let problem = "must be a definition, a mapping in the wire form, or a list of them";
-        return Err(wrong_type("", "limit", problem, value::read(wire)?));
+        let problem = match value::read(wire)? {
+            // Text has no key of its own.
+            tidegate::Value::Text(_) => {
+                "must be a definition, a mapping or a list of them; Limit.parse_all(key, text) reads text"
+            }
+            _ => "must be a definition, a mapping in the wire form, or a list of them",
+        };
+        return Err(wrong_type("", field, problem, value::read(wire)?));
     };
     let read = || mapping.items()?.iter().map(|item| item.extract()).collect::<PyResult<Items<'py>>>();
     read().map_err(|cause| {
         if !cause.is_instance_of::<pyo3::exceptions::PyException>(wire.py()) {
             return cause;
         }
-        let error = wrong_type("", "limit", "must be a mapping that can be read", value::describe(wire));
+        let error = wrong_type("", field, "must be a mapping that can be read", value::describe(wire));
         error.set_cause(wire.py(), Some(cause));
         error
     })

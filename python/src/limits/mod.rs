@@ -15,7 +15,7 @@ pub(crate) use bucket::Bucket;
 pub(crate) use decay::Decay;
 pub(crate) use fixed_window::FixedWindow;
 pub(crate) use legacy::Legacy;
-pub(crate) use limit::Limit;
+pub(crate) use limit::{Limit, items};
 pub(crate) use sliding_counter::SlidingCounter;
 pub(crate) use sliding_log::SlidingLog;
 pub(crate) use sliding_window::SlidingWindow;
@@ -46,6 +46,17 @@ impl<'py> FromPyObject<'_, 'py> for Field {
     }
 }
 
+/// A [`Field`] that is a limit's key.
+pub(crate) struct Key(Value);
+
+impl<'py> FromPyObject<'_, 'py> for Key {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        value::read_key(&object).map(Self)
+    }
+}
+
 /// A [`Field`] that takes a `timedelta` as well.
 pub(crate) struct Span(pub(crate) Option<Value>);
 
@@ -67,11 +78,11 @@ impl<'py> FromPyObject<'_, 'py> for Span {
 fn define<T: PyClass<BaseType = Limit>>(
     class: T,
     kind: Option<&str>,
-    key: Field,
+    key: Key,
     fields: impl IntoIterator<Item = (&'static str, Field)>,
 ) -> PyResult<PyClassInitializer<T>> {
     let kind = Field(kind.map(|kind| Value::Text(kind.to_owned())));
-    let fields = [("key", key), ("type", kind)].into_iter().chain(fields);
+    let fields = [("key", Field(Some(key.0))), ("type", kind)].into_iter().chain(fields);
     let given = fields.filter_map(|(name, field)| field.0.map(|value| (name.to_owned(), value)));
     let limit = tidegate::Limit::from_fields(given).map_err(crate::errors::limit_error)?;
     Ok(PyClassInitializer::from(Limit(limit)).add_subclass(class))

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::{Field, Limit, Span, define};
+use super::{Field, Key, Limit, Span, define};
 
 /// About ``max`` units in a ``period``, from the counts of two windows of which the older one fades out.
 ///
@@ -24,7 +24,7 @@ impl SlidingCounter {
         signature = (key, *, max, period),
         text_signature = "(key, *, max, period)"
     )]
-    fn new(key: Field, max: Field, period: Span) -> PyResult<PyClassInitializer<Self>> {
+    fn new(key: Key, max: Field, period: Span) -> PyResult<PyClassInitializer<Self>> {
         let fields = [("max", max), ("period", period.into())];
         define(Self, Some("sliding-counter"), key, fields)
     }

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::{Field, Limit, Span, define};
+use super::{Field, Key, Limit, Span, define};
 
 /// At most ``max`` units in any span of a ``period``, exactly, and none sooner than ``min_interval`` after the last.
 ///
@@ -25,7 +25,7 @@ impl SlidingLog {
         text_signature = "(key, *, max, period, min_interval=0, count_blocked=False)"
     )]
     fn new(
-        key: Field,
+        key: Key,
         max: Field,
         period: Span,
         min_interval: Span,

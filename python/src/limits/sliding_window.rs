@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::{Field, Limit, Span, define};
+use super::{Field, Key, Limit, Span, define};
 
 /// At most ``max`` units in any span of about a ``period``, counted in slots of a ``resolution``.
 ///
@@ -25,7 +25,7 @@ impl SlidingWindow {
         text_signature = "(key, *, max, period, resolution, count_blocked=False)"
     )]
     fn new(
-        key: Field,
+        key: Key,
         max: Field,
         period: Span,
         resolution: Span,

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::{Field, Limit, Span, define};
+use super::{Field, Key, Limit, Span, define};
 
 /// ``rate`` permits per second at an even pace, of which ``max_burst`` of idle time may be saved up.
 ///
@@ -25,7 +25,7 @@ impl Smooth {
         text_signature = "(key, *, rate, max_burst=1000, warmup=0, cold_factor=3)"
     )]
     fn new(
-        key: Field,
+        key: Key,
         rate: Field,
         max_burst: Span,
         warmup: Span,

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::{Field, Limit, Span, define};
+use super::{Field, Key, Limit, Span, define};
 
 /// A token bucket, decided as GCRA does: ``count`` per ``period`` at an even pace, up to ``burst`` saved up.
 ///
@@ -23,7 +23,7 @@ impl TokenBucket {
         signature = (key, *, count, period, burst = Field(None)),
         text_signature = "(key, *, count, period, burst=None)"
     )]
-    fn new(key: Field, count: Field, period: Span, burst: Field) -> PyResult<PyClassInitializer<Self>> {
+    fn new(key: Key, count: Field, period: Span, burst: Field) -> PyResult<PyClassInitializer<Self>> {
         let fields = [("count", count), ("period", period.into()), ("burst", burst.or_none())];
         define(Self, Some("token-bucket"), key, fields)
     }

@@ -45,8 +45,10 @@ import {
   legacy,
   limitFrom,
   limitJsonSchema,
+  type NamedLimits,
   type OnError,
   parseLimit,
+  parseLimits,
   type Reply,
   type ReportedFailure,
   rateLimitHeaders,
@@ -244,6 +246,12 @@ const loaded: Limit | undefined =
 if (loaded) infos.push(limiter.peekSync(loaded, 'ada'))
 for (const [name, limit] of named) console.log(name.length, limit.key, [...named.keys()], [...named.values()])
 infos.push(limiter.peekSync(parseLimit('api', '5/15m burst 20'), 'ada'))
+infos.push(limiter.peekSync(parseLimits('api', '100/minute; 10/second'), 'ada'))
+const settings: NamedLimits = { api: '100/minute', login: { type: 'bucket', size: 10 }, open: { key: 'o', max: 1 } }
+const fromSettings: Limits[] = [Limits.fromObject(settings), Limits.fromObject({ limits: settings })]
+infos.push(limiter.peekSync(fromSettings[0]?.get('api') ?? parseLimit('api', '1/s'), 'ada'))
+// @ts-expect-error: no type, no text
+Limits.fromObject({ api: 5 })
 
 const explaining: ExplainOptions<User> = { factor: 0.5, ...context }
 const explanation: Explanation = explain(byPlan, explaining)

@@ -1,6 +1,7 @@
 //! What a definition compiles to: the integers that a decision works with, already scaled for one actor.
 
 mod decay;
+mod digest;
 mod level;
 mod multiples;
 mod real;
@@ -8,8 +9,8 @@ mod smooth;
 
 use std::num::NonZeroU64;
 
-pub(crate) use level::LevelRule;
 pub(crate) use decay::Decay;
+pub(crate) use level::LevelRule;
 use multiples::Multiples;
 pub(crate) use real::{floor, real, whole, whole_up};
 pub(crate) use smooth::Smooth;
@@ -65,6 +66,18 @@ impl Rule {
         }
     }
 }
+
+macro_rules! rule_of {
+    ($($variant:ident $rule:ty),*) => { $(
+        impl From<$rule> for Rule {
+            fn from(rule: $rule) -> Self {
+                Self::$variant(rule)
+            }
+        }
+    )* };
+}
+
+rule_of!(Level LevelRule, Counter Counter, Decay Decay, Smooth Smooth);
 
 /// The rules that one limit asks for: none, one, or the two of an exactly translated legacy limit.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -61,13 +61,14 @@ impl<const N: usize> Tables for Apart<'_, N> {
 }
 
 impl Memory {
-    /// [`Verb::Limit`] of levels with an entry each, as [`decide_several`](Self::decide_several) decides it too.
+    /// [`Verb::Limit`] of levels with an entry each, as [`decide_several`](Self::decide_several) decides it too; nothing
+    /// where there may be no room for one that is missing.
     #[inline]
     pub(crate) fn limit_levels<const N: usize>(
         &self,
         wanted: &[Wanted<'_>; N],
         moment: Moment,
-    ) -> Result<Box<[LimitInfo]>, (usize, Impossible)> {
+    ) -> Result<Option<Box<[LimitInfo]>>, (usize, Impossible)> {
         let shard = self.shard_of(wanted[0].fingerprint);
         if wanted.iter().all(|wanted| self.shard_of(wanted.fingerprint) == shard) {
             return self.limit_levels_in(wanted, moment, self.lock(shard, moment));
@@ -82,17 +83,26 @@ impl Memory {
         wanted: &[Wanted<'_>; N],
         moment: Moment,
         mut tables: impl Tables,
-    ) -> Result<Box<[LimitInfo]>, (usize, Impossible)> {
+    ) -> Result<Option<Box<[LimitInfo]>>, (usize, Impossible)> {
         let now = moment.now;
         let mut held = [Held::default(); N];
-        let mut admitted = true;
+        let (mut admitted, mut missing) = (true, 0);
         for (index, (Wanted { rule, fingerprint, cost }, held)) in wanted.iter().zip(&mut held).enumerate() {
             let table = tables.of(index);
             let place = table.find(*fingerprint);
+            if place.is_err() {
+                missing += 1;
+                if table.is_shared() {
+                    return Ok(None);
+                }
+            }
             let mut level = table.read(place).unwrap_or_else(|| rule.fresh(now));
             let verdict = examine(*rule, &mut level, now, Verb::Limit, *cost, 0).map_err(|why| (index, why))?;
             admitted &= verdict.fits;
             *held = Held { place, level, verdict };
+        }
+        if missing > 0 && !self.reserve(missing) {
+            return Ok(None);
         }
         // What comes or goes moves others about.
         let mut moved = false;
@@ -103,8 +113,13 @@ impl Memory {
                 let table = tables.of(index);
                 let place = if moved { table.find(*fingerprint) } else { *place };
                 let drain = Drain::new(rule.drains(level, now), moment.timeline);
-                moved |= self.keep_state(table, place, *fingerprint, Entry::Level(*level), level.level == 0, drain, now);
+                let before = table.len();
+                moved |= self.keep_state(table, place, *fingerprint, Entry::Level(*level), level.level == 0, drain);
+                missing -= usize::from(table.len() > before);
             }
+        }
+        if missing > 0 {
+            self.release(missing);
         }
         // Nobody else has to wait while the answers are put into words.
         drop(tables);
@@ -113,7 +128,7 @@ impl Memory {
             let check = Settled { admitted, ..Settled::alone(*verdict, *cost) };
             answer(*rule, level, now, Verb::Limit, check)
         };
-        Ok((0..N).map(answered).collect())
+        Ok(Some((0..N).map(answered).collect()))
     }
 
     /// The tables of all, locked in one order whatever the caller's.

@@ -1,10 +1,14 @@
 //! Entries in this process's memory.
 
+mod crowded;
 mod levels;
 mod one;
+mod overflow;
 mod several;
 mod slot;
 mod table;
+#[cfg(feature = "redis")]
+mod warning;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,21 +17,27 @@ pub(crate) use self::levels::Wanted;
 pub(crate) use self::one::Question;
 use self::slot::Timeline;
 use self::table::Table;
+#[cfg(feature = "redis")]
+use self::warning::Warning;
 use crate::clock;
+#[cfg(feature = "redis")]
+use crate::events::{Event, Events};
 use crate::fingerprint::Fingerprint;
 use crate::time::Micros;
 
 const DEFAULT_MAX_ENTRIES: usize = 1_000_000;
 const MOST_SHARDS: usize = 64;
 const ENTRIES_PER_SHARD: usize = 4096;
+/// One in so many entries is for those who find no place of their own.
+const SHARED: usize = 8;
 
 /// A bounded store in this process's memory.
 ///
 /// Entries that have drained are dropped in passing, a short stretch of the table with a call that comes a millisecond
-/// or more after the last; there is no thread and no timer. When it is full, a newcomer takes the place of the entry
-/// closest to empty among a fixed number of candidates, so a client that is blocked, or nearly so, is not
-/// forgotten for the sake of newcomers. Any number of threads may share it, and together they never
-/// admit more than a limit allows.
+/// or more after the last; there is no thread and no timer. Nothing else is ever given up. When the store is full, a
+/// newcomer for whom nothing has drained is counted together with others, in one of the entries that are set aside for
+/// that: it may be denied early, and is never admitted too often. Any number of threads may share a store, and
+/// together they never admit more than a limit allows.
 ///
 /// An entry takes 40 to 50 bytes, whatever the length of the actor's name.
 ///
@@ -43,15 +53,22 @@ const ENTRIES_PER_SHARD: usize = 4096;
 ///     limiter.limit_sync(&login, &newcomer.to_string())?;
 /// }
 /// assert!(limiter.limit_sync(&login, "eve")?.blocked);
-/// assert_eq!((limiter.memory().len(), limiter.memory().evictions()), (10, 991));
+/// // Nine have entries of their own, and the tenth entry is for all others together.
+/// assert_eq!((limiter.memory().len(), limiter.memory().overflowed()), (9, 992));
 /// # Ok::<(), tidegate::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Memory {
     shards: Box<[Shard]>,
+    /// How many entries of their own actors may have.
     max_entries: usize,
+    /// How many entries that actors share a shard may have.
+    lanes: usize,
     len: AtomicUsize,
     evictions: AtomicU64,
+    overflowed: AtomicU64,
+    #[cfg(feature = "redis")]
+    warning: Warning,
 }
 
 /// On a pair of cache lines of its own, which a processor fetches together, so that threads at work on neighbours do
@@ -91,19 +108,41 @@ impl Memory {
         Self::with_max_entries(DEFAULT_MAX_ENTRIES)
     }
 
-    /// A store of at most this many entries, one at the least.
+    /// A store of at most this many entries, one at the least. An eighth of them is set aside to be shared by those who
+    /// find no place when all others are taken.
     #[must_use]
     pub fn with_max_entries(max_entries: usize) -> Self {
         let shards = (max_entries / ENTRIES_PER_SHARD).clamp(1, MOST_SHARDS).next_power_of_two();
+        let max_entries = max_entries.max(1);
+        let shared = (max_entries / SHARED).max(1).min(max_entries - 1);
         Self {
             shards: (0..shards).map(|_| Shard::default()).collect(),
-            max_entries: max_entries.max(1),
+            max_entries: max_entries - shared,
+            lanes: shared / shards,
             len: AtomicUsize::new(0),
             evictions: AtomicU64::new(0),
+            overflowed: AtomicU64::new(0),
+            #[cfg(feature = "redis")]
+            warning: Warning::default(),
         }
     }
 
-    /// How many entries are kept now, drained ones that have not been dropped yet included.
+    /// Calls this when the store is full and clients begin to share entries, once a minute at most; without it the
+    /// `tracing` subscriber is told. It is called on the thread whose call found no room.
+    #[cfg(feature = "redis")]
+    #[must_use]
+    pub fn listener(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.warning.events = Events::to(listener);
+        self
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn telling(mut self, events: Events) -> Self {
+        self.warning.events = events;
+        self
+    }
+
+    /// How many entries actors have of their own now, drained ones that have not been dropped yet included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
@@ -115,17 +154,40 @@ impl Memory {
         self.len() == 0
     }
 
-    /// How many entries were given up because the store was full.
+    /// How many entries that had drained were dropped at once because the store was full.
     #[must_use]
     pub fn evictions(&self) -> u64 {
         self.evictions.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn remove(&self, fingerprint: Fingerprint) {
-        let mut table = self.lock(self.shard_of(fingerprint), Moment::new(None));
-        if let Ok(at) = table.find(fingerprint) {
-            self.forget(&mut table, at);
+    /// How many calls were decided by an entry that is shared with others, because the store was full. Where this
+    /// grows, clients are denied early: the store is too small for its traffic, or somebody makes names up.
+    #[must_use]
+    pub fn overflowed(&self) -> u64 {
+        self.overflowed.load(Ordering::Relaxed)
+    }
+
+    fn count_overflowed(&self, calls: u64) {
+        if calls > 0 {
+            self.overflowed.fetch_add(calls, Ordering::Relaxed);
+            #[cfg(feature = "redis")]
+            self.warning.of_overflow(self.max_entries);
         }
+    }
+
+    /// Takes room for so many more entries, if there is.
+    #[inline]
+    fn reserve(&self, entries: usize) -> bool {
+        let fits = self.len.fetch_add(entries, Ordering::Relaxed) + entries <= self.max_entries;
+        if !fits {
+            self.release(entries);
+        }
+        fits
+    }
+
+    #[inline]
+    fn release(&self, entries: usize) {
+        self.len.fetch_sub(entries, Ordering::Relaxed);
     }
 
     /// All that is kept of an actor is in one shard, so that several limits of it need one lock.

@@ -5,11 +5,10 @@ use std::sync::atomic::Ordering;
 use super::slot::Drain;
 use super::table::{Place, Table};
 use super::{Memory, Moment};
-use crate::decision::{Entry, Impossible, Room, Settled, Small, Verb, answer, commit, examine};
+use crate::decision::{Entry, Impossible, Part, Room, Settled, Small, Verb, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
-use crate::time::Micros;
 
 /// What is asked about an entry.
 #[derive(Clone, Copy)]
@@ -27,32 +26,38 @@ impl Memory {
         &self,
         rule: &Rule,
         question: Question,
+        actor: impl Fn() -> Fingerprint,
         refuse: impl FnOnce(Impossible) -> E,
     ) -> Result<LimitInfo, E> {
         match rule {
-            Rule::Level(room) => self.decide_small(room, question, refuse),
-            Rule::Counter(room) => self.decide_small(room, question, refuse),
-            Rule::Decay(room) => self.decide_small(room, question, refuse),
-            Rule::Smooth(room) => self.decide_small(room, question, refuse),
-            Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, question).map_err(refuse),
+            Rule::Level(room) => self.decide_small(room, question, actor, refuse),
+            Rule::Counter(room) => self.decide_small(room, question, actor, refuse),
+            Rule::Decay(room) => self.decide_small(room, question, actor, refuse),
+            Rule::Smooth(room) => self.decide_small(room, question, actor, refuse),
+            Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, question, actor).map_err(refuse),
         }
     }
 
     /// One check whose state of a few numbers is copied out of the table and back.
     #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
     #[inline(always)]
-    pub(crate) fn decide_small<R: Room<State: Small>, E>(
+    pub(crate) fn decide_small<R: Room<State: Small> + Copy + Into<Rule>, E>(
         &self,
         room: &R,
         question: Question,
+        actor: impl Fn() -> Fingerprint,
         refuse: impl FnOnce(Impossible) -> E,
     ) -> Result<LimitInfo, E> {
         let Question { fingerprint, moment, verb, cost, spent } = question;
         let now = moment.now;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
+        if place.is_err() && table.is_shared() {
+            drop(table);
+            return self.decide_crowded_one((*room).into(), question, &actor).map_err(refuse);
+        }
         let mut state = table.read(place).unwrap_or_else(|| room.fresh(now));
-        let check = match examine(room, &mut state, now, verb, cost, 0) {
+        let check = match examine(room, &mut state, now, verb, verb.adds(cost, spent), 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
             Err(why) => return Err(refuse(why)),
         };
@@ -60,7 +65,11 @@ impl Memory {
         if changed {
             let drain = Drain::new(room.drains(&state, now), moment.timeline);
             let is_empty = room.is_empty(&state, now);
-            self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain, now);
+            if place.is_err() && !is_empty && !self.reserve(1) {
+                drop(table);
+                return self.decide_crowded_one((*room).into(), question, &actor).map_err(refuse);
+            }
+            self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain);
         }
         // Nobody else has to wait while the answer is put into words.
         drop(table);
@@ -68,12 +77,21 @@ impl Memory {
     }
 
     /// A state of any length is lent by the table, and put back.
-    fn decide_lent(&self, rule: &Rule, question: Question) -> Result<LimitInfo, Impossible> {
+    fn decide_lent(
+        &self,
+        rule: &Rule,
+        question: Question,
+        actor: impl Fn() -> Fingerprint,
+    ) -> Result<LimitInfo, Impossible> {
         let Question { fingerprint, moment, verb, cost, spent } = question;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
+        if place.is_err() && table.is_shared() {
+            drop(table);
+            return self.decide_crowded_one(*rule, question, &actor);
+        }
         let mut entry = table.take(place, |entry| rule.may_borrow(entry, moment.now));
-        let check = match rule.examine(&mut entry, moment.now, verb, cost, 0) {
+        let check = match rule.examine(&mut entry, moment.now, verb, verb.adds(cost, spent), 0) {
             Ok(verdict) => Settled::alone(verdict, cost),
             Err(why) => {
                 table.put_back(place, entry);
@@ -83,6 +101,10 @@ impl Memory {
         let changed = rule.commit(&mut entry, moment.now, verb, check, spent);
         let info = rule.answer(&mut entry, moment.now, verb, check);
         if changed {
+            if place.is_err() && !rule.is_empty(&mut entry, moment.now) && !self.reserve(1) {
+                drop(table);
+                return self.decide_crowded_one(*rule, question, &actor);
+            }
             self.keep(&mut table, place, fingerprint, entry, rule, moment);
         } else {
             table.put_back(place, entry);
@@ -90,6 +112,22 @@ impl Memory {
         Ok(info)
     }
 
+    /// [`decide_one`](Self::decide_one) where there may be no room, or was none lately.
+    #[cold]
+    #[inline(never)]
+    fn decide_crowded_one(
+        &self,
+        rule: Rule,
+        question: Question,
+        actor: &dyn Fn() -> Fingerprint,
+    ) -> Result<LimitInfo, Impossible> {
+        let Question { fingerprint, moment, verb, cost, spent } = question;
+        let parts = [Part { rule, cost, spent, entry: 0 }];
+        let infos = self.decide_crowded(&[fingerprint], &parts, &|_| actor(), moment, verb);
+        infos.map(LimitInfo::merged).map_err(|(_, why)| why)
+    }
+
+    /// Keeps an entry in its place, or in a new one, for which there has to be room.
     pub(super) fn keep(
         &self,
         table: &mut Table,
@@ -101,10 +139,10 @@ impl Memory {
     ) -> bool {
         let is_empty = rule.is_empty(&mut entry, moment.now);
         let drain = Drain::new(rule.drains(&mut entry, moment.now), moment.timeline);
-        self.keep_state(table, place, fingerprint, entry, is_empty, drain, moment.now)
+        self.keep_state(table, place, fingerprint, entry, is_empty, drain)
     }
 
-    /// Answers whether that moved other entries about.
+    /// [`keep`](Self::keep); answers whether that moved other entries about.
     #[expect(clippy::inline_always, clippy::too_many_arguments, reason = "what kind of entry it is, its caller knows")]
     #[inline(always)]
     pub(super) fn keep_state(
@@ -115,7 +153,6 @@ impl Memory {
         entry: Entry,
         is_empty: bool,
         drain: Drain,
-        now: Micros,
     ) -> bool {
         match place {
             Ok(at) if is_empty => self.forget(table, at),
@@ -124,7 +161,7 @@ impl Memory {
                 return false;
             }
             Err(_) if is_empty => return false,
-            Err(_) => self.insert(table, fingerprint, entry, drain, now),
+            Err(_) => table.insert(fingerprint, entry, drain),
         }
         true
     }
@@ -132,16 +169,5 @@ impl Memory {
     pub(super) fn forget(&self, table: &mut Table, at: usize) {
         table.remove(at);
         self.len.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn insert(&self, table: &mut Table, fingerprint: Fingerprint, entry: Entry, drain: Drain, now: Micros) {
-        if self.len.fetch_add(1, Ordering::Relaxed) >= self.max_entries {
-            self.len.fetch_sub(1, Ordering::Relaxed);
-            self.evictions.fetch_add(1, Ordering::Relaxed);
-            if table.len() == 0 || !table.evict_for(drain, now) {
-                return;
-            }
-        }
-        table.insert(fingerprint, entry, drain);
     }
 }

@@ -11,18 +11,53 @@ use crate::info::LimitInfo;
 use crate::limit::Rule;
 
 impl Memory {
-    /// Several checks under all of their locks, taken in one order whatever the caller's.
+    /// Removes all of these entries at once.
+    pub(crate) fn remove(&self, fingerprints: &[Fingerprint], moment: Moment) {
+        let shards = self.shards_of(fingerprints);
+        let mut tables: Few<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
+        for fingerprint in fingerprints {
+            let shard = self.shard_of(*fingerprint);
+            let number = shards.iter().take_while(|other| **other < shard).count();
+            if let Ok(at) = tables[number].find(*fingerprint) {
+                self.forget(&mut tables[number], at);
+            }
+        }
+    }
+
+    /// The shards of these entries, in the one order in which they are locked.
+    fn shards_of(&self, fingerprints: &[Fingerprint]) -> Few<usize> {
+        let mut shards: Few<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        shards
+    }
+
+    /// Several checks under all of their locks, taken in one order whatever the caller's. `actor_of` answers whom a
+    /// part is about.
     pub(crate) fn decide_several<R: Borrow<Rule>>(
         &self,
         fingerprints: &[Fingerprint],
         parts: &[Part<R>],
+        actor_of: impl Fn(usize) -> Fingerprint,
         moment: Moment,
         verb: Verb,
     ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
-        let mut shards: Few<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
-        shards.sort_unstable();
-        shards.dedup();
+        let shards = self.shards_of(fingerprints);
         let mut tables: Few<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
+
+        let places: Few<(usize, Place)> = fingerprints
+            .iter()
+            .map(|fingerprint| {
+                let number = shards.iter().take_while(|other| **other < self.shard_of(*fingerprint)).count();
+                (number, tables[number].find(*fingerprint))
+            })
+            .collect();
+        let mut missing = places.iter().filter(|(_, place)| place.is_err()).count();
+        if places.iter().any(|(number, place)| place.is_err() && tables[*number].is_shared()) || !self.reserve(missing)
+        {
+            drop(tables);
+            return self.decide_crowded(fingerprints, parts, &actor_of, moment, verb);
+        }
 
         // All checks of an entry are of one rule.
         let mut rules: Few<Option<&Rule>> = fingerprints.iter().map(|_| None).collect();
@@ -30,10 +65,7 @@ impl Memory {
             rules[part.entry] = Some(part.rule.borrow());
         }
         let mut entries: Few<Held<(usize, Place)>> = Few::new();
-        for (fingerprint, rule) in fingerprints.iter().zip(rules) {
-            let shard = self.shard_of(*fingerprint);
-            let number = shards.iter().take_while(|other| **other < shard).count();
-            let place = tables[number].find(*fingerprint);
+        for ((number, place), rule) in places.into_iter().zip(rules) {
             let may_lend = |entry: &_| rule.is_some_and(|rule| rule.may_borrow(entry, moment.now));
             entries.push(Held::new(tables[number].take(place, may_lend), (number, place)));
         }
@@ -44,10 +76,15 @@ impl Memory {
             let table = &mut tables[number];
             let place = if moved { table.find(*fingerprint) } else { place };
             match kept_by.and_then(|index| parts.get(index)) {
-                Some(part) => moved |= self.keep(table, place, *fingerprint, entry, part.rule.borrow(), moment),
+                Some(part) => {
+                    let before = table.len();
+                    moved |= self.keep(table, place, *fingerprint, entry, part.rule.borrow(), moment);
+                    missing -= usize::from(table.len() > before);
+                }
                 None => table.put_back(place, entry),
             }
         }
+        self.release(missing);
         infos
     }
 }

@@ -50,12 +50,6 @@ impl Drain {
     pub(super) fn empty_at(self) -> Micros {
         (self.since & NUMBER).saturating_add(self.time())
     }
-
-    /// How much of a full entry is left at this instant: 0 when drained, 1 when full, above 1 when overfull.
-    pub(super) fn fullness(self, now: Micros, timeline: Timeline) -> f64 {
-        let left = if self.timeline() == timeline { self.empty_at().saturating_sub(now) } else { self.time() };
-        left as f64 / Span::from_bits(self.since >> NUMBER_BITS).duration() as f64
-    }
 }
 
 /// A fingerprint, and an entry's two numbers with what the table has to know tucked into the bits that numbers below

@@ -6,6 +6,7 @@
 
 use std::mem;
 
+use super::overflow::Overflow;
 use super::slot::{Drain, Kept, Slot, Timeline};
 use crate::decision::{Entry, Small};
 use crate::fingerprint::Fingerprint;
@@ -22,13 +23,10 @@ const SWEEP_PER_MILLI: u64 = 16;
 const SWEEP_AT_MOST: u64 = 2048;
 
 /// An entry from a caller's clock lives at least this long after the last call with such a clock.
-const GIVEN_LIVES: Micros = 3_600 * 1_000_000;
+pub(super) const GIVEN_LIVES: Micros = 3_600 * 1_000_000;
 
-/// How many slots are compared to find the one to give up, and how many such rounds there are at most.
+/// How many slots are looked at to find one that has drained.
 const CANDIDATES: usize = 64;
-const ROUNDS: usize = 4;
-/// An entry as full as this belongs to a client that is blocked or will be soon.
-const NEARLY_BLOCKED: f64 = 0.75;
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
@@ -49,6 +47,8 @@ struct Rare {
     /// The entries that do not fit into a slot, and the places among them that are free.
     aside: Vec<Entry>,
     free: Vec<usize>,
+    /// What those share who found no place while the table was full.
+    overflow: Option<Box<Overflow>>,
 }
 
 /// Where a fingerprint is, or where it would be.
@@ -69,6 +69,29 @@ impl Table {
             at += 1;
         }
         Err(at)
+    }
+
+    /// The fingerprint at a place, if anything is there.
+    pub(super) fn fingerprint(&self, at: usize) -> Option<u128> {
+        self.slots.get(at).filter(|slot| !slot.is_vacant()).map(|slot| slot.fingerprint)
+    }
+
+    pub(super) fn drain_at(&self, at: usize) -> Drain {
+        self.slots[at].drain()
+    }
+
+    /// Whether those without an entry may have been counted in a shared one.
+    #[inline]
+    pub(super) fn is_shared(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.overflow.is_some())
+    }
+
+    pub(super) fn overflow(&mut self) -> Option<&mut Overflow> {
+        self.rare.as_mut()?.overflow.as_deref_mut()
+    }
+
+    pub(super) fn overflow_or_new(&mut self) -> &mut Overflow {
+        self.rare.get_or_insert_default().overflow.get_or_insert_default()
     }
 
     /// The state at a place, if there is one of this kind.
@@ -195,6 +218,11 @@ impl Table {
     fn sweep_some(&mut self, now: Micros) -> usize {
         let (before, millis) = (self.len, (now - self.swept_at) / 1000);
         self.swept_at = now;
+        if let Some(rare) = &mut self.rare
+            && rare.overflow.as_mut().is_some_and(|overflow| overflow.sweep(now))
+        {
+            rare.overflow = None;
+        }
         if self.len == 0 {
             return 0;
         }
@@ -227,39 +255,25 @@ impl Table {
     pub(super) fn note_given(&mut self, real_now: Micros) {
         let rare = self.rare.get_or_insert_default();
         rare.given_at = rare.given_at.max(real_now);
+        if let Some(overflow) = &mut rare.overflow {
+            overflow.note_given(real_now);
+        }
     }
 
-    /// Makes room for a newcomer by giving up the emptiest of some entries, in constant time; in a table of no more
-    /// than [`CANDIDATES`] slots that is the emptiest of all.
-    ///
-    /// Where every candidate is blocked or nearly so and the newcomer is not, the newcomer is the emptiest, and
-    /// nothing is given up for it.
-    pub(super) fn evict_for(&mut self, newcomer: Drain, now: Micros) -> bool {
-        let (timeline, fullness) = (newcomer.timeline(), newcomer.fullness(now, newcomer.timeline()));
-        let mut emptiest: Option<(f64, usize)> = None;
-        // A flood's own entries are no fuller than this, which allows for the rounding of what a slot keeps.
-        let enough = NEARLY_BLOCKED.min(fullness * 1.25);
-        for _ in 0..ROUNDS {
-            for _ in 0..CANDIDATES.min(self.slots.len()) {
-                let slot = &self.slots[self.hand];
-                let fullness = slot.drain().fullness(now, timeline);
-                if !slot.is_vacant() && emptiest.is_none_or(|(least, _)| fullness < least) {
-                    emptiest = Some((fullness, self.hand));
-                }
-                self.hand = (self.hand + 1) % self.slots.len();
+    /// Drops an entry that has drained, to make room for a newcomer: one of those that come next in turn, and none of
+    /// `needed`. Answers whether there was one.
+    pub(super) fn drop_drained(&mut self, now: Micros, timeline: Timeline, needed: &[Fingerprint]) -> bool {
+        for _ in 0..CANDIDATES.min(self.slots.len()) {
+            let slot = &self.slots[self.hand];
+            let drain = slot.drain();
+            let drained = !slot.is_vacant() && drain.timeline() == timeline && drain.empty_at() <= now;
+            if drained && !needed.iter().any(|needed| needed.0 == slot.fingerprint) {
+                self.remove(self.hand);
+                return true;
             }
-            // Where a flood has already lost what it had in this stretch, the emptiest here may be a full one.
-            if emptiest.is_some_and(|(least, _)| least < enough) {
-                break;
-            }
+            self.hand = (self.hand + 1) % self.slots.len();
         }
-        match emptiest {
-            Some((least, at)) if least < NEARLY_BLOCKED || least <= fullness => {
-                self.remove(at);
-                true
-            }
-            _ => false,
-        }
+        false
     }
 
     /// Spreads the entries over this many homes.

@@ -1,24 +1,38 @@
 //! What becomes of a batch when its answers are there.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use redis::RedisError;
 use tokio::time::Instant;
 
 use super::batch::{Exchanged, Group, is_lost};
+use super::dial::Connection;
+use super::job::{Job, LONGEST_TIMEOUT};
 use super::line::Line;
 use super::link::{Keeper, Message};
+use super::plan::Decision;
 use super::remedy::{Remedy, trips};
 use super::replicas::{Acknowledged, Pending, hold, is_charged};
 use super::reply::Outcome;
+use super::server_clock::ServerClock;
+use super::underway::{Back, Underway};
+use crate::decision::Verb;
 use crate::failure::Failure;
 
 /// How long after a slot was found in motion it is asked again.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
 
+/// The connection that something came back over.
+struct Over {
+    connection: Connection,
+    line: u64,
+}
+
 impl Keeper {
-    pub(super) fn read(&mut self, exchanged: Exchanged) {
-        let Exchanged { groups, decided, sent, received, acknowledgement } = exchanged;
+    pub(super) fn read(&mut self, back: Back<Exchanged>) {
+        let Back { what, since, line, missed } = back;
+        let Exchanged { groups, decided, sent, received, acknowledgement, connection } = what;
         let decided = match decided {
             Ok(decided) => decided,
             // What was on its way may have been done, so it is not sent again.
@@ -26,13 +40,22 @@ impl Keeper {
                 for message in groups.into_iter().flat_map(|group| group.messages) {
                     message.job.finish(Err(Failure::Disconnected));
                 }
-                return self.lose(&error);
+                return self.lose(line, &error);
             }
         };
-        self.forget_finished();
-        if self.unreplicated == 0 {
-            self.missed = 0;
+        if line == self.lines {
+            let took = since.elapsed();
+            self.round_trip = if self.round_trip.is_zero() { took } else { (self.round_trip * 7 + took) / 8 };
+            if missed {
+                // Answers take longer on their way than they did.
+                self.clock = ServerClock::default();
+            } else {
+                self.breaker.answered();
+            }
         }
+        let owed = self.batches.iter().filter(|batch| batch.was_sent_over(line)).map(Underway::weight).sum();
+        connection.owes(owed);
+        let over = Over { connection, line };
         let mut held = Vec::new();
         for (group, decided) in groups.into_iter().zip(decided) {
             match decided {
@@ -41,86 +64,99 @@ impl Keeper {
                         self.clock.hear(sent, received, server);
                     }
                     held.extend(decided.held);
-                    self.settle(group, decided.outcomes, acknowledgement.is_some().then_some(&mut held));
+                    if self.target.is_sharded() {
+                        self.slot = group.slot();
+                    }
+                    self.settle(group, decided.outcomes, acknowledgement.is_some().then_some(&mut held), &over);
                 }
-                Err(error) => self.remedy(group, &error),
+                Err(error) => self.remedy(group, &error, &over),
             }
         }
-        // Another group's answer may have been that the server has failed; then these are over too.
-        if let (Some(acknowledgement), Some(last), Line::Up(_)) = (acknowledgement, held.last(), &self.line) {
-            self.slot = self.target.is_sharded().then(|| last.slot());
-            self.holding.push(hold(held, acknowledgement));
+        if let Some(acknowledgement) = acknowledgement
+            && !held.is_empty()
+        {
+            self.holding.push(hold(held, &over.connection, line, acknowledgement));
         }
         self.forget_finished();
     }
 
     /// The connection broke. What waits may still make it over a new one.
-    fn lose(&mut self, error: &RedisError) {
-        if matches!(self.line, Line::Up(_)) {
+    fn lose(&mut self, line: u64, error: &RedisError) {
+        if line == self.lines && matches!(self.line, Line::Up(_)) {
             self.context.fault(&self.target, Failure::Disconnected, &error.to_string());
-            self.line = Line::Down;
+            self.part(Line::Down);
             self.router.refresh();
         }
     }
 
     /// Tells what was decided, but for what is to be held.
-    fn settle(&mut self, group: Group, outcomes: Vec<Outcome>, mut held: Option<&mut Vec<Pending>>) {
+    fn settle(&mut self, group: Group, outcomes: Vec<Outcome>, mut held: Option<&mut Vec<Pending>>, over: &Over) {
+        let mut undone = Vec::new();
         for (message, outcome) in group.messages.into_iter().zip(outcomes) {
+            let Message { job, asking } = message;
             // By the server's clock it was too late, by ours it may not be: one of them was set.
-            if matches!(outcome, Outcome::Late { .. }) && message.job.deadline > Instant::now() {
-                if message.job.may_hop() {
-                    self.waiting.push_back(message);
+            if matches!(outcome, Outcome::Late { .. }) && job.deadline > Instant::now() && !self.breaker.is_open() {
+                if job.may_hop() {
+                    self.waiting.push_back((Instant::now(), Message { job, asking }));
                 }
                 continue;
             }
             match &mut held {
-                Some(held) if is_charged(&message.job.decision, &outcome) => {
-                    held.push(Pending::new(message.job, outcome));
+                Some(held) if is_charged(&job.decision, &outcome) => held.push(Pending::new(job, outcome)),
+                _ => {
+                    let undo = undo(&job.decision, &outcome);
+                    if !job.finish(Ok(outcome)) {
+                        undone.extend(undo.map(|decision| {
+                            let job = Job::new(decision, LONGEST_TIMEOUT, Box::new(|_, _| ())).staying();
+                            Message { job: Arc::new(job), asking }
+                        }));
+                    }
                 }
-                _ => drop(message.job.finish(Ok(outcome))),
             }
+        }
+        if !undone.is_empty() {
+            let (strategy, sharded) = (self.context.strategy(), self.target.is_sharded());
+            let groups = Group::of(undone.into_iter(), strategy, sharded, &self.clock);
+            self.launch(over.connection.clone(), over.line, groups);
         }
     }
 
     /// Tells what was held, if enough replicas have it.
-    pub(super) fn acknowledged(&mut self, acknowledged: Acknowledged) {
-        let Acknowledged { held, replicas } = acknowledged;
+    pub(super) fn acknowledged(&mut self, back: Back<Acknowledged>) {
+        let Back { what: Acknowledged { held, replicas }, since, line, missed } = back;
+        let fail = |held: Vec<Pending>, fault| held.into_iter().for_each(|held| held.fail(fault));
         match replicas {
             Ok(replicas) if replicas >= self.context.replicas() => {
-                (self.missed, self.unreplicated) = (0, 0);
+                if line == self.lines && !missed {
+                    self.breaker.replicated();
+                }
                 held.into_iter().for_each(Pending::tell);
             }
             Ok(_) => {
-                for held in held {
-                    self.unreplicated += u32::from(held.fail(Failure::Unreplicated));
+                fail(held, Failure::Unreplicated);
+                if line == self.lines && !missed {
+                    self.breaker.missed(since, Failure::Unreplicated);
+                    self.judge(Instant::now());
                 }
-                self.judge();
             }
             Err(error) if is_lost(&error) => {
-                for held in held {
-                    held.fail(Failure::Disconnected);
-                }
-                self.lose(&error);
+                fail(held, Failure::Disconnected);
+                self.lose(line, &error);
             }
             Err(error) => {
                 let fault = if let Remedy::GiveUp(fault) = Remedy::of(&error) { fault } else { Failure::Other };
-                for held in held {
-                    held.fail(fault);
-                }
-                self.give_up(fault, &error);
+                fail(held, fault);
+                self.give_up(fault, &error, line);
             }
         }
         self.forget_finished();
     }
 
-    fn remedy(&mut self, mut group: Group, error: &RedisError) {
+    fn remedy(&mut self, mut group: Group, error: &RedisError, over: &Over) {
         match Remedy::of(error) {
             Remedy::SendScript if !group.with_script => {
                 group.with_script = true;
-                if let Line::Up(connection) = &self.line {
-                    let connection = connection.clone();
-                    self.launch(connection, vec![group]);
-                }
+                self.launch(over.connection.clone(), over.line, vec![group]);
             }
             Remedy::Redirect { mut to, asking } => {
                 if to.0.is_empty() {
@@ -145,7 +181,7 @@ impl Keeper {
             }
             Remedy::GiveUp(fault) => {
                 group.fail(fault);
-                self.give_up(fault, error);
+                self.give_up(fault, error, over.line);
             }
             Remedy::SendScript => {
                 self.context.fault(&self.target, Failure::Other, &error.to_string());
@@ -154,11 +190,20 @@ impl Keeper {
         }
     }
 
-    fn give_up(&mut self, fault: Failure, error: &RedisError) {
-        if trips(fault) {
-            self.trip(fault, &error.to_string());
-        } else {
+    fn give_up(&mut self, fault: Failure, error: &RedisError, line: u64) {
+        if !trips(fault) {
             self.context.fault(&self.target, fault, &error.to_string());
+        } else if line == self.lines {
+            self.trip(fault, &error.to_string());
         }
     }
+}
+
+/// What gives a charge back whose caller was answered by the policy before the server's answer came: a degraded answer
+/// charges nothing.
+fn undo(decision: &Decision, outcome: &Outcome) -> Option<Decision> {
+    let Outcome::Decided { now, infos, .. } = outcome else { return None };
+    let may_charge = matches!(decision.verb, Verb::Limit | Verb::Acquire { .. });
+    let is_charged = may_charge && !infos.iter().any(|info| info.blocked);
+    is_charged.then(|| Decision { verb: Verb::Undo { charged_at: *now }, ..decision.clone() })
 }

@@ -1,14 +1,10 @@
 //! Decisions that travel together.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{self, Poll};
-
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
-use tokio::time::Instant;
 
 use super::context::Context;
+use super::dial::Connection;
 use super::layout::Strategy;
 use super::link::Message;
 use super::plan::{Plan, plan};
@@ -17,6 +13,7 @@ use super::reply::{Outcome, finish};
 use super::server_clock::ServerClock;
 use super::target::nonsense;
 use super::transactions;
+use super::underway::{Underway, last_deadline};
 use crate::clock;
 use crate::failure::Failure;
 use crate::time::Micros;
@@ -50,28 +47,25 @@ pub(super) struct Exchanged {
     pub(super) received: Micros,
     /// Where something has to wait for replicas.
     pub(super) acknowledgement: Option<Acknowledgement>,
+    pub(super) connection: Connection,
 }
+
+/// What an answer may take for each check: the longest state is 255 pairs of numbers. Where a decision takes several
+/// round trips, there are that many answers.
+const OF_A_PART: u64 = 16 * 1024;
 
 /// Decisions on their way together.
-pub(super) struct Batch {
-    pub(super) since: Instant,
-    exchange: Pin<Box<dyn Future<Output = Exchanged> + Send>>,
-}
+pub(super) type Batch = Underway<Exchanged>;
 
-impl Batch {
-    pub(super) fn send(connection: MultiplexedConnection, groups: Vec<Group>, context: &Context) -> Self {
-        let wait = Wait::of(groups.iter().flat_map(|group| &group.messages), context);
-        let exchange = Box::pin(exchange(connection, groups, context.strategy(), wait));
-        Self { since: Instant::now(), exchange }
-    }
-}
-
-impl Future for Batch {
-    type Output = Exchanged;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        self.exchange.as_mut().poll(cx)
-    }
+/// Sends decisions over one of a link's connections.
+pub(super) fn send(connection: Connection, line: u64, groups: Vec<Group>, context: &Context) -> Batch {
+    let messages = || groups.iter().flat_map(|group| &group.messages);
+    let wait = Wait::of(messages(), context);
+    let parts = messages().map(|message| message.job.decision.parts.len() + 1).sum::<usize>();
+    let weight = u64::try_from(parts).unwrap_or(u64::MAX).saturating_mul(OF_A_PART);
+    connection.allow(weight);
+    let until = last_deadline(messages());
+    Underway::new(until, line, weight, exchange(connection, groups, context.strategy(), wait))
 }
 
 impl Group {
@@ -105,6 +99,11 @@ impl Group {
         self.messages.len()
     }
 
+    /// Of a sharded server, where these belong.
+    pub(super) fn slot(&self) -> Option<u16> {
+        self.messages.first().map(|message| message.job.decision.slot())
+    }
+
     fn command(&self) -> Cmd {
         self.plan.command(self.with_script)
     }
@@ -124,27 +123,23 @@ impl Group {
 }
 
 /// One round trip, or as many as the strategy takes.
-async fn exchange(
-    mut connection: MultiplexedConnection,
-    groups: Vec<Group>,
-    strategy: Strategy,
-    wait: Option<Wait>,
-) -> Exchanged {
+async fn exchange(connection: Connection, groups: Vec<Group>, strategy: Strategy, wait: Option<Wait>) -> Exchanged {
     let sent = clock::now();
+    let mut wire = connection.wire.clone();
     let (decided, acknowledgement) = match (wait, strategy) {
-        (None, _) => (decide(&mut connection, &groups, strategy, false).await, None),
+        (None, _) => (decide(&mut wire, &groups, strategy, false).await, None),
         (Some(wait), Strategy::Script) => {
-            let acknowledgement = wait.send(connection.clone());
-            let decided = decide(&mut connection, &groups, strategy, true);
+            let acknowledgement = wait.send(wire.clone());
+            let decided = decide(&mut wire, &groups, strategy, true);
             let (decided, acknowledgement) = right_behind(decided, acknowledgement).await;
             (decided, Some(acknowledgement))
         }
         (Some(wait), Strategy::Transactions) => {
-            let decided = decide(&mut connection, &groups, strategy, true).await;
-            (decided, Some(wait.send(connection)))
+            let decided = decide(&mut wire, &groups, strategy, true).await;
+            (decided, Some(wait.send(wire.clone())))
         }
     };
-    Exchanged { groups, decided, sent, received: clock::now(), acknowledgement }
+    Exchanged { groups, decided, sent, received: clock::now(), acknowledgement, connection }
 }
 
 async fn decide(

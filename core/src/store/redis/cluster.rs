@@ -11,8 +11,9 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::context::Context;
+use super::dial::{A_MAP, open};
 use super::link::{Link, Message};
-use super::target::{Target, at, nonsense, open};
+use super::target::{Target, at, nonsense};
 use super::topology::Router;
 use crate::failure::Failure;
 
@@ -41,6 +42,24 @@ struct Map {
     nodes: Vec<Node>,
     /// What came before the map was known.
     early: Vec<Message>,
+    /// Nobody keeps the map any more.
+    closed: bool,
+}
+
+/// The part of the task that keeps the map. When that ends, however it does, nothing is left waiting for the map.
+struct Keeper(Weak<Cluster>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(cluster) = self.0.upgrade() {
+            let mut map = cluster.map();
+            map.closed = true;
+            let early = std::mem::take(&mut map.early);
+            drop(map);
+            // Each is answered as it is dropped.
+            drop(early);
+        }
+    }
 }
 
 impl Cluster {
@@ -55,13 +74,17 @@ impl Cluster {
             stale: stale.clone(),
             lost: AtomicBool::new(false),
         });
-        tokio::spawn(keep_map(Arc::downgrade(&cluster), stale));
+        tokio::spawn(keep_map(Keeper(Arc::downgrade(&cluster)), stale));
+        cluster.refresh();
         cluster
     }
 
     pub(super) fn send(&self, message: Message) -> Result<(), Failure> {
         let slot = usize::from(message.job.decision.slot());
         let mut map = self.map();
+        if map.closed {
+            return Err(Failure::Unreachable);
+        }
         if map.owners.is_empty() {
             if self.lost.load(Ordering::Relaxed) {
                 return Err(Failure::Unavailable);
@@ -100,7 +123,7 @@ impl Cluster {
 
     /// The task that keeps the map is gone, and with it the runtime.
     pub(super) fn is_dead(&self) -> bool {
-        Arc::strong_count(&self.stale) < 2
+        self.map().closed
     }
 
     fn map(&self) -> MutexGuard<'_, Map> {
@@ -113,7 +136,11 @@ impl Cluster {
             let target = Target::node(at(&self.template, &node.0, node.1), self.context.greeting());
             Arc::new(Link::start(target, self.context.clone(), Router::through(&self.me)))
         };
-        map.links.entry(node.clone()).or_insert_with(start).clone()
+        let link = map.links.entry(node.clone()).or_insert_with(start);
+        if link.is_dead() {
+            *link = start();
+        }
+        link.clone()
     }
 
     /// Asks every node that is known at once, and believes the first that answers.
@@ -142,9 +169,11 @@ impl Cluster {
             self.link(&mut map, &node);
         }
         let Map { links, nodes, early, .. } = &mut *map;
-        links.retain(|node, _| nodes.contains(node));
+        // A link that leaves the map finishes what is on its way, and sends on what is not.
+        let gone: Vec<_> = links.extract_if(|node, _| !nodes.contains(node)).collect();
         let early = std::mem::take(early);
         drop(map);
+        drop(gone);
         self.lost.store(false, Ordering::Relaxed);
         for message in early {
             let job = message.job.clone();
@@ -177,13 +206,13 @@ impl Map {
 }
 
 /// Looks at the map when something says that it is stale, and again and again while a node has failed.
-async fn keep_map(cluster: Weak<Cluster>, stale: Arc<Notify>) {
+async fn keep_map(keeper: Keeper, stale: Arc<Notify>) {
     loop {
-        let Some(unwell) = cluster.upgrade().map(|cluster| cluster.is_open()) else { return };
+        let Some(unwell) = keeper.0.upgrade().map(|cluster| cluster.is_open()) else { return };
         if !unwell {
             stale.notified().await;
         }
-        match cluster.upgrade() {
+        match keeper.0.upgrade() {
             Some(cluster) => cluster.look().await,
             None => return,
         }
@@ -199,8 +228,8 @@ impl Drop for Cluster {
 
 /// The slots' ranges as a node knows them.
 async fn ask(template: &ConnectionInfo, node: &Node) -> RedisResult<Vec<(usize, usize, Node)>> {
-    let mut connection = open(&at(template, &node.0, node.1)).await?;
-    let ranges: Vec<Vec<Value>> = redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut connection).await?;
+    let mut connection = open(&at(template, &node.0, node.1), A_MAP).await?;
+    let ranges: Vec<Vec<Value>> = redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut connection.wire).await?;
     let ranges: RedisResult<Vec<_>> = ranges.into_iter().map(|range| read_range(&range, &node.0)).collect();
     ranges.and_then(|ranges| if ranges.is_empty() { Err(nonsense("CLUSTER SLOTS")) } else { Ok(ranges) })
 }

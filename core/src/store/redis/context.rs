@@ -1,6 +1,7 @@
 //! What all the links of a store share.
 
 use std::fmt::Display;
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,19 +10,23 @@ use redis::Pipeline;
 use tokio::runtime::Handle;
 
 use super::job::LONGEST_TIMEOUT;
-use super::keys::{Key, both};
+use super::keys::both;
 use super::layout::{Layout, Strategy};
-use super::plan::{Decision, plan};
+use super::plan::{Decision, Part, plan};
 use super::script::SOURCE;
 use super::settings::Settings;
 use crate::clock;
+use crate::decision::Verb;
 use crate::events::{Event, EventKind, Events};
 use crate::failure::Failure;
+use crate::limit::{LevelRule, Rule};
 use crate::stats::Stats;
 use crate::time::Micros;
 
 /// Between two events about the same trouble.
 const QUIET: Micros = 60 * 1_000_000;
+/// What fits into the entry that probes are about.
+const PROBED: u64 = 1000;
 /// Making a connection takes several round trips and is nobody's decision, so it may take longer than one.
 const LEAST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -67,9 +72,13 @@ impl Context {
         self.replicas
     }
 
-    /// A key in this slot that no entry has.
-    pub(super) fn mark(&self, slot: Option<u16>) -> Key {
-        self.layout.mark(&self.namespace, slot)
+    /// A decision like any other, about an entry of nobody's in this slot, which drains within a millisecond.
+    pub(super) fn probing(&self, slot: Option<u16>) -> Decision {
+        let bucket = LevelRule::new(PROBED, 1000, PROBED);
+        let part = Part { rule: Rule::Level(bucket), cost: 1, spent: 0, entry: 0 };
+        let entries = iter::once(self.layout.mark(&self.namespace, slot)).collect();
+        let probing = Decision::call(Verb::Limit, entries, iter::once(part).collect(), None);
+        probing.map_or_else(|_| self.probe.clone(), |probing| probing.laid_out(self.layout))
     }
 
     pub(super) fn timeout(&self) -> Duration {
@@ -77,7 +86,7 @@ impl Context {
     }
 
     pub(super) fn connect_timeout(&self) -> Duration {
-        self.timeout.max(LEAST_CONNECT_TIMEOUT)
+        (self.timeout * 4).max(LEAST_CONNECT_TIMEOUT)
     }
 
     pub(super) fn runtime(&self) -> &Handle {
@@ -88,6 +97,8 @@ impl Context {
     /// evicts, and the time.
     pub(super) fn greeting(&self) -> Pipeline {
         let mut greeting = Pipeline::new();
+        greeting.cmd("CLIENT").arg("SETINFO").arg("LIB-NAME").arg("tidegate");
+        greeting.cmd("CLIENT").arg("SETINFO").arg("LIB-VER").arg(env!("CARGO_PKG_VERSION"));
         match self.strategy {
             Strategy::Script => {
                 greeting.cmd("SCRIPT").arg("LOAD").arg(SOURCE);

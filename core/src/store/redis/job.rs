@@ -1,5 +1,6 @@
 //! A decision on its way to a server and back.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,12 +20,13 @@ pub(crate) type Answer = Result<Outcome, Failure>;
 pub(crate) type Done = Box<dyn FnOnce(&Job, Answer) + Send>;
 
 /// Nobody waits for a decision for longer than this.
-pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_hours(1);
+pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// How often a job may be sent on to another server before it is given up.
 const MOST_HOPS: u8 = 5;
 
-/// A decision under way; whoever finishes it first, with an answer or at its deadline, is the one who does.
+/// A decision under way; whoever finishes it first, with an answer or at its deadline, is the one who does. A job that
+/// is dropped unfinished, by whatever lost it, is finished by that.
 pub(crate) struct Job {
     pub(super) decision: Decision,
     /// When the caller stops waiting, by the runtime's clock and by ours.
@@ -35,38 +37,37 @@ pub(crate) struct Job {
     held: AtomicU32,
     /// The job that this one is a share of.
     whole: Option<Arc<Job>>,
-    end: Mutex<End>,
-}
-
-/// How a job ends.
-struct End {
     /// Until it is over.
-    done: Option<Done>,
-    /// Nobody had an answer by the deadline, for this reason.
-    missed: Option<Failure>,
+    done: Mutex<Option<Done>>,
 }
 
 impl Job {
     pub(crate) fn new(decision: Decision, timeout: Duration, done: Done) -> Self {
         let timeout = timeout.min(LONGEST_TIMEOUT);
         let expires = clock::now().saturating_add(Micros::try_from(timeout.as_micros()).unwrap_or(Micros::MAX));
-        Self::until(decision, Instant::now() + timeout, expires, done)
+        Self::until(decision, Instant::now() + timeout, expires, None, done)
     }
 
     /// What one server decides of a job that takes several.
     pub(super) fn share(whole: &Arc<Self>, decision: Decision, done: Done) -> Self {
-        Self { whole: Some(whole.clone()), ..Self::until(decision, whole.deadline, whole.expires, done) }
+        Self::until(decision, whole.deadline, whole.expires, Some(whole.clone()), done)
     }
 
-    fn until(decision: Decision, deadline: Instant, expires: Micros, done: Done) -> Self {
+    /// One that is for this server and no other.
+    pub(super) fn staying(self) -> Self {
+        self.hops.store(MOST_HOPS, Ordering::Relaxed);
+        self
+    }
+
+    fn until(decision: Decision, deadline: Instant, expires: Micros, whole: Option<Arc<Self>>, done: Done) -> Self {
         Self {
             decision,
             deadline,
             expires,
             hops: AtomicU8::new(0),
             held: AtomicU32::new(0),
-            whole: None,
-            end: Mutex::new(End { done: Some(done), missed: None }),
+            whole,
+            done: Mutex::new(Some(done)),
         }
     }
 
@@ -76,19 +77,11 @@ impl Job {
 
     /// True for the one who finished it.
     pub(crate) fn finish(&self, answer: Answer) -> bool {
-        self.end(answer, None)
-    }
-
-    fn end(&self, answer: Answer, missed: Option<Failure>) -> bool {
-        let mut end = self.lock();
-        let done = end.done.take();
-        if done.is_some() {
-            end.missed = missed;
-        }
-        drop(end);
+        let done = self.lock().take();
         let first = done.is_some();
         if let Some(done) = done {
-            done(self, answer);
+            // A caller that panics has nobody to blame but itself; the task that tells it serves others as well.
+            let _ = catch_unwind(AssertUnwindSafe(|| done(self, answer)));
         }
         first
     }
@@ -114,24 +107,25 @@ impl Job {
     /// Finishes it without an answer, because of this, or for want of replicas where it waited for nothing else.
     pub(crate) fn fail(&self, failure: Failure) {
         let failure = if self.held.load(Ordering::Relaxed) > 0 { Failure::Unreplicated } else { failure };
-        self.end(Err(failure), Some(failure));
-    }
-
-    /// Why it ended without an answer, whoever noticed that.
-    pub(super) fn missed(&self) -> Option<Failure> {
-        self.lock().missed
+        self.finish(Err(failure));
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.lock().done.is_none()
+        self.lock().is_none()
     }
 
-    fn lock(&self) -> MutexGuard<'_, End> {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<Done>> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether it may be sent on once more.
     pub(super) fn may_hop(&self) -> bool {
         self.hops.fetch_add(1, Ordering::Relaxed) < MOST_HOPS
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        self.fail(Failure::Disconnected);
     }
 }

@@ -132,11 +132,11 @@ mod tests {
 
     #[test]
     fn reads_as_what_it_is() {
-        let named = |namespace, actor, limit| text(&key(namespace, actor, limit, Shape::Level));
-        assert_eq!(named("tidegate", "203.0.113.9", "login"), "tidegate:{203.0.113.9}:login");
-        assert_eq!(named("a:b", "{x}", "50%~log"), "a%3ab:{%7bx%7d}:50%25%7elog");
-        assert_eq!(named("", "", "k"), "%:{%}:k");
-        assert_eq!(named("n", "Ægir\n\x7f", "k"), "n:{Ægir%0a%7f}:k");
+        let level = |namespace, actor, limit| text(&key(namespace, actor, limit, Shape::Level));
+        assert_eq!(level("tidegate", "203.0.113.9", "login"), "tidegate:{203.0.113.9}:login");
+        assert_eq!(level("a:b", "{x}", "50%~log"), "a%3ab:{%7bx%7d}:50%25%7elog");
+        assert_eq!(level("", "", "k"), "%:{%}:k");
+        assert_eq!(level("n", "Ægir\n\x7f", "k"), "n:{Ægir%0a%7f}:k");
         let names = Shape::ALL.map(|shape| text(&key("n", "ada", "k", shape)));
         let suffixes = ["", "~interval", "~slots", "~counter", "~log", "~decay", "~smooth"];
         assert_eq!(names, suffixes.map(|suffix| format!("n:{{ada}}:k{suffix}")));

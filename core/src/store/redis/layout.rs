@@ -6,6 +6,7 @@ use crate::limit::{Kind, Limit, Shape, Translation};
 
 /// How a server is made to decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Strategy {
     /// By a script: one round trip, nothing in between, every type of limit.
     #[default]
@@ -33,6 +34,7 @@ impl Strategy {
 
 /// What entries are on a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Layout {
     /// One key each, `{namespace}:{actor}:{key}` with braces around the actor, for every type of limit.
     #[default]

@@ -4,28 +4,26 @@ use std::future::{Future, pending};
 use std::pin::Pin;
 
 use redis::RedisResult;
-use redis::aio::MultiplexedConnection;
 use tokio::time::{Instant, sleep_until};
 
+use super::dial::Connection;
 use crate::time::Micros;
 
 pub(super) type Connecting = Pin<Box<dyn Future<Output = RedisResult<Connected>> + Send>>;
 
 /// A connection that has just answered.
 pub(super) struct Connected {
-    pub(super) connection: MultiplexedConnection,
+    pub(super) connection: Connection,
     /// What the server said of the time, between two instants of ours.
     pub(super) heard: Option<(Micros, Micros, Micros)>,
     /// When the server is full, it forgets blocked clients as soon as any others.
     pub(super) evicts_at_random: bool,
-    /// As far as it was asked, enough replicas have what it writes.
-    pub(super) keeps_up: bool,
 }
 
 pub(super) enum Line {
     Down,
     Connecting(Connecting),
-    Up(MultiplexedConnection),
+    Up(Connection),
     /// Failed; not to be tried again before this instant.
     Resting(Instant),
 }

@@ -5,38 +5,36 @@
 //! every job at its deadline whatever the connection does, and a connection that has gone silent is dropped.
 
 use std::collections::VecDeque;
-use std::future::pending;
-use std::sync::Arc;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use redis::RedisResult;
-use redis::aio::MultiplexedConnection;
-use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::task::coop::consume_budget;
+use tokio::time::{Instant, sleep_until};
 
-use super::batch::{Batch, Exchanged, Group};
+use super::batch::{self, Batch, Exchanged, Group};
+use super::breaker::Breaker;
 use super::context::Context;
+use super::dial::Connection;
 use super::job::Job;
 use super::layout::Strategy;
 use super::line::{Connected, Line};
-use super::remedy::Remedy;
-use super::replicas::{Acknowledged, Holding, keep_up};
+use super::queue::{Received, Receiver, Sender, queue};
+use super::replicas::{Acknowledged, Holding};
 use super::server_clock::ServerClock;
 use super::target::Target;
 use super::topology::Router;
+use super::underway::Back;
 use crate::failure::Failure;
 
 /// Decisions in one batch: few enough that the server is not held up for longer than a fraction of a millisecond.
 const MOST_IN_A_BATCH: usize = 128;
-/// Batches on the way at once, so that neither side waits for the other.
-const MOST_BATCHES: usize = 2;
-/// Deadlines missed in a row before the server counts as failed.
-const MOST_MISSED: u32 = 3;
-/// Between two looks at a server that has failed.
-const PROBE_EVERY: Duration = Duration::from_millis(100);
-const TOO_FEW: &str = "too few replicas acknowledge what it writes";
+/// Batches on the way at once while nobody waits long, so that neither side waits for the other.
+const BATCHES: usize = 2;
 
 /// A job, and whether it was sent here for this once.
 pub(super) struct Message {
@@ -46,34 +44,39 @@ pub(super) struct Message {
 
 /// The way to one server.
 pub(super) struct Link {
-    queue: mpsc::UnboundedSender<Message>,
+    queue: Sender,
     /// The server failed and has not been found well since.
     open: Arc<AtomicBool>,
 }
 
 impl Link {
-    /// Starts the task that keeps the connection; it ends when the link is dropped.
+    /// Starts the task that keeps the connection, which begins to connect. When the link is dropped, the task finishes
+    /// what it has, and ends.
     pub(super) fn start(target: Target, context: Arc<Context>, router: Router) -> Self {
-        let (queue, messages) = mpsc::unbounded_channel();
-        let open = Arc::new(AtomicBool::new(false));
+        let (sender, receiver) = queue();
+        let breaker = Breaker::new();
+        let open = breaker.flag();
         let keeper = Keeper {
             target,
             context,
             router,
-            open: open.clone(),
-            messages,
+            breaker,
+            queue: receiver,
+            leaves_by: None,
             waiting: VecDeque::new(),
             due: VecDeque::new(),
             line: Line::Down,
+            lines: 0,
+            parted_until: None,
             batches: FuturesUnordered::new(),
             holding: FuturesUnordered::new(),
+            round_trip: Duration::ZERO,
             clock: ServerClock::default(),
-            missed: 0,
-            unreplicated: 0,
             slot: None,
+            probing: None,
         };
         tokio::spawn(keeper.run());
-        Self { queue, open }
+        Self { queue: sender, open }
     }
 
     /// Whether the server is not to be asked for now.
@@ -99,65 +102,116 @@ pub(super) struct Keeper {
     pub(super) target: Target,
     pub(super) context: Arc<Context>,
     pub(super) router: Router,
-    open: Arc<AtomicBool>,
-    messages: mpsc::UnboundedReceiver<Message>,
-    /// Not sent yet.
-    pub(super) waiting: VecDeque<Message>,
-    /// Everything that is not over, in the order of the deadlines.
+    pub(super) breaker: Breaker,
+    queue: Receiver,
+    /// Once nobody sends any more, until when the rest is finished.
+    leaves_by: Option<Instant>,
+    /// Not sent yet, and since when.
+    pub(super) waiting: VecDeque<(Instant, Message)>,
+    /// What is not over, in the order of the deadlines.
     due: VecDeque<Arc<Job>>,
     pub(super) line: Line,
-    batches: FuturesUnordered<Batch>,
+    /// The number of the connection, which changes when it is given up.
+    pub(super) lines: u64,
+    /// What was sent over connections that were given up may come back until then.
+    pub(super) parted_until: Option<Instant>,
+    pub(super) batches: FuturesUnordered<Batch>,
     /// Decided, and not acknowledged by enough replicas yet.
     pub(super) holding: FuturesUnordered<Holding>,
+    /// How long a batch takes, on average.
+    pub(super) round_trip: Duration,
     pub(super) clock: ServerClock,
-    /// Deadlines missed since the last answer, or since replicas last acknowledged one where they did not.
-    pub(super) missed: u32,
-    /// Decisions that too few replicas acknowledged in time, since the last that enough did.
-    pub(super) unreplicated: u32,
-    /// Of a sharded server, a slot that it had when it last charged something.
+    /// Of a sharded server, a slot that it had when it last decided something.
     pub(super) slot: Option<u16>,
+    /// What came of the probe that is on its way.
+    pub(super) probing: Option<Arc<OnceLock<Option<Failure>>>>,
 }
 
 impl Keeper {
     async fn run(mut self) {
-        let mut incoming = Vec::with_capacity(MOST_IN_A_BATCH);
-        loop {
-            let due = self.due.front().map(|job| job.deadline);
+        let mut incoming = Vec::new();
+        let mut timer = pin!(sleep_until(Instant::now()));
+        let mut armed: Option<Instant> = None;
+        self.connect();
+        while !self.is_done() {
+            // One that rings too early is set anew then; most never have to.
+            if let Some(next) = self.next_instant()
+                && armed.is_none_or(|armed| next < armed)
+            {
+                timer.as_mut().reset(next);
+                armed = Some(next);
+            }
             let next = tokio::select! {
                 biased;
                 Some(exchanged) = self.batches.next(), if !self.batches.is_empty() => Next::Exchanged(exchanged),
                 Some(acknowledged) = self.holding.next(), if !self.holding.is_empty() => {
                     Next::Acknowledged(acknowledged)
                 }
-                count = self.messages.recv_many(&mut incoming, MOST_IN_A_BATCH) => Next::Received(count),
+                received = poll_fn(|context| self.queue.poll(context, &mut incoming)), if self.leaves_by.is_none() => {
+                    Next::Received(received)
+                }
                 connected = self.line.progress() => Next::Connected(connected),
-                () = at(due) => Next::Due,
+                () = timer.as_mut(), if armed.is_some() => Next::Due,
             };
             match next {
-                Next::Received(0) => return,
-                Next::Received(_) => self.take(&mut incoming),
+                Next::Received(Received::Messages) => self.take(&mut incoming),
+                Next::Received(Received::Nothing) => self.leaves_by = Some(Instant::now() + self.context.timeout()),
                 Next::Exchanged(exchanged) => self.read(exchanged),
                 Next::Acknowledged(acknowledged) => self.acknowledged(acknowledged),
                 Next::Connected(Some(connected)) => self.connected(connected),
                 Next::Connected(None) => self.connect(),
-                Next::Due => self.expire(),
+                Next::Due => {
+                    armed = None;
+                    self.expire();
+                }
             }
+            self.probed();
             self.dispatch();
+            // Others on this thread have to come in between, those who read the socket above all.
+            consume_budget().await;
         }
     }
 
+    /// Whether nobody sends any more and nobody waits any more. A job that is left is answered as it is dropped.
+    fn is_done(&self) -> bool {
+        self.leaves_by.is_some_and(|leaves_by| {
+            let idle = self.waiting.is_empty() && self.batches.is_empty() && self.holding.is_empty();
+            idle || Instant::now() >= leaves_by
+        })
+    }
+
+    /// When there is something to do that nothing else will tell of.
+    fn next_instant(&self) -> Option<Instant> {
+        let due = self.due.front().map(|job| job.deadline);
+        let (Line::Up(_), Some((since, _))) = (&self.line, self.waiting.front()) else {
+            return [due, self.parted_until, self.leaves_by].into_iter().flatten().min();
+        };
+        let sent_by = self.patience().map(|patience| *since + patience);
+        [due, sent_by, self.parted_until, self.leaves_by].into_iter().flatten().min()
+    }
+
     fn take(&mut self, incoming: &mut Vec<Message>) {
+        let now = Instant::now();
         for message in incoming.drain(..) {
-            if self.open.load(Ordering::Relaxed) {
+            if self.breaker.is_open() {
                 message.job.finish(Err(Failure::Unavailable));
                 continue;
             }
-            // All wait equally long, so the latest comes last; one that was sent on may not, and gets a timer.
-            match self.due.back() {
-                Some(last) if last.deadline > message.job.deadline => drop(tokio::spawn(message.job.clone().expire())),
-                _ => self.due.push_back(message.job.clone()),
-            }
-            self.waiting.push_back(message);
+            self.watch(&message.job, now);
+            self.waiting.push_back((now, message));
+        }
+    }
+
+    /// Sees to it that a job is over at its deadline.
+    pub(super) fn watch(&mut self, job: &Arc<Job>, now: Instant) {
+        if job.deadline > now + self.context.timeout() * 2 {
+            // Nobody waits for it.
+            return;
+        }
+        // All wait equally long, so the latest comes last; one that was sent on may not, and gets a timer.
+        match self.due.back() {
+            Some(last) if last.deadline > job.deadline => drop(tokio::spawn(job.clone().expire())),
+            _ => self.due.push_back(job.clone()),
         }
     }
 
@@ -166,98 +220,59 @@ impl Keeper {
         if self.waiting.is_empty() {
             return;
         }
+        if self.leaves_by.is_some() && self.router.leads_elsewhere() {
+            return self.waiting.drain(..).for_each(|(_, message)| self.router.again(message));
+        }
         let connection = match &self.line {
             Line::Up(connection) => connection.clone(),
             Line::Down => return self.connect(),
             Line::Connecting(_) | Line::Resting(_) => return,
         };
-        while self.batches.len() + self.holding.len() < self.most_batches() && !self.waiting.is_empty() {
+        while let Some((since, _)) = self.waiting.front() {
+            let has_waited = |patience: Duration| since.elapsed() >= patience;
+            if self.under_way() >= self.batches_at_once() && !self.patience().is_some_and(has_waited) {
+                return;
+            }
             let several = self.waiting.len().min(MOST_IN_A_BATCH);
-            let messages = self.waiting.drain(..several).filter(|message| !message.job.is_over());
+            let messages = self.waiting.drain(..several).map(|(_, message)| message);
+            let messages = messages.filter(|message| !message.job.is_over());
             let groups = Group::of(messages, self.context.strategy(), self.target.is_sharded(), &self.clock);
             if !groups.is_empty() {
-                self.launch(connection.clone(), groups);
+                self.context.stats.sent(groups.iter().map(Group::len).sum());
+                self.launch(connection.clone(), self.lines, groups);
             }
         }
     }
 
-    /// Batches on the way at once. Those of transactions would come in between each other.
-    fn most_batches(&self) -> usize {
+    /// Batches on the way over this connection.
+    fn under_way(&self) -> usize {
+        let batches = self.batches.iter().filter(|batch| batch.was_sent_over(self.lines)).count();
+        batches + self.holding.iter().filter(|holding| holding.was_sent_over(self.lines)).count()
+    }
+
+    /// Batches on the way at once, as long as nobody has to wait long. Those of transactions would come in between each
+    /// other.
+    fn batches_at_once(&self) -> usize {
         match self.context.strategy() {
-            Strategy::Script => MOST_BATCHES,
+            Strategy::Script => BATCHES,
             Strategy::Transactions => 1,
         }
     }
 
-    pub(super) fn launch(&mut self, connection: MultiplexedConnection, groups: Vec<Group>) {
-        self.context.stats.sent(groups.iter().map(Group::len).sum());
-        self.batches.push(Batch::send(connection, groups, &self.context));
+    /// How long a job waits for batches to come back before it travels in one more: an eighth of its deadline, or less
+    /// where a round trip leaves no more. Behind a batch that waits for replicas, one more would wait as well.
+    fn patience(&self) -> Option<Duration> {
+        if self.context.strategy() == Strategy::Transactions || self.context.replicas() > 0 {
+            return None;
+        }
+        let deadline = self.context.timeout();
+        let left = deadline.saturating_sub(self.round_trip);
+        Some((left / 4).clamp(deadline / 64, deadline / 8))
     }
 
-    fn connect(&mut self) {
-        let (target, context, slot) = (self.target.clone(), self.context.clone(), self.slot);
-        let knows_where = slot.is_some() || !target.is_sharded();
-        let proves = context.replicas() > 0 && self.open.load(Ordering::Relaxed) && knows_where;
-        let timeout = self.context.connect_timeout();
-        self.line = Line::Connecting(Box::pin(async move {
-            let attempt = async || {
-                let mut connected = target.connect().await?;
-                connected.keeps_up = !proves || keep_up(&mut connected.connection, &context, slot).await?;
-                Ok(connected)
-            };
-            // A packet that got lost is sent again only after longer than this; a second attempt is quicker.
-            let second = async {
-                sleep(timeout / 2).await;
-                attempt().await
-            };
-            tokio::select! {
-                connected = attempt() => connected,
-                connected = second => connected,
-                () = sleep(timeout) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
-            }
-        }));
-    }
-
-    fn connected(&mut self, connected: RedisResult<Connected>) {
-        match connected {
-            Ok(Connected { keeps_up: false, .. }) => self.trip(Failure::Unreplicated, TOO_FEW),
-            Ok(Connected { connection, heard, evicts_at_random, .. }) => {
-                if evicts_at_random {
-                    self.context.evicts_at_random(&self.target);
-                }
-                if let Some((sent, received, server)) = heard {
-                    self.clock.hear(sent, received, server);
-                }
-                self.line = Line::Up(connection);
-                (self.missed, self.unreplicated) = (0, 0);
-                if self.open.swap(false, Ordering::Relaxed) {
-                    self.context.closed(&self.target);
-                }
-            }
-            Err(error) => {
-                let failure = match Remedy::of(&error) {
-                    Remedy::GiveUp(failure @ (Failure::NotReady | Failure::ReadOnly | Failure::Denied)) => failure,
-                    // Whatever else kept a connection from being made, there is none.
-                    _ => Failure::Unreachable,
-                };
-                self.trip(failure, &error.to_string());
-            }
-        }
-    }
-
-    /// The server counts as failed: nothing waits for it any more, and it is looked at again in a while.
-    pub(super) fn trip(&mut self, fault: Failure, why: &str) {
-        self.line = Line::Resting(Instant::now() + PROBE_EVERY);
-        self.batches.clear();
-        self.holding.clear();
-        if !self.open.swap(true, Ordering::Relaxed) {
-            self.context.opened(&self.target, fault, why);
-        }
-        self.waiting.clear();
-        for job in self.due.drain(..) {
-            job.fail(fault);
-        }
-        self.router.refresh();
+    /// Sends these over one of the connections.
+    pub(super) fn launch(&mut self, connection: Connection, line: u64, groups: Vec<Group>) {
+        self.batches.push(batch::send(connection, line, groups, &self.context));
     }
 
     /// Finishes what has reached its deadline.
@@ -265,54 +280,40 @@ impl Keeper {
         let now = Instant::now();
         while let Some(job) = self.due.front().filter(|job| job.deadline <= now || job.is_over()) {
             job.fail(Failure::Timeout);
-            self.forget_first();
+            self.due.pop_front();
         }
-        self.judge();
+        if self.parted_until.is_some_and(|until| until <= now) {
+            self.parted_until = None;
+            let line = self.lines;
+            self.batches = std::mem::take(&mut self.batches).into_iter().filter(|it| it.was_sent_over(line)).collect();
+            self.holding = std::mem::take(&mut self.holding).into_iter().filter(|it| it.was_sent_over(line)).collect();
+        }
+        let of_this = |since: Option<Instant>, is_present: bool| since.filter(|_| is_present);
+        for batch in &mut self.batches {
+            if let Some(since) = of_this(batch.newly_missed(now), batch.was_sent_over(self.lines)) {
+                self.breaker.missed(since, Failure::Timeout);
+            }
+        }
+        for holding in &mut self.holding {
+            if let Some(since) = of_this(holding.newly_missed(now), holding.was_sent_over(self.lines)) {
+                self.breaker.missed(since, Failure::Unreplicated);
+            }
+        }
+        self.judge(now);
     }
 
     pub(super) fn forget_finished(&mut self) {
         while self.due.front().is_some_and(|job| job.is_over()) {
-            self.forget_first();
-        }
-    }
-
-    /// A caller's own thread may have noticed first that a deadline was missed.
-    fn forget_first(&mut self) {
-        match self.due.pop_front().and_then(|job| job.missed()) {
-            Some(Failure::Unreplicated) => self.unreplicated += 1,
-            Some(_) => self.missed += 1,
-            None => {}
-        }
-    }
-
-    /// Whether the server has failed, going by the deadlines that it missed.
-    pub(super) fn judge(&mut self) {
-        let missed = self.missed + self.unreplicated;
-        // A server that answers nothing for two deadlines is as bad as one that misses three.
-        let silent = self.batches.iter().any(|batch| batch.since.elapsed() >= 2 * self.context.timeout());
-        if missed < MOST_MISSED && !(missed > 0 && silent) {
-            return;
-        }
-        if self.unreplicated > 0 {
-            self.trip(Failure::Unreplicated, TOO_FEW);
-        } else {
-            self.trip(Failure::Timeout, "no answer in time");
+            self.due.pop_front();
         }
     }
 }
 
 enum Next {
-    Received(usize),
-    Exchanged(Exchanged),
-    Acknowledged(Acknowledged),
+    Received(Received),
+    Exchanged(Back<Exchanged>),
+    Acknowledged(Back<Acknowledged>),
     /// A connection or an error; none when it is time to try again.
     Connected(Option<RedisResult<Connected>>),
     Due,
-}
-
-async fn at(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => sleep_until(instant).await,
-        None => pending().await,
-    }
 }

@@ -1,11 +1,15 @@
 //! Entries in Redis, shared by many processes.
 
+#![allow(clippy::disallowed_methods, reason = "deadlines go by the timers of tokio, not by the time that limits see")]
+
 mod address;
 mod answers;
 mod background;
 mod batch;
+mod breaker;
 mod cluster;
 mod context;
+mod dial;
 mod job;
 mod keys;
 mod layout;
@@ -13,6 +17,8 @@ mod line;
 mod link;
 mod plan;
 mod process;
+mod queue;
+mod recovery;
 mod remedy;
 mod replicas;
 mod reply;
@@ -23,6 +29,7 @@ mod settings;
 mod target;
 mod topology;
 mod transactions;
+mod underway;
 
 pub(crate) use background::handle as background;
 #[cfg(test)]

@@ -14,21 +14,13 @@ use crate::time::{EXACT, Micros};
 /// A decision for a server to make.
 #[derive(Clone, Debug)]
 pub(crate) struct Decision {
-    pub(super) asked: Asked,
-    /// Names that are all different.
-    pub(super) entries: Few<Key>,
+    pub(super) verb: Verb,
+    /// Names that are all different. Those of a reset are all that its checks can have.
+    pub(crate) entries: Few<Key>,
     pub(crate) parts: Few<Part>,
     /// Given by the caller; otherwise the server's clock says.
     pub(crate) now: Option<Micros>,
     pub(super) layout: Layout,
-}
-
-/// What a decision is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    Call(Verb),
-    /// Forgets the entries.
-    Reset,
 }
 
 /// One check of a decision.
@@ -42,7 +34,7 @@ impl Decision {
         parts: Few<Part>,
         now: Option<Micros>,
     ) -> Result<Self, (usize, Impossible)> {
-        let decision = Self { asked: Asked::Call(verb), entries, parts, now, layout: Layout::Own };
+        let decision = Self { verb, entries, parts, now, layout: Layout::Own };
         if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) {
             for ((index, part), prior) in decision.parts.iter().enumerate().zip(decision.priors()) {
                 if part.cost.saturating_add(prior) > part.rule.largest_cost() {
@@ -53,9 +45,9 @@ impl Decision {
         Ok(decision)
     }
 
-    /// Forgets these entries.
+    /// Removes these entries.
     pub(crate) fn reset(entries: Few<Key>) -> Self {
-        Self { asked: Asked::Reset, entries, parts: Few::new(), now: None, layout: Layout::Own }
+        Self { verb: Verb::Reset, entries, parts: Few::new(), now: None, layout: Layout::Own }
     }
 
     /// The same decision about entries in this layout, whose names these are.
@@ -85,14 +77,25 @@ impl Decision {
         Some(if self.layout == Layout::Sharkey { now - now % 1000 } else { now })
     }
 
-    /// Gives back what this one charged.
-    pub(crate) fn as_refund(&self) -> Self {
-        Self { asked: Asked::Call(Verb::Refund), ..self.clone() }
+    /// The same checks under another verb.
+    pub(crate) fn with(&self, verb: Verb) -> Self {
+        Self { verb, ..self.clone() }
     }
 
-    /// What each check costs.
+    /// The same for this process's memory alone: it does not have what a receipt of the store's gives back.
+    pub(crate) fn outside_the_store(&self) -> Self {
+        let mut decision = self.clone();
+        if let Verb::Undo { .. } = self.verb {
+            for part in &mut decision.parts {
+                (part.cost, part.spent) = (0, self.verb.adds(part.cost, part.spent));
+            }
+        }
+        decision
+    }
+
+    /// The cost of each check, or what was spent where that is more: an error names it.
     pub(crate) fn costs(&self) -> Few<u64> {
-        self.parts.iter().map(|part| part.cost).collect()
+        self.parts.iter().map(|part| part.cost.max(part.spent)).collect()
     }
 
     /// The slot of a cluster that the first entry belongs to; those of one actor share it.
@@ -105,12 +108,9 @@ impl Decision {
         priors(&self.parts, self.entries.len())
     }
 
-    /// What each check charges or gives back, and what of that was spent.
+    /// What each check charges or gives back, and how much of that was spent.
     fn takes(&self) -> Few<(u64, u64)> {
-        match self.asked {
-            Asked::Call(verb) => takes(&self.parts, self.entries.len(), verb),
-            Asked::Reset => Few::new(),
-        }
+        takes(&self.parts, self.entries.len(), self.verb)
     }
 }
 
@@ -184,15 +184,15 @@ impl Writer {
     /// What is asked (a byte) with its number, how many checks there are (4 bytes), `now` (-1 = not given), the
     /// deadline; then the checks. The checks of a reset are its keys.
     fn decision(&mut self, decision: &Decision, deadline: Micros) {
-        let (asked, number) = match decision.asked {
-            Asked::Reset => (0, 0),
-            Asked::Call(Verb::Limit) => (1, 0),
-            Asked::Call(Verb::Peek) => (2, 0),
-            Asked::Call(Verb::Charge) => (3, 0),
-            Asked::Call(Verb::Refund) => (4, 0),
-            Asked::Call(Verb::Undo { charged_at }) => (5, charged_at),
-            Asked::Call(Verb::Acquire { max_wait }) => (6, max_wait),
-            Asked::Call(Verb::Denied) => (8, 0),
+        let (asked, number) = match decision.verb {
+            Verb::Reset => (0, 0),
+            Verb::Limit => (1, 0),
+            Verb::Peek => (2, 0),
+            Verb::Charge => (3, 0),
+            Verb::Refund => (4, 0),
+            Verb::Undo { charged_at } => (5, charged_at),
+            Verb::Acquire { max_wait } => (6, max_wait),
+            Verb::Denied => (8, 0),
         };
         // Where an entry has two keys, the second one comes right after the first.
         let mut keys: Few<usize> = Few::new();
@@ -204,18 +204,18 @@ impl Writer {
                 Layout::Sharkey => keys.extend(both(entry).iter().map(|key| self.keys.index_of(key))),
             }
         }
-        self.asks_for_time |= deadline > 0 || (decision.now.is_none() && decision.asked != Asked::Reset);
+        self.asks_for_time |= deadline > 0 || (decision.now.is_none() && decision.verb != Verb::Reset);
         let deadline = if deadline > 0 { real(deadline) } else { f64::INFINITY };
         if let Some((rule, cost)) = plain(decision) {
             let rule = self.rules.index_of(&written(rule, decision.layout));
             return self.plain(rule, keys[0], cost, deadline);
         }
-        let checks = if decision.asked == Asked::Reset { keys.len() } else { decision.parts.len() };
+        let checks = if decision.verb == Verb::Reset { keys.len() } else { decision.parts.len() };
         self.blob.push(asked);
         self.blob.extend(index(checks));
         self.numbers([real(number), decision.instant(None).map_or(-1.0, real), deadline]);
 
-        if decision.asked == Asked::Reset {
+        if decision.verb == Verb::Reset {
             for key in keys {
                 self.check(0, key, [0.0; 3]);
             }
@@ -253,8 +253,8 @@ impl Writer {
 
 /// The rule and the cost of a `limit` by the server's clock with one check, of a level.
 fn plain(decision: &Decision) -> Option<(&Rule, u32)> {
-    match (&decision.parts[..], decision.asked, decision.now, decision.layout) {
-        ([Part { rule: rule @ Rule::Level(_), cost, .. }], Asked::Call(Verb::Limit), None, Layout::Own) => {
+    match (&decision.parts[..], decision.verb, decision.now, decision.layout) {
+        ([Part { rule: rule @ Rule::Level(_), cost, .. }], Verb::Limit, None, Layout::Own) => {
             Some((rule, u32::try_from(*cost).ok()?))
         }
         _ => None,

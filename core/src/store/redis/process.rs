@@ -73,6 +73,12 @@ impl Shared {
         topology.send(job.clone())
     }
 
+    /// Begins to connect, over the caller's own runtime where there is one, else over the process's.
+    pub(crate) fn begin_to_connect(&self) {
+        // Where no thread can be had, the first call will say so.
+        let _ = self.here_for_sure().topology(&self.settings, true);
+    }
+
     /// Whether a call would not be sent anywhere just now.
     pub(crate) fn is_open(&self, on_callers_runtime: bool) -> bool {
         let here = self.here();
@@ -114,7 +120,7 @@ impl Here {
             process: Process::current(),
             stats: Arc::default(),
             denials: DenyCache::new(settings.deny_cache),
-            fallback: Arc::new(Memory::with_max_entries(settings.max_entries)),
+            fallback: Arc::new(Memory::with_max_entries(settings.max_entries).telling(settings.events.clone())),
             topologies: Mutex::default(),
         }
     }

@@ -10,14 +10,16 @@ use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
-use redis::{Cmd, Pipeline, RedisResult, Value, from_redis_value};
+use redis::{Cmd, RedisResult, from_redis_value};
 use tokio::time::Instant;
 
 use super::context::Context;
+use super::dial::Connection;
 use super::job::Job;
 use super::link::Message;
-use super::plan::{Asked, Decision};
+use super::plan::Decision;
 use super::reply::Outcome;
+use super::underway::Underway;
 use crate::decision::Verb;
 use crate::failure::Failure;
 
@@ -36,7 +38,7 @@ impl Wait {
     /// What these decisions have to wait for; none where they write nothing, or are not to wait.
     pub(super) fn of<'a>(mut messages: impl Iterator<Item = &'a Message>, context: &Context) -> Option<Self> {
         let replicas = context.replicas();
-        let writes = |message: &Message| message.job.decision.asked != Asked::Call(Verb::Peek);
+        let writes = |message: &Message| message.job.decision.verb != Verb::Peek;
         // The latest of them has just come, and nobody waits for longer than it does.
         (replicas > 0 && messages.any(writes)).then(|| Self { replicas, until: Instant::now() + context.timeout() })
     }
@@ -81,18 +83,13 @@ impl Pending {
         Self { job, outcome }
     }
 
-    pub(super) fn slot(&self) -> u16 {
-        self.job.decision.slot()
-    }
-
     pub(super) fn tell(self) {
         self.job.release();
         self.job.finish(Ok(self.outcome));
     }
 
-    /// True where the caller still waited.
-    pub(super) fn fail(self, failure: Failure) -> bool {
-        self.job.finish(Err(failure))
+    pub(super) fn fail(self, failure: Failure) {
+        self.job.finish(Err(failure));
     }
 }
 
@@ -103,41 +100,36 @@ pub(super) struct Acknowledged {
 }
 
 /// Decisions that are held until replicas have acknowledged them.
-pub(super) type Holding = Pin<Box<dyn Future<Output = Acknowledged> + Send>>;
+pub(super) type Holding = Underway<Acknowledged>;
 
-pub(super) fn hold(held: Vec<Pending>, acknowledgement: Acknowledgement) -> Holding {
-    Box::pin(async move { Acknowledged { held, replicas: acknowledgement.await } })
+pub(super) fn hold(
+    held: Vec<Pending>,
+    connection: &Connection,
+    line: u64,
+    acknowledgement: Acknowledgement,
+) -> Holding {
+    let connection = connection.clone();
+    let until = held.iter().map(|held| held.job.deadline).max().unwrap_or_else(Instant::now);
+    Underway::new(until, line, 0, async move {
+        let replicas = acknowledgement.await;
+        // Until here it has to stay open.
+        drop(connection);
+        Acknowledged { held, replicas }
+    })
 }
 
 /// Whether a decision changed an entry: peeks and most denials do not, and no failover can lose them.
 pub(super) fn is_charged(decision: &Decision, outcome: &Outcome) -> bool {
     let Outcome::Decided { infos, .. } = outcome else { return false };
-    match decision.asked {
-        Asked::Call(Verb::Peek) => false,
-        Asked::Call(Verb::Limit | Verb::Acquire { .. }) => {
+    match decision.verb {
+        Verb::Peek => false,
+        Verb::Limit | Verb::Acquire { .. } => {
             !infos.iter().any(|info| info.blocked) || decision.parts.iter().any(|part| part.rule.counts_blocked())
         }
         // What is given back of a receipt that is used up already.
-        Asked::Call(_) => decision.parts.iter().any(|part| part.cost != part.spent),
-        Asked::Reset => true,
+        Verb::Charge | Verb::Refund | Verb::Undo { .. } | Verb::Denied => {
+            decision.parts.iter().any(|part| part.cost != part.spent)
+        }
+        Verb::Reset => true,
     }
-}
-
-/// Whether enough replicas keep up with a server that has failed: what is written over this new connection has to reach
-/// them. It is a key that no entry has, in a slot that the server had.
-pub(super) async fn keep_up(
-    connection: &mut MultiplexedConnection,
-    context: &Context,
-    slot: Option<u16>,
-) -> RedisResult<bool> {
-    let until = Instant::now() + context.timeout();
-    let mut pipeline = Pipeline::with_capacity(2);
-    pipeline.cmd("SET").arg(context.mark(slot).as_ref()).arg("").arg("PX").arg(1);
-    pipeline.add_command(wait(context.replicas(), until));
-    let replies = connection.req_packed_commands(&pipeline, 0, pipeline.len()).await?;
-    // Of any error each call will be told for itself.
-    Ok(match &replies[..] {
-        [Value::Okay, Value::Int(acknowledged)] => *acknowledged >= i64::from(context.replicas()),
-        _ => true,
-    })
 }

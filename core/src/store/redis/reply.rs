@@ -2,7 +2,8 @@
 
 use redis::Value;
 
-use super::plan::{Asked, Decision, Part};
+use super::plan::{Decision, Part};
+use crate::clock;
 use crate::decision::{Decayed, Entry, Impossible, Level, Paced, Series, Settled, Verb, Verdict, Windows};
 use crate::few::Few;
 use crate::info::LimitInfo;
@@ -68,9 +69,9 @@ struct Checked {
 
 impl Reader<'_> {
     fn outcome(&mut self, decision: &Decision, server: Option<Micros>) -> Result<Outcome, Malformed> {
-        let Asked::Call(verb) = decision.asked else {
-            return self.resetting(server);
-        };
+        if decision.verb == Verb::Reset {
+            return self.resetting(decision, server);
+        }
         let now = decision.instant(server);
         let mut checked: Few<Checked> = Few::new();
         let (mut corrupt, mut mended) = (0, false);
@@ -91,14 +92,14 @@ impl Reader<'_> {
             }
         }
         let now = now.ok_or(Malformed)?;
-        let (infos, reset) = answers(decision, verb, now, checked);
+        let (infos, reset) = answers(decision, now, checked);
         Ok(Outcome::Decided { now, infos, corrupt, mended, reset })
     }
 
-    fn resetting(&mut self, server: Option<Micros>) -> Result<Outcome, Malformed> {
+    fn resetting(&mut self, decision: &Decision, server: Option<Micros>) -> Result<Outcome, Malformed> {
         match (self.byte()?, server) {
             (LATE, Some(now)) => Ok(Outcome::Late { now }),
-            (FITS, now) => Ok(Outcome::Decided { now: now.unwrap_or(0), infos: Few::new(), corrupt: 0, mended: false, reset: 0 }),
+            (FITS, now) => Ok(decision.emptied(now)),
             _ => Err(Malformed),
         }
     }
@@ -167,16 +168,25 @@ fn integer(number: f64) -> Result<u64, Malformed> {
     if is_one { Ok(whole(number)) } else { Err(Malformed) }
 }
 
+impl Decision {
+    /// The outcome of a reset.
+    pub(super) fn emptied(&self, server: Option<Micros>) -> Outcome {
+        let now = self.instant(server).unwrap_or_else(clock::now);
+        let infos = self.parts.iter().map(|part| part.rule.emptied(now)).collect();
+        Outcome::Decided { now, infos, corrupt: 0, mended: false, reset: 0 }
+    }
+}
+
 /// What the engine says of entries in this state, and until when it denies what it denied.
-fn answers(decision: &Decision, verb: Verb, now: Micros, checked: Few<Checked>) -> (Few<LimitInfo>, Micros) {
-    let admitted = verb != Verb::Denied && checked.iter().all(|check| check.verdict.fits);
+fn answers(decision: &Decision, now: Micros, checked: Few<Checked>) -> (Few<LimitInfo>, Micros) {
+    let admitted = decision.verb != Verb::Denied && checked.iter().all(|check| check.verdict.fits);
     let mut reset = 0;
     let answer = |((part, mut check), prior): ((&Part, Checked), u64)| {
         let settled = Settled { verdict: check.verdict, admitted, cost: part.cost, prior };
         if !check.verdict.fits {
             reset = reset.max(part.rule.until(&mut check.entry, now, part.cost.saturating_add(prior)));
         }
-        part.rule.answer(&mut check.entry, now, verb, settled)
+        part.rule.answer(&mut check.entry, now, decision.verb, settled)
     };
     (decision.parts.iter().zip(checked).zip(decision.priors()).map(answer).collect(), reset)
 }

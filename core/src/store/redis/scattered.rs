@@ -13,7 +13,7 @@ use tokio::time::sleep_until;
 
 use super::job::{Answer, Job};
 use super::keys::slot;
-use super::plan::{Asked, Decision, Part};
+use super::plan::{Decision, Part};
 use super::reply::Outcome;
 use super::topology::Topology;
 use crate::decision::Verb;
@@ -56,7 +56,7 @@ impl Decision {
         let mut shares: Vec<(u16, Share)> = Vec::new();
         let nothing = || Share {
             decision: Self {
-                asked: self.asked,
+                verb: self.verb,
                 entries: Few::new(),
                 parts: Few::new(),
                 now: self.now,
@@ -84,10 +84,6 @@ impl Decision {
         }
         shares.into_iter().map(|(_, share)| share).collect()
     }
-
-    fn asking(&self, verb: Verb) -> Self {
-        Self { asked: Asked::Call(verb), ..self.clone() }
-    }
 }
 
 /// Makes such a decision, and finishes its job.
@@ -102,13 +98,7 @@ pub(super) async fn decide(topology: Arc<Topology>, job: Arc<Job>) {
 async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
     let decision = &job.decision;
     let shares = decision.shares();
-    let verb = match decision.asked {
-        Asked::Call(verb) => verb,
-        Asked::Reset => {
-            let each = all(topology, shares.iter().map(|share| share.decision.clone()), job).await;
-            return gather(decision, &shares, each);
-        }
-    };
+    let verb = decision.verb;
     if !matches!(verb, Verb::Limit | Verb::Acquire { .. }) {
         let each = all(topology, shares.iter().map(|share| share.decision.clone()), job).await;
         if let Some(failed) = each.iter().position(Result::is_err)
@@ -121,7 +111,7 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
     }
     // To reserve a place is to charge whatever is there, so only the charge itself can say whether it comes in time.
     if verb == Verb::Limit {
-        let looked = all(topology, shares.iter().map(|share| share.decision.asking(Verb::Peek)), job).await;
+        let looked = all(topology, shares.iter().map(|share| share.decision.with(Verb::Peek)), job).await;
         let denied = looked.iter().flatten().any(Told::is_denied);
         if denied || looked.iter().any(Result::is_err) {
             let told = if denied { deny(topology, &shares, looked, job).await } else { looked };
@@ -141,7 +131,7 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
         if let Ok(told) = told.as_mut()
             && !told.is_denied()
         {
-            match one(topology, share.decision.asking(Verb::Denied), job).await {
+            match one(topology, share.decision.with(Verb::Denied), job).await {
                 Ok(denied) => told.infos = denied_for(&told.infos, denied.infos),
                 Err(answer) => return answer,
             }
@@ -163,7 +153,7 @@ async fn deny(
         if !looked.mended && !share.decision.parts.iter().any(|part| part.rule.counts_blocked()) {
             return Ok(looked);
         }
-        let after = one(topology, share.decision.asking(Verb::Denied), job).await?;
+        let after = one(topology, share.decision.with(Verb::Denied), job).await?;
         Ok(Told { infos: denied_for(&looked.infos, after.infos), ..looked })
     });
     join_all(denied).await
@@ -180,7 +170,7 @@ fn give_back(topology: &Arc<Topology>, shares: &[Share], each: &[Result<Told, An
         if let Ok(told) = told
             && !told.is_denied()
         {
-            forget(topology, share.decision.asking(Verb::Undo { charged_at: told.now }));
+            forget(topology, share.decision.with(Verb::Undo { charged_at: told.now }));
         }
     }
 }

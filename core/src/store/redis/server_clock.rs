@@ -2,13 +2,25 @@
 
 use crate::time::Micros;
 
-/// How far the server's clock is ahead of this process's, as narrowly as the exchanges with it have shown.
+/// How far the server's clock is ahead of this process's, as narrowly as the latest exchanges with it have shown.
 ///
 /// A server that said `t` in an answer that was asked for at `sent` and read at `received` is ahead by something from
-/// `t - received` to `t - sent`. Both bounds only ever narrow, until they contradict each other: then one of the
-/// clocks was set, and the latest exchange is all that counts.
+/// `t - received` to `t - sent`. The lower bound is less than the truth by what the answer took on its way. So an
+/// instant as the server's clock [shows it](Self::at_server) is the one at which an answer has to leave, in order to be
+/// here then; and bounds are forgotten after a while, for the way may have become longer.
+///
+/// Bounds that contradict each other say that one of the clocks was set; then the latest exchange is all that counts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ServerClock(Option<Ahead>);
+pub(super) struct ServerClock {
+    /// Of the exchanges of this while and of the one before.
+    recent: Option<Ahead>,
+    before: Option<Ahead>,
+    /// When this while began.
+    since: Micros,
+}
+
+/// How long bounds count at the least, and twice that at the most.
+const WHILE: Micros = 500_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
@@ -16,19 +28,34 @@ struct Ahead {
     most: i64,
 }
 
+impl Ahead {
+    /// Both bounds, as far as they do not contradict each other.
+    fn narrowed(self, other: Option<Self>) -> Option<Self> {
+        let other = other.unwrap_or(self);
+        let both = Self { least: self.least.max(other.least), most: self.most.min(other.most) };
+        (both.least <= both.most).then_some(both)
+    }
+}
+
 impl ServerClock {
     /// Learns from one exchange.
     pub(super) fn hear(&mut self, sent: Micros, received: Micros, server: Micros) {
         let heard = Ahead { least: ahead(server, received), most: ahead(server, sent) };
-        let narrowed =
-            self.0.map(|known| Ahead { least: known.least.max(heard.least), most: known.most.min(heard.most) });
-        self.0 = Some(narrowed.filter(|ahead| ahead.least <= ahead.most).unwrap_or(heard));
+        if received.saturating_sub(self.since) >= WHILE {
+            *self = Self { recent: None, before: self.recent, since: received };
+        }
+        let narrowed = heard.narrowed(self.recent).filter(|recent| recent.narrowed(self.before).is_some());
+        if narrowed.is_none() {
+            self.before = None;
+        }
+        self.recent = narrowed.or(Some(heard));
     }
 
-    /// An instant of this process's clock as the server's clock shows it, or a little earlier, never later; unknown
-    /// before the first exchange.
+    /// When an answer has to leave the server, by its clock, to be here at this instant of ours, or a little earlier;
+    /// unknown before the first exchange.
     pub(super) fn at_server(&self, local: Micros) -> Option<Micros> {
-        self.0.map(|ahead| local.saturating_add_signed(ahead.least))
+        let known = self.recent.map_or(self.before, |recent| recent.narrowed(self.before));
+        known.map(|ahead| local.saturating_add_signed(ahead.least))
     }
 }
 
@@ -58,5 +85,20 @@ mod tests {
         clock.hear(1_000, 1_010, 3_600_001_005);
         clock.hear(2_000, 2_010, 2_005);
         assert_eq!(clock.at_server(5_000), Some(4_995));
+    }
+
+    #[test]
+    fn learns_within_a_second_that_answers_have_become_slow() {
+        let mut clock = ServerClock::default();
+        // The clocks agree, and the way takes nothing, or a tenth of a second back.
+        clock.hear(0, 0, 0);
+        assert_eq!(clock.at_server(10_000_000), Some(10_000_000));
+        for round in 1..=11 {
+            clock.hear(round * 100_000, (round + 1) * 100_000, round * 100_000);
+        }
+        assert_eq!(clock.at_server(10_000_000), Some(9_900_000));
+        // And at once that they are quick again.
+        clock.hear(1_300_000, 1_300_010, 1_300_000);
+        assert_eq!(clock.at_server(10_000_000), Some(9_999_990));
     }
 }

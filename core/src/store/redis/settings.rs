@@ -13,8 +13,8 @@ use crate::policy::OnError;
 
 /// A store on Redis, Valkey or a Redis Cluster, which a fleet shares.
 ///
-/// One decision is one round trip, whatever it checks, at the server's clock. Nothing is connected to before the first
-/// call, so a program starts whether its server is up or not; no call waits for longer than the
+/// One decision is one round trip, whatever it checks, at the server's clock. A limiter over it begins to connect when it
+/// is made, in the background, so a program starts whether its server is up or not; no call waits for longer than the
 /// [`timeout`](Self::timeout), and one that the store cannot decide in time is answered as
 /// [`on_error`](Self::on_error) says.
 ///
@@ -219,7 +219,8 @@ impl Settings {
     /// What a server is asked to see whether it can decide and write.
     pub(crate) fn probe(&self) -> Decision {
         let layout = self.layout();
-        Decision::reset(std::iter::once(layout.key(self.namespace(), "", "probe", Shape::Level)).collect()).laid_out(layout)
+        Decision::reset(std::iter::once(layout.key(self.namespace(), "", "probe", Shape::Level)).collect())
+            .laid_out(layout)
     }
 }
 

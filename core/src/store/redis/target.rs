@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use futures_util::future::select_ok;
 use redis::RedisResult;
-use redis::aio::{ConnectionLike as _, MultiplexedConnection};
-use redis::{AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, Pipeline, RedisError};
-use rustls::crypto::CryptoProvider;
+use redis::aio::ConnectionLike as _;
+use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, Pipeline, RedisError};
 
+use super::dial::{Connection, FEW, open};
 use super::line::Connected;
 use super::remedy::Remedy;
 use crate::clock;
@@ -71,20 +71,20 @@ impl Target {
     /// A connection to a server that decides.
     pub(super) async fn connect(&self) -> RedisResult<Connected> {
         match &self.0.place {
-            Place::Server(info) | Place::Node(info) => self.greet(open(info).await?).await,
+            Place::Server(info) | Place::Node(info) => self.greet(open(info, FEW).await?).await,
             Place::Primary { sentinels, service, template } => {
                 let asked = sentinels.iter().map(|sentinel| Box::pin(ask_sentinel(sentinel, service)));
                 let ((host, port), _) = select_ok(asked).await?;
-                self.greet(open(&at(template, &host, port)).await?).await
+                self.greet(open(&at(template, &host, port), FEW).await?).await
             }
         }
     }
 
     /// Sees whether the server is of use, and prepares it.
-    async fn greet(&self, mut connection: MultiplexedConnection) -> RedisResult<Connected> {
+    async fn greet(&self, mut connection: Connection) -> RedisResult<Connected> {
         let greeting = &self.0.greeting;
         let sent = clock::now();
-        let replies = connection.req_packed_commands(greeting, 0, greeting.len()).await?;
+        let replies = connection.wire.req_packed_commands(greeting, 0, greeting.len()).await?;
         let received = clock::now();
         let [.., probed, policy, time] = &replies[..] else { return Err(nonsense("a greeting")) };
         let (probed, policy, time) = (probed.clone(), policy.clone(), time.clone());
@@ -99,7 +99,7 @@ impl Target {
         // Not everybody may ask for this.
         let policy = redis::from_redis_value::<Vec<String>>(policy).unwrap_or_default();
         let evicts_at_random = policy.last().is_some_and(|policy| policy.ends_with("-random"));
-        Ok(Connected { connection, heard, evicts_at_random, keeps_up: true })
+        Ok(Connected { connection, heard, evicts_at_random })
     }
 }
 
@@ -110,16 +110,6 @@ impl fmt::Display for Target {
             Place::Primary { service, .. } => write!(f, "the primary of {service}"),
         }
     }
-}
-
-/// Our own deadlines are the only ones.
-pub(super) async fn open(info: &ConnectionInfo) -> RedisResult<MultiplexedConnection> {
-    if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) && CryptoProvider::get_default().is_none() {
-        // A program that has two of them and chose neither would panic otherwise; whoever else comes first is welcome.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-    Client::open(info.clone())?.get_multiplexed_async_connection_with_config(&config).await
 }
 
 /// The same way of connecting to another host and port.
@@ -134,10 +124,10 @@ pub(super) fn at(template: &ConnectionInfo, host: &str, port: u16) -> Connection
 }
 
 async fn ask_sentinel(sentinel: &ConnectionInfo, service: &str) -> RedisResult<(String, u16)> {
-    let mut connection = open(sentinel).await?;
+    let mut connection = open(sentinel, FEW).await?;
     let mut question = redis::cmd("SENTINEL");
     question.arg("GET-MASTER-ADDR-BY-NAME").arg(service);
-    let found: Option<(String, u16)> = question.query_async(&mut connection).await?;
+    let found: Option<(String, u16)> = question.query_async(&mut connection.wire).await?;
     found.ok_or_else(|| RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, "no such service")))
 }
 

@@ -26,7 +26,7 @@ enum Servers {
 }
 
 impl Topology {
-    /// Starts the tasks that keep the connections; they end when this is dropped. Connects to nothing yet.
+    /// Starts the tasks that keep the connections, which begin to connect. They end when this is dropped.
     pub(crate) fn start(address: &Address, context: &Arc<Context>, runtime: &Handle, is_background: bool) -> Self {
         let _entered = runtime.enter();
         let single = |target| Servers::One(Link::start(target, context.clone(), Router::none()));
@@ -92,6 +92,11 @@ impl Router {
 
     pub(super) fn through(cluster: &Weak<Cluster>) -> Self {
         Self(cluster.clone())
+    }
+
+    /// Whether there are others, which may be in charge of what one server was.
+    pub(super) fn leads_elsewhere(&self) -> bool {
+        self.0.strong_count() > 0
     }
 
     /// Something is not where it was.

@@ -66,6 +66,8 @@ decide = function(at)
       bears = not (fits and room.pays_later) or room.bears(rule, state, total)
     elseif asked == CHARGE then
       bears = room.bears(rule, state, total)
+    elseif asked == UNDO and spent > cost then
+      bears = room.bears(rule, state, spent - cost)
     end
     if not bears then
       return struct.pack('<Bd', 254, i), at + (count - i) * 32
@@ -96,7 +98,9 @@ decide = function(at)
     if not gives_back and not (charges and admitted) then
       awaited = charges and cost or check.total
     end
-    if cost == 0 or not charges and not gives_back then
+    if asked == UNDO and check.spent > cost then
+      room.charge(rule, state, now, check.spent - cost)
+    elseif cost == 0 or not charges and not gives_back then
       -- Nothing is written, so that what was seen is there again for a clock that steps back.
       keeps = check.mended and asked ~= PEEK
     elseif charges then

@@ -34,8 +34,8 @@ use self::wire::{Kept, Replies, Transaction};
 use super::batch::Decided;
 use super::keys::{Key, both};
 use super::link::Message;
-use super::plan::Asked;
 use super::replicas::Pending;
+use crate::decision::Verb;
 use crate::time::Micros;
 
 /// Decides, and tells everyone what came of it as soon as it is known; what was charged is held instead, where it is to
@@ -104,7 +104,7 @@ impl Round {
 
     /// Looks at everything once, all of it at one instant.
     async fn read(&mut self, connection: &mut MultiplexedConnection) -> RedisResult<Option<Micros>> {
-        if self.turns.iter().all(|turn| turn.job.decision.asked == Asked::Reset) {
+        if self.turns.iter().all(|turn| turn.job.decision.verb == Verb::Reset) {
             return Ok(None);
         }
         let mut transaction = Transaction::begin();

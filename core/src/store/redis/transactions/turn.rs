@@ -9,7 +9,7 @@ use crate::decision::{Entry, Held, Level, Room as _, Verb, together};
 use crate::few::Few;
 use crate::limit::{LevelRule, Rule};
 use crate::store::redis::job::Job;
-use crate::store::redis::plan::{Asked, Decision};
+use crate::store::redis::plan::Decision;
 use crate::store::redis::replicas::Pending;
 use crate::store::redis::reply::Outcome;
 use crate::time::Micros;
@@ -63,15 +63,15 @@ impl Turn {
     pub(super) fn play(&mut self, accounts: &mut [Account], server: Option<Micros>) {
         let job = self.job.clone();
         let decision = &job.decision;
-        let Asked::Call(verb) = decision.asked else {
+        let verb = decision.verb;
+        if verb == Verb::Reset {
             for place in &self.accounts {
                 accounts[*place].forget();
             }
             self.writes = true;
-            let now = server.unwrap_or(0);
-            self.outcome = Some(Outcome::Decided { now, infos: Few::new(), corrupt: 0, mended: false, reset: 0 });
+            self.outcome = Some(decision.emptied(server));
             return;
-        };
+        }
         let now = decision.instant(server).unwrap_or(0);
         let mut made = self.make(decision, verb, accounts, now);
         if self.charged && verb == Verb::Limit && decision.parts.len() == 1 && is_blocked(&made.outcome) {
@@ -104,7 +104,8 @@ impl Turn {
             rules[part.entry] = level_rule(&part.rule);
         }
         for (index, place) in self.accounts.iter().enumerate() {
-            let (level, guessed) = rules[index].map_or_else(Default::default, |rule| accounts[*place].look(rule, now, given));
+            let (level, guessed) =
+                rules[index].map_or_else(Default::default, |rule| accounts[*place].look(rule, now, given));
             before.push(level);
             unsettled.push(guessed);
         }

@@ -1,0 +1,72 @@
+//! One limit of a text.
+
+use super::super::Kind;
+use super::super::fixed_window::{Anchor, FixedWindow};
+use super::super::form::Type;
+use super::super::number::LARGEST_COUNT;
+use super::super::sliding_counter::SlidingCounter;
+use super::super::sliding_log::SlidingLog;
+use super::super::sliding_window::SlidingWindow;
+use super::super::token_bucket::TokenBucket;
+use super::TYPES;
+use super::words::{Problem, Words};
+
+/// A sliding window counts in slots of this part of its period, unless the text says another resolution.
+const SLOTS_IN_A_PERIOD: f64 = 10.0;
+
+/// The names of [`TYPES`], as a list in a sentence.
+fn type_names() -> String {
+    let names = TYPES.map(Type::name);
+    let (last, others) = names.split_last().unwrap_or((&"", &[]));
+    format!("{} or {last}", others.join(", "))
+}
+
+/// One limit of a text: `count ("/" | "per") period [type] [option]`, with blanks anywhere between.
+pub(super) struct Rate {
+    pub(super) kind: Kind,
+    pub(super) period: u64,
+    named: Option<Type>,
+    complete: bool,
+}
+
+impl Rate {
+    /// What could have stood where this limit ended.
+    pub(super) fn may_follow(&self, end: &str) -> String {
+        match self.named {
+            _ if self.complete => end.to_owned(),
+            None => format!(r#""burst", a type ({}) or {end}"#, type_names()),
+            Some(Type::TokenBucket) => format!(r#""burst" or {end}"#),
+            Some(Type::SlidingWindow) => format!(r#""resolution" or {end}"#),
+            Some(_) => end.to_owned(),
+        }
+    }
+}
+
+impl Words<'_> {
+    /// One limit, up to its end or to what cannot belong to it.
+    pub(super) fn rate(&mut self) -> Result<Rate, Problem> {
+        let count = self.number("a count", LARGEST_COUNT)? as f64;
+        if !self.symbol(b'/') && !self.word("per") {
+            return Err(self.expected(r#""/" or "per""#));
+        }
+        let millis = self.period()?;
+        let (named, period) = (self.kind(), millis as f64);
+        let mut complete = false;
+        let kind = match named {
+            Some(Type::FixedWindow) => FixedWindow { max: count, period, anchor: Anchor::Epoch }.into(),
+            Some(Type::SlidingCounter) => SlidingCounter { max: count, period }.into(),
+            Some(Type::SlidingLog) => SlidingLog { max: count, period, min_interval: 0.0, count_blocked: false }.into(),
+            Some(Type::SlidingWindow) => {
+                complete = self.word("resolution");
+                let resolution = if complete { self.period()? as f64 } else { period / SLOTS_IN_A_PERIOD };
+                SlidingWindow { max: count, period, resolution, count_blocked: false }.into()
+            }
+            _ => {
+                complete = self.word("burst");
+                let burst = if complete { Some(self.number("a burst", LARGEST_COUNT)? as f64) } else { None };
+                TokenBucket { count, period, burst }.into()
+            }
+        };
+        Ok(Rate { kind, period: millis, named, complete })
+    }
+}

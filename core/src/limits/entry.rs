@@ -1,0 +1,38 @@
+//! What stands under a name.
+
+use std::fmt;
+
+use crate::limit::{Limit, Value};
+
+/// What stands under a name, in a document or as a host language hands it over, before anything is checked.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Entry {
+    /// A limit as text, or the value of a field.
+    Value(Value),
+    /// Named entries in their order, in which a name that comes twice is there twice.
+    Table(Vec<(String, Entry)>),
+    /// A limit that was made before.
+    Limit(Limit),
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(value) => value.fmt(f),
+            Self::Table(_) => f.write_str("a table"),
+            Self::Limit(_) => f.write_str("a limit"),
+        }
+    }
+}
+
+/// A definition is flat: what is a table in it is of no field's type.
+impl From<Entry> for Value {
+    fn from(entry: Entry) -> Self {
+        match entry {
+            Entry::Value(value) => value,
+            Entry::Table(_) => Self::Other("an object".to_owned()),
+            Entry::Limit(_) => Self::Other("a limit".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Decisions about actors who have no entry of their own while the table is full, or was lately.
+
+use std::borrow::Borrow;
+use std::sync::atomic::Ordering;
+
+use super::overflow::{Found, Seat};
+use super::slot::Drain;
+use super::table::Table;
+use super::{Memory, Moment};
+use crate::decision::{Entry, Held, Impossible, Part, Verb, together};
+use crate::few::Few;
+use crate::fingerprint::Fingerprint;
+use crate::info::LimitInfo;
+use crate::limit::Rule;
+use crate::time::{Micros, millis_up};
+
+/// Where the state of an entry is from.
+#[derive(Clone, Copy)]
+enum Origin {
+    /// An entry of its own.
+    Own,
+    /// The shared one at this seat, or nothing where there is none.
+    Shared(Seat, Found),
+    /// Nowhere: all at this seat are denied until then.
+    Closed(Seat, Micros),
+}
+
+/// What an entry is decided with.
+#[derive(Clone, Copy)]
+struct Source {
+    shard: usize,
+    origin: Origin,
+    /// There is room for an entry of its own.
+    reserved: bool,
+}
+
+impl Memory {
+    /// [`decide_several`](Self::decide_several) where somebody has no entry and may have to share one.
+    ///
+    /// Such an actor is decided by what its shared entry says. What it is charged goes into an entry of its own, which
+    /// starts from that, if there is room for one; else into the shared one. Nothing is given back there: nobody could
+    /// tell what it would free.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn decide_crowded<R: Borrow<Rule>>(
+        &self,
+        fingerprints: &[Fingerprint],
+        parts: &[Part<R>],
+        actor_of: &dyn Fn(usize) -> Fingerprint,
+        moment: Moment,
+        verb: Verb,
+    ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
+        let now = moment.now;
+        let mut shards: Few<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        let mut tables: Few<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
+        let gives_back = matches!(verb, Verb::Refund | Verb::Undo { .. });
+
+        // First, because it moves others about.
+        let reserved: Few<bool> = fingerprints
+            .iter()
+            .map(|fingerprint| {
+                let table = &mut tables[position(&shards, self.shard_of(*fingerprint))];
+                !gives_back
+                    && verb != Verb::Peek
+                    && table.find(*fingerprint).is_err()
+                    && self.make_room(table, moment, fingerprints)
+            })
+            .collect();
+        let mut parts: Few<Part<&Rule>> = parts
+            .iter()
+            .map(|part| Part { rule: part.rule.borrow(), cost: part.cost, spent: part.spent, entry: part.entry })
+            .collect();
+        let mut entries: Few<Held<Source>> = Few::new();
+        let mut seats: Few<Seat> = Few::new();
+        for (index, fingerprint) in fingerprints.iter().enumerate() {
+            let shard = position(&shards, self.shard_of(*fingerprint));
+            let table = &mut tables[shard];
+            let may_lend = |entry: &_| {
+                parts.iter().filter(|part| part.entry == index).all(|part| part.rule.may_borrow(entry, now))
+            };
+            let place = table.find(*fingerprint);
+            let number = parts.iter().position(|part| part.entry == index);
+            let (entry, origin) = match number.and_then(|number| Some((number, parts.get(number)?))) {
+                Some((number, part)) if place.is_err() => {
+                    let cost = cost_of(&parts, index);
+                    let seat = Seat::new(*fingerprint, actor_of(number), part.rule, moment.timeline, self.lanes);
+                    let taken = seats.iter().any(|other| other.shares_with(seat));
+                    seats.push(seat);
+                    let lend = |entry: &_| !reserved[index] && may_lend(entry);
+                    read(table, part.rule, seat, taken, cost, now, verb, lend)
+                }
+                _ => (table.take(place, may_lend), Origin::Own),
+            };
+            entries.push(Held::new(entry, Source { shard, origin, reserved: reserved[index] }));
+        }
+        if gives_back {
+            for part in &mut parts {
+                if entries.get(part.entry).is_some_and(|held| !matches!(held.place.origin, Origin::Own)) {
+                    (part.cost, part.spent) = (0, 0);
+                }
+            }
+        }
+
+        let mut infos = together(&parts, &mut entries, now, verb);
+        let mut overflowed = 0;
+        for (index, (fingerprint, held)) in fingerprints.iter().zip(entries).enumerate() {
+            let Held { entry, kept_by, place: Source { shard, origin, reserved } } = held;
+            let table = &mut tables[shard];
+            let rule = kept_by.and_then(|number| parts.get(number)).map(|part| part.rule);
+            if let (Origin::Closed(_, until), Ok(infos)) = (origin, &mut infos) {
+                for (info, _) in infos.iter_mut().zip(&parts).filter(|(info, part)| part.entry == index && info.blocked)
+                {
+                    info.reset_ms = info.reset_ms.max(millis_up(until.saturating_sub(now)));
+                    info.full_reset_ms = info.full_reset_ms.max(info.reset_ms);
+                }
+            }
+            let kept = match (origin, rule) {
+                (Origin::Own, Some(rule)) => {
+                    let place = table.find(*fingerprint);
+                    self.keep(table, place, *fingerprint, entry, rule, moment);
+                    true
+                }
+                (Origin::Own, None) => {
+                    let place = table.find(*fingerprint);
+                    table.put_back(place, entry);
+                    true
+                }
+                (Origin::Shared(seat, found), Some(rule)) if !gives_back => {
+                    self.keep_shared(table, *fingerprint, entry, rule, (seat, found), reserved, moment)
+                }
+                (Origin::Shared(seat, Found::Lane(_)), _) => {
+                    if let Some(overflow) = table.overflow() {
+                        overflow.put_back(seat, entry);
+                    }
+                    false
+                }
+                (Origin::Closed(seat, until), Some(rule)) if !gives_back => {
+                    let mut alone = Entry::Absent;
+                    rule.charge(&mut alone, now, cost_of(&parts, index));
+                    close(table, seat, rule, &mut alone, now, until);
+                    false
+                }
+                _ => false,
+            };
+            if reserved && !kept {
+                self.len.fetch_sub(1, Ordering::Relaxed);
+            }
+            overflowed += u64::from(!kept && !reserved && !gives_back && verb != Verb::Peek);
+        }
+        drop(tables);
+        self.count_overflowed(overflowed);
+        infos
+    }
+
+    /// Keeps what was decided with a shared entry. Answers whether that is an entry of its own now.
+    #[expect(clippy::too_many_arguments, reason = "all that is known of one entry")]
+    fn keep_shared(
+        &self,
+        table: &mut Table,
+        fingerprint: Fingerprint,
+        mut entry: Entry,
+        rule: &Rule,
+        (seat, found): (Seat, Found),
+        reserved: bool,
+        moment: Moment,
+    ) -> bool {
+        let now = moment.now;
+        rule.restart(&mut entry, now);
+        let is_empty = rule.is_empty(&mut entry, now);
+        let drain = Drain::new(rule.drains(&mut entry, now), moment.timeline);
+        if reserved {
+            if !is_empty {
+                table.insert(fingerprint, entry, drain);
+            }
+            return !is_empty;
+        }
+        let overflow = table.overflow_or_new();
+        match found {
+            Found::Lane(_) => overflow.keep(seat, entry, is_empty, drain),
+            _ if is_empty => {}
+            Found::Nothing if rule.can_be_shared() => {
+                if let Err(mut entry) = overflow.open(seat, self.lanes, entry, drain) {
+                    close(table, seat, rule, &mut entry, now, 0);
+                }
+            }
+            _ => close(table, seat, rule, &mut entry, now, 0),
+        }
+        false
+    }
+
+    /// Makes room for one more entry, where there is some or an entry has drained.
+    fn make_room(&self, table: &mut Table, moment: Moment, needed: &[Fingerprint]) -> bool {
+        if self.reserve(1) {
+            return true;
+        }
+        let dropped = table.drop_drained(moment.now, moment.timeline, needed);
+        self.evictions.fetch_add(u64::from(dropped), Ordering::Relaxed);
+        dropped
+    }
+}
+
+/// The state that somebody without an entry is decided with.
+#[expect(clippy::too_many_arguments, reason = "all that is known of one entry")]
+fn read(
+    table: &mut Table,
+    rule: &Rule,
+    seat: Seat,
+    taken: bool,
+    cost: u64,
+    now: Micros,
+    verb: Verb,
+    may_lend: impl FnOnce(&Entry) -> bool,
+) -> (Entry, Origin) {
+    let Some(overflow) = table.overflow() else { return (Entry::Absent, Origin::Shared(seat, Found::Nothing)) };
+    let found = match overflow.find(seat) {
+        Found::Foreign(at) if overflow.empty_at(Found::Foreign(at)) <= now => {
+            overflow.give_up(at);
+            Found::Nothing
+        }
+        found => found,
+    };
+    let (closed, empty_at) = (overflow.closed_until(seat), overflow.empty_at(found));
+    // Two actors of one decision who share would each overwrite what the other is charged.
+    if closed > now || taken {
+        return (rule.full(now), Origin::Closed(seat, closed.max(empty_at)));
+    }
+    let (Found::Lane(at) | Found::Foreign(at)) = found else {
+        return (Entry::Absent, Origin::Shared(seat, found));
+    };
+    let mut entry = overflow.take(at, |entry| matches!(found, Found::Lane(_)) && may_lend(entry));
+    // What others are charged afterwards must not make an error of this charge.
+    if verb == Verb::Charge && rule.examine(&mut entry, now, verb, cost, 0).is_err() {
+        overflow.put_back(seat, entry);
+        return (rule.full(now), Origin::Closed(seat, empty_at));
+    }
+    (entry, Origin::Shared(seat, found))
+}
+
+/// Denies all at a seat until this entry has drained.
+fn close(table: &mut Table, seat: Seat, rule: &Rule, entry: &mut Entry, now: Micros, until: Micros) {
+    let drains = rule.drains(entry, now);
+    let drains_in = drains.since.saturating_add(drains.time.duration()).saturating_sub(now);
+    table.overflow_or_new().close(seat, now, until, drains_in, rule.drains_in_turn());
+}
+
+/// All that a decision asks of one entry.
+fn cost_of(parts: &[Part<&Rule>], entry: usize) -> u64 {
+    parts.iter().filter(|part| part.entry == entry).fold(0, |sum, part| sum.saturating_add(part.cost))
+}
+
+fn position(shards: &[usize], shard: usize) -> usize {
+    shards.iter().take_while(|other| **other < shard).count()
+}

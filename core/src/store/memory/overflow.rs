@@ -1,0 +1,208 @@
+//! The shared entries of a table that is full, for those who find no place in it.
+//!
+//! Whoever has no entry of its own is counted together with others. A *lane* is an entry that some actors of one limit
+//! share; which one is chosen by the keyed hash of the actor, so nobody can choose who shares it. What a lane holds is
+//! never less than what any one of them was charged, so they may be denied early, and are never admitted too often.
+//! Where there is no lane to be had either, a *cell* says until when all who fall into it are denied.
+
+use std::cmp::Ordering;
+
+use super::slot::{Drain, Timeline};
+use super::table::{GIVEN_LIVES, Place, Table};
+use crate::clock;
+use crate::decision::{Entry, Settled, Verb, Verdict};
+use crate::fingerprint::Fingerprint;
+use crate::limit::Rule;
+use crate::time::Micros;
+
+/// How many cells a table has for each timeline.
+const CELLS: usize = 64;
+/// One limit takes at most one in so many of the lanes.
+const LIMITS: usize = 4;
+
+/// What those without an entry share.
+#[derive(Debug)]
+pub(super) struct Overflow {
+    lanes: Table,
+    /// Until when all who fall into a cell are denied: those of the process's clock, and those of a caller's.
+    closed: [[Micros; CELLS]; 2],
+    /// Until when, by the process's clock, the cells of a caller's clock are kept.
+    given_until: Micros,
+}
+
+impl Default for Overflow {
+    fn default() -> Self {
+        Self { lanes: Table::default(), closed: [[0; CELLS]; 2], given_until: 0 }
+    }
+}
+
+/// Where an actor without an entry is counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seat {
+    /// Stands for the limit, some bits of the actor, and the timeline.
+    key: u64,
+    /// Stands for the compiled rule: a lane drains as that one says, so another must not write to it.
+    rule: u64,
+    cell: usize,
+    timeline: Timeline,
+}
+
+/// What there is at a [`Seat`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nobody owes anything.
+    Nothing,
+    Lane(usize),
+    /// A lane of another rule of the same limit, scaled by another factor for instance.
+    Foreign(usize),
+}
+
+impl Seat {
+    /// `lanes` is how many a table may have.
+    #[expect(clippy::cast_possible_truncation, reason = "halves are taken on purpose")]
+    pub(super) fn new(
+        fingerprint: Fingerprint,
+        actor: Fingerprint,
+        rule: &Rule,
+        timeline: Timeline,
+        lanes: usize,
+    ) -> Self {
+        let (entry, limit) = ((fingerprint.0 >> 64) as u64, ((fingerprint ^ actor).0 >> 64) as u64);
+        // The highest bits are where an entry sits, so the lanes of a limit are spread evenly.
+        let actors = !(u64::MAX.checked_shr((lanes / LIMITS).checked_ilog2().unwrap_or(0)).unwrap_or(0));
+        let cell = (fingerprint.0 >> 8) as usize % CELLS;
+        let key = (entry & actors | limit & !actors) & !1 | u64::from(timeline == Timeline::Given);
+        Self { key, rule: rule.digest(), cell, timeline }
+    }
+
+    pub(super) fn shares_with(self, other: Self) -> bool {
+        self.key == other.key || self.cell == other.cell
+    }
+
+    fn fingerprint(self) -> Fingerprint {
+        Fingerprint(u128::from(self.key) << 64 | u128::from(self.rule))
+    }
+}
+
+impl Overflow {
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is taken on purpose")]
+    pub(super) fn find(&self, seat: Seat) -> Found {
+        let (Ok(at) | Err(at)) = self.lanes.find(Fingerprint(u128::from(seat.key) << 64));
+        match self.lanes.fingerprint(at) {
+            Some(lane) if lane >> 64 == u128::from(seat.key) => match (lane as u64).cmp(&seat.rule) {
+                Ordering::Equal => Found::Lane(at),
+                _ => Found::Foreign(at),
+            },
+            _ => Found::Nothing,
+        }
+    }
+
+    /// Until when all at this seat are denied.
+    pub(super) fn closed_until(&self, seat: Seat) -> Micros {
+        self.closed[seat.timeline as usize][seat.cell]
+    }
+
+    /// When the lane is empty by the rule that drains it, and then it is anybody's.
+    pub(super) fn empty_at(&self, found: Found) -> Micros {
+        match found {
+            Found::Nothing => 0,
+            Found::Lane(at) | Found::Foreign(at) => self.lanes.drain_at(at).empty_at(),
+        }
+    }
+
+    /// The state of a lane, as [`Table::take`] hands it out.
+    pub(super) fn take(&mut self, lane: usize, may_lend: impl FnOnce(&Entry) -> bool) -> Entry {
+        self.lanes.take(Ok(lane), may_lend)
+    }
+
+    pub(super) fn put_back(&mut self, seat: Seat, entry: Entry) {
+        let place = self.lane(seat);
+        self.lanes.put_back(place, entry);
+    }
+
+    fn lane(&self, seat: Seat) -> Place {
+        self.lanes.find(seat.fingerprint())
+    }
+
+    /// Keeps the state of a lane.
+    pub(super) fn keep(&mut self, seat: Seat, entry: Entry, is_empty: bool, drain: Drain) {
+        match self.lane(seat) {
+            Ok(at) if is_empty => self.lanes.remove(at),
+            Ok(at) => self.lanes.replace(at, entry, drain),
+            Err(_) => {}
+        }
+    }
+
+    /// Opens a lane at a seat where there is none, unless there are this many.
+    pub(super) fn open(&mut self, seat: Seat, most: usize, entry: Entry, drain: Drain) -> Result<(), Entry> {
+        if self.lanes.len() >= most || self.find(seat) != Found::Nothing {
+            return Err(entry);
+        }
+        self.lanes.insert(seat.fingerprint(), entry, drain);
+        Ok(())
+    }
+
+    /// Gives up a lane that another rule has left to drain.
+    pub(super) fn give_up(&mut self, lane: usize) {
+        self.lanes.remove(lane);
+    }
+
+    /// Denies all at this seat until what was charged has drained: after `until`, and after all that is owed there
+    /// already, where one charge drains after the other.
+    pub(super) fn close(&mut self, seat: Seat, now: Micros, until: Micros, drains_in: Micros, in_turn: bool) {
+        let closed = &mut self.closed[seat.timeline as usize][seat.cell];
+        let from = if in_turn { (*closed).max(until).max(now) } else { now };
+        *closed = from.saturating_add(drains_in).max(*closed).max(until);
+        if seat.timeline == Timeline::Given {
+            let lives = GIVEN_LIVES.max(closed.saturating_sub(now));
+            self.given_until = self.given_until.max(clock::now().saturating_add(lives));
+        }
+    }
+
+    pub(super) fn note_given(&mut self, real_now: Micros) {
+        self.lanes.note_given(real_now);
+        if self.given_until > 0 {
+            self.given_until = self.given_until.max(real_now.saturating_add(GIVEN_LIVES));
+        }
+    }
+
+    /// Drops what has drained. Answers whether nothing is left.
+    pub(super) fn sweep(&mut self, now: Micros) -> bool {
+        self.lanes.sweep(now);
+        self.lanes.len() == 0 && self.given_until <= now && self.closed[0].iter().all(|until| *until <= now)
+    }
+}
+
+impl Rule {
+    /// Whether a state of this rule that several actors share bounds the state that each of them would have alone.
+    ///
+    /// Not where permits that warm up are cheaper the more others take.
+    pub(super) fn can_be_shared(&self) -> bool {
+        !matches!(self, Self::Smooth(rule) if rule.warms_up)
+    }
+
+    /// Whether one charge drains after the other, instead of all at once.
+    pub(super) fn drains_in_turn(&self) -> bool {
+        !matches!(self, Self::Slots(_) | Self::Counter(_) | Self::Log(_))
+    }
+
+    /// Has the ticks of a shared level count from now on: those of each that shares it count from a later charge than
+    /// the first, and it must not drain before any of theirs.
+    pub(super) fn restart(&self, entry: &mut Entry, now: Micros) {
+        if let (Self::Level(rule), Entry::Level(level)) = (self, entry) {
+            rule.restart(level, now);
+        }
+    }
+
+    /// Charges an entry whatever it holds.
+    pub(super) fn charge(&self, entry: &mut Entry, now: Micros, cost: u64) {
+        self.commit(entry, now, Verb::Charge, Settled::alone(Verdict::default(), cost), 0);
+    }
+
+    /// An entry that nothing fits into.
+    pub(super) fn full(&self, now: Micros) -> Entry {
+        let mut entry = Entry::Absent;
+        self.charge(&mut entry, now, self.quota().saturating_add(1));
+        entry
+    }
+}

@@ -1,0 +1,223 @@
+//! The breaker of one server: when it opens, how often a server that has failed is probed, and what is told of it.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::failure::Failure;
+
+/// Batches that have to miss in a row, over two deadlines at the least.
+const MOST_MISSED: u32 = 2;
+/// Probes that have to be answered in a row.
+const PROBES: u32 = 2;
+const SHORTEST_REST: Duration = Duration::from_millis(100);
+const LONGEST_REST: Duration = Duration::from_secs(5);
+/// A server is left alone for this part of the time for which it has been failing already. So one that is back after
+/// seconds is found at once, and one that is away for minutes is asked seldom.
+const REST_PART: u32 = 32;
+/// A breaker that opens so soon after it has closed has closed too soon.
+const STEADY: Duration = Duration::from_secs(5);
+/// Between two events that say the same.
+const QUIET: Duration = Duration::from_mins(1);
+
+/// Batches in a row that were not answered by their deadlines.
+#[derive(Default)]
+struct Misses {
+    count: u32,
+    /// When the first of them was sent.
+    since: Option<Instant>,
+}
+
+impl Misses {
+    fn add(&mut self, sent: Instant) {
+        self.count += 1;
+        self.since = Some(self.since.map_or(sent, |since| since.min(sent)));
+    }
+
+    /// A deadline's eighth is left to whoever tells the next call that the last one is over.
+    fn are_too_many(&self, now: Instant, deadline: Duration) -> bool {
+        let long_enough = self.since.is_some_and(|since| now.duration_since(since) + deadline / 8 >= deadline * 2);
+        self.count >= MOST_MISSED && long_enough
+    }
+}
+
+pub(super) struct Breaker {
+    /// The server failed and has not been found well since.
+    open: Arc<AtomicBool>,
+    /// Batches that were not answered, and such as too few replicas acknowledged.
+    unanswered: Misses,
+    unreplicated: Misses,
+    /// When it was opened, and when it was closed last.
+    opened: Option<Instant>,
+    closed: Option<Instant>,
+    /// How often in a row it was closed too soon.
+    flaps: u32,
+    /// Probes answered in a row.
+    found_well: u32,
+    /// When it was last told that it is open, and whether that is the last that was told.
+    told: Option<Instant>,
+    told_open: bool,
+    random: RandomState,
+    rests: u64,
+}
+
+impl Breaker {
+    pub(super) fn new() -> Self {
+        Self {
+            open: Arc::default(),
+            unanswered: Misses::default(),
+            unreplicated: Misses::default(),
+            opened: None,
+            closed: None,
+            flaps: 0,
+            found_well: 0,
+            told: None,
+            told_open: false,
+            random: RandomState::new(),
+            rests: 0,
+        }
+    }
+
+    /// For others to see whether it is open.
+    pub(super) fn flag(&self) -> Arc<AtomicBool> {
+        self.open.clone()
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// A batch was not answered by its deadline, or not acknowledged by enough replicas.
+    pub(super) fn missed(&mut self, sent: Instant, why: Failure) {
+        match why {
+            Failure::Unreplicated => self.unreplicated.add(sent),
+            _ => self.unanswered.add(sent),
+        }
+    }
+
+    /// A batch was answered in time.
+    pub(super) fn answered(&mut self) {
+        self.unanswered = Misses::default();
+    }
+
+    /// Enough replicas have a batch.
+    pub(super) fn replicated(&mut self) {
+        self.unreplicated = Misses::default();
+    }
+
+    /// The reason to open it, if there is one.
+    pub(super) fn verdict(&self, now: Instant, deadline: Duration) -> Option<Failure> {
+        if self.unreplicated.are_too_many(now, deadline) {
+            Some(Failure::Unreplicated)
+        } else {
+            self.unanswered.are_too_many(now, deadline).then_some(Failure::Timeout)
+        }
+    }
+
+    /// Opens it, or finds that it has to stay open; how long to leave the server alone, and whether to tell.
+    pub(super) fn open(&mut self, now: Instant) -> (Duration, bool) {
+        (self.unanswered, self.unreplicated) = (Misses::default(), Misses::default());
+        self.found_well = 0;
+        if !self.open.swap(true, Ordering::Relaxed) {
+            let too_soon = self.closed.is_some_and(|closed| now.duration_since(closed) < STEADY);
+            self.flaps = if too_soon { self.flaps + 1 } else { 0 };
+            self.opened = Some(now);
+        }
+        let tells = !self.told_open && self.told.is_none_or(|told| now.duration_since(told) >= QUIET);
+        if tells {
+            (self.told, self.told_open) = (Some(now), true);
+        }
+        let failing = self.opened.map_or(Duration::ZERO, |opened| now.duration_since(opened));
+        let rest = (failing / REST_PART).max(SHORTEST_REST * (1 << self.flaps.min(6))).min(LONGEST_REST);
+        (self.jittered(rest), tells)
+    }
+
+    /// Up to a quarter less: those that saw it fail at the same time do not all come back at the same time.
+    fn jittered(&mut self, rest: Duration) -> Duration {
+        self.rests += 1;
+        let drawn = u32::try_from(self.random.hash_one(self.rests) % 256).unwrap_or(0);
+        rest.saturating_sub(rest / 1024 * drawn)
+    }
+
+    /// A probe was answered; true where one more has to be.
+    pub(super) fn found_well(&mut self) -> bool {
+        self.found_well += 1;
+        self.found_well < PROBES
+    }
+
+    /// Closes it; whether to tell.
+    pub(super) fn close(&mut self, now: Instant) -> bool {
+        if self.open.swap(false, Ordering::Relaxed) {
+            self.closed = Some(now);
+        }
+        std::mem::take(&mut self.told_open)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEADLINE: Duration = Duration::from_millis(100);
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn opens_after_two_batches_that_missed_over_two_deadlines() {
+        let start = Instant::now();
+        let mut breaker = Breaker::new();
+        breaker.missed(start, Failure::Timeout);
+        assert_eq!(breaker.verdict(start + DEADLINE, DEADLINE), None, "one may be lost");
+        assert_eq!(breaker.verdict(start + DEADLINE * 20, DEADLINE), None, "one may be lost, however long ago");
+        for _ in 0..8 {
+            breaker.missed(start + MS, Failure::Timeout);
+        }
+        assert_eq!(breaker.verdict(start + DEADLINE, DEADLINE), None, "however many at the same time");
+        assert_eq!(breaker.verdict(start + DEADLINE * 2, DEADLINE), Some(Failure::Timeout));
+        breaker.answered();
+        assert_eq!(breaker.verdict(start + DEADLINE * 2, DEADLINE), None);
+        breaker.missed(start, Failure::Unreplicated);
+        breaker.missed(start + DEADLINE, Failure::Unreplicated);
+        breaker.answered();
+        assert_eq!(breaker.verdict(start + DEADLINE * 2, DEADLINE), Some(Failure::Unreplicated));
+    }
+
+    #[test]
+    fn rests_longer_the_longer_a_server_fails_and_tells_once_a_minute() {
+        let start = Instant::now();
+        let mut breaker = Breaker::new();
+        let (rest, tells) = breaker.open(start);
+        assert!(tells && rest <= SHORTEST_REST && rest >= SHORTEST_REST * 3 / 4, "{rest:?}");
+        let (rest, tells) = breaker.open(start + Duration::from_secs(3));
+        assert!(!tells && rest <= SHORTEST_REST, "back after three seconds, it is found at once: {rest:?}");
+        let (rest, _) = breaker.open(start + Duration::from_hours(1));
+        assert!(rest <= LONGEST_REST && rest >= LONGEST_REST * 3 / 4, "{rest:?}");
+        assert!(breaker.found_well() && !breaker.found_well() && breaker.close(start), "told that it is closed");
+        assert!(!breaker.close(start));
+    }
+
+    #[test]
+    fn one_that_closes_too_soon_rests_longer_each_time() {
+        let mut now = Instant::now();
+        let mut breaker = Breaker::new();
+        let (mut told, started, mut opened) = (0, now, 0);
+        while now.duration_since(started) < Duration::from_secs(59) {
+            let (rest, tells) = breaker.open(now);
+            now += rest;
+            told += u32::from(tells) + u32::from(breaker.close(now));
+            now += DEADLINE * 2;
+            opened += 1;
+        }
+        assert_eq!(told, 2, "once that it is open, once that it is closed");
+        assert!((12..=24).contains(&opened), "{opened} times in a minute");
+        // And is trusted again after a while.
+        let (rest, tells) = breaker.open(now + STEADY);
+        assert!(tells && rest <= SHORTEST_REST, "{rest:?}");
+        // What was not told is told once the minute is over, for as long as it is so.
+        breaker.close(now + STEADY);
+        assert!(!breaker.open(now + STEADY * 3).1 && breaker.open(now + STEADY + QUIET).1);
+    }
+}

@@ -1,0 +1,252 @@
+//! Connections as they are made: names looked up, sockets opened, and no more read than was asked for.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::thread;
+
+use arc_swap::ArcSwapOption;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared, select_ok};
+use redis::aio::MultiplexedConnection;
+use redis::io::AsyncDNSResolver;
+use redis::{AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, RedisFuture, RedisResult};
+use rustls::crypto::CryptoProvider;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::fork::Process;
+
+/// What a server may say unasked, and of itself: a greeting, errors, where a primary is.
+pub(super) const FEW: u64 = 64 * 1024;
+/// What it may say of a cluster's map.
+pub(super) const A_MAP: u64 = 16 * 1024 * 1024;
+
+/// A connection, which is closed when the last that holds it lets go.
+#[derive(Clone)]
+pub(super) struct Connection {
+    pub(super) wire: MultiplexedConnection,
+    allowance: Arc<Allowance>,
+    _driver: Option<Arc<Driver>>,
+}
+
+impl Connection {
+    /// So many bytes more may come.
+    pub(super) fn allow(&self, bytes: u64) {
+        self.allowance.allowed.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// All has come that was asked for but for so many bytes.
+    pub(super) fn owes(&self, bytes: u64) {
+        let read = self.allowance.read.load(Ordering::Relaxed);
+        self.allowance.allowed.store(read + bytes + FEW, Ordering::Relaxed);
+    }
+}
+
+/// The task that reads and writes.
+struct Driver(JoinHandle<()>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// How much was read, and how much may be.
+struct Allowance {
+    read: AtomicU64,
+    allowed: AtomicU64,
+}
+
+/// A stream that ends with an error when more comes than was asked for.
+struct Bounded<S> {
+    stream: S,
+    allowance: Arc<Allowance>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = bytes.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, bytes))?;
+        let more = u64::try_from(bytes.filled().len() - before).unwrap_or(u64::MAX);
+        let read = self.allowance.read.fetch_add(more, Ordering::Relaxed) + more;
+        if read > self.allowance.allowed.load(Ordering::Relaxed) {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "it answers more than it was asked")));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// Opens a connection over which so many bytes may come, and more for each request. Our own deadlines are the only ones.
+pub(super) async fn open(info: &ConnectionInfo, allowed: u64) -> RedisResult<Connection> {
+    // What is told of the library would cost a round trip of its own.
+    let settings = info.redis_settings().clone().set_skip_set_lib_name();
+    let config =
+        AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None).set_dns_resolver(Resolver);
+    let allowance = Arc::new(Allowance { read: AtomicU64::new(0), allowed: AtomicU64::new(allowed) });
+    let bounded = |stream: Box<dyn Stream>| Bounded { stream, allowance: allowance.clone() };
+    let stream: Box<dyn Stream> = match info.addr() {
+        ConnectionAddr::Tcp(host, port) => {
+            let addresses = look_up(host, *port).await?;
+            let (stream, _) = select_ok(addresses.iter().map(|address| Box::pin(TcpStream::connect(*address)))).await?;
+            stream.set_nodelay(true)?;
+            Box::new(stream)
+        }
+        ConnectionAddr::Unix(path) => Box::new(UnixStream::connect(path).await?),
+        _ => {
+            if CryptoProvider::get_default().is_none() {
+                // A program that has two of them and chose neither would panic otherwise; whoever else comes first is
+                // welcome.
+                let _ = rustls::crypto::ring::default_provider().install_default();
+            }
+            let client = Client::open(info.clone().set_redis_settings(settings))?;
+            let wire = client.get_multiplexed_async_connection_with_config(&config).await?;
+            return Ok(Connection { wire, allowance, _driver: None });
+        }
+    };
+    let (wire, driver) = MultiplexedConnection::new_with_config(&settings, bounded(stream), config).await?;
+    Ok(Connection { wire, allowance, _driver: Some(Arc::new(Driver(tokio::spawn(driver)))) })
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Addresses, or why there are none, for all who wait for the same look-up.
+type Found = Result<Arc<[SocketAddr]>, Arc<io::Error>>;
+type LookingUp = Shared<BoxFuture<'static, Found>>;
+
+/// The look-ups of a process that are under way. The system may take minutes for one, and a thread for as long; so there
+/// is one for each host, however many ask for it, and however often.
+struct LookingUpAll {
+    process: Process,
+    under_way: Mutex<HashMap<(String, u16), LookingUp>>,
+}
+
+/// A child makes its own: a thread of the parent may have held the lock when it was forked off.
+static LOOKING_UP: ArcSwapOption<LookingUpAll> = ArcSwapOption::const_empty();
+
+impl LookingUpAll {
+    fn here() -> Arc<Self> {
+        let process = Process::current();
+        let known = LOOKING_UP.load_full();
+        if let Some(known) = &known
+            && known.process == process
+        {
+            return known.clone();
+        }
+        let fresh = Arc::new(Self { process, under_way: Mutex::default() });
+        let before = LOOKING_UP.compare_and_swap(&known, Some(fresh.clone()));
+        // What the parent looks up is of no use here, and not to be dropped.
+        std::mem::forget((known, arc_swap::Guard::into_inner(before)));
+        LOOKING_UP.load_full().unwrap_or(fresh)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(String, u16), LookingUp>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the system, on a thread that nobody has to wait for, not even a runtime that ends.
+    fn look_up(self: &Arc<Self>, name: (String, u16)) -> io::Result<LookingUp> {
+        let (told, found) = oneshot::channel();
+        let all = self.clone();
+        thread::Builder::new().name("tidegate-names".to_owned()).spawn(move || {
+            let found = (name.0.as_str(), name.1).to_socket_addrs().map(Iterator::collect::<Arc<[_]>>);
+            all.lock().remove(&name);
+            let found =
+                found.and_then(
+                    |addresses| {
+                        if addresses.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(addresses) }
+                    },
+                );
+            let _ = told.send(found.map_err(Arc::new));
+        })?;
+        Ok(looking_up(found))
+    }
+}
+
+fn looking_up(found: oneshot::Receiver<Found>) -> LookingUp {
+    let found = async { found.await.unwrap_or_else(|_| Err(Arc::new(io::ErrorKind::Other.into()))) };
+    found.boxed().shared()
+}
+
+async fn look_up(host: &str, port: u16) -> io::Result<Arc<[SocketAddr]>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok([SocketAddr::new(address, port)].into());
+    }
+    let all = LookingUpAll::here();
+    let name = (host.to_owned(), port);
+    let found = {
+        let mut under_way = all.lock();
+        if let Some(found) = under_way.get(&name) {
+            found.clone()
+        } else {
+            let found = all.look_up(name.clone())?;
+            under_way.insert(name, found.clone());
+            found
+        }
+    };
+    found.await.map_err(|error| io::Error::new(error.kind(), error.to_string()))
+}
+
+/// The same for the client library.
+struct Resolver;
+
+impl AsyncDNSResolver for Resolver {
+    fn resolve<'a, 'b: 'a>(
+        &'a self,
+        host: &'b str,
+        port: u16,
+    ) -> RedisFuture<'a, Box<dyn Iterator<Item = SocketAddr> + Send + 'a>> {
+        Box::pin(async move {
+            let addresses = look_up(host, port).await?;
+            let addresses = (0..addresses.len()).map(move |index| addresses[index]);
+            Ok(Box::new(addresses) as Box<dyn Iterator<Item = SocketAddr> + Send>)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_look_up_serves_all_who_wait_for_it() {
+        let name = ("nowhere.invalid".to_owned(), 1);
+        let (told, found) = oneshot::channel();
+        LookingUpAll::here().lock().insert(name, looking_up(found));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let asking: Vec<_> = (0..50).map(|_| tokio::spawn(look_up("nowhere.invalid", 1))).collect();
+            tokio::task::yield_now().await;
+            let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
+            assert!(threads < 30, "{threads} threads");
+            let address = SocketAddr::from(([127, 0, 0, 1], 1));
+            assert!(told.send(Ok([address].into())).is_ok());
+            for asked in asking {
+                assert_eq!(asked.await.expect("a task").expect("an address")[..], [address]);
+            }
+            assert_eq!(look_up("::1", 5).await.expect("an address")[0].port(), 5);
+            assert!(!look_up("localhost", 6).await.expect("an address").is_empty());
+        });
+    }
+}

@@ -1,0 +1,134 @@
+//! Getting a connection, giving it up, and finding out whether a server that has failed is well again.
+
+use std::iter;
+use std::sync::{Arc, OnceLock};
+
+use redis::RedisResult;
+use tokio::time::{Instant, sleep};
+
+use super::batch::Group;
+use super::job::{Answer, Job};
+use super::line::{Connected, Line};
+use super::link::{Keeper, Message};
+use super::remedy::Remedy;
+use crate::failure::Failure;
+
+const NO_ANSWER: &str = "no answer in time";
+const TOO_FEW: &str = "too few replicas acknowledge what it writes";
+const NO_DECISION: &str = "it answers, and does not decide";
+
+impl Keeper {
+    pub(super) fn connect(&mut self) {
+        let target = self.target.clone();
+        let timeout = self.context.connect_timeout();
+        self.line = Line::Connecting(Box::pin(async move {
+            // A packet that got lost is sent again only after longer than this; a second attempt is quicker.
+            let second = async {
+                sleep(timeout / 2).await;
+                target.connect().await
+            };
+            tokio::select! {
+                connected = target.connect() => connected,
+                connected = second => connected,
+                () = sleep(timeout) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
+            }
+        }));
+    }
+
+    pub(super) fn connected(&mut self, connected: RedisResult<Connected>) {
+        match connected {
+            Ok(Connected { connection, heard, evicts_at_random }) => {
+                if evicts_at_random {
+                    self.context.evicts_at_random(&self.target);
+                }
+                if let Some((sent, received, server)) = heard {
+                    self.clock.hear(sent, received, server);
+                }
+                self.line = Line::Up(connection);
+                if self.breaker.is_open() {
+                    self.probe();
+                }
+            }
+            Err(error) => {
+                let failure = match Remedy::of(&error) {
+                    Remedy::GiveUp(failure @ (Failure::NotReady | Failure::ReadOnly | Failure::Denied)) => failure,
+                    // Whatever else kept a connection from being made, there is none.
+                    _ => Failure::Unreachable,
+                };
+                self.trip(failure, &error.to_string());
+            }
+        }
+    }
+
+    /// Has a server that has failed make a decision, over all that a call would go through.
+    fn probe(&mut self) {
+        let Line::Up(connection) = &self.line else { return };
+        let connection = connection.clone();
+        let told = Arc::new(OnceLock::new());
+        let tell = told.clone();
+        let done = Box::new(move |_: &Job, answer: Answer| {
+            let _ = tell.set(answer.err());
+        });
+        let decision = self.context.probing(self.slot);
+        let job = Arc::new(Job::new(decision, self.context.timeout(), done).staying());
+        self.watch(&job, Instant::now());
+        let message = iter::once(Message { job, asking: false });
+        let groups = Group::of(message, self.context.strategy(), self.target.is_sharded(), &self.clock);
+        self.probing = Some(told);
+        self.launch(connection, self.lines, groups);
+    }
+
+    /// Looks at what came of a probe.
+    pub(super) fn probed(&mut self) {
+        let Some(answer) = self.probing.as_ref().and_then(|probing| probing.get().copied()) else { return };
+        self.probing = None;
+        match answer {
+            // Of what does not stop others from being decided each call will be told for itself; a node that has
+            // another slot's keys is as well as any.
+            None | Some(Failure::Moving | Failure::OutOfMemory | Failure::Denied | Failure::Other) => {
+                if self.breaker.found_well() {
+                    self.probe();
+                } else if self.breaker.close(Instant::now()) {
+                    self.context.closed(&self.target);
+                }
+            }
+            Some(fault @ Failure::Unreplicated) => self.trip(fault, TOO_FEW),
+            Some(fault) => self.trip(fault, NO_DECISION),
+        }
+    }
+
+    /// Whether the server has failed, going by the deadlines that it missed.
+    pub(super) fn judge(&mut self, now: Instant) {
+        if self.breaker.is_open() {
+            return;
+        }
+        match self.breaker.verdict(now, self.context.timeout()) {
+            Some(fault @ Failure::Unreplicated) => self.trip(fault, TOO_FEW),
+            Some(fault) => self.trip(fault, NO_ANSWER),
+            None => {}
+        }
+    }
+
+    /// The server counts as failed: nothing is sent any more, and it is looked at again in a while. What was sent may
+    /// still be answered until its deadline, and is charged if it is not.
+    pub(super) fn trip(&mut self, fault: Failure, why: &str) {
+        let now = Instant::now();
+        let (rest, tells) = self.breaker.open(now);
+        self.part(Line::Resting(now + rest));
+        self.probing = None;
+        if tells {
+            self.context.opened(&self.target, fault, why);
+        }
+        for (_, message) in self.waiting.drain(..) {
+            message.job.fail(fault);
+        }
+        self.router.refresh();
+    }
+
+    /// Gives the connection up for new decisions.
+    pub(super) fn part(&mut self, line: Line) {
+        self.line = line;
+        self.lines += 1;
+        self.parted_until = Some(Instant::now() + self.context.connect_timeout());
+    }
+}

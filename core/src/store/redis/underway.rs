@@ -1,0 +1,71 @@
+//! Something that was sent, and has not come back yet.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::time::Instant;
+
+use super::link::Message;
+
+/// Decisions that were sent together, and what is waited for.
+pub(super) struct Underway<T> {
+    since: Instant,
+    /// When the last of those who wait stops waiting.
+    until: Instant,
+    /// Which of a link's connections it was sent over.
+    line: u64,
+    /// How many bytes may come back.
+    weight: u64,
+    /// It was not back by then, and was counted.
+    missed: bool,
+    coming: Pin<Box<dyn Future<Output = T> + Send>>,
+}
+
+/// What has come back.
+pub(super) struct Back<T> {
+    pub(super) what: T,
+    pub(super) since: Instant,
+    pub(super) line: u64,
+    pub(super) missed: bool,
+}
+
+impl<T> Underway<T> {
+    pub(super) fn new(
+        until: Instant,
+        line: u64,
+        weight: u64,
+        coming: impl Future<Output = T> + Send + 'static,
+    ) -> Self {
+        Self { since: Instant::now(), until, line, weight, missed: false, coming: Box::pin(coming) }
+    }
+
+    pub(super) fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    pub(super) fn was_sent_over(&self, line: u64) -> bool {
+        self.line == line
+    }
+
+    /// When it was sent, the first time that it is asked for after its deadline.
+    pub(super) fn newly_missed(&mut self, now: Instant) -> Option<Instant> {
+        let newly = !self.missed && self.until <= now;
+        self.missed |= newly;
+        newly.then_some(self.since)
+    }
+}
+
+impl<T> Future for Underway<T> {
+    type Output = Back<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Back<T>> {
+        let Self { since, line, missed, .. } = *self;
+        self.coming.as_mut().poll(context).map(|what| Back { what, since, line, missed })
+    }
+}
+
+/// When the last of those who wait for these stops waiting.
+pub(super) fn last_deadline<'a>(messages: impl Iterator<Item = &'a Message>) -> Instant {
+    messages.map(|message| message.job.deadline).max().unwrap_or_else(Instant::now)
+}

@@ -1,0 +1,169 @@
+//! Round trips that are long, and servers that answer and do not decide.
+#![cfg(feature = "redis")]
+#![allow(missing_docs, reason = "a test")]
+
+mod calls;
+mod servers;
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use calls::{hourly, over_in, well_in};
+use futures_util::future::join_all;
+use servers::proxy::Proxy;
+use servers::{Server, wait_until};
+use tidegate::{EventKind, Failure, Limit, Limiter, OnError, Redis};
+
+const DEADLINE: Duration = Duration::from_millis(200);
+/// For a busy machine; what counts is how long round trips are beside it.
+const LONG_DEADLINE: Duration = Duration::from_millis(600);
+const CALLERS: usize = 64;
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
+}
+
+/// Many callers at once for a while: how many calls the store answered, and how many the policy did.
+async fn load(limiter: &Limiter, limit: &Limit, deadline: Duration, deadlines: u32) -> (usize, usize) {
+    let until = Instant::now() + deadline * deadlines;
+    let caller = async |number: usize| {
+        let (mut decided, mut degraded) = (0, 0);
+        // They do not come all at the same time.
+        let share = deadline / u32::try_from(CALLERS).expect("few");
+        tokio::time::sleep(share * u32::try_from(number).expect("few")).await;
+        while Instant::now() < until {
+            if limiter.limit(limit, "ada").await.expect("an answer").degraded {
+                degraded += 1;
+                // Without the store an answer is there at once; nobody asks again at once.
+                tokio::time::sleep(deadline / 20).await;
+            } else {
+                decided += 1;
+            }
+        }
+        (decided, degraded)
+    };
+    let each = join_all((0..CALLERS).map(caller)).await;
+    each.into_iter().fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1))
+}
+
+#[test]
+fn round_trips_within_the_deadline_degrade_nobody() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    let limit = hourly("latency", 500_000);
+    let try_at = |percent| {
+        proxy.round_trip(LONG_DEADLINE * percent / 100);
+        // Over the runtime that the limiter is made in.
+        let (decided, degraded) = block_on(async {
+            let limiter = over_in(&proxy.url(), OnError::Allow, LONG_DEADLINE);
+            while limiter.limit(&limit, "bob").await.expect("an answer").degraded {
+                tokio::time::sleep(LONG_DEADLINE / 50).await;
+            }
+            load(&limiter, &limit, LONG_DEADLINE, 4).await
+        });
+        println!("at {percent} %: {decided} decided, {degraded} degraded");
+        degraded * 100 <= decided + degraded && decided >= CALLERS * 3
+    };
+    for percent in [20, 50, 80] {
+        // A machine that stops for a tenth of a second does not do so each time.
+        assert!((0..3).any(|_| try_at(percent)), "at {percent} %");
+    }
+}
+
+#[test]
+fn first_calls_open_no_breaker() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    proxy.round_trip(DEADLINE * 8 / 10);
+    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+    let listener = heard.clone();
+    let store = Redis::open(&proxy.url()).expect("a URL").timeout(DEADLINE).on_error(OnError::Allow);
+    let store = store.listener(move |event| listener.lock().expect("a lock").push(event.to_string()));
+    let (limiter, limit) = (Limiter::new(store), hourly("first", 500_000));
+    let (decided, degraded) = block_on(load(&limiter, &limit, DEADLINE, 8));
+    // Those that came before there was a connection: it takes a round trip to greet, and one to decide.
+    assert!(decided > degraded, "{decided} decided, {degraded} degraded");
+    assert_eq!(*heard.lock().expect("a lock"), Vec::<String>::new());
+}
+
+#[test]
+fn a_connection_is_there_before_the_first_call() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    let (started, limiter) = (Instant::now(), over_in(&proxy.url(), OnError::Raise, DEADLINE));
+    assert!(started.elapsed() < DEADLINE / 2, "nobody waits for it: {:?}", started.elapsed());
+    wait_until("somebody connects", || proxy.opened() == 1);
+    std::thread::sleep(DEADLINE);
+    let before = server.run::<String>("INFO commandstats");
+    assert!(before.contains("cmdstat_evalsha"), "the server was greeted: {before}");
+    limiter.limit_sync(&hourly("first", 10), "ada").expect("an answer");
+    assert_eq!(proxy.opened(), 1);
+}
+
+/// What was charged, as the server says without a detour.
+fn charged(server: &Server, limit: &Limit, size: u64) -> u64 {
+    let limiter = well_in(&server.url(), OnError::Raise, DEADLINE * 10);
+    size - limiter.peek_sync(limit, "ada").expect("an answer").remaining
+}
+
+#[test]
+fn what_the_policy_answered_is_not_charged() {
+    const SIZE: u64 = 500_000;
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    let (limiter, limit) = (well_in(&proxy.url(), OnError::Allow, DEADLINE), hourly("ghosts", SIZE));
+    let mut ok = 0;
+    block_on(async {
+        // Long from the beginning, all at once, and never mind which way is the long one.
+        for _ in 0..2 {
+            proxy.round_trip(DEADLINE * 3 / 2);
+            ok += load(&limiter, &limit, DEADLINE, 4).await.0;
+            proxy.round_trip(Duration::ZERO);
+            ok += load(&limiter, &limit, DEADLINE, 3).await.0;
+            proxy.delay(DEADLINE * 3 / 2);
+            ok += load(&limiter, &limit, DEADLINE, 4).await.0;
+            proxy.delay(Duration::ZERO);
+            ok += load(&limiter, &limit, DEADLINE, 3).await.0;
+        }
+    });
+    let timed_out = limiter.stats().failures[&Failure::Timeout];
+    assert!(timed_out >= 2 * CALLERS as u64, "{timed_out} timed out");
+    assert!(ok > CALLERS * 20, "{ok} decided");
+    let mut ghosts = 0;
+    wait_until("what came too late is given back", || {
+        ghosts = charged(&server, &limit, SIZE).abs_diff(ok as u64);
+        ghosts * 100 <= timed_out
+    });
+    println!("{ok} decided, {timed_out} timed out, {ghosts} of them charged");
+}
+
+#[test]
+fn a_server_that_answers_and_does_not_decide_is_left_alone() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    let heard: Arc<Mutex<Vec<EventKind>>> = Arc::default();
+    let listener = heard.clone();
+    let store = Redis::open(&proxy.url()).expect("a URL").timeout(DEADLINE).on_error(OnError::Allow);
+    let store = store.listener(move |event| listener.lock().expect("a lock").push(event.kind));
+    let (limiter, limit) = (Limiter::new(store), hourly("flapping", 500_000));
+    wait_until("the store decides", || limiter.limit_sync(&limit, "ada").is_ok_and(|info| !info.degraded));
+    // Quick enough to connect and to greet, too slow to decide.
+    proxy.round_trip(DEADLINE * 3 / 2);
+    let started = Instant::now();
+    let (mut calls, mut slow) = (0, 0);
+    while started.elapsed() < Duration::from_secs(4) {
+        let call = Instant::now();
+        assert!(limiter.limit_sync(&limit, "ada").expect("the policy's answer").degraded);
+        calls += 1;
+        slow += u32::from(call.elapsed() > DEADLINE / 2);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(slow <= 4 && calls > 100, "{slow} of {calls} calls paid for it");
+    let opened = |kind: &&EventKind| matches!(kind, EventKind::Opened(_));
+    let heard_so_far = heard.lock().expect("a lock").clone();
+    assert_eq!(heard_so_far.iter().filter(opened).count(), 1, "{heard_so_far:?}");
+    assert!(heard_so_far.len() <= 2, "{heard_so_far:?}");
+    proxy.round_trip(Duration::ZERO);
+    let back = wait_until("the store decides", || limiter.limit_sync(&limit, "ada").is_ok_and(|info| !info.degraded));
+    assert!(back < Duration::from_millis(1500), "{back:?}");
+}

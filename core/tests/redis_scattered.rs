@@ -1,0 +1,94 @@
+//! Decisions whose entries are in several slots of a cluster answer as memory does.
+#![cfg(feature = "redis")]
+#![allow(missing_docs, reason = "a test")]
+
+mod servers;
+#[allow(dead_code, reason = "shared with other tests")]
+mod strategies;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::test_runner::TestRunner;
+use servers::Cluster;
+use strategies::{cost, definition, jump, scale, start, with_key};
+use tidegate::{Call, Check, Limit, Limiter, Memory, OnError, Redis};
+
+const START: u64 = 1_700_000_000_000_000;
+const ACTORS: [&str; 4] = ["ada", "bob", "eve", "mallory"];
+const HOUR: Duration = Duration::from_hours(1);
+
+fn over(cluster: &Cluster) -> Limiter {
+    let store = Redis::open(&cluster.url()).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise);
+    let limiter = Limiter::new(store.deny_cache(Duration::ZERO));
+    let warm = Limit::bucket("warm", 5).build().expect("a bucket");
+    servers::wait_until("the cluster decides", || limiter.peek_sync(&warm, "warm").is_ok());
+    limiter
+}
+
+fn agree(stores: [&Limiter; 2], checks: &[Check<'_>], call: Call, now: u64) -> Result<(), TestCaseError> {
+    let [want, got] = stores.map(|limiter| {
+        let answer = limiter.decide_sync_at(checks, call, now);
+        answer.map_err(|error| error.to_string())
+    });
+    prop_assert_eq!(got, want, "{:?} of {:?} at {}", call, checks, now);
+    Ok(())
+}
+
+#[test]
+fn a_denial_keeps_what_was_mended_and_charges_what_counts_attempts() {
+    let cluster = Cluster::start(0);
+    let (memory, shared) = (Limiter::new(Memory::new()), over(&cluster));
+    let full = Limit::bucket("full", 1).drip_rate(HOUR).build().expect("a bucket");
+    let ahead = Limit::bucket("ahead", 10).build().expect("a bucket");
+    let counted = Limit::sliding_log("counted", 50, HOUR).count_blocked(true).build().expect("a log");
+    for actor in ACTORS {
+        let checks = [
+            Check::new(&full, "ada"),
+            Check::new(&ahead, actor).cost(4),
+            Check::new(&counted, actor),
+            Check::new(&counted, actor).cost(2),
+        ];
+        let both = [&memory, &shared];
+        agree(both, &checks[1..2], Call::Charge, START + 3_600_000_000).expect("an entry from the future");
+        for now in [START, START + 1_000_000, START + 2_000_000] {
+            agree(both, &checks, Call::Limit, now).expect("the same denial");
+            agree(both, &checks[1..], Call::Peek, now).expect("the same entries");
+        }
+    }
+}
+
+#[test]
+fn any_checks_of_several_actors() {
+    let cluster = Cluster::start(0);
+    let (shared, worlds) = (over(&cluster), AtomicU64::new(0));
+    let call = select(vec![Call::Limit, Call::Limit, Call::Limit, Call::Peek, Call::Charge, Call::Refund]);
+    let checks = proptest::collection::vec((any::<Index>(), any::<Index>(), cost()), 1..5);
+    let steps = proptest::collection::vec((jump(), call, checks), 1..25);
+    let definitions = proptest::collection::vec(definition(), 1..4);
+    let config = ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() };
+    let held = TestRunner::new(config).run(&(definitions, start(), steps), |(definitions, start, steps)| {
+        let named = definitions.into_iter().enumerate().map(|(index, wire)| with_key(wire, &format!("k{index}")));
+        let wires: Vec<_> = named.collect();
+        let parse = |wire: &serde_json::Value| Limit::from_json(&wire.to_string()).expect("a sound definition");
+        let limits: Vec<_> = wires.iter().map(parse).collect();
+        let shared = shared.namespace(&format!("world-{}", worlds.fetch_add(1, Ordering::Relaxed)));
+        let (memory, mut now) = (Limiter::new(Memory::new()), start);
+        for (jump, call, checks) in steps {
+            #[expect(clippy::cast_possible_truncation, reason = "far below 2^63")]
+            let by = (jump * scale(&wires[0])) as i64;
+            now = now.saturating_add_signed(by).min(1 << 52);
+            let check = |(limit, actor, cost): &(Index, Index, u64)| {
+                Check::new(limit.get(&limits), ACTORS[actor.index(ACTORS.len())]).cost(*cost)
+            };
+            let checks: Vec<_> = checks.iter().map(check).collect();
+            agree([&memory, &shared], &checks, call, now)?;
+        }
+        Ok(())
+    });
+    if let Err(error) = held {
+        panic!("{error}");
+    }
+}

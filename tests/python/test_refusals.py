@@ -1,0 +1,55 @@
+"""The definitions that every language refuses, and as what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calls import AnyLimiter, done
+from tidegate import Limit, LimitError
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "bad_input.json").read_text(encoding="utf-8"))
+
+
+def listed(given: Any) -> list[Any]:
+    """A list, or the name of one that several have in common."""
+    values = VECTORS["lists"][given] if isinstance(given, str) else given
+    return [float(value["number"]) if isinstance(value, dict) and "number" in value else value for value in values]
+
+
+def each(group: str) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
+    """Every definition of a group with what is done to it."""
+    for case in VECTORS[group]:
+        for kind in listed(case["of"]):
+            definition = VECTORS["definitions"][kind]
+            for field in listed(case["fields"]):
+                if field not in definition and not case.get("added"):
+                    continue
+                rest = {name: value for name, value in definition.items() if name != field}
+                if "values" not in case:
+                    yield case, field, rest
+                for value in listed(case.get("values", [])):
+                    yield case, field, {**rest, field: value}
+
+
+@pytest.mark.parametrize("group", ["refused", "left out"])
+def test_what_cannot_be_is_refused_by_name(group: str, limiter: AnyLimiter) -> None:
+    for case, field, wire in each(group):
+        for refuse in (Limit.from_dict, lambda wire: done(limiter.limit(wire, "ada"))):
+            with pytest.raises(LimitError) as caught:
+                refuse(wire)
+            error = caught.value
+            assert (error.key, error.field) == (case.get("key", "k"), field), wire
+            assert str(error).endswith(f"got {error.value}")
+            assert str(error).isprintable()
+            assert len(str(error)) < 400
+    assert limiter.entries == 0
+
+
+def test_what_is_at_a_bound_is_taken() -> None:
+    for _, field, wire in each("taken"):
+        assert Limit.from_dict(wire).to_dict()[field] == wire[field]
