@@ -40,8 +40,8 @@ use crate::turn::Turn;
 /// ``layout="sharkey"`` for those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``,
 /// ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust, and this client's certificate and key,
 /// which may be in one file. A limiter begins to connect when it is made, without anybody waiting for it, and ends its
-/// connections when it is dropped. In memory these options are checked and change nothing, so that only the URL has to differ between
-/// stores.
+/// connections when it is dropped. In memory these options are checked and change nothing, so that only the URL has to
+/// differ between stores.
 ///
 /// Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
 /// decided together for one actor: all are charged or none. It may also be a function that is called with ``context``
