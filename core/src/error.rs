@@ -91,6 +91,12 @@ impl LimitError {
         &self.0.field
     }
 
+    /// What is wrong with it, as in "must be at least 1".
+    #[must_use]
+    pub fn problem(&self) -> &str {
+        &self.0.problem
+    }
+
     /// The value at fault as text, cut short where it is long.
     #[must_use]
     pub fn value(&self) -> &str {
@@ -151,4 +157,8 @@ pub enum Error {
     #[cfg(feature = "redis")]
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A host ended the wait for the store; only where it asked to, with [`host::while_waiting`](crate::host::while_waiting).
+    #[cfg(feature = "redis")]
+    #[error("the wait for the store was interrupted")]
+    Interrupted,
 }

@@ -11,6 +11,7 @@ use tidegate::{Call, Check, Micros};
 use crate::args::{self, Arg};
 use crate::asked::{Part, checks_of, first_key};
 use crate::bridge::{About, Bridge, Decided, Reply};
+use crate::errors::closed;
 use crate::info::LimitInfo;
 use crate::limiter::{Limiter, Question};
 use crate::receipt::{Asked, Receipt};
@@ -69,7 +70,7 @@ fn begin_parts<'py>(
     now: Arg<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let checks: Vec<_> = parts.iter().map(Part::check).collect();
-    let now = now.now(first_key(parts))?;
+    let now = limiter.now(py, first_key(parts), now)?;
     begin_checks(py, limiter, call, &checks, now, About::Answer(Receipt::new(limiter.owner, call, Asked::of(parts)?)))
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn begin_explain<'py>(
     let (py, limiter) = (limiter.py(), limiter.get());
     let parts = limiter.parts(&Question { limit, actor, cost, factor, context })?;
     let checks: Vec<_> = parts.iter().map(Part::check).collect();
-    let now = now.now(first_key(&parts))?;
+    let now = limiter.now(py, first_key(&parts), now)?;
     begin_checks(py, limiter, Call::Peek, &checks, now, About::Standing(limiter.owner, Asked::of(&parts)?))
 }
 
@@ -128,11 +129,13 @@ pub(crate) fn begin_checks<'py>(
     now: Option<Micros>,
     about: About,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let engine = limiter.opened();
+    let engine = engine.as_deref().ok_or_else(closed)?;
     limiter.attend(py);
     let bridge = Bridge::here(py)?;
     let reply = bridge.get().reply();
     let known = reply.begin(|reply| {
-        limiter.engine.start(checks, call, now, |answer| {
+        engine.start(checks, call, now, |answer| {
             reply.send(answer);
             Ok(())
         })
@@ -155,6 +158,8 @@ pub(crate) fn begin_reset<'py>(
     let (py, limiter) = (limiter.py(), limiter.get());
     let limits = limiter.read_all(limit, context)?;
     let actors = limits.iter().map(|limit| args::actor(limit.get().0.key(), actor)).collect::<PyResult<Vec<_>>>()?;
+    let engine = limiter.opened();
+    let engine = engine.as_deref().ok_or_else(closed)?;
     limiter.attend(py);
     let bridge = Bridge::here(py)?;
     let reply = bridge.get().reply();
@@ -162,7 +167,7 @@ pub(crate) fn begin_reset<'py>(
         let together = Arc::new(Together::new(limits.len(), reply));
         for (limit, actor) in limits.iter().zip(&actors) {
             let one = together.clone();
-            let done = limiter.engine.start_reset(&limit.get().0, actor, move |answer| {
+            let done = engine.start_reset(&limit.get().0, actor, move |answer| {
                 one.hear(answer);
                 Ok(())
             });
@@ -216,5 +221,5 @@ pub(crate) fn begin_acquire<'py>(
     let (py, limiter) = (limiter.py(), limiter.get());
     let parts = limiter.parts(&Question { limit, actor, cost, factor, context })?;
     let max_wait = max_wait.max_wait(first_key(&parts))?;
-    Waiting::begin(py, limiter, &parts, max_wait)
+    Waiting::begin(py, limiter, &parts, max_wait, &Bridge::here(py)?)
 }

@@ -48,7 +48,7 @@ impl Wanted {
 
     /// Whether a denied call is charged as well.
     pub(crate) fn counts_blocked(&self, py: Python<'_>) -> PyResult<bool> {
-        let wire: Bound<'_, PyDict> = self.limit.get().wire(py)?;
+        let wire: &Bound<'_, PyDict> = self.limit.get().wire(py)?;
         wire.get_item("countBlocked")?.map_or(Ok(false), |counted| counted.is_truthy())
     }
 }

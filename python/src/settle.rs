@@ -165,7 +165,7 @@ impl Limiter {
         let receipt = self.receipt(info)?;
         let asked = receipt.asked.all();
         let actual = actual.map_or_else(|| Ok(vec![0; asked.len()]), |actual| costs(asked, actual))?;
-        let now = now.now(info.get().key())?;
+        let now = self.now(info.py(), info.get().key(), now)?;
         let denied = info.get().info.blocked;
         let mut costs = Vec::with_capacity(asked.len());
         for (one, actual) in asked.iter().zip(actual) {

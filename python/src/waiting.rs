@@ -9,6 +9,7 @@ use tidegate::{Call, Check, Spawned};
 
 use crate::asked::Part;
 use crate::bridge::{About, Bridge, Decided, Reply};
+use crate::errors::closed;
 use crate::limiter::Limiter;
 use crate::receipt::Asked;
 
@@ -17,7 +18,7 @@ use crate::receipt::Asked;
 pub(crate) struct Waiting {
     /// What to await.
     #[pyo3(get)]
-    future: Py<PyAny>,
+    pub(crate) future: Py<PyAny>,
     spawned: Spawned,
     turn: Arc<Turn>,
     reply: Reply,
@@ -57,7 +58,7 @@ struct Wanted {
 #[pymethods]
 impl Waiting {
     /// Leaves the line, or gives back what was charged, once.
-    fn give_up(&self) {
+    pub(crate) fn give_up(&self) {
         // A forked child has inherited this wait, but it is its parent's.
         if self.process != std::process::id() {
             return;
@@ -78,7 +79,10 @@ impl Waiting {
         limiter: &Limiter,
         parts: &[Part<'_, '_>],
         max_wait: Duration,
+        bridge: &Bound<'_, Bridge>,
     ) -> PyResult<Self> {
+        let engine = limiter.opened();
+        let engine = engine.as_deref().ok_or_else(closed)?;
         let wanted = |part: &Part<'_, '_>| Wanted {
             limit: part.limit.get().0.clone(),
             actor: part.actor.clone().into_owned(),
@@ -87,12 +91,11 @@ impl Waiting {
         };
         let wanted = parts.iter().map(wanted).collect();
         let stage = Mutex::new(Stage::Waiting);
-        let turn = Arc::new(Turn { stage, limiter: limiter.engine.clone(), wanted });
+        let turn = Arc::new(Turn { stage, limiter: engine.clone(), wanted });
         limiter.attend(py);
-        let bridge = Bridge::here(py)?;
         let reply = bridge.get().reply();
         let future = bridge.get().future(py, &reply, About::Turn(limiter.owner, Asked::of(parts)?))?;
-        let acquire = limiter.engine.start_acquire(&turn.checks(), max_wait);
+        let acquire = engine.start_acquire(&turn.checks(), max_wait);
         let (told, answered) = (turn.clone(), reply.clone());
         let spawned = acquire.spawn(move |answer| told.hear(answer, answered)).inspect_err(|_| reply.forget())?;
         Ok(Self { future: future.unbind(), spawned, turn, reply, process: std::process::id() })
