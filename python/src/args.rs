@@ -70,12 +70,14 @@ impl Arg<'_, '_> {
 
     /// The longest wait, in seconds or as a `timedelta`; `None` is however long it takes.
     pub(crate) fn max_wait(self, key: &str) -> PyResult<Duration> {
+        const PROBLEM: &str = "must be at least 0 seconds and at most 9007199254";
         let Some(object) = self.0.filter(|object| !object.is_none()) else { return Ok(Duration::MAX) };
         let millis = match value::milliseconds(&object)? {
             Some(millis) => millis,
-            None => number(key, "maxWait", &object)? * 1000.0,
+            None => number(key, "max_wait", &object)? * 1000.0,
         };
-        host::max_wait(key, millis).map_err(limit_error)
+        // In the unit that it was given in.
+        host::max_wait(key, millis).map_err(|_| refused(key, "max_wait", PROBLEM, millis / 1000.0))
     }
 }
 
