@@ -275,7 +275,17 @@ impl Limiter {
         for limit in &limits {
             let limit = &limit.get().0;
             let actor = args::actor(limit.key(), actor)?;
-            self.patiently(py, || engine.reset_sync(limit, &actor)).map_err(call_error)?;
+            match Hub::current(py)? {
+                Some(hub) => hub.decide(|reply| {
+                    let done = engine.start_reset(limit, &actor, |answer| {
+                        reply.send(answer);
+                        Ok(())
+                    });
+                    done.then(|| Ok(tidegate::LimitInfo::default()))
+                })?.map(drop),
+                None => self.patiently(py, || engine.reset_sync(limit, &actor)),
+            }
+            .map_err(call_error)?;
         }
         Ok(())
     }

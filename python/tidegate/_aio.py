@@ -34,7 +34,7 @@ from ._types import Check, Limited
 __all__ = ["AsyncLimiter"]
 
 # A task whose answers are all there at once lets others run after so many of them.
-AT_ONCE = 200
+AT_ONCE = 100
 
 
 class AsyncLimiter:

@@ -88,15 +88,13 @@ class _Eventlet:
 
     def __init__(self, hub: Any) -> None:
         self._hub = weakref.ref(hub)
-        self._listener: Any = None
 
     def is_closed(self) -> bool:
         return self._hub() is None
 
     def add_reader(self, descriptor: int, callback: Callable[[], object]) -> None:
         hub: Any = self._hub()
-        ignored = lambda *_: None  # noqa: E731
-        self._listener = hub.add(hub.READ, descriptor, lambda _: callback(), ignored, ignored)
+        hub.add(hub.READ, descriptor, lambda _: callback(), _ignore, _ignore)
 
     def create_future(self) -> _Answer:
         from eventlet.event import Event
@@ -110,9 +108,11 @@ class _Eventlet:
         return answer.result()
 
     def stop(self) -> None:
-        hub = self._hub()
-        if hub is not None and self._listener is not None:
-            hub.remove(self._listener)
+        """Nothing: what a child changes of this hub, it changes of its parent's; it needs one of its own."""
+
+
+def _ignore(*_error: object) -> None:
+    """Nothing is to be done where the descriptor is closed: the answers go with it."""
 
 
 _loops: weakref.WeakKeyDictionary[Any, _Gevent | _Eventlet] = weakref.WeakKeyDictionary()

@@ -7,6 +7,7 @@ import gc
 import json
 import pickle
 import weakref
+from typing import Any
 
 import pytest
 
@@ -105,11 +106,12 @@ def test_answers_can_be_made_for_tests() -> None:
     both = LimitInfo(blocked=True, key="login", binding=1, checks=[plain, made])
     assert both.checks == (plain, made)
     assert both.binding == 1
-    for wrong in [{"remaining": -1}, {"quota": 1.5}, {"key": 5}, {"blocked": 1}, {"binding": 1}, {"reset_ms": 2**60}]:
-        with pytest.raises(LimitError, match=f"^{next(iter(wrong))} must be"):
-            LimitInfo(**wrong)  # type: ignore[arg-type]
+    wrong: dict[str, Any] = {"remaining": -1, "quota": 1.5, "key": 5, "blocked": 1, "binding": 1, "reset_ms": 2**60}
+    for name, value in wrong.items():
+        with pytest.raises(LimitError, match=f"^{name} must be"):
+            LimitInfo(**{name: value})
     with pytest.raises(TypeError):
-        LimitInfo(True)  # type: ignore[call-arg, misc]
+        LimitInfo(True)  # type: ignore[call-arg]
     with pytest.raises(LimitError, match="must be the answer that a call of this limiter gave"):
         Limiter().refund(made)
 

@@ -95,7 +95,8 @@ def test_denials_are_not_remembered_beyond_the_clock(url: str, options: Any) -> 
 
 def test_a_clock_of_ones_own_and_its_mistakes(kind: Any, url: str, options: Any) -> None:
     assert done(kind(url, clock=lambda: 0, **options).limit(DOOR, "zoe")).allowed
-    for wrong in (-1, math.nan, math.inf, 2**53, "5", None, True, [], datetime.now()):
+    mistakes: list[Any] = [-1, math.nan, math.inf, 2**53, "5", None, True, [], datetime.now()]
+    for wrong in mistakes:
         limiter = kind(url, clock=lambda wrong=wrong: wrong, **options)
         with pytest.raises(LimitError, match=r'^limit "door": clock must tell seconds since the epoch') as caught:
             done(limiter.limit(DOOR, "ada"))
@@ -108,9 +109,9 @@ def test_a_clock_of_ones_own_and_its_mistakes(kind: Any, url: str, options: Any)
 
     with pytest.raises(ZeroDivisionError):
         done(kind(url, clock=broken, **options).limit(DOOR, "ada"))
-    for wrong in (5, "now", Ellipsis):
+    for mistake in (5, "now", Ellipsis):
         with pytest.raises(LimitError, match=r"^clock must be a function"):
-            kind(url, clock=wrong, **options)
+            kind(url, clock=mistake, **options)
     assert done(kind(url, clock=None, **options).limit(DOOR, "ada")).allowed
 
 
