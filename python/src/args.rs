@@ -94,7 +94,9 @@ pub(crate) fn clock(given: Arg<'_, '_>) -> PyResult<Option<Py<PyAny>>> {
 pub(crate) fn instant_of(clock: &Bound<'_, PyAny>, key: &str) -> PyResult<Micros> {
     const PROBLEM: &str = "must tell seconds since the epoch, up to the year 2255";
     match value::read(&clock.call0()?)? {
-        Value::Number(seconds) => host::instant(key, seconds * 1000.0).map_err(|_| refused(key, "clock", PROBLEM, seconds)),
+        Value::Number(seconds) => {
+            host::instant(key, seconds * 1000.0).map_err(|_| refused(key, "clock", PROBLEM, seconds))
+        }
         other => Err(wrong_type(key, "clock", PROBLEM, other)),
     }
 }
@@ -121,11 +123,8 @@ fn without_surrogates(text: &Bound<'_, PyString>) -> PyResult<String> {
 fn no_actor(key: &str, actor: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     const NAMES: [&str; 5] = ["int", "UUID", "IPv4Address", "IPv6Address", "ObjectId"];
     let name = actor.get_type().name()?;
-    let problem = if NAMES.iter().any(|known| name == *known) {
-        "must be a string: use str()"
-    } else {
-        "must be a string"
-    };
+    let problem =
+        if NAMES.iter().any(|known| name == *known) { "must be a string: use str()" } else { "must be a string" };
     Ok(wrong_type(key, "actor", problem, value::read(actor)?))
 }
 

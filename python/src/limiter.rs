@@ -5,6 +5,7 @@
 //! waits without the lock.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwapOption, Guard};
@@ -73,6 +74,9 @@ pub(crate) struct Limiter {
     pub(crate) owner: Owner,
     /// Until it is closed.
     engine: ArcSwapOption<tidegate::Limiter>,
+    /// The same one where nobody shares it: there is nothing to end, and a flag is quicker to look at.
+    memory: Option<tidegate::Limiter>,
+    closed: AtomicBool,
     literals: Literals,
     /// Only where others share its store.
     recipe: Option<Recipe>,
@@ -131,8 +135,9 @@ impl Limiter {
         };
         let clock = args::clock(clock)?;
         let (engine, recipe) = options.engine(py)?;
-        let engine = ArcSwapOption::from_pointee(engine);
-        Ok(Self { owner: Owner::new(), engine, literals: Literals::default(), recipe, clock })
+        let memory = if recipe.is_none() { Some(engine.clone()) } else { None };
+        let (engine, closed) = (ArcSwapOption::from_pointee(engine), AtomicBool::new(false));
+        Ok(Self { owner: Owner::new(), engine, memory, closed, literals: Literals::default(), recipe, clock })
     }
 
     /// Charges ``cost`` units to ``actor`` if they fit, and says so.
@@ -276,13 +281,15 @@ impl Limiter {
             let limit = &limit.get().0;
             let actor = args::actor(limit.key(), actor)?;
             match Hub::current(py)? {
-                Some(hub) => hub.decide(|reply| {
-                    let done = engine.start_reset(limit, &actor, |answer| {
-                        reply.send(answer);
-                        Ok(())
-                    });
-                    done.then(|| Ok(tidegate::LimitInfo::default()))
-                })?.map(drop),
+                Some(hub) => hub
+                    .decide(|reply| {
+                        let done = engine.start_reset(limit, &actor, |answer| {
+                            reply.send(answer);
+                            Ok(())
+                        });
+                        done.then(|| Ok(tidegate::LimitInfo::default()))
+                    })?
+                    .map(drop),
                 None => self.patiently(py, || engine.reset_sync(limit, &actor)),
             }
             .map_err(call_error)?;
@@ -415,7 +422,7 @@ impl Limiter {
         Ok(self.opened().as_deref().ok_or_else(closed)?.memory().evictions())
     }
 
-    /// Ends its connections, and frees what it keeps in this process; calls under way are still answered.
+    /// Ends its connections; calls under way are still answered.
     ///
     /// Any later call raises ``ClosedError``, but for another ``close``. A limiter that is dropped needs none.
     ///
@@ -425,6 +432,7 @@ impl Limiter {
     /// >>> limiter
     /// <Limiter closed>
     fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
         drop(self.engine.swap(None));
     }
 
@@ -639,15 +647,19 @@ impl Limiter {
         checks: &[Check<'_>],
         now: Option<Micros>,
     ) -> PyResult<tidegate::LimitInfo> {
-        let engine = self.opened();
-        let engine = engine.as_deref().ok_or_else(closed)?;
-        let decide = || match now {
+        let decide = |engine: &tidegate::Limiter| match now {
             None => engine.decide_sync(checks, call),
             Some(now) => engine.decide_sync_at(checks, call, now),
         };
-        if self.recipe.is_none() {
-            return decide().map_err(call_error);
+        if let Some(engine) = &self.memory {
+            return if self.closed.load(Ordering::Relaxed) {
+                Err(closed())
+            } else {
+                decide(engine).map_err(call_error)
+            };
         }
+        let engine = self.opened();
+        let engine = engine.as_deref().ok_or_else(closed)?;
         let decided = match Hub::current(py)? {
             Some(hub) => {
                 self.attend(py);
@@ -658,7 +670,7 @@ impl Limiter {
                     })
                 })?
             }
-            None => self.patiently(py, decide),
+            None => self.patiently(py, || decide(engine)),
         };
         decided.map_err(call_error)
     }

@@ -33,7 +33,7 @@ from ._types import Check, Limited
 
 __all__ = ["AsyncLimiter"]
 
-# A task whose answers are all there at once lets others run after so many of them.
+# A task whose answers are all there at once looks after so many of them whether others should run.
 AT_ONCE = 100
 
 
@@ -54,7 +54,7 @@ class AsyncLimiter:
     9
     """
 
-    __slots__ = ("__weakref__", "_at_once", "_limiter", "_shared")
+    __slots__ = ("__weakref__", "_at_once", "_limiter", "_rested", "_shared")
 
     def __init__(
         self,
@@ -90,12 +90,13 @@ class AsyncLimiter:
         )
         self._shared = self._limiter._shared
         self._at_once = AT_ONCE
+        self._rested = 0.0
         if self._shared:
             refuse_trio()
 
     async def _rest(self) -> None:
         self._at_once = AT_ONCE
-        await rest()
+        self._rested = await rest(self._rested)
 
     async def limit(
         self,

@@ -9,6 +9,9 @@ from typing import Any
 
 __all__ = ["refuse_trio", "rest", "sleep"]
 
+# For how many seconds answers that are there at once may keep other tasks waiting.
+LONGEST = 0.002
+
 
 def _trio() -> Any:
     """Trio, where it runs this code."""
@@ -25,6 +28,11 @@ def refuse_trio() -> None:
         )
 
 
+def _ticks() -> bool:
+    """Whether no test has frozen the time of this process."""
+    return isinstance(time.monotonic, BuiltinFunctionType)
+
+
 async def sleep(seconds: float) -> None:
     """Sleep at most this long, in real time."""
     trio = _trio()
@@ -34,20 +42,22 @@ async def sleep(seconds: float) -> None:
     # Programs that never wait never pay for this import.
     import asyncio
 
-    if isinstance(time.monotonic, BuiltinFunctionType):
+    if _ticks():
         await asyncio.sleep(seconds)
     else:
-        # A test has frozen the time, and with it the timers of the loop.
+        # The timers of the loop stand still too.
         time.sleep(min(seconds, 0.001))
         await asyncio.sleep(0)
 
 
-async def rest() -> None:
-    """Let other tasks run, where there may be any."""
+async def rest(since: float) -> float:
+    """Let other tasks run, unless that was possible ``since`` an instant just now. Return when it was."""
+    if _ticks() and time.monotonic() - since < LONGEST:
+        return since
     trio = _trio()
+    asyncio = sys.modules.get("asyncio")
     if trio is not None:
         await trio.lowlevel.checkpoint()
-        return
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is not None and asyncio._get_running_loop() is not None:
+    elif asyncio is not None and asyncio._get_running_loop() is not None:
         await asyncio.sleep(0)
+    return time.monotonic()

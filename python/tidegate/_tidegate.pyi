@@ -765,7 +765,7 @@ class Limiter:
     def evictions(self) -> int:
         """How many entries were given up because the store was full."""
     def close(self) -> None:
-        """Ends its connections, and frees what it keeps in this process; calls under way are still answered.
+        """Ends its connections; calls under way are still answered.
 
         Any later call raises ``ClosedError``, but for another ``close``. A limiter that is dropped needs none.
 

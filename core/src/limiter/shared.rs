@@ -462,10 +462,7 @@ impl Limiter {
 struct Interrupted;
 
 /// Waits for an answer, in slices where a host wants to be asked meanwhile.
-fn receive(
-    answer: &Receiver<Delivery>,
-    patience: Duration,
-) -> Result<Result<Delivery, RecvTimeoutError>, Interrupted> {
+fn receive(answer: &Receiver<Delivery>, patience: Duration) -> Result<Result<Delivery, RecvTimeoutError>, Interrupted> {
     let Some(go_on) = host::asked_while_waiting() else { return Ok(answer.recv_timeout(patience)) };
     let mut left = patience;
     while left > host::SLICE {
