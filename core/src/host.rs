@@ -12,24 +12,6 @@ use crate::time::{EXACT, Micros};
 /// The last whole millisecond before 2^53 microseconds.
 const LATEST_MILLIS: f64 = 9_007_199_254_740.0;
 
-/// The longest name of an actor, in bytes of UTF-8.
-const LONGEST_ACTOR: usize = 64 * 1024;
-
-/// The name of an actor: any text of at most 64 KiB.
-///
-/// # Errors
-/// When it is longer; `key` is the limit's.
-#[inline]
-pub fn actor(key: &str, actor: &str) -> Result<(), LimitError> {
-    if actor.len() <= LONGEST_ACTOR { Ok(()) } else { Err(too_long(key, actor)) }
-}
-
-#[cold]
-fn too_long(key: &str, actor: &str) -> LimitError {
-    let problem = format!("must be at most {LONGEST_ACTOR} bytes long");
-    LimitError::range(key, "actor", problem, format_args!("{} bytes", actor.len()))
-}
-
 /// A cost: an integer from 0 to 2^53.
 ///
 /// # Errors
@@ -37,6 +19,16 @@ fn too_long(key: &str, actor: &str) -> LimitError {
 pub fn cost(key: &str, cost: f64) -> Result<u64, LimitError> {
     within(key, "cost", cost, EXACT as f64)?;
     if cost.fract() == 0.0 { Ok(whole(cost)) } else { Err(refused(key, "cost", "must be a whole number", cost)) }
+}
+
+/// The longest actor that a binding passes on, in bytes of UTF-8.
+pub const LONGEST_ACTOR: usize = 65_536;
+
+/// The error for an actor that is too long; `key` is the limit's.
+#[must_use]
+pub fn long_actor(key: &str, bytes: usize) -> LimitError {
+    let problem = format!("must be at most {LONGEST_ACTOR} bytes long");
+    LimitError::range(key, "actor", problem, format!("{bytes} bytes"))
 }
 
 /// An instant in milliseconds since the Unix epoch, to the nearest microsecond.

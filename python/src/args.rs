@@ -106,8 +106,7 @@ pub(crate) fn instant_of(clock: &Bound<'_, PyAny>, key: &str) -> PyResult<Micros
 pub(crate) fn actor<'a>(key: &str, actor: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     let Ok(text) = actor.cast::<PyString>() else { return Err(no_actor(key, actor)?) };
     let text = text.to_cow().or_else(|_| without_surrogates(text).map(Cow::Owned))?;
-    host::actor(key, &text).map_err(limit_error)?;
-    Ok(text)
+    if text.len() > host::LONGEST_ACTOR { Err(limit_error(host::long_actor(key, text.len()))) } else { Ok(text) }
 }
 
 /// As other languages read the same text: a lone surrogate is one U+FFFD.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from ._errors import LimitError
+
 __all__ = ["Clock"]
 
-# 2020-01-01 00:00 UTC, at which windows of a day, an hour and a minute begin.
-START = 1_577_836_800
+# 1 January 2024, so that an instant in a failed test can be read; windows of a day and less begin then.
+START = 1_704_067_200
 
 
 class Clock:
@@ -30,10 +32,10 @@ class Clock:
     __slots__ = ("__weakref__", "_micros")
 
     def __init__(self, start: float | datetime = START) -> None:
-        self._micros = _micros(start.timestamp() if isinstance(start, datetime) else start)
+        self._micros = _micros("start", start)
 
     def advance(self, seconds: float | timedelta) -> None:
-        """Move on by so many seconds, or a ``timedelta``; back, where it is negative.
+        """Move on by so many seconds, or a ``timedelta``; it never goes back by this.
 
         >>> from datetime import timedelta
         >>> from tidegate.testing import Clock
@@ -43,7 +45,11 @@ class Clock:
         >>> clock()
         61.5
         """
-        self._micros += _micros(seconds.total_seconds() if isinstance(seconds, timedelta) else seconds)
+        self._micros += _micros("seconds", seconds)
+
+    def set(self, to: float | datetime) -> None:
+        """Set it to an instant, in seconds since the epoch or a ``datetime``, which may be an earlier one."""
+        self._micros = _micros("to", to)
 
     def __call__(self) -> float:
         """Seconds since the epoch."""
@@ -53,5 +59,11 @@ class Clock:
         return f"Clock({self()!r})"
 
 
-def _micros(seconds: float) -> int:
-    return round(seconds * 1_000_000)
+def _micros(field: str, given: float | datetime | timedelta) -> int:
+    if isinstance(given, datetime):
+        given = given.timestamp()
+    elif isinstance(given, timedelta):
+        given = given.total_seconds()
+    if not 0 <= given < float("inf"):
+        raise LimitError(f"{field} must be at least 0 and finite, got {given!r}", "", field, repr(given))
+    return round(given * 1_000_000)

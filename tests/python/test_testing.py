@@ -122,14 +122,19 @@ def test_the_clock_of_the_tests() -> None:
     assert clock() == 100
     clock.advance(timedelta(days=1, microseconds=1))
     assert clock() == 86_500.000001
-    clock.advance(-86_500)
+    clock.set(1e-06)
     assert repr(clock) == "Clock(1e-06)"
-    assert Clock()() == datetime(2020, 1, 1, tzinfo=timezone.utc).timestamp()
+    clock.set(datetime(2020, 1, 1, tzinfo=timezone.utc))
+    assert clock() == 1_577_836_800
+    assert Clock()() == datetime(2024, 1, 1, tzinfo=timezone.utc).timestamp()
     assert Clock(datetime(2024, 1, 1, tzinfo=timezone.utc))() == 1_704_067_200
     assert Clock(1.5)() == 1.5
     assert pickle.loads(pickle.dumps(Clock(7)))() == 7
-    with pytest.raises(ValueError, match="NaN"):
-        clock.advance(math.nan)
+    for wrong in (-1, -0.5, math.nan, math.inf, timedelta(-1)):
+        with pytest.raises(LimitError, match=r"^seconds must be at least 0 and finite, got "):
+            clock.advance(wrong)
+    with pytest.raises(LimitError, match=r"^start must be"):
+        Clock(-1)
     daily = FixedWindow("daily", max=1, period=timedelta(days=1))
     assert Limiter(clock=Clock()).limit(daily, "ada").reset_ms == 86_400_000
 
