@@ -110,7 +110,7 @@ impl Options<'_, '_> {
             ("clock", self.clock),
         ];
         for (name, value) in as_given {
-            value.0.map_or(Ok(()), |value| given.set_item(name, value))?;
+            value.0.filter(|value| !value.is_none()).map_or(Ok(()), |value| given.set_item(name, value))?;
         }
         if let Some(file) = &settings.authority {
             given.set_item("ssl_ca_certs", file)?;
