@@ -68,6 +68,7 @@ thread_local! {
 
 /// Has Python handle its signals; false once one of them raises. For a thread that does not hold the lock.
 pub(crate) fn handle_signals() -> bool {
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime")]
     let handled = Python::attach(|py| py.check_signals());
     handled.map_err(|error| RAISED.set(Some(error))).is_ok()
 }

@@ -1,5 +1,7 @@
 //! The answer, as Python sees it.
 
+#![expect(clippy::doc_link_with_quotes, reason = "Python in the examples")]
+
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,6 +14,7 @@ use tidegate::{Call, State, Value};
 use crate::args::{self, Arg};
 use crate::errors::limit_error;
 use crate::limits::Limit;
+use crate::numbers::{Numbers, numbers, of_numbers};
 use crate::receipt::{Receipt, Wanted};
 use crate::value;
 
@@ -83,7 +86,10 @@ impl LimitInfo {
         );
         // An entry that still denies is not empty.
         info.full_reset_ms = info.full_reset_ms.max(info.reset_ms);
-        let checks = checks.0.map_or(Ok(Vec::new()), |checks| checks.extract::<Vec<Py<Self>>>())?;
+        let checks: Vec<Py<Self>> = match checks.0 {
+            None => Vec::new(),
+            Some(checks) => checks.extract()?,
+        };
         let binding = usize::try_from(binding.count("binding", 0)?).unwrap_or(usize::MAX);
         if binding >= checks.len().max(1) {
             return Err(args::refused("", "binding", "must be an index in checks", binding));
@@ -110,6 +116,7 @@ impl LimitInfo {
         !self.info.blocked
     }
 
+    #[expect(clippy::unused_self, reason = "whatever the answer is")]
     fn __bool__(&self) -> PyResult<bool> {
         Err(PyTypeError::new_err("an answer is neither true nor false: look at its .blocked or .allowed"))
     }
@@ -207,17 +214,22 @@ impl LimitInfo {
         let dict = PyDict::new(py);
         dict.set_item("blocked", self.blocked())?;
         dict.set_item("allowed", self.allowed())?;
-        dict.set_item("remaining", self.remaining())?;
-        dict.set_item("reset_ms", self.reset_ms())?;
-        dict.set_item("reset_sec", self.reset_sec())?;
-        dict.set_item("full_reset_ms", self.full_reset_ms())?;
-        dict.set_item("full_reset_sec", self.full_reset_sec())?;
-        dict.set_item("wait_ms", self.wait_ms())?;
-        dict.set_item("next_ms", self.next_ms())?;
-        dict.set_item("window_ms", self.window_ms())?;
+        let numbers = [
+            ("remaining", self.remaining()),
+            ("reset_ms", self.reset_ms()),
+            ("reset_sec", self.reset_sec()),
+            ("full_reset_ms", self.full_reset_ms()),
+            ("full_reset_sec", self.full_reset_sec()),
+            ("wait_ms", self.wait_ms()),
+            ("next_ms", self.next_ms()),
+            ("window_ms", self.window_ms()),
+            ("quota", self.quota()),
+        ];
+        for (name, number) in numbers {
+            dict.set_item(name, number)?;
+        }
         dict.set_item("degraded", self.degraded())?;
         dict.set_item("key", self.key())?;
-        dict.set_item("quota", self.quota())?;
         dict.set_item("binding", self.binding())?;
         if let Some((checks, _)) = &self.several {
             let checks = checks.bind(py).iter().map(|check| check.cast_into::<Self>()?.get().to_dict(py));
@@ -247,7 +259,7 @@ impl LimitInfo {
             "both" => (true, true),
             _ => return Err(args::refused("", "kind", "must be \"x\", \"ietf\" or \"both\"", format!("{kind:?}"))),
         };
-        let draft = draft.0.map_or(Ok(Draft::default()), |given| read_draft(&given))?;
+        let draft = draft.0.map_or(Ok(Draft::default()), |given| args::draft(&given))?;
         let fields = PyDict::new(this.py());
         if x {
             for (name, value) in headers::x(&this.get().info) {
@@ -324,42 +336,8 @@ impl LimitInfo {
     }
 }
 
-fn read_draft(given: &Bound<'_, PyAny>) -> PyResult<Draft> {
-    let number = value::read(given)?;
-    let draft = match number {
-        Value::Number(number) => {
-            (0..=99_u32).find(|draft| f64::from(*draft).total_cmp(&number).is_eq()).and_then(Draft::from_number)
-        }
-        _ => None,
-    };
-    draft.ok_or_else(|| args::refused("", "draft", "must be 6, 7 or 11", number))
-}
-
-/// `remaining`, `reset_ms`, `full_reset_ms`, `wait_ms`, `next_ms`, `quota`, `window_ms`, `at`.
-type Numbers = (u64, u64, u64, u64, u64, u64, u64, u64);
-
 /// What an answer is pickled as.
 type Parts = (bool, Numbers, Option<Py<Limit>>, Option<(Py<PyTuple>, usize)>, bool);
-
-fn numbers(info: &tidegate::LimitInfo) -> Numbers {
-    (info.remaining, info.reset_ms, info.full_reset_ms, info.wait_ms, info.next_ms, info.quota, info.window_ms, info.at)
-}
-
-fn of_numbers(blocked: bool, degraded: bool, numbers: Numbers) -> tidegate::LimitInfo {
-    let mut info = tidegate::LimitInfo::default();
-    (info.blocked, info.degraded) = (blocked, degraded);
-    (
-        info.remaining,
-        info.reset_ms,
-        info.full_reset_ms,
-        info.wait_ms,
-        info.next_ms,
-        info.quota,
-        info.window_ms,
-        info.at,
-    ) = numbers;
-    info
-}
 
 /// What ``pickle`` makes an equal answer with.
 #[pyfunction]

@@ -14,6 +14,7 @@ mod limits;
 mod literals;
 mod mailbox;
 mod notes;
+mod numbers;
 mod receipt;
 mod settle;
 mod stats;
