@@ -283,7 +283,7 @@ impl LimitInfo {
         handler: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _ = (source, handler);
-        crate::value::pydantic_schema(cls)
+        value::pydantic_schema(cls)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
