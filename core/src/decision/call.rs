@@ -45,12 +45,8 @@ pub(crate) enum Verb {
     Peek,
     Charge,
     Refund,
-    Undo {
-        charged_at: Micros,
-    },
-    Acquire {
-        max_wait: Micros,
-    },
+    Undo { charged_at: Micros },
+    Acquire { max_wait: Micros },
     /// A [`Limit`](Self::Limit) that checks elsewhere have denied already.
     Denied,
 }

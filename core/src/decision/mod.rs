@@ -31,9 +31,9 @@ pub(crate) use series::Series;
 pub(crate) use smooth::Paced;
 pub use state::State;
 pub(crate) use state::{Entry, Small};
-pub(crate) use together::{Held, Part, together};
 #[cfg(feature = "redis")]
 pub(crate) use together::{priors, takes};
+pub(crate) use together::{Held, Part, together};
 
 use crate::error::LimitError;
 use crate::info::LimitInfo;

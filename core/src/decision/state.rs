@@ -1,8 +1,8 @@
 //! What is kept of one entry between decisions.
 
+use super::level::Level;
 use super::counter::Windows;
 use super::decay::Decayed;
-use super::level::Level;
 use super::series::Series;
 use super::smooth::Paced;
 use crate::few::Few;

@@ -27,8 +27,7 @@ pub use decay::Decay;
 pub use fixed_window::{Anchor, FixedWindow};
 pub use legacy::{Legacy, Translation};
 pub(crate) use rule::{
-    Counter, Decay as Decaying, LevelRule, Log, Rule, Rules, Shape, Slots, Smooth as Pacing, floor, real, whole,
-    whole_up,
+    Counter, Decay as Decaying, LevelRule, Log, Rule, Rules, Shape, Slots, Smooth as Pacing, floor, real, whole, whole_up,
 };
 pub use sliding_counter::SlidingCounter;
 pub use sliding_log::SlidingLog;

@@ -38,12 +38,7 @@ pub(super) fn agree(checks: &[Check<'_>]) -> Result<(), LimitError> {
 fn agrees(earlier: &Check<'_>, check: &Check<'_>) -> Result<(), LimitError> {
     if earlier.limit != check.limit {
         let problem = "must not define one key in two ways for one actor in one call";
-        return Err(LimitError::range(
-            check.limit.key(),
-            "limits",
-            problem,
-            check.limit.kind().type_name().unwrap_or("a legacy limit"),
-        ));
+        return Err(LimitError::range(check.limit.key(), "limits", problem, check.limit.kind().type_name().unwrap_or("a legacy limit")));
     }
     if earlier.factor != check.factor && !(earlier.factor.is_nan() && check.factor.is_nan()) {
         let problem = format!("must be the same for one actor in one call ({} before)", earlier.factor);

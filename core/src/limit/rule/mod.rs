@@ -8,8 +8,8 @@ mod smooth;
 
 use std::num::NonZeroU64;
 
-pub(crate) use decay::Decay;
 pub(crate) use level::LevelRule;
+pub(crate) use decay::Decay;
 use multiples::Multiples;
 pub(crate) use real::{floor, real, whole, whole_up};
 pub(crate) use smooth::Smooth;

@@ -18,8 +18,9 @@ impl Multiples {
         let shift = number.trailing_zeros();
         let odd = number.get() >> shift;
         // Newton's method doubles the bits that are right: three of them at first, 96 in the end.
-        let inverse =
-            (0..5).fold(odd, |inverse: u64, _| inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse))));
+        let inverse = (0..5).fold(odd, |inverse: u64, _| {
+            inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)))
+        });
         Self { inverse, shift, largest: u64::MAX / number }
     }
 

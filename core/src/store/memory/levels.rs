@@ -103,8 +103,7 @@ impl Memory {
                 let table = tables.of(index);
                 let place = if moved { table.find(*fingerprint) } else { *place };
                 let drain = Drain::new(rule.drains(level, now), moment.timeline);
-                moved |=
-                    self.keep_state(table, place, *fingerprint, Entry::Level(*level), level.level == 0, drain, now);
+                moved |= self.keep_state(table, place, *fingerprint, Entry::Level(*level), level.level == 0, drain, now);
             }
         }
         // Nobody else has to wait while the answers are put into words.

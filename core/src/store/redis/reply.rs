@@ -98,9 +98,7 @@ impl Reader<'_> {
     fn resetting(&mut self, server: Option<Micros>) -> Result<Outcome, Malformed> {
         match (self.byte()?, server) {
             (LATE, Some(now)) => Ok(Outcome::Late { now }),
-            (FITS, now) => {
-                Ok(Outcome::Decided { now: now.unwrap_or(0), infos: Few::new(), corrupt: 0, mended: false, reset: 0 })
-            }
+            (FITS, now) => Ok(Outcome::Decided { now: now.unwrap_or(0), infos: Few::new(), corrupt: 0, mended: false, reset: 0 }),
             _ => Err(Malformed),
         }
     }

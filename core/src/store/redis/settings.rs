@@ -219,8 +219,7 @@ impl Settings {
     /// What a server is asked to see whether it can decide and write.
     pub(crate) fn probe(&self) -> Decision {
         let layout = self.layout();
-        Decision::reset(std::iter::once(layout.key(self.namespace(), "", "probe", Shape::Level)).collect())
-            .laid_out(layout)
+        Decision::reset(std::iter::once(layout.key(self.namespace(), "", "probe", Shape::Level)).collect()).laid_out(layout)
     }
 }
 

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::strategies::{KINDS, cost, definition, definition_of, jump, scale, start, with_key};
 use super::{Question, Script};
-use crate::Error;
 use crate::check::Check;
 use crate::decision::Call;
 use crate::info::LimitInfo;
@@ -19,6 +18,7 @@ use crate::limiter::Limiter;
 use crate::store::memory::Memory;
 use crate::store::redis::reply::Outcome;
 use crate::time::EXACT;
+use crate::Error;
 
 #[derive(Clone, Copy, Debug)]
 enum Asked {
@@ -98,11 +98,8 @@ fn single(definition: BoxedStrategy<Value>, cost: BoxedStrategy<u64>) -> impl St
 /// Definitions of one key that take turns, of one type or of several.
 fn changing(kinds: &'static [&'static str]) -> impl Strategy<Value = World> {
     let definitions = proptest::collection::vec(select(kinds).prop_flat_map(definition_of), 2..4);
-    (definitions, start(), steps(cost().boxed(), 1..2)).prop_map(|(definitions, start, steps)| World {
-        definitions,
-        start,
-        steps,
-    })
+    (definitions, start(), steps(cost().boxed(), 1..2))
+        .prop_map(|(definitions, start, steps)| World { definitions, start, steps })
 }
 
 /// Several limits, some of which keep different things under one key.
@@ -321,15 +318,12 @@ fn the_servers_own_clock() {
     let mut script = Script::start();
     let fast = || prop_oneof![Just(1.0), (1_u32..40).prop_map(|tenths| f64::from(tenths) / 10.0)];
     let definition = prop_oneof![
-        (1_u32..30, fast(), 1_u32..9).prop_map(
-            |(size, rate, drip)| json!({ "type": "bucket", "size": size, "dripRate": rate.ceil(), "dripSize": drip })
-        ),
-        (1_u32..999, fast(), 1_u32..30).prop_map(
-            |(count, period, burst)| json!({ "type": "token-bucket", "count": count, "period": period, "burst": burst })
-        ),
-        (1_u32..30, fast(), select(vec!["epoch", "first-request"])).prop_map(
-            |(max, period, anchor)| json!({ "type": "fixed-window", "max": max, "period": period, "anchor": anchor })
-        ),
+        (1_u32..30, fast(), 1_u32..9)
+            .prop_map(|(size, rate, drip)| json!({ "type": "bucket", "size": size, "dripRate": rate.ceil(), "dripSize": drip })),
+        (1_u32..999, fast(), 1_u32..30)
+            .prop_map(|(count, period, burst)| json!({ "type": "token-bucket", "count": count, "period": period, "burst": burst })),
+        (1_u32..30, fast(), select(vec!["epoch", "first-request"]))
+            .prop_map(|(max, period, anchor)| json!({ "type": "fixed-window", "max": max, "period": period, "anchor": anchor })),
     ];
     let definitions = proptest::collection::vec(definition.prop_map(|definition| with_key(definition, "k")), 1..4);
     let step = (any::<Index>(), prop_oneof![5 => Just(None), 1 => asked().prop_map(Some)], cost(), 0_u64..3000);

@@ -162,7 +162,11 @@ fn what_no_limit_left_counts_as_absent_and_is_told() {
                 let outcome = script.decide(&ask(&limit, call, 1, None));
                 let (info, _, corrupt) = decided(&outcome);
                 let left = if call == Call::Peek { 10 } else { 9 };
-                assert_eq!((info.blocked, info.remaining, corrupt), (false, left, 1), "{words:?} {call:?} {limit:?}");
+                assert_eq!(
+                    (info.blocked, info.remaining, corrupt),
+                    (false, left, 1),
+                    "{words:?} {call:?} {limit:?}"
+                );
             }
             let outcome = script.decide(&ask(&limit, Call::Peek, 1, None));
             let (info, _, corrupt) = decided(&outcome);

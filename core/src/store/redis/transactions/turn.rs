@@ -104,8 +104,7 @@ impl Turn {
             rules[part.entry] = level_rule(&part.rule);
         }
         for (index, place) in self.accounts.iter().enumerate() {
-            let (level, guessed) =
-                rules[index].map_or_else(Default::default, |rule| accounts[*place].look(rule, now, given));
+            let (level, guessed) = rules[index].map_or_else(Default::default, |rule| accounts[*place].look(rule, now, given));
             before.push(level);
             unsettled.push(guessed);
         }
