@@ -100,6 +100,12 @@ impl LimitError {
         &self.0.field
     }
 
+    /// What is wrong with it, as in "must be at least 1".
+    #[must_use]
+    pub fn problem(&self) -> &str {
+        &self.0.problem
+    }
+
     /// The value at fault as text, cut short where it is long.
     #[must_use]
     pub fn value(&self) -> &str {
@@ -158,6 +164,9 @@ impl Error {
             Self::Limit(_) => false,
             #[cfg(feature = "redis")]
             Self::Store(error) => error.failure.may_have_happened(),
+            // Its call goes on without its caller.
+            #[cfg(feature = "redis")]
+            Self::Interrupted => true,
         }
     }
 }
@@ -173,4 +182,8 @@ pub enum Error {
     #[cfg(feature = "redis")]
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A host ended the wait for the store; only where it asked to, with [`host::while_waiting`](crate::host::while_waiting).
+    #[cfg(feature = "redis")]
+    #[error("the wait for the store was interrupted")]
+    Interrupted,
 }

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
-use tidegate::{Micros, Value, host};
+use pyo3::types::{PyBytes, PyString};
+use tidegate::headers::Draft;
+use tidegate::{ErrorKind, Micros, Value, host};
 
 use crate::errors::{limit_error, wrong_type};
 use crate::value;
@@ -40,6 +40,26 @@ impl Arg<'_, '_> {
         self.0.map_or(Ok(1.0), |object| number(key, "factor", &object))
     }
 
+    /// A whole number that belongs to no limit.
+    pub(crate) fn count(self, name: &str, default: u64) -> PyResult<u64> {
+        const PROBLEM: &str = "must be a whole number, at least 0 and below 2^53";
+        let Some(object) = self.0 else { return Ok(default) };
+        match value::read(&object)? {
+            // As a cost is: only the words differ.
+            Value::Number(number) => host::cost("", number).map_err(|_| refused("", name, PROBLEM, number)),
+            other => Err(wrong_type("", name, PROBLEM, other)),
+        }
+    }
+
+    /// True or false; false unless given.
+    pub(crate) fn flag(self, name: &str) -> PyResult<bool> {
+        let Some(object) = self.0 else { return Ok(false) };
+        match value::read(&object)? {
+            Value::Bool(flag) => Ok(flag),
+            other => Err(wrong_type("", name, "must be True or False", other)),
+        }
+    }
+
     /// The caller's instant; `None` leaves it to the clock.
     #[inline]
     pub(crate) fn now(self, key: &str) -> PyResult<Option<Micros>> {
@@ -51,19 +71,73 @@ impl Arg<'_, '_> {
 
     /// The longest wait, in seconds or as a `timedelta`; `None` is however long it takes.
     pub(crate) fn max_wait(self, key: &str) -> PyResult<Duration> {
+        const PROBLEM: &str = "must be at least 0 seconds and at most 9007199254";
         let Some(object) = self.0.filter(|object| !object.is_none()) else { return Ok(Duration::MAX) };
         let millis = match value::milliseconds(&object)? {
             Some(millis) => millis,
-            None => number(key, "maxWait", &object)? * 1000.0,
+            None => number(key, "max_wait", &object)? * 1000.0,
         };
-        host::max_wait(key, millis).map_err(limit_error)
+        // In the unit that it was given in.
+        host::max_wait(key, millis).map_err(|_| refused(key, "max_wait", PROBLEM, millis / 1000.0))
     }
 }
 
-/// Who is being limited.
+/// A draft of the IETF fields, by its number.
+pub(crate) fn draft(given: &Bound<'_, PyAny>) -> PyResult<Draft> {
+    let number = value::read(given)?;
+    let draft = match number {
+        Value::Number(number) => {
+            (0..=99_u32).find(|draft| f64::from(*draft).total_cmp(&number).is_eq()).and_then(Draft::from_number)
+        }
+        _ => None,
+    };
+    draft.ok_or_else(|| refused("", "draft", "must be 6, 7 or 11", number))
+}
+
+/// A function that tells the time.
+pub(crate) fn clock(given: Arg<'_, '_>) -> PyResult<Option<Py<PyAny>>> {
+    let Some(clock) = given.0.filter(|object| !object.is_none()) else { return Ok(None) };
+    if clock.is_callable() {
+        return Ok(Some(clock.to_owned().unbind()));
+    }
+    Err(wrong_type("", "clock", "must be a function that returns seconds since the epoch", value::read(&clock)?))
+}
+
+/// The instant that a clock of the caller's tells, in seconds since the epoch.
+pub(crate) fn instant_of(clock: &Bound<'_, PyAny>, key: &str) -> PyResult<Micros> {
+    const PROBLEM: &str = "must tell seconds since the epoch, up to the year 2255";
+    match value::read(&clock.call0()?)? {
+        Value::Number(seconds) => {
+            host::instant(key, seconds * 1000.0).map_err(|_| refused(key, "clock", PROBLEM, seconds))
+        }
+        other => Err(wrong_type(key, "clock", PROBLEM, other)),
+    }
+}
+
+/// Who is being limited: any text, in which what is not Unicode is replaced.
 #[inline]
 pub(crate) fn actor<'a>(key: &str, actor: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
-    string(key, "actor", actor)
+    let Ok(text) = actor.cast::<PyString>() else { return Err(no_actor(key, actor)?) };
+    let text = text.to_cow().or_else(|_| without_surrogates(text).map(Cow::Owned))?;
+    if text.len() > host::LONGEST_ACTOR { Err(limit_error(host::long_actor(key, text.len()))) } else { Ok(text) }
+}
+
+/// As other languages read the same text: a lone surrogate is one U+FFFD.
+#[cold]
+fn without_surrogates(text: &Bound<'_, PyString>) -> PyResult<String> {
+    let bytes = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?.cast_into::<PyBytes>()?;
+    let units: Vec<u16> = bytes.as_bytes().chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect();
+    Ok(String::from_utf16_lossy(&units))
+}
+
+/// Things that name somebody well once they are text. `None` and bytes would only seem to.
+#[cold]
+fn no_actor(key: &str, actor: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+    const NAMES: [&str; 5] = ["int", "UUID", "IPv4Address", "IPv6Address", "ObjectId"];
+    let name = actor.get_type().name()?;
+    let problem =
+        if NAMES.iter().any(|known| name == *known) { "must be a string: use str()" } else { "must be a string" };
+    Ok(wrong_type(key, "actor", problem, value::read(actor)?))
 }
 
 /// Text that an error would name by the limit's key and a field.
@@ -85,10 +159,13 @@ pub(crate) fn key(given: &Bound<'_, PyAny>) -> PyResult<String> {
 
 /// An option that is text and belongs to no limit.
 pub(crate) fn text<'a>(name: &str, given: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
-    let Ok(text) = given.cast::<PyString>() else {
-        return Err(PyTypeError::new_err(format!("{name} must be a string, got {}", value::read(given)?)));
-    };
-    text.to_cow().map_err(|_| PyValueError::new_err(format!("{name} must be a string, got {}", value::LONE_SURROGATE)))
+    string("", name, given)
+}
+
+/// The error for an argument that is out of its bounds.
+#[cold]
+pub(crate) fn refused(key: &str, field: &str, problem: &str, given: impl std::fmt::Display) -> PyErr {
+    limit_error(tidegate::LimitError::new(ErrorKind::Range, key, field, problem, given))
 }
 
 pub(crate) fn number(key: &str, field: &str, object: &Bound<'_, PyAny>) -> PyResult<f64> {

@@ -9,6 +9,7 @@ use tidegate::{Call, Check, Micros};
 use crate::args::Arg;
 use crate::asked::{Part, checks_of, first_key};
 use crate::bridge::{About, Bridge};
+use crate::errors::closed;
 use crate::info::LimitInfo;
 use crate::limiter::{Limiter, Question};
 use crate::receipt::{Asked, Receipt};
@@ -64,7 +65,7 @@ fn begin_parts<'py>(
     now: Arg<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let checks: Vec<_> = parts.iter().map(Part::check).collect();
-    let now = now.now(first_key(parts))?;
+    let now = limiter.now(py, first_key(parts), now)?;
     begin_checks(py, limiter, call, &checks, now, About::Answer(Receipt::new(limiter.owner, call, Asked::of(parts)?)))
 }
 
@@ -83,7 +84,7 @@ pub(crate) fn begin_explain<'py>(
     let (py, limiter) = (limiter.py(), limiter.get());
     let parts = limiter.parts(&Question { limit, actor, cost, factor, context })?;
     let checks: Vec<_> = parts.iter().map(Part::check).collect();
-    let now = now.now(first_key(&parts))?;
+    let now = limiter.now(py, first_key(&parts), now)?;
     begin_checks(py, limiter, Call::Peek, &checks, now, About::Standing(limiter.owner, Asked::of(&parts)?))
 }
 
@@ -123,11 +124,13 @@ pub(crate) fn begin_checks<'py>(
     now: Option<Micros>,
     about: About,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let engine = limiter.opened();
+    let engine = engine.as_deref().ok_or_else(closed)?;
     limiter.attend(py);
     let bridge = Bridge::here(py)?;
     let reply = bridge.get().reply();
     let known = reply.begin(|reply| {
-        limiter.engine.start(checks, call, now, |answer| {
+        engine.start(checks, call, now, |answer| {
             reply.send(answer);
             Ok(())
         })
@@ -170,14 +173,17 @@ pub(crate) fn begin_acquire<'py>(
     let (py, limiter) = (limiter.py(), limiter.get());
     let parts = limiter.parts(&Question { limit, actor, cost, factor, context })?;
     let max_wait = max_wait.max_wait(first_key(&parts))?;
-    let now = now.now(first_key(&parts))?;
+    let now = limiter.now(py, first_key(&parts), now)?;
     let checks: Vec<_> = parts.iter().map(Part::check).collect();
-    let (acquire, asked) = (limiter.engine.start_acquire(&checks, max_wait), Asked::of(&parts)?);
+    let engine = limiter.opened();
+    let engine = engine.as_deref().ok_or_else(closed)?;
+    let (acquire, asked) = (engine.start_acquire(&checks, max_wait), Asked::of(&parts)?);
+    let bridge = Bridge::here(py)?;
     match now {
-        None => Waiting::begin(py, limiter, acquire, About::Turn(limiter.owner, asked)),
+        None => Waiting::begin(py, limiter, acquire, About::Turn(limiter.owner, asked), &bridge),
         Some(now) => {
             let receipt = Receipt::new(limiter.owner, Call::Acquire { max_wait }, asked);
-            Waiting::begin(py, limiter, acquire.at(now), About::Answer(receipt))
+            Waiting::begin(py, limiter, acquire.at(now), About::Answer(receipt), &bridge)
         }
     }
 }

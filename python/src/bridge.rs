@@ -39,6 +39,8 @@ pub(crate) enum About {
     Standing(Owner, Asked),
     /// Nothing but that it is done.
     Nothing,
+    /// For the native code that waits for it.
+    Kept(Arc<Mutex<Option<Decided>>>),
 }
 
 impl About {
@@ -51,6 +53,10 @@ impl About {
 
     pub(crate) fn tell(self, py: Python<'_>, answer: Decided) -> PyResult<Bound<'_, PyAny>> {
         self.note(py, &answer);
+        if let Self::Kept(kept) = self {
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+            return Ok(py.None().into_bound(py));
+        }
         let info = answer.map_err(call_error)?;
         match self {
             Self::Answer(receipt) | Self::Settled { next: receipt, .. } => {
@@ -61,7 +67,7 @@ impl About {
                 Ok(Bound::new(py, LimitInfo::of(py, receipt, info)?)?.into_any())
             }
             Self::Standing(owner, asked) => Ok(Bound::new(py, Standing::of(py, owner, asked, info)?)?.into_any()),
-            Self::Nothing => Ok(py.None().into_bound(py)),
+            Self::Nothing | Self::Kept(_) => Ok(py.None().into_bound(py)),
         }
     }
 }
@@ -130,12 +136,17 @@ impl Bridge {
     /// That of the loop that runs in this thread.
     pub(crate) fn here(py: Python<'_>) -> PyResult<Bound<'_, Self>> {
         static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let event_loop = GET_RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0()?;
-        let address = event_loop.as_ptr().addr();
-        let known = bridges().get(address).map(|known| known.clone_ref(py));
-        match known.and_then(|known| known.bridge(py, &event_loop)) {
+        let event_loop = GET_RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0();
+        Self::of(&event_loop.map_err(|error| no_loop(py, error))?)
+    }
+
+    /// That of this loop.
+    pub(crate) fn of<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+        let py = event_loop.py();
+        let known = bridges().get(event_loop.as_ptr().addr()).map(|known| known.clone_ref(py));
+        match known.and_then(|known| known.bridge(py, event_loop)) {
             Some(bridge) => Ok(bridge),
-            None => Self::install(&event_loop),
+            None => Self::install(event_loop),
         }
     }
 
@@ -184,6 +195,15 @@ impl Bridge {
 
     fn awaited(&self) -> MutexGuard<'_, HashMap<u64, Awaited>> {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The error where no loop of asyncio runs; under trio it says what to do instead.
+#[cold]
+fn no_loop(py: Python<'_>, error: PyErr) -> PyErr {
+    match py.import("tidegate._loop").and_then(|module| module.call_method0("refuse_trio")) {
+        Ok(_) => error,
+        Err(refused) => refused,
     }
 }
 

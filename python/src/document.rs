@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
 use tidegate::host::Entry;
@@ -32,8 +31,8 @@ pub(crate) fn read<'py>(text: &Bound<'py, PyAny>, format: &Bound<'py, PyAny>) ->
         "toml" => Format::Toml,
         "yaml" => Format::Yaml,
         _ => {
-            let problem = format!("format must be \"json\", \"toml\" or \"yaml\", got {format:.20?}");
-            return Err(PyValueError::new_err(problem));
+            let given = format!("{format:.20?}");
+            return Err(args::refused("", "format", "must be \"json\", \"toml\" or \"yaml\"", given));
         }
     };
     let limits = Limits::from_str(&args::text("text", text)?, format).map_err(limits_error)?;

@@ -1,18 +1,56 @@
 //! Errors of the engine as Python exceptions.
 
+use std::cell::RefCell;
+
 use pyo3::prelude::*;
 
 // Defined in Python, so that type checkers and `pickle` see an ordinary class.
+pyo3::import_exception!(tidegate._errors, ClosedError);
 pyo3::import_exception!(tidegate._errors, LimitError);
 pyo3::import_exception!(tidegate._errors, LimitsError);
 pyo3::import_exception!(tidegate._errors, StoreError);
 
-/// The exception for something that a limit, a cost, a factor or a time cannot be.
+/// The exception for an argument that cannot be, named as a parameter of Python's: `drip_rate`.
 #[cold]
 #[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
 pub(crate) fn limit_error(error: tidegate::LimitError) -> PyErr {
+    raised(&error, snake_case(error.field()))
+}
+
+/// The exception for a field of a mapping in the wire form, named as it stands there: `dripRate`.
+#[cold]
+#[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
+pub(crate) fn wire_error(error: tidegate::LimitError) -> PyErr {
+    raised(&error, error.field().to_owned())
+}
+
+fn raised(error: &tidegate::LimitError, field: String) -> PyErr {
+    let error = tidegate::LimitError::new(error.kind(), error.key(), field, error.problem(), spelled(error.value()));
     let described = (error.to_string(), error.key().to_owned(), error.field().to_owned(), error.value().to_owned());
     LimitError::new_err(described)
+}
+
+/// A value as Python spells it; text is in quotes, so it is never one of these.
+fn spelled(value: &str) -> &str {
+    match value {
+        "null" => "None",
+        "true" => "True",
+        "false" => "False",
+        "NaN" => "nan",
+        other => other,
+    }
+}
+
+/// `dripRate` as a parameter of Python's is `drip_rate`.
+pub(crate) fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 2);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
 }
 
 /// The exception for a document, with all that is wrong with it.
@@ -23,14 +61,32 @@ pub(crate) fn limits_error(error: tidegate::LimitsError) -> PyErr {
     LimitsError::new_err((error.to_string(), error.errors().iter().map(fault).collect::<Vec<_>>()))
 }
 
+thread_local! {
+    /// What the handler of a signal raised while this thread waited for a store.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Has Python handle its signals; false once one of them raises. For a thread that does not hold the lock.
+pub(crate) fn handle_signals() -> bool {
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime")]
+    let handled = Python::attach(|py| py.check_signals());
+    handled.map_err(|error| RAISED.set(Some(error))).is_ok()
+}
+
 /// The exception for whatever a call can fail with.
 #[cold]
 pub(crate) fn call_error(error: tidegate::Error) -> PyErr {
     match error {
         tidegate::Error::Limit(error) => limit_error(error),
         tidegate::Error::Store(error) => StoreError::new_err((error.to_string(), error.failure().name())),
-        other => pyo3::exceptions::PyRuntimeError::new_err(other.to_string()),
+        other => RAISED.take().unwrap_or_else(|| pyo3::exceptions::PyRuntimeError::new_err(other.to_string())),
     }
+}
+
+/// The exception for a call of a limiter that is closed.
+#[cold]
+pub(crate) fn closed() -> PyErr {
+    ClosedError::new_err(())
 }
 
 /// The exception for an argument of the wrong type.

@@ -3,7 +3,7 @@
 #![expect(clippy::doc_link_with_quotes, reason = "Python in the examples")]
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 use tidegate::Call;
 
 use crate::asked::Part;
@@ -18,7 +18,7 @@ use crate::receipt::{Asked, Owner, Receipt};
 /// "login" (bucket) admits 10 at once, then 1 per second.
 /// At most 11 in any second, 70 in any minute, 3,610 in any hour, 86,410 in any day.
 /// A full one that is left alone is as new after 10 s.
-#[pyclass(frozen, module = "tidegate")]
+#[pyclass(frozen, weakref, module = "tidegate")]
 pub(crate) struct Explanation(pub(crate) tidegate::Explanation);
 
 #[pymethods]
@@ -30,6 +30,18 @@ impl Explanation {
     /// 70
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         Ok(py.import("json")?.call_method1("loads", (self.0.to_json(),))?.cast_into::<PyDict>()?)
+    }
+
+    /// How pydantic reads and writes it.
+    #[classmethod]
+    #[pyo3(signature = (source, handler, /))]
+    fn __get_pydantic_core_schema__<'py>(
+        cls: &Bound<'py, PyType>,
+        source: &Bound<'py, PyAny>,
+        handler: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = (source, handler);
+        crate::value::pydantic_schema(cls)
     }
 
     fn __str__(&self) -> String {
@@ -51,7 +63,7 @@ impl Explanation {
 /// "login" would admit this call: 7 of 10 units are free, the next comes back in 0.4 s, all of them in 2.4 s.
 /// >>> standing.info.remaining
 /// 7
-#[pyclass(frozen, module = "tidegate")]
+#[pyclass(frozen, weakref, module = "tidegate")]
 pub(crate) struct Standing {
     text: String,
     /// What ``peek`` would have answered.
@@ -75,6 +87,18 @@ impl Standing {
 
 #[pymethods]
 impl Standing {
+    /// How pydantic reads and writes it.
+    #[classmethod]
+    #[pyo3(signature = (source, handler, /))]
+    fn __get_pydantic_core_schema__<'py>(
+        cls: &Bound<'py, PyType>,
+        source: &Bound<'py, PyAny>,
+        handler: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = (source, handler);
+        crate::value::pydantic_schema(cls)
+    }
+
     fn __str__(&self) -> &str {
         &self.text
     }

@@ -1,16 +1,20 @@
 //! The answer, as Python sees it.
 
+#![expect(clippy::doc_link_with_quotes, reason = "Python in the examples")]
+
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple, PyType};
 use tidegate::headers::{self, Draft, Policy};
 use tidegate::{Call, State, Value};
 
 use crate::args::{self, Arg};
+use crate::errors::limit_error;
 use crate::limits::Limit;
+use crate::numbers::{Numbers, numbers, of_numbers};
 use crate::receipt::{Receipt, Wanted};
 use crate::value;
 
@@ -20,7 +24,13 @@ use crate::value;
 /// >>> info = Limiter().limit(Bucket("login", size=10), "203.0.113.9")
 /// >>> info.blocked, info.remaining, info.full_reset_ms
 /// (False, 9, 1000)
-#[pyclass(frozen, module = "tidegate")]
+///
+/// Limiters make them; a test that stands in for one may too, of what the code that it tests looks at:
+///
+/// >>> from tidegate import LimitInfo
+/// >>> LimitInfo(blocked=True, reset_ms=1500).headers()["Retry-After"]
+/// '2'
+#[pyclass(frozen, weakref, module = "tidegate")]
 pub(crate) struct LimitInfo {
     /// Numbers only: the answers of several checks are beside it, where they know their keys.
     pub(crate) info: tidegate::LimitInfo,
@@ -34,10 +44,81 @@ pub(crate) struct LimitInfo {
 
 #[pymethods]
 impl LimitInfo {
+    #[new]
+    #[pyo3(
+        signature = (
+            *, blocked = Arg(None), remaining = Arg(None), reset_ms = Arg(None), full_reset_ms = Arg(None),
+            wait_ms = Arg(None), next_ms = Arg(None), quota = Arg(None), window_ms = Arg(None), degraded = Arg(None),
+            key = Arg(None), binding = Arg(None), checks = Arg(None)
+        ),
+        text_signature = "(*, blocked=False, remaining=0, reset_ms=0, full_reset_ms=0, wait_ms=0, next_ms=0, quota=1, \
+                          window_ms=0, degraded=False, key='', binding=0, checks=())"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "as many as there are numbers")]
+    fn new(
+        py: Python<'_>,
+        blocked: Arg<'_, '_>,
+        remaining: Arg<'_, '_>,
+        reset_ms: Arg<'_, '_>,
+        full_reset_ms: Arg<'_, '_>,
+        wait_ms: Arg<'_, '_>,
+        next_ms: Arg<'_, '_>,
+        quota: Arg<'_, '_>,
+        window_ms: Arg<'_, '_>,
+        degraded: Arg<'_, '_>,
+        key: Arg<'_, '_>,
+        binding: Arg<'_, '_>,
+        checks: Arg<'_, '_>,
+    ) -> PyResult<Self> {
+        let mut info = of_numbers(
+            blocked.flag("blocked")?,
+            degraded.flag("degraded")?,
+            (
+                remaining.count("remaining", 0)?,
+                reset_ms.count("reset_ms", 0)?,
+                full_reset_ms.count("full_reset_ms", 0)?,
+                wait_ms.count("wait_ms", 0)?,
+                next_ms.count("next_ms", 0)?,
+                quota.count("quota", 1)?,
+                window_ms.count("window_ms", 0)?,
+                0,
+            ),
+        );
+        // An entry that still denies is not empty.
+        info.full_reset_ms = info.full_reset_ms.max(info.reset_ms);
+        let checks: Vec<Py<Self>> = match checks.0 {
+            None => Vec::new(),
+            Some(checks) => checks.extract()?,
+        };
+        let binding = usize::try_from(binding.count("binding", 0)?).unwrap_or(usize::MAX);
+        if binding >= checks.len().max(1) {
+            return Err(args::refused("", "binding", "must be an index in checks", binding));
+        }
+        let several = if checks.len() > 1 { Some((PyTuple::new(py, checks)?.unbind(), binding)) } else { None };
+        let key = key.0.as_deref().map_or(Ok(Cow::Borrowed("")), |key| args::text("key", key))?;
+        let named = [("key".to_owned(), Value::Text(key.clone().into_owned()))];
+        let limit = match key.as_ref() {
+            "" => None,
+            _ => Some(Limit::object(py, tidegate::Limit::from_fields(named).map_err(limit_error)?)?.unbind()),
+        };
+        Ok(Self { info, limit, several, receipt: None })
+    }
+
     /// The call was denied.
     #[getter]
     fn blocked(&self) -> bool {
         self.info.blocked
+    }
+
+    /// The call was not denied: the opposite of ``blocked``.
+    #[getter]
+    fn allowed(&self) -> bool {
+        !self.info.blocked
+    }
+
+    #[expect(clippy::unused_self, reason = "whatever the answer is")]
+    fn __bool__(&self) -> PyResult<bool> {
+        Err(PyTypeError::new_err("an answer is neither true nor false: look at its .blocked or .allowed"))
     }
 
     /// Whole units that would still be admitted now, after this call.
@@ -76,6 +157,18 @@ impl LimitInfo {
         self.info.wait_ms
     }
 
+    /// Milliseconds until ``remaining`` grows by one; 0 = it cannot grow.
+    #[getter]
+    fn next_ms(&self) -> u64 {
+        self.info.next_ms
+    }
+
+    /// Milliseconds in which a full entry of the limit that decides drains.
+    #[getter]
+    fn window_ms(&self) -> u64 {
+        self.info.window_ms
+    }
+
     /// The shared store could not decide, and this is what was answered without it, as ``on_error`` says.
     #[getter]
     fn degraded(&self) -> bool {
@@ -111,6 +204,40 @@ impl LimitInfo {
         }
     }
 
+    /// All of it by the names of its properties, for logs and JSON; ``checks`` only where there were several.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> info = Limiter().limit(Bucket("login", size=10), "203.0.113.9")
+    /// >>> {name: value for name, value in info.to_dict().items() if name in ("allowed", "remaining", "key")}
+    /// {'allowed': True, 'remaining': 9, 'key': 'login'}
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("blocked", self.blocked())?;
+        dict.set_item("allowed", self.allowed())?;
+        let numbers = [
+            ("remaining", self.remaining()),
+            ("reset_ms", self.reset_ms()),
+            ("reset_sec", self.reset_sec()),
+            ("full_reset_ms", self.full_reset_ms()),
+            ("full_reset_sec", self.full_reset_sec()),
+            ("wait_ms", self.wait_ms()),
+            ("next_ms", self.next_ms()),
+            ("window_ms", self.window_ms()),
+            ("quota", self.quota()),
+        ];
+        for (name, number) in numbers {
+            dict.set_item(name, number)?;
+        }
+        dict.set_item("degraded", self.degraded())?;
+        dict.set_item("key", self.key())?;
+        dict.set_item("binding", self.binding())?;
+        if let Some((checks, _)) = &self.several {
+            let checks = checks.bind(py).iter().map(|check| check.cast_into::<Self>()?.get().to_dict(py));
+            dict.set_item("checks", checks.collect::<PyResult<Vec<_>>>()?)?;
+        }
+        Ok(dict)
+    }
+
     /// The HTTP fields that go with this answer.
     ///
     /// ``"x"``: ``X-RateLimit-Remaining`` and ``X-RateLimit-Clear``, in a denial ``X-RateLimit-Reset`` and
@@ -130,9 +257,9 @@ impl LimitInfo {
             "x" => (true, false),
             "ietf" => (false, true),
             "both" => (true, true),
-            _ => return Err(PyValueError::new_err(format!("kind must be \"x\", \"ietf\" or \"both\", got {kind:?}"))),
+            _ => return Err(args::refused("", "kind", "must be \"x\", \"ietf\" or \"both\"", format!("{kind:?}"))),
         };
-        let draft = draft.0.map_or(Ok(Draft::default()), |given| read_draft(&given))?;
+        let draft = draft.0.map_or(Ok(Draft::default()), |given| args::draft(&given))?;
         let fields = PyDict::new(this.py());
         if x {
             for (name, value) in headers::x(&this.get().info) {
@@ -145,6 +272,18 @@ impl LimitInfo {
             }
         }
         Ok(fields)
+    }
+
+    /// How pydantic reads and writes it.
+    #[classmethod]
+    #[pyo3(signature = (source, handler, /))]
+    fn __get_pydantic_core_schema__<'py>(
+        cls: &Bound<'py, PyType>,
+        source: &Bound<'py, PyAny>,
+        handler: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = (source, handler);
+        value::pydantic_schema(cls)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -197,42 +336,8 @@ impl LimitInfo {
     }
 }
 
-fn read_draft(given: &Bound<'_, PyAny>) -> PyResult<Draft> {
-    let number = value::read(given)?;
-    let draft = match number {
-        Value::Number(number) => {
-            (0..=99_u32).find(|draft| f64::from(*draft).total_cmp(&number).is_eq()).and_then(Draft::from_number)
-        }
-        _ => None,
-    };
-    draft.ok_or_else(|| PyValueError::new_err(format!("draft must be 6, 7 or 11, got {number}")))
-}
-
-/// `remaining`, `reset_ms`, `full_reset_ms`, `wait_ms`, `next_ms`, `quota`, `window_ms`, `at`.
-type Numbers = (u64, u64, u64, u64, u64, u64, u64, u64);
-
 /// What an answer is pickled as.
 type Parts = (bool, Numbers, Option<Py<Limit>>, Option<(Py<PyTuple>, usize)>, bool);
-
-fn numbers(info: &tidegate::LimitInfo) -> Numbers {
-    (info.remaining, info.reset_ms, info.full_reset_ms, info.wait_ms, info.next_ms, info.quota, info.window_ms, info.at)
-}
-
-fn of_numbers(blocked: bool, degraded: bool, numbers: Numbers) -> tidegate::LimitInfo {
-    let mut info = tidegate::LimitInfo::default();
-    (info.blocked, info.degraded) = (blocked, degraded);
-    (
-        info.remaining,
-        info.reset_ms,
-        info.full_reset_ms,
-        info.wait_ms,
-        info.next_ms,
-        info.quota,
-        info.window_ms,
-        info.at,
-    ) = numbers;
-    info
-}
 
 /// What ``pickle`` makes an equal answer with.
 #[pyfunction]

@@ -9,12 +9,14 @@ mod bridge;
 mod document;
 mod errors;
 mod explain;
+mod green;
 mod info;
 mod limiter;
 mod limits;
 mod literals;
 mod mailbox;
 mod notes;
+mod numbers;
 mod receipt;
 mod settle;
 mod stats;
@@ -52,9 +54,31 @@ mod _tidegate {
     #[pymodule_export]
     use super::waiting::Waiting;
 
+    #[pymodule_init]
+    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        super::claim_interpreter()?;
+        tidegate::host::while_waiting(super::errors::handle_signals);
+        Ok(())
+    }
+
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "how Python spells it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+}
+
+/// Refuses a second interpreter in one process: objects of the first one would be mixed with its own.
+fn claim_interpreter() -> pyo3::PyResult<()> {
+    static FIRST: std::sync::OnceLock<i64> = std::sync::OnceLock::new();
+    #[expect(unsafe_code, reason = "no safe way to ask which interpreter runs; both calls only read")]
+    // SAFETY: the thread is attached to an interpreter, which is importing this module.
+    let current = unsafe { pyo3::ffi::PyInterpreterState_GetID(pyo3::ffi::PyInterpreterState_Get()) };
+    if *FIRST.get_or_init(|| current) == current {
+        return Ok(());
+    }
+    Err(pyo3::exceptions::PyImportError::new_err(
+        "tidegate is loaded in another interpreter of this process, and works in one only: run each application in a \
+         process of its own (mod_wsgi: application-group=%{GLOBAL})",
+    ))
 }
 
 /// What a forked child does first: nothing of its parent's threads and connections is its own.

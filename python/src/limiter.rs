@@ -4,15 +4,23 @@
 //! So no other thread of Python's can hold a lock of the store when this process forks. Over a shared store every call
 //! waits without the lock.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::{ArcSwapOption, Guard};
 use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tidegate::{Call, Check, Micros};
 
 use crate::args::{self, Arg};
 use crate::asked::{Part, checks_of, first_key, is_choice, is_list};
-use crate::errors::{call_error, wrong_type};
+use crate::bridge::About;
+use crate::errors::{call_error, closed, wrong_type};
 use crate::explain::Standing;
+use crate::green::Hub;
 use crate::info::LimitInfo;
 use crate::limits::Limit;
 use crate::literals::Literals;
@@ -21,6 +29,7 @@ use crate::receipt::{Asked, Owner, Receipt, Wanted};
 use crate::stats;
 use crate::store::{Options, Recipe};
 use crate::turn::Turn;
+use crate::waiting::Waiting;
 
 /// Decides calls against limits, and keeps what has to be kept in its store.
 ///
@@ -43,6 +52,12 @@ use crate::turn::Turn;
 /// connections when it is dropped. In memory these options are checked and change nothing, so that only the URL has to
 /// differ between stores.
 ///
+/// ``clock`` is for tests and simulations: a function that returns seconds since the epoch, such as a
+/// ``tidegate.testing.Clock``. Each call without a ``now`` of its own is then decided at the instant that it tells, and
+/// ``acquire`` answers at once.
+///
+/// ``close()``, or the end of a ``with`` block, ends its connections; later calls raise ``ClosedError``.
+///
 /// Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
 /// decided together for one actor: all are charged or none. It may also be a function that is called with ``context``
 /// and returns any of these, for limits that depend on who asks.
@@ -54,15 +69,24 @@ use crate::turn::Turn;
 /// >>> login = Bucket("login", size=2)
 /// >>> [limiter.limit(login, "203.0.113.9").blocked for attempt in range(3)]
 /// [False, False, True]
-#[pyclass(frozen, module = "tidegate")]
+#[pyclass(frozen, weakref, module = "tidegate")]
 pub(crate) struct Limiter {
     /// Tells its answers from those of others.
     pub(crate) owner: Owner,
-    pub(crate) engine: tidegate::Limiter,
+    /// Until it is closed.
+    engine: ArcSwapOption<tidegate::Limiter>,
+    /// The same one where nobody shares it: there is nothing to end, and a flag is quicker to look at.
+    memory: Option<tidegate::Limiter>,
+    closed: AtomicBool,
     literals: Literals,
     /// Only where others share its store.
     recipe: Option<Recipe>,
+    /// Tells seconds since the epoch, instead of the engine's own.
+    clock: Option<Py<PyAny>>,
 }
+
+/// The engine of a limiter for the time of a call, if it was open then.
+pub(crate) type Opened = Guard<Option<Arc<tidegate::Limiter>>>;
 
 #[pymethods]
 impl Limiter {
@@ -71,11 +95,12 @@ impl Limiter {
         signature = (
             url = Arg(None), *, namespace = Arg(None), timeout = Arg(None), on_error = Arg(None),
             max_entries = Arg(None), deny_cache = Arg(None), wait_replicas = Arg(None), strategy = Arg(None),
-            layout = Arg(None), ssl_ca_certs = Arg(None), ssl_certfile = Arg(None), ssl_keyfile = Arg(None)
+            layout = Arg(None), ssl_ca_certs = Arg(None), ssl_certfile = Arg(None), ssl_keyfile = Arg(None),
+            clock = Arg(None)
         ),
         text_signature = "(url='memory://', *, namespace='tidegate', timeout=0.1, on_error='local', \
                           max_entries=1000000, deny_cache=1.0, wait_replicas=0, strategy='script', layout='own', \
-                          ssl_ca_certs=None, ssl_certfile=None, ssl_keyfile=None)"
+                          ssl_ca_certs=None, ssl_certfile=None, ssl_keyfile=None, clock=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
     fn new(
@@ -92,6 +117,7 @@ impl Limiter {
         ssl_ca_certs: Arg<'_, '_>,
         ssl_certfile: Arg<'_, '_>,
         ssl_keyfile: Arg<'_, '_>,
+        clock: Arg<'_, '_>,
     ) -> PyResult<Self> {
         let options = Options {
             url,
@@ -106,9 +132,13 @@ impl Limiter {
             ssl_ca_certs,
             ssl_certfile,
             ssl_keyfile,
+            clock,
         };
+        let clock = args::clock(clock)?;
         let (engine, recipe) = options.engine(py)?;
-        Ok(Self { owner: Owner::new(), engine, literals: Literals::default(), recipe })
+        let memory = if recipe.is_none() { Some(engine.clone()) } else { None };
+        let (engine, closed) = (ArcSwapOption::from_pointee(engine), AtomicBool::new(false));
+        Ok(Self { owner: Owner::new(), engine, memory, closed, literals: Literals::default(), recipe, clock })
     }
 
     /// Charges ``cost`` units to ``actor`` if they fit, and says so.
@@ -252,7 +282,7 @@ impl Limiter {
     /// Waits for its turn, at most ``max_wait`` seconds, or a ``timedelta``; ``None`` is however long it takes.
     ///
     /// Where that is not enough it is blocked, at once and uncharged. Turns come in the order in which they were asked
-    /// for. A wait that is interrupted, as by Ctrl-C, is refunded. With ``now`` given it answers at once, and
+    /// for. A wait that is interrupted, as by Ctrl-C, is refunded. With ``now`` or a ``clock`` it answers at once, and
     /// ``wait_ms`` says how long to wait: the caller owns the time.
     ///
     /// >>> from tidegate import Bucket, Limiter
@@ -276,13 +306,29 @@ impl Limiter {
         now: Arg<'_, '_>,
         max_wait: Arg<'_, '_>,
         context: Arg<'_, '_>,
-    ) -> PyResult<LimitInfo> {
-        if now.is_none() {
-            return self.start_acquire(limit, actor, cost, factor, max_wait, context)?.wait(limit.py());
+    ) -> PyResult<Py<LimitInfo>> {
+        let py = limit.py();
+        let owns_time = !now.is_none() || self.clock.is_some();
+        if !owns_time && self.recipe.is_none() {
+            return Py::new(py, self.start_acquire(limit, actor, cost, factor, max_wait, context)?.wait(py)?);
         }
         let parts = self.parts(&Question { limit, actor, cost, factor, context })?;
         let max_wait = max_wait.max_wait(first_key(&parts))?;
-        self.decide_several(limit.py(), Call::Acquire { max_wait }, &parts, now)
+        if owns_time {
+            return Py::new(py, self.decide_several(py, Call::Acquire { max_wait }, &parts, now)?);
+        }
+        match Hub::current(py)? {
+            Some(hub) => {
+                let engine = self.opened();
+                let engine = engine.as_deref().ok_or_else(closed)?;
+                let checks: Vec<_> = parts.iter().map(Part::check).collect();
+                let about = About::Turn(self.owner, Asked::of(&parts)?);
+                let waiting = Waiting::begin(py, self, engine.start_acquire(&checks, max_wait), about, &hub.bridge()?)?;
+                let info = hub.wait(waiting.future.bind(py)).inspect_err(|_| waiting.give_up())?;
+                Ok(info.cast_into::<LimitInfo>()?.unbind())
+            }
+            None => Py::new(py, self.turn(&parts, max_wait)?.wait(py)?),
+        }
     }
 
     /// Decides checks for several actors together, all or nothing: ``(limit, actor[, cost[, factor]])`` each.
@@ -333,7 +379,7 @@ impl Limiter {
     ) -> PyResult<Standing> {
         let parts = self.parts(&Question { limit, actor, cost, factor, context })?;
         let checks: Vec<_> = parts.iter().map(Part::check).collect();
-        let now = now.now(first_key(&parts))?;
+        let now = self.now(limit.py(), first_key(&parts), now)?;
         let info = self.ask(limit.py(), Call::Peek, &checks, now)?;
         Standing::of(limit.py(), self.owner, Asked::of(&parts)?, info)
     }
@@ -345,21 +391,51 @@ impl Limiter {
     /// >>> stats.decisions, stats.breaker
     /// (0, 'closed')
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        stats::of(py, &self.engine.stats())
+        stats::of(py, &self.opened().as_deref().ok_or_else(closed)?.stats())
     }
 
     /// How many entries actors have of their own now, drained ones that have not been dropped yet included.
     ///
     /// Of a shared store these are those of the time in which it could not decide.
     #[getter]
-    fn entries(&self) -> usize {
-        self.engine.memory().len()
+    fn entries(&self) -> PyResult<usize> {
+        Ok(self.opened().as_deref().ok_or_else(closed)?.memory().len())
     }
 
     /// How many entries that had drained were dropped at once because the store was full.
     #[getter]
-    fn evictions(&self) -> u64 {
-        self.engine.memory().evictions()
+    fn evictions(&self) -> PyResult<u64> {
+        Ok(self.opened().as_deref().ok_or_else(closed)?.memory().evictions())
+    }
+
+    /// Ends its connections; calls under way are still answered.
+    ///
+    /// Any later call raises ``ClosedError``, but for another ``close``. A limiter that is dropped needs none.
+    ///
+    /// >>> from tidegate import Limiter
+    /// >>> limiter = Limiter()
+    /// >>> limiter.close()
+    /// >>> limiter
+    /// <Limiter closed>
+    fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        drop(self.engine.swap(None));
+    }
+
+    fn __enter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        this.get().opened().as_deref().ok_or_else(closed)?;
+        Ok(this.clone())
+    }
+
+    #[pyo3(signature = (kind, error, trace, /))]
+    fn __exit__(&self, kind: &Bound<'_, PyAny>, error: &Bound<'_, PyAny>, trace: &Bound<'_, PyAny>) {
+        let _ = (kind, error, trace);
+        self.close();
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.recipe.as_ref().map_or(Ok(()), |recipe| recipe.traverse(&visit))?;
+        visit.call(&self.clock)
     }
 
     /// How many calls were decided by an entry that is shared with others, because the store was full.
@@ -367,14 +443,15 @@ impl Limiter {
     /// Where this grows, clients are denied early: ``max_entries`` is too small for the traffic, or somebody makes
     /// names up. A warning says so too, once a minute.
     #[getter]
-    fn overflowed(&self) -> u64 {
-        self.engine.memory().overflowed()
+    fn overflowed(&self) -> PyResult<u64> {
+        Ok(self.opened().as_deref().ok_or_else(closed)?.memory().overflowed())
     }
 
     fn __repr__(&self) -> String {
-        match &self.recipe {
-            None => format!("<Limiter memory:// entries={}>", self.entries()),
-            Some(recipe) => format!("<Limiter {}>", recipe.place()),
+        match (self.opened().as_deref(), &self.recipe) {
+            (None, _) => "<Limiter closed>".to_owned(),
+            (Some(engine), None) => format!("<Limiter memory:// entries={}>", engine.memory().len()),
+            (_, Some(recipe)) => format!("<Limiter {}>", recipe.place()),
         }
     }
 
@@ -390,6 +467,12 @@ impl Limiter {
     #[getter(_shared)]
     fn is_shared(&self) -> bool {
         self.recipe.is_some()
+    }
+
+    /// Whether a clock of the caller's decides when a call happens.
+    #[getter(_clocked)]
+    fn is_clocked(&self) -> bool {
+        self.clock.is_some()
     }
 
     /// Begins an ``acquire``, for a caller with a way of its own to sleep.
@@ -409,8 +492,7 @@ impl Limiter {
     ) -> PyResult<Turn> {
         let parts = self.parts(&Question { limit, actor, cost, factor, context })?;
         let max_wait = max_wait.max_wait(first_key(&parts))?;
-        let checks: Vec<_> = parts.iter().map(Part::check).collect();
-        Turn::new(self.engine.start_acquire(&checks, max_wait), self.owner, self.is_shared(), &parts)
+        self.turn(&parts, max_wait)
     }
 }
 
@@ -425,6 +507,26 @@ pub(crate) struct Question<'a, 'py> {
 }
 
 impl Limiter {
+    #[inline]
+    pub(crate) fn opened(&self) -> Opened {
+        self.engine.load()
+    }
+
+    /// The instant of a call: the caller's own, or that of the limiter's clock.
+    #[inline]
+    pub(crate) fn now(&self, py: Python<'_>, key: &str, given: Arg<'_, '_>) -> PyResult<Option<Micros>> {
+        match (given.now(key)?, &self.clock) {
+            (None, Some(clock)) => args::instant_of(clock.bind(py), key).map(Some),
+            (now, _) => Ok(now),
+        }
+    }
+
+    fn turn(&self, parts: &[Part<'_, '_>], max_wait: Duration) -> PyResult<Turn> {
+        let checks: Vec<_> = parts.iter().map(Part::check).collect();
+        let acquire = self.opened().as_deref().ok_or_else(closed)?.start_acquire(&checks, max_wait);
+        Turn::new(acquire, self.owner, self.is_shared(), parts)
+    }
+
     #[inline]
     fn decide(&self, call: Call, asked: &Question<'_, '_>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
         if let Ok(limit) = asked.limit.cast::<Limit>() {
@@ -485,7 +587,7 @@ impl Limiter {
         let actor = args::actor(key, asked.actor)?;
         let (cost, factor) = (asked.cost.cost(key)?, asked.factor.factor(key)?);
         let check = Check::new(definition, &actor).cost(cost).factor(factor);
-        let info = self.ask(limit.py(), call, &[check], now.now(key)?)?;
+        let info = self.ask(limit.py(), call, &[check], self.now(limit.py(), key, now)?)?;
         let asked = Asked::One(Wanted::new(limit, asked.actor, cost, factor)?);
         LimitInfo::of(limit.py(), Receipt::new(self.owner, call, asked), info)
     }
@@ -528,7 +630,7 @@ impl Limiter {
         now: Arg<'_, '_>,
     ) -> PyResult<LimitInfo> {
         let checks: Vec<_> = parts.iter().map(Part::check).collect();
-        let info = self.ask(py, call, &checks, now.now(first_key(parts))?)?;
+        let info = self.ask(py, call, &checks, self.now(py, first_key(parts), now)?)?;
         LimitInfo::of(py, Receipt::new(self.owner, call, Asked::of(parts)?), info)
     }
 
@@ -540,9 +642,10 @@ impl Limiter {
         checks: &[Check<'_>],
         now: Option<Micros>,
     ) -> PyResult<tidegate::LimitInfo> {
-        self.decided(py, call, checks, now).map_err(call_error)
+        self.decided(py, call, checks, now)?.map_err(call_error)
     }
 
+    /// The engine's answer; on error, this limiter is closed or there is no hub to wait on.
     #[inline]
     pub(crate) fn decided(
         &self,
@@ -550,12 +653,28 @@ impl Limiter {
         call: Call,
         checks: &[Check<'_>],
         now: Option<Micros>,
-    ) -> Result<tidegate::LimitInfo, tidegate::Error> {
-        let decide = || match now {
-            None => self.engine.decide_sync(checks, call),
-            Some(now) => self.engine.decide_sync_at(checks, call, now),
+    ) -> PyResult<Result<tidegate::LimitInfo, tidegate::Error>> {
+        let decide = |engine: &tidegate::Limiter| match now {
+            None => engine.decide_sync(checks, call),
+            Some(now) => engine.decide_sync_at(checks, call, now),
         };
-        if self.recipe.is_none() { decide() } else { self.patiently(py, decide) }
+        if let Some(engine) = &self.memory {
+            return if self.closed.load(Ordering::Relaxed) { Err(closed()) } else { Ok(decide(engine)) };
+        }
+        let engine = self.opened();
+        let engine = engine.as_deref().ok_or_else(closed)?;
+        Ok(match Hub::current(py)? {
+            Some(hub) => {
+                self.attend(py);
+                hub.decide(|reply| {
+                    engine.start(checks, call, now, |answer| {
+                        reply.send(answer);
+                        Ok(())
+                    })
+                })?
+            }
+            None => self.patiently(py, || decide(engine)),
+        })
     }
 
     /// Does what may have to wait for a shared store. Other threads of Python's run meanwhile.

@@ -8,7 +8,7 @@ use crate::args::Arg;
 use crate::asked::{Part, is_list};
 use crate::begin::begin_checks;
 use crate::bridge::{About, Bridge};
-use crate::errors::{call_error, limit_error, wrong_type};
+use crate::errors::{call_error, closed, limit_error, wrong_type};
 use crate::info::LimitInfo;
 use crate::limiter::Limiter;
 use crate::receipt::{Asked, Receipt};
@@ -34,7 +34,8 @@ impl Limiter {
         let py = info.py();
         self.settling(info, spent, now, |info, settlement| {
             let Settlement { checks, call, now, opened, next } = settlement;
-            let answer = self.decided(py, call, &checks, now);
+            // An error of Python's own may come when the call is on its way, so the receipt stays used up.
+            let answer = self.decided(py, call, &checks, now)?;
             reopen(info, opened, &answer);
             LimitInfo::of(py, next, answer.map_err(call_error)?)
         })
@@ -75,8 +76,9 @@ impl Limiter {
             asked.iter().zip(&actors).map(|(one, actor)| one.part(py, actor)).collect::<PyResult<_>>()?;
         let mut checks: Vec<_> = parts.iter().map(Part::check).collect();
         let spent = spent.map_or_else(|| Ok(vec![0; checks.len()]), |spent| read_spent(&checks, spent))?;
-        let now = now.now(info.get().key())?;
+        let now = self.now(py, info.get().key(), now)?;
         let asked = Asked::of(&parts)?;
+        self.opened().as_deref().ok_or_else(closed)?;
         let opened = receipt.close();
         let call = Charge::from(&info.get().info).settle(opened, &mut checks, &spent);
         let next = Receipt::new(self.owner, call, asked);

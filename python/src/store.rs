@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 use tidegate::{ErrorKind, Layout, Memory, OnError, Redis, Strategy, Value};
@@ -27,6 +28,7 @@ pub(crate) struct Options<'a, 'py> {
     pub(crate) ssl_ca_certs: Arg<'a, 'py>,
     pub(crate) ssl_certfile: Arg<'a, 'py>,
     pub(crate) ssl_keyfile: Arg<'a, 'py>,
+    pub(crate) clock: Arg<'a, 'py>,
 }
 
 /// How to make a limiter over the same shared store once more. The URL may hold a password.
@@ -105,9 +107,10 @@ impl Options<'_, '_> {
             ("wait_replicas", self.wait_replicas),
             ("strategy", self.strategy),
             ("layout", self.layout),
+            ("clock", self.clock),
         ];
         for (name, value) in as_given {
-            value.0.map_or(Ok(()), |value| given.set_item(name, value))?;
+            value.0.filter(|value| !value.is_none()).map_or(Ok(()), |value| given.set_item(name, value))?;
         }
         if let Some(file) = &settings.authority {
             given.set_item("ssl_ca_certs", file)?;
@@ -162,6 +165,10 @@ impl Settings {
 }
 
 impl Recipe {
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.options)
+    }
+
     /// The URL without what it may keep secret.
     pub(crate) fn place(&self) -> String {
         let Some((scheme, rest)) = self.url.split_once("://") else { return "…".to_owned() };

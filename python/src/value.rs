@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDelta, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyDelta, PyFloat, PyInt, PyString, PyType};
 use tidegate::Value;
 
 /// Above this, doubles no longer hold every integer.
@@ -87,4 +87,9 @@ fn double(integer: &Bound<'_, PyInt>) -> f64 {
     } else {
         nearest
     }
+}
+
+/// The schema of one of our classes, for pydantic.
+pub(crate) fn pydantic_schema<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
+    class.py().import("tidegate._pydantic")?.call_method1("schema", (class,))
 }

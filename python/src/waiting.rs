@@ -11,7 +11,7 @@ use crate::limiter::Limiter;
 pub(crate) struct Waiting {
     /// What to await.
     #[pyo3(get)]
-    future: Py<PyAny>,
+    pub(crate) future: Py<PyAny>,
     handle: AcquireHandle,
     reply: Reply,
 }
@@ -19,16 +19,21 @@ pub(crate) struct Waiting {
 #[pymethods]
 impl Waiting {
     /// Leaves the line, or gives back what was charged, once.
-    fn give_up(&self) {
+    pub(crate) fn give_up(&self) {
         self.handle.cancel();
         self.reply.forget();
     }
 }
 
 impl Waiting {
-    pub(crate) fn begin(py: Python<'_>, limiter: &Limiter, acquire: Acquire, about: About) -> PyResult<Self> {
+    pub(crate) fn begin(
+        py: Python<'_>,
+        limiter: &Limiter,
+        acquire: Acquire,
+        about: About,
+        bridge: &Bound<'_, Bridge>,
+    ) -> PyResult<Self> {
         limiter.attend(py);
-        let bridge = Bridge::here(py)?;
         let reply = bridge.get().reply();
         let future = bridge.get().future(py, &reply, about)?;
         let answered = reply.clone();

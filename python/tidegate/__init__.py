@@ -11,7 +11,7 @@
 import os as _os
 
 from ._aio import AsyncLimiter
-from ._errors import Fault, LimitError, LimitsError, StoreError
+from ._errors import ClosedError, Fault, LimitError, LimitsError, StoreError, TidegateError
 from ._limits import Limits
 from ._stats import Latency, Statistics
 from ._tidegate import (
@@ -33,6 +33,7 @@ from ._tidegate import (
     _after_fork,
     json_schema,
 )
+from ._types import Check, Definition, Limited
 
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=_after_fork)
@@ -40,7 +41,10 @@ if hasattr(_os, "register_at_fork"):
 __all__ = [
     "AsyncLimiter",
     "Bucket",
+    "Check",
+    "ClosedError",
     "Decay",
+    "Definition",
     "Explanation",
     "Fault",
     "FixedWindow",
@@ -49,6 +53,7 @@ __all__ = [
     "Limit",
     "LimitError",
     "LimitInfo",
+    "Limited",
     "Limiter",
     "Limits",
     "LimitsError",
@@ -59,6 +64,7 @@ __all__ = [
     "Standing",
     "Statistics",
     "StoreError",
+    "TidegateError",
     "TokenBucket",
     "__version__",
     "json_schema",

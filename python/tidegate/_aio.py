@@ -9,8 +9,13 @@ Answers come over one socket that the loop watches, many at a time; no thread is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from os import PathLike
+from typing import Any, Literal, overload
 
+from ._loop import refuse_trio, rest, sleep
+from ._stats import Statistics
 from ._tidegate import (
     Limiter,
     LimitInfo,
@@ -23,17 +28,12 @@ from ._tidegate import (
     _begin_reset,
     _begin_settle,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import timedelta
-    from os import PathLike
-    from typing import Any, Literal
-
-    from ._stats import Statistics
-    from ._types import Check, Limited
+from ._types import Check, Limited
 
 __all__ = ["AsyncLimiter"]
+
+# A task whose answers are all there at once looks after so many of them whether others should run.
+AT_ONCE = 100
 
 
 class AsyncLimiter:
@@ -41,7 +41,8 @@ class AsyncLimiter:
 
     It takes the same arguments, answers the same and raises the same. Over a shared store no call blocks its loop. Any
     number of loops may use one, one after the other or each in a thread of its own. A call that is cancelled while it
-    is awaited may still be charged; only an ``acquire`` that is cancelled is refunded, once.
+    is awaited may still be charged; only an ``acquire`` that is cancelled is refunded, once. Trio runs one in memory
+    alone.
 
     >>> import asyncio
     >>> from tidegate import AsyncLimiter, Bucket
@@ -52,7 +53,7 @@ class AsyncLimiter:
     9
     """
 
-    __slots__ = ("_limiter", "_shared")
+    __slots__ = ("__weakref__", "_at_once", "_limiter", "_rested", "_shared")
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class AsyncLimiter:
         ssl_ca_certs: str | PathLike[str] | None = None,
         ssl_certfile: str | PathLike[str] | None = None,
         ssl_keyfile: str | PathLike[str] | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._limiter = Limiter(
             url,
@@ -83,8 +85,17 @@ class AsyncLimiter:
             ssl_ca_certs=ssl_ca_certs,
             ssl_certfile=ssl_certfile,
             ssl_keyfile=ssl_keyfile,
+            clock=clock,
         )
         self._shared = self._limiter._shared
+        self._at_once = AT_ONCE
+        self._rested = 0.0
+        if self._shared:
+            refuse_trio()
+
+    async def _rest(self) -> None:
+        self._at_once = AT_ONCE
+        self._rested = await rest(self._rested)
 
     async def limit(
         self,
@@ -97,6 +108,9 @@ class AsyncLimiter:
         context: Any = None,
     ) -> LimitInfo:
         """Charge ``cost`` units to ``actor`` if they fit, and say so. See ``Limiter.limit``."""
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
         if self._shared:
             answer = _begin(self._limiter, "limit", limit, actor, cost, factor, now, context)
             return answer if isinstance(answer, LimitInfo) else await answer
@@ -113,6 +127,9 @@ class AsyncLimiter:
         context: Any = None,
     ) -> LimitInfo:
         """Say what ``limit`` would; charge nothing."""
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
         if self._shared:
             answer = _begin(self._limiter, "peek", limit, actor, cost, factor, now, context)
             return answer if isinstance(answer, LimitInfo) else await answer
@@ -129,6 +146,9 @@ class AsyncLimiter:
         context: Any = None,
     ) -> LimitInfo:
         """Charge ``cost`` units even where they do not fit, as for use that is paid afterwards."""
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
         if self._shared:
             answer = _begin(self._limiter, "charge", limit, actor, cost, factor, now, context)
             return answer if isinstance(answer, LimitInfo) else await answer
@@ -158,6 +178,9 @@ class AsyncLimiter:
         context: Any = None,
     ) -> LimitInfo:
         """Give ``cost`` units back, never below empty, or what the call of an answer was charged, once."""
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
         if not self._shared:
             return self._limiter.refund(limit, actor, cost, factor, now, context=context)
         if isinstance(limit, LimitInfo):
@@ -168,6 +191,9 @@ class AsyncLimiter:
 
     async def settle(self, info: LimitInfo, cost: int | Sequence[int], now: float | None = None) -> LimitInfo:
         """Make of what the call of ``info`` was charged what was used, once. See ``Limiter.settle``."""
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
         if self._shared:
             answer = _begin_settle(self._limiter, info, cost, now)
             return answer if isinstance(answer, LimitInfo) else await answer
@@ -184,6 +210,9 @@ class AsyncLimiter:
         context: Any = None,
     ) -> Standing:
         """Say why ``limit`` would answer what it would now; charge nothing."""
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
         if self._shared:
             answer = _begin_explain(self._limiter, limit, actor, cost, factor, now, context)
             return answer if isinstance(answer, Standing) else await answer
@@ -191,6 +220,9 @@ class AsyncLimiter:
 
     async def reset(self, limit: Limited, actor: str, *, context: Any = None) -> None:
         """Remove what was charged to this actor; of several limits all at once."""
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
         if self._shared:
             done = _begin_reset(self._limiter, limit, actor, context)
             return None if done is None else await done
@@ -220,6 +252,9 @@ class AsyncLimiter:
         >>> asyncio.run(main())
         [False, True, True]
         """
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
         if self._shared:
             waiting = _begin_acquire(self._limiter, limit, actor, cost, factor, now, max_wait, context)
             try:
@@ -227,25 +262,22 @@ class AsyncLimiter:
             except BaseException:
                 waiting.give_up()
                 raise
-        if now is not None:
+        if now is not None or self._limiter._clocked:
             return self._limiter.acquire(limit, actor, cost, factor, now, max_wait=max_wait, context=context)
         turn = self._limiter._start_acquire(limit, actor, cost, factor, max_wait, context)
-        step = turn.step()
-        if not isinstance(step, LimitInfo):
-            # Programs that never wait never pay for this import.
-            import asyncio
-
-            try:
-                while not isinstance(step, LimitInfo):
-                    await asyncio.sleep(step)
-                    step = turn.step()
-            except BaseException:
-                turn.give_up()
-                raise
+        try:
+            while not isinstance(step := turn.step(), LimitInfo):
+                await sleep(step)
+        except BaseException:
+            turn.give_up()
+            raise
         return step
 
     async def limit_all(self, checks: Sequence[Check], now: float | None = None, *, context: Any = None) -> LimitInfo:
         """Decide several checks for several actors together, all or nothing. See ``Limiter.limit_all``."""
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
         if self._shared:
             answer = _begin_all(self._limiter, "limit", checks, now, context)
             return answer if isinstance(answer, LimitInfo) else await answer
@@ -253,6 +285,9 @@ class AsyncLimiter:
 
     async def peek_all(self, checks: Sequence[Check], now: float | None = None, *, context: Any = None) -> LimitInfo:
         """Say what ``limit_all`` would; charge nothing."""
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
         if self._shared:
             answer = _begin_all(self._limiter, "peek", checks, now, context)
             return answer if isinstance(answer, LimitInfo) else await answer
@@ -276,6 +311,21 @@ class AsyncLimiter:
     def overflowed(self) -> int:
         """How many calls were decided by an entry that is shared with others, because the store was full."""
         return self._limiter.overflowed
+
+    def close(self) -> None:
+        """End its connections; later calls raise ``ClosedError``. It waits for nothing and needs no loop."""
+        self._limiter.close()
+
+    async def aclose(self) -> None:
+        """Do what ``close`` does, for ``contextlib.aclosing`` and the like."""
+        self._limiter.close()
+
+    async def __aenter__(self) -> AsyncLimiter:
+        self._limiter.__enter__()
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._limiter.close()
 
     def __repr__(self) -> str:
         return f"<Async{repr(self._limiter)[1:]}"

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ["Fault", "LimitError", "LimitsError", "StoreError"]
+__all__ = ["ClosedError", "Fault", "LimitError", "LimitsError", "StoreError", "TidegateError"]
 
 
-class LimitError(ValueError):
-    """A definition, a cost, a factor or a time that cannot be; nothing was stored.
+class TidegateError(Exception):
+    """The base of all errors of this package.
+
+    >>> from tidegate import Bucket, TidegateError
+    >>> try:
+    ...     Bucket("login", size=0)
+    ... except TidegateError as error:
+    ...     print(type(error).__name__)
+    LimitError
+    """
+
+
+class LimitError(TidegateError, ValueError):
+    """A definition, an actor, a cost, an option or any other argument that cannot be; nothing was stored.
 
     >>> from tidegate import Bucket, LimitError
     >>> try:
@@ -26,7 +36,10 @@ class LimitError(ValueError):
     key: str
     """The key of the limit, cut short where it is long; empty where none was given."""
     field: str
-    """The field at fault, as the wire form spells it: ``size``, ``dripRate``, ``cost``, …"""
+    """The argument at fault: ``size``, ``drip_rate``, ``cost``, ``timeout``, …
+
+    In a mapping or a document it is the field as the wire form spells it: ``dripRate``.
+    """
     value: str
     """The value at fault as text, cut short where it is long."""
 
@@ -58,7 +71,7 @@ class Fault(NamedTuple):
     """The column of a syntax error, counted from 1."""
 
 
-class LimitsError(ValueError):
+class LimitsError(TidegateError, ValueError):
     r"""A document of limits that cannot be; ``str()`` shows all that is wrong with it.
 
     >>> from tidegate import Limits, LimitsError
@@ -77,7 +90,7 @@ class LimitsError(ValueError):
         self.errors = tuple(Fault(*fault) for fault in errors)
 
 
-class StoreError(ConnectionError):
+class StoreError(TidegateError, ConnectionError):
     """A shared store did not decide a call, and the limiter was told to raise then. The store in memory always does.
 
     >>> from tidegate import Bucket, Limiter, StoreError
@@ -96,3 +109,20 @@ class StoreError(ConnectionError):
     def __init__(self, message: str = "the store did not decide", failure: str = "other") -> None:
         super().__init__(message)
         self.failure = failure
+
+
+class ClosedError(TidegateError, RuntimeError):
+    """A call of a limiter after its ``close``.
+
+    >>> from tidegate import Bucket, ClosedError, Limiter
+    >>> with Limiter() as limiter:
+    ...     _ = limiter.limit(Bucket("login", size=10), "ada")
+    >>> try:
+    ...     limiter.limit(Bucket("login", size=10), "ada")
+    ... except ClosedError as error:
+    ...     print(error)
+    this limiter is closed
+    """
+
+    def __init__(self, message: str = "this limiter is closed") -> None:
+        super().__init__(message)

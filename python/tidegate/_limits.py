@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
-from ._tidegate import _limits_from_dict, _load_limits, _read_limits
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator
-    from typing import Any, Literal
-
-    from typing_extensions import Self
-
-    from ._tidegate import Limit
+from ._tidegate import Limit, _limits_from_dict, _load_limits, _read_limits
 
 __all__ = ["Limits"]
 
 
-class Limits(Mapping[str, "Limit"]):
+class Limits(Mapping[str, Limit]):
     """Limits by their names, read from a JSON, TOML or YAML document and checked as a whole; a read-only mapping.
 
     Under each name stands a limit as text (see ``Limit.parse``) or an object in the wire form, whose ``key`` is the
@@ -38,10 +30,10 @@ class Limits(Mapping[str, "Limit"]):
     ['api', 'login']
     """
 
-    __slots__ = ("_named",)
+    __slots__ = ("__weakref__", "_named")
     _named: dict[str, Limit]
 
-    def __new__(cls) -> Self:
+    def __new__(cls) -> Limits:
         raise TypeError("limits are read: Limits.load(path), Limits.from_text(text, format) or Limits.from_dict(named)")
 
     @classmethod
@@ -83,6 +75,12 @@ class Limits(Mapping[str, "Limit"]):
         limits: Limits = object.__new__(cls)
         limits._named = named
         return limits
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
+        from ._pydantic import schema
+
+        return schema(cls)
 
     def __getitem__(self, name: str) -> Limit:
         return self._named[name]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Literal
+from typing import Literal, NamedTuple
 
 __all__ = ["Latency", "Statistics"]
 

@@ -1,8 +1,9 @@
 from asyncio import Future
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from os import PathLike
-from typing import Any, Final, Literal, final, overload
+from types import TracebackType
+from typing import Any, Final, Literal, NoReturn, final, overload
 
 from typing_extensions import Self, disjoint_base
 
@@ -116,6 +117,8 @@ class Limit:
         """The name of what is limited."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any, /) -> Any: ...
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]: ...
 
 @final
@@ -398,11 +401,37 @@ class LimitInfo:
     >>> info = Limiter().limit(Bucket("login", size=10), "203.0.113.9")
     >>> info.blocked, info.remaining, info.full_reset_ms
     (False, 9, 1000)
+
+    Limiters make them; a test that stands in for one may too, of what the code that it tests looks at:
+
+    >>> from tidegate import LimitInfo
+    >>> LimitInfo(blocked=True, reset_ms=1500).headers()["Retry-After"]
+    '2'
     """
 
+    def __new__(
+        cls,
+        *,
+        blocked: bool = False,
+        remaining: int = 0,
+        reset_ms: int = 0,
+        full_reset_ms: int = 0,
+        wait_ms: int = 0,
+        next_ms: int = 0,
+        quota: int = 1,
+        window_ms: int = 0,
+        degraded: bool = False,
+        key: str = "",
+        binding: int = 0,
+        checks: Sequence[LimitInfo] = (),
+    ) -> Self: ...
     @property
     def blocked(self) -> bool:
         """The call was denied."""
+    @property
+    def allowed(self) -> bool:
+        """The call was not denied: the opposite of ``blocked``."""
+    def __bool__(self) -> NoReturn: ...
     @property
     def remaining(self) -> int:
         """Whole units that would still be admitted now, after this call."""
@@ -422,6 +451,12 @@ class LimitInfo:
     def wait_ms(self) -> int:
         """Milliseconds that an ``acquire`` had to wait for its turn, else 0."""
     @property
+    def next_ms(self) -> int:
+        """Milliseconds until ``remaining`` grows by one; 0 = it cannot grow."""
+    @property
+    def window_ms(self) -> int:
+        """Milliseconds in which a full entry of the limit that decides drains."""
+    @property
     def degraded(self) -> bool:
         """The shared store could not decide, and this is what was answered without it, as ``on_error`` says."""
     @property
@@ -439,6 +474,14 @@ class LimitInfo:
     @property
     def checks(self) -> tuple[LimitInfo, ...]:
         """The answer of each check, in order; of a single check, this answer itself."""
+    def to_dict(self) -> dict[str, Any]:
+        """All of it by the names of its properties, for logs and JSON; ``checks`` only where there were several.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> info = Limiter().limit(Bucket("login", size=10), "203.0.113.9")
+        >>> {name: value for name, value in info.to_dict().items() if name in ("allowed", "remaining", "key")}
+        {'allowed': True, 'remaining': 9, 'key': 'login'}
+        """
     def headers(self, kind: Literal["x", "ietf", "both"] = "x", *, draft: Literal[6, 7, 11] = 11) -> dict[str, str]:
         """The HTTP fields that go with this answer.
 
@@ -455,6 +498,8 @@ class LimitInfo:
         """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any, /) -> Any: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: object) -> Self: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
@@ -477,6 +522,8 @@ class Explanation:
         >>> Bucket("login", size=10).explain().to_dict()["allowances"][0]["mostInMinute"]
         70
         """
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any, /) -> Any: ...
 
 @final
 class Standing:
@@ -495,6 +542,8 @@ class Standing:
     @property
     def info(self) -> LimitInfo:
         """What ``peek`` would have answered."""
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any, /) -> Any: ...
 
 @final
 class Limiter:
@@ -518,6 +567,12 @@ class Limiter:
     which may be in one file. A limiter begins to connect when it is made, without anybody waiting for it, and ends its
     connections when it is dropped. In memory these options are checked and change nothing, so that only the URL has to
     differ between stores.
+
+    ``clock`` is for tests and simulations: a function that returns seconds since the epoch, such as a
+    ``tidegate.testing.Clock``. Each call without a ``now`` of its own is then decided at the instant that it tells, and
+    ``acquire`` answers at once.
+
+    ``close()``, or the end of a ``with`` block, ends its connections; later calls raise ``ClosedError``.
 
     Wherever a call takes a limit, it may be a definition, a mapping in the wire form, or a list of them, which are then
     decided together for one actor: all are charged or none. It may also be a function that is called with ``context``
@@ -547,6 +602,7 @@ class Limiter:
         ssl_ca_certs: str | PathLike[str] | None = None,
         ssl_certfile: str | PathLike[str] | None = None,
         ssl_keyfile: str | PathLike[str] | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> Self: ...
     def limit(
         self,
@@ -665,7 +721,7 @@ class Limiter:
         """Waits for its turn, at most ``max_wait`` seconds, or a ``timedelta``; ``None`` is however long it takes.
 
         Where that is not enough it is blocked, at once and uncharged. Turns come in the order in which they were asked
-        for. A wait that is interrupted, as by Ctrl-C, is refunded. With ``now`` given it answers at once, and
+        for. A wait that is interrupted, as by Ctrl-C, is refunded. With ``now`` or a ``clock`` it answers at once, and
         ``wait_ms`` says how long to wait: the caller owns the time.
 
         >>> from tidegate import Bucket, Limiter
@@ -729,6 +785,21 @@ class Limiter:
         Where this grows, clients are denied early: ``max_entries`` is too small for the traffic, or somebody makes
         names up. A warning says so too, once a minute.
         """
+    def close(self) -> None:
+        """Ends its connections; calls under way are still answered.
+
+        Any later call raises ``ClosedError``, but for another ``close``. A limiter that is dropped needs none.
+
+        >>> from tidegate import Limiter
+        >>> limiter = Limiter()
+        >>> limiter.close()
+        >>> limiter
+        <Limiter closed>
+        """
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
     def _start_acquire(
         self,
         limit: Limited,
@@ -742,6 +813,9 @@ class Limiter:
     @property
     def _shared(self) -> bool:
         """Whether others share its store, so that a call may have to wait for an answer."""
+    @property
+    def _clocked(self) -> bool:
+        """Whether a clock of the caller's decides when a call happens."""
     def __reduce__(self) -> Any: ...
 
 @final

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Union
+from typing import Any
 
 from tidegate import AsyncLimiter, Limiter
 
-AnyLimiter = Union[Limiter, AsyncLimiter]
+AnyLimiter = Limiter | AsyncLimiter
 
 
 def done(answer: Any) -> Any:

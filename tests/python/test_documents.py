@@ -231,9 +231,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_unknown_formats_and_text_that_is_none() -> None:
     with pytest.raises(ValueError, match="format must be"):
         Limits.from_text("", "ini")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="format must be a string"):
+    with pytest.raises(LimitError, match="format must be a string"):
         Limits.from_text("", None)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="text must be a string"):
+    with pytest.raises(LimitError, match="text must be a string"):
         Limits.from_text(b"{}", "json")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="lone surrogate"):
         Limits.from_text("\ud800", "json")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+import gc
+import json
 import pickle
+import weakref
+from typing import Any
 
 import pytest
 
-from tidegate import Bucket, Legacy, Limiter, LimitInfo, TokenBucket
+from tidegate import AsyncLimiter, Bucket, Legacy, Limiter, LimitError, LimitInfo, Limits, TokenBucket
 
 NOW = 1_700_000_000_000
 LOGIN = Bucket("login", size=2)
@@ -50,12 +54,83 @@ def test_several_checks_are_answered_one_by_one() -> None:
     assert [check.checks for check in info.checks] == [(check,) for check in info.checks]
 
 
-def test_answers_are_frozen_and_cannot_be_made() -> None:
+def test_answers_are_frozen() -> None:
     info = denied()
     with pytest.raises(AttributeError):
         info.blocked = False  # type: ignore[misc]
+
+
+def test_an_answer_is_neither_true_nor_false() -> None:
+    for info in (denied(), several(), LimitInfo()):
+        with pytest.raises(TypeError, match=r"\.blocked"):
+            bool(info)
+        with pytest.raises(TypeError, match=r"\.allowed"):
+            _ = not info
+        assert info.allowed is not info.blocked
+
+
+def test_an_answer_as_a_dict() -> None:
+    for info in (denied(), several(), LimitInfo(key="login")):
+        shown = info.to_dict()
+        checks = shown.pop("checks", None)
+        assert shown == {name: getattr(info, name) for name in shown}
+        missing = {name for name in dir(info) if not name.startswith("_")} - shown.keys()
+        assert missing == {"checks", "headers", "to_dict"}
+        assert checks == ([check.to_dict() for check in info.checks] if len(info.checks) > 1 else None)
+        assert json.loads(json.dumps(info.to_dict())) == info.to_dict()
+
+
+def test_answers_can_be_made_for_tests() -> None:
+    plain = LimitInfo()
+    assert (plain.allowed, plain.remaining, plain.reset_ms, plain.key, plain.binding) == (True, 0, 0, "", 0)
+    assert plain.checks == (plain,)
+    made = LimitInfo(
+        blocked=True,
+        remaining=3,
+        reset_ms=1500,
+        full_reset_ms=9000,
+        wait_ms=1,
+        next_ms=2,
+        quota=10,
+        window_ms=10_000,
+        degraded=True,
+        key="login",
+    )
+    assert (made.reset_sec, made.full_reset_sec, made.next_ms, made.window_ms) == (2, 9, 2, 10_000)
+    assert made.headers("both")["RateLimit-Policy"] == '"login";q=10;w=10'
+    assert made.headers()["Retry-After"] == "2"
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert eval(repr(made)) == LimitInfo(
+        blocked=True, remaining=3, reset_ms=1500, full_reset_ms=9000, wait_ms=1, quota=10, degraded=True, key="login"
+    )
+    both = LimitInfo(blocked=True, key="login", binding=1, checks=[plain, made])
+    assert both.checks == (plain, made)
+    assert both.binding == 1
+    wrong: dict[str, Any] = {"remaining": -1, "quota": 1.5, "key": 5, "blocked": 1, "binding": 1, "reset_ms": 2**60}
+    for name, value in wrong.items():
+        with pytest.raises(LimitError, match=f"^{name} must be"):
+            LimitInfo(**{name: value})
     with pytest.raises(TypeError):
-        LimitInfo()
+        LimitInfo(True)  # type: ignore[call-arg]
+    with pytest.raises(LimitError, match="must be the answer that a call of this limiter gave"):
+        Limiter().refund(made)
+
+
+def test_until_the_next_unit_and_the_window() -> None:
+    info = Limiter().limit(Bucket("login", size=10, drip_rate=1000), "ada", now=0)
+    assert (info.next_ms, info.window_ms) == (1000, 10_000)
+
+
+def test_answers_and_what_they_are_of_can_be_referred_to_weakly() -> None:
+    limiter, login = Limiter(), Bucket("login", size=10)
+    asynchronous, info = AsyncLimiter(), limiter.limit(login, "ada")
+    held = [limiter, asynchronous, login, info, login.explain(), limiter.explain(login, "ada")]
+    held.append(Limits.from_text("{}", "json"))
+    references = [weakref.ref(thing) for thing in held]
+    assert [reference() for reference in references] == held
+    del limiter, login, asynchronous, info, held
+    gc.collect()
+    assert [reference() for reference in references] == [None] * len(references)
 
 
 @pytest.mark.parametrize("make", [denied, several])
@@ -124,7 +199,7 @@ def test_unknown_kinds_of_headers(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [None, 1, b"x", []])
 def test_kinds_of_headers_that_are_not_strings(kind: object) -> None:
-    with pytest.raises(TypeError, match="kind must be a string"):
+    with pytest.raises(LimitError, match="kind must be a string"):
         denied().headers(kind)  # type: ignore[arg-type]
 
 

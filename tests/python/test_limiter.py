@@ -286,9 +286,9 @@ def test_both_limiters_have_the_same_calls() -> None:
     def public(kind: type) -> dict[str, object]:
         return {name: member for name, member in vars(kind).items() if not name.startswith("_")}
 
-    assert public(Limiter).keys() == public(AsyncLimiter).keys()
+    assert public(Limiter).keys() == public(AsyncLimiter).keys() - {"aclose"}
     for name, member in public(AsyncLimiter).items():
-        if callable(member):
+        if callable(member) and name != "aclose":
             theirs = inspect.signature(getattr(Limiter, name)).parameters
             ours = inspect.signature(member).parameters
             assert list(ours.values())[1:] == [

@@ -243,3 +243,10 @@ def test_a_limiter_may_be_used_while_it_reads_a_definition() -> None:
 
     assert limiter.limit({"key": "outer", "type": "bucket", "size": Nested()}, "ada").quota == 5
     assert limiter.limit(login, "ada", Nested()).remaining == 5  # type: ignore[arg-type]
+
+
+def test_what_is_made_of_a_definition_is_a_copy() -> None:
+    login = Bucket("login", size=10)
+    login.to_dict()["size"] = 5
+    assert login.size == login.to_dict()["size"] == 10
+    assert Limiter().limit(login, "ada").remaining == 9

@@ -90,3 +90,42 @@ def test_importing_it_is_cheap() -> None:
     script = "import sys, tidegate; print([name for name in ('asyncio', 'json', 'ssl') if name in sys.modules])"
     run = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
+
+
+INTERPRETERS = """
+try:
+    import _interpreters as interpreters
+    make = lambda: interpreters.create("legacy")
+except ImportError:
+    import _xxsubinterpreters as interpreters
+    make = lambda: interpreters.create(isolated=False)
+import sys
+TRY = '''
+try:
+    import tidegate
+except ImportError as error:
+    print(error)
+else:
+    print(tidegate.Limiter().limit(tidegate.Bucket("door", size=1), "ada").allowed)
+'''
+def try_in_another():
+    sys.stdout.flush()
+    failed = interpreters.run_string(make(), TRY + "import sys; sys.stdout.flush()")
+    assert not failed, failed
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("exec(TRY); try_in_another(); exec(TRY)", ["True", "refused", "True"]),
+        ("try_in_another(); try_in_another(); exec(TRY)", ["True", "refused", "refused"]),
+    ],
+)
+def test_a_second_interpreter_is_refused(code: str, expected: list[str]) -> None:
+    command = [sys.executable, "-c", INTERPRETERS + code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    words = "tidegate is loaded in another interpreter of this process, and works in one only: run each application in"
+    said = ["refused" if line.startswith(words) else line for line in done.stdout.splitlines()]
+    assert said == expected

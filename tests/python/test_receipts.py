@@ -58,7 +58,7 @@ def play(sequence: dict[str, Any], limiter: AnyLimiter) -> None:
             info = asked(limiter, sequence["limits"], step)
         if "want" in step:
             assert fields(info, step["want"]) == step["want"], step
-        for check, want in zip(info.checks if info else (), step.get("each", ())):
+        for check, want in zip(() if info is None else info.checks, step.get("each", ())):
             assert fields(check, want) == want, step
         if "receipt" in step:
             receipts[step["receipt"]] = info

@@ -18,7 +18,6 @@ import pytest
 
 from calls import AnyLimiter, done
 from server import RedisServer
-from test_vectors import ONE, TOGETHER, fields
 from tidegate import (
     AsyncLimiter,
     Bucket,
@@ -70,27 +69,6 @@ def kind(request: pytest.FixtureRequest) -> Any:
 def shared(kind: type[AnyLimiter], fleet: RedisServer) -> AnyLimiter:
     """A limiter of each kind, in a namespace of its own."""
     return kind(fleet.url, namespace=namespace(), **PATIENT)
-
-
-@pytest.mark.parametrize("sequence", ONE, ids=lambda sequence: sequence["limit"]["key"])
-def test_the_vectors_of_one_limit(sequence: dict[str, Any], shared: AnyLimiter) -> None:
-    limit, factor = sequence["limit"], sequence["factor"]
-    for step in sequence["steps"]:
-        if step["call"] == "reset":
-            assert done(shared.reset(limit, "actor")) is None
-            continue
-        extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
-        info = done(getattr(shared, step["call"])(limit, "actor", step["cost"], factor, step["now"], **extra))
-        assert (fields(info), info.degraded) == (step["want"], False), step
-
-
-@pytest.mark.parametrize("sequence", TOGETHER, ids=lambda sequence: sequence["limits"][0]["key"])
-def test_the_vectors_of_several_limits(sequence: dict[str, Any], shared: AnyLimiter) -> None:
-    limits = sequence["limits"]
-    for step in sequence["steps"]:
-        checks = [(limit, "actor", cost) for limit, cost in zip(limits, step["costs"])]
-        info = done((shared.limit_all if step["call"] == "limit" else shared.peek_all)(checks, now=step["now"]))
-        assert (fields(info), [fields(check) for check in info.checks]) == (step["want"], step["each"]), step
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.key)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal
 
 from tidegate import (
     AsyncLimiter,
     Bucket,
+    Check,
+    ClosedError,
     Decay,
+    Definition,
     Explanation,
     Fault,
     FixedWindow,
     Latency,
     Legacy,
     Limit,
+    Limited,
     Limiter,
     LimitError,
     LimitInfo,
@@ -29,10 +34,12 @@ from tidegate import (
     Standing,
     Statistics,
     StoreError,
+    TidegateError,
     TokenBucket,
     __version__,
     json_schema,
 )
+from tidegate.testing import Clock
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type
@@ -98,7 +105,7 @@ def calls(limiter: Limiter) -> LimitInfo:
     assert_type(limiter.limit(LITERAL, "ada", 1, 1.0, None), LimitInfo)
     assert_type(limiter.peek([LOGIN, API], "ada", cost=2, factor=0.5, now=1.5), LimitInfo)
     assert_type(limiter.peek([SMS, WEB, OTP, SCORE, MAILER], "ada"), LimitInfo)
-    assert_type(limiter.charge((LOGIN, WIRE), "ada"), LimitInfo)
+    assert_type(limiter.charge((API, WIRE), "ada"), LimitInfo)
     assert_type(limiter.refund([LOGIN], "ada"), LimitInfo)
     assert_type(limiter.acquire(LOGIN, "ada", max_wait=2.0), LimitInfo)
     assert_type(limiter.acquire(LOGIN, "ada", max_wait=timedelta(seconds=2)), LimitInfo)
@@ -115,15 +122,37 @@ def calls(limiter: Limiter) -> LimitInfo:
     assert_type(limiter.overflowed, int)
     assert_type(limiter.stats(), Statistics)
     limiter.reset([LOGIN, API], "ada")
-    return limiter.limit_all([(LOGIN, "ada"), (WIRE, "ada", 2), (API, "ada", 5, 0.5)], now=None)
+    return limiter.limit_all([(LOGIN, "ada"), (WIRE, "eve", 2), (API, "ada", 5, 0.5)], now=None)
+
+
+def with_a_clock_of_ones_own() -> None:
+    clock = Clock(datetime(2024, 1, 1, tzinfo=timezone.utc))
+    clock.advance(timedelta(seconds=1))
+    assert_type(clock(), float)
+    with Limiter(clock=clock) as limiter:
+        assert_type(limiter, Limiter)
+        any_limit(limiter, LOGIN, WIRE, [(LOGIN, "ada")])
+    limiter.close()
+    AsyncLimiter(clock=lambda: 0).close()
+    assert_type(LimitInfo(blocked=True, key="login", checks=[LimitInfo()]).checks, "tuple[LimitInfo, ...]")
+    with contextlib.suppress(ClosedError, TidegateError):
+        limiter.limit(LOGIN, "ada")
+
+
+def any_limit(limiter: Limiter, limit: Limited, definition: Definition, checks: list[Check]) -> None:
+    assert_type(limiter.limit(limit, "ada"), LimitInfo)
+    assert_type(limiter.limit(definition, "ada"), LimitInfo)
+    assert_type(limiter.limit_all(checks), LimitInfo)
 
 
 def answer(info: LimitInfo) -> None:
     assert_type(info.blocked, bool)
+    assert_type(info.allowed, bool)
+    assert_type(info.to_dict(), dict[str, Any])
     assert_type(info.degraded, bool)
     for number in (info.remaining, info.reset_ms, info.reset_sec, info.full_reset_ms, info.full_reset_sec):
         assert_type(number, int)
-    for number in (info.wait_ms, info.quota, info.binding):
+    for number in (info.wait_ms, info.next_ms, info.window_ms, info.quota, info.binding):
         assert_type(number, int)
     assert_type(info.key, str)
     assert_type(info.checks, "tuple[LimitInfo, ...]")
@@ -133,7 +162,7 @@ def answer(info: LimitInfo) -> None:
 
 async def coroutines(limiter: AsyncLimiter) -> None:
     answer(await limiter.limit(LOGIN, "ada", cost=1, factor=1.0, now=None))
-    answer(await limiter.peek([LOGIN, WIRE], "ada"))
+    answer(await limiter.peek([API, WIRE], "ada"))
     answer(await limiter.charge(LITERAL, "ada"))
     answer(await limiter.refund(LOGIN, "ada"))
     answer(await limiter.refund(await limiter.limit(LOGIN, "ada")))
@@ -191,6 +220,7 @@ def failures() -> tuple[str, str, str]:
 
 def main() -> None:
     definitions()
+    with_a_clock_of_ones_own()
     answer(calls(Limiter("memory://", namespace="shop", max_entries=1000)))
     asyncio.run(coroutines(AsyncLimiter(namespace="shop")))
     assert [path for path, _ in faults()] == ["api"]

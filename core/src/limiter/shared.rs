@@ -1,7 +1,7 @@
 //! Decisions that a store of a fleet makes, and what is answered when it cannot.
 
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -16,6 +16,7 @@ use crate::error::{Error, LimitError, StoreError};
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::fingerprint::Fingerprint;
+use crate::host;
 use crate::info::LimitInfo;
 use crate::limit::{Limit, Rule, Rules, Shape};
 use crate::policy::{OnError, Question, Since};
@@ -150,13 +151,14 @@ impl Fleet {
         let (answered, answer) = sync_channel(1);
         let job = caller.send(decision, false, move |delivery| drop(answered.send(delivery)));
         let patience = self.shared.settings.timeout() + GRACE;
-        match answer.recv_timeout(patience) {
-            Ok(delivery) => delivery.take(),
-            Err(RecvTimeoutError::Timeout) => {
+        match receive(&answer, patience) {
+            Ok(Ok(delivery)) => delivery.take(),
+            Ok(Err(RecvTimeoutError::Timeout)) => {
                 job.fail(Failure::Timeout);
                 answer.recv().map_or_else(|_| Err(lost()), Delivery::take)
             }
-            Err(RecvTimeoutError::Disconnected) => Err(lost()),
+            Ok(Err(RecvTimeoutError::Disconnected)) => Err(lost()),
+            Err(Interrupted) => Err(Error::Interrupted),
         }
     }
 
@@ -479,6 +481,25 @@ impl Limiter {
         });
         Some(words.collect())
     }
+}
+
+/// A host does not want to wait any longer.
+struct Interrupted;
+
+/// Waits for an answer, in slices where a host wants to be asked meanwhile.
+fn receive(answer: &Receiver<Delivery>, patience: Duration) -> Result<Result<Delivery, RecvTimeoutError>, Interrupted> {
+    let Some(go_on) = host::asked_while_waiting() else { return Ok(answer.recv_timeout(patience)) };
+    let mut left = patience;
+    while left > host::SLICE {
+        let began = clock::now();
+        match answer.recv_timeout(host::SLICE) {
+            Err(RecvTimeoutError::Timeout) if !go_on() => return Err(Interrupted),
+            Err(RecvTimeoutError::Timeout) => {}
+            heard => return Ok(heard),
+        }
+        left = left.saturating_sub(Duration::from_micros(clock::now().saturating_sub(began)));
+    }
+    Ok(answer.recv_timeout(left))
 }
 
 /// The runtime that was to bring the answer has ended.

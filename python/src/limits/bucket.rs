@@ -1,5 +1,6 @@
 //! The leaky bucket.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{Field, Key, Limit, Span, define};
@@ -40,24 +41,24 @@ impl Bucket {
     /// How many units fit at once.
     #[getter]
     fn size<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "size")
+        Limit::field(this.as_super(), intern!(this.py(), "size"))
     }
 
     /// How often it drips, in milliseconds.
     #[getter]
     fn drip_rate<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "dripRate")
+        Limit::field(this.as_super(), intern!(this.py(), "dripRate"))
     }
 
     /// How many units leave with each drip.
     #[getter]
     fn drip_size<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "dripSize")
+        Limit::field(this.as_super(), intern!(this.py(), "dripSize"))
     }
 
     /// What an actor's factor scales.
     #[getter]
     fn factor_scales<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "factorScales")
+        Limit::field(this.as_super(), intern!(this.py(), "factorScales"))
     }
 }

@@ -1,5 +1,6 @@
 //! A count that decays exponentially.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{Field, Key, Limit, Span, define};
@@ -43,24 +44,24 @@ impl Decay {
     /// How large the count may be.
     #[getter]
     fn max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "max")
+        Limit::field(this.as_super(), intern!(this.py(), "max"))
     }
 
     /// What the count is divided by.
     #[getter]
     fn decay_factor<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "decayFactor")
+        Limit::field(this.as_super(), intern!(this.py(), "decayFactor"))
     }
 
     /// How often it is divided, in milliseconds.
     #[getter]
     fn resolution<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "resolution")
+        Limit::field(this.as_super(), intern!(this.py(), "resolution"))
     }
 
     /// Whether denied attempts are charged too.
     #[getter]
     fn count_blocked<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "countBlocked")
+        Limit::field(this.as_super(), intern!(this.py(), "countBlocked"))
     }
 }

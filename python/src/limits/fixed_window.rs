@@ -1,5 +1,6 @@
 //! Fixed windows.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{Field, Key, Limit, Span, define};
@@ -33,18 +34,18 @@ impl FixedWindow {
     /// How many units each window admits.
     #[getter]
     fn max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "max")
+        Limit::field(this.as_super(), intern!(this.py(), "max"))
     }
 
     /// How long a window is, in milliseconds.
     #[getter]
     fn period<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "period")
+        Limit::field(this.as_super(), intern!(this.py(), "period"))
     }
 
     /// Where the windows begin.
     #[getter]
     fn anchor<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "anchor")
+        Limit::field(this.as_super(), intern!(this.py(), "anchor"))
     }
 }

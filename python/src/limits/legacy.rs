@@ -1,5 +1,6 @@
 //! `{ max, duration, minInterval }`.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{Field, Key, Limit, Span, define};
@@ -54,30 +55,30 @@ impl Legacy {
     /// How many units in a ``duration``, or ``None``.
     #[getter]
     fn max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "max")
+        Limit::field(this.as_super(), intern!(this.py(), "max"))
     }
 
     /// The span in which ``max`` units are admitted, in milliseconds, or ``None``.
     #[getter]
     fn duration<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "duration")
+        Limit::field(this.as_super(), intern!(this.py(), "duration"))
     }
 
     /// The least time between two calls, in milliseconds, or ``None``.
     #[getter]
     fn min_interval<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "minInterval")
+        Limit::field(this.as_super(), intern!(this.py(), "minInterval"))
     }
 
     /// What an actor's factor scales.
     #[getter]
     fn factor_scales<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "factorScales")
+        Limit::field(this.as_super(), intern!(this.py(), "factorScales"))
     }
 
     /// How the fields are understood.
     #[getter]
     fn translation<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "translation")
+        Limit::field(this.as_super(), intern!(this.py(), "translation"))
     }
 }

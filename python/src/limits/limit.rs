@@ -6,12 +6,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::PyClass;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyMapping, PyString, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyFloat, PyMapping, PyString, PyTuple, PyType};
 use tidegate::Kind;
 
 use super::{Bucket, Decay, FixedWindow, Legacy, SlidingCounter, SlidingLog, SlidingWindow, Smooth, TokenBucket};
 use crate::args::{self, Arg};
-use crate::errors::{limit_error, wrong_type};
+use crate::errors::{limit_error, snake_case, wire_error, wrong_type};
 use crate::explain::Explanation;
 use crate::value;
 
@@ -24,8 +25,14 @@ use crate::value;
 /// >>> login = Limit.from_dict({"key": "login", "type": "bucket", "size": 10})
 /// >>> login == Bucket("login", size=10)
 /// True
-#[pyclass(frozen, subclass, module = "tidegate")]
-pub(crate) struct Limit(pub(crate) tidegate::Limit);
+#[pyclass(frozen, subclass, weakref, module = "tidegate")]
+pub(crate) struct Limit(pub(crate) tidegate::Limit, PyOnceLock<Py<PyDict>>);
+
+impl From<tidegate::Limit> for Limit {
+    fn from(limit: tidegate::Limit) -> Self {
+        Self(limit, PyOnceLock::new())
+    }
+}
 
 #[pymethods]
 impl Limit {
@@ -99,13 +106,25 @@ impl Limit {
     /// >>> Bucket("login", size=10).to_dict()
     /// {'key': 'login', 'type': 'bucket', 'size': 10, 'dripRate': 1000, 'dripSize': 1, 'factorScales': 'size'}
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.wire(py)
+        self.wire(py)?.copy()
     }
 
     /// The name of what is limited.
     #[getter]
     fn key(&self) -> &str {
         self.0.key()
+    }
+
+    /// How pydantic reads and writes it.
+    #[classmethod]
+    #[pyo3(signature = (source, handler, /))]
+    fn __get_pydantic_core_schema__<'py>(
+        cls: &Bound<'py, PyType>,
+        source: &Bound<'py, PyAny>,
+        handler: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = (source, handler);
+        crate::value::pydantic_schema(cls)
     }
 
     fn __repr__(this: &Bound<'_, Self>) -> PyResult<String> {
@@ -144,7 +163,7 @@ impl Limit {
         fn of<T: PyClass<BaseType = Limit>>(py: Python<'_>, base: Limit, class: T) -> PyResult<Bound<'_, Limit>> {
             Ok(Bound::new(py, PyClassInitializer::from(base).add_subclass(class))?.into_super())
         }
-        let base = Self(limit);
+        let base = Self::from(limit);
         match base.0.kind() {
             Kind::Bucket(_) => of(py, base, Bucket),
             Kind::TokenBucket(_) => of(py, base, TokenBucket),
@@ -173,26 +192,29 @@ impl Limit {
             let value = if name == "key" { value::read_key(object)? } else { value::read(object)? };
             fields.push((name, value));
         }
-        Self::object(wire.py(), tidegate::Limit::from_fields(fields).map_err(limit_error)?)
+        Self::object(wire.py(), tidegate::Limit::from_fields(fields).map_err(wire_error)?)
     }
 
     /// A field by its name in the wire form; `None` where it was left out.
-    pub(crate) fn field<'py>(this: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn field<'py>(this: &Bound<'py, Self>, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
         let found = this.get().wire(this.py())?.get_item(name)?;
         Ok(found.unwrap_or_else(|| this.py().None().into_bound(this.py())))
     }
 
-    /// The wire form, as Python's own reader of JSON gives it, with whole numbers as integers.
-    pub(crate) fn wire<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let wire = py.import("json")?.call_method1("loads", (self.0.to_json(),))?.cast_into::<PyDict>()?;
-        for (name, value) in wire.copy()?.iter() {
-            if let Ok(number) = value.cast::<PyFloat>()
-                && number.value().fract() == 0.0
-            {
-                wire.set_item(name, number.call_method0("__int__")?)?;
+    /// The wire form, as Python's own reader of JSON gives it, with whole numbers as integers; read once.
+    pub(crate) fn wire<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyDict>> {
+        let wire = self.1.get_or_try_init(py, || {
+            let wire = py.import("json")?.call_method1("loads", (self.0.to_json(),))?.cast_into::<PyDict>()?;
+            for (name, value) in wire.copy()?.iter() {
+                if let Ok(number) = value.cast::<PyFloat>()
+                    && number.value().fract() == 0.0
+                {
+                    wire.set_item(name, number.call_method0("__int__")?)?;
+                }
             }
-        }
-        Ok(wire)
+            PyResult::Ok(wire.unbind())
+        })?;
+        Ok(wire.bind(py))
     }
 
     /// What the class would have to be called with to give an equal definition.
@@ -240,16 +262,4 @@ pub(crate) fn items<'py>(wire: &Bound<'py, PyAny>, field: &str) -> PyResult<Item
         error.set_cause(wire.py(), Some(cause));
         error
     })
-}
-
-/// `dripRate` as a Python parameter is `drip_rate`.
-fn snake_case(name: &str) -> String {
-    let mut snake = String::with_capacity(name.len() + 2);
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
-            snake.push('_');
-        }
-        snake.push(letter.to_ascii_lowercase());
-    }
-    snake
 }

@@ -85,5 +85,5 @@ fn define<T: PyClass<BaseType = Limit>>(
     let fields = [("key", Field(Some(key.0))), ("type", kind)].into_iter().chain(fields);
     let given = fields.filter_map(|(name, field)| field.0.map(|value| (name.to_owned(), value)));
     let limit = tidegate::Limit::from_fields(given).map_err(crate::errors::limit_error)?;
-    Ok(PyClassInitializer::from(Limit(limit)).add_subclass(class))
+    Ok(PyClassInitializer::from(Limit::from(limit)).add_subclass(class))
 }

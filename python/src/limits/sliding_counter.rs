@@ -1,5 +1,6 @@
 //! Two windows, the older one weighted.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{Field, Key, Limit, Span, define};
@@ -32,12 +33,12 @@ impl SlidingCounter {
     /// How many units in a period.
     #[getter]
     fn max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "max")
+        Limit::field(this.as_super(), intern!(this.py(), "max"))
     }
 
     /// The period, in milliseconds.
     #[getter]
     fn period<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "period")
+        Limit::field(this.as_super(), intern!(this.py(), "period"))
     }
 }

@@ -1,5 +1,6 @@
 //! Sliding windows, counted in slots.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{Field, Key, Limit, Span, define};
@@ -43,24 +44,24 @@ impl SlidingWindow {
     /// How many units in a period.
     #[getter]
     fn max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "max")
+        Limit::field(this.as_super(), intern!(this.py(), "max"))
     }
 
     /// The period, in milliseconds.
     #[getter]
     fn period<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "period")
+        Limit::field(this.as_super(), intern!(this.py(), "period"))
     }
 
     /// How long a slot is, in milliseconds.
     #[getter]
     fn resolution<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "resolution")
+        Limit::field(this.as_super(), intern!(this.py(), "resolution"))
     }
 
     /// Whether denied attempts are charged too.
     #[getter]
     fn count_blocked<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "countBlocked")
+        Limit::field(this.as_super(), intern!(this.py(), "countBlocked"))
     }
 }

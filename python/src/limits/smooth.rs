@@ -1,5 +1,6 @@
 //! Permits at an even pace.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{Field, Key, Limit, Span, define};
@@ -39,24 +40,24 @@ impl Smooth {
     /// How many permits come in a second.
     #[getter]
     fn rate<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "rate")
+        Limit::field(this.as_super(), intern!(this.py(), "rate"))
     }
 
     /// For how much idle time permits are saved up, in milliseconds.
     #[getter]
     fn max_burst<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "maxBurst")
+        Limit::field(this.as_super(), intern!(this.py(), "maxBurst"))
     }
 
     /// How long it takes to come up to its rate, in milliseconds.
     #[getter]
     fn warmup<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "warmup")
+        Limit::field(this.as_super(), intern!(this.py(), "warmup"))
     }
 
     /// How many times dearer a permit is after a long pause.
     #[getter]
     fn cold_factor<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "coldFactor")
+        Limit::field(this.as_super(), intern!(this.py(), "coldFactor"))
     }
 }

@@ -1,5 +1,6 @@
 //! GCRA.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{Field, Key, Limit, Span, define};
@@ -31,18 +32,18 @@ impl TokenBucket {
     /// How many tokens come back in a period.
     #[getter]
     fn count<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "count")
+        Limit::field(this.as_super(), intern!(this.py(), "count"))
     }
 
     /// The period, in milliseconds.
     #[getter]
     fn period<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "period")
+        Limit::field(this.as_super(), intern!(this.py(), "period"))
     }
 
     /// How many tokens may be saved up; ``None`` is ``count``.
     #[getter]
     fn burst<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        Limit::field(this.as_super(), "burst")
+        Limit::field(this.as_super(), intern!(this.py(), "burst"))
     }
 }

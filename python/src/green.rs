@@ -1,0 +1,55 @@
+//! Calls in a greenlet of gevent or eventlet, which leaves its thread to others until the answer is there.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+
+use crate::bridge::{About, Bridge, Decided, Reply};
+
+/// The hub of this thread, where the current greenlet can wait in it.
+pub(crate) struct Hub<'py>(Bound<'py, PyAny>);
+
+impl<'py> Hub<'py> {
+    /// Nothing in programs that use neither library, which pay two looks into a dict for it.
+    pub(crate) fn current(py: Python<'py>) -> PyResult<Option<Self>> {
+        static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+        static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let modules = MODULES.get_or_try_init(py, || {
+            PyResult::Ok(py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind())
+        })?;
+        let modules = modules.bind(py);
+        if !(modules.contains(intern!(py, "gevent"))? || modules.contains(intern!(py, "eventlet"))?) {
+            return Ok(None);
+        }
+        let hub = CURRENT.import(py, "tidegate._green", "current")?.call0()?;
+        Ok(if hub.is_none() { None } else { Some(Self(hub)) })
+    }
+
+    /// Where answers for its greenlets come.
+    pub(crate) fn bridge(&self) -> PyResult<Bound<'py, Bridge>> {
+        Bridge::of(&self.0)
+    }
+
+    /// Lets others run until this future is done.
+    pub(crate) fn wait(&self, future: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.0.call_method1(intern!(self.0.py(), "wait"), (future,))
+    }
+
+    /// Begins a call and waits for its answer.
+    pub(crate) fn decide(&self, begin: impl FnOnce(Reply) -> Option<Decided>) -> PyResult<Decided> {
+        let bridge = self.bridge()?;
+        let reply = bridge.get().reply();
+        if let Some(answer) = reply.begin(begin) {
+            return Ok(answer);
+        }
+        let kept = Arc::new(Mutex::new(None));
+        let future = bridge.get().future(self.0.py(), &reply, About::Kept(kept.clone()))?;
+        self.wait(&future).inspect_err(|_| reply.forget())?;
+        let answer = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        answer.ok_or_else(|| PyRuntimeError::new_err("a future was done without its answer"))
+    }
+}

@@ -1,0 +1,172 @@
+"""Waiting for a shared store under gevent and eventlet: the hub of a thread, as a loop that answers come to.
+
+A call of ``Limiter`` in a greenlet leaves the thread to other greenlets until its answer is there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["current"]
+
+_READ = 1
+
+
+class _Answer:
+    """A future as the bridge fills it, which one greenlet waits for."""
+
+    def __init__(self, wake: Callable[[], object], wait: Callable[[], object]) -> None:
+        self._wake, self.sleep = wake, wait
+        self._outcome: tuple[Any, BaseException | None] | None = None
+
+    def done(self) -> bool:
+        return self._outcome is not None
+
+    def set_result(self, result: Any) -> None:
+        self._outcome = (result, None)
+        self._wake()
+
+    def set_exception(self, error: BaseException) -> None:
+        self._outcome = (None, error)
+        self._wake()
+
+    def result(self) -> Any:
+        assert self._outcome is not None
+        result, error = self._outcome
+        if error is not None:
+            raise error
+        return result
+
+
+class _Gevent:
+    """The hub of gevent in one thread."""
+
+    def __init__(self, hub: Any) -> None:
+        self._hub = weakref.ref(hub)
+        self._watcher: Any = None
+        self._waiting = 0
+
+    def is_closed(self) -> bool:
+        hub = self._hub()
+        return hub is None or hub.loop is None
+
+    def add_reader(self, descriptor: int, callback: Callable[[], object]) -> None:
+        hub: Any = self._hub()
+        # Without a reference: a hub whose greenlets are all done may end.
+        self._watcher = hub.loop.io(descriptor, _READ, ref=False)
+        self._watcher.start(callback)
+
+    def create_future(self) -> _Answer:
+        from gevent.event import Event
+
+        event = Event()
+        return _Answer(event.set, event.wait)
+
+    def wait(self, answer: _Answer) -> Any:
+        self._waiting += 1
+        self._watcher.ref = True
+        try:
+            while not answer.done():
+                answer.sleep()
+        finally:
+            self._waiting -= 1
+            if self._waiting == 0:
+                self._watcher.ref = False
+        return answer.result()
+
+    def stop(self) -> None:
+        if self._watcher is not None:
+            self._watcher.stop()
+
+
+class _Eventlet:
+    """The hub of eventlet in one thread."""
+
+    def __init__(self, hub: Any) -> None:
+        self._hub = weakref.ref(hub)
+
+    def is_closed(self) -> bool:
+        return self._hub() is None
+
+    def add_reader(self, descriptor: int, callback: Callable[[], object]) -> None:
+        hub: Any = self._hub()
+        hub.add(hub.READ, descriptor, lambda _: callback(), _ignore, _ignore)
+
+    def create_future(self) -> _Answer:
+        from eventlet.event import Event
+
+        event = Event()
+        return _Answer(event.send, event.wait)
+
+    def wait(self, answer: _Answer) -> Any:
+        while not answer.done():
+            answer.sleep()
+        return answer.result()
+
+    def stop(self) -> None:
+        """Nothing: what a child changes of this hub, it changes of its parent's; it needs one of its own."""
+
+
+def _ignore(*_error: object) -> None:
+    """Nothing is to be done where the descriptor is closed: the answers go with it."""
+
+
+_loops: weakref.WeakKeyDictionary[Any, _Gevent | _Eventlet] = weakref.WeakKeyDictionary()
+
+
+def current() -> _Gevent | _Eventlet | None:
+    """The hub that the current greenlet can leave its thread to; ``None`` where there is none."""
+    return _current("gevent") or _current("eventlet")
+
+
+def _current(library: str) -> _Gevent | _Eventlet | None:
+    # What is only half imported has no hub yet.
+    if f"{library}.hub" not in sys.modules and f"{library}.hubs" not in sys.modules:
+        return None
+    hub = _gevent_hub() if library == "gevent" else _eventlet_hub()
+    if hub is None:
+        return None
+    loop = _loops.get(hub)
+    if loop is None:
+        loop = _loops[hub] = _Gevent(hub) if library == "gevent" else _Eventlet(hub)
+    return loop
+
+
+def _gevent_hub() -> Any:
+    from gevent import get_hub, getcurrent, monkey
+    from gevent.hub import Hub
+
+    greenlet = getcurrent()
+    if isinstance(greenlet, Hub):
+        return None
+    while greenlet.parent is not None:
+        greenlet = greenlet.parent
+        if isinstance(greenlet, Hub):
+            return greenlet
+    return get_hub() if monkey.is_module_patched("socket") else None
+
+
+def _eventlet_hub() -> Any:
+    from eventlet import getcurrent, patcher
+    from eventlet.hubs import get_hub
+
+    greenlet = getcurrent()
+    if greenlet.parent is None:
+        return get_hub() if patcher.is_monkey_patched("socket") else None
+    hub = get_hub()
+    return None if greenlet is hub.greenlet else hub
+
+
+def _after_fork() -> None:
+    """The child must not read what is meant for its parent."""
+    for loop in _loops.values():
+        loop.stop()
+    _loops.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,69 @@
+"""What tests of programs that use ``tidegate`` need."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from ._errors import LimitError
+
+__all__ = ["Clock"]
+
+# 1 January 2024, so that an instant in a failed test can be read; windows of a day and less begin then.
+START = 1_704_067_200
+
+
+class Clock:
+    """A clock that stands still until it is told to advance, for ``Limiter(clock=clock)``.
+
+    ``start`` is seconds since the epoch, or a ``datetime``. It is called as ``time.time`` is, and counts in whole
+    microseconds, so that a thousand small steps end where a large one does.
+
+    >>> from tidegate import Bucket, Limiter
+    >>> from tidegate.testing import Clock
+    >>> clock = Clock()
+    >>> limiter, door = Limiter(clock=clock), Bucket("door", size=1, drip_rate=60_000)
+    >>> limiter.limit(door, "ada").blocked, limiter.limit(door, "ada").blocked
+    (False, True)
+    >>> clock.advance(60)
+    >>> limiter.limit(door, "ada").blocked
+    False
+    """
+
+    __slots__ = ("__weakref__", "_micros")
+
+    def __init__(self, start: float | datetime = START) -> None:
+        self._micros = _micros("start", start)
+
+    def advance(self, seconds: float | timedelta) -> None:
+        """Move on by so many seconds, or a ``timedelta``; it never goes back by this.
+
+        >>> from datetime import timedelta
+        >>> from tidegate.testing import Clock
+        >>> clock = Clock(0)
+        >>> clock.advance(1.5)
+        >>> clock.advance(timedelta(minutes=1))
+        >>> clock()
+        61.5
+        """
+        self._micros += _micros("seconds", seconds)
+
+    def set(self, to: float | datetime) -> None:
+        """Set it to an instant, in seconds since the epoch or a ``datetime``, which may be an earlier one."""
+        self._micros = _micros("to", to)
+
+    def __call__(self) -> float:
+        """Seconds since the epoch."""
+        return self._micros / 1_000_000
+
+    def __repr__(self) -> str:
+        return f"Clock({self()!r})"
+
+
+def _micros(field: str, given: float | datetime | timedelta) -> int:
+    if isinstance(given, datetime):
+        given = given.timestamp()
+    elif isinstance(given, timedelta):
+        given = given.total_seconds()
+    if not 0 <= given < float("inf"):
+        raise LimitError(f"{field} must be at least 0 and finite, got {given!r}", "", field, repr(given))
+    return round(given * 1_000_000)

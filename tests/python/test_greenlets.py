@@ -1,0 +1,193 @@
+"""Greenlets over a shared store: whoever waits leaves the thread to the others."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from proxy import SlowProxy
+from server import RedisServer
+
+DELAY = 0.05
+
+START = """
+import json, logging, sys, time, warnings
+warnings.simplefilter("ignore")
+logging.disable()
+LIBRARY, PATCHED, URL = sys.argv[1], sys.argv[2] == "patched", sys.argv[3]
+if LIBRARY == "gevent":
+    import gevent, gevent.monkey
+    if PATCHED:
+        gevent.monkey.patch_all()
+    spawn, sleep, Stop = gevent.spawn, gevent.sleep, gevent.GreenletExit
+    join, kill = gevent.joinall, gevent.kill
+else:
+    import eventlet
+    if PATCHED:
+        eventlet.monkey_patch()
+    import greenlet
+    spawn, sleep, Stop = eventlet.spawn, eventlet.sleep, greenlet.GreenletExit
+    kill = eventlet.kill
+    def join(jobs):
+        for job in jobs:
+            job.wait()
+from tidegate import *
+LIMIT = Bucket("limit", size=1000, drip_rate=3_600_000)
+limiter = Limiter(URL, timeout=10, on_error="raise", deny_cache=0)
+assert not limiter.limit(LIMIT, "warm").degraded
+def tell(**facts):
+    print(json.dumps(facts))
+    sys.stdout.flush()
+"""
+
+
+@pytest.fixture(scope="module")
+def slow(fleet: RedisServer) -> Iterator[str]:
+    with SlowProxy(fleet.port, DELAY) as proxy:
+        yield proxy.url
+
+
+@pytest.fixture(params=["gevent-patched", "gevent-plain", "eventlet-patched", "eventlet-plain"])
+def run(request: pytest.FixtureRequest, slow: str, fleet: RedisServer) -> Any:
+    fleet.command("FLUSHALL")
+    library, patched = request.param.split("-")
+
+    def run(code: str) -> Any:
+        command = [sys.executable, "-c", START + code, library, patched, slow]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        assert done.returncode == 0, done.stderr
+        assert not done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+def test_fifty_wait_together(run: Any) -> None:
+    told = run("""
+beats, over = 0, False
+def beat():
+    global beats
+    while not over:
+        sleep(0.005)
+        beats += 1
+heart = spawn(beat)
+infos = []
+began = time.perf_counter()
+join([spawn(lambda: infos.append(limiter.limit(LIMIT, "ada"))) for _ in range(50)])
+took = time.perf_counter() - began
+over = True
+join([heart])
+tell(took=took, beats=beats, remaining=sorted(info.remaining for info in infos))
+""")
+    assert told["remaining"] == list(range(950, 1000)), "each has an answer of its own"
+    assert DELAY * 0.9 < told["took"] < 10 * DELAY, "one delay or a few, and not fifty"
+    assert told["beats"] >= 3, "others run meanwhile"
+
+
+def test_every_call_waits_so(run: Any) -> None:
+    told = run("""
+counts = {}
+def counted(name, call):
+    beats, over = 0, False
+    def beat():
+        nonlocal beats
+        while not over:
+            sleep(0.005)
+            beats += 1
+    heart = spawn(beat)
+    job = spawn(call)
+    join([job])
+    over = True
+    join([heart])
+    counts[name] = beats
+pay = Bucket("pay", size=1, drip_rate=100)
+info = limiter.limit(LIMIT, "ada")
+other = limiter.limit(LIMIT, "ada", 5)
+counted("peek", lambda: limiter.peek(LIMIT, "ada"))
+counted("charge", lambda: limiter.charge(LIMIT, "ada"))
+counted("refund", lambda: limiter.refund(info))
+counted("settle", lambda: limiter.settle(other, 2))
+counted("explain", lambda: limiter.explain(LIMIT, "ada"))
+counted("limit_all", lambda: limiter.limit_all([(LIMIT, "ada"), (pay, "ada")]))
+counted("reset", lambda: limiter.reset(LIMIT, "ada"))
+counted("acquire", lambda: limiter.acquire(pay, "ada", max_wait=10))
+tell(**counts)
+""")
+    assert min(told.values()) >= 3, told
+
+
+def test_one_that_is_killed_while_it_waits_gives_its_turn_back(run: Any) -> None:
+    told = run("""
+pay = Bucket("pay", size=1, drip_rate=3_600_000)
+limiter.limit(pay, "ada")
+waiting = [spawn(limiter.acquire, pay, "ada") for _ in range(5)]
+call = spawn(limiter.limit, LIMIT, "ada")
+sleep(0.02)
+kill(call)
+sleep(0.3)
+before = limiter.peek(pay, "ada").full_reset_ms
+for job in waiting:
+    kill(job)
+until = time.perf_counter() + 10
+while limiter.peek(pay, "ada").full_reset_ms > 3_600_000 and time.perf_counter() < until:
+    sleep(0.02)
+tell(before=before, after=limiter.peek(pay, "ada").full_reset_ms, next=limiter.limit(LIMIT, "eve").remaining)
+""")
+    assert told["before"] > 5 * 3_500_000
+    assert 0 < told["after"] <= 3_600_000
+    assert told["next"] == 999
+
+
+def test_errors_reach_the_greenlet(run: Any) -> None:
+    told = run("""
+said = []
+def call(limiter, *arguments):
+    try:
+        limiter.limit(*arguments)
+    except Exception as error:
+        said.append(type(error).__name__)
+gone = Limiter("redis://127.0.0.1:1", on_error="raise")
+join([spawn(call, gone, LIMIT, "ada"), spawn(call, limiter, LIMIT, "ada", 5000), spawn(call, limiter, LIMIT, 5)])
+tell(said=sorted(said))
+""")
+    assert told["said"] == ["LimitError", "LimitError", "StoreError"]
+
+
+def test_the_hub_ends_by_itself(slow: str) -> None:
+    code = """
+job = spawn(limiter.limit, LIMIT, "ada")
+gevent.wait(timeout=30)
+tell(done=job.successful())
+"""
+    command = [sys.executable, "-c", START + code, "gevent", "plain", slow]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert json.loads(done.stdout) == {"done": True}, done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_parent_and_child_each_get_their_answers(run: Any) -> None:
+    told = run("""
+import os
+join([spawn(limiter.limit, LIMIT, "ada") for _ in range(5)])
+fork = gevent.os.fork if LIBRARY == "gevent" else os.fork
+read, write = os.pipe()
+child = fork()
+if child == 0 and LIBRARY == "eventlet":
+    # As servers that fork have it.
+    eventlet.hubs.use_hub()
+answers = []
+join([spawn(lambda: answers.append(limiter.limit(LIMIT, "ada").remaining)) for _ in range(20)])
+if child == 0:
+    os.write(write, json.dumps(answers).encode())
+    os._exit(0)
+os.close(write)
+theirs = json.loads(os.read(read, 100_000))
+os.waitpid(child, 0)
+tell(all=sorted(answers + theirs))
+""")
+    assert told["all"] == list(range(955, 995))
