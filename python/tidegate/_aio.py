@@ -25,13 +25,14 @@ from ._tidegate import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import timedelta
-    from os import PathLike
-    from typing import Any, Literal
+    from typing import Any
 
-    from ._stats import Statistics
-    from ._types import Check, Limited
+    from typing_extensions import Self, Unpack
+
+    from ._stats import Health, Statistics
+    from ._types import Check, Limited, LimiterOptions
 
 __all__ = ["AsyncLimiter"]
 
@@ -54,36 +55,8 @@ class AsyncLimiter:
 
     __slots__ = ("_limiter", "_shared")
 
-    def __init__(
-        self,
-        url: str = "memory://",
-        *,
-        namespace: str = "tidegate",
-        timeout: float | timedelta = 0.1,
-        on_error: Literal["local", "allow", "deny", "raise"] = "local",
-        max_entries: int = 1_000_000,
-        deny_cache: float | timedelta = 1.0,
-        wait_replicas: int = 0,
-        strategy: Literal["script", "transactions"] = "script",
-        layout: Literal["own", "sharkey"] = "own",
-        ssl_ca_certs: str | PathLike[str] | None = None,
-        ssl_certfile: str | PathLike[str] | None = None,
-        ssl_keyfile: str | PathLike[str] | None = None,
-    ) -> None:
-        self._limiter = Limiter(
-            url,
-            namespace=namespace,
-            timeout=timeout,
-            on_error=on_error,
-            max_entries=max_entries,
-            deny_cache=deny_cache,
-            wait_replicas=wait_replicas,
-            strategy=strategy,
-            layout=layout,
-            ssl_ca_certs=ssl_ca_certs,
-            ssl_certfile=ssl_certfile,
-            ssl_keyfile=ssl_keyfile,
-        )
+    def __init__(self, url: str | Callable[[], str] = "memory://", **options: Unpack[LimiterOptions]) -> None:
+        self._limiter = Limiter(url, **options)
         self._shared = self._limiter._shared
 
     async def limit(
@@ -262,6 +235,24 @@ class AsyncLimiter:
         """What it has done with a shared store in this process. See ``Limiter.stats``."""
         return self._limiter.stats()
 
+    async def ping(self) -> Health:
+        """Have the store decide once and say how fit it is. See ``Limiter.ping``."""
+        health: Health = await self._aside(self._limiter.ping)
+        return health
+
+    async def clear(self) -> int:
+        """Remove every entry of this limiter's namespace. See ``Limiter.clear``."""
+        removed: int = await self._aside(self._limiter.clear)
+        return removed
+
+    async def _aside(self, call: Callable[[], Any]) -> Any:
+        """What nobody asks for often may take a thread, over a shared store."""
+        if not self._shared:
+            return call()
+        import asyncio
+
+        return await asyncio.to_thread(call)
+
     @property
     def entries(self) -> int:
         """How many entries actors have of their own now, drained ones that have not been dropped yet included."""
@@ -279,6 +270,13 @@ class AsyncLimiter:
 
     def __repr__(self) -> str:
         return f"<Async{repr(self._limiter)[1:]}"
+
+    def __copy__(self) -> Self:
+        self._limiter.__copy__()
+        return self
+
+    def __deepcopy__(self, memo: object, /) -> Self:
+        return self.__copy__()
 
     def __reduce__(self) -> Any:
         from functools import partial
