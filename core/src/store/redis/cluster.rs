@@ -164,6 +164,9 @@ impl Cluster {
 
     /// Asks every node that is known at once, and believes the first that answers.
     async fn look(&self) {
+        if !self.is_awake() {
+            return;
+        }
         let mut nodes = self.map().nodes.clone();
         nodes.extend(self.seeds.iter().filter(|seed| !nodes.contains(seed)).cloned().collect::<Vec<_>>());
         let asked = nodes.iter().map(|node| Box::pin(ask(&self.template, node)));

@@ -106,8 +106,8 @@ impl Target {
 /// What a server has against us that hung up: one that knows nobody's name reads nothing as long as the script, and
 /// says why only to something short.
 async fn complaint(info: &ConnectionInfo) -> Option<RedisError> {
-    let mut connection = open(info, FEW).await.ok()?.wire;
-    let answer: RedisResult<String> = redis::cmd("PING").query_async(&mut connection).await;
+    let mut connection = open(info, FEW).await.ok()?;
+    let answer: RedisResult<String> = redis::cmd("PING").query_async(&mut connection.wire).await;
     answer.err().filter(|error| !error.is_io_error())
 }
 
