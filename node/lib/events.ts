@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { outOfRange, type ReportedFailure, wrongType } from './errors.js'
-import { setImmediate } from './timers.js'
 import { native } from './native.js'
+import { setImmediate } from './timers.js'
 
 /** Something that happened to a store. */
 export interface StoreEvent<Name extends StoreEventName = StoreEventName> {

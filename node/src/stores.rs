@@ -29,10 +29,8 @@ pub(crate) fn make_limiter(
     values: Vec<Unknown<'_>>,
 ) -> Either<f64, Failure> {
     let mailbox = mailbox.and_then(|mailbox| tables::with(|tables| tables.mailboxes.get(mailbox).cloned()));
-    new_limiter(mailbox.as_ref(), listener, &url, names, &values).map_or_else(
-        |failure| Either::B(*failure),
-        |limiter| Either::A(keep(env, limiter)),
-    )
+    new_limiter(mailbox.as_ref(), listener, &url, names, &values)
+        .map_or_else(|failure| Either::B(*failure), |limiter| Either::A(keep(env, limiter)))
 }
 
 fn new_limiter(
@@ -101,7 +99,9 @@ pub(crate) fn start_clear(env: Env, limiter: f64, mailbox: f64, to: f64) -> Opti
 }
 
 fn upkeep(env: Env, limiter: f64, mailbox: f64, begin: impl FnOnce(&Limiter, Arc<Mailbox>)) -> Option<Failure> {
-    let found = tables::with(|tables| (tables.limiters.get(limiter).map(|limiter| Limiter::clone(limiter)), tables.mailboxes.get(mailbox).cloned()));
+    let found = tables::with(|tables| {
+        (tables.limiters.get(limiter).map(|limiter| Limiter::clone(limiter)), tables.mailboxes.get(mailbox).cloned())
+    });
     match found {
         (None, _) => Some(*Failure::closed()),
         (_, None) => Some(*Failure::internal("no such mailbox")),
