@@ -134,24 +134,60 @@ pub(crate) fn shortened(text: &str, longest: usize) -> String {
     shown
 }
 
-/// A store that did not decide a call, where such calls are to [raise](crate::OnError::Raise).
+/// A store that did not decide a call, where such calls are to [raise](crate::OnError::Raise), or one that a
+/// [ping](crate::Limiter::ping) found fault with.
 #[cfg(feature = "redis")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the store did not decide: {failure}")]
-pub struct StoreError {
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the store did not decide: {0}")]
+pub struct StoreError(Box<Trouble>);
+
+#[cfg(feature = "redis")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Trouble {
     failure: crate::failure::Failure,
+    server: String,
+    cause: Option<String>,
+}
+
+#[cfg(feature = "redis")]
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.failure)?;
+        if !self.server.is_empty() {
+            write!(f, ", redis at {}", self.server)?;
+        }
+        self.cause.iter().try_for_each(|cause| write!(f, ": {cause}"))
+    }
 }
 
 #[cfg(feature = "redis")]
 impl StoreError {
-    pub(crate) fn new(failure: crate::failure::Failure) -> Self {
-        Self { failure }
+    pub(crate) fn new(failure: crate::failure::Failure, server: &str, cause: Option<String>) -> Self {
+        Self(Box::new(Trouble { failure, server: server.to_owned(), cause }))
     }
 
-    /// Why it did not.
+    /// Why it did not, as a name that programs can go by.
     #[must_use]
     pub fn failure(&self) -> crate::failure::Failure {
-        self.failure
+        self.0.failure
+    }
+
+    /// The server that did not; empty where it is not known.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.0.server
+    }
+
+    /// Why it did not, in words.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        self.0.failure.to_string()
+    }
+
+    /// What the server said, or the system, where it said anything.
+    #[must_use]
+    pub fn cause(&self) -> Option<&str> {
+        self.0.cause.as_deref()
     }
 }
 
@@ -159,11 +195,11 @@ impl Error {
     /// True if the store may have carried the call out all the same; see
     /// [`Failure::may_have_happened`](crate::Failure::may_have_happened).
     #[must_use]
-    pub const fn may_have_happened(&self) -> bool {
+    pub fn may_have_happened(&self) -> bool {
         match self {
             Self::Limit(_) => false,
             #[cfg(feature = "redis")]
-            Self::Store(error) => error.failure.may_have_happened(),
+            Self::Store(error) => error.failure().may_have_happened(),
             // Its call goes on without its caller.
             #[cfg(feature = "redis")]
             Self::Interrupted => true,

@@ -17,24 +17,85 @@ pub struct Event {
     pub message: String,
 }
 
-/// What kind of thing happened to a store.
+/// What kind of thing happened to a store. Its [name](Self::name) is the same in every language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A breaker opened: the server failed, and calls are answered without it until a probe finds it well.
-    Opened(Failure),
-    /// A breaker closed: the server is asked again.
-    Closed,
-    /// A call failed in a way that does not open the breaker. Told once a minute for each kind of failure.
+    /// `breaker-open`: the server failed, and calls are answered without it until a probe succeeds.
+    BreakerOpen(Failure),
+    /// `breaker-close`: the server is asked again.
+    BreakerClose,
+    /// `failure`: a call failed in a way that does not open the breaker. Told once a minute for each kind of failure.
     Failure(Failure),
-    /// The server gives up entries at random when it is full. Told once.
-    EvictsAtRandom,
-    /// The store in this process's memory is full: new clients share entries. Told once a minute.
+    /// `degraded`: calls were answered without the store, or failed, most of them because of this. Told at the first
+    /// such call, and then once a minute at the most, with counts.
+    Degraded(Failure),
+    /// `recovered`: the store decides again; told once a minute at the most.
+    Recovered,
+    /// `eviction`: the server may forget blocked clients when it is full. Told once.
+    Eviction,
+    /// `unverified`: the server's certificate is not looked at, because that was asked for. Told once.
+    Unverified,
+    /// `cluster`: the server is a node of a cluster though the URL does not say so, and is used as one. Told once.
+    Cluster,
+    /// `overflow`: the store in this process's memory is full: new clients share entries. Told once a minute.
     Overflow,
 }
 
+impl EventKind {
+    /// Every name there is.
+    pub const NAMES: [&'static str; 9] = [
+        "breaker-open",
+        "breaker-close",
+        "failure",
+        "degraded",
+        "recovered",
+        "eviction",
+        "unverified",
+        "cluster",
+        "overflow",
+    ];
+
+    /// A short name, the same in every language.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        let index = match self {
+            Self::BreakerOpen(_) => 0,
+            Self::BreakerClose => 1,
+            Self::Failure(_) => 2,
+            Self::Degraded(_) => 3,
+            Self::Recovered => 4,
+            Self::Eviction => 5,
+            Self::Unverified => 6,
+            Self::Cluster => 7,
+            Self::Overflow => 8,
+        };
+        Self::NAMES[index]
+    }
+
+    /// Why the store did not decide, where it did not.
+    #[must_use]
+    pub const fn failure(self) -> Option<Failure> {
+        match self {
+            Self::BreakerOpen(failure) | Self::Failure(failure) | Self::Degraded(failure) => Some(failure),
+            Self::BreakerClose
+            | Self::Recovered
+            | Self::Eviction
+            | Self::Unverified
+            | Self::Cluster
+            | Self::Overflow => None,
+        }
+    }
+
+    /// Worth a warning in a log; the others are information.
+    #[must_use]
+    pub const fn is_warning(self) -> bool {
+        !matches!(self, Self::BreakerClose)
+    }
+}
+
 /// What a server said may be long, and a log line should not be.
-const LONGEST_MESSAGE: usize = 300;
+const LONGEST_MESSAGE: usize = 400;
 
 impl Event {
     pub(crate) fn new(kind: EventKind, server: &dyn fmt::Display, message: &str) -> Self {
@@ -46,11 +107,15 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, server, message } = self;
         match kind {
-            EventKind::Opened(failure) => write!(f, "redis at {server} failed ({failure}): {message}"),
-            EventKind::Closed => write!(f, "redis at {server} is back: {message}"),
-            EventKind::EvictsAtRandom => write!(f, "redis at {server} may forget blocked clients: {message}"),
+            EventKind::BreakerOpen(failure) => write!(f, "redis at {server} failed ({failure}): {message}"),
+            EventKind::BreakerClose => write!(f, "redis at {server} is back: {message}"),
             EventKind::Overflow => write!(f, "the memory store is full: {message}"),
             EventKind::Failure(failure) => write!(f, "redis at {server} refused a call ({failure}): {message}"),
+            EventKind::Degraded(_) => write!(f, "redis at {server} did not decide: {message}"),
+            EventKind::Recovered => write!(f, "redis at {server} decides again: {message}"),
+            EventKind::Eviction => write!(f, "redis at {server} may forget blocked clients: {message}"),
+            EventKind::Unverified => write!(f, "redis at {server} may be anybody: {message}"),
+            EventKind::Cluster => write!(f, "redis at {server} is a node of a cluster: {message}"),
         }
     }
 }
@@ -67,10 +132,10 @@ impl Events {
     }
 
     pub(crate) fn tell(&self, event: &Event) {
-        match (&self.0, event.kind) {
-            (Some(listener), _) => listener(event),
-            (None, EventKind::Closed) => tracing::info!(target: "tidegate", "{event}"),
-            (None, _) => tracing::warn!(target: "tidegate", "{event}"),
+        match &self.0 {
+            Some(listener) => listener(event),
+            None if event.kind.is_warning() => tracing::warn!(target: "tidegate", "{event}"),
+            None => tracing::info!(target: "tidegate", "{event}"),
         }
     }
 }

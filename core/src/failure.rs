@@ -20,7 +20,7 @@ pub enum Failure {
     ReadOnly,
     /// The server's memory is full and it may not evict.
     OutOfMemory,
-    /// The server refuses this user, or this command to this user.
+    /// The server refuses this user or this command: it may not be used, or there is none.
     Denied,
     /// The slot is being moved, and was until the deadline.
     Moving,

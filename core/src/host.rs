@@ -11,7 +11,26 @@ use crate::limit::whole;
 use crate::receipt::ONE_EACH;
 use crate::time::{EXACT, Micros};
 
+#[cfg(feature = "redis")]
+pub use crate::limiter::Opened;
 pub use crate::limits::Entry;
+#[cfg(feature = "redis")]
+pub use crate::store::options::{Dialect, STORE_OPTIONS, StoreOption, Takes};
+
+/// A limiter over the store at this URL, with options as a host language spells them; a listener is told what happens
+/// to a store that is shared.
+///
+/// # Errors
+/// As [`Limiter::open`](crate::Limiter::open), in the host language's words.
+#[cfg(feature = "redis")]
+pub fn open(
+    dialect: Dialect,
+    url: &str,
+    options: impl IntoIterator<Item = (String, crate::limit::Value)>,
+    listener: impl Fn(&crate::events::Event) + Send + Sync + 'static,
+) -> Result<Opened, LimitError> {
+    crate::limiter::Limiter::open_as(dialect, url, options, Some(listener))
+}
 
 /// The last whole millisecond before 2^53 microseconds.
 const LATEST_MILLIS: f64 = 9_007_199_254_740.0;

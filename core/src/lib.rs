@@ -63,5 +63,5 @@ pub use receipt::{Charge, Receipt};
 pub use stats::{BreakerState, Latency, Statistics};
 pub use store::memory::Memory;
 #[cfg(feature = "redis")]
-pub use store::redis::{Layout, Redis, Strategy};
+pub use store::redis::{Health, Layout, Redis, Strategy};
 pub use time::Micros;

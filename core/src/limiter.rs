@@ -8,11 +8,17 @@
 mod checks;
 mod local;
 #[cfg(feature = "redis")]
+mod open;
+#[cfg(feature = "redis")]
 mod shared;
+#[cfg(feature = "redis")]
+mod upkeep;
 
 use std::sync::Arc;
 
 use self::local::Local;
+#[cfg(feature = "redis")]
+pub use self::open::Opened;
 #[cfg(feature = "redis")]
 use self::shared::Fleet;
 use crate::Error;

@@ -80,6 +80,18 @@ impl Stats {
         self.latency_sum.fetch_add(time, Ordering::Relaxed);
     }
 
+    /// What 99 of 100 answers of the store took at the most, as far as the histogram tells.
+    pub(crate) fn most_took(&self) -> Option<Duration> {
+        let counts: Vec<u64> = self.latency.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+        let all: u64 = counts.iter().sum();
+        let mut below = 0;
+        let power = counts.iter().position(|count| {
+            below += count;
+            all > 0 && below * 100 >= all * 99
+        })?;
+        Some(Duration::from_micros(1 << power))
+    }
+
     pub(crate) fn read(&self, breaker: BreakerState) -> Statistics {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (admitted, blocked, failed) = (of(&self.admitted), of(&self.blocked), of(&self.failed));

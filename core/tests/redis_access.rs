@@ -61,8 +61,9 @@ fn what_a_user_may_not_do_is_told_once() {
         let answer = ask(&limiter, &hourly("faults", 10), "ada");
         assert_eq!(failure(&answer), Some(Failure::Denied), "{answer:?}");
     }
-    let told = heard.lock().expect("a lock").len();
-    assert_eq!((told, limiter.stats().failures[&Failure::Denied]), (1, 20));
+    let told = heard.lock().expect("a lock").iter().map(|kind| kind.name()).collect::<Vec<_>>();
+    assert_eq!(told, ["failure", "degraded"]);
+    assert_eq!(limiter.stats().failures[&Failure::Denied], 20);
 }
 
 #[test]
@@ -170,6 +171,15 @@ fn tls_with_an_authority_and_a_certificate_of_ones_own() {
         let answer = Limiter::new(with("ca.crt")).limit_sync(&limit, "ada");
         assert!(matches!(&answer, Err(Error::Store(_))), "{refused}: {answer:?}");
     }
+    // Unless nobody has to be vouched for, which is told.
+    let heard: Arc<Mutex<Vec<EventKind>>> = Arc::default();
+    let identity = format!("ssl_certfile={}&ssl_keyfile={}", file("client.crt"), file("client.key"));
+    let anybody = Redis::open(&format!("{url}?{identity}&ssl_cert_reqs=none")).expect("a URL");
+    let listener = heard.clone();
+    let anybody = anybody.timeout(Duration::from_secs(1)).on_error(OnError::Raise);
+    let anybody = anybody.listener(move |event| listener.lock().expect("a lock").push(event.kind));
+    assert!(Limiter::new(anybody).limit_sync(&limit, "ada").is_ok());
+    assert_eq!(*heard.lock().expect("a lock"), [EventKind::Unverified]);
     let nonsense = Redis::open(&url).expect("a URL").certificate_authority(b"nonsense");
     assert!(nonsense.is_err(), "no certificate");
     let plain = Redis::open("redis://localhost").expect("a URL").certificate_authority(&pem("ca.crt"));

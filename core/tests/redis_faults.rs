@@ -285,8 +285,8 @@ fn the_breaker_tells_when_it_opens_and_closes() {
     server.restart();
     recovery(&limiter, &limit);
     let heard = heard.lock().expect("a lock");
-    let opened = heard.iter().filter(|kind| matches!(kind, EventKind::Opened(_))).count();
-    let closed = heard.iter().filter(|kind| matches!(kind, EventKind::Closed)).count();
+    let opened = heard.iter().filter(|kind| matches!(kind, EventKind::BreakerOpen(_))).count();
+    let closed = heard.iter().filter(|kind| matches!(kind, EventKind::BreakerClose)).count();
     assert_eq!((opened, closed), (1, 1), "{heard:?}");
     assert!(heard.len() <= 4, "once each, not once a call: {heard:?}");
 }

@@ -159,7 +159,7 @@ fn a_server_that_answers_and_does_not_decide_is_left_alone() {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(slow <= 4 && calls > 100, "{slow} of {calls} calls paid for it");
-    let opened = |kind: &&EventKind| matches!(kind, EventKind::Opened(_));
+    let opened = |kind: &&EventKind| matches!(kind, EventKind::BreakerOpen(_));
     let heard_so_far = heard.lock().expect("a lock").clone();
     assert_eq!(heard_so_far.iter().filter(opened).count(), 1, "{heard_so_far:?}");
     assert!(heard_so_far.len() <= 2, "{heard_so_far:?}");

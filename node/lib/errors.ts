@@ -105,7 +105,8 @@ export type StoreFailure = ReportedFailure | 'closed' | 'must-wait'
  *
  * const limiter = new Limiter('redis://127.0.0.1:1', { onError: 'raise' })
  * await assert.rejects(limiter.limit(bucket({ key: 'login', size: 10 }), 'ada'), (error) => {
- *   return error instanceof StoreError && error.code === 'ERR_STORE' && error.failure === 'unreachable'
+ *   assert.deepEqual([error.code, error.failure, error.server], ['ERR_STORE', 'unreachable', '127.0.0.1:1'])
+ *   return error instanceof StoreError
  * })
  * ```
  */
@@ -116,12 +117,20 @@ export class StoreError extends Error {
   readonly failure: StoreFailure
   /** The store may have carried the call out all the same, so that what must not be done twice counts as done. */
   readonly mayHaveHappened: boolean
+  /** The server that did not; empty where none is at fault or none is known. */
+  readonly server: string
+  /** Why it did not, in words. */
+  readonly reason: string
+  /** What the server said, or the system, such as `NOAUTH Authentication required.`, where either did. */
+  declare readonly cause: string | undefined
 
   /** @internal */
-  constructor(message: string, failure: StoreFailure, mayHaveHappened = false) {
-    super(message)
+  constructor(message: string, failure: StoreFailure, said: Partial<Failure> = {}) {
+    super(message, said.cause === undefined ? undefined : { cause: said.cause })
     this.failure = failure
-    this.mayHaveHappened = mayHaveHappened
+    this.mayHaveHappened = said.mayHaveHappened ?? false
+    this.server = said.server ?? ''
+    this.reason = said.reason ?? message
   }
 
   static {
@@ -183,7 +192,7 @@ function inJavaScript(failure: Failure): Failure {
 export function errorOf(failure: Failure, cause?: unknown): Error {
   const { kind, key, field, value, message } = inJavaScript(failure)
   if (kind === 'closed') return new StoreError(message, 'closed')
-  if (kind === 'store') return new StoreError(message, value as ReportedFailure, failure.mayHaveHappened)
+  if (kind === 'store') return new StoreError(message, value as ReportedFailure, failure)
   if (kind === 'internal') return new Error(message)
   const options = cause === undefined ? undefined : { cause }
   const error = kind === 'type' ? new LimitTypeError(message, options) : new LimitRangeError(message, options)

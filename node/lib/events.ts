@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { outOfRange, type ReportedFailure, wrongType } from './errors.js'
+import { native } from './native.js'
 import { setImmediate } from './timers.js'
 
 /** Something that happened to a store. */
@@ -8,21 +9,42 @@ export interface StoreEvent<Name extends StoreEventName = StoreEventName> {
   readonly name: Name
   /** The server that it happened to. */
   readonly server: string
-  /** Why the store did not decide; nothing where all is well again. */
-  readonly failure: Name extends 'breakerClose' | 'overflow' ? undefined : ReportedFailure
+  /** Why the store did not decide, where it did not. */
+  readonly failure: Name extends 'breaker-open' | 'failure' | 'degraded'
+    ? ReportedFailure
+    : Name extends 'breaker-close' | 'recovered' | 'eviction' | 'unverified' | 'cluster' | 'overflow'
+      ? undefined
+      : ReportedFailure | undefined
   /** The whole of it in words, for a log. */
   readonly message: string
 }
 
 /**
- * What kind of thing happened to a store:
+ * What kind of thing happened to a store; the names are those of Python's log records and of Rust, too:
  *
- * - `breakerOpen`: a server failed, and calls are answered without it until a probe finds it well
- * - `breakerClose`: the server is asked again
- * - `failure`: a call failed in a way that says nothing about the next one; told once a minute for each failure
+ * - `breaker-open`: a server failed, and calls are answered without it until a probe succeeds
+ * - `breaker-close`: the server is asked again
+ * - `failure`: a call failed in a way that does not open the breaker; told once a minute for each failure
+ * - `degraded`: calls were answered without the store, or failed; told at the first, and then once a minute at the
+ *   most, with counts
+ * - `recovered`: the store decides again; told once a minute at the most
+ * - `eviction`: the server may forget blocked clients when it is full; told once
+ * - `unverified`: the server's certificate is not looked at, because that was asked for; told once
+ * - `cluster`: the server is a node of a cluster though the URL does not say so, and is used as one; told once
  * - `overflow`: the store in this process's memory is full, and new clients share entries; told once a minute
+ *
+ * The last six are warnings of the process (`process.emitWarning`) where nobody listens to them.
  */
-export type StoreEventName = 'breakerOpen' | 'breakerClose' | 'failure' | 'overflow'
+export type StoreEventName =
+  | 'breaker-open'
+  | 'breaker-close'
+  | 'failure'
+  | 'degraded'
+  | 'recovered'
+  | 'eviction'
+  | 'unverified'
+  | 'cluster'
+  | 'overflow'
 
 const listening = new Map<number, WeakRef<Listeners>>()
 const gone = new FinalizationRegistry<number>((number) => listening.delete(number))
@@ -40,13 +62,14 @@ export class Listeners extends EventEmitter {
   }
 }
 
-const NAMES: readonly unknown[] = ['breakerOpen', 'breakerClose', 'failure', 'overflow'] satisfies StoreEventName[]
+const NAMES: readonly unknown[] = native.eventNames()
+const WARNINGS: readonly string[] = ['degraded', 'recovered', 'eviction', 'unverified', 'cluster', 'overflow']
 
 /** A misspelt name is refused, for nothing would ever be heard of it. */
 export function eventName(name: unknown): string {
   if (typeof name !== 'string') throw wrongType('', 'name', 'must be a string', name)
   if (NAMES.includes(name)) return name
-  throw outOfRange('', 'name', 'must be "breakerOpen", "breakerClose", "failure" or "overflow"', name)
+  throw outOfRange('', 'name', `must be one of ${NAMES.join(', ')}`, name)
 }
 
 /** A listener that can be called, whatever it makes of it. */
@@ -55,12 +78,14 @@ export function listenerFrom(listener: unknown): (event: unknown) => void {
   return listener as (event: unknown) => void
 }
 
-/** Tells whoever listens to this number. What a listener throws is nobody else's trouble. */
+/** Tells whoever listens to this number, or the process. What a listener throws is nobody else's trouble. */
 export function told(number: number, event: StoreEvent): void {
   const listeners = listening.get(number)?.deref()
-  if (listeners && listeners.listenerCount(event.name) > 0) {
+  if (!listeners) return
+  if (listeners.listenerCount(event.name) > 0) {
     setImmediate(() => listeners.emit(event.name, event))
-  } else if (event.name === 'overflow') {
-    process.emitWarning(event.message, { type: 'TidegateWarning', code: 'TIDEGATE_OVERFLOW' })
+  } else if (WARNINGS.includes(event.name)) {
+    const code = `TIDEGATE_${event.name.toUpperCase()}`
+    process.emitWarning(event.message, { type: 'TidegateWarning', code })
   }
 }

@@ -75,5 +75,6 @@ export type {
 } from './options.js'
 export type { Check } from './parts.js'
 export type { LatencyStats, LimiterStats } from './stats.js'
-export type { LimiterOptions, OnError, SharedLimiterOptions, TlsOptions } from './stores.js'
+export type { LimiterOptions, OnError, TlsOptions } from './stores.js'
 export type { LimitInfoFields, LimitInfoJson } from './stub.js'
+export type { Health } from './upkeep.js'

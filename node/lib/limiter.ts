@@ -27,7 +27,8 @@ import {
 import { type Asked, type Check, partsOf, partsOfChecks, plainParts } from './parts.js'
 import { settled } from './settle.js'
 import { type LimiterStats, statsOf } from './stats.js'
-import { type LimiterOptions, type SharedLimiterOptions, storeAt } from './stores.js'
+import { type LimiterOptions, storeOf } from './stores.js'
+import { clear, type Health, ping } from './upkeep.js'
 import { yielding } from './yields.js'
 
 /** The engine's side of a limiter goes when nothing on this side can name it any more. */
@@ -95,6 +96,7 @@ export class Limiter {
    * - `redis+sentinel://[user:password@]sentinel[:port],…/service[/database]`
    * - `redis+cluster://[user:password@]node[:port],…`
    *
+   * What is special in a user's name or a password has to be percent-encoded. The URL may also be one of the options.
    * It begins to connect, without anybody waiting for it; a store that cannot be reached is no error here.
    *
    * @throws {@link LimitError} for a URL that makes no sense, an option that does not exist, or one out of bounds.
@@ -105,6 +107,7 @@ export class Limiter {
    *
    * assert.equal(new Limiter({ maxEntries: 10_000 }).entries, 0)
    * assert.throws(() => new Limiter({ maxEntries: 0 }), RangeError)
+   * assert.throws(() => new Limiter(process.env.NOT_SET), TypeError) // an URL that is missing is not memory
    *
    * const limiter = new Limiter('redis://127.0.0.1:1', { timeoutMs: 50, onError: 'local' })
    * const info = await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
@@ -112,18 +115,12 @@ export class Limiter {
    * ```
    */
   constructor()
-  constructor(options: LimiterOptions & ClockOption)
-  constructor(url: 'memory://', options?: LimiterOptions & ClockOption)
-  constructor(url: string | URL, options?: SharedLimiterOptions & ClockOption)
+  constructor(options: LimiterOptions & ClockOption & { readonly url?: string | URL })
+  constructor(url: string | URL, options?: (LimiterOptions & ClockOption) | null)
   constructor(...given: readonly unknown[]) {
-    // A variable that is not set must not turn a store that others share into one that they do not.
-    if (given.length > 0 && (given[0] === undefined || given[0] === null)) {
-      throw wrongType('', 'url', 'must be a URL, or an object of options', given[0])
-    }
-    const named = given.length > 1 || typeof given[0] === 'string' || given[0] instanceof URL
-    const [url, options] = named ? given : [undefined, given[0]]
-    const { clock, others } = withoutClock(options)
-    const { store, listeners } = storeAt(url, others)
+    const at = typeof given[0] === 'string' || given[0] instanceof URL ? 1 : 0
+    const { clock, others } = withoutClock(given[at])
+    const { store, listeners } = storeOf(clock === undefined ? given : [...given.slice(0, at), others])
     this.#store = { ...store, clock, plain: !store.shared && clock === undefined }
     this.#listeners = listeners
     collected.register(this, store.handle, this)
@@ -446,15 +443,15 @@ export class Limiter {
   }
 
   /**
-   * Calls this listener whenever such a thing happens to the store; see {@link StoreEventName}. Listening does not keep
-   * the process alive, and where nobody listens nothing is logged, but for `overflow`, which is a warning of the process.
+   * Calls this listener whenever such a thing happens to the store that others share; see {@link StoreEventName}.
+   * Listening does not keep the process alive. Where nobody listens, what is worth a warning is one of the process.
    *
    * @example
    * ```js
    * import { bucket, Limiter } from 'tidegate'
    *
    * const limiter = new Limiter('redis://127.0.0.1:1')
-   * const failed = new Promise((resolve) => limiter.once('breakerOpen', resolve))
+   * const failed = new Promise((resolve) => limiter.once('breaker-open', resolve))
    * await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
    * const { failure, message } = await failed
    * assert.equal(failure, 'unreachable')
@@ -473,6 +470,48 @@ export class Limiter {
   /** Does not call this listener any more. */
   off<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {
     return this.#listen('off', name, listener)
+  }
+
+  /**
+   * Has the store decide once and says how fit it is, for the start of a program and for health checks.
+   *
+   * It tries what a bucket needs: the connection, the user's rights, scripts, replicas where some are waited for; of a
+   * cluster every primary is asked. In memory there is nothing that could be wrong.
+   *
+   * @throws {@link StoreError} where calls would not be decided, whatever `onError` says; it says what is wrong.
+   *
+   * @example
+   * ```js
+   * import { Limiter } from 'tidegate'
+   *
+   * assert.deepEqual((await new Limiter().ping()).warnings, [])
+   * await assert.rejects(new Limiter('redis://127.0.0.1:1').ping(), /no connection, redis at 127\.0\.0\.1:1/)
+   * ```
+   */
+  async ping(): Promise<Health> {
+    return ping(this.#store)
+  }
+
+  /**
+   * Removes every entry of this limiter's namespace, whoever made it, and says how many keys there were: for tests and
+   * operators. In memory it removes every entry of the store.
+   *
+   * A server is asked in steps, with `SCAN` and `UNLINK`, which its user must be allowed; so it takes longer the more
+   * keys there are, of others too. In the `sharkey` layout it takes the entries of Sharkey's own nodes along.
+   *
+   * @throws {@link StoreError} where the store cannot be reached or does not allow it; some entries may be gone then.
+   *
+   * @example
+   * ```js
+   * import { bucket, Limiter } from 'tidegate'
+   *
+   * const limiter = new Limiter()
+   * limiter.limitSync(bucket({ key: 'door', size: 1 }), 'ada')
+   * assert.equal(await limiter.clear(), 1)
+   * ```
+   */
+  async clear(): Promise<number> {
+    return clear(this.#store)
   }
 
   /**

@@ -19,6 +19,8 @@ enum Kind {
   Done = 3,
   Failure = 4,
   Event = 5,
+  /** A value, beside. */
+  Value = 6,
 }
 
 /** For whom a record is, and of what kind. */
@@ -118,6 +120,9 @@ function receive(count: number, beside: readonly Beside[] = []): void {
         resolve(read(frame, 0, text))
         break
       }
+      case Kind.Value:
+        resolve(beside[next++])
+        break
       case Kind.Done:
         resolve(undefined)
         break

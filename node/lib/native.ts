@@ -12,6 +12,9 @@ export interface Failure {
   /** The store may have carried the call out all the same. */
   readonly mayHaveHappened: boolean
   readonly message: string
+  readonly server?: string
+  readonly reason?: string
+  readonly cause?: string
 }
 
 /** A limit that the engine made, and its wire form as JSON. */
@@ -46,21 +49,6 @@ export interface Counts {
 /** What was spent of the checks of a receipt: of all of them, or of each. */
 export type Spent = number | readonly number[]
 
-/** How a shared store is used. */
-export interface StoreSettings {
-  readonly namespace: unknown
-  readonly timeoutMs: number | undefined
-  readonly onError: unknown
-  readonly strategy: unknown
-  readonly layout: unknown
-  readonly maxEntries: number | undefined
-  readonly denyCacheMs: number | undefined
-  readonly waitReplicas: number | undefined
-  readonly ca: Uint8Array | undefined
-  readonly cert: Uint8Array | undefined
-  readonly key: Uint8Array | undefined
-}
-
 /** What the addon exports. */
 interface Native {
   /** Shared with the addon for as long as the process lives; read it before anything else can be called. */
@@ -87,8 +75,17 @@ interface Native {
   startAcquire(frame: Float64Array, actors: readonly unknown[]): number | Failure
   stepAcquire(waiting: number, frame: Float64Array): number | Failure
   freeAcquire(waiting: number): void
-  makeLimiter(mailbox: number, listener: number, maxEntries: number | undefined, namespace: unknown): number | Failure
-  makeShared(mailbox: number, listener: number, url: unknown, settings: StoreSettings): number | Failure
+  makeLimiter(
+    mailbox: number | undefined,
+    listener: number,
+    url: unknown,
+    names: readonly string[],
+    values: readonly unknown[],
+  ): number | Failure
+  optionNames(): string[]
+  eventNames(): string[]
+  startPing(limiter: number, mailbox: number, call: number): Failure | null
+  startClear(limiter: number, mailbox: number, call: number): Failure | null
   stats(limiter: number): Counts | Failure
   freeLimiter(limiter: number): void
   entries(limiter: number): number | Failure

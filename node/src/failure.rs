@@ -21,6 +21,12 @@ pub struct Failure {
     pub may_have_happened: bool,
     /// The whole sentence.
     pub message: String,
+    /// The server that did not decide.
+    pub server: Option<String>,
+    /// Why it did not, in words.
+    pub reason: Option<String>,
+    /// What it said, or the system.
+    pub cause: Option<String>,
 }
 
 impl Failure {
@@ -29,13 +35,18 @@ impl Failure {
     #[inline(never)]
     fn of(kind: &'static str, message: &str) -> Box<Self> {
         let empty = String::new;
+        let message = message.to_owned();
+        let (server, reason, cause) = (None, None, None);
         Box::new(Self {
             kind,
             key: empty(),
             field: empty(),
             value: empty(),
             may_have_happened: false,
-            message: message.to_owned(),
+            message,
+            server,
+            reason,
+            cause,
         })
     }
 
@@ -63,8 +74,7 @@ impl From<LimitError> for Box<Failure> {
             key: error.key().to_owned(),
             field: error.field().to_owned(),
             value: error.value().to_owned(),
-            may_have_happened: false,
-            message: error.to_string(),
+            ..*Failure::internal(&error.to_string())
         })
     }
 }
@@ -79,6 +89,9 @@ impl From<Error> for Box<Failure> {
                 kind: "store",
                 value: error.failure().name().to_owned(),
                 may_have_happened: error.failure().may_have_happened(),
+                server: Some(error.server().to_owned()),
+                reason: Some(error.reason()),
+                cause: error.cause().map(str::to_owned),
                 ..*Failure::internal(&error.to_string())
             }),
             other => Failure::internal(&other.to_string()),

@@ -8,7 +8,7 @@ use std::ptr;
 use napi::bindgen_prelude::{Float64Array, FromNapiValue, ToNapiValue, Unknown};
 use napi::{Result, check_status, sys};
 use napi_derive::napi;
-use tidegate::{AcquireHandle, Error, Event, EventKind, LimitInfo, Standing};
+use tidegate::{AcquireHandle, Error, Event, Health, LimitInfo, Standing};
 
 use crate::failure::Failure;
 use crate::frame::{Frame, answer_length};
@@ -25,7 +25,16 @@ pub(crate) enum Content {
     /// What somebody waited for their turn for.
     Turn(std::result::Result<LimitInfo, Error>, Owners, AcquireHandle),
     Explained(std::result::Result<Standing, Error>, Owners),
+    /// What an operator asked for.
+    Found(std::result::Result<Found, Error>),
     Event(Event),
+}
+
+/// What an operator asked for.
+pub(crate) enum Found {
+    Health(Health),
+    /// How many keys were removed.
+    Removed(u64),
 }
 
 /// Which check each answer belongs to; of one check, all do.
@@ -52,6 +61,8 @@ mod kind {
     pub(super) const FAILURE: f64 = 4.0;
     /// An event, beside it.
     pub(super) const EVENT: f64 = 5.0;
+    /// A value, beside it.
+    pub(super) const VALUE: f64 = 6.0;
 }
 
 /// For whom, and what kind.
@@ -76,6 +87,7 @@ impl Letter {
         match self.content {
             Content::Answer(answer, _) | Content::Turn(answer, ..) => answer,
             Content::Explained(standing, _) => standing.map(|standing| standing.info),
+            Content::Found(found) => found.map(|_| LimitInfo::unlimited()),
             Content::Event(_) => Ok(LimitInfo::unlimited()),
         }
     }
@@ -162,7 +174,17 @@ impl Page<'_> {
                 self.answer(to, kind::EXPLAINED, &standing.info, &owners)?;
                 self.beside(text)
             }
-            Content::Answer(Err(error), _) | Content::Turn(Err(error), ..) | Content::Explained(Err(error), _) => {
+            Content::Found(Ok(found)) => {
+                self.head(to, kind::VALUE);
+                match found {
+                    Found::Health(health) => self.beside(HealthFound::new(health)),
+                    Found::Removed(count) => self.beside(count as f64),
+                }
+            }
+            Content::Answer(Err(error), _)
+            | Content::Turn(Err(error), ..)
+            | Content::Explained(Err(error), _)
+            | Content::Found(Err(error)) => {
                 self.head(to, kind::FAILURE);
                 self.beside(*Box::<Failure>::from(error))
             }
@@ -234,14 +256,34 @@ pub(crate) struct Happened {
 
 impl Happened {
     fn new(event: &Event) -> Self {
-        let (name, failure) = match event.kind {
-            EventKind::Opened(failure) => ("breakerOpen", Some(failure.name())),
-            EventKind::Closed => ("breakerClose", None),
-            EventKind::Failure(failure) => ("failure", Some(failure.name())),
-            EventKind::Overflow => ("overflow", None),
-            // What this version knows no name for is a failure, too.
-            _ => ("failure", None),
-        };
-        Self { name, server: event.server.clone(), failure, message: event.to_string() }
+        let failure = event.kind.failure().map(tidegate::Failure::name);
+        Self { name: event.kind.name(), server: event.server.clone(), failure, message: event.to_string() }
+    }
+}
+
+/// How fit a store is, as JavaScript gets it.
+#[napi(object, object_from_js = false)]
+pub(crate) struct HealthFound {
+    /// The servers that were asked.
+    pub servers: Vec<String>,
+    /// How long the slowest of them took to decide.
+    pub round_trip_ms: f64,
+    /// How far the clock of one is ahead.
+    pub clock_ahead_ms: f64,
+    /// What it does when it is full.
+    pub memory_policy: Option<String>,
+    /// What is not as it should be.
+    pub warnings: Vec<String>,
+}
+
+impl HealthFound {
+    fn new(health: Health) -> Self {
+        Self {
+            servers: health.servers,
+            round_trip_ms: health.round_trip.as_secs_f64() * 1000.0,
+            clock_ahead_ms: health.clock_ahead * 1000.0,
+            memory_policy: health.memory_policy,
+            warnings: health.warnings,
+        }
     }
 }

@@ -11,7 +11,6 @@
 #![deny(clippy::disallowed_methods, clippy::incompatible_msrv)]
 #![expect(unsafe_code, reason = "Node-API is a C interface; every block says why it is sound")]
 #![expect(clippy::needless_pass_by_value, reason = "napi-rs passes owned values")]
-#![expect(clippy::unnecessary_box_returns, reason = "a failure in place of an answer must not make the answer larger")]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod acquire;

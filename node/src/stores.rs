@@ -1,135 +1,115 @@
-//! Limiters over a store that others share, and what they have done.
+//! Limiters by the URL of their store, and what they have done.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use napi::Env;
-use napi::bindgen_prelude::{Either, Uint8Array, Unknown};
+use napi::ValueType;
+use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
-use tidegate::{BreakerState, ErrorKind, Event, Layout, LimitError, Limiter, OnError, Redis, Statistics, Strategy};
+use tidegate::host::{Dialect, STORE_OPTIONS};
+use tidegate::{BreakerState, Limiter, Statistics, Value, host};
 
 use crate::failure::{Answered, Failure};
-use crate::letter::{Content, Letter};
-use crate::limiters::{keep, most_entries};
+use crate::letter::{Content, Found, Letter};
+use crate::limiters::keep;
 use crate::mailbox::Mailbox;
 use crate::tables;
 use crate::text::text;
-
-/// How a store is reached and what becomes of calls that it cannot decide; times in milliseconds.
-#[napi(object, object_to_js = false)]
-pub(crate) struct StoreOptions<'a> {
-    /// What the names of all keys begin with.
-    pub namespace: Option<Unknown<'a>>,
-    /// The longest time that a decision may take.
-    pub timeout_ms: Option<f64>,
-    /// The name of a policy.
-    pub on_error: Option<Unknown<'a>>,
-    /// How many entries this process keeps at most while the store cannot decide.
-    pub max_entries: Option<f64>,
-    /// The longest time that a denial is remembered.
-    pub deny_cache_ms: Option<f64>,
-    /// How many replicas have to acknowledge a charge.
-    pub wait_replicas: Option<f64>,
-    /// The name of a way to make the server decide.
-    pub strategy: Option<Unknown<'a>>,
-    /// The name of what entries are there.
-    pub layout: Option<Unknown<'a>>,
-    /// PEM: the authorities to trust.
-    pub ca: Option<Uint8Array>,
-    /// PEM: the certificate to show.
-    pub cert: Option<Uint8Array>,
-    /// PEM: the key of that certificate.
-    pub key: Option<Uint8Array>,
-}
+use crate::value::value;
 
 /// Makes a limiter over the store at this URL; answers with its number. Its events come to the mailbox for `listener`.
 #[napi(catch_unwind)]
-pub(crate) fn make_shared(
+pub(crate) fn make_limiter(
     env: Env,
-    mailbox: f64,
+    mailbox: Option<f64>,
     listener: f64,
     url: Unknown<'_>,
-    options: StoreOptions<'_>,
+    names: Vec<String>,
+    values: Vec<Unknown<'_>>,
 ) -> Either<f64, Failure> {
-    let mailbox = tables::with(|tables| tables.mailboxes.get(mailbox).map(Arc::downgrade));
-    let made = mailbox
-        .ok_or_else(|| Failure::internal("no such mailbox"))
-        .and_then(|mailbox| new_limiter(mailbox, listener, &url, &options));
-    made.map_or_else(|failure| Either::B(*failure), |limiter| Either::A(keep(env, limiter)))
+    let mailbox = mailbox.and_then(|mailbox| tables::with(|tables| tables.mailboxes.get(mailbox).cloned()));
+    new_limiter(mailbox.as_ref(), listener, &url, names, &values)
+        .map_or_else(|failure| Either::B(*failure), |limiter| Either::A(keep(env, limiter)))
 }
 
-fn new_limiter(mailbox: Weak<Mailbox>, to: f64, url: &Unknown<'_>, options: &StoreOptions<'_>) -> Answered<Limiter> {
-    let mut store = Redis::open(&text(url, "", "url")?)?;
-    if let Some(namespace) = &options.namespace {
-        store = store.namespace(&text(namespace, "", "namespace")?);
+fn new_limiter(
+    mailbox: Option<&Arc<Mailbox>>,
+    to: f64,
+    url: &Unknown<'_>,
+    names: Vec<String>,
+    values: &[Unknown<'_>],
+) -> Answered<Limiter> {
+    let url = text(url, "", "url")?;
+    let mut fields = Vec::with_capacity(names.len());
+    for (name, given) in names.into_iter().zip(values) {
+        let value = option_value(&name, given)?;
+        fields.push((name, value));
     }
-    if let Some(strategy) = &options.strategy {
-        let problem = r#"must be "script" or "transactions""#;
-        store = store.strategy(named(strategy, "strategy", Strategy::named, problem)?)?;
-    }
-    if let Some(layout) = &options.layout {
-        store = store.layout(named(layout, "layout", Layout::named, r#"must be "own" or "sharkey""#)?)?;
-    }
-    if let Some(millis) = options.timeout_ms {
-        store = store.timeout(span("timeoutMs", SHORTEST_TIMEOUT_MS, millis)?);
-    }
-    if let Some(policy) = &options.on_error {
-        let problem = r#"must be "local", "allow", "deny" or "raise""#;
-        store = store.on_error(named(policy, "onError", OnError::named, problem)?);
-    }
-    if let Some(bound) = options.max_entries {
-        store = store.max_entries(most_entries(bound)?);
-    }
-    if let Some(millis) = options.deny_cache_ms {
-        store = store.deny_cache(span("denyCacheMs", 0.0, millis)?);
-    }
-    if let Some(replicas) = options.wait_replicas {
-        store = store.wait_replicas(wait_replicas(replicas)?);
-    }
-    if let Some(authority) = &options.ca {
-        store = store.certificate_authority(authority)?;
-    }
-    if let (Some(certificate), Some(key)) = (&options.cert, &options.key) {
-        store = store.client_certificate(certificate, key)?;
-    }
-    Ok(Limiter::new(store.listener(events_to(mailbox, to))))
-}
-
-/// A listener that hands events to a mailbox; it must not keep the one of an environment that has ended.
-pub(crate) fn events_to(mailbox: Weak<Mailbox>, to: f64) -> impl Fn(&Event) + Send + Sync + 'static {
-    move |event| {
-        if let Some(mailbox) = mailbox.upgrade() {
+    // A limiter must not keep the mailbox of an environment that has ended.
+    let mailbox = mailbox.map(Arc::downgrade);
+    let opened = host::open(Dialect::JavaScript, &url, fields, move |event| {
+        if let Some(mailbox) = mailbox.as_ref().and_then(std::sync::Weak::upgrade) {
             let _ = mailbox.post(Letter { to, content: Content::Event(event.clone()) });
         }
-    }
+    });
+    Ok(opened?.limiter)
 }
 
-const SHORTEST_TIMEOUT_MS: f64 = 1.0;
-const LONGEST_MS: f64 = 3_600_000.0;
-
-fn span(field: &'static str, least: f64, millis: f64) -> Result<Duration, LimitError> {
-    if millis >= least && millis <= LONGEST_MS {
-        return Ok(Duration::from_secs_f64(millis / 1000.0));
+fn option_value(name: &str, given: &Unknown<'_>) -> Answered<Value> {
+    let failed = |error: napi::Error| Failure::internal(&error.reason);
+    if given.get_type().map_err(failed)? == ValueType::String {
+        let known = STORE_OPTIONS.iter().find(|option| option.name == name).map_or("options", |option| option.name);
+        return text(given, "", known).map(Value::Text);
     }
-    let problem = format!("must be from {least} to {LONGEST_MS}");
-    Err(LimitError::new(ErrorKind::Range, "", field, problem, millis))
+    value(given).map_err(failed)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in the range")]
-fn wait_replicas(replicas: f64) -> Result<u32, LimitError> {
-    if replicas >= 0.0 && replicas.fract() == 0.0 && replicas <= f64::from(u32::MAX) {
-        return Ok(replicas as u32);
-    }
-    let problem = format!("must be a whole number from 0 to {}", u32::MAX);
-    Err(LimitError::new(ErrorKind::Range, "", "waitReplicas", problem, replicas))
+/// The names of all options, for the test that holds the types against them.
+#[napi]
+pub(crate) fn option_names() -> Vec<String> {
+    STORE_OPTIONS.iter().filter_map(|option| Dialect::JavaScript.name_of(option)).collect()
 }
 
-/// A choice by its name.
-fn named<T>(given: &Unknown<'_>, field: &'static str, choose: fn(&str) -> Option<T>, problem: &str) -> Answered<T> {
-    let name = text(given, "", field)?;
-    match choose(&name) {
-        Some(chosen) => Ok(chosen),
-        None => Err(LimitError::new(ErrorKind::Range, "", field, problem, tidegate::Value::Text(name)).into()),
+/// The names of all events.
+#[napi]
+pub(crate) fn event_names() -> Vec<&'static str> {
+    tidegate::EventKind::NAMES.to_vec()
+}
+
+/// Asks how fit a limiter's store is; the answer comes to the mailbox.
+#[napi(catch_unwind)]
+pub(crate) fn start_ping(env: Env, limiter: f64, mailbox: f64, to: f64) -> Option<Failure> {
+    upkeep(env, limiter, mailbox, |limiter, letters| {
+        limiter.start_ping(move |health| {
+            // Nobody who cannot be told has charged anything.
+            let _ = letters.post(Letter { to, content: Content::Found(health.map(Found::Health)) });
+        });
+    })
+}
+
+/// Removes every entry of a limiter's namespace; how many there were comes to the mailbox.
+#[napi(catch_unwind)]
+pub(crate) fn start_clear(env: Env, limiter: f64, mailbox: f64, to: f64) -> Option<Failure> {
+    upkeep(env, limiter, mailbox, |limiter, letters| {
+        limiter.start_clear(move |removed| {
+            let _ = letters.post(Letter { to, content: Content::Found(removed.map(Found::Removed)) });
+        });
+    })
+}
+
+fn upkeep(env: Env, limiter: f64, mailbox: f64, begin: impl FnOnce(&Limiter, Arc<Mailbox>)) -> Option<Failure> {
+    let found = tables::with(|tables| {
+        (tables.limiters.get(limiter).map(|limiter| Limiter::clone(limiter)), tables.mailboxes.get(mailbox).cloned())
+    });
+    match found {
+        (None, _) => Some(*Failure::closed()),
+        (_, None) => Some(*Failure::internal("no such mailbox")),
+        (Some(limiter), Some(mailbox)) => {
+            mailbox.began(env.raw());
+            begin(&limiter, mailbox);
+            None
+        }
     }
 }
 

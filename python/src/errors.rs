@@ -78,7 +78,11 @@ pub(crate) fn handle_signals() -> bool {
 pub(crate) fn call_error(error: tidegate::Error) -> PyErr {
     match error {
         tidegate::Error::Limit(error) => limit_error(error),
-        tidegate::Error::Store(error) => StoreError::new_err((error.to_string(), error.failure().name())),
+        tidegate::Error::Store(error) => {
+            let cause = error.cause().map(str::to_owned);
+            let said = (error.server().to_owned(), error.reason(), cause);
+            StoreError::new_err((error.to_string(), error.failure().name(), said.0, said.1, said.2))
+        }
         other => RAISED.take().unwrap_or_else(|| pyo3::exceptions::PyRuntimeError::new_err(other.to_string())),
     }
 }

@@ -50,6 +50,8 @@ mod _tidegate {
     #[pymodule_export]
     use super::notes::{end, notes};
     #[pymodule_export]
+    use super::store::option_names;
+    #[pymodule_export]
     use super::turn::Turn;
     #[pymodule_export]
     use super::waiting::Waiting;

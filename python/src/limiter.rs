@@ -27,7 +27,7 @@ use crate::literals::Literals;
 use crate::notes;
 use crate::receipt::{Asked, Owner, Receipt, Wanted};
 use crate::stats;
-use crate::store::{Options, Recipe};
+use crate::store::{self, Recipe};
 use crate::turn::Turn;
 use crate::waiting::Waiting;
 
@@ -39,18 +39,29 @@ use crate::waiting::Waiting;
 ///
 /// ``"redis://[user:password@]host[:port][/database]"`` is a store that a fleet shares: Redis or Valkey, over TLS with
 /// ``rediss://``, a socket with ``unix:///path``, ``redis+sentinel://host,…/service`` or ``redis+cluster://host,…``.
-/// One decision is one round trip, at the server's clock. No call waits for it for longer than ``timeout``, in seconds
-/// or as a ``timedelta``. What the store cannot decide by then is answered as ``on_error`` says: ``"local"`` enforces
-/// the limit in this process alone, with at most ``max_entries`` entries; ``"allow"`` admits; ``"deny"`` denies for a
-/// second; ``"raise"`` raises ``StoreError``. The first three say ``degraded`` in the answer, and what happens to a
-/// store is logged under ``tidegate``. For up to ``deny_cache`` seconds a call that was denied is denied again without
-/// asking; 0 always asks. With ``wait_replicas`` a charge is answered when so many replicas have acknowledged it, or at
-/// the deadline as ``on_error`` says. ``strategy="transactions"`` is for servers that run no scripts, and
-/// ``layout="sharkey"`` for those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``,
-/// ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust, and this client's certificate and key,
-/// which may be in one file. A limiter begins to connect when it is made, without anybody waiting for it, and ends its
-/// connections when it is dropped. In memory these options are checked and change nothing, so that only the URL has to
-/// differ between stores.
+/// One decision is one round trip, at the server's clock. No call waits for it for longer than ``timeout``.
+///
+/// ``options``, all of them keywords; ``None`` is as if one were not given:
+///
+/// - ``namespace``: what the names of all keys begin with (``"tidegate"``)
+/// - ``timeout``: how long a decision may take, in seconds or as a ``timedelta`` (0.1)
+/// - ``on_error``: what a call is answered that the store cannot decide by then: ``"local"`` enforces the limit in this
+///   process alone, with at most ``max_entries`` entries; ``"allow"`` admits; ``"deny"`` denies for a second;
+///   ``"raise"`` raises ``StoreError``. The first three say ``degraded`` in the answer (``"local"``)
+/// - ``max_entries``: how many entries this process keeps at most (1,000,000)
+/// - ``deny_cache``: for how long a call that was denied is denied again without asking; 0 always asks (1.0)
+/// - ``wait_replicas``: how many replicas have to acknowledge a charge before its call is answered (0)
+/// - ``strategy``: ``"transactions"`` is for servers that run no scripts (``"script"``)
+/// - ``layout``: ``"sharkey"`` is for servers that are shared with nodes of Sharkey (``"own"``)
+/// - ``username`` and ``password``, in place of the URL's; ``sentinel_username`` and ``sentinel_password``, with which
+///   sentinels are asked. A password may be a function that returns it, and so may ``url``; then the limiter can be
+///   pickled, with the function in the pickle. One that was given a password cannot.
+/// - ``ssl_ca_certs``, ``ssl_certfile`` and ``ssl_keyfile``: PEM files for TLS: whom to trust, and this client's
+///   certificate and key, which may be in one file; ``ssl_cert_reqs="none"`` trusts everybody, and is warned of
+///
+/// A limiter begins to connect when it is made, and one that is dropped ends its connections. What happens to a
+/// store is logged under ``tidegate``. In memory all options are checked, and those of a shared store change nothing:
+/// only the URL has to differ between stores.
 ///
 /// ``clock`` is for tests and simulations: a function that returns seconds since the epoch, such as a
 /// ``tidegate.testing.Clock``. Each call without a ``now`` of its own is then decided at the instant that it tells, and
@@ -91,51 +102,11 @@ pub(crate) type Opened = Guard<Option<Arc<tidegate::Limiter>>>;
 #[pymethods]
 impl Limiter {
     #[new]
-    #[pyo3(
-        signature = (
-            url = Arg(None), *, namespace = Arg(None), timeout = Arg(None), on_error = Arg(None),
-            max_entries = Arg(None), deny_cache = Arg(None), wait_replicas = Arg(None), strategy = Arg(None),
-            layout = Arg(None), ssl_ca_certs = Arg(None), ssl_certfile = Arg(None), ssl_keyfile = Arg(None),
-            clock = Arg(None)
-        ),
-        text_signature = "(url='memory://', *, namespace='tidegate', timeout=0.1, on_error='local', \
-                          max_entries=1000000, deny_cache=1.0, wait_replicas=0, strategy='script', layout='own', \
-                          ssl_ca_certs=None, ssl_certfile=None, ssl_keyfile=None, clock=None)"
-    )]
-    #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
-    fn new(
-        py: Python<'_>,
-        url: Arg<'_, '_>,
-        namespace: Arg<'_, '_>,
-        timeout: Arg<'_, '_>,
-        on_error: Arg<'_, '_>,
-        max_entries: Arg<'_, '_>,
-        deny_cache: Arg<'_, '_>,
-        wait_replicas: Arg<'_, '_>,
-        strategy: Arg<'_, '_>,
-        layout: Arg<'_, '_>,
-        ssl_ca_certs: Arg<'_, '_>,
-        ssl_certfile: Arg<'_, '_>,
-        ssl_keyfile: Arg<'_, '_>,
-        clock: Arg<'_, '_>,
-    ) -> PyResult<Self> {
-        let options = Options {
-            url,
-            namespace,
-            timeout,
-            on_error,
-            max_entries,
-            deny_cache,
-            wait_replicas,
-            strategy,
-            layout,
-            ssl_ca_certs,
-            ssl_certfile,
-            ssl_keyfile,
-            clock,
-        };
-        let clock = args::clock(clock)?;
-        let (engine, recipe) = options.engine(py)?;
+    #[pyo3(signature = (url = Arg(None), **options), text_signature = "(url='memory://', **options)")]
+    fn new(py: Python<'_>, url: Arg<'_, '_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let clock = options.map_or(Ok(None), |options| options.get_item("clock"))?;
+        let clock = args::clock(Arg(clock.as_ref().map(Bound::as_borrowed)))?;
+        let (engine, recipe) = store::engine(py, url, options)?;
         let memory = if recipe.is_none() { Some(engine.clone()) } else { None };
         let (engine, closed) = (ArcSwapOption::from_pointee(engine), AtomicBool::new(false));
         Ok(Self { owner: Owner::new(), engine, memory, closed, literals: Literals::default(), recipe, clock })
@@ -394,6 +365,41 @@ impl Limiter {
         stats::of(py, &self.opened().as_deref().ok_or_else(closed)?.stats())
     }
 
+    /// Has the store decide once and says how fit it is, for the start of a program and for health checks.
+    ///
+    /// It tries what a bucket needs: the connection, the user's rights, scripts, replicas where some are waited for; of
+    /// a cluster every primary is asked. Whatever ``on_error`` says, it raises ``StoreError`` where calls would not be
+    /// decided, which says what is wrong; what is not as it should be otherwise is among the ``warnings``. In memory
+    /// there is nothing that could be wrong.
+    ///
+    /// >>> from tidegate import Limiter
+    /// >>> Limiter().ping().warnings
+    /// ()
+    fn ping<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let engine = self.opened();
+        let engine = engine.as_deref().ok_or_else(closed)?;
+        let health = self.patiently(py, || engine.ping_sync()).map_err(call_error)?;
+        stats::health(py, &health)
+    }
+
+    /// Removes every entry of this limiter's namespace, for tests and operators, and says how many keys there were.
+    ///
+    /// In memory it removes every entry of the store.
+    ///
+    /// A server is asked in steps, with ``SCAN`` and ``UNLINK``, which its user must be allowed; so it takes longer the
+    /// more keys there are, of others too. With ``layout="sharkey"`` it takes the entries of Sharkey's own nodes along.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> limiter = Limiter()
+    /// >>> _ = limiter.limit(Bucket("door", size=1), "ada")
+    /// >>> limiter.clear(), limiter.entries
+    /// (1, 0)
+    fn clear(&self, py: Python<'_>) -> PyResult<u64> {
+        let engine = self.opened();
+        let engine = engine.as_deref().ok_or_else(closed)?;
+        self.patiently(py, || engine.clear_sync()).map_err(call_error)
+    }
+
     /// How many entries actors have of their own now, drained ones that have not been dropped yet included.
     ///
     /// Of a shared store these are those of the time in which it could not decide.
@@ -451,16 +457,24 @@ impl Limiter {
         match (self.opened().as_deref(), &self.recipe) {
             (None, _) => "<Limiter closed>".to_owned(),
             (Some(engine), None) => format!("<Limiter memory:// entries={}>", engine.memory().len()),
-            (_, Some(recipe)) => format!("<Limiter {}>", recipe.place()),
+            (Some(engine), Some(_)) => format!("<Limiter {}>", engine.url()),
         }
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        let Some(recipe) = &self.recipe else {
-            let problem = "a Limiter in memory cannot be pickled or copied: make one in each process";
-            return Err(PyTypeError::new_err(problem));
-        };
-        recipe.reduce(py)
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<PyAny>,))> {
+        self.recipe()?.reduce(py)
+    }
+
+    /// The limiter itself: there is nothing in it that a copy could change.
+    fn __copy__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
+        slf.recipe()?;
+        Ok(slf)
+    }
+
+    #[pyo3(signature = (memo, /))]
+    fn __deepcopy__<'py>(slf: PyRef<'py, Self>, memo: &Bound<'py, PyAny>) -> PyResult<PyRef<'py, Self>> {
+        let _ = memo;
+        Self::__copy__(slf)
     }
 
     /// Whether others share its store, so that a call may have to wait for an answer.
@@ -507,6 +521,11 @@ pub(crate) struct Question<'a, 'py> {
 }
 
 impl Limiter {
+    fn recipe(&self) -> PyResult<&Recipe> {
+        let problem = "a Limiter in memory cannot be pickled or copied: make one in each process";
+        self.recipe.as_ref().ok_or_else(|| PyTypeError::new_err(problem))
+    }
+
     #[inline]
     pub(crate) fn opened(&self) -> Opened {
         self.engine.load()

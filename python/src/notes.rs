@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwapOption;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tidegate::{Event, EventKind};
+use tidegate::Event;
 
 use crate::bridge::wake_loop;
 use crate::mailbox::{Bell, Line, Mailbox};
@@ -118,17 +118,9 @@ pub(crate) fn end() {
 fn record<'py>(py: Python<'py>, event: &Event) -> PyResult<Record<'py>> {
     const INFO: u8 = 20;
     const WARNING: u8 = 30;
-    let (level, name, failure) = match event.kind {
-        EventKind::Opened(failure) => (WARNING, "open", Some(failure)),
-        EventKind::Closed => (INFO, "closed", None),
-        EventKind::Failure(failure) => (WARNING, "fault", Some(failure)),
-        EventKind::EvictsAtRandom => (WARNING, "eviction", None),
-        EventKind::Overflow => (WARNING, "overflow", None),
-        _ => (WARNING, "other", None),
-    };
     let more = PyDict::new(py);
-    more.set_item("event", name)?;
+    more.set_item("event", event.kind.name())?;
     more.set_item("server", &event.server)?;
-    more.set_item("failure", failure.map(tidegate::Failure::name))?;
-    Ok((level, event.to_string(), more))
+    more.set_item("failure", event.kind.failure().map(tidegate::Failure::name))?;
+    Ok((if event.kind.is_warning() { WARNING } else { INFO }, event.to_string(), more))
 }

@@ -2,7 +2,15 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use tidegate::{BreakerState, Statistics};
+use tidegate::{BreakerState, Health, Statistics};
+
+/// A ``Health``, whose class is Python's.
+pub(crate) fn health<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, PyAny>> {
+    let Health { servers, round_trip, clock_ahead, memory_policy, warnings, .. } = health;
+    let (servers, warnings) = (PyTuple::new(py, servers)?, PyTuple::new(py, warnings)?);
+    let fields = (servers, round_trip.as_secs_f64(), *clock_ahead, memory_policy, warnings);
+    py.import("tidegate._stats")?.call_method1("Health", fields)
+}
 
 /// A ``Statistics``, whose class is Python's.
 pub(crate) fn of<'py>(py: Python<'py>, stats: &Statistics) -> PyResult<Bound<'py, PyTuple>> {

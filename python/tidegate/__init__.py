@@ -13,7 +13,7 @@ import os as _os
 from ._aio import AsyncLimiter
 from ._errors import ClosedError, Fault, LimitError, LimitsError, StoreError, TidegateError
 from ._limits import Limits
-from ._stats import Latency, Statistics
+from ._stats import Health, Latency, Statistics
 from ._tidegate import (
     Bucket,
     Decay,
@@ -48,6 +48,7 @@ __all__ = [
     "Explanation",
     "Fault",
     "FixedWindow",
+    "Health",
     "Latency",
     "Legacy",
     "Limit",

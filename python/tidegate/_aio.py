@@ -9,13 +9,13 @@ Answers come over one socket that the loop watches, many at a time; no thread is
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from os import PathLike
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 from ._loop import refuse_trio, rest, sleep
-from ._stats import Statistics
+from ._stats import Health, Statistics
 from ._tidegate import (
     Limiter,
     LimitInfo,
@@ -28,7 +28,12 @@ from ._tidegate import (
     _begin_reset,
     _begin_settle,
 )
-from ._types import Check, Limited
+from ._types import Check, Limited, LimiterOptions
+
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+else:
+    from typing_extensions import Unpack
 
 __all__ = ["AsyncLimiter"]
 
@@ -55,38 +60,8 @@ class AsyncLimiter:
 
     __slots__ = ("__weakref__", "_at_once", "_limiter", "_rested", "_shared")
 
-    def __init__(
-        self,
-        url: str = "memory://",
-        *,
-        namespace: str = "tidegate",
-        timeout: float | timedelta = 0.1,
-        on_error: Literal["local", "allow", "deny", "raise"] = "local",
-        max_entries: int = 1_000_000,
-        deny_cache: float | timedelta = 1.0,
-        wait_replicas: int = 0,
-        strategy: Literal["script", "transactions"] = "script",
-        layout: Literal["own", "sharkey"] = "own",
-        ssl_ca_certs: str | PathLike[str] | None = None,
-        ssl_certfile: str | PathLike[str] | None = None,
-        ssl_keyfile: str | PathLike[str] | None = None,
-        clock: Callable[[], float] | None = None,
-    ) -> None:
-        self._limiter = Limiter(
-            url,
-            namespace=namespace,
-            timeout=timeout,
-            on_error=on_error,
-            max_entries=max_entries,
-            deny_cache=deny_cache,
-            wait_replicas=wait_replicas,
-            strategy=strategy,
-            layout=layout,
-            ssl_ca_certs=ssl_ca_certs,
-            ssl_certfile=ssl_certfile,
-            ssl_keyfile=ssl_keyfile,
-            clock=clock,
-        )
+    def __init__(self, url: str | Callable[[], str] = "memory://", **options: Unpack[LimiterOptions]) -> None:
+        self._limiter = Limiter(url, **options)
         self._shared = self._limiter._shared
         self._at_once = AT_ONCE
         self._rested = 0.0
@@ -297,6 +272,24 @@ class AsyncLimiter:
         """What it has done with a shared store in this process. See ``Limiter.stats``."""
         return self._limiter.stats()
 
+    async def ping(self) -> Health:
+        """Have the store decide once and say how fit it is. See ``Limiter.ping``."""
+        health: Health = await self._aside(self._limiter.ping)
+        return health
+
+    async def clear(self) -> int:
+        """Remove every entry of this limiter's namespace. See ``Limiter.clear``."""
+        removed: int = await self._aside(self._limiter.clear)
+        return removed
+
+    async def _aside(self, call: Callable[[], Any]) -> Any:
+        """What nobody asks for often may take a thread, over a shared store."""
+        if not self._shared:
+            return call()
+        import asyncio
+
+        return await asyncio.to_thread(call)
+
     @property
     def entries(self) -> int:
         """How many entries actors have of their own now, drained ones that have not been dropped yet included."""
@@ -329,6 +322,13 @@ class AsyncLimiter:
 
     def __repr__(self) -> str:
         return f"<Async{repr(self._limiter)[1:]}"
+
+    def __copy__(self) -> AsyncLimiter:
+        self._limiter.__copy__()
+        return self
+
+    def __deepcopy__(self, memo: object, /) -> AsyncLimiter:
+        return self.__copy__()
 
     def __reduce__(self) -> Any:
         from functools import partial

@@ -98,17 +98,33 @@ class StoreError(TidegateError, ConnectionError):
     >>> try:
     ...     limiter.limit(Bucket("login", size=10), "ada")
     ... except StoreError as error:
-    ...     print(error.failure)
-    unreachable
+    ...     print(error.failure, error.server)
+    unreachable 127.0.0.1:1
     """
 
     failure: str
     """Why, in a word: ``timeout``, ``unavailable``, ``unreachable``, ``disconnected``, ``not-ready``, ``read-only``,
     ``out-of-memory``, ``denied``, ``moving``, ``unreplicated`` or ``other``."""
+    server: str
+    """The server that did not decide; empty where it is not known."""
+    reason: str
+    """Why, in words."""
+    cause: str | None
+    """What the server said, or the system, such as ``NOAUTH Authentication required.``; ``None`` where neither did."""
 
-    def __init__(self, message: str = "the store did not decide", failure: str = "other") -> None:
+    def __init__(
+        self,
+        message: str = "the store did not decide",
+        failure: str = "other",
+        server: str = "",
+        reason: str = "",
+        cause: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.failure = failure
+        self.server = server
+        self.reason = reason
+        self.cause = cause
 
 
 class ClosedError(TidegateError, RuntimeError):

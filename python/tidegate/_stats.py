@@ -4,7 +4,28 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["Latency", "Statistics"]
+__all__ = ["Health", "Latency", "Statistics"]
+
+
+class Health(NamedTuple):
+    """How fit a store is to decide; see ``Limiter.ping``.
+
+    >>> from tidegate import Limiter
+    >>> health = Limiter().ping()
+    >>> health.servers, health.round_trip, health.memory_policy
+    ((), 0.0, None)
+    """
+
+    servers: tuple[str, ...]
+    """The servers that were asked; none of a store in memory."""
+    round_trip: float
+    """How many seconds the slowest of them took to decide."""
+    clock_ahead: float
+    """How many seconds the clock of one is ahead of this host's; decisions go by the server's."""
+    memory_policy: str | None
+    """The ``maxmemory-policy`` of the first, where the user may ask for it."""
+    warnings: tuple[str, ...]
+    """What is not as it should be, in words, though calls are decided."""
 
 
 class Latency(NamedTuple):

@@ -5,10 +5,10 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, final, overload
 
-from typing_extensions import Self, disjoint_base
+from typing_extensions import Self, Unpack, disjoint_base
 
-from ._stats import Statistics
-from ._types import Check, Duration, Limited
+from ._stats import Health, Statistics
+from ._types import Check, Duration, Limited, LimiterOptions
 
 __version__: Final[str]
 
@@ -44,6 +44,7 @@ __all__ = [
     "_limits_from_dict",
     "_load_limits",
     "_notes",
+    "_option_names",
     "_read_limits",
     "json_schema",
 ]
@@ -555,18 +556,29 @@ class Limiter:
 
     ``"redis://[user:password@]host[:port][/database]"`` is a store that a fleet shares: Redis or Valkey, over TLS with
     ``rediss://``, a socket with ``unix:///path``, ``redis+sentinel://host,…/service`` or ``redis+cluster://host,…``.
-    One decision is one round trip, at the server's clock. No call waits for it for longer than ``timeout``, in seconds
-    or as a ``timedelta``. What the store cannot decide by then is answered as ``on_error`` says: ``"local"`` enforces
-    the limit in this process alone, with at most ``max_entries`` entries; ``"allow"`` admits; ``"deny"`` denies for a
-    second; ``"raise"`` raises ``StoreError``. The first three say ``degraded`` in the answer, and what happens to a
-    store is logged under ``tidegate``. For up to ``deny_cache`` seconds a call that was denied is denied again without
-    asking; 0 always asks. With ``wait_replicas`` a charge is answered when so many replicas have acknowledged it, or at
-    the deadline as ``on_error`` says. ``strategy="transactions"`` is for servers that run no scripts, and
-    ``layout="sharkey"`` for those that are shared with nodes of Sharkey; both take buckets alone. ``ssl_ca_certs``,
-    ``ssl_certfile`` and ``ssl_keyfile`` name PEM files for TLS: whom to trust, and this client's certificate and key,
-    which may be in one file. A limiter begins to connect when it is made, without anybody waiting for it, and ends its
-    connections when it is dropped. In memory these options are checked and change nothing, so that only the URL has to
-    differ between stores.
+    One decision is one round trip, at the server's clock. No call waits for it for longer than ``timeout``.
+
+    ``options``, all of them keywords; ``None`` is as if one were not given:
+
+    - ``namespace``: what the names of all keys begin with (``"tidegate"``)
+    - ``timeout``: how long a decision may take, in seconds or as a ``timedelta`` (0.1)
+    - ``on_error``: what a call is answered that the store cannot decide by then: ``"local"`` enforces the limit in this
+      process alone, with at most ``max_entries`` entries; ``"allow"`` admits; ``"deny"`` denies for a second;
+      ``"raise"`` raises ``StoreError``. The first three say ``degraded`` in the answer (``"local"``)
+    - ``max_entries``: how many entries this process keeps at most (1,000,000)
+    - ``deny_cache``: for how long a call that was denied is denied again without asking; 0 always asks (1.0)
+    - ``wait_replicas``: how many replicas have to acknowledge a charge before its call is answered (0)
+    - ``strategy``: ``"transactions"`` is for servers that run no scripts (``"script"``)
+    - ``layout``: ``"sharkey"`` is for servers that are shared with nodes of Sharkey (``"own"``)
+    - ``username`` and ``password``, in place of the URL's; ``sentinel_username`` and ``sentinel_password``, with which
+      sentinels are asked. A password may be a function that returns it, and so may ``url``; then the limiter can be
+      pickled, with the function in the pickle. One that was given a password cannot.
+    - ``ssl_ca_certs``, ``ssl_certfile`` and ``ssl_keyfile``: PEM files for TLS: whom to trust, and this client's
+      certificate and key, which may be in one file; ``ssl_cert_reqs="none"`` trusts everybody, and is warned of
+
+    A limiter begins to connect when it is made, and one that is dropped ends its connections. What happens to a
+    store is logged under ``tidegate``. In memory all options are checked, and those of a shared store change nothing:
+    only the URL has to differ between stores.
 
     ``clock`` is for tests and simulations: a function that returns seconds since the epoch, such as a
     ``tidegate.testing.Clock``. Each call without a ``now`` of its own is then decided at the instant that it tells, and
@@ -587,23 +599,7 @@ class Limiter:
     [False, False, True]
     """
 
-    def __new__(
-        cls,
-        url: str = "memory://",
-        *,
-        namespace: str = "tidegate",
-        timeout: float | timedelta = 0.1,
-        on_error: Literal["local", "allow", "deny", "raise"] = "local",
-        max_entries: int = 1000000,
-        deny_cache: float | timedelta = 1.0,
-        wait_replicas: int = 0,
-        strategy: Literal["script", "transactions"] = "script",
-        layout: Literal["own", "sharkey"] = "own",
-        ssl_ca_certs: str | PathLike[str] | None = None,
-        ssl_certfile: str | PathLike[str] | None = None,
-        ssl_keyfile: str | PathLike[str] | None = None,
-        clock: Callable[[], float] | None = None,
-    ) -> Self: ...
+    def __new__(cls, url: str | Callable[[], str] = "memory://", **options: Unpack[LimiterOptions]) -> Self: ...
     def limit(
         self,
         limit: Limited,
@@ -769,6 +765,34 @@ class Limiter:
         >>> stats.decisions, stats.breaker
         (0, 'closed')
         """
+    def ping(self) -> Health:
+        """Has the store decide once and says how fit it is, for the start of a program and for health checks.
+
+        It tries what a bucket needs: the connection, the user's rights, scripts, replicas where some are waited for; of
+        a cluster every primary is asked. Whatever ``on_error`` says, it raises ``StoreError`` where calls would not be
+        decided, which says what is wrong; what is not as it should be otherwise is among the ``warnings``. In memory
+        there is nothing that could be wrong.
+
+        >>> from tidegate import Limiter
+        >>> Limiter().ping().warnings
+        ()
+        """
+
+    def clear(self) -> int:
+        """Removes every entry of this limiter's namespace, for tests and operators, and says how many keys there were.
+
+        In memory it removes every entry of the store.
+
+        A server is asked in steps, with ``SCAN`` and ``UNLINK``, which its user must be allowed; so it takes longer the
+        more keys there are, of others too. With ``layout="sharkey"`` it takes the entries of Sharkey's own nodes along.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> limiter = Limiter()
+        >>> _ = limiter.limit(Bucket("door", size=1), "ada")
+        >>> limiter.clear(), limiter.entries
+        (1, 0)
+        """
+
     @property
     def entries(self) -> int:
         """How many entries actors have of their own now, drained ones that have not been dropped yet included.
@@ -816,6 +840,8 @@ class Limiter:
     @property
     def _clocked(self) -> bool:
         """Whether a clock of the caller's decides when a call happens."""
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: object, /) -> Self: ...
     def __reduce__(self) -> Any: ...
 
 @final
@@ -899,6 +925,9 @@ def _begin_acquire(
     /,
 ) -> _Waiting:
     """Begins to wait for a turn; with a ``now``, to ask for one."""
+
+def _option_names() -> list[str]:
+    """The names of all options, for the test that holds the annotations against them."""
 
 def _notes() -> list[tuple[int, str, dict[str, str | None]] | None]:
     """What has been noted: records for the log, or ``None`` once it is over. Wakes who is to be woken."""

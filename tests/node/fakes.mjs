@@ -26,7 +26,7 @@ export async function answersAll([memory, shared]) {
 
 /** An event of a store that is not there. */
 export async function hears(limiter) {
-  const failed = new Promise((resolve) => limiter.once('breakerOpen', resolve))
+  const failed = new Promise((resolve) => limiter.once('breaker-open', resolve))
   await limiter.limit(bucket({ key: 'k', size: 1 }), 'ada')
   assert.equal((await failed).failure, 'unreachable')
 }

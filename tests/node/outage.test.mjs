@@ -73,7 +73,7 @@ for (const [what, outage] of Object.entries(outages)) {
         (info) => info?.degraded === false,
       )
       const events = []
-      for (const name of ['breakerOpen', 'breakerClose']) limiter.on(name, (event) => events.push(event))
+      for (const name of ['breaker-open', 'breaker-close']) limiter.on(name, (event) => events.push(event))
       const outcomes = []
       try {
         await outage.begin()
@@ -100,9 +100,9 @@ for (const [what, outage] of Object.entries(outages)) {
       )
       await eventually(
         async () => events,
-        () => events.at(-1)?.name === 'breakerClose',
+        () => events.at(-1)?.name === 'breaker-close',
       )
-      assert.equal(events[0].name, 'breakerOpen')
+      assert.equal(events[0].name, 'breaker-open')
       assert.equal(events[0].server, `127.0.0.1:${server.port}`)
       assert.ok(['timeout', 'unreachable', 'disconnected'].includes(events[0].failure), events[0].failure)
       assert.equal(events.at(-1).failure, undefined)

@@ -35,7 +35,7 @@ test('a process ends by itself, whatever the limiter did before', async () => {
   for (const script of [
     '',
     `await limiter.limit(limit, 'ada'); process.stdout.write('done')`,
-    `limiter.on('breakerOpen', () => {}); await limiter.limit(limit, 'ada'); process.stdout.write('done')`,
+    `limiter.on('breaker-open', () => {}); await limiter.limit(limit, 'ada'); process.stdout.write('done')`,
     `await limiter.limit(limit, 'ada'); await limiter.close(); process.stdout.write('done')`,
   ]) {
     const { stdout, took } = await run(head + script)
@@ -123,9 +123,10 @@ test('a listener that throws breaks nothing but what is thrown', async () => {
   const { stdout } = await run(`
     import { bucket, Limiter } from 'tidegate'
     process.once('uncaughtException', (error) => process.stdout.write(error.message + ' '))
-    const limiter = new Limiter('redis://127.0.0.1:1').once('breakerOpen', () => {
+    const limiter = new Limiter('redis://127.0.0.1:1').once('breaker-open', () => {
       throw new Error('mine')
     })
+    limiter.on('degraded', () => {})
     const limit = bucket({ key: 'k', size: 5 })
     const infos = await Promise.all(Array.from({ length: 10 }, (_, call) => limiter.limit(limit, 'actor' + call)))
     setImmediate(() => process.stdout.write(String(infos.filter((info) => info.degraded).length)))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::local::Local;
@@ -23,7 +24,7 @@ use crate::policy::{OnError, Question, Since};
 use crate::receipt::Charge;
 use crate::stats::Statistics;
 use crate::store::memory::{Memory, Moment};
-use crate::store::redis::{Answer, Decision, Here, Job, Key, Outcome, Redis, Shared, plan};
+use crate::store::redis::{Answer, Decision, Here, Job, Key, Outcome, Redis, Settings, Shared, Upkeep, plan};
 use crate::time::Micros;
 
 /// A limiter's part of a store that others use as well.
@@ -36,7 +37,7 @@ pub(super) struct Fleet {
 }
 
 /// What has to be known of a call when its answer comes.
-struct Caller {
+pub(super) struct Caller {
     shared: Arc<Shared>,
     /// The limit of each part, for errors.
     limits: Few<Limit>,
@@ -115,6 +116,10 @@ impl Fleet {
         Self { shared, name: namespace.into(), namespace: Fingerprint::of_namespace(namespace) }
     }
 
+    pub(super) fn url(&self) -> String {
+        self.shared.settings.url()
+    }
+
     pub(super) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
         self.namespace ^ limit.fingerprint() ^ Fingerprint::of_actor(actor)
     }
@@ -124,6 +129,23 @@ impl Fleet {
         let caller = self.caller(Verb::Refund, None);
         // A server that is not there is no error yet.
         let _ = Self::ask(caller, self.shared.settings.probe()).await;
+    }
+
+    /// What works on the store for operators, and the runtime that it works on.
+    pub(super) fn upkeep(&self) -> std::io::Result<(Upkeep, Handle)> {
+        self.shared.here_for_sure().upkeep(&self.shared.settings)
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    pub(super) fn here(&self) -> Arc<Here> {
+        arc_swap::Guard::into_inner(self.shared.here())
+    }
+
+    pub(super) fn namespace_name(&self) -> Arc<str> {
+        self.name.clone()
     }
 
     pub(super) fn fallback(&self) -> Arc<Memory> {
@@ -255,7 +277,7 @@ impl Fleet {
             checks.iter().flat_map(|check| self.entries(check)).for_each(|entry| here.denials.forget(entry));
         }
         if answer.as_ref().is_ok_and(|info| info.degraded) {
-            here.stats.degraded(Failure::Unavailable);
+            here.degraded(Failure::Unavailable);
         }
         here.stats.came_to(&answer);
         answer
@@ -291,7 +313,7 @@ impl Fleet {
         })
     }
 
-    fn prepare(
+    pub(super) fn prepare(
         &self,
         checks: &[Check<'_>],
         verb: Verb,
@@ -395,6 +417,7 @@ impl Caller {
                 let heard = clock::now();
                 here.stats.took(heard.saturating_sub(self.started));
                 here.stats.repaired(corrupt);
+                here.reports.decided(heard);
                 let info = self.merge(infos);
                 if let Some(question) = self.question.filter(|_| info.blocked) {
                     here.denials.keep(question, &info, heard, reset, self.since);
@@ -409,7 +432,7 @@ impl Caller {
             Ok(Outcome::Late { .. }) => Failure::Timeout,
             Err(failure) => failure,
         };
-        here.stats.degraded(failure);
+        here.degraded(failure);
         let answer = self.without_the_store(&here.fallback, decision, failure);
         here.stats.came_to(&answer);
         answer
@@ -420,7 +443,7 @@ impl Caller {
             Ok(self.merge(decision.parts.iter().map(|part| words(&part.rule)).collect()).into_degraded())
         };
         match self.shared.settings.on_error {
-            OnError::Raise => Err(StoreError::new(failure).into()),
+            OnError::Raise => Err(self.shared.here().reports.error(failure).into()),
             OnError::Allow => of_each(Rule::allowed),
             OnError::Deny => of_each(Rule::denied),
             OnError::Local => self.decide_here(fallback, &decision.outside_the_store()),
@@ -504,5 +527,5 @@ fn receive(answer: &Receiver<Delivery>, patience: Duration) -> Result<Result<Del
 
 /// The runtime that was to bring the answer has ended.
 fn lost() -> Error {
-    StoreError::new(Failure::Disconnected).into()
+    StoreError::new(Failure::Disconnected, "", None).into()
 }

@@ -111,6 +111,14 @@ impl DenyCache {
         }
     }
 
+    /// Everything may have been given back.
+    pub(crate) fn clear(&self) {
+        self.dropped.fetch_add(1, Ordering::AcqRel);
+        for set in self.segments.iter().filter_map(OnceLock::get).flat_map(|segment| segment.iter()) {
+            lock(set).denials.clear();
+        }
+    }
+
     /// Something may have been given back to this entry.
     pub(crate) fn forget(&self, entry: Fingerprint) {
         self.dropped.fetch_add(1, Ordering::AcqRel);

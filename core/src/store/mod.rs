@@ -2,4 +2,6 @@
 
 pub(crate) mod memory;
 #[cfg(feature = "redis")]
+pub(crate) mod options;
+#[cfg(feature = "redis")]
 pub(crate) mod redis;

@@ -27,6 +27,7 @@ import {
   type HeaderKind,
   type HeaderOptions,
   type Headers,
+  type Health,
   type LatencyStats,
   type LegacyDefinition,
   type Limit,
@@ -52,7 +53,6 @@ import {
   type Reply,
   type ReportedFailure,
   rateLimitHeaders,
-  type SharedLimiterOptions,
   type SlidingCounterDefinition,
   type SlidingLogDefinition,
   type SlidingWindowDefinition,
@@ -151,16 +151,12 @@ new Limiter({ timeout: 1 })
 
 const onError: OnError = 'deny'
 const tls: TlsOptions = { ca: 'PEM', cert: new Uint8Array(), key: Buffer.from('PEM') }
-const sharing: SharedLimiterOptions = { ...options, timeoutMs: 50, onError, denyCacheMs: 0, waitReplicas: 1, tls }
+const sharing: LimiterOptions = { ...options, timeoutMs: 50, onError, denyCacheMs: 0, waitReplicas: 1, tls }
 const shared = new Limiter('rediss://localhost', sharing)
 for (const other of [new Limiter('redis://localhost'), new Limiter(new URL('redis://localhost'), { onError: 'raise' })])
   await other.close()
 // @ts-expect-error a policy that there is not
 new Limiter('redis://localhost', { onError: 'open' })
-// @ts-expect-error memory has no timeout
-new Limiter({ timeoutMs: 50 })
-// @ts-expect-error a variable that may not be set
-new Limiter(process.env.REDIS_URL)
 
 const clock = new Clock(0).advance(1000).set(new Date())
 const source: TimeSource = clock
@@ -176,17 +172,23 @@ console.log(stub.allowed, json.allowed, json.checks?.[0]?.remaining)
 // @ts-expect-error a field that there is not
 new LimitInfo({ blocks: true })
 limiter.limitSync(login, 'ada', { cost: null, factor: null, now: null })
+new Limiter({ url: new URL('redis://localhost'), timeoutMs: 50, password: 'secret', strategy: null })
+// @ts-expect-error a URL that may be missing
+new Limiter(process.env.REDIS_URL)
+const health: Health = await limiter.ping()
+const removed: number = await limiter.clear()
+console.log(health.warnings, removed)
 
 const log = (event: StoreEvent): void => {
   const name: StoreEventName = event.name
   console.log(name, event.server, event.message, event.failure ?? 'well')
 }
 shared
-  .on('breakerOpen', (event) => {
+  .on('breaker-open', (event) => {
     const failure: ReportedFailure = event.failure
     console.log(failure)
   })
-  .once('breakerClose', (event) => {
+  .once('breaker-close', (event) => {
     const failure: undefined = event.failure
     console.log(failure)
   })

@@ -160,6 +160,20 @@ impl Memory {
         self.evictions.load(Ordering::Relaxed)
     }
 
+    /// Forgets every entry, and says how many there were.
+    #[cfg(feature = "redis")]
+    #[must_use = "it says how many there were"]
+    pub(crate) fn clear(&self) -> u64 {
+        let mut removed = 0;
+        for shard in &self.shards {
+            let mut table = shard.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let entries = std::mem::take(&mut *table).len();
+            self.len.fetch_sub(entries, Ordering::Relaxed);
+            removed += entries as u64;
+        }
+        removed
+    }
+
     /// How many calls were decided by an entry that is shared with others, because the store was full. Where this
     /// grows, clients are denied early: the store is too small for its traffic, or somebody makes names up.
     #[must_use]

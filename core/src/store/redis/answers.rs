@@ -180,8 +180,9 @@ impl Keeper {
                 });
             }
             Remedy::GiveUp(fault) => {
-                group.fail(fault);
+                // First what is wrong, so that the errors of these calls can say it.
                 self.give_up(fault, error, over.line);
+                group.fail(fault);
             }
             Remedy::SendScript => {
                 self.context.fault(&self.target, Failure::Other, &error.to_string());

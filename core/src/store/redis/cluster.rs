@@ -32,6 +32,8 @@ pub(super) struct Cluster {
     stale: Arc<Notify>,
     /// Nobody could be asked for the map.
     lost: AtomicBool,
+    /// There is a cluster.
+    awake: AtomicBool,
 }
 
 #[derive(Default)]
@@ -64,6 +66,13 @@ impl Drop for Keeper {
 
 impl Cluster {
     pub(super) fn start(seeds: Vec<Node>, template: ConnectionInfo, context: Arc<Context>) -> Arc<Self> {
+        let cluster = Self::start_asleep(seeds, template, context);
+        cluster.wake();
+        cluster
+    }
+
+    /// One that may not be there, and is not looked for before it is known to be.
+    pub(super) fn start_asleep(seeds: Vec<Node>, template: ConnectionInfo, context: Arc<Context>) -> Arc<Self> {
         let stale = Arc::new(Notify::new());
         let cluster = Arc::new_cyclic(|me: &Weak<Self>| Self {
             me: me.clone(),
@@ -73,6 +82,7 @@ impl Cluster {
             map: Mutex::default(),
             stale: stale.clone(),
             lost: AtomicBool::new(false),
+            awake: AtomicBool::new(false),
         });
         tokio::spawn(keep_map(Keeper(Arc::downgrade(&cluster)), stale));
         cluster.refresh();
@@ -113,6 +123,15 @@ impl Cluster {
         }
     }
 
+    /// There is a cluster.
+    pub(super) fn wake(&self) {
+        self.awake.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_awake(&self) -> bool {
+        self.awake.load(Ordering::Relaxed)
+    }
+
     pub(super) fn refresh(&self) {
         self.stale.notify_one();
     }
@@ -145,6 +164,9 @@ impl Cluster {
 
     /// Asks every node that is known at once, and believes the first that answers.
     async fn look(&self) {
+        if !self.is_awake() {
+            return;
+        }
         let mut nodes = self.map().nodes.clone();
         nodes.extend(self.seeds.iter().filter(|seed| !nodes.contains(seed)).cloned().collect::<Vec<_>>());
         let asked = nodes.iter().map(|node| Box::pin(ask(&self.template, node)));
@@ -224,6 +246,14 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         self.stale.notify_one();
     }
+}
+
+/// The primaries that have slots, as a node knows them.
+pub(super) async fn nodes_of(template: &ConnectionInfo, node: &Node) -> RedisResult<Vec<Node>> {
+    let mut nodes: Vec<Node> = ask(template, node).await?.into_iter().map(|(_, _, node)| node).collect();
+    nodes.sort();
+    nodes.dedup();
+    Ok(nodes)
 }
 
 /// The slots' ranges as a node knows them.

@@ -9,22 +9,21 @@ use std::time::Duration;
 use redis::Pipeline;
 use tokio::runtime::Handle;
 
+use super::greeting::{Said, advised};
 use super::job::LONGEST_TIMEOUT;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
 use super::plan::{Decision, Part, plan};
+use super::reports::{QUIET, Reports};
 use super::script::SOURCE;
 use super::settings::Settings;
 use crate::clock;
 use crate::decision::Verb;
-use crate::events::{Event, EventKind, Events};
+use crate::events::{Event, EventKind};
 use crate::failure::Failure;
 use crate::limit::{LevelRule, Rule};
 use crate::stats::Stats;
-use crate::time::Micros;
 
-/// Between two events about the same trouble.
-const QUIET: Micros = 60 * 1_000_000;
 /// What fits into the entry that probes are about.
 const PROBED: u64 = 1000;
 /// Making a connection takes several round trips and is nobody's decision, so it may take longer than one.
@@ -32,7 +31,7 @@ const LEAST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(crate) struct Context {
     pub(super) stats: Arc<Stats>,
-    events: Events,
+    reports: Arc<Reports>,
     timeout: Duration,
     strategy: Strategy,
     replicas: u32,
@@ -43,14 +42,17 @@ pub(crate) struct Context {
     runtime: Handle,
     /// When each fault was last told of.
     told: [AtomicU64; Failure::ALL.len()],
-    warned: AtomicBool,
+    evictions_told: AtomicBool,
+    unverified_told: AtomicBool,
+    cluster_told: AtomicBool,
+    is_unverified: bool,
 }
 
 impl Context {
-    pub(super) fn new(settings: &Settings, stats: Arc<Stats>, runtime: Handle) -> Self {
+    pub(super) fn new(settings: &Settings, stats: Arc<Stats>, reports: Arc<Reports>, runtime: Handle) -> Self {
         Self {
             stats,
-            events: settings.events.clone(),
+            reports,
             timeout: settings.timeout.min(LONGEST_TIMEOUT),
             strategy: settings.strategy,
             replicas: settings.wait_replicas,
@@ -59,7 +61,10 @@ impl Context {
             probe: settings.probe(),
             runtime,
             told: Default::default(),
-            warned: AtomicBool::new(false),
+            evictions_told: AtomicBool::new(false),
+            unverified_told: AtomicBool::new(false),
+            cluster_told: AtomicBool::new(false),
+            is_unverified: settings.is_unverified(),
         }
     }
 
@@ -93,10 +98,11 @@ impl Context {
         &self.runtime
     }
 
-    /// What a server is asked when it is not known whether it is well: its last replies tell that, what it
-    /// evicts, and the time.
+    /// What a server is asked when it is not known whether it is well: its first reply tells what it is, its last ones
+    /// whether it decides, what it evicts, and the time.
     pub(super) fn greeting(&self) -> Pipeline {
         let mut greeting = Pipeline::new();
+        greeting.cmd("HELLO");
         greeting.cmd("CLIENT").arg("SETINFO").arg("LIB-NAME").arg("tidegate");
         greeting.cmd("CLIENT").arg("SETINFO").arg("LIB-VER").arg(env!("CARGO_PKG_VERSION"));
         match self.strategy {
@@ -115,31 +121,63 @@ impl Context {
         greeting
     }
 
+    /// Whether a cluster can be asked in this way.
+    pub(super) fn suits_clusters(&self) -> bool {
+        self.layout == Layout::Own
+    }
+
+    /// What a server said of itself.
+    pub(super) fn greeted(&self, server: &dyn Display, said: &Said) {
+        if self.is_unverified && !self.unverified_told.swap(true, Ordering::Relaxed) {
+            let why = "its certificate is not looked at (ssl_cert_reqs=none), so whoever is on the way can read the \
+                password and answer in its place";
+            self.reports.events.tell(&Event::new(EventKind::Unverified, server, why));
+        }
+        if let Some(why) = said.eviction()
+            && !self.evictions_told.swap(true, Ordering::Relaxed)
+        {
+            self.reports.events.tell(&Event::new(EventKind::Eviction, server, &why));
+        }
+        if let Some((failure, why)) = &said.refusal {
+            self.fault(server, *failure, why);
+        }
+    }
+
+    pub(super) fn is_unverified(&self) -> bool {
+        self.is_unverified
+    }
+
+    /// A server turned out to be a node of a cluster, and is used as one.
+    pub(super) fn is_node(&self, server: &dyn Display) {
+        if !self.cluster_told.swap(true, Ordering::Relaxed) {
+            let why = "all its nodes are used; say so by redis+cluster:// in the URL, with several of them";
+            self.reports.events.tell(&Event::new(EventKind::Cluster, server, why));
+        }
+    }
+
     /// A server is not to be asked for now.
     pub(super) fn opened(&self, server: &dyn Display, fault: Failure, why: &str) {
-        self.events.tell(&Event::new(EventKind::Opened(fault), server, why));
+        let why = &*advised(why);
+        self.reports.trouble(server, fault, why);
+        self.reports.opened(Some((server, why)));
+        self.reports.events.tell(&Event::new(EventKind::BreakerOpen(fault), server, why));
     }
 
     /// A server is well again.
     pub(super) fn closed(&self, server: &dyn Display) {
-        self.events.tell(&Event::new(EventKind::Closed, server, "it answers again"));
-    }
-
-    /// A server that is full would give up any entry, those of blocked clients too; told once.
-    pub(super) fn evicts_at_random(&self, server: &dyn Display) {
-        if !self.warned.swap(true, Ordering::Relaxed) {
-            let why = "its maxmemory-policy evicts at random, blocked clients too; noeviction and volatile-ttl do not";
-            self.events.tell(&Event::new(EventKind::EvictsAtRandom, server, why));
-        }
+        self.reports.opened(None);
+        self.reports.events.tell(&Event::new(EventKind::BreakerClose, server, "it answers again"));
     }
 
     /// Something went wrong that does not stop the server from being asked; told once a minute.
     pub(super) fn fault(&self, server: &dyn Display, fault: Failure, why: &str) {
+        let why = &*advised(why);
+        self.reports.trouble(server, fault, why);
         let told = &self.told[fault.index()];
         let (now, last) = (clock::now(), told.load(Ordering::Relaxed));
         let due = last == 0 || now.saturating_sub(last) >= QUIET;
         if due && told.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            self.events.tell(&Event::new(EventKind::Failure(fault), server, why));
+            self.reports.events.tell(&Event::new(EventKind::Failure(fault), server, why));
         }
     }
 }

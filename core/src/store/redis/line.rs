@@ -7,6 +7,7 @@ use redis::RedisResult;
 use tokio::time::{Instant, sleep_until};
 
 use super::dial::Connection;
+use super::greeting::Said;
 use crate::time::Micros;
 
 pub(super) type Connecting = Pin<Box<dyn Future<Output = RedisResult<Connected>> + Send>>;
@@ -16,8 +17,7 @@ pub(super) struct Connected {
     pub(super) connection: Connection,
     /// What the server said of the time, between two instants of ours.
     pub(super) heard: Option<(Micros, Micros, Micros)>,
-    /// When the server is full, it forgets blocked clients as soon as any others.
-    pub(super) evicts_at_random: bool,
+    pub(super) said: Said,
 }
 
 pub(super) enum Line {

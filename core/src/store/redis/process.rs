@@ -9,9 +9,11 @@ use tokio::runtime::Handle;
 use super::background;
 use super::context::Context;
 use super::job::Job;
+use super::reports::Reports;
 use super::scattered;
 use super::settings::Settings;
 use super::topology::Topology;
+use super::upkeep::Upkeep;
 use crate::failure::Failure;
 use crate::fork::Process;
 use crate::policy::DenyCache;
@@ -28,6 +30,7 @@ pub(crate) struct Shared {
 pub(crate) struct Here {
     process: Process,
     pub(crate) stats: Arc<Stats>,
+    pub(crate) reports: Arc<Reports>,
     pub(crate) denials: DenyCache,
     /// Decides while the store cannot.
     pub(crate) fallback: Arc<Memory>,
@@ -119,10 +122,24 @@ impl Here {
         Self {
             process: Process::current(),
             stats: Arc::default(),
+            reports: Arc::new(Reports::new(settings)),
             denials: DenyCache::new(settings.deny_cache),
             fallback: Arc::new(Memory::with_max_entries(settings.max_entries).telling(settings.events.clone())),
             topologies: Mutex::default(),
         }
+    }
+
+    /// What works on the store for operators, on the process's own runtime.
+    pub(crate) fn upkeep(&self, settings: &Settings) -> std::io::Result<(Upkeep, Handle)> {
+        let runtime = background::handle(self.process)?;
+        let context = Context::new(settings, self.stats.clone(), self.reports.clone(), runtime.clone());
+        Ok((Upkeep::new(settings, context), runtime))
+    }
+
+    /// The store did not decide a call.
+    pub(crate) fn degraded(&self, failure: Failure) {
+        self.stats.degraded(failure);
+        self.reports.degraded(failure, &self.stats);
     }
 
     fn topology(&self, settings: &Settings, on_callers_runtime: bool) -> Result<(Arc<Topology>, Handle), Failure> {
@@ -134,7 +151,7 @@ impl Here {
             return Ok((known.clone(), runtime));
         }
         topologies.retain(|topology| !topology.is_dead());
-        let context = Context::new(settings, self.stats.clone(), runtime.clone());
+        let context = Context::new(settings, self.stats.clone(), self.reports.clone(), runtime.clone());
         let topology = Arc::new(Topology::start(&settings.address, &Arc::new(context), &runtime, is_background));
         topologies.push(topology.clone());
         Ok((topology, runtime))

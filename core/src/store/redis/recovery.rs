@@ -35,12 +35,24 @@ impl Keeper {
         }));
     }
 
+    /// The server is a node of a cluster, whose nodes take over where they can.
+    fn hand_over(&mut self) {
+        if !self.router.begin() {
+            let why = "it is a node of a cluster, which this layout and strategy, or a socket, cannot be used with";
+            return self.trip(Failure::Other, why);
+        }
+        self.context.is_node(&self.target);
+        self.line = Line::Down;
+        for (_, message) in self.waiting.drain(..) {
+            self.router.again(message);
+        }
+    }
+
     pub(super) fn connected(&mut self, connected: RedisResult<Connected>) {
         match connected {
-            Ok(Connected { connection, heard, evicts_at_random }) => {
-                if evicts_at_random {
-                    self.context.evicts_at_random(&self.target);
-                }
+            Ok(Connected { said, .. }) if said.is_cluster && !self.target.is_sharded() => self.hand_over(),
+            Ok(Connected { connection, heard, said }) => {
+                self.context.greeted(&self.target, &said);
                 if let Some((sent, received, server)) = heard {
                     self.clock.hear(sent, received, server);
                 }

@@ -79,7 +79,11 @@ fn failure_in_words(error: &RedisError) -> Failure {
         Failure::OutOfMemory
     } else if said("READONLY") {
         Failure::ReadOnly
-    } else if said("NOPERM") || words.contains("no permission") || words.contains("can't run this command") {
+    } else if said("NOPERM")
+        || words.contains("no permission")
+        || words.contains("can't run this command")
+        || words.contains("unknown command")
+    {
         Failure::Denied
     } else if said("MISCONF") || said("NOREPLICAS") || said("BUSY") {
         Failure::NotReady

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::address::{Address, Tls, refused};
+use super::address::Address;
 use super::layout::{Layout, Strategy};
 use super::plan::Decision;
+use super::url::StoreUrl;
 use crate::error::LimitError;
 use crate::events::{Event, Events};
 use crate::limit::Shape;
@@ -33,8 +34,7 @@ pub struct Redis(Settings);
 
 #[derive(Clone)]
 pub(crate) struct Settings {
-    url: String,
-    tls: Tls,
+    url: StoreUrl,
     pub(super) address: Address,
     pub(super) timeout: Duration,
     pub(super) deny_cache: Duration,
@@ -62,17 +62,19 @@ impl Redis {
     /// - `redis+sentinel://[user:password@]sentinel[:port],…/service[/database]`
     /// - `redis+cluster://[user:password@]node[:port],…`
     ///
-    /// The latter two with `rediss` where they use TLS. Certificates may be named as redis-py does it:
-    /// `?ssl_ca_certs=FILE`, `ssl_certfile` and `ssl_keyfile`.
+    /// The latter two with `rediss` where they use TLS. What is special in a user's name or a password has to be
+    /// percent-encoded. Options follow behind a question mark, named as redis-py names them: `ssl_ca_certs=FILE`,
+    /// `ssl_certfile`, `ssl_keyfile`, `ssl_cert_reqs=none`, `db`, `protocol`, `username`, `password`, and
+    /// `sentinel_username` and `sentinel_password` for sentinels, which have logins of their own.
     ///
     /// # Errors
-    /// When the URL makes no sense, or a file that it names cannot be read.
+    /// When the URL makes no sense, or a file that it names cannot be read. The error shows nothing of a URL that is
+    /// not understood but its scheme, because the rest may hold a password.
     pub fn open(url: &str) -> Result<Self, LimitError> {
-        let tls = Tls::default();
+        let url = StoreUrl::parse(url)?;
         Ok(Self(Settings {
-            url: url.to_owned(),
-            address: Address::parse(url, &tls)?,
-            tls,
+            address: Address::of(&url)?,
+            url,
             timeout: TIMEOUT,
             deny_cache: DENY_CACHE,
             max_entries: MAX_ENTRIES,
@@ -169,7 +171,7 @@ impl Redis {
     /// # Errors
     /// When they cannot be read, or the URL does not ask for TLS.
     pub fn certificate_authority(mut self, pem: &[u8]) -> Result<Self, LimitError> {
-        self.0.tls.authority = Some(pem.to_owned());
+        self.0.url.tls.authority = Some(pem.to_owned());
         self.reread()
     }
 
@@ -178,12 +180,51 @@ impl Redis {
     /// # Errors
     /// When they cannot be read, or the URL does not ask for TLS.
     pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Result<Self, LimitError> {
-        self.0.tls.identity = Some((certificate.to_owned(), key.to_owned()));
+        self.0.url.tls.identity = Some((certificate.to_owned(), key.to_owned()));
+        self.reread()
+    }
+
+    /// Takes any certificate for the server's own, as `ssl_cert_reqs=none` does: whoever is on the way can read and
+    /// change everything. A warning is told when the store is used.
+    ///
+    /// # Errors
+    /// When the URL does not ask for TLS.
+    pub fn accept_any_certificate(mut self) -> Result<Self, LimitError> {
+        self.0.url.tls.unverified = true;
+        self.reread()
+    }
+
+    /// The user's name, in place of the URL's; empty for none.
+    ///
+    /// # Errors
+    /// None that opening it would not have had.
+    pub fn username(mut self, username: &str) -> Result<Self, LimitError> {
+        self.0.url.login.username = Some(username.to_owned()).filter(|name| !name.is_empty());
+        self.reread()
+    }
+
+    /// The password, in place of the URL's; empty for none.
+    ///
+    /// # Errors
+    /// None that opening it would not have had.
+    pub fn password(mut self, password: &str) -> Result<Self, LimitError> {
+        self.0.url.login.password = Some(password.to_owned()).filter(|password| !password.is_empty());
+        self.reread()
+    }
+
+    /// The name and the password that sentinels are asked with, which is not the primary's.
+    ///
+    /// # Errors
+    /// None that opening it would not have had.
+    pub fn sentinel_login(mut self, username: Option<&str>, password: Option<&str>) -> Result<Self, LimitError> {
+        let login = &mut self.0.url.sentinel_login;
+        login.username = username.map(str::to_owned).or(login.username.take());
+        login.password = password.map(str::to_owned).or(login.password.take());
         self.reread()
     }
 
     fn reread(mut self) -> Result<Self, LimitError> {
-        self.0.address = Address::parse(&self.0.url, &self.0.tls)?;
+        self.0.address = Address::of(&self.0.url)?;
         Ok(self)
     }
 
@@ -195,12 +236,32 @@ impl Redis {
         self
     }
 
+    pub(crate) fn has_secret(&self) -> bool {
+        let logins = [&self.0.url.login, &self.0.url.sentinel_login];
+        logins.iter().any(|login| login.password.is_some())
+    }
+
     pub(crate) fn into_settings(self) -> Settings {
         self.0
     }
 }
 
 impl Settings {
+    /// The URL without what is secret.
+    pub(crate) fn url(&self) -> String {
+        self.url.to_string()
+    }
+
+    /// The servers alone, as events name them.
+    pub(crate) fn servers(&self) -> String {
+        self.url.servers_shown()
+    }
+
+    /// The server may show any certificate.
+    pub(super) fn is_unverified(&self) -> bool {
+        self.url.tls.unverified
+    }
+
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
@@ -227,9 +288,8 @@ impl Settings {
 /// Without the URL's password.
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let error = refused(&self.url, "");
         f.debug_struct("Settings")
-            .field("url", &error.value())
+            .field("url", &format_args!("{}", self.url))
             .field("timeout", &self.timeout)
             .field("on_error", &self.on_error)
             .field("deny_cache", &self.deny_cache)

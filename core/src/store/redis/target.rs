@@ -8,11 +8,10 @@ use redis::RedisResult;
 use redis::aio::ConnectionLike as _;
 use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, Pipeline, RedisError};
 
-use super::dial::{Connection, FEW, open};
+use super::dial::{FEW, open};
+use super::greeting::Said;
 use super::line::Connected;
-use super::remedy::Remedy;
 use crate::clock;
-use crate::failure::Failure;
 
 /// A server, or whatever server the sentinels say is the primary.
 #[derive(Clone)]
@@ -71,36 +70,45 @@ impl Target {
     /// A connection to a server that decides.
     pub(super) async fn connect(&self) -> RedisResult<Connected> {
         match &self.0.place {
-            Place::Server(info) | Place::Node(info) => self.greet(open(info, FEW).await?).await,
+            Place::Server(info) | Place::Node(info) => self.greet(info).await,
             Place::Primary { sentinels, service, template } => {
                 let asked = sentinels.iter().map(|sentinel| Box::pin(ask_sentinel(sentinel, service)));
                 let ((host, port), _) = select_ok(asked).await?;
-                self.greet(open(&at(template, &host, port), FEW).await?).await
+                self.greet(&at(template, &host, port)).await
             }
         }
     }
 
-    /// Sees whether the server is of use, and prepares it.
-    async fn greet(&self, mut connection: Connection) -> RedisResult<Connected> {
-        let greeting = &self.0.greeting;
-        let sent = clock::now();
-        let replies = connection.wire.req_packed_commands(greeting, 0, greeting.len()).await?;
-        let received = clock::now();
-        let [.., probed, policy, time] = &replies[..] else { return Err(nonsense("a greeting")) };
-        let (probed, policy, time) = (probed.clone(), policy.clone(), time.clone());
-        if let Err(error) = probed.extract_error()
-            // Of anything else each call will be told for itself; a node that has another slot's keys is as well as any.
-            && let Remedy::GiveUp(Failure::NotReady | Failure::ReadOnly | Failure::Unreachable) = Remedy::of(&error)
-        {
-            return Err(error);
+    /// Where one server is that may turn out to be a node of a cluster; none for a socket, which has no other hosts.
+    pub(super) fn seed(info: &ConnectionInfo) -> Option<(String, u16)> {
+        match info.addr() {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => Some((host.clone(), *port)),
+            _ => None,
         }
-        let heard = redis::from_redis_value::<(u64, u64)>(time).ok();
-        let heard = heard.map(|(seconds, micros)| (sent, received, seconds * 1_000_000 + micros));
-        // Not everybody may ask for this.
-        let policy = redis::from_redis_value::<Vec<String>>(policy).unwrap_or_default();
-        let evicts_at_random = policy.last().is_some_and(|policy| policy.ends_with("-random"));
-        Ok(Connected { connection, heard, evicts_at_random })
     }
+
+    /// Sees whether the server is of use, and prepares it.
+    async fn greet(&self, info: &ConnectionInfo) -> RedisResult<Connected> {
+        let greeting = &self.0.greeting;
+        let mut connection = open(info, FEW).await?;
+        let sent = clock::now();
+        let replies = match connection.wire.req_packed_commands(greeting, 0, greeting.len()).await {
+            Ok(replies) => replies,
+            Err(error) => return Err(complaint(info).await.unwrap_or(error)),
+        };
+        let received = clock::now();
+        let said = Said::read(&replies)?;
+        let heard = said.time.map(|time| (sent, received, time));
+        Ok(Connected { connection, heard, said })
+    }
+}
+
+/// What a server has against us that hung up: one that knows nobody's name reads nothing as long as the script, and
+/// says why only to something short.
+async fn complaint(info: &ConnectionInfo) -> Option<RedisError> {
+    let mut connection = open(info, FEW).await.ok()?;
+    let answer: RedisResult<String> = redis::cmd("PING").query_async(&mut connection.wire).await;
+    answer.err().filter(|error| !error.is_io_error())
 }
 
 impl fmt::Display for Target {

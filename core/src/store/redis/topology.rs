@@ -22,7 +22,15 @@ pub(crate) struct Topology {
 
 enum Servers {
     One(Link),
+    /// One server, or a cluster if it turns out to be a node of one.
+    Unknown(Link, Arc<Cluster>),
     Cluster(Arc<Cluster>),
+}
+
+/// What is known of the servers by now.
+enum Current<'a> {
+    One(&'a Link),
+    Cluster(&'a Cluster),
 }
 
 impl Topology {
@@ -31,7 +39,16 @@ impl Topology {
         let _entered = runtime.enter();
         let single = |target| Servers::One(Link::start(target, context.clone(), Router::none()));
         let servers = match address.clone() {
-            Address::Server(info) => single(Target::server(*info, context.greeting())),
+            Address::Server(info) => match Target::seed(&info).filter(|_| context.suits_clusters()) {
+                Some(seed) => {
+                    // Who writes the URL of one node may not know that there are others.
+                    let cluster = Cluster::start_asleep(vec![seed], (*info).clone(), context.clone());
+                    let router = Router::through(&Arc::downgrade(&cluster));
+                    let link = Link::start(Target::server(*info, context.greeting()), context.clone(), router);
+                    Servers::Unknown(link, cluster)
+                }
+                None => single(Target::server(*info, context.greeting())),
+            },
             Address::Sentinels { sentinels, service, template } => {
                 single(Target::primary(sentinels, service, *template, context.greeting()))
             }
@@ -43,16 +60,16 @@ impl Topology {
     /// Takes a job over, or says at once why not.
     pub(crate) fn send(&self, job: Arc<Job>) -> Result<(), Failure> {
         let message = Message { job, asking: false };
-        match &self.servers {
-            Servers::One(link) => link.send(message),
-            Servers::Cluster(cluster) => cluster.send(message),
+        match self.current() {
+            Current::One(link) => link.send(message),
+            Current::Cluster(cluster) => cluster.send(message),
         }
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        match &self.servers {
-            Servers::One(link) => link.is_open(),
-            Servers::Cluster(cluster) => cluster.is_open(),
+        match self.current() {
+            Current::One(link) => link.is_open(),
+            Current::Cluster(cluster) => cluster.is_open(),
         }
     }
 
@@ -70,14 +87,22 @@ impl Topology {
     }
 
     pub(crate) fn is_dead(&self) -> bool {
-        match &self.servers {
-            Servers::One(link) => link.is_dead(),
-            Servers::Cluster(cluster) => cluster.is_dead(),
+        match self.current() {
+            Current::One(link) => link.is_dead(),
+            Current::Cluster(cluster) => cluster.is_dead(),
         }
     }
 
     pub(crate) fn is_sharded(&self) -> bool {
-        matches!(self.servers, Servers::Cluster(_))
+        matches!(self.current(), Current::Cluster(_))
+    }
+
+    fn current(&self) -> Current<'_> {
+        match &self.servers {
+            Servers::Cluster(cluster) => Current::Cluster(cluster),
+            Servers::Unknown(_, cluster) if cluster.is_awake() => Current::Cluster(cluster),
+            Servers::One(link) | Servers::Unknown(link, _) => Current::One(link),
+        }
     }
 }
 
@@ -96,12 +121,20 @@ impl Router {
 
     /// Whether there are others, which may be in charge of what one server was.
     pub(super) fn leads_elsewhere(&self) -> bool {
-        self.0.strong_count() > 0
+        self.0.upgrade().is_some_and(|cluster| cluster.is_awake())
+    }
+
+    /// The server that was asked is a node of this cluster; false where there cannot be one.
+    pub(super) fn begin(&self) -> bool {
+        self.0.upgrade().is_some_and(|cluster| {
+            cluster.wake();
+            true
+        })
     }
 
     /// Something is not where it was.
     pub(super) fn refresh(&self) {
-        if let Some(cluster) = self.0.upgrade() {
+        if let Some(cluster) = self.0.upgrade().filter(|cluster| cluster.is_awake()) {
             cluster.refresh();
         }
     }

@@ -1,0 +1,80 @@
+//! A limiter by the URL of its store and options by their names.
+
+use super::{Limiter, Store};
+use crate::error::LimitError;
+use crate::events::Event;
+use crate::limit::Value;
+use crate::store::options::{Dialect, Given};
+use crate::store::redis::{Redis, refused};
+
+const MEMORY: &str = "memory://";
+
+impl Limiter {
+    /// A limiter over the store at this URL (`memory://`, or what [`Redis::open`](crate::Redis::open) takes), with
+    /// options by their names in the wire form, as a configuration file has them. [`host::STORE_OPTIONS`] lists them;
+    /// times are in milliseconds, and one that is null is as if it were not given.
+    ///
+    /// [`host::STORE_OPTIONS`]: crate::host::STORE_OPTIONS
+    ///
+    /// ```
+    /// use tidegate::{Limiter, Value};
+    ///
+    /// let options = [("namespace".to_owned(), Value::Text("shop".to_owned())), ("timeout".to_owned(), Value::Number(50.0))];
+    /// let limiter = Limiter::open("redis://localhost:6379/0", options)?;
+    /// assert!(limiter.is_shared());
+    /// assert!(Limiter::open("memory://", [("timeout".to_owned(), Value::Number(0.5))]).is_err());
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the URL makes no sense, an option does not exist or is given twice, or a value has the wrong type or is out
+    /// of bounds. No password is shown.
+    pub fn open(url: &str, options: impl IntoIterator<Item = (String, Value)>) -> Result<Self, LimitError> {
+        Self::open_as(Dialect::Wire, url, options, None::<fn(&Event)>).map(|opened| opened.limiter)
+    }
+
+    pub(crate) fn open_as(
+        dialect: Dialect,
+        url: &str,
+        options: impl IntoIterator<Item = (String, Value)>,
+        listener: Option<impl Fn(&Event) + Send + Sync + 'static>,
+    ) -> Result<Opened, LimitError> {
+        let given = Given::read(dialect, options)?;
+        if url == MEMORY {
+            let memory = given.memory();
+            let limiter = Self::new(match listener {
+                Some(listener) => memory.listener(listener),
+                None => memory,
+            });
+            let limiter = given.namespace().map_or(limiter.clone(), |name| limiter.namespace(name));
+            return Ok(Opened { limiter, url_has_secret: false });
+        }
+        if url.starts_with(MEMORY) {
+            return Err(refused(url, "must be memory:// and nothing more, or the URL of a server"));
+        }
+        let redis = Redis::open(url)?;
+        let url_has_secret = redis.has_secret();
+        let mut redis = given.apply(redis)?;
+        if let Some(listener) = listener {
+            redis = redis.listener(listener);
+        }
+        Ok(Opened { limiter: Self::new(redis), url_has_secret })
+    }
+
+    /// Where its store is, without what is secret.
+    #[must_use]
+    pub fn url(&self) -> String {
+        match &self.store {
+            Store::Local(_) => MEMORY.to_owned(),
+            Store::Fleet(fleet) => fleet.url(),
+        }
+    }
+}
+
+/// A limiter that was made by name.
+pub struct Opened {
+    /// The limiter.
+    pub limiter: Limiter,
+    /// There is a password in the URL.
+    pub url_has_secret: bool,
+}

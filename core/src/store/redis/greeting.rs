@@ -1,0 +1,94 @@
+//! What a server says of itself when it is first asked.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use redis::{RedisError, RedisResult, Value};
+
+use super::remedy::Remedy;
+use super::target::nonsense;
+use crate::failure::Failure;
+use crate::time::Micros;
+
+/// What a server said of itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Said {
+    /// It is a node of a cluster.
+    pub(super) is_cluster: bool,
+    /// Its `maxmemory-policy`, where it may be asked for.
+    pub(super) memory_policy: Option<String>,
+    /// Its clock, in microseconds since the Unix epoch.
+    pub(super) time: Option<Micros>,
+    /// Why it will refuse calls, though it may be asked again.
+    pub(super) refusal: Option<(Failure, String)>,
+}
+
+impl Said {
+    /// Reads the replies to a greeting.
+    ///
+    /// # Errors
+    /// When the server is of no use for now.
+    pub(super) fn read(replies: &[Value]) -> RedisResult<Self> {
+        let [hello, prepared, .., probed, policy, time] = replies else { return Err(nonsense("a greeting")) };
+        let mut said = Self::default();
+        if let Ok(hello) = redis::from_redis_value::<HashMap<String, Value>>(hello.clone())
+            && let Some(mode) = hello.get("mode")
+        {
+            said.is_cluster = redis::from_redis_value::<String>(mode.clone()).is_ok_and(|mode| mode == "cluster");
+        }
+        if let Err(error) = probed.clone().extract_error() {
+            match Remedy::of(&error) {
+                Remedy::GiveUp(Failure::NotReady | Failure::ReadOnly | Failure::Unreachable) => return Err(error),
+                // A node that has another slot's keys is as good as any.
+                Remedy::Redirect { .. } | Remedy::Retry => {}
+                remedy => said.refusal = refusal(&remedy, &error, prepared.clone().extract_error().err().as_ref()),
+            }
+        }
+        let time = redis::from_redis_value::<(u64, u64)>(time.clone()).ok();
+        said.time = time.map(|(seconds, micros)| seconds * 1_000_000 + micros);
+        // Not everybody may ask for this.
+        let policy = redis::from_redis_value::<Vec<String>>(policy.clone()).unwrap_or_default();
+        said.memory_policy = policy.into_iter().nth(1);
+        Ok(said)
+    }
+
+    /// Why a blocked client may be forgotten, where it may. By what `tests/python/test_redis_eviction.py` measures.
+    pub(super) fn eviction(&self) -> Option<String> {
+        let policy = self.memory_policy.as_deref()?;
+        let why = if policy.ends_with("-random") {
+            "evicts at random, blocked clients too"
+        } else if policy == "volatile-ttl" {
+            "evicts first what expires soonest, and a blocked client of a short limit does"
+        } else {
+            return None;
+        };
+        Some(format!("its maxmemory-policy {policy} {why}; use noeviction on a server for limits alone"))
+    }
+}
+
+/// Why calls will be refused that the probe of this error stands for.
+fn refusal(remedy: &Remedy, probed: &RedisError, prepared: Option<&RedisError>) -> Option<(Failure, String)> {
+    match (remedy, prepared) {
+        // The script goes along with every call, if that is allowed; where there is none, it is not.
+        (Remedy::SendScript, Some(error)) if lacks_scripts(&error.to_string()) => {
+            Some((Failure::Denied, advised(&error.to_string()).into_owned()))
+        }
+        (Remedy::GiveUp(failure), _) => Some((*failure, advised(&probed.to_string()).into_owned())),
+        _ => None,
+    }
+}
+
+fn lacks_scripts(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    let names = ["evalsha", "script", "lua"].iter().any(|name| said.contains(name));
+    names && ["unknown command", "no permission", "noperm", "engine"].iter().any(|words| said.contains(words))
+}
+
+/// What a server said, and what to do about it where that is known.
+pub(super) fn advised(said: &str) -> Cow<'_, str> {
+    if lacks_scripts(said) && !said.contains("transactions") {
+        let advice = "without scripts, strategy=\"transactions\" decides about buckets";
+        return Cow::Owned(format!("{said}; {advice}"));
+    }
+    Cow::Borrowed(said)
+}

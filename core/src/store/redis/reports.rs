@@ -1,0 +1,264 @@
+//! Reports of calls that a store did not decide: to the log once a minute at the most, and in errors.
+
+use std::fmt::{Display, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::settings::Settings;
+use crate::clock;
+use crate::error::StoreError;
+use crate::events::{Event, EventKind, Events};
+use crate::failure::Failure;
+use crate::policy::OnError;
+use crate::stats::Stats;
+use crate::time::Micros;
+
+/// Between two reports of the same kind.
+pub(super) const QUIET: Micros = 60 * 1_000_000;
+/// How long all calls have to be decided before the store counts as recovered.
+const CALM: Micros = 1_000_000;
+
+/// What is known of a store's failures in this process.
+pub(crate) struct Reports {
+    pub(super) events: Events,
+    servers: String,
+    policy: OnError,
+    timeout: Duration,
+    outage: Mutex<Outage>,
+    /// When a call that the store decided is worth a look at the outage; 0 where there is none.
+    due: AtomicU64,
+    troubles: Mutex<Troubles>,
+}
+
+/// Calls that were answered without the store.
+#[derive(Default)]
+struct Outage {
+    /// Since the last report, by kind of failure.
+    counts: [u64; Failure::ALL.len()],
+    /// Since the store last recovered.
+    total: u64,
+    first: Micros,
+    last: Micros,
+    degraded_told: Option<Micros>,
+    recovered_told: Option<Micros>,
+}
+
+/// What was last said of each kind of failure, and of the server whose breaker opened.
+#[derive(Default)]
+struct Troubles {
+    of_kind: [Option<Trouble>; Failure::ALL.len()],
+    opened: Option<Trouble>,
+}
+
+#[derive(Clone)]
+struct Trouble {
+    server: String,
+    cause: String,
+}
+
+impl Reports {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            events: settings.events.clone(),
+            servers: settings.servers(),
+            policy: settings.on_error,
+            timeout: settings.timeout(),
+            outage: Mutex::default(),
+            due: AtomicU64::new(0),
+            troubles: Mutex::default(),
+        }
+    }
+
+    /// The store did not decide a call.
+    pub(crate) fn degraded(&self, failure: Failure, stats: &Stats) {
+        let now = clock::now();
+        let mut outage = self.outage();
+        outage.counts[failure.index()] += 1;
+        outage.total += 1;
+        if outage.total == 1 {
+            outage.first = now;
+        }
+        outage.last = now;
+        self.due.store(now + CALM, Ordering::Relaxed);
+        if outage.degraded_told.is_some_and(|told| now.saturating_sub(told) < QUIET) {
+            return;
+        }
+        let since = outage.degraded_told.replace(now);
+        let counts = std::mem::take(&mut outage.counts);
+        drop(outage);
+        let most = Failure::ALL.into_iter().max_by_key(|failure| counts[failure.index()]).unwrap_or(failure);
+        let message = self.degraded_message(&counts, most, since.map(|since| now - since), stats);
+        self.events.tell(&Event::new(EventKind::Degraded(most), &self.servers, &message));
+    }
+
+    /// The store decided a call.
+    #[inline]
+    pub(crate) fn decided(&self, now: Micros) {
+        let due = self.due.load(Ordering::Relaxed);
+        if due != 0 && now >= due {
+            self.perhaps_recovered(now);
+        }
+    }
+
+    #[cold]
+    fn perhaps_recovered(&self, now: Micros) {
+        let mut outage = self.outage();
+        let quiet = outage.recovered_told.map_or(0, |told| told + QUIET);
+        let due = quiet.max(outage.last + CALM);
+        if now < due || outage.total == 0 {
+            self.due.store(if outage.total == 0 { 0 } else { due }, Ordering::Relaxed);
+            return;
+        }
+        self.due.store(0, Ordering::Relaxed);
+        let (total, took) = (std::mem::take(&mut outage.total), outage.last - outage.first);
+        outage.counts = Default::default();
+        outage.recovered_told = Some(now);
+        drop(outage);
+        let message = format!("{} without it within {}", calls(total), seconds(took));
+        self.events.tell(&Event::new(EventKind::Recovered, &self.servers, &message));
+    }
+
+    fn degraded_message(&self, counts: &[u64], most: Failure, since: Option<Micros>, stats: &Stats) -> String {
+        let mut message = calls(counts.iter().sum());
+        message.push_str(" without it");
+        if let Some(since) = since {
+            // Writing to a string does not fail.
+            let _ = write!(message, " in the last {}", seconds(since));
+        }
+        let met = Failure::ALL.iter().map(|failure| (failure, counts[failure.index()])).filter(|(_, count)| *count > 0);
+        let met: Vec<_> = met.map(|(failure, count)| format!("{} {count}", failure.name())).collect();
+        let policy = match self.policy {
+            OnError::Local => "local: this process alone enforces the limits",
+            OnError::Allow => "allow: they are admitted",
+            OnError::Deny => "deny: they are denied",
+            OnError::Raise => "raise: they fail with a StoreError",
+        };
+        let _ = write!(message, " ({}); the policy is {policy}", met.join(", "));
+        if counts[Failure::Timeout.index()] > 0 {
+            let _ = write!(message, "; the timeout is {} ms", self.timeout.as_secs_f64() * 1000.0);
+            if let Some(within) = stats.most_took() {
+                let _ = write!(message, ", and 99 of 100 answers took less than {} ms", within.as_secs_f64() * 1000.0);
+            }
+            message.push_str(": choose three times what those take, and more than either host pauses");
+        }
+        let troubles = self.troubles();
+        let trouble = troubles.opened.as_ref().or(troubles.of_kind[most.index()].as_ref());
+        if let Some(Trouble { server, cause }) = trouble.filter(|_| most != Failure::Timeout) {
+            let _ = write!(message, "; last heard of {server}: {cause}");
+        }
+        message
+    }
+
+    /// A server said or did this.
+    pub(super) fn trouble(&self, server: &dyn Display, failure: Failure, cause: &str) {
+        let trouble = Trouble { server: server.to_string(), cause: crate::error::shortened(cause, 200) };
+        self.troubles().of_kind[failure.index()] = Some(trouble);
+    }
+
+    /// Why a server is not to be asked; nothing where it is again.
+    pub(super) fn opened(&self, why: Option<(&dyn Display, &str)>) {
+        let trouble = |(server, cause): (&dyn Display, &str)| Trouble {
+            server: server.to_string(),
+            cause: crate::error::shortened(cause, 200),
+        };
+        self.troubles().opened = why.map(trouble);
+    }
+
+    /// The error for a call that the store did not decide.
+    #[cold]
+    pub(crate) fn error(&self, failure: Failure) -> StoreError {
+        let troubles = self.troubles();
+        let trouble = match failure {
+            Failure::Unavailable => troubles.opened.clone(),
+            // A deadline that was missed is the caller's own finding.
+            Failure::Timeout => None,
+            _ => troubles.of_kind[failure.index()].clone(),
+        };
+        drop(troubles);
+        match trouble {
+            Some(Trouble { server, cause }) => StoreError::new(failure, &server, Some(cause)),
+            None => StoreError::new(failure, &self.servers, None),
+        }
+    }
+
+    fn outage(&self) -> MutexGuard<'_, Outage> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn troubles(&self) -> MutexGuard<'_, Troubles> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn calls(count: u64) -> String {
+    if count == 1 { "1 call was answered".to_owned() } else { format!("{count} calls were answered") }
+}
+
+fn seconds(time: Micros) -> String {
+    format!("{:.1} s", Duration::from_micros(time).as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::store::redis::Redis;
+
+    fn reports() -> (Reports, Arc<Mutex<Vec<Event>>>) {
+        let heard: Arc<Mutex<Vec<Event>>> = Arc::default();
+        let listener = heard.clone();
+        let store = Redis::open("redis://us3r:S3cr3t@somewhere").expect("a URL");
+        let store = store.listener(move |event| listener.lock().expect("a lock").push(event.clone()));
+        (Reports::new(&store.into_settings()), heard)
+    }
+
+    #[test]
+    fn an_outage_is_told_at_once_and_again_when_it_is_over() {
+        let (reports, heard) = reports();
+        let stats = Stats::default();
+        let told = || heard.lock().expect("a lock").iter().map(|event| event.kind.name()).collect::<Vec<_>>();
+        reports.decided(clock::now());
+        reports.degraded(Failure::Timeout, &stats);
+        assert_eq!(told(), ["degraded"]);
+        for _ in 0..9 {
+            reports.degraded(Failure::Unreachable, &stats);
+        }
+        let last = clock::now();
+        reports.decided(last);
+        assert_eq!(told(), ["degraded"], "one call that fits does not end it");
+        reports.decided(last + CALM);
+        assert_eq!(told(), ["degraded", "recovered"]);
+        let messages: Vec<_> = heard.lock().expect("a lock").iter().map(ToString::to_string).collect();
+        assert!(messages[0].contains("1 call was answered without it (timeout 1)"), "{messages:?}");
+        assert!(messages[0].contains("the timeout is 100 ms"), "{messages:?}");
+        assert!(messages[1].contains("10 calls"), "{messages:?}");
+        assert!(messages.iter().all(|message| message.starts_with("redis at somewhere:6379 ")), "{messages:?}");
+
+        // The next ones within the minute are told with the minute's end.
+        reports.degraded(Failure::Denied, &stats);
+        reports.decided(last + 3 * CALM);
+        assert_eq!(told().len(), 2);
+        reports.decided(last + CALM + QUIET);
+        assert_eq!(told(), ["degraded", "recovered", "recovered"]);
+    }
+
+    #[test]
+    fn an_outage_that_lasts_is_told_once_a_minute_with_counts() {
+        let (reports, heard) = reports();
+        let stats = Stats::default();
+        reports.degraded(Failure::Unavailable, &stats);
+        reports.degraded(Failure::Unavailable, &stats);
+        reports.degraded(Failure::Timeout, &stats);
+        if let Some(told) = &mut reports.outage().degraded_told {
+            *told -= QUIET;
+        }
+        reports.degraded(Failure::Unavailable, &stats);
+        let heard = heard.lock().expect("a lock");
+        assert_eq!(heard.len(), 2);
+        assert_eq!(heard[1].kind, EventKind::Degraded(Failure::Unavailable));
+        assert!(heard[1].message.contains("3 calls were answered without it in the last 60.0 s"), "{}", heard[1]);
+        assert!(heard[1].message.contains("(timeout 1, unavailable 2)"), "{}", heard[1]);
+    }
+}

@@ -1,0 +1,291 @@
+//! What operators and tests ask of a store: whether it is fit, and to forget everything.
+//!
+//! Both go over connections of their own, past the breaker, and take longer than a decision may.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::{select_ok, try_join_all};
+use redis::aio::MultiplexedConnection;
+use redis::{ConnectionInfo, RedisError, RedisResult};
+use tokio::time::timeout;
+
+use super::address::Address;
+use super::cluster::nodes_of;
+use super::context::Context;
+use super::keys::both;
+use super::layout::{Layout, Strategy};
+use super::line::Connected;
+use super::plan::{Decision, plan};
+use super::remedy::Remedy;
+use super::settings::Settings;
+use super::target::{Target, at};
+use crate::error::StoreError;
+use crate::failure::Failure;
+use crate::limit::Shape;
+
+/// How fit a store is to decide; see [`Limiter::ping`](crate::Limiter::ping).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Health {
+    /// The servers that were asked; none of a store in memory.
+    pub servers: Vec<String>,
+    /// How long the slowest of them took to decide.
+    pub round_trip: Duration,
+    /// How far the clock of one is ahead of this process's, in seconds; negative where it is behind. Decisions go by
+    /// the server's clock, so this changes none.
+    pub clock_ahead: f64,
+    /// The `maxmemory-policy` of the first, where the user may ask for it.
+    pub memory_policy: Option<String>,
+    /// What is not as it should be, in words, though calls are decided.
+    pub warnings: Vec<String>,
+}
+
+/// Keys that are looked at in one step: few enough that a server is not held up.
+const STEP: usize = 500;
+/// Bytes that the keys of one step may be.
+const MOST_READ: u64 = 16 * 1024 * 1024;
+/// Clocks of hosts that are kept in time differ by less.
+const SKEW: f64 = 1.0;
+
+impl Health {
+    fn join(mut self, other: Self) -> Self {
+        self.servers.extend(other.servers);
+        self.round_trip = self.round_trip.max(other.round_trip);
+        if other.clock_ahead.abs() > self.clock_ahead.abs() {
+            self.clock_ahead = other.clock_ahead;
+        }
+        self.memory_policy = self.memory_policy.or(other.memory_policy);
+        self.warnings.extend(other.warnings);
+        self
+    }
+}
+
+/// The servers of a store, as operators work on them.
+pub(crate) struct Upkeep {
+    address: Address,
+    context: Arc<Context>,
+    layout: Layout,
+}
+
+impl Upkeep {
+    pub(super) fn new(settings: &Settings, context: Context) -> Self {
+        Self { address: settings.address.clone(), context: Arc::new(context), layout: settings.layout() }
+    }
+
+    /// Has every server make these decisions, which use all rights that a bucket needs.
+    pub(crate) async fn ping(&self, probes: &[Decision; 2]) -> Result<Health, StoreError> {
+        ping(&self.address, &self.context, probes).await
+    }
+
+    /// Removes every entry of a namespace, in steps; says how many keys there were.
+    pub(crate) async fn clear(&self, namespace: &str) -> Result<u64, StoreError> {
+        clear(&self.address, &self.context, self.layout, namespace).await
+    }
+}
+
+async fn ping(address: &Address, context: &Arc<Context>, probes: &[Decision; 2]) -> Result<Health, StoreError> {
+    let targets = targets(address, context).await?;
+    let asked = targets.iter().map(|target| async move {
+        let health = timeout(context.connect_timeout(), examine(target, context, probes)).await;
+        health.map_err(|_| StoreError::new(Failure::Timeout, &target.to_string(), None))?
+    });
+    let mut health = try_join_all(asked).await?.into_iter().fold(Health::default(), Health::join);
+    if matches!(address, Address::Server(_)) && targets.iter().any(Target::is_sharded) {
+        health.warnings.push("the server is a node of a cluster: name it by redis+cluster:// in the URL".to_owned());
+    }
+    Ok(health)
+}
+
+async fn examine(target: &Target, context: &Context, probes: &[Decision; 2]) -> Result<Health, StoreError> {
+    let failed = |error: &RedisError| failed(target, error);
+    let Connected { mut connection, heard, said, .. } = target.connect().await.map_err(|error| failed(&error))?;
+    let server = target.to_string();
+    if let Some((failure, why)) = said.refusal {
+        return Err(StoreError::new(failure, &server, Some(why)));
+    }
+    let began = Instant::now();
+    for probe in probes {
+        decide(&mut connection.wire, context, probe).await.map_err(|error| failed(&error))?;
+    }
+    let round_trip = began.elapsed() / 2;
+    if context.replicas() > 0 && !target.is_sharded() {
+        let mut wait = redis::cmd("WAIT");
+        wait.arg(context.replicas()).arg(context.timeout().as_millis().clamp(1, 3_600_000) as u64);
+        let there: u32 = wait.query_async(&mut connection.wire).await.map_err(|error| failed(&error))?;
+        if there < context.replicas() {
+            return Err(StoreError::new(Failure::Unreplicated, &server, None));
+        }
+    }
+    let mut warnings: Vec<String> = said.eviction().into_iter().collect();
+    if context.is_unverified() {
+        warnings.push("its certificate is not looked at (ssl_cert_reqs=none)".to_owned());
+    }
+    let patience = context.timeout();
+    if round_trip * 3 > patience {
+        let [took, patience] = [round_trip, patience].map(|time| time.as_secs_f64() * 1000.0);
+        warnings.push(format!("a decision took {took:.1} ms, and the timeout is {patience} ms: choose a longer one"));
+    }
+    let clock_ahead = heard.map_or(0.0, |(sent, received, server)| {
+        let here = sent.midpoint(received);
+        let ahead = Duration::from_micros(server.abs_diff(here)).as_secs_f64();
+        if server < here { -ahead } else { ahead }
+    });
+    if clock_ahead.abs() > SKEW {
+        let way = if clock_ahead < 0.0 { "behind" } else { "ahead of" };
+        let by = clock_ahead.abs();
+        warnings.push(format!("its clock is {by:.1} s {way} this host's; decisions go by the server's"));
+    }
+    let warnings = warnings.into_iter().map(|warning| format!("redis at {server}: {warning}")).collect();
+    Ok(Health { servers: vec![server], round_trip, clock_ahead, memory_policy: said.memory_policy, warnings })
+}
+
+/// Decides once; a node that has not this slot has shown all the same that it would.
+async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe: &Decision) -> RedisResult<()> {
+    let answer = match context.strategy() {
+        Strategy::Script => {
+            let plan = plan([(probe, 0)]);
+            match plan.command(false).query_async::<redis::Value>(connection).await {
+                Err(error) if matches!(Remedy::of(&error), Remedy::SendScript) => {
+                    plan.command(true).query_async(connection).await
+                }
+                answer => answer,
+            }
+        }
+        Strategy::Transactions => {
+            let mut all = redis::pipe();
+            for key in probe.entries.iter().flat_map(both) {
+                all.cmd("GET").arg(key.as_ref());
+                all.cmd("INCRBY").arg(key.as_ref()).arg(0);
+                all.cmd("EXPIRE").arg(key.as_ref()).arg(0);
+            }
+            all.atomic().query_async(connection).await
+        }
+    };
+    match answer {
+        Err(error) if !matches!(Remedy::of(&error), Remedy::Redirect { .. } | Remedy::Retry) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+async fn clear(address: &Address, context: &Arc<Context>, layout: Layout, namespace: &str) -> Result<u64, StoreError> {
+    let pattern = pattern(layout, namespace);
+    let mut removed = 0;
+    for target in targets(address, context).await? {
+        let late = |_| StoreError::new(Failure::Timeout, &target.to_string(), None);
+        let connected = timeout(context.connect_timeout(), target.connect()).await.map_err(late)?;
+        let mut connection = connected.map_err(|error| failed(&target, &error))?.connection;
+        let mut cursor = 0_u64;
+        loop {
+            connection.allow(MOST_READ);
+            let step = remove_some(&mut connection.wire, cursor, &pattern, layout);
+            let step = timeout(context.connect_timeout(), step).await.map_err(late)?;
+            let (next, gone) = step.map_err(|error| failed(&target, &error))?;
+            removed += gone;
+            cursor = next;
+            if cursor == 0 {
+                break;
+            }
+        }
+    }
+    Ok(removed)
+}
+
+async fn remove_some(
+    connection: &mut MultiplexedConnection,
+    cursor: u64,
+    pattern: &[u8],
+    layout: Layout,
+) -> RedisResult<(u64, u64)> {
+    let mut scan = redis::cmd("SCAN");
+    scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(STEP);
+    let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(connection).await?;
+    let mut unlink = redis::pipe();
+    let is_entry = |key: &&Vec<u8>| layout == Layout::Own || key.ends_with(b"_c") || key.ends_with(b"_t");
+    // One at a time: keys of different slots cannot share a command.
+    for key in keys.iter().filter(is_entry) {
+        unlink.cmd("UNLINK").arg(key);
+    }
+    if unlink.is_empty() {
+        return Ok((next, 0));
+    }
+    let gone: Vec<u64> = unlink.query_async(connection).await?;
+    Ok((next, gone.iter().sum()))
+}
+
+/// What matches the keys of a namespace, and no others.
+fn pattern(layout: Layout, namespace: &str) -> Vec<u8> {
+    let key = layout.key(namespace, "", "", Shape::Level);
+    let end = match layout {
+        Layout::Own => key.windows(2).position(|pair| pair == b":{").map_or(0, |at| at + 2),
+        Layout::Sharkey => key.len() - b"__".len(),
+    };
+    let special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b']' | b'\\' | b'^' | b'-');
+    let escaped = key[..end].iter().flat_map(|byte| special(byte).then_some(b'\\').into_iter().chain([*byte]));
+    escaped.chain([b'*']).collect()
+}
+
+/// Every server that keeps entries.
+async fn targets(address: &Address, context: &Arc<Context>) -> Result<Vec<Target>, StoreError> {
+    let greeting = || context.greeting();
+    match address.clone() {
+        Address::Server(info) => {
+            let target = Target::server((*info).clone(), greeting());
+            let connected = timeout(context.connect_timeout(), target.connect()).await;
+            let late = |_| StoreError::new(Failure::Timeout, &target.to_string(), None);
+            let connected = connected.map_err(late)?.map_err(|error| failed(&target, &error))?;
+            match Target::seed(&info).filter(|_| connected.said.is_cluster && context.suits_clusters()) {
+                Some(seed) => nodes(&[seed], &info, context).await,
+                None => Ok(vec![target]),
+            }
+        }
+        Address::Sentinels { sentinels, service, template } => {
+            Ok(vec![Target::primary(sentinels, service, *template, greeting())])
+        }
+        Address::Cluster { seeds, template } => nodes(&seeds, &template, context).await,
+    }
+}
+
+async fn nodes(
+    seeds: &[(String, u16)],
+    template: &ConnectionInfo,
+    context: &Arc<Context>,
+) -> Result<Vec<Target>, StoreError> {
+    let asked = seeds.iter().map(|seed| Box::pin(nodes_of(template, seed)));
+    let found = timeout(context.connect_timeout(), select_ok(asked)).await;
+    let found = found.map_err(|_| StoreError::new(Failure::Timeout, "the cluster", None))?;
+    let (nodes, _) = found.map_err(|error| {
+        let cause = Some(error.to_string());
+        StoreError::new(failure_of(&error), "the cluster", cause)
+    })?;
+    Ok(nodes.iter().map(|(host, port)| Target::node(at(template, host, *port), context.greeting())).collect())
+}
+
+fn failed(target: &Target, error: &RedisError) -> StoreError {
+    StoreError::new(failure_of(error), &target.to_string(), Some(error.to_string()))
+}
+
+fn failure_of(error: &RedisError) -> Failure {
+    match Remedy::of(error) {
+        Remedy::GiveUp(failure) => failure,
+        _ => Failure::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(layout: Layout, namespace: &str) -> String {
+        String::from_utf8(pattern(layout, namespace)).expect("text")
+    }
+
+    #[test]
+    fn a_namespace_matches_its_own_keys_alone() {
+        assert_eq!(text(Layout::Own, "tidegate"), "tidegate:{*");
+        assert_eq!(text(Layout::Own, "a*b[c]"), "a\\*b\\[c\\]:{*");
+        assert_eq!(text(Layout::Own, ""), "%:{*");
+        assert_eq!(text(Layout::Sharkey, ""), "rl_*");
+        assert_eq!(text(Layout::Sharkey, "example.com"), "example.com:rl_*");
+    }
+}

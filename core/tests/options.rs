@@ -1,0 +1,91 @@
+//! Options of a limiter by their names: bounds, types and words, the same whatever the store.
+#![cfg(feature = "redis")]
+#![allow(missing_docs, reason = "a test")]
+
+use tidegate::host::{Dialect, STORE_OPTIONS, Takes};
+use tidegate::{ErrorKind, Event, LimitError, Limiter, Value, host};
+
+const STORES: [&str; 2] = ["memory://", "redis://localhost"];
+
+fn opened(dialect: Dialect, name: &str, value: Value) -> Result<(), LimitError> {
+    let open = |url| host::open(dialect, url, [(name.to_owned(), value.clone())], |_: &Event| {}).map(drop);
+    let [memory, shared] = STORES.map(open);
+    assert_eq!(memory, shared, "{name}");
+    memory
+}
+
+fn refused(name: &str, value: Value) -> LimitError {
+    opened(Dialect::Wire, name, value).expect_err(name)
+}
+
+#[test]
+fn every_option_has_bounds_that_hold_in_every_language() {
+    for option in STORE_OPTIONS {
+        let mut wrong = vec![Value::Other("an object".to_owned())];
+        let mut out_of_bounds = Vec::new();
+        match option.takes {
+            Takes::Milliseconds(least) => {
+                wrong.extend([Value::Text("1".to_owned()), Value::Bool(true)]);
+                out_of_bounds.extend([least - 0.5, 3_600_001.0, f64::NAN, f64::INFINITY]);
+            }
+            Takes::Count(least, most) => {
+                wrong.extend([Value::Text("1".to_owned()), Value::Bool(true)]);
+                out_of_bounds.extend([least - 1.0, least + 0.5, most * 2.0, f64::NAN, f64::NEG_INFINITY]);
+            }
+            Takes::Flag => wrong.extend([Value::Text("true".to_owned()), Value::Number(1.0)]),
+            _ => wrong.extend([Value::Number(1.0), Value::Bool(true)]),
+        }
+        for value in wrong {
+            let error = refused(option.name, value.clone());
+            assert_eq!((error.kind(), error.field()), (ErrorKind::Type, option.name), "{value}: {error}");
+        }
+        for number in out_of_bounds {
+            let error = refused(option.name, Value::Number(number));
+            assert_eq!((error.kind(), error.field()), (ErrorKind::Range, option.name), "{number}: {error}");
+        }
+        assert_eq!(opened(Dialect::Wire, option.name, Value::Null), Ok(()), "{} is not given", option.name);
+        if let Takes::Choice(names) = option.takes {
+            let error = refused(option.name, Value::Text("another".to_owned()));
+            assert!(names.iter().all(|name| error.to_string().contains(&format!("{name:?}"))), "{error}");
+        }
+    }
+}
+
+#[test]
+fn what_there_is_not_is_refused() {
+    for name in ["time_out", "Timeout", "", "clock"] {
+        let error = refused(name, Value::Number(1.0));
+        assert_eq!((error.kind(), error.field()), (ErrorKind::Type, name));
+    }
+    let twice = [1.0, 2.0].map(|number| ("timeout".to_owned(), Value::Number(number)));
+    assert!(Limiter::open("memory://", twice).is_err_and(|error| error.field() == "timeout"));
+    let alone = refused("sslKeyfile", Value::Text("key.pem".to_owned()));
+    assert_eq!(alone.to_string(), "sslKeyfile must go with sslCertfile, got it alone");
+}
+
+#[test]
+fn errors_speak_the_callers_language() {
+    let seconds = opened(Dialect::Python, "deny_cache", Value::Number(3601.0)).expect_err("too long");
+    assert_eq!(seconds.to_string(), "deny_cache must be from 0 to 3600 seconds, got 3601");
+    let millis = opened(Dialect::JavaScript, "denyCacheMs", Value::Number(3_600_001.0)).expect_err("too long");
+    assert_eq!(millis.to_string(), "denyCacheMs must be from 0 to 3600000, got 3600001");
+    let flag = opened(Dialect::Python, "on_error", Value::Bool(true)).expect_err("no policy");
+    assert_eq!(flag.to_string(), r#"on_error must be "local", "allow", "deny" or "raise", got True"#);
+    for dialect in [Dialect::Wire, Dialect::Python, Dialect::JavaScript] {
+        let names: std::collections::BTreeSet<_> =
+            STORE_OPTIONS.iter().filter_map(|option| dialect.name_of(option)).collect();
+        assert!(names.len() >= 14 && names.contains("password"), "{names:?}");
+    }
+}
+
+#[test]
+fn what_stands_beside_the_url_overrides_it() {
+    let text = |name: &str, value: &str| (name.to_owned(), Value::Text(value.to_owned()));
+    let url = "redis://ada:secret@localhost:6379/3";
+    let limiter = Limiter::open(url, [text("username", ""), text("password", "")]).expect("no login");
+    assert_eq!(limiter.url(), "redis://localhost:6379/3");
+    assert_eq!(
+        Limiter::open("redis://localhost", [text("password", "x")]).expect("a login").url(),
+        "redis://…@localhost:6379"
+    );
+}

@@ -1,0 +1,243 @@
+//! What operators ask of a store: whether it is fit, what is wrong, and to forget everything.
+#![cfg(feature = "redis")]
+#![allow(missing_docs, reason = "a test")]
+
+mod calls;
+mod servers;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use calls::hourly;
+use servers::{Cluster, Server, wait_until};
+use tidegate::{Error, Event, EventKind, Failure, Limiter, Memory, OnError, Redis, StoreError};
+
+const PATIENT: Duration = Duration::from_secs(10);
+
+fn store(url: &str) -> Redis {
+    Redis::open(url).expect("a URL").timeout(PATIENT).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+}
+
+type Heard = Arc<Mutex<Vec<Event>>>;
+
+fn listened(store: Redis) -> (Limiter, Heard) {
+    let heard = Heard::default();
+    let listener = heard.clone();
+    (Limiter::new(store.listener(move |event| listener.lock().expect("a lock").push(event.clone()))), heard)
+}
+
+fn messages(heard: &Heard, name: &str) -> Vec<String> {
+    let heard = heard.lock().expect("a lock");
+    heard.iter().filter(|event| event.kind.name() == name).map(ToString::to_string).collect()
+}
+
+fn refused<T: std::fmt::Debug>(answer: Result<T, Error>) -> StoreError {
+    match answer {
+        Err(Error::Store(error)) => error,
+        other => panic!("not a store error: {other:?}"),
+    }
+}
+
+#[test]
+fn a_store_that_is_fit_says_so() {
+    let server = Server::start();
+    let limiter = Limiter::new(store(&server.url()));
+    let health = limiter.ping_sync().expect("it is fit");
+    assert_eq!(health.servers, [format!("127.0.0.1:{}", server.port)]);
+    assert_eq!((health.memory_policy.as_deref(), health.warnings.len()), (Some("noeviction"), 0), "{health:?}");
+    assert!(health.round_trip > Duration::ZERO && health.clock_ahead.abs() < 1.0, "{health:?}");
+    assert_eq!(server.run::<u64>("DBSIZE"), 0, "it leaves nothing behind");
+    let memory = Limiter::new(Memory::new()).ping_sync().expect("nothing can be wrong");
+    assert_eq!((memory.servers.len(), memory.warnings.len()), (0, 0));
+
+    let transactions = store(&server.url()).strategy(tidegate::Strategy::Transactions).expect("a strategy");
+    assert!(Limiter::new(transactions).ping_sync().is_ok());
+    assert_eq!(server.run::<u64>("DBSIZE"), 0, "it leaves nothing behind");
+    server.run::<()>("CONFIG SET maxmemory-policy volatile-ttl");
+    let warned = limiter.ping_sync().expect("it decides").warnings.join("\n");
+    assert!(warned.contains("volatile-ttl") && warned.contains("noeviction"), "{warned}");
+}
+
+#[test]
+fn a_ping_says_what_is_wrong_whatever_the_policy() {
+    let nobody = refused(Limiter::new(store("redis://127.0.0.1:1").on_error(OnError::Allow)).ping_sync());
+    assert_eq!((nobody.failure(), nobody.server()), (Failure::Unreachable, "127.0.0.1:1"));
+    assert!(nobody.cause().is_some_and(|cause| cause.contains("refused")), "{nobody}");
+
+    let server = Server::with(&["--requirepass", "secret"]);
+    let error = refused(Limiter::new(store(&server.url())).ping_sync());
+    assert_eq!(error.failure(), Failure::Denied, "{error}");
+    assert!(error.to_string().contains("NOAUTH"), "{error}");
+    let wrong = refused(Limiter::new(store(&format!("redis://:wrong@127.0.0.1:{}", server.port))).ping_sync());
+    assert_eq!(wrong.failure(), Failure::Denied, "{wrong}");
+    let right = store(&server.url()).password("secret").expect("a password");
+    assert!(Limiter::new(right).ping_sync().is_ok());
+}
+
+#[test]
+fn rights_that_are_missing_are_named() {
+    let server = Server::start();
+    let user = "+eval +evalsha +script|load +get +set +pexpire +time +ping +hello +client";
+    let url = format!("redis://app:secret@127.0.0.1:{}", server.port);
+    for (missing, strategy) in [("set", false), ("get", false), ("evalsha", true)] {
+        server.run::<()>(&format!("ACL SETUSER app reset on >secret ~tidegate:* {user} -{missing}"));
+        let error = refused(Limiter::new(store(&url)).ping_sync());
+        assert_eq!(error.failure(), Failure::Denied, "{missing}: {error}");
+        assert!(error.to_string().contains("transactions") == strategy, "{missing}: {error}");
+    }
+    server.run::<()>(&format!("ACL SETUSER app reset on >secret ~tidegate:* {user}"));
+    let health = Limiter::new(store(&url)).ping_sync().expect("all that it needs");
+    assert_eq!(health.memory_policy, None, "which it may not ask for");
+}
+
+#[test]
+fn no_password_is_told_as_such() {
+    let server = Server::with(&["--requirepass", "secret"]);
+    let (limiter, heard) = listened(store(&server.url()));
+    let error = refused(limiter.limit_sync(&hourly("login", 1), "ada"));
+    assert_eq!(error.failure(), Failure::Denied, "{error}");
+    assert!(error.cause().is_some_and(|cause| cause.contains("NOAUTH")), "{error}");
+    assert!(messages(&heard, "breaker-open")[0].contains("NOAUTH"), "{heard:?}");
+    // What was first said is still known while the server is not asked.
+    let error = refused(limiter.limit_sync(&hourly("login", 1), "ada"));
+    assert!(error.cause().is_some_and(|cause| cause.contains("NOAUTH")), "{error}");
+}
+
+#[test]
+fn a_server_without_scripts_is_told_of_at_once() {
+    let without = ["EVAL", "EVALSHA", "SCRIPT"].map(|name| ["--rename-command", name, ""]);
+    let server = Server::with(&without.concat());
+    let (limiter, heard) = listened(store(&server.url()));
+    let error = refused(limiter.limit_sync(&hourly("login", 1), "ada"));
+    assert!(error.to_string().contains("strategy=\"transactions\""), "{error}");
+    assert!(messages(&heard, "failure")[0].contains("strategy=\"transactions\""), "{heard:?}");
+    let error = refused(limiter.ping_sync());
+    assert!(error.to_string().contains("strategy=\"transactions\""), "{error}");
+    let transactions = store(&server.url()).strategy(tidegate::Strategy::Transactions).expect("a strategy");
+    let limiter = Limiter::new(transactions);
+    assert!(limiter.ping_sync().is_ok());
+    assert!(!limiter.limit_sync(&hourly("login", 1), "ada").expect("an answer").blocked);
+}
+
+#[test]
+fn calls_that_the_store_does_not_decide_are_heard_of() {
+    let server = Server::start();
+    let quick = store(&server.url()).timeout(Duration::from_millis(200)).on_error(OnError::Local);
+    let (limiter, heard) = listened(quick);
+    let limit = hourly("login", 1000);
+    wait_until("the store decides", || limiter.limit_sync(&limit, "ada").is_ok_and(|info| !info.degraded));
+    heard.lock().expect("a lock").clear();
+    let before = limiter.stats().degraded;
+    server.pause();
+    // One deadline that is missed does not open the breaker, and is heard of all the same.
+    assert!(limiter.limit_sync(&limit, "ada").expect("an answer").degraded);
+    server.resume();
+    let told = messages(&heard, "degraded");
+    assert_eq!(told.len(), usize::from(before == 0), "{told:?}");
+    if before == 0 {
+        assert!(told[0].contains("1 call was answered without it (timeout 1)"), "{told:?}");
+        assert!(told[0].contains("the policy is local") && told[0].contains("the timeout is 200 ms"), "{told:?}");
+    }
+    wait_until("it is said to be over", || {
+        let _ = limiter.limit_sync(&limit, "ada");
+        messages(&heard, "recovered").len() == 1
+    });
+}
+
+#[test]
+fn the_url_of_one_node_is_that_of_its_cluster() {
+    let cluster = Cluster::start(0);
+    for policy in [OnError::Raise, OnError::Local] {
+        let (limiter, heard) = listened(store(&cluster.nodes[0].url()).on_error(policy));
+        let limit = hourly("login", 1);
+        for actor in 0..60 {
+            let actor = format!("{policy:?}{actor}");
+            let verdicts = [(); 2].map(|()| limiter.limit_sync(&limit, &actor).expect("an answer"));
+            assert!(verdicts.iter().all(|info| !info.degraded), "{actor}: {verdicts:?} {heard:?}");
+            assert_eq!(verdicts.map(|info| info.blocked), [false, true], "{actor}");
+        }
+        assert_eq!(messages(&heard, "cluster").len(), 1, "{heard:?}");
+        assert_eq!(heard.lock().expect("a lock").len(), 1, "{heard:?}");
+        let health = limiter.ping_sync().expect("every node is fit");
+        assert_eq!(health.servers.len(), 3);
+        assert!(health.warnings.iter().any(|warning| warning.contains("redis+cluster://")), "{health:?}");
+    }
+    // Two keys of one entry need not be on one node: what cannot be is said.
+    let sharkey = store(&cluster.nodes[0].url()).layout(tidegate::Layout::Sharkey).expect("a layout");
+    let (limiter, heard) = listened(sharkey);
+    refused(limiter.limit_sync(&hourly("login", 1), "ada"));
+    let open = messages(&heard, "breaker-open");
+    assert!(open.iter().any(|message| message.contains("node of a cluster")), "{heard:?}");
+
+    let limiter = Limiter::new(store(&cluster.url()));
+    assert_eq!(limiter.ping_sync().expect("every node is fit").servers.len(), 3);
+    assert_eq!(limiter.clear_sync().expect("every node is asked"), 120);
+    let left: u64 = cluster.nodes.iter().map(|node| node.run::<u64>("DBSIZE")).sum();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn clearing_removes_a_namespace_and_nothing_else() {
+    let server = Server::start();
+    let limiter = Limiter::new(store(&server.url()));
+    let (odd, limit) = (limiter.namespace("t*[i]?:"), hourly("login", 1));
+    for actor in 0..1200 {
+        let _ = limiter.limit_sync(&limit, &actor.to_string()).expect("an answer");
+    }
+    for other in [&odd, &limiter.namespace("tidegate2"), &limiter.namespace("txixx")] {
+        let _ = other.limit_sync(&limit, "ada").expect("an answer");
+    }
+    server.run::<()>("SET tidegate:other 1");
+    assert_eq!(odd.clear_sync().expect("a count"), 1);
+    assert!(!odd.limit_sync(&limit, "ada").expect("an answer").blocked);
+    assert_eq!(limiter.clear_sync().expect("a count"), 1200);
+    assert_eq!(server.run::<u64>("DBSIZE"), 4);
+    assert!(!limiter.limit_sync(&limit, "7").expect("an answer").blocked);
+
+    // A denial that is remembered is forgotten too.
+    let remembers = Limiter::new(store(&server.url()).deny_cache(Duration::from_secs(60)));
+    assert!(remembers.limit_sync(&limit, "7").expect("an answer").blocked);
+    assert_eq!(remembers.clear_sync().expect("a count"), 1);
+    assert!(!remembers.limit_sync(&limit, "7").expect("an answer").blocked);
+
+    let sharkey = Limiter::new(store(&server.url()).layout(tidegate::Layout::Sharkey).expect("a layout"));
+    let _ = sharkey.limit_sync(&limit, "ada").expect("an answer");
+    assert_eq!(sharkey.clear_sync().expect("a count"), 2);
+
+    let memory = Limiter::new(Memory::new());
+    for actor in 0..100 {
+        let _ = memory.limit_sync(&limit, &actor.to_string()).expect("an answer");
+    }
+    assert_eq!(memory.clear_sync().expect("a count"), 100);
+    assert_eq!((memory.memory().len(), memory.limit_sync(&limit, "7").expect("an answer").blocked), (0, false));
+    let denied = refused(Limiter::new(store("redis://127.0.0.1:1")).clear_sync());
+    assert_eq!(denied.failure(), Failure::Unreachable);
+}
+
+#[test]
+fn sentinels_may_ask_for_a_password() {
+    let primary = Server::with(&["--requirepass", "data"]);
+    let folder = primary.folder().join("sentinel.conf");
+    let lines = format!(
+        "sentinel monitor shop 127.0.0.1 {} 1\nsentinel auth-pass shop data\nrequirepass watch\n",
+        primary.port
+    );
+    std::fs::write(&folder, lines).expect("a file");
+    let sentinel = Server::with(&[&folder.to_string_lossy(), "--sentinel"]);
+    let url = format!("redis+sentinel://:data@127.0.0.1:{}/shop", sentinel.port);
+    let error = refused(Limiter::new(store(&url)).ping_sync());
+    assert_eq!(error.failure(), Failure::Denied, "{error}");
+    let limiter = Limiter::new(store(&url).sentinel_login(None, Some("watch")).expect("a login"));
+    assert!(limiter.ping_sync().is_ok());
+    assert!(!limiter.limit_sync(&hourly("login", 1), "ada").expect("an answer").blocked);
+    let limiter = Limiter::new(store(&format!("{url}?sentinel_password=watch")));
+    assert!(limiter.ping_sync().is_ok());
+}
+
+#[test]
+fn every_event_has_a_name_of_its_own() {
+    let names: std::collections::BTreeSet<_> = EventKind::NAMES.into_iter().collect();
+    assert_eq!(names.len(), EventKind::NAMES.len());
+    assert_eq!(EventKind::BreakerOpen(Failure::Timeout).name(), "breaker-open");
+    assert_eq!(EventKind::Cluster.name(), "cluster");
+}

@@ -1,0 +1,40 @@
+import { errorOf } from './errors.js'
+import type { Store } from './info.js'
+import { expect, mailbox, numbered, release } from './mailbox.js'
+import { type Failure, native } from './native.js'
+
+/** How fit a store is to decide. */
+export interface Health {
+  /** The servers that were asked; none of a store in memory. */
+  readonly servers: readonly string[]
+  /** How many milliseconds the slowest of them took to decide. */
+  readonly roundTripMs: number
+  /** How many milliseconds the clock of one is ahead of this host's; decisions go by the server's. */
+  readonly clockAheadMs: number
+  /** The `maxmemory-policy` of the first, where the user may ask for it. */
+  readonly memoryPolicy?: string
+  /** What is not as it should be, in words, though calls are decided. */
+  readonly warnings: readonly string[]
+}
+
+type Begin = (limiter: number, mailbox: number, call: number) => Failure | null
+
+/** How fit the store is. */
+export function ping(store: Store): Promise<Health> {
+  return asked(store, native.startPing)
+}
+
+/** Removes every entry of the limiter's namespace. */
+export function clear(store: Store): Promise<number> {
+  return asked(store, native.startClear)
+}
+
+function asked<T>(store: Store, begin: Begin): Promise<T> {
+  const call = numbered(native.frame)
+  // A value comes as it is.
+  const answer = expect<T>(call, () => undefined as T)
+  const failure = begin(store.handle, mailbox(), call)
+  if (failure === null) return answer
+  release(call)
+  return Promise.reject(errorOf(failure))
+}
