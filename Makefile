@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint notices audit redis-server test-rust test-python test-node test-readme test-fleet fmt bench bench-redis clean
+.PHONY: help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-fleet fmt bench bench-redis clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -27,6 +27,9 @@ build: setup ## The Python package into the virtual environment, the Node packag
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps .
 	npm run --silent build
 
+generate: ## What other languages need of the definitions in core/src/limit
+	cargo run --quiet -p tidegate-generate
+
 demo: build ## One FastAPI and one Express app, the same burst to both, their answers side by side
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement examples/demo/requirements.txt
 	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
@@ -36,8 +39,9 @@ test: lint test-rust test-python test-readme test-node test-fleet ## Every test 
 
 lint: build
 	cargo fmt --all --check
+	cargo run --quiet -p tidegate-generate -- --check
 	cargo clippy --workspace --quiet -- -D warnings
-	cargo clippy -p tidegate -p tidegate-bench --all-targets --quiet -- -D warnings
+	cargo clippy -p tidegate -p tidegate-bench -p tidegate-generate --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::check::Check;
 use crate::error::LimitError;
-use crate::limit::whole;
+use crate::limit::{Kind, whole};
 use crate::receipt::ONE_EACH;
 use crate::time::{EXACT, Micros};
 
@@ -30,6 +30,14 @@ pub fn open(
     listener: impl Fn(&crate::events::Event) + Send + Sync + 'static,
 ) -> Result<Opened, LimitError> {
     crate::limiter::Limiter::open_as(dialect, url, options, Some(listener))
+}
+
+pub use crate::limit::{Bounds, Field, Outline, Takes as FieldTakes};
+
+/// The wire forms of all types, for whatever is generated from them.
+#[must_use]
+pub fn outlines() -> Vec<Outline> {
+    Kind::outlines()
 }
 
 /// The last whole millisecond before 2^53 microseconds.

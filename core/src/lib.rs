@@ -50,10 +50,8 @@ pub use failure::Failure;
 #[cfg(feature = "redis")]
 pub use fork::after_fork;
 pub use info::LimitInfo;
-pub use limit::{
-    Anchor, Bucket, Builder, Decay, FactorScales, FixedWindow, Kind, Legacy, Limit, SlidingCounter, SlidingLog,
-    SlidingWindow, Smooth, TokenBucket, Translation, Value,
-};
+pub use limit::types::*;
+pub use limit::{Anchor, Builder, FactorScales, Kind, Limit, Translation, Value};
 pub use limiter::{AnyStore, Limiter};
 pub use limits::{Fault, Format, Limits, LimitsError};
 #[cfg(feature = "redis")]

@@ -1,6 +1,7 @@
 import { type Answer, actorsOf, askedLater, frameFor, type When } from './checks.js'
+import type { Choice, WidenedDefinition } from './choice.js'
 import type { Compiled } from './compiled.js'
-import type { Choice, Definition, WidenedDefinition } from './definitions.js'
+import type { Definition } from './definitions.js'
 import { answered } from './errors.js'
 import { Call } from './frame.js'
 import { infoFrom, type LimitInfo, type Part, type Store } from './info.js'

@@ -2,16 +2,12 @@
 
 export type * from './index.js'
 export {
-  bucket,
-  decay,
   explain,
-  fixedWindow,
   LimitError,
   Limiter,
   LimitInfo,
   Limits,
   LimitsError,
-  legacy,
   limitFrom,
   limitJsonSchema,
   parseLimit,
@@ -19,9 +15,5 @@ export {
   rateLimitHeaders,
   StoreError,
   sendRateLimitHeaders,
-  slidingCounter,
-  slidingLog,
-  slidingWindow,
-  smooth,
-  tokenBucket,
 } from './index.js'
+export * from './limits.mjs'

@@ -4,25 +4,10 @@
  * @packageDocumentation
  */
 
+export type { AnyLimit, Choice, Chosen, WidenedDefinition } from './choice.js'
 export type { ClockOption, TimeSource } from './clock.js'
 export type { Limit } from './compiled.js'
-export type {
-  AnyLimit,
-  BucketDefinition,
-  Choice,
-  Chosen,
-  DecayDefinition,
-  Definition,
-  FactorScales,
-  FixedWindowDefinition,
-  LegacyDefinition,
-  SlidingCounterDefinition,
-  SlidingLogDefinition,
-  SlidingWindowDefinition,
-  SmoothDefinition,
-  TokenBucketDefinition,
-  WidenedDefinition,
-} from './definitions.js'
+export type * from './definitions.js'
 export {
   Limits,
   type LimitsFormat,
@@ -53,17 +38,7 @@ export {
 } from './headers.js'
 export { LimitInfo } from './info.js'
 export { Limiter } from './limiter.js'
-export {
-  bucket,
-  decay,
-  fixedWindow,
-  legacy,
-  slidingCounter,
-  slidingLog,
-  slidingWindow,
-  smooth,
-  tokenBucket,
-} from './limits.js'
+export * from './limits.js'
 export type {
   AcquireOptions,
   AcquireSyncOptions,

@@ -1,7 +1,8 @@
 /* What is to be decided, read out of what the caller passed: limits, who chooses them, and checks. */
 
+import type { Choice, WidenedDefinition } from './choice.js'
 import { type Compiled, compiled } from './compiled.js'
-import type { Choice, Definition, WidenedDefinition } from './definitions.js'
+import type { Definition } from './definitions.js'
 import { outOfRange, read, wrongType } from './errors.js'
 import type { Part } from './info.js'
 import { after } from './mailbox.js'

@@ -44,9 +44,7 @@ mod _tidegate {
     #[pymodule_export]
     use super::limiter::Limiter;
     #[pymodule_export]
-    use super::limits::{
-        Bucket, Decay, FixedWindow, Legacy, Limit, SlidingCounter, SlidingLog, SlidingWindow, Smooth, TokenBucket,
-    };
+    use super::limits::Limit;
     #[pymodule_export]
     use super::notes::{end, notes};
     #[pymodule_export]
@@ -57,10 +55,10 @@ mod _tidegate {
     use super::waiting::Waiting;
 
     #[pymodule_init]
-    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+    fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         super::claim_interpreter()?;
         tidegate::host::while_waiting(super::errors::handle_signals);
-        Ok(())
+        super::limits::add(module)
     }
 
     #[pymodule_export]

@@ -114,6 +114,21 @@ impl Rule {
         }
     }
 
+    /// A call that does not fit yet may reserve its place.
+    pub(crate) fn reserves(&self) -> bool {
+        fn of<R: Room>(_: &R) -> bool {
+            R::RESERVES
+        }
+        match self {
+            Self::Level(room) => of(room),
+            Self::Slots(room) => of(room),
+            Self::Counter(room) => of(room),
+            Self::Log(room) => of(room),
+            Self::Decay(room) => of(room),
+            Self::Smooth(room) => of(room),
+        }
+    }
+
     /// How long a full entry takes to drain.
     #[inline]
     pub(crate) fn window(&self) -> Micros {

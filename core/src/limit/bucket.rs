@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::form::{FACTOR_SCALES, Form, at_least, count};
 use super::number::Scope;
-use super::rule::{LevelRule, Rule};
-use super::{Builder, Kind};
+use super::rule::{LevelRule, Rule, Rules};
+use super::{Builder, Definition, Limit};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 
@@ -57,9 +58,37 @@ impl Bucket {
     }
 }
 
-impl From<Bucket> for Kind {
-    fn from(bucket: Bucket) -> Self {
-        Self::Bucket(bucket)
+impl Definition for Bucket {
+    const TYPE: Option<&'static str> = Some("bucket");
+    const EXAMPLE: &'static str = r#"{ "key": "login", "type": "bucket", "size": 10, "dripRate": 1000 }"#;
+
+    fn form(form: &mut impl Form) -> Self {
+        form.about(
+            "A leaky bucket as a meter: up to `size` units at once, then `dripSize` more every `dripRate`.",
+            "A full bucket admits `dripSize` units with each drip. An actor's factor scales the size, or with \
+             `factorScales` the rate as well.",
+        );
+        let plain = Self::new(form.required(count("size", "Units that fit at once.")));
+        Self {
+            drip_rate: form
+                .number_or(at_least(1.0, "dripRate", "Time from one drip to the next.").millis(), plain.drip_rate),
+            drip_size: form.number_or(count("dripSize", "Units that leave with each drip."), plain.drip_size),
+            factor_scales: form.choice("factorScales", FACTOR_SCALES, &FactorScales::NAMES),
+            ..plain
+        }
+    }
+
+    fn rules(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        self.compile(scope).map(Rules::One)
+    }
+}
+
+impl Limit {
+    /// A leaky bucket as a meter: up to `size` at once, and `drip_size` more every `drip_rate`.
+    ///
+    /// Source: the meter of <https://en.wikipedia.org/wiki/Leaky_bucket>, with drips instead of a continuous leak.
+    pub fn bucket(key: impl Into<String>, size: u64) -> Builder<Bucket> {
+        Builder { key: key.into(), kind: Bucket::new(size as f64) }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::form::{COUNT_BLOCKED, Form, above, count};
 use super::number::Scope;
-use super::rule::{Decay as Decaying, Rule, real};
-use super::{Builder, Kind};
+use super::rule::{Decay as Decaying, Rule, Rules, real};
+use super::{Builder, Definition, Limit};
 use crate::error::LimitError;
 use crate::time::{LONGEST, wire_millis};
 
@@ -43,9 +44,38 @@ impl Decay {
     }
 }
 
-impl From<Decay> for Kind {
-    fn from(decay: Decay) -> Self {
-        Self::Decay(decay)
+impl Definition for Decay {
+    const TYPE: Option<&'static str> = Some("decay");
+    const EXAMPLE: &'static str =
+        r#"{ "key": "score", "type": "decay", "max": 5, "decayFactor": 2, "resolution": 1000 }"#;
+
+    fn form(form: &mut impl Form) -> Self {
+        form.about(
+            "A count of at most `max` that is divided by `decayFactor` every `resolution`.",
+            "It keeps one number.",
+        );
+        Self {
+            max: form.required(count("max", "Highest count.")),
+            decay_factor: form.required(above(1.0, "decayFactor", "Divisor of the count.")),
+            resolution: form.required(above(0.0, "resolution", "Time between two divisions.").millis()),
+            count_blocked: form.flag("countBlocked", COUNT_BLOCKED),
+        }
+    }
+
+    fn rules(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        self.compile(scope).map(Rules::One)
+    }
+
+    fn counts_blocked(&self) -> bool {
+        self.count_blocked
+    }
+}
+
+impl Limit {
+    /// A count of at most `max` that is divided by `decay_factor` every `resolution`: an AR(1) process, as an
+    /// exponentially weighted sum of what went before.
+    pub fn decay(key: impl Into<String>, max: u64, decay_factor: f64, resolution: Duration) -> Builder<Decay> {
+        Builder { key: key.into(), kind: Decay::new(max, decay_factor, resolution) }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::form::{Form, PERIOD, count};
 use super::number::Scope;
-use super::rule::{LevelRule, Rule};
-use super::{Builder, Kind};
+use super::rule::{LevelRule, Rule, Rules};
+use super::{Builder, Definition, Limit};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 
@@ -45,9 +46,37 @@ impl FixedWindow {
     }
 }
 
-impl From<FixedWindow> for Kind {
-    fn from(window: FixedWindow) -> Self {
-        Self::FixedWindow(window)
+impl Definition for FixedWindow {
+    const TYPE: Option<&'static str> = Some("fixed-window");
+    const EXAMPLE: &'static str = r#"{ "key": "daily", "type": "fixed-window", "max": 1000, "period": 86400000 }"#;
+
+    fn form(form: &mut impl Form) -> Self {
+        form.about(
+            "At most `max` units in each window of a `period`.",
+            "Two windows may meet in a burst of twice `max`.",
+        );
+        Self {
+            max: form.required(count("max", "Units in each window.")),
+            period: form.required(PERIOD),
+            anchor: form.choice(
+                "anchor",
+                "The start of windows: at multiples of the period since the Unix epoch, or at an actor's first request.",
+                &Anchor::NAMES,
+            ),
+        }
+    }
+
+    fn rules(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        self.compile(scope).map(Rules::One)
+    }
+}
+
+impl Limit {
+    /// At most `max` in each window of a `period`.
+    ///
+    /// Two windows may meet in a burst of twice `max`; the other types exist for those who mind.
+    pub fn fixed_window(key: impl Into<String>, max: u64, period: Duration) -> Builder<FixedWindow> {
+        Builder { key: key.into(), kind: FixedWindow::new(max, period) }
     }
 }
 

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::bucket::{Bucket, FactorScales};
+use super::form::{FACTOR_SCALES, Form, at_least};
 use super::number::{Scope, round_half_up};
 use super::rule::Rules;
 use super::token_bucket::TokenBucket;
-use super::{Builder, Kind};
+use super::{Builder, Definition, Limit};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 
@@ -100,9 +101,42 @@ impl Legacy {
     }
 }
 
-impl From<Legacy> for Kind {
-    fn from(legacy: Legacy) -> Self {
-        Self::Legacy(legacy)
+impl Definition for Legacy {
+    const TYPE: Option<&'static str> = None;
+    const EXAMPLE: &'static str = r#"{ "key": "notes/create", "max": 300, "duration": 3600000 }"#;
+
+    fn form(form: &mut impl Form) -> Self {
+        form.about(
+            "At most `max` units in a `duration`, or one per `minInterval`, or both; none of them is no limit.",
+            "The translation `bucket` makes one bucket of the fields, as `SkRateLimiterService` does: it rounds the \
+             rate and does not enforce `minInterval` beside `max`. The translation `exact` does what the fields say.",
+        );
+        form.go_together(["max", "duration"]);
+        let duration = "Span in which `max` units are admitted; 0 is no limit.";
+        let interval = "Least time between two calls.";
+        Self {
+            // Without a duration to be counted in, no number is too large: see what compiling says of the bucket.
+            max: form.optional(at_least(1.0, "max", "Units in a duration.")),
+            duration: form.optional(at_least(0.0, "duration", duration).millis()),
+            min_interval: form.optional(at_least(0.0, "minInterval", interval).millis()),
+            factor_scales: form.choice("factorScales", FACTOR_SCALES, &FactorScales::NAMES),
+            translation: form.choice(
+                "translation",
+                "Meaning of the fields: one bucket with its rate rounded, or exactly what they say.",
+                &Translation::NAMES,
+            ),
+        }
+    }
+
+    fn rules(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        self.compile(scope)
+    }
+}
+
+impl Limit {
+    /// The `{ max, duration, minInterval }` form; without any of them it limits nothing.
+    pub fn legacy(key: impl Into<String>) -> Builder<Legacy> {
+        Builder { key: key.into(), kind: Legacy::default() }
     }
 }
 

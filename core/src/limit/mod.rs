@@ -4,9 +4,11 @@ mod bucket;
 mod decay;
 mod fixed_window;
 mod form;
+mod kinds;
 mod legacy;
 mod number;
 mod object;
+mod outline;
 mod rule;
 mod schema;
 mod sliding_counter;
@@ -21,26 +23,23 @@ use std::fmt;
 use std::sync::Arc;
 #[cfg(feature = "redis")]
 use std::sync::OnceLock;
-use std::time::Duration;
 
-pub use bucket::{Bucket, FactorScales};
-pub use decay::Decay;
-pub use fixed_window::{Anchor, FixedWindow};
-pub use legacy::{Legacy, Translation};
+pub use bucket::FactorScales;
+pub use fixed_window::Anchor;
+pub use form::Bounds;
+use kinds::{Definition, kinds};
+pub use legacy::Translation;
+pub use outline::{Field, Outline, Takes};
 pub(crate) use rule::{
     Counter, Decay as Decaying, LevelRule, Log, Rule, Rules, Shape, Slots, Smooth as Pacing, floor, real, whole,
     whole_up,
 };
-pub use sliding_counter::SlidingCounter;
-pub use sliding_log::SlidingLog;
-pub use sliding_window::SlidingWindow;
-pub use smooth::Smooth;
-pub use token_bucket::TokenBucket;
 pub use wire::Value;
 
 use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
 use crate::time::EXACT;
+use form::Form;
 use number::{Scope, check_factor};
 
 /// The longest key in bytes: room for the name of any resource.
@@ -51,8 +50,7 @@ const LONGEST_KEY: usize = 64 << 10;
 /// Cheap to clone. Two limits with the same key share their entries, whatever their parameters.
 ///
 /// ```
-/// use std::time::Duration;
-/// use tidegate::Limit;
+/// /// use tidegate::Limit;
 ///
 /// // Ten attempts at once, then one more each second.
 /// let login = Limit::bucket("login", 10).drip_rate(Duration::from_secs(1)).build()?;
@@ -63,9 +61,9 @@ const LONGEST_KEY: usize = 64 << 10;
 /// # Ok::<(), tidegate::LimitError>(())
 /// ```
 #[derive(Clone)]
-pub struct Limit(Arc<Definition>);
+pub struct Limit(Arc<Compiled>);
 
-struct Definition {
+struct Compiled {
     key: String,
     kind: Kind,
     /// Compiled for factor 1, which nearly every call has.
@@ -76,44 +74,16 @@ struct Definition {
     digest: OnceLock<u64>,
 }
 
-/// A limit's type with its parameters.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Kind {
-    /// See [`Limit::bucket`].
-    Bucket(Bucket),
-    /// See [`Limit::token_bucket`].
-    TokenBucket(TokenBucket),
-    /// See [`Limit::fixed_window`].
-    FixedWindow(FixedWindow),
-    /// See [`Limit::sliding_window`].
-    SlidingWindow(SlidingWindow),
-    /// See [`Limit::sliding_counter`].
-    SlidingCounter(SlidingCounter),
-    /// See [`Limit::sliding_log`].
-    SlidingLog(SlidingLog),
-    /// See [`Limit::decay`].
-    Decay(Decay),
-    /// See [`Limit::smooth`].
-    Smooth(Smooth),
-    /// See [`Limit::legacy`].
-    Legacy(Legacy),
-}
-
-impl Kind {
-    fn compile(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
-        match self {
-            Self::Bucket(bucket) => bucket.compile(scope).map(Rules::One),
-            Self::TokenBucket(bucket) => bucket.compile(scope).map(Rules::One),
-            Self::FixedWindow(window) => window.compile(scope).map(Rules::One),
-            Self::SlidingWindow(definition) => definition.compile(scope).map(Rules::One),
-            Self::SlidingCounter(definition) => definition.compile(scope).map(Rules::One),
-            Self::SlidingLog(definition) => definition.compile(scope).map(Rules::One),
-            Self::Decay(definition) => definition.compile(scope).map(Rules::One),
-            Self::Smooth(definition) => definition.compile(scope).map(Rules::One),
-            Self::Legacy(legacy) => legacy.compile(scope),
-        }
-    }
+kinds! {
+    bucket::Bucket,
+    token_bucket::TokenBucket,
+    fixed_window::FixedWindow,
+    sliding_window::SlidingWindow,
+    sliding_counter::SlidingCounter,
+    sliding_log::SlidingLog,
+    decay::Decay,
+    smooth::Smooth,
+    legacy::Legacy,
 }
 
 impl Limit {
@@ -126,7 +96,7 @@ impl Limit {
         check_key(&key)?;
         let rules = kind.compile(Scope { key: &key, factor: 1.0 })?;
         let fingerprint = Fingerprint::of_key(&key) ^ Fingerprint::of_shape(rules.shape());
-        Ok(Self(Arc::new(Definition {
+        Ok(Self(Arc::new(Compiled {
             key,
             kind,
             rules,
@@ -134,71 +104,6 @@ impl Limit {
             #[cfg(feature = "redis")]
             digest: OnceLock::new(),
         })))
-    }
-
-    /// A leaky bucket as a meter: up to `size` at once, and `drip_size` more every `drip_rate`.
-    ///
-    /// Source: the meter of <https://en.wikipedia.org/wiki/Leaky_bucket>, with drips instead of a continuous leak.
-    pub fn bucket(key: impl Into<String>, size: u64) -> Builder<Bucket> {
-        Builder { key: key.into(), kind: Bucket::new(size as f64) }
-    }
-
-    /// A token bucket, decided as GCRA does: `count` per `period` at an even pace.
-    ///
-    /// Source: the generic cell rate algorithm, ITU-T I.371; no rate is rounded, because levels are kept as exact
-    /// fractions of a token.
-    pub fn token_bucket(key: impl Into<String>, count: u64, period: Duration) -> Builder<TokenBucket> {
-        Builder { key: key.into(), kind: TokenBucket::new(count, period) }
-    }
-
-    /// At most `max` in each window of a `period`.
-    ///
-    /// Two windows may meet in a burst of twice `max`; the other types exist for those who mind.
-    pub fn fixed_window(key: impl Into<String>, max: u64, period: Duration) -> Builder<FixedWindow> {
-        Builder { key: key.into(), kind: FixedWindow::new(max, period) }
-    }
-
-    /// At most `max` in a `period`, counted in slots of `resolution`: a slot counts until all of it is older.
-    ///
-    /// No span of `period - resolution` ever holds more than `max`. Keeps a count per slot in use.
-    pub fn sliding_window(
-        key: impl Into<String>,
-        max: u64,
-        period: Duration,
-        resolution: Duration,
-    ) -> Builder<SlidingWindow> {
-        Builder { key: key.into(), kind: SlidingWindow::new(max, period, resolution) }
-    }
-
-    /// About `max` in a `period`: this window's count, and the last one's weighted by what is left of it.
-    ///
-    /// Two counts whatever `max` is, but an approximation: it supposes that the last window's calls were spread evenly.
-    /// Source: <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/>.
-    pub fn sliding_counter(key: impl Into<String>, max: u64, period: Duration) -> Builder<SlidingCounter> {
-        Builder { key: key.into(), kind: SlidingCounter::new(max, period) }
-    }
-
-    /// At most `max` in any span of a `period`, exactly, because the instants themselves are kept: up to `max` of them.
-    pub fn sliding_log(key: impl Into<String>, max: u64, period: Duration) -> Builder<SlidingLog> {
-        Builder { key: key.into(), kind: SlidingLog::new(max, period) }
-    }
-
-    /// A count of at most `max` that is divided by `decay_factor` every `resolution`: an AR(1) process, as an
-    /// exponentially weighted sum of what went before.
-    pub fn decay(key: impl Into<String>, max: u64, decay_factor: f64, resolution: Duration) -> Builder<Decay> {
-        Builder { key: key.into(), kind: Decay::new(max, decay_factor, resolution) }
-    }
-
-    /// `rate` permits per second at an even pace; a call is admitted at once and the next one waits for what it cost.
-    ///
-    /// Source: the arithmetic of Guava's `RateLimiter`, `SmoothBursty` without a warm-up and `SmoothWarmingUp` with one.
-    pub fn smooth(key: impl Into<String>, rate: f64) -> Builder<Smooth> {
-        Builder { key: key.into(), kind: Smooth::new(rate) }
-    }
-
-    /// The `{ max, duration, minInterval }` form; without any of them it limits nothing.
-    pub fn legacy(key: impl Into<String>) -> Builder<Legacy> {
-        Builder { key: key.into(), kind: Legacy::default() }
     }
 
     /// The name of what is limited.
@@ -215,18 +120,13 @@ impl Limit {
 
     /// Whether a call that does not fit yet can take its place by being charged at once.
     pub(crate) fn reserves(&self) -> bool {
-        !matches!(self.kind(), Kind::SlidingWindow(_) | Kind::SlidingCounter(_) | Kind::SlidingLog(_) | Kind::Decay(_))
+        self.0.rules.iter().all(Rule::reserves)
     }
 
     /// Whether a denied call is charged as well.
     #[must_use]
     pub fn counts_blocked(&self) -> bool {
-        match self.kind() {
-            Kind::SlidingWindow(definition) => definition.count_blocked,
-            Kind::SlidingLog(definition) => definition.count_blocked,
-            Kind::Decay(definition) => definition.count_blocked,
-            _ => false,
-        }
+        self.kind().counts_blocked()
     }
 
     /// Of the first rule's entry.

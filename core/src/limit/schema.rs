@@ -1,11 +1,10 @@
-//! The JSON Schema of the wire form, drawn from the very functions that the parser reads by.
+//! The JSON Schema of the wire form, drawn from the outlines of the types.
 
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::form::{self, Bounds, Form, Number, Type};
 use super::number::LARGEST_COUNT;
-use super::{LONGEST_KEY, Limit, text};
+use super::{Bounds, Field, Kind, LONGEST_KEY, Limit, Outline, Takes, text};
 
 impl Limit {
     /// The JSON Schema (draft 2020-12) of the wire form, as JSON text. Its `$defs` have a document of named limits, as
@@ -21,10 +20,9 @@ impl Limit {
     /// ```
     #[must_use]
     pub fn json_schema() -> String {
-        let named = Type::NAMES.iter().map(|(name, kind)| (*name, Some(*kind)));
-        let types: Vec<_> = named.chain([("legacy", None)]).collect();
-        let references: Vec<_> = types.iter().map(|(name, _)| reference(name)).collect();
-        let mut definitions: Vec<_> = types.iter().map(|(name, kind)| (*name, outline(name, *kind))).collect();
+        let outlines = Kind::outlines();
+        let references: Vec<_> = outlines.iter().map(|outline| reference(name_of(outline))).collect();
+        let mut definitions: Vec<_> = outlines.iter().map(|outline| (name_of(outline), object(outline))).collect();
         definitions.push(("text", text_form()));
         definitions.push(("named", named_limit(&references)));
         definitions.push(("limits", document()));
@@ -75,107 +73,78 @@ fn reference(name: &str) -> Node {
     Node::Object(vec![("$ref", format!("#/$defs/{name}").as_str().into())])
 }
 
+/// The name of a type among the definitions.
+fn name_of(outline: &Outline) -> &'static str {
+    outline.wire_name.unwrap_or("legacy")
+}
+
 /// The object that one type takes.
-fn outline(name: &str, kind: Option<Type>) -> Node {
-    let mut outline = Outline::default();
-    outline.property(
-        "key",
-        "Names what is limited.",
-        vec![
-            ("type", "string".into()),
-            ("minLength", Node::Number(1.0)),
-            ("maxLength", Node::Number(LONGEST_KEY as f64)),
-        ],
-    );
-    if kind.is_some() {
-        outline.property("type", "The type of the limit.", vec![("const", name.into())]);
-        outline.required.push("type".into());
+fn object(outline: &Outline) -> Node {
+    let key = vec![
+        ("type", "string".into()),
+        ("minLength", Node::Number(1.0)),
+        ("maxLength", Node::Number(LONGEST_KEY as f64)),
+    ];
+    let mut properties = vec![("key", described("Name of what is limited.", key))];
+    let mut required = Vec::new();
+    if let Some(name) = outline.wire_name {
+        properties.push(("type", described("The type of the limit.", vec![("const", name.into())])));
+        required.push("type".into());
     }
-    form::fill(&mut outline, kind);
+    for field in &outline.fields {
+        properties.push((field.name, described(&about(field), values(&field.takes))));
+        if field.is_required {
+            required.push(field.name.into());
+        }
+    }
     let mut object = vec![
         ("description", outline.about.into()),
         ("type", "object".into()),
-        ("properties", Node::Object(outline.properties)),
-        ("required", Node::List(outline.required)),
+        ("properties", Node::Object(properties)),
+        ("required", Node::List(required)),
         ("additionalProperties", Node::Bool(false)),
     ];
+    let together = |[one, other]: &[&'static str; 2]| {
+        [(*one, Node::List(vec![(*other).into()])), (*other, Node::List(vec![(*one).into()]))]
+    };
     if !outline.together.is_empty() {
-        object.push(("dependentRequired", Node::Object(outline.together)));
+        object.push(("dependentRequired", Node::Object(outline.together.iter().flat_map(together).collect())));
     }
     Node::Object(object)
 }
 
-/// Goes through the fields of a type and notes what each may be.
-#[derive(Default)]
-struct Outline {
-    about: &'static str,
-    properties: Vec<(&'static str, Node)>,
-    required: Vec<Node>,
-    together: Vec<(&'static str, Node)>,
+fn about(field: &Field) -> String {
+    match field.takes {
+        Takes::Number { is_duration: true, .. } => format!("{} In milliseconds.", field.about),
+        _ => field.about.to_owned(),
+    }
 }
 
-impl Outline {
-    fn property(&mut self, name: &'static str, about: &'static str, mut what: Vec<(&'static str, Node)>) {
-        what.insert(0, ("description", about.into()));
-        self.properties.push((name, Node::Object(what)));
-    }
+fn described(about: &str, mut values: Vec<(&'static str, Node)>) -> Node {
+    values.insert(0, ("description", about.into()));
+    Node::Object(values)
+}
 
-    fn number(&mut self, field: Number, default: Option<f64>) {
-        let mut what = vec![("type", "number".into())];
-        match field.bounds {
-            Bounds::Count => {
-                what.extend([("minimum", Node::Number(1.0)), ("maximum", Node::Number(LARGEST_COUNT as f64))]);
+fn values(takes: &Takes) -> Vec<(&'static str, Node)> {
+    match takes {
+        Takes::Number { bounds, default, .. } => {
+            let mut values = vec![("type", "number".into())];
+            match *bounds {
+                Bounds::Count => {
+                    values.extend([("minimum", Node::Number(1.0)), ("maximum", Node::Number(LARGEST_COUNT as f64))]);
+                }
+                Bounds::AtLeast(least) => values.push(("minimum", Node::Number(least))),
+                Bounds::Above(bound) => values.push(("exclusiveMinimum", Node::Number(bound))),
             }
-            Bounds::AtLeast(least) => what.push(("minimum", Node::Number(least))),
-            Bounds::Above(bound) => what.push(("exclusiveMinimum", Node::Number(bound))),
+            values.extend(default.map(|default| ("default", Node::Number(default))));
+            values
         }
-        what.extend(default.map(|default| ("default", Node::Number(default))));
-        self.property(field.name, field.about, what);
-    }
-}
-
-impl Form for Outline {
-    fn about(&mut self, about: &'static str) {
-        self.about = about;
-    }
-
-    fn required(&mut self, field: Number) -> f64 {
-        self.number(field, None);
-        self.required.push(field.name.into());
-        0.0
-    }
-
-    fn optional(&mut self, field: Number) -> Option<f64> {
-        self.number(field, None);
-        None
-    }
-
-    fn number_or(&mut self, field: Number, default: f64) -> f64 {
-        self.number(field, Some(default));
-        default
-    }
-
-    fn flag(&mut self, name: &'static str, about: &'static str) -> bool {
-        self.property(name, about, vec![("type", "boolean".into()), ("default", Node::Bool(false))]);
-        false
-    }
-
-    fn choice<T: Copy + Default + PartialEq>(
-        &mut self,
-        name: &'static str,
-        about: &'static str,
-        choices: &[(&'static str, T)],
-    ) -> T {
-        let mut what = vec![("enum", Node::List(choices.iter().map(|(known, _)| (*known).into()).collect()))];
-        let default = choices.iter().find(|(_, choice)| *choice == T::default());
-        what.extend(default.map(|(known, _)| ("default", (*known).into())));
-        self.property(name, about, what);
-        T::default()
-    }
-
-    fn go_together(&mut self, [one, other]: [&'static str; 2]) {
-        self.together.push((one, Node::List(vec![other.into()])));
-        self.together.push((other, Node::List(vec![one.into()])));
+        Takes::Flag => vec![("type", "boolean".into()), ("default", Node::Bool(false))],
+        Takes::Choice(names) => {
+            let all = names.iter().map(|name| (*name).into()).collect();
+            let default = names.first().map(|name| ("default", Node::from(*name)));
+            [("enum", Node::List(all))].into_iter().chain(default).collect()
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::Kind;
+use super::form::{Form, PERIOD, count};
 use super::number::Scope;
-use super::rule::{Counter, Rule};
+use super::rule::{Counter, Rule, Rules};
+use super::{Builder, Definition, Limit};
 use crate::error::LimitError;
 use crate::time::{EXACT, wire_millis};
 
@@ -36,8 +37,30 @@ impl SlidingCounter {
     }
 }
 
-impl From<SlidingCounter> for Kind {
-    fn from(counter: SlidingCounter) -> Self {
-        Self::SlidingCounter(counter)
+impl Definition for SlidingCounter {
+    const TYPE: Option<&'static str> = Some("sliding-counter");
+    const EXAMPLE: &'static str = r#"{ "key": "web", "type": "sliding-counter", "max": 100, "period": 60000 }"#;
+
+    fn form(form: &mut impl Form) -> Self {
+        form.about(
+            "About `max` units in a `period`, from the counts of two windows of which the older one fades out.",
+            "It keeps two numbers. It is an approximation, not a bound: it takes the older window's calls to have been \
+             spread evenly.",
+        );
+        Self { max: form.required(count("max", "Units in a period, about.")), period: form.required(PERIOD) }
+    }
+
+    fn rules(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        self.compile(scope).map(Rules::One)
+    }
+}
+
+impl Limit {
+    /// About `max` in a `period`: this window's count, and the last one's weighted by what is left of it.
+    ///
+    /// Two counts whatever `max` is, but an approximation: it supposes that the last window's calls were spread evenly.
+    /// Source: <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/>.
+    pub fn sliding_counter(key: impl Into<String>, max: u64, period: Duration) -> Builder<SlidingCounter> {
+        Builder { key: key.into(), kind: SlidingCounter::new(max, period) }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::form::{COUNT_BLOCKED, Form, PERIOD, at_least, count};
 use super::number::Scope;
-use super::rule::{Log, Rule};
-use super::{Builder, Kind};
+use super::rule::{Log, Rule, Rules};
+use super::{Builder, Definition, Limit};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 
@@ -34,9 +35,37 @@ impl SlidingLog {
     }
 }
 
-impl From<SlidingLog> for Kind {
-    fn from(log: SlidingLog) -> Self {
-        Self::SlidingLog(log)
+impl Definition for SlidingLog {
+    const TYPE: Option<&'static str> = Some("sliding-log");
+    const EXAMPLE: &'static str =
+        r#"{ "key": "otp", "type": "sliding-log", "max": 5, "period": 60000, "minInterval": 1000 }"#;
+
+    fn form(form: &mut impl Form) -> Self {
+        form.about(
+            "At most `max` units in any span of a `period`, exactly, and none sooner than `minInterval` after the last.",
+            "It keeps an instant for each of up to `max` units.",
+        );
+        Self {
+            max: form.required(count("max", "Units in any span of a period.")),
+            period: form.required(PERIOD),
+            min_interval: form.number_or(at_least(0.0, "minInterval", "Least time between two calls.").millis(), 0.0),
+            count_blocked: form.flag("countBlocked", COUNT_BLOCKED),
+        }
+    }
+
+    fn rules(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        self.compile(scope).map(Rules::One)
+    }
+
+    fn counts_blocked(&self) -> bool {
+        self.count_blocked
+    }
+}
+
+impl Limit {
+    /// At most `max` in any span of a `period`, exactly, because the instants themselves are kept: up to `max` of them.
+    pub fn sliding_log(key: impl Into<String>, max: u64, period: Duration) -> Builder<SlidingLog> {
+        Builder { key: key.into(), kind: SlidingLog::new(max, period) }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::form::{COUNT_BLOCKED, Form, PERIOD, above, count};
 use super::number::Scope;
-use super::rule::{Rule, Slots};
-use super::{Builder, Kind};
+use super::rule::{Rule, Rules, Slots};
+use super::{Builder, Definition, Limit};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 
@@ -34,9 +35,44 @@ impl SlidingWindow {
     }
 }
 
-impl From<SlidingWindow> for Kind {
-    fn from(window: SlidingWindow) -> Self {
-        Self::SlidingWindow(window)
+impl Definition for SlidingWindow {
+    const TYPE: Option<&'static str> = Some("sliding-window");
+    const EXAMPLE: &'static str =
+        r#"{ "key": "sms", "type": "sliding-window", "max": 5, "period": 3600000, "resolution": 600000 }"#;
+
+    fn form(form: &mut impl Form) -> Self {
+        form.about(
+            "At most `max` units in a `period`, counted in slots of a `resolution`.",
+            "No span of `period` less `resolution` admits more than `max`. It keeps a count for each slot in use.",
+        );
+        Self {
+            max: form.required(count("max", "Units in a period.")),
+            period: form.required(PERIOD),
+            resolution: form.required(above(0.0, "resolution", "Length of a slot, at most the period.").millis()),
+            count_blocked: form.flag("countBlocked", COUNT_BLOCKED),
+        }
+    }
+
+    fn rules(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        self.compile(scope).map(Rules::One)
+    }
+
+    fn counts_blocked(&self) -> bool {
+        self.count_blocked
+    }
+}
+
+impl Limit {
+    /// At most `max` in a `period`, counted in slots of `resolution`: a slot counts until all of it is older.
+    ///
+    /// No span of `period - resolution` ever holds more than `max`. Keeps a count per slot in use.
+    pub fn sliding_window(
+        key: impl Into<String>,
+        max: u64,
+        period: Duration,
+        resolution: Duration,
+    ) -> Builder<SlidingWindow> {
+        Builder { key: key.into(), kind: SlidingWindow::new(max, period, resolution) }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::form::{Form, above, at_least};
 use super::number::{LARGEST_COUNT, Scope};
-use super::rule::{Rule, Smooth as Pacing, whole};
-use super::{Builder, Kind};
+use super::rule::{Rule, Rules, Smooth as Pacing, whole};
+use super::{Builder, Definition, Limit};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 
@@ -45,9 +46,41 @@ impl Smooth {
     }
 }
 
-impl From<Smooth> for Kind {
-    fn from(smooth: Smooth) -> Self {
-        Self::Smooth(smooth)
+impl Definition for Smooth {
+    const TYPE: Option<&'static str> = Some("smooth");
+    const EXAMPLE: &'static str = r#"{ "key": "mailer", "type": "smooth", "rate": 5, "warmup": 3000 }"#;
+
+    fn form(form: &mut impl Form) -> Self {
+        form.about(
+            "`rate` permits per second at an even pace; unused time is saved up, at most `maxBurst` of it.",
+            "A call is admitted at once, and the next one waits for what it cost. With a `warmup`, a limiter that was \
+             idle starts `coldFactor` times as slowly and takes that long to reach its rate.",
+        );
+        let plain = Self::new(form.required(above(0.0, "rate", "Permits per second.")));
+        let burst = "Idle time for which permits are saved up, where there is no warm-up.";
+        Self {
+            max_burst: form.number_or(at_least(0.0, "maxBurst", burst).millis(), plain.max_burst),
+            warmup: form
+                .number_or(at_least(0.0, "warmup", "Time to reach the rate after a pause.").millis(), plain.warmup),
+            cold_factor: form.number_or(
+                at_least(1.0, "coldFactor", "Price of a permit after a long pause, in usual permits."),
+                plain.cold_factor,
+            ),
+            ..plain
+        }
+    }
+
+    fn rules(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        self.compile(scope).map(Rules::One)
+    }
+}
+
+impl Limit {
+    /// `rate` permits per second at an even pace; a call is admitted at once and the next one waits for what it cost.
+    ///
+    /// Source: the arithmetic of Guava's `RateLimiter`, `SmoothBursty` without a warm-up and `SmoothWarmingUp` with one.
+    pub fn smooth(key: impl Into<String>, rate: f64) -> Builder<Smooth> {
+        Builder { key: key.into(), kind: Smooth::new(rate) }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::form::{Form, PERIOD, count};
 use super::number::Scope;
-use super::rule::{LevelRule, Rule};
-use super::{Builder, Kind};
+use super::rule::{LevelRule, Rule, Rules};
+use super::{Builder, Definition, Limit};
 use crate::error::LimitError;
 use crate::time::{EXACT, Micros, wire_millis};
 
@@ -50,9 +51,35 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-impl From<TokenBucket> for Kind {
-    fn from(bucket: TokenBucket) -> Self {
-        Self::TokenBucket(bucket)
+impl Definition for TokenBucket {
+    const TYPE: Option<&'static str> = Some("token-bucket");
+    const EXAMPLE: &'static str =
+        r#"{ "key": "api", "type": "token-bucket", "count": 100, "period": 1000, "burst": 20 }"#;
+
+    fn form(form: &mut impl Form) -> Self {
+        form.about(
+            "A token bucket, decided as GCRA does: `count` tokens per `period` at an even pace, up to `burst` saved up.",
+            "No rate is rounded.",
+        );
+        Self {
+            count: form.required(count("count", "Tokens that come back in a period.")),
+            period: form.required(PERIOD),
+            burst: form.optional(count("burst", "Tokens that may be saved up; `count` unless given.")),
+        }
+    }
+
+    fn rules(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
+        self.compile(scope).map(Rules::One)
+    }
+}
+
+impl Limit {
+    /// A token bucket, decided as GCRA does: `count` per `period` at an even pace.
+    ///
+    /// Source: the generic cell rate algorithm, ITU-T I.371; no rate is rounded, because levels are kept as exact
+    /// fractions of a token.
+    pub fn token_bucket(key: impl Into<String>, count: u64, period: Duration) -> Builder<TokenBucket> {
+        Builder { key: key.into(), kind: TokenBucket::new(count, period) }
     }
 }
 

@@ -5,18 +5,9 @@ use std::fmt;
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::bucket::Bucket;
-use super::decay::Decay;
-use super::fixed_window::FixedWindow;
-use super::form::{self, Form, Number, Type};
-use super::legacy::Legacy;
+use super::form::{Form, Number};
 use super::object::Object;
-use super::sliding_counter::SlidingCounter;
-use super::sliding_log::SlidingLog;
-use super::sliding_window::SlidingWindow;
-use super::smooth::Smooth;
-use super::token_bucket::TokenBucket;
-use super::{Kind, Limit, check_key};
+use super::{Kind, Legacy, Limit, check_key};
 use crate::error::LimitError;
 
 /// A field's value as a host language hands it over, before anything is checked.
@@ -105,11 +96,7 @@ impl Reading {
     fn of(rest: Vec<(String, Value)>) -> Self {
         let mut fields = Fields { key: String::new(), rest, malformed: Vec::new(), out_of_bounds: Vec::new() };
         fields.take_key();
-        let kind = fields.take_type().map(|kind| {
-            let kind = form::fill(&mut fields, kind);
-            fields.none_left();
-            kind
-        });
+        let kind = fields.take_type().and_then(|name| fields.take_kind(name.as_deref()));
         let Fields { key, malformed, out_of_bounds, .. } = fields;
         // Of an unknown type nothing can be said, and it stands among the errors.
         Self { key, kind: kind.unwrap_or_else(|| Legacy::default().into()), malformed, out_of_bounds }
@@ -137,21 +124,26 @@ impl Fields {
         }
     }
 
-    /// The type; the inner `None` is a legacy limit, the outer one an error.
+    /// The name of the type; the inner `None` is the legacy form, the outer one an error.
     #[expect(clippy::option_option, reason = "no type is a type here")]
-    fn take_type(&mut self) -> Option<Option<Type>> {
+    fn take_type(&mut self) -> Option<Option<String>> {
         match self.take("type") {
             None => return Some(None),
-            Some(Value::Text(name)) => {
-                if let Some((_, kind)) = Type::NAMES.iter().find(|(known, _)| *known == name) {
-                    return Some(Some(*kind));
-                }
-                let error = LimitError::range(&self.key, "type", "must be a known type", Value::Text(name));
-                self.malformed.push(error);
-            }
+            Some(Value::Text(name)) => return Some(Some(name)),
             Some(other) => self.wrong_type("type", "must be a string", other),
         }
         None
+    }
+
+    fn take_kind(&mut self, name: Option<&str>) -> Option<Kind> {
+        let kind = Kind::read(self, name);
+        if kind.is_some() {
+            self.none_left();
+        } else {
+            let name = Value::Text(name.unwrap_or_default().to_owned());
+            self.malformed.push(LimitError::range(&self.key, "type", "must be a known type", name));
+        }
+        kind
     }
 
     fn wrong_type(&mut self, name: &str, problem: &str, value: impl fmt::Display) {
@@ -226,37 +218,13 @@ impl Form for Fields {
 impl Serialize for Limit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        #[serde(untagged)]
-        enum Parameters<'a> {
-            Bucket(&'a Bucket),
-            TokenBucket(&'a TokenBucket),
-            FixedWindow(&'a FixedWindow),
-            SlidingWindow(&'a SlidingWindow),
-            SlidingCounter(&'a SlidingCounter),
-            SlidingLog(&'a SlidingLog),
-            Decay(&'a Decay),
-            Smooth(&'a Smooth),
-            Legacy(&'a Legacy),
-        }
-        #[derive(Serialize)]
         struct Wire<'a> {
             key: &'a str,
             #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
             kind: Option<&'static str>,
             #[serde(flatten)]
-            parameters: Parameters<'a>,
+            parameters: &'a Kind,
         }
-        let parameters = match self.kind() {
-            Kind::Bucket(bucket) => Parameters::Bucket(bucket),
-            Kind::TokenBucket(bucket) => Parameters::TokenBucket(bucket),
-            Kind::FixedWindow(window) => Parameters::FixedWindow(window),
-            Kind::SlidingWindow(window) => Parameters::SlidingWindow(window),
-            Kind::SlidingCounter(counter) => Parameters::SlidingCounter(counter),
-            Kind::SlidingLog(log) => Parameters::SlidingLog(log),
-            Kind::Decay(decay) => Parameters::Decay(decay),
-            Kind::Smooth(smooth) => Parameters::Smooth(smooth),
-            Kind::Legacy(legacy) => Parameters::Legacy(legacy),
-        };
-        Wire { key: self.key(), kind: self.kind().type_name(), parameters }.serialize(serializer)
+        Wire { key: self.key(), kind: self.kind().type_name(), parameters: self.kind() }.serialize(serializer)
     }
 }

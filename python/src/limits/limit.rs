@@ -4,13 +4,11 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyMapping, PyString, PyTuple, PyType};
-use tidegate::Kind;
 
-use super::{Bucket, Decay, FixedWindow, Legacy, SlidingCounter, SlidingLog, SlidingWindow, Smooth, TokenBucket};
+use super::generated;
 use crate::args::{self, Arg};
 use crate::errors::{limit_error, snake_case, wire_error, wrong_type};
 use crate::explain::Explanation;
@@ -160,22 +158,7 @@ impl Limit {
 impl Limit {
     /// An object of the class that this definition belongs to.
     pub(crate) fn object(py: Python<'_>, limit: tidegate::Limit) -> PyResult<Bound<'_, Self>> {
-        fn of<T: PyClass<BaseType = Limit>>(py: Python<'_>, base: Limit, class: T) -> PyResult<Bound<'_, Limit>> {
-            Ok(Bound::new(py, PyClassInitializer::from(base).add_subclass(class))?.into_super())
-        }
-        let base = Self::from(limit);
-        match base.0.kind() {
-            Kind::Bucket(_) => of(py, base, Bucket),
-            Kind::TokenBucket(_) => of(py, base, TokenBucket),
-            Kind::FixedWindow(_) => of(py, base, FixedWindow),
-            Kind::SlidingWindow(_) => of(py, base, SlidingWindow),
-            Kind::SlidingCounter(_) => of(py, base, SlidingCounter),
-            Kind::SlidingLog(_) => of(py, base, SlidingLog),
-            Kind::Decay(_) => of(py, base, Decay),
-            Kind::Smooth(_) => of(py, base, Smooth),
-            Kind::Legacy(_) => of(py, base, Legacy),
-            _ => Bound::new(py, base),
-        }
+        generated::object(py, limit)
     }
 
     /// A definition object, or one made of a mapping in the wire form.

@@ -1,26 +1,10 @@
 //! Definitions as classes: each a keyword for a field of the wire form.
 
-mod bucket;
-mod decay;
-mod fixed_window;
-mod legacy;
+mod generated;
 mod limit;
-mod sliding_counter;
-mod sliding_log;
-mod sliding_window;
-mod smooth;
-mod token_bucket;
 
-pub(crate) use bucket::Bucket;
-pub(crate) use decay::Decay;
-pub(crate) use fixed_window::FixedWindow;
-pub(crate) use legacy::Legacy;
+pub(crate) use generated::add;
 pub(crate) use limit::{Limit, items};
-pub(crate) use sliding_counter::SlidingCounter;
-pub(crate) use sliding_log::SlidingLog;
-pub(crate) use sliding_window::SlidingWindow;
-pub(crate) use smooth::Smooth;
-pub(crate) use token_bucket::TokenBucket;
 
 use pyo3::PyClass;
 use pyo3::prelude::*;

@@ -21,7 +21,6 @@ import {
   type ExplainOptions,
   type Explanation,
   explain,
-  type FactorScales,
   type FixedWindowDefinition,
   fixedWindow,
   type HeaderKind,
@@ -78,7 +77,7 @@ import {
 import { Clock } from 'tidegate/testing'
 import imported from './limits.json' with { type: 'json' }
 
-const scales: FactorScales = 'size-and-rate'
+const scales: BucketDefinition['factorScales'] = 'size-and-rate'
 const login: Limit<BucketDefinition> = bucket({
   key: 'login',
   size: 10,

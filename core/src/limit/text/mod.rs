@@ -1,11 +1,11 @@
 //! Limits as people write them: `"100/minute"`, `"5/15m burst 20"`, `"1000/day fixed-window"`, `"100/minute; 10/second"`.
 
+mod named;
 mod pattern;
 mod rate;
 mod units;
 mod words;
 
-use super::form::Type;
 use super::{Limit, check_key};
 use crate::error::LimitError;
 pub(super) use pattern::pattern;
@@ -15,10 +15,6 @@ use words::{Problem, Words};
 
 /// The longest text in bytes; a longer one is refused unread.
 pub(super) const LONGEST: usize = 256;
-
-/// The types that a count and a period define.
-const TYPES: [Type; 5] =
-    [Type::TokenBucket, Type::FixedWindow, Type::SlidingWindow, Type::SlidingCounter, Type::SlidingLog];
 
 impl Limit {
     /// Reads one limit from text: a count, `/` or `per`, and a period; then perhaps a type, and what that type may say.

@@ -1,7 +1,6 @@
 //! The texts of one limit as a regular expression, for schemas.
 
-use super::super::form::Type;
-use super::TYPES;
+use super::named::Named;
 use super::units::UNITS;
 
 /// One limit as a regular expression, for schemas: what ECMA-262 and every other dialect understand alike.
@@ -24,12 +23,12 @@ pub(in crate::limit) fn pattern() -> String {
     let (resolution, resolution_number) = period_after("resolution");
     let resolution = format!("(?:{blank}{blanks}(?:{resolution}|{resolution_number})(?:{units}))?");
     let burst = format!("{blank}{blanks}{}{blanks}{number}", any_case("burst"));
-    let types: Vec<_> = TYPES
+    let types: Vec<_> = Named::ALL
         .into_iter()
         .map(|kind| {
             let option = match kind {
-                Type::TokenBucket => format!("(?:{burst})?"),
-                Type::SlidingWindow => resolution.clone(),
+                Named::TokenBucket => format!("(?:{burst})?"),
+                Named::SlidingWindow => resolution.clone(),
                 _ => String::new(),
             };
             format!("{blank}{blanks}{}{option}", any_case(kind.name()))

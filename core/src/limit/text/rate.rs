@@ -2,21 +2,20 @@
 
 use super::super::Kind;
 use super::super::fixed_window::{Anchor, FixedWindow};
-use super::super::form::Type;
 use super::super::number::LARGEST_COUNT;
 use super::super::sliding_counter::SlidingCounter;
 use super::super::sliding_log::SlidingLog;
 use super::super::sliding_window::SlidingWindow;
 use super::super::token_bucket::TokenBucket;
-use super::TYPES;
+use super::named::Named;
 use super::words::{Problem, Words};
 
 /// A sliding window counts in slots of this part of its period, unless the text says another resolution.
 const SLOTS_IN_A_PERIOD: f64 = 10.0;
 
-/// The names of [`TYPES`], as a list in a sentence.
+/// The names of [`Named::ALL`], as a list in a sentence.
 fn type_names() -> String {
-    let names = TYPES.map(Type::name);
+    let names = Named::ALL.map(Named::name);
     let (last, others) = names.split_last().unwrap_or((&"", &[]));
     format!("{} or {last}", others.join(", "))
 }
@@ -25,7 +24,7 @@ fn type_names() -> String {
 pub(super) struct Rate {
     pub(super) kind: Kind,
     pub(super) period: u64,
-    named: Option<Type>,
+    named: Option<Named>,
     complete: bool,
 }
 
@@ -35,8 +34,8 @@ impl Rate {
         match self.named {
             _ if self.complete => end.to_owned(),
             None => format!(r#""burst", a type ({}) or {end}"#, type_names()),
-            Some(Type::TokenBucket) => format!(r#""burst" or {end}"#),
-            Some(Type::SlidingWindow) => format!(r#""resolution" or {end}"#),
+            Some(Named::TokenBucket) => format!(r#""burst" or {end}"#),
+            Some(Named::SlidingWindow) => format!(r#""resolution" or {end}"#),
             Some(_) => end.to_owned(),
         }
     }
@@ -53,10 +52,12 @@ impl Words<'_> {
         let (named, period) = (self.kind(), millis as f64);
         let mut complete = false;
         let kind = match named {
-            Some(Type::FixedWindow) => FixedWindow { max: count, period, anchor: Anchor::Epoch }.into(),
-            Some(Type::SlidingCounter) => SlidingCounter { max: count, period }.into(),
-            Some(Type::SlidingLog) => SlidingLog { max: count, period, min_interval: 0.0, count_blocked: false }.into(),
-            Some(Type::SlidingWindow) => {
+            Some(Named::FixedWindow) => FixedWindow { max: count, period, anchor: Anchor::Epoch }.into(),
+            Some(Named::SlidingCounter) => SlidingCounter { max: count, period }.into(),
+            Some(Named::SlidingLog) => {
+                SlidingLog { max: count, period, min_interval: 0.0, count_blocked: false }.into()
+            }
+            Some(Named::SlidingWindow) => {
                 complete = self.word("resolution");
                 let resolution = if complete { self.period()? as f64 } else { period / SLOTS_IN_A_PERIOD };
                 SlidingWindow { max: count, period, resolution, count_blocked: false }.into()

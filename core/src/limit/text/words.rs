@@ -1,8 +1,8 @@
 //! A reader of words, numbers and units, from left to right.
 
-use super::super::form::Type;
+use super::LONGEST;
+use super::named::Named;
 use super::units::UNITS;
-use super::{LONGEST, TYPES};
 use crate::error::LimitError;
 
 /// The largest multiple of a unit; what it gives is bounded again when the limit is made.
@@ -90,11 +90,11 @@ impl<'a> Words<'a> {
     }
 
     /// The name of a type that a rate can have.
-    pub(super) fn kind(&mut self) -> Option<Type> {
+    pub(super) fn kind(&mut self) -> Option<Named> {
         self.rest();
         let start = self.at;
         let word = self.take(|byte| byte.is_ascii_alphabetic() || *byte == b'-');
-        let kind = TYPES.into_iter().find(|kind| word.eq_ignore_ascii_case(kind.name()));
+        let kind = Named::ALL.into_iter().find(|kind| word.eq_ignore_ascii_case(kind.name()));
         if kind.is_none() {
             self.at = start;
         }

@@ -1,0 +1,46 @@
+//! Writes what other languages need of the engine's definitions; with `--check`, compares it with what is committed.
+
+mod node;
+mod python;
+mod text;
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use tidegate::Limit;
+use tidegate::host::outlines;
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let only_checks = env::args().any(|argument| argument == "--check");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let types = outlines();
+    let stub = "python/tidegate/_tidegate.pyi";
+    let package = "python/tidegate/__init__.py";
+    let files = [
+        ("core/schema/limit.schema.json", Limit::json_schema()),
+        ("python/src/limits/generated.rs", python::classes(&types)?),
+        (stub, python::stub(&types, &fs::read_to_string(root.join(stub))?)?),
+        (package, python::exports(&types, &fs::read_to_string(root.join(package))?)?),
+        ("node/lib/definitions.ts", node::definitions(&types)?),
+        ("node/lib/limits.ts", node::functions(&types)?),
+        ("node/lib/limits.mts", node::exports(&types)),
+    ];
+    let mut stale = false;
+    for (path, content) in files {
+        let file = root.join(path);
+        if fs::read_to_string(&file).unwrap_or_default() == content {
+            continue;
+        }
+        if only_checks {
+            println!("{path} is stale: run `make generate`");
+            stale = true;
+        } else {
+            fs::write(&file, content)?;
+            println!("wrote {path}");
+        }
+    }
+    Ok(if stale { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

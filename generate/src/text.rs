@@ -1,0 +1,63 @@
+//! Names and sentences in each language's spelling.
+
+/// The longest line.
+pub(crate) const WIDTH: usize = 120;
+
+/// `dripRate` as `drip_rate`.
+pub(crate) fn snake(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 2);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
+
+/// `SlidingLog` as `slidingLog`.
+pub(crate) fn camel(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect()
+}
+
+/// Breaks a paragraph into lines that fit behind an indent.
+pub(crate) fn wrap(paragraph: &str, indent: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in paragraph.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if indent + line.len() + 1 + word.len() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The paragraphs of a text, wrapped, with an empty line between two; lines that begin with a space are kept as they
+/// are, without it.
+pub(crate) fn paragraphs(texts: &[String], indent: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for text in texts.iter().filter(|text| !text.is_empty()) {
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        match text.strip_prefix(' ') {
+            Some(kept) => lines.extend(kept.lines().map(str::to_owned)),
+            None => lines.extend(wrap(text, indent)),
+        }
+    }
+    lines
+}
+
+/// Every line behind a prefix, which stands alone where the line is empty.
+pub(crate) fn prefixed(lines: &[String], prefix: &str) -> String {
+    lines.iter().map(|line| format!("{prefix} {line}").trim_end().to_owned() + "\n").collect()
+}
+
+/// A number as a person writes it.
+pub(crate) fn number(value: f64) -> String {
+    value.to_string()
+}
