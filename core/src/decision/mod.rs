@@ -136,8 +136,8 @@ impl Verdict {
 /// Why a call cannot be decided at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Impossible {
-    /// The cost is above what the limit can ever admit.
-    NeverFits { quota: u64 },
+    /// The cost, with that of earlier checks of the same entry, is above what the limit can ever admit.
+    NeverFits { quota: u64, total: u64 },
     /// The charge would take the level out of the range in which it is exact.
     Overflows,
 }
@@ -146,9 +146,13 @@ impl Impossible {
     /// The error that a caller sees.
     #[cold]
     pub(crate) fn of(self, key: &str, cost: u64) -> LimitError {
-        let problem = match self {
-            Self::NeverFits { quota } => format!("must be at most {quota}, all that this limit ever admits at once"),
-            Self::Overflows => "must keep the level below 2^52 and its drain time below 2^53 microseconds".to_owned(),
+        let (problem, cost) = match self {
+            Self::NeverFits { quota, total } => {
+                (format!("must be at most {quota}, all that this limit ever admits at once"), total)
+            }
+            Self::Overflows => {
+                ("must keep the level below 2^52 and its drain time below 2^53 microseconds".to_owned(), cost)
+            }
         };
         LimitError::range(key, "cost", problem, cost)
     }
@@ -168,7 +172,7 @@ pub(crate) fn examine<R: Room>(
     let mended = room.advance(state, now);
     let total = cost.saturating_add(prior);
     if matches!(verb, Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. }) && total > room.largest_cost() {
-        return Err(Impossible::NeverFits { quota: room.quota() });
+        return Err(Impossible::NeverFits { quota: room.quota(), total });
     }
     let at_once = |fits| Ok(Verdict { fits, wait: 0, mended });
     match verb {
