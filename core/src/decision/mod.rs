@@ -81,12 +81,10 @@ pub(crate) trait Room {
     fn next(&self, state: &Self::State, now: Micros, remaining: u64) -> Micros {
         if remaining < self.quota() { self.until(state, now, remaining.saturating_add(1)) } else { 0 }
     }
-    /// When the state is empty and how full that makes it, for a store that has to choose what it gives up; asked
-    /// while others wait, so it may be rough where that is quicker.
+    /// When the state is empty, for a store that drops it then; asked while others wait, so it may be rough where that
+    /// is quicker.
     fn drains(&self, state: &Self::State, now: Micros) -> Drains {
-        let (full, used) = (self.full(state, now), self.quota().saturating_sub(self.remaining(state, now)));
-        let time = Span::of(full);
-        Drains { since: now, time, window: time.of_whole(Span::of(used), Span::of(self.quota())) }
+        Drains { since: now, time: Span::of(self.full(state, now)) }
     }
     /// How many units an empty entry admits.
     fn quota(&self) -> u64;
@@ -105,16 +103,13 @@ pub(crate) trait Room {
     }
 }
 
-/// When an entry is empty, and how full that makes it.
+/// When an entry is empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drains {
     /// The instant from which the drain time counts.
     pub(crate) since: Micros,
     /// No shorter than it takes.
     pub(crate) time: Span,
-    /// How long a full entry takes, in proportion: an entry that is empty at the same instant as a full one, but holds
-    /// half as much, is half full.
-    pub(crate) window: Span,
 }
 
 /// What a rule says of its own check, before it is known what the others say.
