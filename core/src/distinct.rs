@@ -45,6 +45,7 @@ impl<T: Clone + Eq + Hash> Distinct<T> {
         place
     }
 
+    #[cfg(feature = "redis")]
     pub(crate) fn len(&self) -> usize {
         self.known.len()
     }
@@ -53,6 +54,7 @@ impl<T: Clone + Eq + Hash> Distinct<T> {
         &self.known
     }
 
+    #[cfg(feature = "redis")]
     pub(crate) fn into_list(self) -> Few<T> {
         self.known
     }

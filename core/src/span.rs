@@ -30,14 +30,6 @@ impl Span {
         Self(if kept < LARGEST { kept } else { LARGEST })
     }
 
-    /// How long the whole takes, when a part of it takes so long: to a quarter, or better where the part is most of it.
-    ///
-    /// The bits of a float are its logarithm, nearly, so that adding and subtracting them is to multiply and divide.
-    #[inline]
-    pub(crate) fn of_whole(self, part: Self, whole: Self) -> Self {
-        Self((self.0 + whole.0).saturating_sub(part.0).min(LARGEST))
-    }
-
     #[inline]
     pub(crate) const fn to_bits(self) -> u64 {
         self.0
@@ -76,15 +68,6 @@ mod tests {
             prop_assert!(span.duration() <= duration + duration / 8 + 1);
             let real = Span::of_real(crate::limit::real(duration)).duration();
             prop_assert!(real >= duration && real <= duration + duration / 8 + 1);
-        }
-
-        #[test]
-        fn a_part_tells_the_whole(duration in 1_u64..(1 << 53), part in 1_u64..1000, times in 1_u64..1000) {
-            let told = Span::of(duration).of_whole(Span::of(part), Span::of(part * times)).duration();
-            let exact = duration.saturating_mul(times);
-            prop_assert!(told >= exact.min(EXACT) / 16 * 13);
-            prop_assert!(told <= exact / 4 * 5 + 1);
-            prop_assert!(times > 1 || told == Span::of(duration).duration());
         }
     }
 }

@@ -50,34 +50,29 @@ fn play(sequence: &Value, limiter: &Limiter) {
     for step in list(sequence, "steps") {
         let what = format!("{step} of {}", sequence["says"]);
         let now = host::instant("", step["now"].as_f64().expect("a time")).expect("a time");
-        let info = match step["use"].as_str() {
-            Some(name) => {
-                let receipt = &receipts[name];
-                let spent = match &step["spent"] {
-                    Value::Null => vec![0; receipt.checks().len()],
-                    Value::Array(each) => each.iter().map(|units| units.as_u64().expect("a cost")).collect(),
-                    units => vec![units.as_u64().expect("a cost"); receipt.checks().len()],
-                };
-                let info = receipt.settle_sync_at(&spent, now).expect("an answer");
-                let used = Call::Undo { charged_at: now };
-                (info.clone(), limiter.receipt(&receipt.checks(), used, &info))
-            }
-            None => {
-                let check = |check: &Value| {
-                    let limit = &limits[check["limit"].as_str().expect("a name")];
-                    let (actor, cost) = (check["actor"].as_str(), check["cost"].as_u64());
-                    (limit, actor.expect("an actor").to_owned(), cost.expect("a cost"), check["factor"].as_f64())
-                };
-                let checks: Vec<_> = list(step, "checks").iter().map(check).collect();
-                let checks: Vec<_> = checks
-                    .iter()
-                    .map(|(limit, actor, cost, factor)| {
-                        Check::new(limit, actor).cost(*cost).factor(factor.unwrap_or(1.0))
-                    })
-                    .collect();
-                let info = limiter.decide_sync_at(&checks, call(step), now).expect("an answer");
-                (info.clone(), limiter.receipt(&checks, call(step), &info))
-            }
+        let info = if let Some(name) = step["use"].as_str() {
+            let receipt = &receipts[name];
+            let spent = match &step["spent"] {
+                Value::Null => vec![0; receipt.checks().len()],
+                Value::Array(each) => each.iter().map(|units| units.as_u64().expect("a cost")).collect(),
+                units => vec![units.as_u64().expect("a cost"); receipt.checks().len()],
+            };
+            let info = receipt.settle_sync_at(&spent, now).expect("an answer");
+            let used = Call::Undo { charged_at: now };
+            (info.clone(), limiter.receipt(&receipt.checks(), used, &info))
+        } else {
+            let check = |check: &Value| {
+                let limit = &limits[check["limit"].as_str().expect("a name")];
+                let (actor, cost) = (check["actor"].as_str(), check["cost"].as_u64());
+                (limit, actor.expect("an actor").to_owned(), cost.expect("a cost"), check["factor"].as_f64())
+            };
+            let checks: Vec<_> = list(step, "checks").iter().map(check).collect();
+            let checks: Vec<_> = checks
+                .iter()
+                .map(|(limit, actor, cost, factor)| Check::new(limit, actor).cost(*cost).factor(factor.unwrap_or(1.0)))
+                .collect();
+            let info = limiter.decide_sync_at(&checks, call(step), now).expect("an answer");
+            (info.clone(), limiter.receipt(&checks, call(step), &info))
         };
         let (info, receipt) = info;
         check_fields(&info, &step["want"], &what);

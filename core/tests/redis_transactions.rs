@@ -121,10 +121,15 @@ fn play(seed: u64, stores: &[Limiter], connection: &mut redis::Connection) {
     }
 }
 
+/// `TIDEGATE_SEEDS` in the environment asks for more.
+fn seeds() -> u64 {
+    std::env::var("TIDEGATE_SEEDS").map_or(150, |seeds| seeds.parse().unwrap())
+}
+
 fn agree(stores: impl Fn(&str) -> Vec<Limiter>) {
     let server = Server::start();
     let (stores, mut connection) = (stores(&server.url()), server.connect());
-    for seed in 1..=150 {
+    for seed in 1..=seeds() {
         play(seed, &stores, &mut connection);
         redis::cmd("FLUSHALL").exec(&mut connection).unwrap();
     }

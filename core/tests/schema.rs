@@ -33,6 +33,7 @@ fn it_is_sound_itself() {
 fn is_about_several_numbers(problem: &str) -> bool {
     [
         "must let a full entry drain within 100 years",
+        "so far above 1 that a full entry drains within 100 years",
         "for its rate to be kept exactly",
         "for the weights to be kept exactly",
         "must be at most the period",

@@ -66,6 +66,11 @@ impl Verb {
         if matches!(self, Self::Undo { .. }) { spent.saturating_sub(cost) } else { cost }
     }
 
+    /// The cost that the error of a check names: of an undo, what was spent where that is more.
+    pub(crate) fn named_cost(self, cost: u64, spent: u64) -> u64 {
+        if matches!(self, Self::Undo { .. }) { cost.max(spent) } else { cost }
+    }
+
     /// Nothing is denied, and what was denied before may fit now.
     pub(crate) fn gives_back(self) -> bool {
         matches!(self, Self::Refund | Self::Undo { .. } | Self::Reset)

@@ -170,8 +170,7 @@ impl Room for Counter {
 
     #[inline(always)]
     fn drains(&self, state: &Windows, now: Micros) -> Drains {
-        let time = Span::of(self.full(state, now));
-        Drains { since: now, time, window: time.of_whole(Span::of(self.used(state, now, 0)), Span::of(self.capacity)) }
+        Drains { since: now, time: Span::of(self.full(state, now)) }
     }
 
     fn quota(&self) -> u64 {

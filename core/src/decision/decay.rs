@@ -139,8 +139,7 @@ impl Room for Decaying {
 
     #[inline(always)]
     fn drains(&self, state: &Decayed, now: Micros) -> Drains {
-        let time = Span::of_real(self.drains_within(state.count));
-        Drains { since: now, time, window: time.of_whole(Span::of_real(state.count), Span::of(self.max)) }
+        Drains { since: now, time: Span::of_real(self.drains_within(state.count)) }
     }
 
     fn quota(&self) -> u64 {

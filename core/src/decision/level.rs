@@ -161,8 +161,7 @@ impl Room for LevelRule {
 
     #[inline(always)]
     fn drains(&self, state: &Level, _now: Micros) -> Drains {
-        let time = Span::of(self.time(state.level));
-        Drains { since: state.since, time, window: self.window_at(state.level, time) }
+        Drains { since: state.since, time: Span::of(self.time(state.level)) }
     }
 
     fn quota(&self) -> u64 {

@@ -81,12 +81,10 @@ pub(crate) trait Room {
     fn next(&self, state: &Self::State, now: Micros, remaining: u64) -> Micros {
         if remaining < self.quota() { self.until(state, now, remaining.saturating_add(1)) } else { 0 }
     }
-    /// When the state is empty and how full that makes it, for a store that has to choose what it gives up; asked
-    /// while others wait, so it may be rough where that is quicker.
+    /// When the state is empty, for a store that drops it then; asked while others wait, so it may be rough where that
+    /// is quicker.
     fn drains(&self, state: &Self::State, now: Micros) -> Drains {
-        let (full, used) = (self.full(state, now), self.quota().saturating_sub(self.remaining(state, now)));
-        let time = Span::of(full);
-        Drains { since: now, time, window: time.of_whole(Span::of(used), Span::of(self.quota())) }
+        Drains { since: now, time: Span::of(self.full(state, now)) }
     }
     /// How many units an empty entry admits.
     fn quota(&self) -> u64;
@@ -105,16 +103,13 @@ pub(crate) trait Room {
     }
 }
 
-/// When an entry is empty, and how full that makes it.
+/// When an entry is empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drains {
     /// The instant from which the drain time counts.
     pub(crate) since: Micros,
     /// No shorter than it takes.
     pub(crate) time: Span,
-    /// How long a full entry takes, in proportion: an entry that is empty at the same instant as a full one, but holds
-    /// half as much, is half full.
-    pub(crate) window: Span,
 }
 
 /// What a rule says of its own check, before it is known what the others say.
@@ -136,8 +131,8 @@ impl Verdict {
 /// Why a call cannot be decided at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Impossible {
-    /// The cost is above what the limit can ever admit.
-    NeverFits { quota: u64 },
+    /// The cost, with that of earlier checks of the same entry, is above what the limit can ever admit.
+    NeverFits { quota: u64, total: u64 },
     /// The charge would take the level out of the range in which it is exact.
     Overflows,
 }
@@ -146,9 +141,13 @@ impl Impossible {
     /// The error that a caller sees.
     #[cold]
     pub(crate) fn of(self, key: &str, cost: u64) -> LimitError {
-        let problem = match self {
-            Self::NeverFits { quota } => format!("must be at most {quota}, all that this limit ever admits at once"),
-            Self::Overflows => "must keep the level below 2^52 and its drain time below 2^53 microseconds".to_owned(),
+        let (problem, cost) = match self {
+            Self::NeverFits { quota, total } => {
+                (format!("must be at most {quota}, all that this limit ever admits at once"), total)
+            }
+            Self::Overflows => {
+                ("must keep the level below 2^52 and its drain time below 2^53 microseconds".to_owned(), cost)
+            }
         };
         LimitError::range(key, "cost", problem, cost)
     }
@@ -168,7 +167,7 @@ pub(crate) fn examine<R: Room>(
     let mended = room.advance(state, now);
     let total = cost.saturating_add(prior);
     if matches!(verb, Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. }) && total > room.largest_cost() {
-        return Err(Impossible::NeverFits { quota: room.quota() });
+        return Err(Impossible::NeverFits { quota: room.quota(), total });
     }
     let at_once = |fits| Ok(Verdict { fits, wait: 0, mended });
     match verb {

@@ -162,7 +162,7 @@ impl Room for Pacing {
     #[inline(always)]
     fn drains(&self, state: &Paced, now: Micros) -> Drains {
         let time = real(state.free.saturating_sub(now)) + (self.max_permits - state.stored) * self.cool;
-        Drains { since: now, time: Span::of_real(time), window: Span::of(self.window) }
+        Drains { since: now, time: Span::of_real(time) }
     }
 
     fn window(&self) -> Micros {

@@ -46,7 +46,7 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
     let mut settled: Few<Settled> = Few::new();
-    let mut admitted = verb != Verb::Denied;
+    let (mut admitted, mut beyond) = (verb != Verb::Denied, None);
     let taken = takes(parts, entries.len(), verb);
     for (((index, part), prior), (cost, spent)) in
         parts.iter().enumerate().zip(priors(parts, entries.len())).zip(&taken)
@@ -55,9 +55,18 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
         let undoes = matches!(verb, Verb::Undo { .. });
         let (added, prior) = if undoes { (verb.adds(*cost, *spent), 0) } else { (part.cost, prior) };
         let verdict = part.rule.borrow().examine(&mut held.entry, now, verb, added, prior);
-        let verdict = verdict.map_err(|why| (index, why))?;
-        admitted &= verdict.fits;
-        settled.push(Settled { verdict, admitted: false, cost: part.cost, prior });
+        match verdict {
+            Ok(verdict) => {
+                admitted &= verdict.fits;
+                settled.push(Settled { verdict, admitted: false, cost: part.cost, prior });
+            }
+            // A store may be asked only about costs that can fit, so those that cannot are told first.
+            Err(why @ Impossible::Overflows) => beyond = beyond.or(Some((index, why))),
+            Err(why) => return Err((index, why)),
+        }
+    }
+    if let Some(beyond) = beyond {
+        return Err(beyond);
     }
     let mut answers = Vec::with_capacity(parts.len());
     for (((index, part), check), (cost, spent)) in parts.iter().enumerate().zip(&settled).zip(taken) {

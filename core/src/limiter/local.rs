@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{checks, rules};
 use crate::Error;
 use crate::check::Check;
-use crate::decision::{Call, Impossible, Part, Room, Small};
+use crate::decision::{Call, Impossible, Part, Room, Small, Verb};
 use crate::distinct::Distinct;
 use crate::few::Few;
 use crate::fingerprint::Fingerprint;
@@ -55,7 +55,7 @@ impl Local {
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
         let actor = || Fingerprint::of_actor(check.actor);
-        self.memory.decide_small(room, self.question(check, Call::Limit, now), actor, refusal(check))
+        self.memory.decide_small(room, self.question(check, Call::Limit, now), actor, refusal(check, Call::Limit))
     }
 
     /// Out of the way of the levels, which nearly all limits are; a copy of the check, so that it need not be in memory
@@ -77,7 +77,7 @@ impl Local {
         }
         let [check] = checks else { return self.decide_several(checks, call, now) };
         let actor = || Fingerprint::of_actor(check.actor);
-        let decide = |rule| self.memory.decide_one(rule, self.question(check, call, now), actor, refusal(check));
+        let decide = |rule| self.memory.decide_one(rule, self.question(check, call, now), actor, refusal(check, call));
         if let Some(Rules::One(rule)) = compiled(check) {
             return decide(rule);
         }
@@ -120,7 +120,7 @@ impl Local {
         match self.memory.limit_levels(&wanted, Moment::new(now)) {
             Ok(Some(checks)) => Ok(LimitInfo::merged_from(checks)),
             Ok(None) => several(),
-            Err((index, why)) => Err(refusal(checks[index])(why)),
+            Err((index, why)) => Err(refusal(checks[index], Call::Limit)(why)),
         }
     }
 
@@ -157,7 +157,7 @@ impl Local {
         let decided = self.memory.decide_several(entries.as_slice(), &parts, actor_of, Moment::new(now), call.into());
         let decided = decided.map_err(|(part, why)| {
             let check = &checks[owners[part]];
-            why.of(check.limit.key(), check.cost.max(check.spent))
+            why.of(check.limit.key(), Verb::from(call).named_cost(check.cost, check.spent))
         })?;
         if one_each {
             return Ok(LimitInfo::merged(decided));
@@ -201,8 +201,8 @@ impl Local {
 }
 
 /// The error of a check that cannot be decided.
-fn refusal(check: &Check<'_>) -> impl FnOnce(Impossible) -> Error {
-    |why| why.of(check.limit.key(), check.cost.max(check.spent)).into()
+fn refusal(check: &Check<'_>, call: Call) -> impl FnOnce(Impossible) -> Error {
+    move |why| why.of(check.limit.key(), Verb::from(call).named_cost(check.cost, check.spent)).into()
 }
 
 /// What a sound check of factor 1 is decided by.

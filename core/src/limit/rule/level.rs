@@ -3,11 +3,7 @@
 use std::num::NonZeroU64;
 
 use super::at_least_one;
-use crate::span::Span;
 use crate::time::{EXACT, Micros, millis_up};
-
-/// With fewer ticks to a full level, a drain time tells too little of the level.
-const FEW_TICKS: u64 = 16;
 
 /// A level that drains at ticks: `drain` units in every `ticks` of them, evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +28,6 @@ pub(crate) struct LevelRule {
     pub(crate) window: Micros,
     /// The same, as every answer says it.
     pub(crate) window_ms: u64,
-    /// The same, where a level drains in proportion.
-    pub(crate) window_span: Option<Span>,
 }
 
 impl LevelRule {
@@ -56,13 +50,9 @@ impl LevelRule {
             most: u64::MAX,
             window: 0,
             window_ms: 0,
-            window_span: None,
         };
         let window = rule.time(quota);
-        // One at a time, a level drains in proportion whatever the number of ticks.
-        let few = u128::from(drain.get()) * u128::from(FEW_TICKS) > u128::from(quota) * u128::from(ticks.get());
-        let window_span = (drain.get() == 1 || !few).then_some(Span::of(window));
-        Self { most: rule.drained(EXACT / tick), window, window_ms: millis_up(window), window_span, ..rule }
+        Self { most: rule.drained(EXACT / tick), window, window_ms: millis_up(window), ..rule }
     }
 
     /// How many units leave in so many ticks.
@@ -75,15 +65,6 @@ impl LevelRule {
     pub(crate) fn drained_at_most(&self, ticks: u64) -> u64 {
         let rest = (ticks % self.ticks).saturating_mul(self.drain.get()).div_ceil(self.ticks.get());
         (ticks / self.ticks).saturating_mul(self.drain.get()).saturating_add(rest)
-    }
-
-    /// How long a full entry takes to drain, going by this level, which is not 0, and how long that one takes.
-    ///
-    /// Where few ticks empty a full entry, all levels take about as long. A table that compares drain times then has to
-    /// take a window as so much longer as the level is lower, or one call would look like as many as fit.
-    #[inline]
-    pub(crate) fn window_at(&self, level: u64, drain_time: Span) -> Span {
-        self.window_span.unwrap_or_else(|| drain_time.of_whole(Span::of(level), Span::of(self.quota)))
     }
 
     /// How long so many units take to drain, counted in whole ticks.

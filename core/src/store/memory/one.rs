@@ -143,7 +143,7 @@ impl Memory {
     }
 
     /// [`keep`](Self::keep); answers whether that moved other entries about.
-    #[expect(clippy::inline_always, clippy::too_many_arguments, reason = "what kind of entry it is, its caller knows")]
+    #[expect(clippy::inline_always, reason = "what kind of entry it is, its caller knows")]
     #[inline(always)]
     pub(super) fn keep_state(
         &self,

@@ -59,7 +59,6 @@ pub(super) enum Found {
 
 impl Seat {
     /// `lanes` is how many a table may have.
-    #[expect(clippy::cast_possible_truncation, reason = "halves are taken on purpose")]
     pub(super) fn new(
         fingerprint: Fingerprint,
         actor: Fingerprint,

@@ -24,17 +24,16 @@ pub(super) enum Timeline {
 pub(super) struct Drain {
     /// The drain time as a [`Span`], above the bits of a number.
     time: u64,
-    /// A level's instant, or else when the entry was written; then the window as a [`Span`]; then whether the
-    /// timeline is given.
+    /// A level's instant, or else when the entry was written; then whether the timeline is given.
     since: u64,
 }
 
 impl Drain {
     #[inline]
     pub(super) fn new(drains: Drains, timeline: Timeline) -> Self {
-        let Drains { since, time, window } = drains;
+        let Drains { since, time } = drains;
         let given = if timeline == Timeline::Given { FLAG } else { 0 };
-        Self { time: time.to_bits() << NUMBER_BITS, since: since & NUMBER | window.to_bits() << NUMBER_BITS | given }
+        Self { time: time.to_bits() << NUMBER_BITS, since: since & NUMBER | given }
     }
 
     pub(super) fn timeline(self) -> Timeline {

@@ -22,7 +22,7 @@ const REST_PART: u32 = 32;
 /// A breaker that opens so soon after it has closed has closed too soon.
 const STEADY: Duration = Duration::from_secs(5);
 /// Between two events that say the same.
-const QUIET: Duration = Duration::from_mins(1);
+const QUIET: Duration = Duration::from_secs(60);
 
 /// Batches in a row that were not answered by their deadlines.
 #[derive(Default)]

@@ -37,8 +37,9 @@ impl Decision {
         let decision = Self { verb, entries, parts, now, layout: Layout::Own };
         if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) {
             for ((index, part), prior) in decision.parts.iter().enumerate().zip(decision.priors()) {
-                if part.cost.saturating_add(prior) > part.rule.largest_cost() {
-                    return Err((index, Impossible::NeverFits { quota: part.rule.quota() }));
+                let total = part.cost.saturating_add(prior);
+                if total > part.rule.largest_cost() {
+                    return Err((index, Impossible::NeverFits { quota: part.rule.quota(), total }));
                 }
             }
         }
@@ -93,9 +94,9 @@ impl Decision {
         decision
     }
 
-    /// The cost of each check, or what was spent where that is more: an error names it.
+    /// The cost of each check that an error names.
     pub(crate) fn costs(&self) -> Few<u64> {
-        self.parts.iter().map(|part| part.cost.max(part.spent)).collect()
+        self.parts.iter().map(|part| self.verb.named_cost(part.cost, part.spent)).collect()
     }
 
     /// The slot of a cluster that the first entry belongs to; those of one actor share it.

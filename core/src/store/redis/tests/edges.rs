@@ -10,6 +10,8 @@ use crate::check::Check;
 use crate::decision::{Call, Impossible};
 use crate::info::LimitInfo;
 use crate::limit::{Limit, Shape};
+use crate::limiter::Limiter;
+use crate::store::memory::Memory;
 use crate::store::redis::keys::{key, slot};
 use crate::store::redis::plan::{Decision, plan};
 use crate::store::redis::reply::{Malformed, Outcome, finish};
@@ -114,6 +116,28 @@ fn a_charge_beyond_what_is_exact_is_refused_and_writes_nothing() {
     assert_eq!(script.decide(&several), Outcome::Impossible(1, Impossible::Overflows));
     assert_eq!(script.ask::<Vec<u8>>(&["GET", ENTRY]), full);
     assert_eq!(script.ask::<u64>(&["DBSIZE"]), 1);
+}
+
+#[test]
+fn a_cost_that_never_fits_is_told_before_one_that_is_too_much_now() {
+    let mut script = Script::start();
+    let (slow, other) =
+        (Limit::bucket("slow", 1).drip_rate(Duration::from_secs(3_000_000_000)).build().unwrap(), bucket(1));
+    let memory = Limiter::new(Memory::new());
+    let most = [Check::new(&slow, "ada").cost(3)];
+    memory.decide_sync_at(&most, Call::Charge, 7).unwrap();
+    decided(&script.decide(&Question::new("t", &most, Call::Charge, Some(7)).decision.unwrap()));
+    let (beyond, never) = (Check::new(&slow, "ada"), Check::new(&other, "ada").cost(2));
+    let call = Call::Acquire { max_wait: Duration::MAX };
+    let told = memory.decide_sync_at(&[beyond], call, 7).unwrap_err().to_string();
+    assert!(told.contains("level below 2^52"), "{told}");
+    for checks in [[beyond, never], [never, beyond]] {
+        let told = memory.decide_sync_at(&checks, call, 7).unwrap_err().to_string();
+        let question = Question::new("t", &checks, call, Some(7));
+        let (part, why) = *question.decision.as_ref().unwrap_err();
+        assert_eq!(told, question.refusal(part, why).to_string());
+        assert!(told.contains("must be at most 1"), "{told}");
+    }
 }
 
 #[test]

@@ -111,7 +111,7 @@ impl Question {
                     names.push(name);
                 }
                 parts.push(Part { rule: *rule, cost: check.cost, spent: check.spent, entry });
-                answers.push(Some((limit.to_owned(), check.cost.max(check.spent))));
+                answers.push(Some((limit.to_owned(), Verb::from(call).named_cost(check.cost, check.spent))));
             }
             if matches!(rules, Rules::Unlimited) {
                 answers.push(None);
