@@ -1,6 +1,7 @@
 //! One thing to decide: a limit, an actor, and what the call costs.
 
 use crate::limit::Limit;
+use crate::time::Micros;
 
 /// A limit and who is being limited, with what the call costs.
 ///
@@ -24,6 +25,8 @@ pub struct Check<'a> {
     pub(crate) actor: &'a str,
     pub(crate) cost: u64,
     pub(crate) spent: u64,
+    /// When an undo's check was charged, where that is another instant than the call's.
+    pub(crate) charged_at: Option<Micros>,
     pub(crate) factor: f64,
 }
 
@@ -31,7 +34,7 @@ impl<'a> Check<'a> {
     /// A check of cost 1 and factor 1.
     #[must_use]
     pub const fn new(limit: &'a Limit, actor: &'a str) -> Self {
-        Self { limit, actor, cost: 1, spent: 0, factor: 1.0 }
+        Self { limit, actor, cost: 1, spent: 0, charged_at: None, factor: 1.0 }
     }
 
     /// The key of its limit, which an error names.
@@ -55,6 +58,14 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// When what is undone was charged, where that is another instant than the call's: one of several checks may have
+    /// been. No other call looks at it.
+    #[must_use]
+    pub const fn charged_at(mut self, at: Micros) -> Self {
+        self.charged_at = Some(at);
+        self
+    }
+
     /// Scales the limit for this actor: 0.5 = twice the allowance, 2 = half of it, 0 = no limit.
     #[must_use]
     pub const fn factor(mut self, factor: f64) -> Self {
@@ -75,7 +86,7 @@ pub(crate) struct OwnedCheck {
 
 impl From<&Check<'_>> for OwnedCheck {
     fn from(check: &Check<'_>) -> Self {
-        let Check { limit, actor, cost, spent, factor } = *check;
+        let Check { limit, actor, cost, spent, factor, .. } = *check;
         Self { limit: limit.clone(), actor: actor.into(), cost, spent, factor }
     }
 }
@@ -83,6 +94,6 @@ impl From<&Check<'_>> for OwnedCheck {
 impl OwnedCheck {
     pub(crate) fn check(&self) -> Check<'_> {
         let Self { limit, actor, cost, spent, factor } = self;
-        Check { limit, actor, cost: *cost, spent: *spent, factor: *factor }
+        Check { limit, actor, cost: *cost, spent: *spent, charged_at: None, factor: *factor }
     }
 }

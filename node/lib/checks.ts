@@ -174,6 +174,9 @@ export function settleSeveral(
 ): Answer {
   const frame = frameFor(store, Call.Refund, parts, when)
   frame[In.ChargedAt] = chargedAt
+  for (let index = 0; index < parts.length; index++) {
+    frame[In.Checks + index * CHECK_WIDTH + 3] = parts[index]?.chargedAt ?? chargedAt
+  }
   frame[In.Receipt] = (blocked ? 1 : 0) + (degraded ? 2 : 0) + (open ? 4 : 0)
   return answer(frame, store, parts, (frame, at) => infoFrom(frame, store, parts, false, at), spent)
 }

@@ -23,12 +23,12 @@ export const enum In {
   Receipt = 9,
   /** For a few checks that cross in the shared frame: how many there are. */
   CheckCount = 10,
-  /** From here on {@link CHECK_WIDTH} numbers for each check: limit, cost and factor. */
+  /** From here on {@link CHECK_WIDTH} numbers for each check: limit, cost, factor, and for a receipt when it was charged. */
   Checks = 11,
 }
 
 /** How many numbers go in for a check. */
-export const CHECK_WIDTH = 3
+export const CHECK_WIDTH = 4
 
 /**
  * What comes out: how many checks the answer has, which of them decided, and the answers. Less than none: it is yet to

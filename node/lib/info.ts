@@ -22,6 +22,8 @@ export interface Part {
   readonly actor: unknown
   readonly cost: number
   readonly factor: number
+  /** For a receipt: when it was charged, where that is another instant than its call's. */
+  readonly chargedAt?: number
 }
 
 /** What an answer was about. */
@@ -262,6 +264,14 @@ export function infoFrom(
   const key = keys[frame[at + Answer.Owner] as number] ?? ''
   const each = count > 1 ? several : undefined
   const decidedAt = frame[at + Answer.At] as number
+  let asked = parts
+  for (let place = 1; count > 1 && place <= count; place++) {
+    const at = start + Out.Answers + place * ANSWER_WIDTH
+    const chargedAt = frame[at + Answer.At] as number
+    if (chargedAt === decidedAt) continue
+    const owner = frame[at + Answer.Owner] as number
+    asked = asked.map((part, index) => (index === owner ? { ...part, chargedAt } : part))
+  }
   const binding = frame[start + Out.Binding] as number
-  return new LimitInfo(frame, at, decidedAt, key, binding, charges, store, parts, undefined, undefined, each)
+  return new LimitInfo(frame, at, decidedAt, key, binding, charges, store, asked, undefined, undefined, each)
 }

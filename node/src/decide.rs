@@ -230,7 +230,11 @@ pub(crate) fn call_of(frame: &Frame<'_>, key: &str, checks: &mut [Check<'_>], sp
         },
     )?;
     let (charge, open) = frame.receipt();
-    Ok(charge.settle(open, checks, &spent))
+    let call = charge.settle(open, checks, &spent);
+    for (index, check) in checks.iter_mut().enumerate() {
+        *check = check.charged_at(frame.charged_at(index));
+    }
+    Ok(call)
 }
 
 /// The longest wait that is worth it.

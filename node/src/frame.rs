@@ -21,9 +21,9 @@ const ID: usize = 8;
 const RECEIPT: usize = 9;
 /// In, for a few checks at once: how many there are.
 const CHECK_COUNT: usize = 10;
-/// In: from here on three numbers for each check: limit, cost and factor.
+/// In: from here on four numbers for each check: limit, cost, factor, and for a receipt when it was charged.
 const CHECKS: usize = 11;
-const CHECK_WIDTH: usize = 3;
+const CHECK_WIDTH: usize = 4;
 
 /// Out: how many checks the answer has, and which of them decided; less than none where it is yet to come, and none
 /// where the answer is in [small numbers](Small).
@@ -115,8 +115,14 @@ impl Frame<'_> {
     /// The charge that a receipt names, and whether it is still open.
     pub(crate) fn receipt(&self) -> (Charge, bool) {
         let flags = whole(self.at(RECEIPT));
-        let charge = Charge { at: whole(self.at(CHARGED_AT)), denied: flags & 1 > 0, degraded: flags & 2 > 0 };
+        let (at, each) = (whole(self.at(CHARGED_AT)), Vec::new());
+        let charge = Charge { at, each, denied: flags & 1 > 0, degraded: flags & 2 > 0 };
         (charge, flags & 4 > 0)
+    }
+
+    /// When this check of a receipt was charged.
+    pub(crate) fn charged_at(&self, check: usize) -> u64 {
+        whole(self.at(CHECKS + check * CHECK_WIDTH + 3))
     }
 
     pub(crate) fn mailbox(&self) -> f64 {
@@ -186,6 +192,7 @@ impl Frame<'_> {
         let each = info.checks();
         let fits = each.len() == checks
             && small.write(0, info)
+            && each.iter().all(|check| check.at == info.at)
             && each.iter().enumerate().all(|(index, info)| small.write(1 + index, info));
         if fits {
             self.answered_small(info);

@@ -1,7 +1,7 @@
 //! An `acquire` on a thread of this library's own, for hosts that wait in their own way.
 
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::{io, mem};
 
 use tokio::task::AbortHandle;
 
@@ -31,7 +31,7 @@ struct Shared {
     process: Process,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Stage {
     /// It goes on.
     Waiting,
@@ -84,10 +84,10 @@ impl AcquireHandle {
             return false;
         }
         let mut stage = self.stage();
-        let before = *stage;
-        if matches!(before, Stage::Waiting | Stage::Answered(_)) {
-            *stage = Stage::Cancelled;
-        }
+        let before = match *stage {
+            Stage::Waiting | Stage::Answered(_) => mem::replace(&mut *stage, Stage::Cancelled),
+            Stage::Taken | Stage::Cancelled => return false,
+        };
         drop(stage);
         match before {
             Stage::Waiting => {
@@ -122,12 +122,11 @@ impl AcquireHandle {
         let wanted = matches!(*stage, Stage::Waiting);
         if wanted {
             *stage = Stage::Answered(charge);
+            return true;
         }
         drop(stage);
-        if !wanted {
-            self.give_back(charge);
-        }
-        wanted
+        self.give_back(charge);
+        false
     }
 
     fn give_back(&self, charge: Option<Charge>) {

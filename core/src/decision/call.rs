@@ -66,6 +66,15 @@ impl Verb {
         if matches!(self, Self::Undo { .. }) { spent.saturating_sub(cost) } else { cost }
     }
 
+    /// An undo of what was charged at this instant, where there is one.
+    #[inline]
+    pub(crate) fn of_charge(self, at: Option<Micros>) -> Self {
+        match (self, at) {
+            (Self::Undo { .. }, Some(charged_at)) => Self::Undo { charged_at },
+            _ => self,
+        }
+    }
+
     /// The cost that the error of a check names: of an undo, what was spent where that is more.
     pub(crate) fn named_cost(self, cost: u64, spent: u64) -> u64 {
         if matches!(self, Self::Undo { .. }) { cost.max(spent) } else { cost }

@@ -47,8 +47,11 @@ impl Limit {
             return Err(LimitError::range(self.key(), "now", format!("must be below {EXACT} microseconds"), now));
         }
         let rules = self.rules(factor)?;
-        let parts: Few<Part<&Rule>> =
-            rules.iter().enumerate().map(|(entry, rule)| Part { rule, cost, spent: 0, entry }).collect();
+        let parts: Few<Part<&Rule>> = rules
+            .iter()
+            .enumerate()
+            .map(|(entry, rule)| Part { rule, cost, spent: 0, charged_at: None, entry })
+            .collect();
         let shapes: Few<Shape> = rules.shaped().map(|(shape, _)| shape).collect();
         let before: Few<Entry> = shapes.iter().map(|shape| state.take(*shape)).collect();
         let mut held: Few<Held> = before.iter().map(|entry| Held::new(entry.clone(), ())).collect();

@@ -18,6 +18,8 @@ pub(crate) struct Part<R = Rule> {
     pub(crate) cost: u64,
     /// What an undo leaves charged; more than the cost is charged.
     pub(crate) spent: u64,
+    /// When an undo's check was charged, where that is another instant than the call's.
+    pub(crate) charged_at: Option<Micros>,
     /// Which of the decision's entries this check is about; several may be about the same one.
     pub(crate) entry: usize,
 }
@@ -72,7 +74,7 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
     for (((index, part), check), (cost, spent)) in parts.iter().enumerate().zip(&settled).zip(taken) {
         let Some(held) = entries.get_mut(part.entry) else { continue };
         let (rule, check) = (part.rule.borrow(), Settled { admitted, cost, ..*check });
-        if rule.commit(&mut held.entry, now, verb, check, spent) {
+        if rule.commit(&mut held.entry, now, verb.of_charge(part.charged_at), check, spent) {
             held.kept_by = Some(index);
         }
         answers.push(rule.answer(&mut held.entry, now, verb, check));

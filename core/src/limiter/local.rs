@@ -92,7 +92,8 @@ impl Local {
     #[inline(always)]
     fn question(&self, check: &Check<'_>, call: Call, now: Option<Micros>) -> Question {
         let fingerprint = self.fingerprint(check.limit, check.actor);
-        Question { fingerprint, moment: Moment::new(now), verb: call.into(), cost: check.cost, spent: check.spent }
+        let verb = Verb::from(call).of_charge(check.charged_at);
+        Question { fingerprint, moment: Moment::new(now), verb, cost: check.cost, spent: check.spent }
     }
 
     /// A few checks, the short way where they are levels with an entry each.
@@ -149,7 +150,8 @@ impl Local {
             for (number, rule) in rules.iter().enumerate() {
                 let fingerprint = if number == 0 { fingerprint } else { fingerprint.second() };
                 let entry = entries.index_of(&fingerprint);
-                parts.push(Part { rule, cost: check.cost, spent: check.spent, entry });
+                let Check { cost, spent, charged_at, .. } = *check;
+                parts.push(Part { rule, cost, spent, charged_at, entry });
                 owners.push(index);
             }
         }

@@ -345,7 +345,8 @@ impl Fleet {
                 if entry == keys.len() {
                     keys.push(layout.key(&self.name, check.actor, check.limit.key(), shape));
                 }
-                parts.push(Part { rule: *rule, cost: check.cost, spent: check.spent, entry });
+                let Check { cost, spent, charged_at, .. } = *check;
+                parts.push(Part { rule: *rule, cost, spent, charged_at, entry });
                 caller.limits.push(check.limit.clone());
                 caller.actors.push(actor);
                 caller.limited.push(true);
@@ -469,8 +470,11 @@ impl Caller {
 
     /// Nobody waits for this answer any more: the place that was taken is given back.
     fn take_back(self: Box<Self>, decision: &Decision, info: &LimitInfo) {
-        let verb = Verb::Undo { charged_at: Charge::of_turn(info).at };
-        let (back, undo) = (Self { call: verb, question: None, ..*self }, decision.with(verb));
+        let charge = Charge::of_turn(info);
+        let verb = Verb::Undo { charged_at: charge.at };
+        let limited = info.checks().iter().zip(&self.limited).filter(|(_, limited)| **limited);
+        let undo = decision.undone(charge.at, limited.map(|(info, _)| Charge::of_turn(info).at));
+        let back = Self { call: verb, question: None, ..*self };
         if info.degraded {
             // The store has charged nothing.
             let _ = back.decide_here(&back.shared.here().fallback, &undo);

@@ -70,7 +70,10 @@ impl Memory {
             .collect();
         let mut parts: Few<Part<&Rule>> = parts
             .iter()
-            .map(|part| Part { rule: part.rule.borrow(), cost: part.cost, spent: part.spent, entry: part.entry })
+            .map(|part| {
+                let Part { rule, cost, spent, charged_at, entry } = part;
+                Part { rule: rule.borrow(), cost: *cost, spent: *spent, charged_at: *charged_at, entry: *entry }
+            })
             .collect();
         let mut entries: Few<Held<Source>> = Few::new();
         let mut seats: Few<Seat> = Few::new();

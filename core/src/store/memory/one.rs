@@ -122,7 +122,7 @@ impl Memory {
         actor: &dyn Fn() -> Fingerprint,
     ) -> Result<LimitInfo, Impossible> {
         let Question { fingerprint, moment, verb, cost, spent } = question;
-        let parts = [Part { rule, cost, spent, entry: 0 }];
+        let parts = [Part { rule, cost, spent, charged_at: None, entry: 0 }];
         let infos = self.decide_crowded(&[fingerprint], &parts, &|_| actor(), moment, verb);
         infos.map(LimitInfo::merged).map_err(|(_, why)| why)
     }

@@ -206,5 +206,5 @@ fn undo(decision: &Decision, outcome: &Outcome) -> Option<Decision> {
     let Outcome::Decided { now, infos, .. } = outcome else { return None };
     let may_charge = matches!(decision.verb, Verb::Limit | Verb::Acquire { .. });
     let is_charged = may_charge && !infos.iter().any(|info| info.blocked);
-    is_charged.then(|| Decision { verb: Verb::Undo { charged_at: *now }, ..decision.clone() })
+    is_charged.then(|| decision.undone(*now, infos.iter().map(|info| info.at)))
 }

@@ -80,7 +80,7 @@ impl Context {
     /// A decision like any other, about an entry of nobody's in this slot, which drains within a millisecond.
     pub(super) fn probing(&self, slot: Option<u16>) -> Decision {
         let bucket = LevelRule::new(PROBED, 1000, PROBED);
-        let part = Part { rule: Rule::Level(bucket), cost: 1, spent: 0, entry: 0 };
+        let part = Part { rule: Rule::Level(bucket), cost: 1, spent: 0, charged_at: None, entry: 0 };
         let entries = iter::once(self.layout.mark(&self.namespace, slot)).collect();
         let probing = Decision::call(Verb::Limit, entries, iter::once(part).collect(), None);
         probing.map_or_else(|_| self.probe.clone(), |probing| probing.laid_out(self.layout))

@@ -83,6 +83,15 @@ impl Decision {
         Self { verb, ..self.clone() }
     }
 
+    /// What gives back its charges: all at one instant, but for those of its checks that these instants are of.
+    pub(crate) fn undone(&self, charged_at: Micros, each: impl IntoIterator<Item = Micros>) -> Self {
+        let mut undo = self.with(Verb::Undo { charged_at });
+        for (part, at) in undo.parts.iter_mut().zip(each) {
+            part.charged_at = Some(at);
+        }
+        undo
+    }
+
     /// The same for this process's memory alone: it does not have what a receipt of the store's gives back.
     pub(crate) fn outside_the_store(&self) -> Self {
         let mut decision = self.clone();
@@ -191,7 +200,7 @@ impl Writer {
             Verb::Peek => (2, 0),
             Verb::Charge => (3, 0),
             Verb::Refund => (4, 0),
-            Verb::Undo { charged_at } => (5, charged_at),
+            Verb::Undo { .. } => (5, 0),
             Verb::Acquire { max_wait } => (6, max_wait),
             Verb::Denied => (8, 0),
         };
@@ -224,7 +233,10 @@ impl Writer {
         }
         for ((part, prior), (cost, spent)) in decision.parts.iter().zip(decision.priors()).zip(decision.takes()) {
             let rule = self.rules.index_of(&written(&part.rule, decision.layout));
-            let total = part.cost.saturating_add(prior);
+            let total = match decision.verb.of_charge(part.charged_at) {
+                Verb::Undo { charged_at } => charged_at,
+                _ => part.cost.saturating_add(prior),
+            };
             self.check(rule, keys[entries[part.entry]], [real(cost), real(total), real(spent)]);
         }
     }
@@ -240,7 +252,7 @@ impl Writer {
     }
 
     /// Which rule and which key (4 bytes each, the key counted from 1), the cost, the cost with what earlier checks
-    /// take from the same entry, and what of the cost is not given back.
+    /// take from the same entry (of an undo when it was charged), and what of the cost is not given back.
     fn check(&mut self, rule: usize, key: usize, numbers: [f64; 3]) {
         self.blob.extend(index(rule));
         self.blob.extend(index(key + 1));

@@ -170,7 +170,7 @@ fn give_back(topology: &Arc<Topology>, shares: &[Share], each: &[Result<Told, An
         if let Ok(told) = told
             && !told.is_denied()
         {
-            forget(topology, share.decision.with(Verb::Undo { charged_at: told.now }));
+            forget(topology, share.decision.undone(told.now, told.infos.iter().map(|info| info.at)));
         }
     }
 }

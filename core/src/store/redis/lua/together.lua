@@ -108,7 +108,8 @@ decide = function(at)
     elseif asked == REFUND then
       room.give_back(rule, state, now, cost)
     else
-      room.undo(rule, state, now, cost, check.spent, number)
+      -- Here the total is the instant of the charge.
+      room.undo(rule, state, now, cost, check.spent, check.total)
     end
     told[i] = room.tell(rule, state, now, check.first, check.wait, awaited)
     check.keeps = keeps

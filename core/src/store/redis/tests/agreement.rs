@@ -193,7 +193,10 @@ impl World {
             instants.push(now);
             let check = |asking: &Asking| {
                 let check = Check::new(asking.limit.get(&limits), if asking.second_actor { "bob" } else { "ada" });
-                check.cost(asking.cost).spent(asking.spent).factor(asking.factor)
+                let check = check.cost(asking.cost).spent(asking.spent).factor(asking.factor);
+                // Some were charged at an instant of their own.
+                let own = (asking.spent % 2 == 1).then(|| *asking.limit.get(&instants));
+                Check { charged_at: own, ..check }
             };
             let checks: Vec<_> = step.checks.iter().map(check).collect();
             if checks.iter().any(|check| check.limit.rules(check.factor).is_err()) {

@@ -110,7 +110,8 @@ impl Question {
                 if entry == names.len() {
                     names.push(name);
                 }
-                parts.push(Part { rule: *rule, cost: check.cost, spent: check.spent, entry });
+                let Check { cost, spent, charged_at, .. } = *check;
+                parts.push(Part { rule: *rule, cost, spent, charged_at, entry });
                 answers.push(Some((limit.to_owned(), Verb::from(call).named_cost(check.cost, check.spent))));
             }
             if matches!(rules, Rules::Unlimited) {
