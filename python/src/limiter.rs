@@ -26,6 +26,7 @@ use crate::limits::Limit;
 use crate::literals::Literals;
 use crate::notes;
 use crate::receipt::{Asked, Owner, Receipt, Wanted};
+use crate::signals;
 use crate::stats;
 use crate::store::{self, Recipe};
 use crate::turn::Turn;
@@ -376,10 +377,7 @@ impl Limiter {
     /// >>> Limiter().ping().warnings
     /// ()
     fn ping<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let engine = self.opened();
-        let engine = engine.as_deref().ok_or_else(closed)?;
-        let health = self.patiently(py, || engine.ping_sync()).map_err(call_error)?;
-        stats::health(py, &health)
+        stats::health(py, &self.aside(py, tidegate::Limiter::ping_sync)?)
     }
 
     /// Removes every entry of this limiter's namespace, for tests and operators, and says how many keys there were.
@@ -395,9 +393,7 @@ impl Limiter {
     /// >>> limiter.clear(), limiter.entries
     /// (1, 0)
     fn clear(&self, py: Python<'_>) -> PyResult<u64> {
-        let engine = self.opened();
-        let engine = engine.as_deref().ok_or_else(closed)?;
-        self.patiently(py, || engine.clear_sync()).map_err(call_error)
+        self.aside(py, tidegate::Limiter::clear_sync)
     }
 
     /// How many entries actors have of their own now, drained ones that have not been dropped yet included.
@@ -696,13 +692,31 @@ impl Limiter {
         })
     }
 
+    /// Has the engine do what nobody asks for often.
+    fn aside<T, E>(&self, py: Python<'_>, call: fn(&tidegate::Limiter) -> Result<T, E>) -> PyResult<T>
+    where
+        T: Send + 'static,
+        E: Into<tidegate::Error> + Send + 'static,
+    {
+        let engine = self.engine.load_full().ok_or_else(closed)?;
+        let hub = if self.recipe.is_some() { Hub::current(py)? } else { None };
+        let done = match hub {
+            Some(hub) => {
+                self.attend(py);
+                hub.aside(move || call(&engine))?
+            }
+            None => self.patiently(py, || call(&engine)),
+        };
+        done.map_err(|error| call_error(error.into()))
+    }
+
     /// Does what may have to wait for a shared store. Other threads of Python's run meanwhile.
     fn patiently<T: Send>(&self, py: Python<'_>, call: impl FnOnce() -> T + Send) -> T {
         if self.recipe.is_none() {
             return call();
         }
         self.attend(py);
-        py.detach(call)
+        signals::detached(py, call)
     }
 
     /// Makes sure that what happens to the store is logged, in a forked child too. No call fails because it is not.
