@@ -212,6 +212,23 @@ def test_a_program_ends_at_once_whatever_is_under_way(server: RedisServer, name:
     assert time.perf_counter() - began < 15
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the C library's own functions, by their names")
+def test_threads_that_outlive_the_interpreter_leave_it_alone(server: RedisServer) -> None:
+    script = """
+        import ctypes, sys, threading, time
+        from tidegate import Bucket, Limiter
+        limiter = Limiter(sys.argv[1], timeout=20)
+        for _ in range(20):
+            threading.Thread(target=limiter.limit, args=(Bucket("door", size=1), "ada"), daemon=True).start()
+        # The process outlives Python for longer than a wait goes on without a look at signals.
+        libc = ctypes.CDLL(None)
+        libc["__cxa_atexit"](libc.usleep, ctypes.c_void_p(300_000), None)
+        time.sleep(0.1)
+    """
+    server.pause()
+    assert run(script, server.url) == ""
+
+
 def test_an_exit_amid_an_outage_says_nothing_more_than_the_log_does(server: RedisServer) -> None:
     script = """
         import logging, os, sys, threading
