@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyString;
 use tidegate::headers::Draft;
 use tidegate::{ErrorKind, Micros, Value, host};
 
@@ -118,16 +118,8 @@ pub(crate) fn instant_of(clock: &Bound<'_, PyAny>, key: &str) -> PyResult<Micros
 #[inline]
 pub(crate) fn actor<'a>(key: &str, actor: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     let Ok(text) = actor.cast::<PyString>() else { return Err(no_actor(key, actor)?) };
-    let text = text.to_cow().or_else(|_| without_surrogates(text).map(Cow::Owned))?;
+    let text = text.to_cow().or_else(|_| value::without_surrogates(text).map(Cow::Owned))?;
     if text.len() > host::LONGEST_ACTOR { Err(limit_error(host::long_actor(key, text.len()))) } else { Ok(text) }
-}
-
-/// As other languages read the same text: a lone surrogate is one U+FFFD.
-#[cold]
-fn without_surrogates(text: &Bound<'_, PyString>) -> PyResult<String> {
-    let bytes = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?.cast_into::<PyBytes>()?;
-    let units: Vec<u16> = bytes.as_bytes().chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect();
-    Ok(String::from_utf16_lossy(&units))
 }
 
 /// Things that name somebody well once they are text. `None` and bytes would only seem to.

@@ -1,8 +1,8 @@
 //! Errors of the engine as Python exceptions.
 
-use std::cell::RefCell;
-
 use pyo3::prelude::*;
+
+use crate::signals;
 
 // Defined in Python, so that type checkers and `pickle` see an ordinary class.
 pyo3::import_exception!(tidegate._errors, ClosedError);
@@ -61,18 +61,6 @@ pub(crate) fn limits_error(error: tidegate::LimitsError) -> PyErr {
     LimitsError::new_err((error.to_string(), error.errors().iter().map(fault).collect::<Vec<_>>()))
 }
 
-thread_local! {
-    /// What the handler of a signal raised while this thread waited for a store.
-    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-}
-
-/// Has Python handle its signals; false once one of them raises. For a thread that does not hold the lock.
-pub(crate) fn handle_signals() -> bool {
-    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime")]
-    let handled = Python::attach(|py| py.check_signals());
-    handled.map_err(|error| RAISED.set(Some(error))).is_ok()
-}
-
 /// The exception for whatever a call can fail with.
 #[cold]
 pub(crate) fn call_error(error: tidegate::Error) -> PyErr {
@@ -83,7 +71,7 @@ pub(crate) fn call_error(error: tidegate::Error) -> PyErr {
             let said = (error.server().to_owned(), error.reason(), cause);
             StoreError::new_err((error.to_string(), error.failure().name(), said.0, said.1, said.2))
         }
-        other => RAISED.take().unwrap_or_else(|| pyo3::exceptions::PyRuntimeError::new_err(other.to_string())),
+        other => signals::raised().unwrap_or_else(|| pyo3::exceptions::PyRuntimeError::new_err(other.to_string())),
     }
 }
 

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyCFunction, PyDict};
 
 use crate::bridge::{About, Bridge, Decided, Reply};
 
@@ -37,6 +37,20 @@ impl<'py> Hub<'py> {
     /// Lets others run until this future is done.
     pub(crate) fn wait(&self, future: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.0.call_method1(intern!(self.0.py(), "wait"), (future,))
+    }
+
+    /// Does in a thread of the system's own what nobody asks for often, and waits for it.
+    pub(crate) fn aside<T: Send + 'static>(&self, call: impl Fn() -> T + Send + Sync + 'static) -> PyResult<T> {
+        let py = self.0.py();
+        let kept = Arc::new(Mutex::new(None));
+        let keep = kept.clone();
+        let work = PyCFunction::new_closure(py, None, None, move |arguments, _| {
+            let done = arguments.py().detach(&call);
+            *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        })?;
+        self.0.call_method1(intern!(py, "aside"), (work,))?;
+        let done = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        done.ok_or_else(|| PyRuntimeError::new_err("a thread ended without its answer"))
     }
 
     /// Begins a call and waits for its answer.

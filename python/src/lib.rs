@@ -19,6 +19,7 @@ mod notes;
 mod numbers;
 mod receipt;
 mod settle;
+mod signals;
 mod stats;
 mod store;
 mod turn;
@@ -57,7 +58,7 @@ mod _tidegate {
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         super::claim_interpreter()?;
-        tidegate::host::while_waiting(super::errors::handle_signals);
+        tidegate::host::while_waiting(super::signals::handle);
         super::limits::add(module)
     }
 

@@ -3,29 +3,33 @@
 //! In memory no call gives up the interpreter's lock: a decision takes a fraction of what handing it over and back does.
 //! So no other thread of Python's can hold a lock of the store when this process forks. Over a shared store every call
 //! waits without the lock.
+//!
+//! All methods of a class stand in one block here, most of it what `help()` shows, because to gather several costs a
+//! registry that is filled before `main`. What they do is in the modules below.
+
+mod decide;
+mod read;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use arc_swap::{ArcSwapOption, Guard};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use tidegate::{Call, Check, Micros};
+use tidegate::Call;
 
+pub(crate) use self::read::Question;
 use crate::args::{self, Arg};
-use crate::asked::{Part, checks_of, first_key, is_choice, is_list};
+use crate::asked::{Part, first_key};
 use crate::bridge::About;
-use crate::errors::{call_error, closed, wrong_type};
+use crate::errors::closed;
 use crate::explain::Standing;
 use crate::green::Hub;
 use crate::info::LimitInfo;
-use crate::limits::Limit;
 use crate::literals::Literals;
-use crate::notes;
-use crate::receipt::{Asked, Owner, Receipt, Wanted};
+use crate::receipt::{Asked, Owner};
 use crate::stats;
 use crate::store::{self, Recipe};
 use crate::turn::Turn;
@@ -376,10 +380,7 @@ impl Limiter {
     /// >>> Limiter().ping().warnings
     /// ()
     fn ping<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let engine = self.opened();
-        let engine = engine.as_deref().ok_or_else(closed)?;
-        let health = self.patiently(py, || engine.ping_sync()).map_err(call_error)?;
-        stats::health(py, &health)
+        stats::health(py, &self.aside(py, tidegate::Limiter::ping_sync)?)
     }
 
     /// Removes every entry of this limiter's namespace, for tests and operators, and says how many keys there were.
@@ -395,9 +396,7 @@ impl Limiter {
     /// >>> limiter.clear(), limiter.entries
     /// (1, 0)
     fn clear(&self, py: Python<'_>) -> PyResult<u64> {
-        let engine = self.opened();
-        let engine = engine.as_deref().ok_or_else(closed)?;
-        self.patiently(py, || engine.clear_sync()).map_err(call_error)
+        self.aside(py, tidegate::Limiter::clear_sync)
     }
 
     /// How many entries actors have of their own now, drained ones that have not been dropped yet included.
@@ -510,16 +509,6 @@ impl Limiter {
     }
 }
 
-/// What a call is about, as it was given.
-pub(crate) struct Question<'a, 'py> {
-    pub(crate) limit: &'a Bound<'py, PyAny>,
-    pub(crate) actor: &'a Bound<'py, PyAny>,
-    pub(crate) cost: Arg<'a, 'py>,
-    pub(crate) factor: Arg<'a, 'py>,
-    /// What a function that chooses the limit is called with.
-    pub(crate) context: Arg<'a, 'py>,
-}
-
 impl Limiter {
     fn recipe(&self) -> PyResult<&Recipe> {
         let problem = "a Limiter in memory cannot be pickled or copied: make one in each process";
@@ -530,201 +519,4 @@ impl Limiter {
     pub(crate) fn opened(&self) -> Opened {
         self.engine.load()
     }
-
-    /// The instant of a call: the caller's own, or that of the limiter's clock.
-    #[inline]
-    pub(crate) fn now(&self, py: Python<'_>, key: &str, given: Arg<'_, '_>) -> PyResult<Option<Micros>> {
-        match (given.now(key)?, &self.clock) {
-            (None, Some(clock)) => args::instant_of(clock.bind(py), key).map(Some),
-            (now, _) => Ok(now),
-        }
-    }
-
-    fn turn(&self, parts: &[Part<'_, '_>], max_wait: Duration) -> PyResult<Turn> {
-        let checks: Vec<_> = parts.iter().map(Part::check).collect();
-        let acquire = self.opened().as_deref().ok_or_else(closed)?.start_acquire(&checks, max_wait);
-        Turn::new(acquire, self.owner, self.is_shared(), parts)
-    }
-
-    #[inline]
-    fn decide(&self, call: Call, asked: &Question<'_, '_>, now: Arg<'_, '_>) -> PyResult<LimitInfo> {
-        if let Ok(limit) = asked.limit.cast::<Limit>() {
-            return self.decide_one(call, limit, asked, now);
-        }
-        if let Ok(dict) = asked.limit.cast::<PyDict>() {
-            return self.decide_one(call, &self.literals.read(dict)?, asked, now);
-        }
-        self.decide_several(asked.limit.py(), call, &self.parts(asked)?, now)
-    }
-
-    /// An answer that is given back knows what was asked.
-    pub(crate) fn alone(key: &str, actor: Arg<'_, '_>, cost: Arg<'_, '_>, factor: Arg<'_, '_>) -> PyResult<()> {
-        if actor.is_none() && cost.cost(key)? == 1 && factor.factor(key)?.to_bits() == 1.0_f64.to_bits() {
-            return Ok(());
-        }
-        Err(wrong_type(key, "info", "must stand alone: it knows its actor, cost and factor", "more"))
-    }
-
-    pub(crate) fn parts<'a, 'py>(&self, asked: &Question<'a, 'py>) -> PyResult<Vec<Part<'a, 'py>>> {
-        let limits = self.read_all(asked.limit, asked.context)?.into_iter();
-        limits.map(|limit| Part::new(limit, asked.actor, asked.cost, asked.factor)).collect()
-    }
-
-    /// The definitions that a call was given, those that a function chose for it in their place.
-    pub(crate) fn read_all<'py>(
-        &self,
-        limit: &Bound<'py, PyAny>,
-        context: Arg<'_, 'py>,
-    ) -> PyResult<Vec<Bound<'py, Limit>>> {
-        let mut limits = Vec::new();
-        for given in listed(limit)? {
-            if is_choice(&given) {
-                let chosen = match context.0 {
-                    None => given.call1((given.py().None(),)),
-                    Some(context) => given.call1((context,)),
-                };
-                for chosen in listed(&chosen?)? {
-                    limits.push(self.read(&chosen)?);
-                }
-            } else {
-                limits.push(self.read(&given)?);
-            }
-        }
-        Ok(limits)
-    }
-
-    #[inline]
-    fn decide_one(
-        &self,
-        call: Call,
-        limit: &Bound<'_, Limit>,
-        asked: &Question<'_, '_>,
-        now: Arg<'_, '_>,
-    ) -> PyResult<LimitInfo> {
-        let definition = &limit.get().0;
-        let key = definition.key();
-        let actor = args::actor(key, asked.actor)?;
-        let (cost, factor) = (asked.cost.cost(key)?, asked.factor.factor(key)?);
-        let check = Check::new(definition, &actor).cost(cost).factor(factor);
-        let info = self.ask(limit.py(), call, &[check], self.now(limit.py(), key, now)?)?;
-        let asked = Asked::One(Wanted::new(limit, asked.actor, cost, factor)?);
-        LimitInfo::of(limit.py(), Receipt::new(self.owner, call, asked), info)
-    }
-
-    fn decide_checks<'py>(
-        &self,
-        call: Call,
-        checks: &Bound<'py, PyAny>,
-        now: Arg<'_, 'py>,
-        context: Arg<'_, 'py>,
-    ) -> PyResult<LimitInfo> {
-        let given = checks_of(checks)?;
-        self.decide_several(checks.py(), call, &self.parts_of(&given, context)?, now)
-    }
-
-    /// The checks for several actors, read.
-    pub(crate) fn parts_of<'a, 'py>(
-        &self,
-        given: &'a [Vec<Bound<'py, PyAny>>],
-        context: Arg<'_, 'py>,
-    ) -> PyResult<Vec<Part<'a, 'py>>> {
-        let mut parts = Vec::with_capacity(given.len());
-        for given in given {
-            let optional = |at: usize| Arg(given.get(at).map(Bound::as_borrowed));
-            // A list is for one actor's limits; here each has a tuple of its own.
-            let limits =
-                if is_choice(&given[0]) { self.read_all(&given[0], context)? } else { vec![self.read(&given[0])?] };
-            for limit in limits {
-                parts.push(Part::new(limit, &given[1], optional(2), optional(3))?);
-            }
-        }
-        Ok(parts)
-    }
-
-    fn decide_several(
-        &self,
-        py: Python<'_>,
-        call: Call,
-        parts: &[Part<'_, '_>],
-        now: Arg<'_, '_>,
-    ) -> PyResult<LimitInfo> {
-        let checks: Vec<_> = parts.iter().map(Part::check).collect();
-        let info = self.ask(py, call, &checks, self.now(py, first_key(parts), now)?)?;
-        LimitInfo::of(py, Receipt::new(self.owner, call, Asked::of(parts)?), info)
-    }
-
-    #[inline]
-    pub(crate) fn ask(
-        &self,
-        py: Python<'_>,
-        call: Call,
-        checks: &[Check<'_>],
-        now: Option<Micros>,
-    ) -> PyResult<tidegate::LimitInfo> {
-        self.decided(py, call, checks, now)?.map_err(call_error)
-    }
-
-    /// The engine's answer; on error, this limiter is closed or there is no hub to wait on.
-    #[inline]
-    pub(crate) fn decided(
-        &self,
-        py: Python<'_>,
-        call: Call,
-        checks: &[Check<'_>],
-        now: Option<Micros>,
-    ) -> PyResult<Result<tidegate::LimitInfo, tidegate::Error>> {
-        let decide = |engine: &tidegate::Limiter| match now {
-            None => engine.decide_sync(checks, call),
-            Some(now) => engine.decide_sync_at(checks, call, now),
-        };
-        if let Some(engine) = &self.memory {
-            return if self.closed.load(Ordering::Relaxed) { Err(closed()) } else { Ok(decide(engine)) };
-        }
-        let engine = self.opened();
-        let engine = engine.as_deref().ok_or_else(closed)?;
-        Ok(match Hub::current(py)? {
-            Some(hub) => {
-                self.attend(py);
-                hub.decide(|reply| {
-                    engine.start(checks, call, now, |answer| {
-                        reply.send(answer);
-                        Ok(())
-                    })
-                })?
-            }
-            None => self.patiently(py, || decide(engine)),
-        })
-    }
-
-    /// Does what may have to wait for a shared store. Other threads of Python's run meanwhile.
-    fn patiently<T: Send>(&self, py: Python<'_>, call: impl FnOnce() -> T + Send) -> T {
-        if self.recipe.is_none() {
-            return call();
-        }
-        self.attend(py);
-        py.detach(call)
-    }
-
-    /// Makes sure that what happens to the store is logged, in a forked child too. No call fails because it is not.
-    pub(crate) fn attend(&self, py: Python<'_>) {
-        if self.recipe.is_some()
-            && let Err(error) = notes::listen(py)
-        {
-            error.write_unraisable(py, None);
-        }
-    }
-
-    fn read<'py>(&self, limit: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Limit>> {
-        if let Ok(limit) = limit.cast::<Limit>() {
-            return Ok(limit.clone());
-        }
-        match limit.cast::<PyDict>() {
-            Ok(dict) => self.literals.read(dict),
-            Err(_) => Limit::from_wire(limit),
-        }
-    }
-}
-
-fn listed<'py>(limit: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    if is_list(limit) { limit.try_iter()?.collect() } else { Ok(vec![limit.clone()]) }
 }

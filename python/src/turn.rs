@@ -11,6 +11,7 @@ use crate::asked::Part;
 use crate::errors::call_error;
 use crate::info::LimitInfo;
 use crate::receipt::{Asked, Owner, Receipt};
+use crate::signals;
 
 /// An ``acquire`` under way.
 #[pyclass(frozen, name = "_Turn", module = "tidegate._tidegate")]
@@ -67,7 +68,7 @@ impl Turn {
         // Not under the lock: over a shared store other threads run meanwhile, and one might want it.
         let mut acquire = self.acquire().take();
         let step = match &mut acquire {
-            Some(acquire) if self.shared => Some(py.detach(|| acquire.step())),
+            Some(acquire) if self.shared => Some(signals::detached(py, || acquire.step())),
             acquire => acquire.as_mut().map(Acquire::step),
         };
         *self.acquire() = acquire;

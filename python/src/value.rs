@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDelta, PyFloat, PyInt, PyString, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDelta, PyFloat, PyInt, PyString, PyType};
 use tidegate::Value;
 
 /// Above this, doubles no longer hold every integer.
@@ -32,20 +32,26 @@ pub(crate) fn read(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
 }
 
-/// A limit's key. Where it is half of a surrogate pair, as in the name of a file that is not UTF-8, it is replaced as
-/// JavaScript and `errors="replace"` do.
+/// A limit's key, in which what is not Unicode is replaced, as in the name of a file that is not UTF-8.
 ///
 /// # Errors
 /// As [`read`].
 pub(crate) fn read_key(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     match (object.cast::<PyString>(), read(object)?) {
-        (Ok(text), Value::Other(_)) => {
-            let bytes = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?.extract::<Vec<u8>>()?;
-            let units: Vec<_> = bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
-            Ok(Value::Text(String::from_utf16_lossy(&units)))
-        }
+        (Ok(text), Value::Other(_)) => without_surrogates(text).map(Value::Text),
         (_, value) => Ok(value),
     }
+}
+
+/// Text as JavaScript and `errors="replace"` read it: a lone surrogate is one U+FFFD.
+///
+/// # Errors
+/// Where there is no memory for it.
+#[cold]
+pub(crate) fn without_surrogates(text: &Bound<'_, PyString>) -> PyResult<String> {
+    let bytes = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?.cast_into::<PyBytes>()?;
+    let units: Vec<_> = bytes.as_bytes().as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
+    Ok(String::from_utf16_lossy(&units))
 }
 
 /// [`read`], where a `timedelta` is a duration in milliseconds.

@@ -98,13 +98,16 @@ class StoreError(TidegateError, ConnectionError):
     >>> try:
     ...     limiter.limit(Bucket("login", size=10), "ada")
     ... except StoreError as error:
-    ...     print(error.failure, error.server)
-    unreachable 127.0.0.1:1
+    ...     print(error.server, error.failure in {"unreachable", "unavailable"})
+    127.0.0.1:1 True
     """
 
     failure: str
     """Why, in a word: ``timeout``, ``unavailable``, ``unreachable``, ``disconnected``, ``not-ready``, ``read-only``,
-    ``out-of-memory``, ``denied``, ``moving``, ``unreplicated`` or ``other``."""
+    ``out-of-memory``, ``denied``, ``moving``, ``unreplicated`` or ``other``.
+
+    ``unavailable`` is that of a call for which the server was not asked, because it failed lately, as when the limiter
+    began to connect; ``cause`` says what was heard of it then."""
     server: str
     """The server that did not decide; empty where it is not known."""
     reason: str

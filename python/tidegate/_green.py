@@ -78,6 +78,10 @@ class _Gevent:
                 self._watcher.ref = False
         return answer.result()
 
+    def aside(self, call: Callable[[], object]) -> None:
+        hub: Any = self._hub()
+        hub.threadpool.apply(call)
+
     def stop(self) -> None:
         if self._watcher is not None:
             self._watcher.stop()
@@ -106,6 +110,11 @@ class _Eventlet:
         while not answer.done():
             answer.sleep()
         return answer.result()
+
+    def aside(self, call: Callable[[], object]) -> None:
+        from eventlet import tpool
+
+        tpool.execute(call)
 
     def stop(self) -> None:
         """Nothing: what a child changes of this hub, it changes of its parent's; it needs one of its own."""

@@ -55,9 +55,10 @@ def _limits(value: Any) -> Limits:
     if isinstance(value, Limits):
         return value
     if isinstance(value, Mapping):
-        value = json.dumps(dict(value), default=lambda limit: limit.to_dict())
+        return Limits.from_dict(value)
     if not isinstance(value, str):
         raise ValueError("must be a mapping of names to limits")
+    # As a variable of the environment holds it.
     return Limits.from_text(value, "json")
 
 

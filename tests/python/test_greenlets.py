@@ -116,6 +116,8 @@ counted("explain", lambda: limiter.explain(LIMIT, "ada"))
 counted("limit_all", lambda: limiter.limit_all([(LIMIT, "ada"), (pay, "ada")]))
 counted("reset", lambda: limiter.reset(LIMIT, "ada"))
 counted("acquire", lambda: limiter.acquire(pay, "ada", max_wait=10))
+counted("ping", lambda: limiter.ping())
+counted("clear", lambda: limiter.clear())
 tell(**counts)
 """)
     assert min(told.values()) >= 3, told
@@ -158,15 +160,34 @@ tell(said=sorted(said))
     assert told["said"] == ["LimitError", "LimitError", "StoreError"]
 
 
-def test_the_hub_ends_by_itself(slow: str) -> None:
+@pytest.mark.parametrize("patched", ["patched", "plain"])
+def test_the_hub_ends_by_itself(slow: str, patched: str) -> None:
     code = """
 job = spawn(limiter.limit, LIMIT, "ada")
-gevent.wait(timeout=30)
-tell(done=job.successful())
+began = time.perf_counter()
+gevent.wait(timeout=10)
+tell(done=job.successful(), in_time=time.perf_counter() - began < 5)
 """
-    command = [sys.executable, "-c", START + code, "gevent", "plain", slow]
+    command = [sys.executable, "-c", START + code, "gevent", patched, slow]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    assert json.loads(done.stdout) == {"done": True}, done.stderr
+    assert json.loads(done.stdout) == {"done": True, "in_time": True}, done.stderr
+
+
+@pytest.mark.parametrize("patched", ["patched", "plain"])
+def test_an_outage_is_logged_while_greenlets_wait(patched: str) -> None:
+    code = """
+logging.disable(logging.NOTSET)
+logging.basicConfig(level="INFO", format="%(threadName)s %(levelname)s %(event)s", stream=sys.stdout)
+gone = Limiter("redis://127.0.0.1:1")
+join([spawn(gone.limit, LIMIT, "ada") for _ in range(20)])
+sleep(0.5)
+"""
+    with RedisServer() as server:
+        command = [sys.executable, "-c", START + code, "gevent", patched, server.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = set(done.stdout.splitlines())
+    assert lines == {"tidegate-log WARNING breaker-open", "tidegate-log WARNING degraded"}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")

@@ -186,6 +186,7 @@ def test_pydantic_holds_limits() -> None:
         ("door", "{", "Expecting property name"),
         ("door", 5, "must be a definition"),
         ("all", {"api": "100/fortnight"}, "api"),
+        ("all", {"api": {"type": "bucket", "size": {1}}}, "size must be a number, got an object of type set"),
         ("all", 5, "must be a mapping of names to limits"),
     ],
 )

@@ -133,7 +133,7 @@ def test_a_child_logs_for_itself(server: RedisServer) -> None:
     script = """
         import logging, os, sys, time
         from tidegate import Bucket, Limiter
-        logging.basicConfig(level="INFO", format="%(process)d %(levelname)s", stream=sys.stdout)
+        logging.basicConfig(level="INFO", format="%(process)d %(event)s", stream=sys.stdout)
         limiter = Limiter(sys.argv[1], timeout=0.1)
         limiter.limit(Bucket("login", size=10), "ada")
         os.kill(int(sys.argv[2]), 19)
@@ -147,7 +147,8 @@ def test_a_child_logs_for_itself(server: RedisServer) -> None:
     """
     assert server.process is not None
     out = run(script, server.url, str(server.process.pid)).splitlines()
-    assert sorted(f"{process} WARNING" for process in out[-1].split()) == sorted(out[:-1])
+    events = ("breaker-open", "degraded")
+    assert sorted(f"{process} {event}" for process in out[-1].split() for event in events) == sorted(out[:-1])
 
 
 def run(script: str, *arguments: str) -> str:
@@ -209,6 +210,23 @@ def test_a_program_ends_at_once_whatever_is_under_way(server: RedisServer, name:
     for _ in range(3):
         run(head + textwrap.dedent(EXITS[name]), server.url)
     assert time.perf_counter() - began < 15
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the C library's own functions, by their names")
+def test_threads_that_outlive_the_interpreter_leave_it_alone(server: RedisServer) -> None:
+    script = """
+        import ctypes, sys, threading, time
+        from tidegate import Bucket, Limiter
+        limiter = Limiter(sys.argv[1], timeout=20)
+        for _ in range(20):
+            threading.Thread(target=limiter.limit, args=(Bucket("door", size=1), "ada"), daemon=True).start()
+        # The process outlives Python for longer than a wait goes on without a look at signals.
+        libc = ctypes.CDLL(None)
+        libc["__cxa_atexit"](libc.usleep, ctypes.c_void_p(300_000), None)
+        time.sleep(0.1)
+    """
+    server.pause()
+    assert run(script, server.url) == ""
 
 
 def test_an_exit_amid_an_outage_says_nothing_more_than_the_log_does(server: RedisServer) -> None:
