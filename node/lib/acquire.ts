@@ -1,10 +1,10 @@
-import { actorsOf, decideSeveral, frameFor } from './checks.js'
+import { Call } from './buffer.js'
+import { actorsOf, bufferFor, decideSeveral } from './checks.js'
 import { answered, errorOf } from './errors.js'
-import { Call } from './frame.js'
 import { infoFrom, LimitInfo, type Part, type Store } from './info.js'
-import { expectInto, ignore, mailbox, numbered, release } from './mailbox.js'
 import { native } from './native.js'
 import type { Read } from './options.js'
+import { expectInto, ignore, numbered, release, replyQueue } from './queue.js'
 import { clearTimeout, elapsed, setTimeout } from './timers.js'
 
 /**
@@ -16,14 +16,14 @@ export async function acquired(store: Store, parts: readonly Part[], asked: Read
   signal?.throwIfAborted()
   if (store.shared) return turn(store, parts, asked)
   if (now !== undefined || store.clock !== undefined) return decideSeveral(store, Call.Acquire, parts, asked)
-  const frame = frameFor(store, Call.Acquire, parts, asked)
-  const waiting = answered(native.startAcquire(frame, actorsOf(parts)))
+  const buffer = bufferFor(store, Call.Acquire, parts, asked)
+  const waiting = answered(native.startTurn(buffer, actorsOf(parts)))
   for (;;) {
-    const sleepMs = answered(native.stepAcquire(waiting, frame))
+    const sleepMs = answered(native.stepTurn(waiting, buffer))
     if (sleepMs < 0) break
-    await waited(sleepMs, signal, () => native.freeAcquire(waiting))
+    await waited(sleepMs, signal, () => native.freeTurn(waiting))
   }
-  const info = infoFrom(frame, store, parts, true)
+  const info = infoFrom(buffer, store, parts, true)
   // Whoever waited in vain was not charged, whatever the limit does with those who are denied at once.
   if (info.blocked) LimitInfo.turn(info, false)
   return info
@@ -32,9 +32,9 @@ export async function acquired(store: Store, parts: readonly Part[], asked: Read
 /** Waits for its turn with a store that others share, or with a `now` asks for one: the engine does all of it. */
 function turn(store: Store, parts: readonly Part[], asked: Read): Promise<LimitInfo> {
   const { signal } = asked
-  const frame = frameFor(store, Call.Acquire, parts, asked)
-  const number = numbered(frame)
-  const running = native.startTurn(frame, actorsOf(parts))
+  const buffer = bufferFor(store, Call.Acquire, parts, asked)
+  const number = numbered(buffer)
+  const running = native.startWaiting(buffer, actorsOf(parts))
   if (typeof running !== 'number') {
     release(number)
     throw errorOf(running)
@@ -42,11 +42,11 @@ function turn(store: Store, parts: readonly Part[], asked: Read): Promise<LimitI
   return new Promise((resolve, reject) => {
     const over = (): void => {
       signal?.removeEventListener('abort', giveUp)
-      native.freeTurn(running)
+      native.freeWaiting(running)
     }
     const giveUp = (): void => {
       // The engine gives back what was charged, also where the answer is on its way already.
-      if (native.giveUpTurn(mailbox(), running)) ignore(number)
+      if (native.giveUpWaiting(replyQueue(), running)) ignore(number)
       else release(number)
       reject(signal?.reason)
     }
@@ -61,7 +61,7 @@ function turn(store: Store, parts: readonly Part[], asked: Read): Promise<LimitI
         over()
         reject(reason)
       },
-      read: (frame, at) => infoFrom(frame, store, parts, true, at),
+      read: (buffer, at) => infoFrom(buffer, store, parts, true, at),
     })
   })
 }

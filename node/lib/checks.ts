@@ -1,15 +1,15 @@
+import { Answer as Answers, bufferOf, Call, CHECK_WIDTH, FAST_WIDTH, FEW, In, Out } from './buffer.js'
 import { type Compiled, compiled } from './compiled.js'
 import { errorOf } from './errors.js'
-import { Answer as Answers, Call, CHECK_WIDTH, FEW, frameOf, In, Out, SMALL_WIDTH } from './frame.js'
 import { infoFrom, LimitInfo, type Part, type Receipt, type Store } from './info.js'
-import { expect, numbered, release } from './mailbox.js'
 import { type Failure, native, type Spent } from './native.js'
 import { DEFAULTS, type Read } from './options.js'
+import { expect, numbered, release } from './queue.js'
 
 /** When a decision takes place, and how long it may wait. */
 export type When = Pick<Read, 'now' | 'maxWaitMs'>
 
-const { frame, small, limit: charge } = native
+const { callBuffer: buffer, fastBuffer: fast, limit: charge } = native
 
 /** Whether a call charges what it admits. */
 const charges = (call: number): boolean => call === Call.Limit || call === Call.Charge || call === Call.Acquire
@@ -22,13 +22,13 @@ export type Answer<T = LimitInfo> = T | Promise<T>
  * put it, with the making of the answer, where it is called.
  */
 export function limitOne(store: Store, limit: Compiled, actor: unknown): LimitInfo {
-  frame[In.Limiter] = store.handle
-  frame[In.Checks] = limit.handle
+  buffer[In.Limiter] = store.handle
+  buffer[In.Checks] = limit.handle
   const failure = charge(actor)
-  if (failure !== undefined || frame[Out.Count] !== 0)
+  if (failure !== undefined || buffer[Out.Count] !== 0)
     return otherwise(failure, store, Call.Limit, limit, actor, DEFAULTS)
-  const at = frame[Out.Answers + Answers.At] as number
-  return new LimitInfo(small, 0, at, limit.key, 0, true, store, DEFAULTS, limit, actor)
+  const at = buffer[Out.Answers + Answers.At] as number
+  return new LimitInfo(fast, 0, at, limit.key, 0, true, store, DEFAULTS, limit, actor)
 }
 
 /**
@@ -44,35 +44,35 @@ export function limitFew(store: Store, limits: readonly unknown[], actor: unknow
     const limit = compiled(one)
     few[index] = limit
     const at = In.Checks + index * CHECK_WIDTH
-    frame[at] = limit.handle
-    frame[at + 1] = 1
-    frame[at + 2] = 1
+    buffer[at] = limit.handle
+    buffer[at + 1] = 1
+    buffer[at + 2] = 1
   }
-  frame[In.Limiter] = store.handle
-  frame[In.Call] = Call.Limit
-  frame[In.HasNow] = 0
-  frame[In.CheckCount] = count
+  buffer[In.Limiter] = store.handle
+  buffer[In.Call] = Call.Limit
+  buffer[In.HasNow] = 0
+  buffer[In.CheckCount] = count
   const failure = native.decideFew(actor)
   if (failure !== undefined) throw errorOf(failure)
-  if (frame[Out.Count] !== 0) {
+  if (buffer[Out.Count] !== 0) {
     const parts = few.map((limit): Part => ({ limit, actor, cost: 1, factor: 1 }))
-    return infoFrom(frame, store, parts, true)
+    return infoFrom(buffer, store, parts, true)
   }
   return infoOfFew(true, store, DEFAULTS, few, actor)
 }
 
-/** Decides one check. Everything crosses in the shared frame but the actor, which is the cheapest there is. */
+/** Decides one check. Everything crosses in the shared call buffer but the actor, which is the cheapest there is. */
 export function decideOne(store: Store, call: number, limit: Compiled, actor: unknown, options: Read): Answer {
   if (call === Call.Limit && options === DEFAULTS && store.plain) return limitOne(store, limit, actor)
-  writeCall(frame, store, call, options)
-  frame[In.Checks] = limit.handle
-  frame[In.Checks + 1] = options.cost
-  frame[In.Checks + 2] = options.factor
+  writeCall(buffer, store, call, options)
+  buffer[In.Checks] = limit.handle
+  buffer[In.Checks + 1] = options.cost
+  buffer[In.Checks + 2] = options.factor
   if (store.shared) return askOne(store, call, limit, actor, options)
   const failure = native.decide(actor)
-  if (failure !== undefined || frame[Out.Count] !== 0) return otherwise(failure, store, call, limit, actor, options)
-  const at = frame[Out.Answers + Answers.At] as number
-  return new LimitInfo(small, 0, at, limit.key, 0, charges(call), store, options, limit, actor)
+  if (failure !== undefined || buffer[Out.Count] !== 0) return otherwise(failure, store, call, limit, actor, options)
+  const at = buffer[Out.Answers + Answers.At] as number
+  return new LimitInfo(fast, 0, at, limit.key, 0, charges(call), store, options, limit, actor)
 }
 
 /** What is not answered in small numbers. */
@@ -85,23 +85,23 @@ function otherwise(
   options: Read,
 ): LimitInfo {
   if (failure !== undefined) throw errorOf(failure)
-  return infoOne(frame, 0, store, call, limit, actor, options)
+  return infoOne(buffer, 0, store, call, limit, actor, options)
 }
 
-/** Asks a store that others share for the check that is in the frame. */
+/** Asks a store that others share for the check that is in the call buffer. */
 function askOne(store: Store, call: number, limit: Compiled, actor: unknown, options: Read): Answer {
-  const number = numbered(frame)
+  const number = numbered(buffer)
   const failure = native.ask(actor)
-  const read = (frame: Float64Array, at: number) => infoOne(frame, at, store, call, limit, actor, options)
-  if (failure === undefined && isPending(frame)) return expect(number, read)
+  const read = (buffer: Float64Array, at: number) => infoOne(buffer, at, store, call, limit, actor, options)
+  if (failure === undefined && isPending(buffer)) return expect(number, read)
   release(number)
   if (failure !== undefined) throw errorOf(failure)
-  return read(frame, 0)
+  return read(buffer, 0)
 }
 
 /** The answer of one check, from `start` on; a limit that is made of two rules has more numbers than one. */
 function infoOne(
-  frame: Float64Array,
+  buffer: Float64Array,
   start: number,
   store: Store,
   call: number,
@@ -109,31 +109,31 @@ function infoOne(
   actor: unknown,
   options: Read,
 ): LimitInfo {
-  if (frame[start + Out.Count] === 1) {
+  if (buffer[start + Out.Count] === 1) {
     const from = start + Out.Answers
-    const at = frame[from + Answers.At] as number
-    return new LimitInfo(frame, from, at, limit.key, 0, charges(call), store, options, limit, actor)
+    const at = buffer[from + Answers.At] as number
+    return new LimitInfo(buffer, from, at, limit.key, 0, charges(call), store, options, limit, actor)
   }
-  return infoFrom(frame, store, [{ limit, actor, cost: options.cost, factor: options.factor }], charges(call), start)
+  return infoFrom(buffer, store, [{ limit, actor, cost: options.cost, factor: options.factor }], charges(call), start)
 }
 
-/** Whether the answer to what was asked in this frame is yet to come. */
-const isPending = (frame: Float64Array): boolean => (frame[Out.Count] as number) < 0
+/** Whether the answer to what was asked in this call buffer is yet to come. */
+const isPending = (buffer: Float64Array): boolean => (buffer[Out.Count] as number) < 0
 
 /** Decides several checks together, all or nothing. */
 export function decideSeveral(store: Store, call: number, parts: readonly Part[], when: When): Answer {
   if (!store.shared && parts.length > 1 && parts.length <= FEW) return decideFew(store, call, parts, when)
-  return asked(frameFor(store, call, parts, when), store, parts, charges(call))
+  return asked(bufferFor(store, call, parts, when), store, parts, charges(call))
 }
 
-/** Decides a few checks together. Like one, they cross in the shared frame. */
+/** Decides a few checks together. Like one, they cross in the shared call buffer. */
 function decideFew(store: Store, call: number, parts: readonly Part[], when: When): LimitInfo {
-  writeCall(frame, store, call, when)
-  writeParts(frame, parts)
-  frame[In.CheckCount] = parts.length
+  writeCall(buffer, store, call, when)
+  writeParts(buffer, parts)
+  buffer[In.CheckCount] = parts.length
   const failure = charged(parts)
   if (failure !== undefined) throw errorOf(failure)
-  if (frame[Out.Count] !== 0) return infoFrom(frame, store, parts, charges(call))
+  if (buffer[Out.Count] !== 0) return infoFrom(buffer, store, parts, charges(call))
   const few = parts.map((part) => part.limit)
   return infoOfFew(charges(call), store, parts, few, undefined)
 }
@@ -147,12 +147,12 @@ function infoOfFew(
   actor: unknown,
 ): LimitInfo {
   // Nearly nobody looks at the answer of each check, so it is made when somebody does.
-  const several = new Array<number>(few.length * SMALL_WIDTH)
-  for (let index = 0; index < several.length; index++) several[index] = small[SMALL_WIDTH + index] as number
-  const at = frame[Out.Answers + Answers.At] as number
-  const binding = frame[Out.Binding] as number
+  const several = new Array<number>(few.length * FAST_WIDTH)
+  for (let index = 0; index < several.length; index++) several[index] = fast[FAST_WIDTH + index] as number
+  const at = buffer[Out.Answers + Answers.At] as number
+  const binding = buffer[Out.Binding] as number
   const { key } = few[binding] as Compiled
-  return new LimitInfo(small, 0, at, key, binding, charges, store, asked, few, actor, several)
+  return new LimitInfo(fast, 0, at, key, binding, charges, store, asked, few, actor, several)
 }
 
 /** One actor is passed once. */
@@ -172,83 +172,83 @@ export function settleSeveral(
   spent: Spent,
   when: When,
 ): Answer {
-  const frame = frameFor(store, Call.Refund, parts, when)
-  frame[In.ChargedAt] = chargedAt
+  const buffer = bufferFor(store, Call.Refund, parts, when)
+  buffer[In.ChargedAt] = chargedAt
   for (let index = 0; index < parts.length; index++) {
-    frame[In.Checks + index * CHECK_WIDTH + 3] = parts[index]?.chargedAt ?? chargedAt
+    buffer[In.Checks + index * CHECK_WIDTH + 3] = parts[index]?.chargedAt ?? chargedAt
   }
-  frame[In.Receipt] = (blocked ? 1 : 0) + (degraded ? 2 : 0) + (open ? 4 : 0)
-  return answer(frame, store, parts, (frame, at) => infoFrom(frame, store, parts, false, at), spent)
+  buffer[In.Receipt] = (blocked ? 1 : 0) + (degraded ? 2 : 0) + (open ? 4 : 0)
+  return answer(buffer, store, parts, (buffer, at) => infoFrom(buffer, store, parts, false, at), spent)
 }
 
 /** Removes what was charged to several checks, all at once. */
 export function resetSeveral(store: Store, parts: readonly Part[]): Answer<void> {
-  const frame = frameFor(store, Call.Reset, parts, { now: undefined, maxWaitMs: undefined })
-  return answer(frame, store, parts, () => {})
+  const buffer = bufferFor(store, Call.Reset, parts, { now: undefined, maxWaitMs: undefined })
+  return answer(buffer, store, parts, () => {})
 }
 
-/** The frame of a decision of several checks, written and still to be asked. */
-export function frameFor(store: Store, call: number, parts: readonly Part[], when: When): Float64Array {
-  const frame = frameOf(parts.length)
-  writeCall(frame, store, call, when)
-  writeParts(frame, parts)
-  return frame
+/** The call buffer of a decision of several checks, written and still to be asked. */
+export function bufferFor(store: Store, call: number, parts: readonly Part[], when: When): Float64Array {
+  const buffer = bufferOf(parts.length)
+  writeCall(buffer, store, call, when)
+  writeParts(buffer, parts)
+  return buffer
 }
 
-function writeParts(frame: Float64Array, parts: readonly Part[]): void {
+function writeParts(buffer: Float64Array, parts: readonly Part[]): void {
   for (let index = 0; index < parts.length; index++) {
     const { limit, cost, factor } = parts[index] as Part
     const at = In.Checks + index * CHECK_WIDTH
-    frame[at] = limit.handle
-    frame[at + 1] = cost
-    frame[at + 2] = factor
+    buffer[at] = limit.handle
+    buffer[at + 1] = cost
+    buffer[at + 2] = factor
   }
 }
 
-/** The actors of several checks, as they go beside their frame. */
+/** The actors of several checks, as they go beside their call buffer. */
 export const actorsOf = (parts: readonly Part[]): unknown[] => parts.map((part) => part.actor)
 
-/** The answer to what is in the frame. */
-function asked(frame: Float64Array, store: Store, parts: readonly Part[], charges: boolean): Answer {
-  return answer(frame, store, parts, (frame, at) => infoFrom(frame, store, parts, charges, at))
+/** The answer to what is in the call buffer. */
+function asked(buffer: Float64Array, store: Store, parts: readonly Part[], charges: boolean): Answer {
+  return answer(buffer, store, parts, (buffer, at) => infoFrom(buffer, store, parts, charges, at))
 }
 
-/** What `read` makes of the numbers that answer what is in the frame. */
+/** What `read` makes of the numbers that answer what is in the call buffer. */
 function answer<T>(
-  frame: Float64Array,
+  buffer: Float64Array,
   store: Store,
   parts: readonly Part[],
-  read: (frame: Float64Array, at: number) => T,
+  read: (buffer: Float64Array, at: number) => T,
   spent?: Spent,
 ): Answer<T> {
-  if (store.shared) return askedLater((frame, actors) => native.askSeveral(frame, actors, spent), frame, parts, read)
-  const failure = native.decideSeveral(frame, actorsOf(parts), spent)
+  if (store.shared) return askedLater((buffer, actors) => native.askSeveral(buffer, actors, spent), buffer, parts, read)
+  const failure = native.decideSeveral(buffer, actorsOf(parts), spent)
   if (failure) throw errorOf(failure)
-  return read(frame, 0)
+  return read(buffer, 0)
 }
 
 /** The same of a store that others share, through one of the engine's ways to ask it. */
 export function askedLater<T>(
   ask: typeof native.askSeveral,
-  frame: Float64Array,
+  buffer: Float64Array,
   parts: readonly Part[],
-  read: (frame: Float64Array, at: number, text: string) => T,
+  read: (buffer: Float64Array, at: number, text: string) => T,
 ): Answer<T> {
-  const number = numbered(frame)
-  const failure = ask(frame, actorsOf(parts))
-  if (!failure && isPending(frame)) return expect(number, read)
+  const number = numbered(buffer)
+  const failure = ask(buffer, actorsOf(parts))
+  if (!failure && isPending(buffer)) return expect(number, read)
   release(number)
   if (failure) throw errorOf(failure)
-  return read(frame, 0, '')
+  return read(buffer, 0, '')
 }
 
-function writeCall(frame: Float64Array, store: Store, call: number, when: When): void {
+function writeCall(buffer: Float64Array, store: Store, call: number, when: When): void {
   const { maxWaitMs } = when
   const now = when.now ?? store.clock?.()
-  frame[In.Limiter] = store.handle
-  frame[In.Call] = call
-  frame[In.HasNow] = now === undefined ? 0 : 1
-  if (now !== undefined) frame[In.Now] = now
-  frame[In.HasMaxWait] = maxWaitMs === undefined ? 0 : 1
-  if (maxWaitMs !== undefined) frame[In.MaxWait] = maxWaitMs
+  buffer[In.Limiter] = store.handle
+  buffer[In.Call] = call
+  buffer[In.HasNow] = now === undefined ? 0 : 1
+  if (now !== undefined) buffer[In.Now] = now
+  buffer[In.HasMaxWait] = maxWaitMs === undefined ? 0 : 1
+  if (maxWaitMs !== undefined) buffer[In.MaxWait] = maxWaitMs
 }

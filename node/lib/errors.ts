@@ -1,3 +1,4 @@
+import type { ReportedFailure, StoreFailure } from './failures.js'
 import { type DocumentFailure, type Failure, native } from './native.js'
 
 /** What a {@link LimitError} says beside its message. */
@@ -62,40 +63,6 @@ for (const { prototype } of [LimitRangeError, LimitTypeError]) {
 }
 
 /**
- * Why a store that others share did not decide a call:
- *
- * - `timeout`: no answer in time
- * - `unavailable`: not asked, because it failed lately
- * - `unreachable`: there is no connection to be had
- * - `disconnected`: the connection broke while the answer was awaited
- * - `not-ready`: it loads its data, runs a long script, or its cluster is down
- * - `read-only`: it is a replica
- * - `out-of-memory`: its memory is full and it may not evict
- * - `denied`: it refuses this user, or this command to this user
- * - `moving`: the slot is being moved
- * - `unreplicated`: charged, but fewer replicas than wanted had it in time
- * - `other`: any other error, or an answer that makes no sense
- */
-export type ReportedFailure =
-  | 'timeout'
-  | 'unavailable'
-  | 'unreachable'
-  | 'disconnected'
-  | 'not-ready'
-  | 'read-only'
-  | 'out-of-memory'
-  | 'denied'
-  | 'moving'
-  | 'unreplicated'
-  | 'other'
-
-/**
- * Why a store did not decide a call: what a server {@link ReportedFailure | failed} with, or that the limiter was
- * `closed`, or that the call `must-wait` and was to be answered at once.
- */
-export type StoreFailure = ReportedFailure | 'closed' | 'must-wait'
-
-/**
  * The store did not decide: it failed and `onError` is `'raise'`, the limiter was closed, or a call was to be answered
  * at once that has to wait for a store that others share.
  *
@@ -105,7 +72,7 @@ export type StoreFailure = ReportedFailure | 'closed' | 'must-wait'
  *
  * const limiter = new Limiter('redis://127.0.0.1:1', { onError: 'raise' })
  * await assert.rejects(limiter.limit(bucket({ key: 'login', size: 10 }), 'ada'), (error) => {
- *   assert.deepEqual([error.code, error.failure, error.server], ['ERR_STORE', 'unreachable', '127.0.0.1:1'])
+ *   assert.deepEqual([error.code, error.server, error.mayHaveHappened], ['ERR_STORE', '127.0.0.1:1', false])
  *   return error instanceof StoreError
  * })
  * ```

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
-import { outOfRange, type ReportedFailure, wrongType } from './errors.js'
+import { outOfRange, wrongType } from './errors.js'
+import type { ReportedFailure } from './failures.js'
 import { native } from './native.js'
 import { setImmediate } from './timers.js'
 

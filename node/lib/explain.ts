@@ -1,9 +1,9 @@
-import { type Answer, actorsOf, askedLater, frameFor, type When } from './checks.js'
+import { Call } from './buffer.js'
+import { type Answer, actorsOf, askedLater, bufferFor, type When } from './checks.js'
 import type { Choice, WidenedDefinition } from './choice.js'
 import type { Compiled } from './compiled.js'
 import type { Definition } from './definitions.js'
 import { answered } from './errors.js'
-import { Call } from './frame.js'
 import { infoFrom, type LimitInfo, type Part, type Store } from './info.js'
 import { native } from './native.js'
 import { type ExplainOptions, ON_EXPLAIN, optionsFrom, type Read } from './options.js'
@@ -110,10 +110,10 @@ export function explain<C, T extends string = never>(
 
 /** Why these checks would be answered as they would. */
 export function standing(store: Store, parts: readonly Part[], when: When): Answer<Standing> {
-  const frame = frameFor(store, Call.Peek, parts, when)
-  const read = (frame: Float64Array, at: number, text: string): Standing =>
-    said({ info: infoFrom(frame, store, parts, false, at) }, text)
-  if (store.shared) return askedLater(native.askWhy, frame, parts, read)
-  const text = answered(native.explainSeveral(frame, actorsOf(parts)))
-  return read(frame, 0, text)
+  const buffer = bufferFor(store, Call.Peek, parts, when)
+  const read = (buffer: Float64Array, at: number, text: string): Standing =>
+    said({ info: infoFrom(buffer, store, parts, false, at) }, text)
+  if (store.shared) return askedLater(native.askWhy, buffer, parts, read)
+  const text = answered(native.explainSeveral(buffer, actorsOf(parts)))
+  return read(buffer, 0, text)
 }

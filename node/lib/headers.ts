@@ -1,6 +1,5 @@
+import { ANSWER_WIDTH, Answer, bufferOf, Out } from './buffer.js'
 import { answered, read, wrongType } from './errors.js'
-import { ANSWER_WIDTH, Answer, frameOf, Out } from './frame.js'
-import type { LimitInfo } from './info.js'
 import { native } from './native.js'
 
 /** The `X-RateLimit` family with `Retry-After`, the fields that the IETF is standardising, or both. */
@@ -17,29 +16,28 @@ export type Headers = Record<string, string>
 
 const NEWEST_DRAFT = 11
 
-/**
- * The HTTP headers that go with an answer, by name.
- *
- * @throws {@link LimitError} for a kind or a draft that does not exist.
- *
- * @example
- * ```js
- * import { bucket, Limiter, rateLimitHeaders } from 'tidegate'
- *
- * const door = bucket({ key: 'door', size: 1 })
- * const limiter = new Limiter()
- * limiter.limitSync(door, 'ada', { now: 0 })
- * const denied = limiter.limitSync(door, 'ada', { now: 245 })
- * assert.deepEqual(rateLimitHeaders(denied), {
- *   'X-RateLimit-Remaining': '0',
- *   'X-RateLimit-Clear': '0.755',
- *   'X-RateLimit-Reset': '0.755',
- *   'Retry-After': '1',
- * })
- * ```
- */
-export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
-  if (kind === 'x' && options === undefined) return xHeaders(answer(info))
+/** The numbers of an answer that its headers say. */
+interface Numbers {
+  readonly blocked: boolean
+  readonly remaining: number
+  readonly resetMs: number
+  readonly resetSec: number
+  readonly fullResetMs: number
+  readonly waitMs: number
+  readonly nextMs: number
+  readonly quota: number
+  readonly windowMs: number
+}
+
+/** An answer, as far as its headers go. */
+export interface Headed extends Numbers {
+  readonly binding: number
+  readonly checks: readonly (Numbers & { readonly key: string })[]
+}
+
+/** The headers of an answer, by name. */
+export function headersOf(info: Headed, kind: HeaderKind, options: HeaderOptions | undefined): Headers {
+  if (kind === 'x' && options === undefined) return xHeaders(info)
   const flat = fields(info, kind, options)
   const headers: Headers = {}
   for (let index = 0; index < flat.length; index += 2) {
@@ -48,62 +46,11 @@ export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', option
   return headers
 }
 
-/** A response on which headers can be set: Node's own, and so Express's, or Fastify's reply. */
-export type Reply =
-  | { setHeader(name: string, value: string): unknown }
-  | { header(name: string, value: string): unknown }
-
-/**
- * Sets the headers that go with an answer on a response of Express, Fastify or `node:http`. It sets nothing else:
- * the status of a denial (429) and its body are the caller's.
- *
- * @throws {@link LimitError} for a kind or a draft that does not exist, or what is no response.
- *
- * @example
- * ```js
- * import { createServer } from 'node:http'
- * import { bucket, Limiter, sendRateLimitHeaders } from 'tidegate'
- *
- * const login = bucket({ key: 'login', size: 10 })
- * const limiter = new Limiter()
- * const server = createServer((request, response) => {
- *   const info = limiter.limitSync(login, request.socket.remoteAddress ?? '')
- *   sendRateLimitHeaders(response, info)
- *   response.statusCode = info.blocked ? 429 : 200
- *   response.end()
- * })
- * await new Promise((ready) => server.listen(0, '127.0.0.1', ready))
- * const response = await fetch(`http://127.0.0.1:${server.address().port}`)
- * assert.equal(response.headers.get('X-RateLimit-Remaining'), '9')
- * server.close()
- * server.closeAllConnections()
- * ```
- */
-export function sendRateLimitHeaders(
-  reply: Reply,
-  info: LimitInfo,
-  kind: HeaderKind = 'x',
-  options?: HeaderOptions,
-): void {
-  const headers = rateLimitHeaders(info, kind, options)
-  const set = setter(reply)
-  for (const name in headers) set.call(reply, name, headers[name] as string)
-}
-
-type Setter = (this: Reply, name: string, value: string) => unknown
-
-function setter(reply: Reply): Setter {
-  const { setHeader, header } = (reply ?? {}) as Record<string, unknown>
-  if (typeof setHeader === 'function') return setHeader as Setter
-  if (typeof header === 'function') return header as Setter
-  throw wrongType('', 'reply', 'must be a response with setHeader or header', reply)
-}
-
 /**
  * The `X-RateLimit` family, as the engine's `headers::x` writes it: here because to ask the engine takes longer than to
  * write it.
  */
-function xHeaders(info: LimitInfo): Headers {
+function xHeaders(info: Numbers): Headers {
   // As names of properties they are known to Node, which takes longer over a header whose name it has not met before.
   const headers: Headers = {
     'X-RateLimit-Remaining': `${info.remaining}`,
@@ -125,29 +72,23 @@ function seconds(ms: number): string {
   return `${(ms - rest) / 1000}${DECIMALS[rest]}`
 }
 
-function answer(info: LimitInfo): LimitInfo {
-  if (typeof info !== 'object' || info === null) throw wrongType('', 'info', 'must be an answer', info)
-  return info
-}
-
 /** Names and values in turn. */
-function fields(given: LimitInfo, kind: HeaderKind, options: HeaderOptions | undefined): string[] {
-  const info = answer(given)
+function fields(info: Headed, kind: HeaderKind, options: HeaderOptions | undefined): string[] {
   if (typeof kind !== 'string') throw wrongType('', 'headers', 'must be a string', kind)
   const draft = options === undefined ? NEWEST_DRAFT : draftFrom(options)
   if (kind === 'x') return Object.entries(xHeaders(info)).flat()
   const { checks } = info
-  const frame = frameOf(checks.length)
-  frame[Out.Count] = checks.length
-  frame[Out.Binding] = info.binding
-  write(frame, 0, info)
+  const buffer = bufferOf(checks.length)
+  buffer[Out.Count] = checks.length
+  buffer[Out.Binding] = info.binding
+  write(buffer, 0, info)
   if (checks.length > 1) {
     checks.forEach((check, index) => {
-      write(frame, 1 + index, check)
+      write(buffer, 1 + index, check)
     })
   }
   const keys = checks.map((check) => check.key)
-  return answered(native.headers(frame, keys, kind, draft))
+  return answered(native.headers(buffer, keys, kind, draft))
 }
 
 function draftFrom(options: HeaderOptions): number {
@@ -158,14 +99,14 @@ function draftFrom(options: HeaderOptions): number {
   return draft
 }
 
-function write(frame: Float64Array, place: number, info: LimitInfo): void {
+function write(buffer: Float64Array, place: number, info: Numbers): void {
   const at = Out.Answers + place * ANSWER_WIDTH
-  frame[at + Answer.Fate] = info.blocked ? 1 : 0
-  frame[at + Answer.Remaining] = info.remaining
-  frame[at + Answer.ResetMs] = info.resetMs
-  frame[at + Answer.FullResetMs] = info.fullResetMs
-  frame[at + Answer.WaitMs] = info.waitMs
-  frame[at + Answer.NextMs] = info.nextMs
-  frame[at + Answer.Quota] = info.quota
-  frame[at + Answer.WindowMs] = info.windowMs
+  buffer[at + Answer.Fate] = info.blocked ? 1 : 0
+  buffer[at + Answer.Remaining] = info.remaining
+  buffer[at + Answer.ResetMs] = info.resetMs
+  buffer[at + Answer.FullResetMs] = info.fullResetMs
+  buffer[at + Answer.WaitMs] = info.waitMs
+  buffer[at + Answer.NextMs] = info.nextMs
+  buffer[at + Answer.Quota] = info.quota
+  buffer[at + Answer.WindowMs] = info.windowMs
 }

@@ -22,21 +22,13 @@ export {
   type LimitErrorDetails,
   LimitsError,
   type LimitsFault,
-  type ReportedFailure,
   StoreError,
-  type StoreFailure,
 } from './errors.js'
 export type { StoreEvent, StoreEventName } from './events.js'
 export { type Allowance, type Explanation, explain, type Standing, type Translated } from './explain.js'
-export {
-  type HeaderKind,
-  type HeaderOptions,
-  type Headers,
-  type Reply,
-  rateLimitHeaders,
-  sendRateLimitHeaders,
-} from './headers.js'
-export { LimitInfo } from './info.js'
+export type { ReportedFailure, StoreFailure } from './failures.js'
+export type { HeaderKind, HeaderOptions, Headers } from './headers.js'
+export { LimitInfo, type LimitInfoFields } from './info.js'
 export { Limiter } from './limiter.js'
 export * from './limits.js'
 export type {
@@ -49,7 +41,8 @@ export type {
   TimeOptions,
 } from './options.js'
 export type { Check } from './parts.js'
+export { type Reply, rateLimitHeaders, sendRateLimitHeaders } from './reply.js'
 export type { LatencyStats, LimiterStats } from './stats.js'
 export type { LimiterOptions, OnError, TlsOptions } from './stores.js'
-export type { LimitInfoFields, LimitInfoJson } from './stub.js'
+export type { LimitInfoJson } from './stub.js'
 export type { Health } from './upkeep.js'

@@ -1,8 +1,8 @@
+import { ANSWER_WIDTH, Answer, FAST_WIDTH, Out } from './buffer.js'
 import type { Now } from './clock.js'
 import type { Compiled } from './compiled.js'
-import { ANSWER_WIDTH, Answer, Out, SMALL_WIDTH } from './frame.js'
-import { type HeaderKind, type HeaderOptions, type Headers, rateLimitHeaders } from './headers.js'
-import { type LimitInfoFields, type LimitInfoJson, stubFrom } from './stub.js'
+import { type HeaderKind, type HeaderOptions, type Headers, headersOf } from './headers.js'
+import { type LimitInfoJson, type StubFields, stubFrom } from './stub.js'
 
 /** Which limiter an answer comes from. */
 export interface Store {
@@ -135,7 +135,7 @@ export class LimitInfo {
     let numbers = given as Numbers
     let from = place as number
     if (place === undefined) {
-      const made = stubFrom(given)
+      const made = stubFrom<LimitInfo>(given)
       numbers = made.numbers
       from = 0
       key = made.key
@@ -201,7 +201,7 @@ export class LimitInfo {
   #unfold(several: readonly number[]): readonly LimitInfo[] {
     const numbers = Int32Array.from(several)
     const limits = this.#limit as readonly Compiled[]
-    const each = limits.map(({ key }, index) => new LimitInfo(numbers, index * SMALL_WIDTH, 0, key, 0, false))
+    const each = limits.map(({ key }, index) => new LimitInfo(numbers, index * FAST_WIDTH, 0, key, 0, false))
     this.#several = each
     return each
   }
@@ -223,7 +223,7 @@ export class LimitInfo {
    * ```
    */
   headers(kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
-    return rateLimitHeaders(this, kind, options)
+    return headersOf(this, kind, options)
   }
 
   /**
@@ -245,33 +245,36 @@ export class LimitInfo {
   }
 }
 
-/** The answer that a call of these checks left in the frame, from `start` on. */
+/** The fields of an answer that a test makes up; what is left out is as where nothing is limited. */
+export type LimitInfoFields = StubFields<LimitInfo>
+
+/** The answer that a call of these checks left in the call buffer, from `start` on. */
 export function infoFrom(
-  frame: Float64Array,
+  buffer: Float64Array,
   store: Store,
   parts: readonly Part[],
   charges: boolean,
   start = 0,
 ): LimitInfo {
   const keys = parts.map((part) => part.limit.key)
-  const count = frame[start + Out.Count] as number
+  const count = buffer[start + Out.Count] as number
   const several: LimitInfo[] = []
   for (let place = 1; count > 1 && place <= count; place++) {
     const at = start + Out.Answers + place * ANSWER_WIDTH
-    several.push(new LimitInfo(frame, at, 0, keys[frame[at + Answer.Owner] as number] ?? '', 0, false))
+    several.push(new LimitInfo(buffer, at, 0, keys[buffer[at + Answer.Owner] as number] ?? '', 0, false))
   }
   const at = start + Out.Answers
-  const key = keys[frame[at + Answer.Owner] as number] ?? ''
+  const key = keys[buffer[at + Answer.Owner] as number] ?? ''
   const each = count > 1 ? several : undefined
-  const decidedAt = frame[at + Answer.At] as number
+  const decidedAt = buffer[at + Answer.At] as number
   let asked = parts
   for (let place = 1; count > 1 && place <= count; place++) {
     const at = start + Out.Answers + place * ANSWER_WIDTH
-    const chargedAt = frame[at + Answer.At] as number
+    const chargedAt = buffer[at + Answer.At] as number
     if (chargedAt === decidedAt) continue
-    const owner = frame[at + Answer.Owner] as number
+    const owner = buffer[at + Answer.Owner] as number
     asked = asked.map((part, index) => (index === owner ? { ...part, chargedAt } : part))
   }
-  const binding = frame[start + Out.Binding] as number
-  return new LimitInfo(frame, at, decidedAt, key, binding, charges, store, asked, undefined, undefined, each)
+  const binding = buffer[start + Out.Binding] as number
+  return new LimitInfo(buffer, at, decidedAt, key, binding, charges, store, asked, undefined, undefined, each)
 }

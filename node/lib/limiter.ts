@@ -1,14 +1,13 @@
 import { acquired } from './acquire.js'
+import { Call } from './buffer.js'
 import { type Answer, decideOne, decideSeveral, limitFew, limitOne, resetSeveral } from './checks.js'
 import type { AnyLimit } from './choice.js'
-import { type ClockOption, clockFrom, type Now } from './clock.js'
+import type { ClockOption } from './clock.js'
 import { checked, compiled } from './compiled.js'
 import { answered, mustWait, wrongType } from './errors.js'
 import { eventName, type Listeners, listenerFrom, type StoreEvent, type StoreEventName } from './events.js'
 import { type Standing, standing } from './explain.js'
-import { Call } from './frame.js'
 import { LimitInfo, type Store } from './info.js'
-import { after } from './mailbox.js'
 import { native } from './native.js'
 import {
   type AcquireOptions,
@@ -25,6 +24,7 @@ import {
   type TimeOptions,
 } from './options.js'
 import { type Asked, type Check, partsOf, partsOfChecks, plainParts } from './parts.js'
+import { after } from './queue.js'
 import { settled } from './settle.js'
 import { type LimiterStats, statsOf } from './stats.js'
 import { type LimiterOptions, storeOf } from './stores.js'
@@ -35,14 +35,6 @@ import { yielding } from './yields.js'
 const collected = new FinalizationRegistry<number>((handle) => native.freeLimiter(handle))
 
 const CLOSED = 0
-
-/** The clock among a limiter's options, and the others, which are the store's. */
-function withoutClock(options: unknown): { clock: Now | undefined; others: unknown } {
-  if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'clock'))
-    return { clock: undefined, others: options }
-  const { clock, ...others } = options as Record<string, unknown>
-  return { clock: clockFrom(clock), others }
-}
 
 /**
  * Decides calls against limits, and keeps what has to be kept in its store.
@@ -118,10 +110,8 @@ export class Limiter {
   constructor(options: LimiterOptions & ClockOption & { readonly url?: string | URL })
   constructor(url: string | URL, options?: (LimiterOptions & ClockOption) | null)
   constructor(...given: readonly unknown[]) {
-    const at = typeof given[0] === 'string' || given[0] instanceof URL ? 1 : 0
-    const { clock, others } = withoutClock(given[at])
-    const { store, listeners } = storeOf(clock === undefined ? given : [...given.slice(0, at), others])
-    this.#store = { ...store, clock, plain: !store.shared && clock === undefined }
+    const { store, listeners } = storeOf(given)
+    this.#store = store
     this.#listeners = listeners
     collected.register(this, store.handle, this)
   }
@@ -434,8 +424,8 @@ export class Limiter {
    *
    * const limiter = new Limiter('redis://127.0.0.1:1')
    * await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
-   * const { admitted, degraded, failures } = limiter.stats()
-   * assert.deepEqual([admitted, degraded, failures.unreachable], [1, 1, 1])
+   * const { admitted, degraded } = limiter.stats()
+   * assert.deepEqual([admitted, degraded], [1, 1])
    * ```
    */
   stats(): LimiterStats {
@@ -451,11 +441,11 @@ export class Limiter {
    * import { bucket, Limiter } from 'tidegate'
    *
    * const limiter = new Limiter('redis://127.0.0.1:1')
-   * const failed = new Promise((resolve) => limiter.once('breaker-open', resolve))
+   * const degraded = new Promise((resolve) => limiter.once('degraded', resolve))
    * await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
-   * const { failure, message } = await failed
-   * assert.equal(failure, 'unreachable')
-   * assert.match(message, /^redis at 127\.0\.0\.1:1 failed/)
+   * const { server, message } = await degraded
+   * assert.equal(server, '127.0.0.1:1')
+   * assert.match(message, /the policy is local/)
    * ```
    */
   on<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import type { ReportedFailure } from './errors.js'
+import type { ReportedFailure } from './failures.js'
 import { platformName } from './platform.js'
 
 /** What went wrong, handed back instead of an answer. */
@@ -52,31 +52,31 @@ export type Spent = number | readonly number[]
 /** What the addon exports. */
 interface Native {
   /** Shared with the addon for as long as the process lives; read it before anything else can be called. */
-  readonly frame: Float64Array
+  readonly callBuffer: Float64Array
   /** Shared as well: nearly every answer, in small numbers. */
-  readonly small: Int32Array
-  /** Charges one unit now, of the limiter and the limit in {@link frame}, and leaves the answer. */
+  readonly fastBuffer: Int32Array
+  /** Charges one unit now, of the limiter and the limit in {@link callBuffer}, and leaves the answer. */
   limit(actor: unknown): Failure | undefined
-  /** Decides the one check that {@link frame} describes, and leaves the answer there. */
+  /** Decides the one check that {@link callBuffer} describes, and leaves the answer there. */
   decide(actor: unknown): Failure | undefined
-  /** Decides the few checks that {@link frame} describes, of one actor or of one each, and leaves the answer there. */
+  /** Decides the few checks that {@link callBuffer} describes, of one actor or of one each, and leaves the answer there. */
   decideFew(...actors: readonly unknown[]): Failure | undefined
-  /** Asks a shared store for the one check that {@link frame} describes: the answer is there, or yet to come. */
+  /** Asks a shared store for the one check that {@link callBuffer} describes: the answer is there, or yet to come. */
   ask(actor: unknown): Failure | undefined
-  decideSeveral(frame: Float64Array, actors: readonly unknown[], spent?: Spent): Failure | null
-  explainSeveral(frame: Float64Array, actors: readonly unknown[]): string | Failure
-  openMailbox(wake: () => void): { mailbox: number; inbox: Float64Array }
-  emptyMailbox(mailbox: number, receive: (count: number, beside?: readonly never[]) => void): void
-  askSeveral(frame: Float64Array, actors: readonly unknown[], spent?: Spent): Failure | null
-  askWhy(frame: Float64Array, actors: readonly unknown[]): Failure | null
-  startTurn(frame: Float64Array, actors: readonly unknown[]): number | Failure
-  giveUpTurn(mailbox: number, turn: number): boolean
-  freeTurn(turn: number): void
-  startAcquire(frame: Float64Array, actors: readonly unknown[]): number | Failure
-  stepAcquire(waiting: number, frame: Float64Array): number | Failure
-  freeAcquire(waiting: number): void
+  decideSeveral(buffer: Float64Array, actors: readonly unknown[], spent?: Spent): Failure | null
+  explainSeveral(buffer: Float64Array, actors: readonly unknown[]): string | Failure
+  openQueue(wake: () => void): { queue: number; buffer: Float64Array }
+  drainQueue(queue: number, receive: (count: number, beside?: readonly never[]) => void): void
+  askSeveral(buffer: Float64Array, actors: readonly unknown[], spent?: Spent): Failure | null
+  askWhy(buffer: Float64Array, actors: readonly unknown[]): Failure | null
+  startWaiting(buffer: Float64Array, actors: readonly unknown[]): number | Failure
+  giveUpWaiting(queue: number, turn: number): boolean
+  freeWaiting(turn: number): void
+  startTurn(buffer: Float64Array, actors: readonly unknown[]): number | Failure
+  stepTurn(waiting: number, buffer: Float64Array): number | Failure
+  freeTurn(waiting: number): void
   makeLimiter(
-    mailbox: number | undefined,
+    queue: number | undefined,
     listener: number,
     url: unknown,
     names: readonly string[],
@@ -84,8 +84,8 @@ interface Native {
   ): number | Failure
   optionNames(): string[]
   eventNames(): string[]
-  startPing(limiter: number, mailbox: number, call: number): Failure | null
-  startClear(limiter: number, mailbox: number, call: number): Failure | null
+  startPing(limiter: number, queue: number, call: number): Failure | null
+  startClear(limiter: number, queue: number, call: number): Failure | null
   stats(limiter: number): Counts | Failure
   freeLimiter(limiter: number): void
   entries(limiter: number): number | Failure
@@ -104,7 +104,7 @@ interface Native {
   explainLimit(limit: number, factor: number): { json: string; text: string } | Failure
   jsonSchema(): string
   freeLimit(limit: number): void
-  headers(frame: Float64Array, keys: readonly string[], kind: string, draft: number): string[] | Failure
+  headers(buffer: Float64Array, keys: readonly string[], kind: string, draft: number): string[] | Failure
   refuse(outOfRange: boolean, key: string, field: string, problem: string, value: unknown): Failure
 }
 

@@ -5,8 +5,8 @@ import { type Compiled, compiled } from './compiled.js'
 import type { Definition } from './definitions.js'
 import { outOfRange, read, wrongType } from './errors.js'
 import type { Part } from './info.js'
-import { after } from './mailbox.js'
 import { ON_CHECK, optionsFrom, type Read } from './options.js'
+import { after } from './queue.js'
 
 /** A limit and who is being limited, with what the call costs: one part of a decision of several. */
 export interface Check<C = unknown, T extends string = never> {

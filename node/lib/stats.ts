@@ -1,4 +1,5 @@
-import { answered, type ReportedFailure } from './errors.js'
+import { answered } from './errors.js'
+import type { ReportedFailure } from './failures.js'
 import type { Store } from './info.js'
 import { native } from './native.js'
 

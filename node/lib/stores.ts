@@ -1,8 +1,9 @@
+import { clockFrom } from './clock.js'
 import { answered, ownKeys, read, wrongType } from './errors.js'
 import { Listeners } from './events.js'
 import type { Store } from './info.js'
-import { mailbox } from './mailbox.js'
 import { native } from './native.js'
+import { replyQueue } from './queue.js'
 
 /**
  * What a call is answered when the store cannot decide it:
@@ -71,7 +72,7 @@ export interface TlsOptions {
   readonly rejectUnauthorized?: boolean | null | undefined
 }
 
-/** A store, and who wants to be told what happens to it. */
+/** A store, and the listeners to its events. */
 export interface Made {
   readonly store: Store
   readonly listeners: Listeners
@@ -80,7 +81,7 @@ export interface Made {
 const MEMORY = 'memory://'
 const NO_URL = 'must be a string or a URL; without one, new Limiter() is in memory'
 
-/** The store that the arguments of a constructor ask for; the engine judges them. */
+/** The store that the arguments of a constructor ask for; the engine checks all of them but the clock. */
 export function storeOf(given: readonly unknown[]): Made {
   const [first, second] = given
   const isUrl = typeof first === 'string' || first instanceof URL
@@ -92,12 +93,15 @@ export function storeOf(given: readonly unknown[]): Made {
   if (isUrl && named) throw wrongType('', 'url', 'must be given once', 'two of them')
   const url = isUrl ? first : named ? options.get('url') : MEMORY
   options.delete('url')
+  const clock = clockFrom(options.get('clock'))
+  options.delete('clock')
   const address = url instanceof URL ? url.href : url
   if (typeof address !== 'string') throw wrongType('', 'url', NO_URL, address)
   const [names, values] = [[...options.keys()], [...options.values()]]
   const listeners = new Listeners()
-  const handle = answered(native.makeLimiter(mailbox(), listeners.number, address, names, values))
-  return { store: { handle, shared: address !== MEMORY }, listeners }
+  const handle = answered(native.makeLimiter(replyQueue(), listeners.number, address, names, values))
+  const shared = address !== MEMORY
+  return { store: { handle, shared, clock, plain: !shared && clock === undefined }, listeners }
 }
 
 /** Options by their names, each read once; those of `tls` by names of their own. */

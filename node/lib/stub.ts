@@ -1,6 +1,5 @@
+import { ANSWER_WIDTH, Answer } from './buffer.js'
 import { outOfRange, ownKeys, read, wrongType } from './errors.js'
-import { ANSWER_WIDTH, Answer } from './frame.js'
-import type { LimitInfo } from './info.js'
 
 /** What an answer says, as a plain object. */
 export interface LimitInfoJson {
@@ -22,8 +21,8 @@ export interface LimitInfoJson {
   readonly checks?: readonly LimitInfoJson[]
 }
 
-/** What an answer is made from in a test; what is left out is as where nothing is limited. */
-export interface LimitInfoFields {
+/** The fields of an answer that a test makes up; what is left out is as where nothing is limited. */
+export interface StubFields<Info> {
   /** @defaultValue false */
   readonly blocked?: boolean | undefined
   /** @defaultValue 2^53 - 1, or 0 for a denial */
@@ -47,12 +46,10 @@ export interface LimitInfoFields {
   /** @defaultValue false */
   readonly degraded?: boolean | undefined
   /** The answers of several checks. @defaultValue the answer itself */
-  readonly checks?: readonly LimitInfo[] | undefined
+  readonly checks?: readonly Info[] | undefined
 }
 
-type Fields = { -readonly [Name in keyof LimitInfoFields]: LimitInfoFields[Name] }
-
-const TYPES: Readonly<Record<keyof LimitInfoFields, string>> = {
+const TYPES: Readonly<Record<keyof StubFields<unknown>, string>> = {
   blocked: 'boolean',
   remaining: 'number',
   resetMs: 'number',
@@ -68,8 +65,8 @@ const TYPES: Readonly<Record<keyof LimitInfoFields, string>> = {
 }
 
 /** The numbers of an answer that a test makes up, as the engine lays them out. */
-export function stubFrom(given: unknown) {
-  const { blocked = false, degraded = false, key = '', binding = 0, checks, ...numbers } = fieldsFrom(given)
+export function stubFrom<Info>(given: unknown) {
+  const { blocked = false, degraded = false, key = '', binding = 0, checks, ...numbers } = fieldsFrom<Info>(given)
   const { resetMs = 0, fullResetMs = resetMs, quota = Number.MAX_SAFE_INTEGER } = numbers
   const laid = new Float64Array(ANSWER_WIDTH)
   laid[Answer.Fate] = (blocked ? 1 : 0) + (degraded ? 2 : 0)
@@ -85,7 +82,7 @@ export function stubFrom(given: unknown) {
   return { numbers: laid, key, binding, several: checks }
 }
 
-function fieldsFrom(given: unknown): Fields {
+function fieldsFrom<Info>(given: unknown): StubFields<Info> {
   const fields: Record<string, unknown> = {}
   if (given === undefined) return fields
   if (typeof given !== 'object' || given === null) throw wrongType('', 'fields', 'must be an object', given)
@@ -93,7 +90,7 @@ function fieldsFrom(given: unknown): Fields {
     const value = read(given, name, '')
     if (!Object.hasOwn(TYPES, name)) throw wrongType('', name, 'is not a field of an answer', value)
     if (value === undefined || value === null) continue
-    const type = TYPES[name as keyof LimitInfoFields]
+    const type = TYPES[name as keyof StubFields<Info>]
     if (typeof value !== type) throw wrongType('', name, `must be a ${type}`, value)
     if (type === 'number' && !(Number.isInteger(value) && (value as number) >= 0)) {
       throw outOfRange('', name, 'must be a whole number of at least 0', value)

@@ -1,7 +1,7 @@
 import { errorOf } from './errors.js'
 import type { Store } from './info.js'
-import { expect, mailbox, numbered, release } from './mailbox.js'
 import { type Failure, native } from './native.js'
+import { expect, numbered, release, replyQueue } from './queue.js'
 
 /** How fit a store is to decide. */
 export interface Health {
@@ -17,7 +17,7 @@ export interface Health {
   readonly warnings: readonly string[]
 }
 
-type Begin = (limiter: number, mailbox: number, call: number) => Failure | null
+type Begin = (limiter: number, queue: number, call: number) => Failure | null
 
 /** How fit the store is. */
 export function ping(store: Store): Promise<Health> {
@@ -30,10 +30,10 @@ export function clear(store: Store): Promise<number> {
 }
 
 function asked<T>(store: Store, begin: Begin): Promise<T> {
-  const call = numbered(native.frame)
+  const call = numbered(native.callBuffer)
   // A value comes as it is.
   const answer = expect<T>(call, () => undefined as T)
-  const failure = begin(store.handle, mailbox(), call)
+  const failure = begin(store.handle, replyQueue(), call)
   if (failure === null) return answer
   release(call)
   return Promise.reject(errorOf(failure))

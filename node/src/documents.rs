@@ -6,9 +6,9 @@ use napi_derive::napi;
 use tidegate::host::Entry;
 use tidegate::{ErrorKind, Format, LimitError, Limits, LimitsError};
 
-use crate::failure::{Answered, Failure};
+use crate::errors::{Answered, Failure};
 use crate::limits::Made;
-use crate::tables;
+use crate::registry;
 use crate::text::text;
 use crate::value::value;
 
@@ -68,8 +68,8 @@ pub(crate) fn read_limits(document: Unknown<'_>, format: Unknown<'_>) -> Either3
     read().map_or_else(|failure| Either3::C(*failure), answer)
 }
 
-/// Reads a document that JavaScript has taken apart: each entry before what it holds, with its name, its value, and how many
-/// entries it holds itself (-1: none, it is a value; -2: none, it is the number of a limit).
+/// Reads a document that JavaScript has taken apart: each entry before what it holds, with its name, its value, and how
+/// many entries it holds itself (-1: none, it is a value; -2: none, it is the number of a limit).
 #[napi(catch_unwind)]
 pub(crate) fn limits_from_entries(
     names: Vec<String>,
@@ -85,7 +85,9 @@ fn entry<'a>(flat: &mut impl Iterator<Item = ((String, Unknown<'a>), i32)>) -> N
     let Some(((name, given), count)) = flat.next() else { return Ok(None) };
     let given = value(&given)?;
     let limit = match given {
-        tidegate::Value::Number(handle) if count == -2 => tables::with(|tables| tables.limits.get(handle).cloned()),
+        tidegate::Value::Number(handle) if count == -2 => {
+            registry::with(|registry| registry.limits.get(handle).cloned())
+        }
         _ => None,
     };
     if let Some(limit) = limit {

@@ -5,27 +5,29 @@ use napi_derive::napi;
 use tidegate::headers::{Draft, Header, Policy, ietf, x};
 use tidegate::{ErrorKind, LimitError};
 
-use crate::failure::Failure;
-use crate::frame::{Frame, whole};
+use crate::buffer::CallBuffer;
+use crate::errors::Failure;
+use crate::numbers::whole;
 
-/// Names and values in turn of the IETF's fields, or of all, for the answer in `frame`; `keys` are those of its checks.
+/// Names and values in turn of the IETF's fields, or of all, for the answer in the call buffer; `keys` are those of
+/// its checks.
 #[napi(catch_unwind)]
 pub(crate) fn headers(
-    mut frame: Float64Array,
+    mut buffer: Float64Array,
     keys: Vec<String>,
     kind: String,
     draft: f64,
 ) -> Either<Vec<String>, Failure> {
-    // SAFETY: JavaScript waits for this call, so nobody else reads or writes the frame meanwhile.
-    let frame = Frame(unsafe { frame.as_mut() });
-    match fields(&frame, &keys, &kind, draft) {
+    // SAFETY: JavaScript waits for this call, so nobody else reads or writes the call buffer meanwhile.
+    let buffer = CallBuffer(unsafe { buffer.as_mut() });
+    match fields(&buffer, &keys, &kind, draft) {
         Ok(headers) => Either::A(headers.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()),
         Err(error) => Either::B(*Box::<Failure>::from(error)),
     }
 }
 
-fn fields(frame: &Frame<'_>, keys: &[String], kind: &str, draft: f64) -> Result<Vec<Header>, LimitError> {
-    let (merged, checks, binding) = frame.answers();
+fn fields(buffer: &CallBuffer<'_>, keys: &[String], kind: &str, draft: f64) -> Result<Vec<Header>, LimitError> {
+    let (merged, checks, binding) = buffer.answers();
     let ietf = || {
         let policies: Vec<_> = keys.iter().zip(&checks).map(|(key, info)| Policy { key, info }).collect();
         Ok(ietf(&policies, binding, version(draft)?))

@@ -1,12 +1,11 @@
 //! The node binding: translates types and errors between JavaScript and the engine, and decides nothing.
 //!
-//! What is called for every request is a bare Node-API function that takes one string; all numbers, in and out, cross
-//! in typed arrays that both sides [share](shared): the [`frame`], and for what is commonest a few small integers. A
-//! handle in these arrays stands for a limiter or a limit, which live in [`tables`] of this thread. Everything else goes
-//! through napi-rs.
+//! Every request's call is a bare Node-API function that takes one string, on the [`fast_path`]; all numbers, in and
+//! out, cross in typed arrays that both sides share: the [call buffer](buffer), and for the commonest answers the fast
+//! buffer of small integers. A handle in these arrays stands for a limiter or a limit of this thread's [`registry`].
+//! Everything else goes through napi-rs.
 //!
-//! What a store that others share has to be asked for is answered later, in a [`letter`] to the [`mailbox`] of this
-//! thread.
+//! The answer of a shared store comes later, as a [`reply`] in the [reply queue](queue) of this thread.
 
 #![deny(clippy::disallowed_methods, clippy::incompatible_msrv)]
 #![expect(unsafe_code, reason = "Node-API is a C interface; every block says why it is sound")]
@@ -14,20 +13,25 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod acquire;
-mod ask;
-mod decide;
+mod buffer;
+mod calls;
+mod delivery;
 mod documents;
-mod failure;
-mod frame;
+mod errors;
+mod fast_path;
 mod headers;
-mod letter;
 mod limiters;
 mod limits;
-mod mailbox;
-mod shared;
+mod numbers;
+mod queue;
+mod registry;
+mod remote;
+mod reply;
+mod reply_buffer;
 mod stores;
-mod tables;
+mod table;
 mod text;
-mod turn;
+mod turns;
 mod value;
+mod waits;
 mod weight;

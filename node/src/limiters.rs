@@ -5,22 +5,22 @@ use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 use tidegate::{Limiter, Memory};
 
-use crate::failure::Failure;
-use crate::tables;
+use crate::errors::Failure;
+use crate::registry;
 use crate::weight::Weighed;
 
 /// A limiter in its table: its number.
 pub(crate) fn keep(env: Env, limiter: Limiter) -> f64 {
     let limiter = Weighed::new(limiter);
     limiter.weigh(env.raw());
-    tables::change(|tables| tables.limiters.add(limiter))
+    registry::change(|registry| registry.limiters.add(limiter))
 }
 
 /// Gives a limiter's number back, and with it its store.
 #[napi(catch_unwind)]
 pub(crate) fn free_limiter(env: Env, limiter: f64) {
     // Outside the tables' borrow: a large store takes a while to drop.
-    if let Some(limiter) = tables::change(|tables| tables.limiters.remove(limiter)) {
+    if let Some(limiter) = registry::change(|registry| registry.limiters.remove(limiter)) {
         limiter.weightless(env.raw());
     }
 }
@@ -44,6 +44,6 @@ pub(crate) fn overflowed(limiter: f64) -> Either<f64, Failure> {
 }
 
 fn count(limiter: f64, of: fn(&Memory) -> f64) -> Either<f64, Failure> {
-    let counted = tables::with(|tables| tables.limiters.get(limiter).map(|limiter| of(&limiter.memory())));
+    let counted = registry::with(|registry| registry.limiters.get(limiter).map(|limiter| of(&limiter.memory())));
     counted.map_or_else(|| Either::B(*Failure::closed()), Either::A)
 }

@@ -5,8 +5,8 @@ use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
 use tidegate::{ErrorKind, Limit, LimitError};
 
-use crate::failure::{Answered, Failure};
-use crate::tables::{self, Tables};
+use crate::errors::{Answered, Failure};
+use crate::registry::{self, Registry};
 use crate::text::text;
 use crate::value::value;
 
@@ -15,7 +15,7 @@ use crate::value::value;
 pub(crate) fn make_limit(names: Vec<String>, values: Vec<Unknown<'_>>) -> Result<Either<f64, Failure>> {
     let values = values.iter().map(value).collect::<Result<Vec<_>>>()?;
     Ok(match Limit::from_fields(names.into_iter().zip(values)) {
-        Ok(limit) => Either::A(tables::change(|tables| tables.limits.add(limit))),
+        Ok(limit) => Either::A(registry::change(|registry| registry.limits.add(limit))),
         Err(error) => Either::B(*Box::<Failure>::from(error)),
     })
 }
@@ -31,7 +31,7 @@ pub(crate) struct Made {
 
 impl Made {
     pub(crate) fn new(limit: &Limit) -> Self {
-        Self { handle: tables::change(|tables| tables.limits.add(limit.clone())), wire: limit.to_json() }
+        Self { handle: registry::change(|registry| registry.limits.add(limit.clone())), wire: limit.to_json() }
     }
 }
 
@@ -77,12 +77,12 @@ pub(crate) struct Explained {
 /// What a definition allows an actor with this factor.
 #[napi(catch_unwind)]
 pub(crate) fn explain_limit(limit: f64, factor: f64) -> Either<Explained, Failure> {
-    let explain = |tables: &Tables| -> Answered<Explained> {
-        let limit = tables.limits.get(limit).ok_or_else(|| Failure::internal("no such limit"))?;
+    let explain = |registry: &Registry| -> Answered<Explained> {
+        let limit = registry.limits.get(limit).ok_or_else(|| Failure::internal("no such limit"))?;
         let explanation = limit.explain_with(factor)?;
         Ok(Explained { json: explanation.to_json(), text: explanation.to_string() })
     };
-    tables::with(explain).map_or_else(|failure| Either::B(*failure), Either::A)
+    registry::with(explain).map_or_else(|failure| Either::B(*failure), Either::A)
 }
 
 /// The JSON Schema of the wire form, as JSON text.
@@ -94,7 +94,7 @@ pub(crate) fn json_schema() -> String {
 /// Gives a limit's number back.
 #[napi(catch_unwind)]
 pub(crate) fn free_limit(limit: f64) {
-    drop(tables::change(|tables| tables.limits.remove(limit)));
+    drop(registry::change(|registry| registry.limits.remove(limit)));
 }
 
 /// The error for a value that JavaScript itself came across: out of range, or else of the wrong type.

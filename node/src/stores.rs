@@ -10,31 +10,32 @@ use napi_derive::napi;
 use tidegate::host::{Dialect, STORE_OPTIONS};
 use tidegate::{BreakerState, Limiter, Statistics, Value, host};
 
-use crate::failure::{Answered, Failure};
-use crate::letter::{Content, Found, Letter};
+use crate::errors::{Answered, Failure};
 use crate::limiters::keep;
-use crate::mailbox::Mailbox;
-use crate::tables;
+use crate::queue::ReplyQueue;
+use crate::registry;
+use crate::reply::{Content, Found, Reply};
 use crate::text::text;
 use crate::value::value;
 
-/// Makes a limiter over the store at this URL; answers with its number. Its events come to the mailbox for `listener`.
+/// Makes a limiter over the store at this URL; answers with its number. Its events come to the reply queue for
+/// `listener`.
 #[napi(catch_unwind)]
 pub(crate) fn make_limiter(
     env: Env,
-    mailbox: Option<f64>,
+    queue: Option<f64>,
     listener: f64,
     url: Unknown<'_>,
     names: Vec<String>,
     values: Vec<Unknown<'_>>,
 ) -> Either<f64, Failure> {
-    let mailbox = mailbox.and_then(|mailbox| tables::with(|tables| tables.mailboxes.get(mailbox).cloned()));
-    new_limiter(mailbox.as_ref(), listener, &url, names, &values)
+    let queue = queue.and_then(|queue| registry::with(|registry| registry.queues.get(queue).cloned()));
+    new_limiter(queue.as_ref(), listener, &url, names, &values)
         .map_or_else(|failure| Either::B(*failure), |limiter| Either::A(keep(env, limiter)))
 }
 
 fn new_limiter(
-    mailbox: Option<&Arc<Mailbox>>,
+    queue: Option<&Arc<ReplyQueue>>,
     to: f64,
     url: &Unknown<'_>,
     names: Vec<String>,
@@ -46,11 +47,11 @@ fn new_limiter(
         let value = option_value(&name, given)?;
         fields.push((name, value));
     }
-    // A limiter must not keep the mailbox of an environment that has ended.
-    let mailbox = mailbox.map(Arc::downgrade);
+    // A limiter must not keep the reply queue of an environment that has ended.
+    let queue = queue.map(Arc::downgrade);
     let opened = host::open(Dialect::JavaScript, &url, fields, move |event| {
-        if let Some(mailbox) = mailbox.as_ref().and_then(std::sync::Weak::upgrade) {
-            let _ = mailbox.post(Letter { to, content: Content::Event(event.clone()) });
+        if let Some(queue) = queue.as_ref().and_then(std::sync::Weak::upgrade) {
+            let _ = queue.post(Reply { to, content: Content::Event(event.clone()) });
         }
     });
     Ok(opened?.limiter)
@@ -77,37 +78,37 @@ pub(crate) fn event_names() -> Vec<&'static str> {
     tidegate::EventKind::NAMES.to_vec()
 }
 
-/// Asks how fit a limiter's store is; the answer comes to the mailbox.
+/// Asks how fit a limiter's store is; the answer comes to the reply queue.
 #[napi(catch_unwind)]
-pub(crate) fn start_ping(env: Env, limiter: f64, mailbox: f64, to: f64) -> Option<Failure> {
-    upkeep(env, limiter, mailbox, |limiter, letters| {
+pub(crate) fn start_ping(env: Env, limiter: f64, queue: f64, to: f64) -> Option<Failure> {
+    upkeep(env, limiter, queue, |limiter, replies| {
         limiter.start_ping(move |health| {
             // Nobody who cannot be told has charged anything.
-            let _ = letters.post(Letter { to, content: Content::Found(health.map(Found::Health)) });
+            let _ = replies.post(Reply { to, content: Content::Found(health.map(Found::Health)) });
         });
     })
 }
 
-/// Removes every entry of a limiter's namespace; how many there were comes to the mailbox.
+/// Removes every entry of a limiter's namespace; how many there were comes to the reply queue.
 #[napi(catch_unwind)]
-pub(crate) fn start_clear(env: Env, limiter: f64, mailbox: f64, to: f64) -> Option<Failure> {
-    upkeep(env, limiter, mailbox, |limiter, letters| {
+pub(crate) fn start_clear(env: Env, limiter: f64, queue: f64, to: f64) -> Option<Failure> {
+    upkeep(env, limiter, queue, |limiter, replies| {
         limiter.start_clear(move |removed| {
-            let _ = letters.post(Letter { to, content: Content::Found(removed.map(Found::Removed)) });
+            let _ = replies.post(Reply { to, content: Content::Found(removed.map(Found::Removed)) });
         });
     })
 }
 
-fn upkeep(env: Env, limiter: f64, mailbox: f64, begin: impl FnOnce(&Limiter, Arc<Mailbox>)) -> Option<Failure> {
-    let found = tables::with(|tables| {
-        (tables.limiters.get(limiter).map(|limiter| Limiter::clone(limiter)), tables.mailboxes.get(mailbox).cloned())
+fn upkeep(env: Env, limiter: f64, queue: f64, begin: impl FnOnce(&Limiter, Arc<ReplyQueue>)) -> Option<Failure> {
+    let found = registry::with(|registry| {
+        (registry.limiters.get(limiter).map(|limiter| Limiter::clone(limiter)), registry.queues.get(queue).cloned())
     });
     match found {
         (None, _) => Some(*Failure::closed()),
-        (_, None) => Some(*Failure::internal("no such mailbox")),
-        (Some(limiter), Some(mailbox)) => {
-            mailbox.began(env.raw());
-            begin(&limiter, mailbox);
+        (_, None) => Some(*Failure::internal("no such queue")),
+        (Some(limiter), Some(queue)) => {
+            queue.began(env.raw());
+            begin(&limiter, queue);
             None
         }
     }
@@ -135,7 +136,7 @@ pub(crate) struct Counts {
 /// What a limiter has done.
 #[napi(catch_unwind)]
 pub(crate) fn stats(limiter: f64) -> Either<Counts, Failure> {
-    let stats = tables::with(|tables| tables.limiters.get(limiter).map(|limiter| limiter.stats()));
+    let stats = registry::with(|registry| registry.limiters.get(limiter).map(|limiter| limiter.stats()));
     stats.map_or_else(|| Either::B(*Failure::closed()), |stats| Either::A(Counts::new(&stats)))
 }
 

@@ -9,7 +9,7 @@ use napi::bindgen_prelude::Unknown;
 use napi::{JsValue, sys};
 use tidegate::host;
 
-use crate::failure::{Answered, Failure};
+use crate::errors::{Answered, Failure};
 use crate::value::value;
 
 /// Longer strings are read into the heap.
@@ -93,8 +93,8 @@ unsafe fn with_units<T>(env: sys::napi_env, value: sys::napi_value, work: impl F
 
 /// The units as bytes, if all of them are ASCII.
 ///
-/// The last few are taken one by one: V8 has just written them so, and to read them all at once would mean to wait until
-/// they have left the processor's store buffer.
+/// The last few are taken one by one: V8 has just written them so, and to read them all at once would mean to wait
+/// until they have left the processor's store buffer.
 #[inline]
 fn to_ascii<'a>(units: &[u16], ascii: &'a mut [u8; ON_STACK]) -> Option<&'a [u8]> {
     const AT_ONCE: usize = 16;

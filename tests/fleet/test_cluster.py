@@ -14,10 +14,11 @@ import pytest
 from server import RedisServer
 
 HERE = Path(__file__).parent
+LANGUAGES = [[sys.executable, str(HERE / "vectors.py")], ["node", str(HERE / "vectors.mjs")]]
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
+def cluster() -> Iterator[list[str]]:
     with ExitStack() as stack:
         options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
         nodes = [stack.enter_context(RedisServer(*options)) for _ in range(3)]
@@ -29,11 +30,24 @@ def cluster() -> Iterator[str]:
         while not all("cluster_state:ok" in node.command("CLUSTER", "INFO") for node in nodes):
             assert time.monotonic() < until, "the cluster does not come up"
             time.sleep(0.05)
-        yield f"redis+cluster://{','.join(addresses)}"
+        yield addresses
 
 
-@pytest.mark.parametrize("command", [[sys.executable, str(HERE / "vectors.py")], ["node", str(HERE / "vectors.mjs")]])
-def test_a_cluster_gives_the_golden_answers(cluster: str, command: list[str]) -> None:
-    played = subprocess.run([*command, cluster, command[0]], capture_output=True, text=True, timeout=120, check=False)
+def play(command: list[str], url: str, namespace: str) -> str:
+    """Play the golden answers; what was said beside them."""
+    played = subprocess.run([*command, url, namespace], capture_output=True, text=True, timeout=120, check=False)
     assert played.returncode == 0, played.stderr
     assert int(played.stdout) > 1600
+    return played.stderr
+
+
+@pytest.mark.parametrize("command", LANGUAGES)
+def test_a_cluster_gives_the_golden_answers(cluster: list[str], command: list[str]) -> None:
+    said = play(command, f"redis+cluster://{','.join(cluster)}", command[0])
+    assert "cluster" not in said
+
+
+@pytest.mark.parametrize("command", LANGUAGES)
+def test_one_node_of_a_cluster_stands_for_all(cluster: list[str], command: list[str]) -> None:
+    said = play(command, f"redis://{cluster[0]}", f"{command[0]} one")
+    assert said.count("say so by redis+cluster:// in the URL") == 1, said

@@ -60,7 +60,7 @@ test('a list for one actor, checks of the same, and many of them are answered al
   }
 })
 
-test('more checks than cross in the shared frame, and each actor of its own', () => {
+test('more checks than cross in the call buffer, and each actor of its own', () => {
   const limiter = new Limiter()
   for (const count of [2, 3, 7, 8, 9, 20]) {
     const checks = Array.from({ length: count }, (_, n) => ({
@@ -168,9 +168,9 @@ test('the headers that are written here are those that the engine writes', () =>
   for (let round = 0; round < 5000; round++) {
     const fields = { blocked: below(2) === 1, remaining: any(), resetMs: any(), fullResetMs: any(), key: 'k' }
     const info = new LimitInfo(fields)
-    const frame = new Float64Array(40)
-    frame.set([1, 0, fields.blocked ? 1 : 0, info.remaining, info.resetMs, info.fullResetMs], 0)
-    const written = native.headers(frame, ['k'], 'both', 11)
+    const buffer = new Float64Array(40)
+    buffer.set([1, 0, fields.blocked ? 1 : 0, info.remaining, info.resetMs, info.fullResetMs], 0)
+    const written = native.headers(buffer, ['k'], 'both', 11)
     const engines = Object.fromEntries(
       written
         .flatMap((name, index) => (index % 2 ? [] : [[name, written[index + 1]]]))

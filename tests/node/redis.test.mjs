@@ -57,17 +57,41 @@ for (const [name, { one }] of Object.entries(files)) {
 
 test('decisions: several limits together', async () => {
   let checked = 0
-  await eachAtOnce(files.decisions.together, async ({ limits, steps }) => {
+  await eachAtOnce(files.decisions.together, async ({ limits, factors, steps }) => {
     const actor = somebody()
     for (const step of steps) {
-      const checks = limits.map((limit, index) => ({ limit, actor, cost: step.costs[index] }))
+      const checks = limits.map((limit, index) => ({
+        limit,
+        actor,
+        cost: step.costs[index],
+        factor: factors[index],
+      }))
       const info = await limiter[`${step.call}All`](checks, options(step))
-      assert.deepEqual(answer(info), step.want, JSON.stringify({ limits, step }))
+      assert.deepEqual({ ...answer(info), binding: info.binding }, step.want, JSON.stringify({ limits, step }))
       assert.deepEqual(info.checks.map(answer), step.each, JSON.stringify({ limits, step }))
       checked++
     }
   })
   assert.ok(checked > 200, `${checked} answers`)
+})
+
+test('decisions: definitions and factors that change', async () => {
+  let checked = 0
+  await eachAtOnce(files.decisions.changing, async ({ limits, steps }) => {
+    const actor = somebody()
+    for (const step of steps) {
+      const limit = limits[step.limit]
+      if (step.call === 'reset') {
+        assert.equal(await limiter.reset(limit, actor), undefined)
+        continue
+      }
+      const { cost, factor } = step
+      const info = await limiter[step.call](limit, actor, options(step, { cost, factor }))
+      assert.deepEqual(answer(info), step.want, JSON.stringify({ limit, step }))
+      checked++
+    }
+  })
+  assert.ok(checked > 500, `${checked} answers`)
 })
 
 test('receipts, waits and explanations are those of memory', async () => {

@@ -53,6 +53,7 @@ for (const [way, [open, verb]] of Object.entries(ways)) {
       for (const { limit, factor, steps } of one) {
         const limiter = open()
         for (const step of steps) checked += await play(limiter, limit, factor, step)
+        await limiter.close()
       }
       assert.ok(checked > 500, `${checked} answers`)
     })
@@ -63,6 +64,7 @@ for (const [way, [open, verb]] of Object.entries(ways)) {
     for (const { limits, steps } of files.decisions.changing) {
       const limiter = open()
       for (const step of steps) checked += await play(limiter, limits[step.limit], step.factor, step)
+      await limiter.close()
     }
     assert.ok(checked > 500, `${checked} answers`)
   })
@@ -83,6 +85,7 @@ for (const [way, [open, verb]] of Object.entries(ways)) {
         assert.deepEqual(info.checks.map(answer), step.each, JSON.stringify({ limits, step }))
         checked++
       }
+      await limiter.close()
     }
     assert.ok(checked > 200, `${checked} answers`)
   })

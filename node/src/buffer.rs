@@ -1,11 +1,11 @@
 //! The typed array in which a call's numbers go in and its answer's numbers come out.
 //!
-//! `lib/frame.ts` holds the same layout; the two must change together.
+//! `lib/buffer.ts` holds the same layout; the two must change together.
 
 use tidegate::{Charge, LimitInfo};
 
-use crate::failure::{Answered, Failure};
-use crate::tables;
+use crate::errors::{Answered, Failure};
+use crate::numbers::{index, whole};
 
 /// In: which limiter, which call, then an optional instant and an optional longest wait, each behind a 0 or 1.
 const LIMITER: usize = 0;
@@ -14,7 +14,7 @@ const NOW: [usize; 2] = [2, 3];
 const MAX_WAIT: [usize; 2] = [4, 5];
 /// In, for a receipt: when it was charged, in microseconds.
 const CHARGED_AT: usize = 6;
-/// In, for a store that others share: the mailbox for the answer, and the number of the call.
+/// In, for a store that others share: the reply queue for the answer, and the number of the call.
 const MAILBOX: usize = 7;
 const ID: usize = 8;
 /// In, for a receipt: 1 if its call was denied, 2 more if its answer was degraded, 4 more if it is still open.
@@ -26,7 +26,7 @@ const CHECKS: usize = 11;
 const CHECK_WIDTH: usize = 4;
 
 /// Out: how many checks the answer has, and which of them decided; less than none where it is yet to come, and none
-/// where the answer is in [small numbers](Small).
+/// where the answer is in [small numbers](FastBuffer).
 const COUNT: usize = 0;
 const BINDING: usize = 1;
 /// Out: from here on the merged answer, then, when there are several, the answer of each check.
@@ -41,22 +41,22 @@ pub(crate) fn answer_length(info: &LimitInfo) -> usize {
     ANSWERS + (if count > 1 { 1 + count } else { 1 }) * ANSWER_WIDTH
 }
 
-/// The most checks of a call that crosses in the shared frame.
+/// The most checks of a call that crosses in the shared call buffer.
 pub(crate) const FEW: usize = 8;
 
 /// What one decision of a few checks needs: at most two rules each, with their answers and the merged one.
 pub(crate) const LENGTH: usize = ANSWERS + (1 + 2 * FEW) * ANSWER_WIDTH;
 
 /// An answer's numbers but the last two.
-const SMALL_WIDTH: usize = 10;
+const FAST_WIDTH: usize = 10;
 /// Out: the merged answer, and that of each check.
-pub(crate) const SMALL_LENGTH: usize = (1 + FEW) * SMALL_WIDTH;
+pub(crate) const FAST_LENGTH: usize = (1 + FEW) * FAST_WIDTH;
 
-/// Nearly every answer in integers of 32 bits, in an array of their own: JavaScript looks closely at every double to see
-/// whether it is an integer, which for the numbers of an answer takes as long as to decide.
-pub(crate) struct Small<'a>(pub(crate) &'a mut [i32]);
+/// Nearly every answer in integers of 32 bits, in an array of their own: JavaScript looks closely at every double to
+/// see whether it is an integer, which for the numbers of an answer takes as long as to decide.
+pub(crate) struct FastBuffer<'a>(pub(crate) &'a mut [i32]);
 
-impl Small<'_> {
+impl FastBuffer<'_> {
     /// Writes an answer down; false if a number is too large.
     #[inline]
     fn write(&mut self, place: usize, info: &LimitInfo) -> bool {
@@ -73,8 +73,8 @@ impl Small<'_> {
             info.full_reset_sec(),
         ];
         let all = numbers.iter().fold(0, |all, number| all | number);
-        let start = place * SMALL_WIDTH;
-        let Some(room) = self.0.get_mut(start..start + SMALL_WIDTH).filter(|_| i32::try_from(all).is_ok()) else {
+        let start = place * FAST_WIDTH;
+        let Some(room) = self.0.get_mut(start..start + FAST_WIDTH).filter(|_| i32::try_from(all).is_ok()) else {
             return false;
         };
         #[expect(clippy::cast_possible_truncation, reason = "as was just asked")]
@@ -85,17 +85,17 @@ impl Small<'_> {
     }
 }
 
-/// The frame of one call.
-pub(crate) struct Frame<'a>(pub(crate) &'a mut [f64]);
+/// The call buffer of one call.
+pub(crate) struct CallBuffer<'a>(pub(crate) &'a mut [f64]);
 
 /// A check as JavaScript wrote it down, still unchecked.
-pub(crate) struct Asked {
+pub(crate) struct CheckNumbers {
     pub(crate) limit: f64,
     pub(crate) cost: f64,
     pub(crate) factor: f64,
 }
 
-impl Frame<'_> {
+impl CallBuffer<'_> {
     pub(crate) fn limiter(&self) -> f64 {
         self.at(LIMITER)
     }
@@ -125,7 +125,7 @@ impl Frame<'_> {
         whole(self.at(CHECKS + check * CHECK_WIDTH + 3))
     }
 
-    pub(crate) fn mailbox(&self) -> f64 {
+    pub(crate) fn queue(&self) -> f64 {
         self.at(MAILBOX)
     }
 
@@ -143,19 +143,14 @@ impl Frame<'_> {
         index(self.at(CHECK_COUNT)).min(FEW)
     }
 
-    pub(crate) fn check(&self, index: usize) -> Asked {
+    pub(crate) fn check(&self, index: usize) -> CheckNumbers {
         let start = CHECKS + index * CHECK_WIDTH;
-        Asked { limit: self.at(start), cost: self.at(start + 1), factor: self.at(start + 2) }
+        CheckNumbers { limit: self.at(start), cost: self.at(start + 1), factor: self.at(start + 2) }
     }
 
     /// The limit of the first check.
     pub(crate) fn limit(&self) -> f64 {
         self.check(0).limit
-    }
-
-    /// The key of a check's limit, for errors.
-    pub(crate) fn key(&self, place: usize) -> String {
-        tables::key(self.check(place).limit)
     }
 
     /// Writes the answer down; `owner` says for the index of an answer which check it belongs to.
@@ -165,7 +160,7 @@ impl Frame<'_> {
         let (count, binding) = (each.len(), info.binding());
         let several = if count > 1 { each } else { &[] };
         if self.0.len() < ANSWERS + (1 + several.len()) * ANSWER_WIDTH {
-            return Err(Failure::internal("the frame is too short for the answer"));
+            return Err(Failure::internal("the buffer is too short for the answer"));
         }
         self.0[COUNT] = count as f64;
         self.0[BINDING] = binding as f64;
@@ -178,30 +173,30 @@ impl Frame<'_> {
 
     /// Writes the answer to one check down, in small numbers if it can.
     #[inline]
-    pub(crate) fn answer_one(&mut self, small: &mut Small<'_>, info: &LimitInfo) -> Answered<()> {
-        if info.checks().len() > 1 || !small.write(0, info) {
+    pub(crate) fn answer_one(&mut self, fast: &mut FastBuffer<'_>, info: &LimitInfo) -> Answered<()> {
+        if info.checks().len() > 1 || !fast.write(0, info) {
             return self.answer(info, |_| 0);
         }
-        self.answered_small(info);
+        self.answered_fast(info);
         Ok(())
     }
 
     /// Writes the answers to so many checks down, in small numbers; false if it cannot.
     #[inline]
-    pub(crate) fn answer_few(&mut self, small: &mut Small<'_>, info: &LimitInfo, checks: usize) -> bool {
+    pub(crate) fn answer_few(&mut self, fast: &mut FastBuffer<'_>, info: &LimitInfo, checks: usize) -> bool {
         let each = info.checks();
         let fits = each.len() == checks
-            && small.write(0, info)
+            && fast.write(0, info)
             && each.iter().all(|check| check.at == info.at)
-            && each.iter().enumerate().all(|(index, info)| small.write(1 + index, info));
+            && each.iter().enumerate().all(|(index, info)| fast.write(1 + index, info));
         if fits {
-            self.answered_small(info);
+            self.answered_fast(info);
             self.0[BINDING] = info.binding() as f64;
         }
         fits
     }
 
-    fn answered_small(&mut self, info: &LimitInfo) {
+    fn answered_fast(&mut self, info: &LimitInfo) {
         self.0[COUNT] = 0.0;
         self.0[ANSWERS + AT] = double(info.at);
     }
@@ -260,20 +255,8 @@ fn fate(info: &LimitInfo) -> u8 {
     u8::from(info.blocked) | u8::from(info.degraded) << 1
 }
 
-/// A number that our own JavaScript wrote; anything else becomes the nearest integer that there is.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturating is what is meant")]
-pub(crate) fn whole(number: f64) -> u64 {
-    number as u64
-}
-
-/// [`whole`], as an index or a handle, of which there are never as many as this.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as above")]
-pub(crate) fn index(number: f64) -> usize {
-    number as u32 as usize
-}
-
-/// A number of the engine's. It is at most 2^53, so the processor may take it for a signed one, which it converts in one
-/// step.
+/// A number of the engine's. It is at most 2^53, so the processor may take it for a signed one, which it converts in
+/// one step.
 fn double(number: u64) -> f64 {
     number.cast_signed() as f64
 }

@@ -1,5 +1,5 @@
 /*
- * The layout of the typed array in which a call's numbers go in and its answer's numbers come out. `src/frame.rs`
+ * The layout of the typed array in which a call's numbers go in and its answer's numbers come out. `src/buffer.rs`
  * holds the same; the two must change together.
  */
 
@@ -15,13 +15,13 @@ export const enum In {
   MaxWait = 5,
   /** For a receipt: when it was charged, in microseconds. */
   ChargedAt = 6,
-  /** For a store that others share: the mailbox for the answer. */
-  Mailbox = 7,
+  /** For a store that others share: the reply queue for the answer. */
+  Queue = 7,
   /** For a store that others share: the number of the call. */
   Id = 8,
   /** For a receipt: 1 if its call was denied, 2 more if its answer was degraded, 4 more if it is still open. */
   Receipt = 9,
-  /** For a few checks that cross in the shared frame: how many there are. */
+  /** For a few checks that cross in the shared call buffer: how many there are. */
   CheckCount = 10,
   /** From here on {@link CHECK_WIDTH} numbers for each check: limit, cost, factor, and for a receipt when it was charged. */
   Checks = 11,
@@ -63,9 +63,9 @@ export const enum Answer {
 export const ANSWER_WIDTH = 12
 
 /** How many of them there are in small numbers: all but the last two. */
-export const SMALL_WIDTH = 10
+export const FAST_WIDTH = 10
 
-/** The most checks that cross in the shared frame. */
+/** The most checks that cross in the shared call buffer. */
 export const FEW = 8
 
 /** The calls by number. */
@@ -79,6 +79,6 @@ export const enum Call {
 }
 
 /** Room for a decision of this many checks, each of which may be answered twice. */
-export function frameOf(checks: number): Float64Array {
+export function bufferOf(checks: number): Float64Array {
   return new Float64Array(Out.Answers + (1 + 2 * checks) * ANSWER_WIDTH)
 }

@@ -1,57 +1,24 @@
-//! What the store's thread tells JavaScript, and the typed array that it is handed over in.
+//! The typed array in which replies are handed over to JavaScript.
 //!
-//! An inbox holds one record after another: for whom, what kind of thing it is, and its numbers. What is not a number
-//! comes beside it, in an array of its own, in the same order. `lib/mailbox.ts` reads the same layout.
+//! It holds one record after another: for whom, what kind of thing it is, and its numbers. What is not a number comes
+//! beside it, in an array of its own, in the same order. `lib/queue.ts` reads the same layout.
 
 use std::ptr;
 
 use napi::bindgen_prelude::{Float64Array, FromNapiValue, ToNapiValue, Unknown};
 use napi::{Result, check_status, sys};
 use napi_derive::napi;
-use tidegate::{AcquireHandle, Error, Event, Health, LimitInfo, Standing};
+use tidegate::{Event, Health, LimitInfo};
 
-use crate::failure::Failure;
-use crate::frame::{Frame, answer_length};
-
-/// Something to hand over, and for whom: the number of a call, or of a limiter for an event.
-pub(crate) struct Letter {
-    pub(crate) to: f64,
-    pub(crate) content: Content,
-}
-
-/// What is handed over.
-pub(crate) enum Content {
-    Answer(std::result::Result<LimitInfo, Error>, Owners),
-    /// What somebody waited for their turn for.
-    Turn(std::result::Result<LimitInfo, Error>, Owners, AcquireHandle),
-    Explained(std::result::Result<Standing, Error>, Owners),
-    /// What an operator asked for.
-    Found(std::result::Result<Found, Error>),
-    Event(Event),
-}
-
-/// What an operator asked for.
-pub(crate) enum Found {
-    Health(Health),
-    /// How many keys were removed.
-    Removed(u64),
-}
-
-/// Which check each answer belongs to; of one check, all do.
-#[derive(Clone)]
-pub(crate) struct Owners(pub(crate) Option<Box<[usize]>>);
-
-impl Owners {
-    pub(crate) fn of(&self, index: usize) -> usize {
-        self.0.as_ref().and_then(|owners| owners.get(index)).copied().unwrap_or(0)
-    }
-}
+use crate::buffer::{CallBuffer, answer_length};
+use crate::errors::Failure;
+use crate::reply::{Content, Found, Owners, Reply};
 
 /// The kinds of records.
 mod kind {
-    /// An answer, laid out as in a frame.
+    /// An answer, laid out as in a call buffer.
     pub(super) const ANSWER: f64 = 0.0;
-    /// An answer that is too long for the inbox, in a frame of its own beside it.
+    /// An answer that is too long for the reply buffer, in a call buffer of its own beside it.
     pub(super) const LARGE: f64 = 1.0;
     /// An answer, and a text beside it.
     pub(super) const EXPLAINED: f64 = 2.0;
@@ -65,75 +32,40 @@ mod kind {
     pub(super) const VALUE: f64 = 6.0;
 }
 
-/// For whom, and what kind.
+/// The number that it is for, and its kind.
 const HEAD: usize = 2;
 /// Room for some hundred answers, and still in the nearest cache.
 const LENGTH: usize = 3072;
 
-impl Letter {
-    pub(crate) fn is_event(&self) -> bool {
-        matches!(self.content, Content::Event(_))
-    }
-
-    /// Nobody hears it: what was charged for somebody's turn is given back.
-    pub(crate) fn take_back(self) {
-        if let Content::Turn(_, _, handle) = &self.content {
-            handle.cancel();
-        }
-    }
-
-    /// The answer in a letter that could not be handed over.
-    pub(crate) fn answer(self) -> std::result::Result<LimitInfo, Error> {
-        match self.content {
-            Content::Answer(answer, _) | Content::Turn(answer, ..) => answer,
-            Content::Explained(standing, _) => standing.map(|standing| standing.info),
-            Content::Found(found) => found.map(|_| LimitInfo::unlimited()),
-            Content::Event(_) => Ok(LimitInfo::unlimited()),
-        }
-    }
-
-    fn info(&self) -> Option<&LimitInfo> {
-        match &self.content {
-            Content::Answer(Ok(info), _) | Content::Turn(Ok(info), ..) => Some(info),
-            Content::Explained(Ok(standing), _) => Some(&standing.info),
-            _ => None,
-        }
-    }
-
-    fn length(&self) -> usize {
-        HEAD + self.info().map_or(0, answer_length)
-    }
-}
-
-/// The typed array that a mailbox shares with JavaScript.
-pub(crate) struct Inbox(*mut f64);
+/// The typed array that a reply queue shares with JavaScript.
+pub(crate) struct ReplyBuffer(*mut f64);
 
 // SAFETY: whoever gets at the numbers promises to be on JavaScript's thread.
-unsafe impl Send for Inbox {}
+unsafe impl Send for ReplyBuffer {}
 // SAFETY: as above.
-unsafe impl Sync for Inbox {}
+unsafe impl Sync for ReplyBuffer {}
 
-impl Inbox {
-    /// An inbox, and the array that it is in JavaScript.
+impl ReplyBuffer {
+    /// A reply buffer, and the array that it is in JavaScript.
     ///
     /// # Safety
     /// `env` must be that of a call that is under way.
     pub(crate) unsafe fn new<'a>(env: sys::napi_env) -> Result<(Self, Unknown<'a>)> {
         let bytes = LENGTH * size_of::<f64>();
-        let (mut data, mut buffer, mut array, mut kept) =
+        let (mut data, mut memory, mut array, mut kept) =
             (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: every pointer outlives its call; the reference keeps the buffer, and so `data`, for as long as the
-        // environment lives. Nothing outside this package can get at the buffer to detach it.
+        // SAFETY: every pointer outlives its call; the reference keeps the memory, and so `data`, for as long as the
+        // environment lives. Nothing outside this package can get at the memory to detach it.
         unsafe {
-            check_status!(sys::napi_create_arraybuffer(env, bytes, &raw mut data, &raw mut buffer))?;
-            check_status!(sys::napi_create_reference(env, buffer, 1, &raw mut kept))?;
+            check_status!(sys::napi_create_arraybuffer(env, bytes, &raw mut data, &raw mut memory))?;
+            check_status!(sys::napi_create_reference(env, memory, 1, &raw mut kept))?;
             let kind = sys::TypedarrayType::float64_array;
-            check_status!(sys::napi_create_typedarray(env, kind, LENGTH, buffer, 0, &raw mut array))?;
+            check_status!(sys::napi_create_typedarray(env, kind, LENGTH, memory, 0, &raw mut array))?;
             Ok((Self(data.cast()), Unknown::from_napi_value(env, array)?))
         }
     }
 
-    /// The inbox, empty.
+    /// The reply buffer, empty.
     ///
     /// # Safety
     /// Only on the thread of `env`, the environment that it was made in, while nobody else has it.
@@ -144,7 +76,7 @@ impl Inbox {
     }
 }
 
-/// An inbox that is being filled.
+/// A reply buffer that is being filled.
 pub(crate) struct Page<'a> {
     env: sys::napi_env,
     numbers: &'a mut [f64],
@@ -154,14 +86,14 @@ pub(crate) struct Page<'a> {
 }
 
 impl Page<'_> {
-    pub(crate) fn has_room_for(&self, letter: &Letter) -> bool {
-        self.used == 0 || self.used + letter.length() <= self.numbers.len()
+    pub(crate) fn has_room_for(&self, reply: &Reply) -> bool {
+        self.used == 0 || self.used + HEAD + reply.length() <= self.numbers.len()
     }
 
-    pub(crate) fn write(&mut self, letter: Letter) -> Result<()> {
+    pub(crate) fn write(&mut self, reply: Reply) -> Result<()> {
         self.count += 1;
-        let to = letter.to;
-        match letter.content {
+        let to = reply.to;
+        match reply.content {
             Content::Turn(_, _, handle) if !handle.take() => {
                 self.head(to, kind::DONE);
                 Ok(())
@@ -230,18 +162,18 @@ impl Page<'_> {
         if HEAD + length <= self.numbers.len() - self.used {
             self.head(to, kind);
             // There is room, so it does not fail.
-            let _ = Frame(&mut self.numbers[self.used..]).answer(info, owner);
+            let _ = CallBuffer(&mut self.numbers[self.used..]).answer(info, owner);
             self.used += length;
             return Ok(());
         }
         let mut numbers = vec![0.0; length];
-        let _ = Frame(&mut numbers).answer(info, owner);
+        let _ = CallBuffer(&mut numbers).answer(info, owner);
         self.head(to, kind::LARGE);
         self.beside(Float64Array::new(numbers))
     }
 }
 
-/// Something that happened to a store, as JavaScript gets it.
+/// An event, as JavaScript gets it.
 #[napi(object, object_from_js = false)]
 pub(crate) struct Happened {
     /// The name of the event in JavaScript.
@@ -261,7 +193,7 @@ impl Happened {
     }
 }
 
-/// How fit a store is, as JavaScript gets it.
+/// The health of a store, as JavaScript gets it.
 #[napi(object, object_from_js = false)]
 pub(crate) struct HealthFound {
     /// The servers that were asked.

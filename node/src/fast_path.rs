@@ -1,4 +1,4 @@
-//! The frame that JavaScript and this addon share, and the bare functions over it.
+//! The bare functions over the buffers that JavaScript and this addon share.
 //!
 //! What is called for every request takes this way: a bare Node-API function costs a third of what one through napi-rs
 //! does, and numbers in a typed array cost nothing to pass.
@@ -13,59 +13,59 @@ use napi::bindgen_prelude::{FromNapiValue, Object, ToNapiValue, Unknown};
 use napi::{Env, Result, check_status, sys};
 use napi_derive::napi;
 
-use crate::ask::ask_one;
-use crate::decide::{decide_few, decide_one, limit_one};
-use crate::failure::{Answered, Failure};
-use crate::frame::{self, FEW, Frame, Small};
-use crate::tables::{self, Tables};
+use crate::buffer::{self, CallBuffer, FEW, FastBuffer};
+use crate::calls::{decide_few, decide_one, limit_one};
+use crate::errors::{Answered, Failure};
+use crate::registry::{self, Registry};
+use crate::remote::ask_one;
 use crate::text::{NoActor, not_an_actor, with_actor_in};
 
-/// What the functions here are made with, and so find without looking for it.
+/// The data that the functions here are made with, and so find without looking for it.
 struct Shared {
-    frame: *mut f64,
-    small: *mut i32,
-    tables: Rc<RefCell<Tables>>,
+    buffer: *mut f64,
+    fast: *mut i32,
+    registry: Rc<RefCell<Registry>>,
     /// The actors of a call of a few checks, one after the other; empty between two calls.
     names: RefCell<String>,
     calls: Cell<u32>,
 }
 
-/// What a call works on.
-struct Desk<'a> {
-    frame: Frame<'a>,
-    small: Small<'a>,
-    tables: &'a RefCell<Tables>,
+/// The same during one call.
+struct HotPath<'a> {
+    buffer: CallBuffer<'a>,
+    fast: FastBuffer<'a>,
+    registry: &'a RefCell<Registry>,
     names: &'a RefCell<String>,
     calls: &'a Cell<u32>,
 }
 
-/// Adds `frame` and `small`, the arrays that are shared, and the functions that read and write them.
+/// Adds `callBuffer` and `fastBuffer`, the arrays that are shared, and the functions that read and write them.
 #[napi(module_exports)]
-pub(crate) fn share_frame(mut exports: Object<'_>, env: Env) -> Result<()> {
-    let bytes = frame::LENGTH * size_of::<f64>();
-    let small_bytes = frame::SMALL_LENGTH * size_of::<i32>();
-    let (mut data, mut buffer, mut array, mut kept) =
+pub(crate) fn share_buffers(mut exports: Object<'_>, env: Env) -> Result<()> {
+    let bytes = buffer::LENGTH * size_of::<f64>();
+    let fast_bytes = buffer::FAST_LENGTH * size_of::<i32>();
+    let (mut data, mut memory, mut array, mut kept) =
         (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     let env = env.raw();
     let functions: [(&str, sys::napi_callback); 4] =
         [("limit", Some(limit)), ("decide", Some(decide)), ("decideFew", Some(few)), ("ask", Some(ask))];
-    // SAFETY: every pointer outlives its call; the reference keeps the buffer, and so what is shared, for as long as the
-    // environment lives. Nothing outside this package can get at the buffer to detach it.
+    // SAFETY: every pointer outlives its call; the reference keeps the memory, and so what is shared, for as long as
+    // the environment lives. Nothing outside this package can get at the memory to detach it.
     unsafe {
-        check_status!(sys::napi_create_arraybuffer(env, bytes + small_bytes, &raw mut data, &raw mut buffer))?;
-        check_status!(sys::napi_create_reference(env, buffer, 1, &raw mut kept))?;
-        let small = data.byte_add(bytes).cast();
-        let (tables, names, calls) = (tables::of_this_thread(), RefCell::default(), Cell::default());
-        let shared = Box::new(Shared { frame: data.cast(), small, tables, names, calls });
+        check_status!(sys::napi_create_arraybuffer(env, bytes + fast_bytes, &raw mut data, &raw mut memory))?;
+        check_status!(sys::napi_create_reference(env, memory, 1, &raw mut kept))?;
+        let fast = data.byte_add(bytes).cast();
+        let (registry, names, calls) = (registry::of_this_thread(), RefCell::default(), Cell::default());
+        let shared = Box::new(Shared { buffer: data.cast(), fast, registry, names, calls });
         let shared = Box::into_raw(shared).cast();
         let (hint, nobody) = (ptr::null_mut(), ptr::null_mut());
-        check_status!(sys::napi_add_finalizer(env, buffer, shared, Some(forget), hint, nobody))?;
+        check_status!(sys::napi_add_finalizer(env, memory, shared, Some(forget), hint, nobody))?;
         let kind = sys::TypedarrayType::float64_array;
-        check_status!(sys::napi_create_typedarray(env, kind, frame::LENGTH, buffer, 0, &raw mut array))?;
-        exports.set("frame", Unknown::from_napi_value(env, array)?)?;
+        check_status!(sys::napi_create_typedarray(env, kind, buffer::LENGTH, memory, 0, &raw mut array))?;
+        exports.set("callBuffer", Unknown::from_napi_value(env, array)?)?;
         let kind = sys::TypedarrayType::int32_array;
-        check_status!(sys::napi_create_typedarray(env, kind, frame::SMALL_LENGTH, buffer, bytes, &raw mut array))?;
-        exports.set("small", Unknown::from_napi_value(env, array)?)?;
+        check_status!(sys::napi_create_typedarray(env, kind, buffer::FAST_LENGTH, memory, bytes, &raw mut array))?;
+        exports.set("fastBuffer", Unknown::from_napi_value(env, array)?)?;
         for (name, function) in functions {
             let (text, length, mut made) = (name.as_ptr().cast(), name.len().cast_signed(), ptr::null_mut());
             check_status!(sys::napi_create_function(env, text, length, function, shared, &raw mut made))?;
@@ -77,48 +77,51 @@ pub(crate) fn share_frame(mut exports: Object<'_>, env: Env) -> Result<()> {
 
 /// Runs when the environment ends, after which none of its functions is called.
 unsafe extern "C" fn forget(_: sys::napi_env, shared: *mut c_void, _: *mut c_void) {
-    // SAFETY: this is the box that `share_frame` left here, and this runs once.
+    // SAFETY: this is the box that `share_buffers` left here, and this runs once.
     drop(unsafe { Box::from_raw(shared.cast::<Shared>()) });
 }
 
 /// `limit(actor)`: charges one unit at the clock's instant, as the small numbers say, and leaves the answer.
 unsafe extern "C" fn limit(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let limit =
-        |tables: &Tables, desk: &mut Desk<'_>, actor: &str| limit_one(tables, &mut desk.frame, &mut desk.small, actor);
-    // SAFETY: this is the function that `share_frame` made.
-    unsafe { call::<1>(env, info, |desk, actors| with_actor(env, desk, actors[0], limit)) }
+    let limit = |registry: &Registry, path: &mut HotPath<'_>, actor: &str| {
+        limit_one(registry, &mut path.buffer, &mut path.fast, actor)
+    };
+    // SAFETY: this is the function that `share_buffers` made.
+    unsafe { call::<1>(env, info, |path, actors| with_actor(env, path, actors[0], limit)) }
 }
 
-/// `decide(actor)`: decides the one check that the frame describes, and leaves the answer.
+/// `decide(actor)`: decides the one check that the call buffer describes, and leaves the answer.
 unsafe extern "C" fn decide(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let decide =
-        |tables: &Tables, desk: &mut Desk<'_>, actor: &str| decide_one(tables, &mut desk.frame, &mut desk.small, actor);
-    // SAFETY: this is the function that `share_frame` made.
-    unsafe { call::<1>(env, info, |desk, actors| with_actor(env, desk, actors[0], decide)) }
+    let decide = |registry: &Registry, path: &mut HotPath<'_>, actor: &str| {
+        decide_one(registry, &mut path.buffer, &mut path.fast, actor)
+    };
+    // SAFETY: this is the function that `share_buffers` made.
+    unsafe { call::<1>(env, info, |path, actors| with_actor(env, path, actors[0], decide)) }
 }
 
-/// `ask(actor)`: asks a store that others share for the one check that the frame describes; either the answer is left
-/// there, or that it is yet to come.
+/// `ask(actor)`: asks a shared store for the one check that the call buffer describes; leaves the answer, or that it is
+/// yet to come.
 unsafe extern "C" fn ask(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let ask = |tables: &Tables, desk: &mut Desk<'_>, actor: &str| ask_one(env, tables, &mut desk.frame, actor);
-    // SAFETY: this is the function that `share_frame` made.
-    unsafe { call::<1>(env, info, |desk, actors| with_actor(env, desk, actors[0], ask)) }
+    let ask =
+        |registry: &Registry, path: &mut HotPath<'_>, actor: &str| ask_one(env, registry, &mut path.buffer, actor);
+    // SAFETY: this is the function that `share_buffers` made.
+    unsafe { call::<1>(env, info, |path, actors| with_actor(env, path, actors[0], ask)) }
 }
 
-/// `decideFew(actor, …)`: decides the few checks that the frame describes, of one actor or of one each, and leaves the
-/// answer.
+/// `decideFew(actor, …)`: decides the few checks that the call buffer describes, of one actor or of one each, and
+/// leaves the answer.
 unsafe extern "C" fn few(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let decide = |desk: &mut Desk<'_>, actors: &[sys::napi_value]| {
-        let mut names = desk.names.take();
+    let decide = |path: &mut HotPath<'_>, actors: &[sys::napi_value]| {
+        let mut names = path.names.take();
         names.clear();
-        let (mut ends, tables) = ([0; FEW], desk.tables);
+        let (mut ends, registry) = ([0; FEW], path.registry);
         for (index, actor) in actors.iter().enumerate() {
-            let push = |actor: &str, _: &mut Desk<'_>| {
+            let push = |actor: &str, _: &mut HotPath<'_>| {
                 names.push_str(actor);
                 Ok(())
             };
             // SAFETY: environment and value are those of this call.
-            unsafe { with_actor_text(env, desk, index, *actor, push)? };
+            unsafe { with_actor_text(env, path, index, *actor, push)? };
             ends[index] = names.len();
         }
         let name = |index: usize| {
@@ -126,13 +129,13 @@ unsafe extern "C" fn few(env: sys::napi_env, info: sys::napi_callback_info) -> s
             let start = if index == 0 { 0 } else { ends[index - 1] };
             &names[start..ends[index]]
         };
-        let tables = tables.borrow();
-        weigh(env, desk, &tables);
-        let decided = decide_few(&tables, &mut desk.frame, &mut desk.small, name);
-        desk.names.replace(names);
+        let registry = registry.borrow();
+        weigh(env, path, &registry);
+        let decided = decide_few(&registry, &mut path.buffer, &mut path.fast, name);
+        path.names.replace(names);
         decided.map(|()| ptr::null_mut())
     };
-    // SAFETY: this is the function that `share_frame` made.
+    // SAFETY: this is the function that `share_buffers` made.
     unsafe { call::<FEW>(env, info, decide) }
 }
 
@@ -143,18 +146,18 @@ unsafe extern "C" fn few(env: sys::napi_env, info: sys::napi_callback_info) -> s
 #[inline]
 unsafe fn with_actor(
     env: sys::napi_env,
-    desk: &mut Desk<'_>,
+    path: &mut HotPath<'_>,
     actor: sys::napi_value,
-    work: impl FnOnce(&Tables, &mut Desk<'_>, &str) -> Answered<()>,
+    work: impl FnOnce(&Registry, &mut HotPath<'_>, &str) -> Answered<()>,
 ) -> Answered<sys::napi_value> {
-    let tables = desk.tables;
-    let decide = |actor: &str, desk: &mut Desk<'_>| {
-        let tables = tables.borrow();
-        weigh(env, desk, &tables);
-        work(&tables, desk, actor)
+    let registry = path.registry;
+    let decide = |actor: &str, path: &mut HotPath<'_>| {
+        let registry = registry.borrow();
+        weigh(env, path, &registry);
+        work(&registry, path, actor)
     };
     // SAFETY: as the caller says.
-    unsafe { with_actor_text(env, desk, 0, actor, decide)? };
+    unsafe { with_actor_text(env, path, 0, actor, decide)? };
     Ok(ptr::null_mut())
 }
 
@@ -165,16 +168,16 @@ unsafe fn with_actor(
 #[inline]
 unsafe fn with_actor_text(
     env: sys::napi_env,
-    desk: &mut Desk<'_>,
+    path: &mut HotPath<'_>,
     check: usize,
     actor: sys::napi_value,
-    work: impl FnOnce(&str, &mut Desk<'_>) -> Answered<()>,
+    work: impl FnOnce(&str, &mut HotPath<'_>) -> Answered<()>,
 ) -> Answered<()> {
     // SAFETY: environment and value are those of this call.
-    let decided = unsafe { with_actor_in(env, actor, |actor| work(actor, desk)) };
+    let decided = unsafe { with_actor_in(env, actor, |actor| work(actor, path)) };
     decided.unwrap_or_else(|problem| {
         // SAFETY: as above.
-        Err(unsafe { no_actor(env, desk.frame.check(check).limit, actor, problem) })
+        Err(unsafe { no_actor(env, path.buffer.check(check).limit, actor, problem) })
     })
 }
 
@@ -189,7 +192,7 @@ unsafe fn no_actor(env: sys::napi_env, limit: f64, actor: sys::napi_value, probl
     let given = unsafe { Unknown::from_napi_value(env, actor) };
     given.map_or_else(
         |error| Failure::internal(&error.reason),
-        |given| not_an_actor(problem, &tables::key(limit), &given),
+        |given| not_an_actor(problem, &registry::key(limit), &given),
     )
 }
 
@@ -198,17 +201,18 @@ const CALLS_PER_WEIGHING: u32 = 4096;
 
 /// Every so many calls, V8 is told what the limiter of this call weighs: those that grow are called most.
 #[inline]
-fn weigh(env: sys::napi_env, desk: &Desk<'_>, tables: &Tables) {
-    let calls = desk.calls.get().wrapping_add(1);
-    desk.calls.set(calls);
+fn weigh(env: sys::napi_env, path: &HotPath<'_>, registry: &Registry) {
+    let calls = path.calls.get().wrapping_add(1);
+    path.calls.set(calls);
     if calls.is_multiple_of(CALLS_PER_WEIGHING)
-        && let Some(limiter) = tables.limiters.get(desk.frame.limiter())
+        && let Some(limiter) = registry.limiters.get(path.buffer.limiter())
     {
         limiter.weigh(env);
     }
 }
 
-/// Calls `work` with the first arguments, at most so many; a failure, or a panic, is answered instead of what it answers.
+/// Calls `work` with the first arguments, at most so many; a failure, or a panic, is answered instead of what it
+/// answers.
 ///
 /// # Safety
 /// Only for a function that was made with what is shared as its data.
@@ -216,7 +220,7 @@ fn weigh(env: sys::napi_env, desk: &Desk<'_>, tables: &Tables) {
 unsafe fn call<const N: usize>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
-    work: impl FnOnce(&mut Desk<'_>, &[sys::napi_value]) -> Answered<sys::napi_value>,
+    work: impl FnOnce(&mut HotPath<'_>, &[sys::napi_value]) -> Answered<sys::napi_value>,
 ) -> sys::napi_value {
     let answered = catch_unwind(AssertUnwindSafe(|| {
         let (mut count, mut arguments, mut data) = (N, [ptr::null_mut(); N], ptr::null_mut());
@@ -226,17 +230,17 @@ unsafe fn call<const N: usize>(
             sys::napi_get_cb_info(env, info, &raw mut count, first, ptr::null_mut(), &raw mut data);
         }
         // SAFETY: the data is what this environment shares, until it ends.
-        let Shared { frame, small, tables, names, calls } = unsafe { &*data.cast::<Shared>() };
+        let Shared { buffer, fast, registry, names, calls } = unsafe { &*data.cast::<Shared>() };
         // SAFETY: the arrays are so long, and do not overlap; JavaScript waits for this call.
-        let (frame, small) = unsafe {
+        let (buffer, fast) = unsafe {
             (
-                std::slice::from_raw_parts_mut(*frame, frame::LENGTH),
-                std::slice::from_raw_parts_mut(*small, frame::SMALL_LENGTH),
+                std::slice::from_raw_parts_mut(*buffer, buffer::LENGTH),
+                std::slice::from_raw_parts_mut(*fast, buffer::FAST_LENGTH),
             )
         };
         // What is missing is `undefined`.
         let given = &arguments[..count.clamp(1, N)];
-        work(&mut Desk { frame: Frame(frame), small: Small(small), tables, names, calls }, given)
+        work(&mut HotPath { buffer: CallBuffer(buffer), fast: FastBuffer(fast), registry, names, calls }, given)
     }));
     let failure = match answered {
         Ok(Ok(answer)) => return answer,

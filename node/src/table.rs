@@ -1,56 +1,9 @@
-//! The limiters and limits of this thread and the calls that wait for their turn, known to JavaScript by number.
-//!
-//! A Node environment lives on one thread, so nothing is locked and nothing is shared; a worker's tables go with its
-//! thread. JavaScript gives a number back when the object that held it is closed or collected.
+//! Things that JavaScript knows by number.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::Arc;
+use crate::numbers::whole;
 
-use tidegate::Limit;
-
-use crate::acquire::Waiting;
-use crate::frame::whole;
-use crate::mailbox::Mailbox;
-use crate::turn::Running;
-use crate::weight::Weighed;
-
-/// Everything that JavaScript holds a number of.
-#[derive(Default)]
-pub(crate) struct Tables {
-    pub(crate) limiters: Table<Weighed>,
-    pub(crate) limits: Table<Limit>,
-    pub(crate) waiting: Table<Waiting>,
-    pub(crate) turns: Table<Running>,
-    pub(crate) mailboxes: Table<Arc<Mailbox>>,
-}
-
-thread_local! {
-    static TABLES: Rc<RefCell<Tables>> = Rc::default();
-}
-
-/// The tables of this thread, for whoever looks things up so often that asking for the thread's is too much.
-pub(crate) fn of_this_thread() -> Rc<RefCell<Tables>> {
-    TABLES.with(Rc::clone)
-}
-
-/// Looks things up; `work` must not call back into JavaScript.
-pub(crate) fn with<T>(work: impl FnOnce(&Tables) -> T) -> T {
-    TABLES.with(|tables| work(&tables.borrow()))
-}
-
-/// Adds or removes things; `work` must not call back into JavaScript.
-pub(crate) fn change<T>(work: impl FnOnce(&mut Tables) -> T) -> T {
-    TABLES.with(|tables| work(&mut tables.borrow_mut()))
-}
-
-/// The key of a limit, for errors.
-pub(crate) fn key(limit: f64) -> String {
-    with(|tables| tables.limits.get(limit).map_or_else(String::new, |limit| limit.key().to_owned()))
-}
-
-/// Things by number. A number holds a place and the generation of the thing in it, so that the number of a thing that was
-/// removed never stands for the one that took its place. Generations start at 1, so 0 never stands for anything.
+/// Things by number. A number holds a place and the generation of the thing in it, so that the number of a thing that
+/// was removed never stands for the one that took its place. Generations start at 1, so 0 never stands for anything.
 pub(crate) struct Table<T> {
     places: Vec<Place<T>>,
     free: Vec<usize>,

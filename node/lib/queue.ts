@@ -1,18 +1,18 @@
 /*
  * Calls whose answers are yet to come. The engine hands over all that is there at once, in the typed array that
- * `src/letter.rs` lays out: one record after another, and beside them, in the same order, what is not numbers.
+ * `src/reply_buffer.rs` lays out: one record after another, and beside them, in the same order, what is not numbers.
  */
 
+import { ANSWER_WIDTH, In, Out } from './buffer.js'
 import { errorOf } from './errors.js'
 import { type StoreEvent, type StoreEventName, told } from './events.js'
-import { ANSWER_WIDTH, In, Out } from './frame.js'
 import { type Failure, native } from './native.js'
 import { setImmediate } from './timers.js'
 
 /** The kinds of records. */
 enum Kind {
   Answer = 0,
-  /** The answer is in a frame of its own, beside. */
+  /** The answer is in a call buffer of its own, beside. */
   Large = 1,
   /** An answer, and a text beside. */
   Explained = 2,
@@ -31,7 +31,7 @@ export interface Expected<T> {
   readonly resolve: (answer: T) => void
   readonly reject: (reason: unknown) => void
   /** Makes the answer of the numbers that begin here. */
-  readonly read: (frame: Float64Array, at: number, text: string) => T
+  readonly read: (buffer: Float64Array, at: number, text: string) => T
 }
 
 const nobody: Expected<unknown> = { resolve() {}, reject() {}, read() {} }
@@ -40,21 +40,21 @@ const nobody: Expected<unknown> = { resolve() {}, reject() {}, read() {} }
 const expected: Expected<unknown>[] = []
 const free: number[] = []
 
-let opened: { readonly mailbox: number; readonly inbox: Float64Array } | undefined
+let opened: { readonly queue: number; readonly buffer: Float64Array } | undefined
 
-/** The mailbox of this environment, which is opened when it is first needed. */
-export function mailbox(): number {
+/** The reply queue of this environment, which is opened when it is first needed. */
+export function replyQueue(): number {
   // Woken again and again, Node does not get to its timers and sockets for as long as answers come. So each delivery
   // waits for its turn of the event loop.
-  opened ??= native.openMailbox(() => void setImmediate(empty))
-  return opened.mailbox
+  opened ??= native.openQueue(() => void setImmediate(empty))
+  return opened.queue
 }
 
-/** A number for a call that is about to be made, written down with the mailbox for its answer. */
-export function numbered(frame: Float64Array): number {
+/** A number for a call that is about to be made, written down with the reply queue for its answer. */
+export function numbered(buffer: Float64Array): number {
   const call = free.pop() ?? expected.push(nobody) - 1
-  frame[In.Mailbox] = mailbox()
-  frame[In.Id] = call
+  buffer[In.Queue] = replyQueue()
+  buffer[In.Id] = call
   return call
 }
 
@@ -87,12 +87,12 @@ export function after<T, U>(answer: T | Promise<T>, next: (answer: T) => U | Pro
 type Beside = Failure | StoreEvent<StoreEventName> | Float64Array | string
 
 function empty(): void {
-  native.emptyMailbox(mailbox(), receive)
+  native.drainQueue(replyQueue(), receive)
 }
 
-/** Called by the engine: so many records are in the inbox. */
+/** Called by the engine: so many records are in the reply buffer. */
 function receive(count: number, beside: readonly Beside[] = []): void {
-  const { inbox } = opened as { inbox: Float64Array }
+  const { buffer: inbox } = opened as { buffer: Float64Array }
   let at = 0
   let next = 0
   for (let record = 0; record < count; record++) {
@@ -115,9 +115,9 @@ function receive(count: number, beside: readonly Beside[] = []): void {
         at += lengthAt(inbox, at)
         break
       case Kind.Large: {
-        const frame = beside[next++] as Float64Array
+        const buffer = beside[next++] as Float64Array
         const text = typeof beside[next] === 'string' ? (beside[next++] as string) : ''
-        resolve(read(frame, 0, text))
+        resolve(read(buffer, 0, text))
         break
       }
       case Kind.Value:

@@ -1,0 +1,280 @@
+//! The calls that are answered at once.
+
+use std::time::Duration;
+
+use napi::bindgen_prelude::{Either, Float64Array, Unknown};
+use napi_derive::napi;
+use tidegate::host::{self, Spent};
+use tidegate::{Call, Check, Limit, LimitInfo, Limiter, State};
+
+use crate::buffer::{CallBuffer, CheckNumbers, FastBuffer};
+use crate::errors::{Answered, Failure};
+use crate::numbers::index;
+use crate::registry::{self, Registry};
+use crate::text::actor_text;
+
+/// Charges one unit at the clock's instant, as nearly every call does: the engine has a way through that is made for
+/// it.
+#[inline]
+pub(crate) fn limit_one(
+    registry: &Registry,
+    buffer: &mut CallBuffer<'_>,
+    fast: &mut FastBuffer<'_>,
+    actor: &str,
+) -> Answered<()> {
+    let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
+    let limit = registry.limits.get(buffer.limit()).ok_or_else(no_limit)?;
+    let decided = limiter.limit_sync(limit, actor);
+    // Looked at where it is, because an answer is large enough for a move to be felt.
+    if let Ok(info) = &decided {
+        return buffer.answer_one(fast, info);
+    }
+    decided.map(drop).map_err(Into::into)
+}
+
+/// Decides the one check that the call buffer describes.
+#[inline]
+pub(crate) fn decide_one(
+    registry: &Registry,
+    buffer: &mut CallBuffer<'_>,
+    fast: &mut FastBuffer<'_>,
+    actor: &str,
+) -> Answered<()> {
+    let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
+    let check = check(registry, buffer, 0, actor)?;
+    let call = call(buffer, check.limit.key())?;
+    let info = match buffer.now() {
+        None => limiter.decide_sync(&[check.check], call),
+        Some(now) => limiter.decide_sync_at(&[check.check], call, host::instant(check.limit.key(), now)?),
+    };
+    buffer.answer_one(fast, &info?)
+}
+
+/// Decides the few checks that the call buffer describes; `actor` says for the index of a check who is being limited.
+#[inline]
+pub(crate) fn decide_few<'a>(
+    registry: &'a Registry,
+    buffer: &mut CallBuffer<'_>,
+    fast: &mut FastBuffer<'_>,
+    actor: impl Fn(usize) -> &'a str,
+) -> Answered<()> {
+    let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
+    let count = buffer.few();
+    let one = |index: usize| check(registry, buffer, index, actor(index)).map(|asked| asked.check);
+    let first = one(0)?;
+    let key = registry.limits.get(buffer.limit()).map_or("", Limit::key);
+    let call = call(buffer, key)?;
+    let now = buffer.now().map(|now| host::instant(key, now)).transpose()?;
+    let decide = |checks: &[Check<'_>]| match now {
+        None => limiter.decide_sync(checks, call),
+        Some(now) => limiter.decide_sync_at(checks, call, now),
+    };
+    let info = match count {
+        2 => decide(&[first, one(1)?]),
+        3 => decide(&[first, one(1)?, one(2)?]),
+        _ => decide(&(0..count).map(one).collect::<Answered<Vec<_>>>()?),
+    }?;
+    if buffer.answer_few(fast, &info, count) {
+        return Ok(());
+    }
+    let asked: Vec<_> =
+        (0..count).map(|index| check(registry, buffer, index, actor(index))).collect::<Answered<_>>()?;
+    answer(buffer, &info, &asked)
+}
+
+#[cold]
+#[inline(never)]
+fn no_call() -> Box<Failure> {
+    Failure::internal("no such call")
+}
+
+#[cold]
+#[inline(never)]
+fn no_limit() -> Box<Failure> {
+    Failure::internal("no such limit")
+}
+
+/// What was spent of a receipt's checks: of all of them, or of each.
+pub(crate) type Spending = Option<Either<f64, Vec<f64>>>;
+
+/// Decides several checks together: one actor for each, and their numbers and then the answer's in the call buffer; for
+/// a receipt with what was spent.
+#[napi(catch_unwind)]
+pub(crate) fn decide_several(
+    mut buffer: Float64Array,
+    actors: Vec<Unknown<'_>>,
+    #[napi(ts_arg_type = "number | number[]")] spent: Spending,
+) -> Option<Failure> {
+    // SAFETY: JavaScript waits for this call, so nobody else reads or writes the call buffer meanwhile.
+    let mut buffer = CallBuffer(unsafe { buffer.as_mut() });
+    let decided = names(&buffer, &actors).and_then(|names| decide_together(&mut buffer, &names, &spent));
+    decided.err().map(|failure| *failure)
+}
+
+/// Says why several checks together would be answered as they would; the answer itself is left in the call buffer.
+#[napi(catch_unwind)]
+pub(crate) fn explain_several(mut buffer: Float64Array, actors: Vec<Unknown<'_>>) -> Either<String, Failure> {
+    // SAFETY: as above.
+    let mut buffer = CallBuffer(unsafe { buffer.as_mut() });
+    let explained = names(&buffer, &actors).and_then(|names| explain_together(&mut buffer, &names));
+    explained.map_or_else(|failure| Either::B(*failure), Either::A)
+}
+
+/// The actors of the checks in the call buffer.
+pub(crate) fn names(buffer: &CallBuffer<'_>, actors: &[Unknown<'_>]) -> Answered<Vec<String>> {
+    actors
+        .iter()
+        .enumerate()
+        .map(|(index, actor)| actor_text(actor, || registry::key(buffer.check(index).limit)))
+        .collect()
+}
+
+fn decide_together(buffer: &mut CallBuffer<'_>, actors: &[String], spent: &Spending) -> Answered<()> {
+    registry::with(|registry| {
+        let (limiter, checks) = asked(registry, buffer, actors)?;
+        let key = checks.first().map_or("", |check| check.limit.key());
+        let mut each: Vec<_> = checks.iter().map(|check| check.check).collect();
+        let call = call_of(buffer, key, &mut each, spent)?;
+        let info = match buffer.now() {
+            None => limiter.decide_sync(&each, call),
+            Some(now) => limiter.decide_sync_at(&each, call, host::instant(key, now)?),
+        }?;
+        answer(buffer, &info, &checks)
+    })
+}
+
+fn explain_together(buffer: &mut CallBuffer<'_>, actors: &[String]) -> Answered<String> {
+    registry::with(|registry| {
+        let (limiter, checks) = asked(registry, buffer, actors)?;
+        let key = checks.first().map_or("", |check| check.limit.key());
+        let now = buffer.now().map(|now| host::instant(key, now)).transpose()?;
+        let each: Vec<_> = checks.iter().map(|check| check.check).collect();
+        let standing = limiter.explain_checks_sync(&each, now)?;
+        answer(buffer, &standing.info, &checks)?;
+        Ok(standing.to_string())
+    })
+}
+
+/// Writes the answer down; only where the numbers differ has a limit more than one answer.
+fn answer(buffer: &mut CallBuffer<'_>, info: &LimitInfo, checks: &[Part<'_>]) -> Answered<()> {
+    if info.checks().len() == checks.len() {
+        return buffer.answer(info, |index| index);
+    }
+    let owners = owners(checks)?;
+    buffer.answer(info, |index| owners.get(index).copied().unwrap_or(0))
+}
+
+/// The limiter and the checks that the call buffer describes.
+pub(crate) fn asked<'a>(
+    registry: &'a Registry,
+    buffer: &CallBuffer<'_>,
+    actors: &'a [String],
+) -> Answered<(&'a Limiter, Vec<Part<'a>>)> {
+    let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
+    let checks = actors.iter().enumerate().map(|(index, actor)| check(registry, buffer, index, actor));
+    Ok((limiter, checks.collect::<Answered<_>>()?))
+}
+
+impl Part<'_> {
+    /// The same, for longer than the call.
+    pub(crate) fn owned(&self) -> OwnedCheck {
+        OwnedCheck { limit: self.limit.clone(), actor: self.actor.to_owned(), cost: self.cost, factor: self.factor }
+    }
+}
+
+/// A check that outlives the call that named it.
+#[derive(Clone)]
+pub(crate) struct OwnedCheck {
+    limit: Limit,
+    actor: String,
+    cost: f64,
+    factor: f64,
+}
+
+impl OwnedCheck {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cost that was checked")]
+    pub(crate) fn check(&self) -> Check<'_> {
+        Check::new(&self.limit, &self.actor).cost(self.cost as u64).factor(self.factor)
+    }
+}
+
+/// A check with what it was made from.
+pub(crate) struct Part<'a> {
+    pub(crate) limit: &'a Limit,
+    pub(crate) actor: &'a str,
+    cost: f64,
+    factor: f64,
+    pub(crate) check: Check<'a>,
+}
+
+const ONE: u64 = 1_f64.to_bits();
+
+#[inline]
+pub(crate) fn check<'a>(
+    registry: &'a Registry,
+    buffer: &CallBuffer<'_>,
+    index: usize,
+    actor: &'a str,
+) -> Answered<Part<'a>> {
+    let CheckNumbers { limit, cost, factor } = buffer.check(index);
+    let limit = registry.limits.get(limit).ok_or_else(no_limit)?;
+    // Nearly every call costs 1, which need not be looked at any closer.
+    let units = if cost.to_bits() == ONE { 1 } else { host::cost(limit.key(), cost)? };
+    let asked = Check::new(limit, actor).cost(units).factor(factor);
+    Ok(Part { limit, actor, cost, factor, check: asked })
+}
+
+/// What is asked.
+#[inline]
+pub(crate) fn call(buffer: &CallBuffer<'_>, key: &str) -> Answered<Call> {
+    Ok(match index(buffer.call()) {
+        0 => Call::Limit,
+        1 => Call::Peek,
+        2 => Call::Charge,
+        3 => Call::Refund,
+        4 => Call::Reset,
+        5 => {
+            let max_wait = max_wait(buffer, key)?;
+            Call::Acquire { max_wait }
+        }
+        _ => return Err(no_call()),
+    })
+}
+
+/// [`call`], or that of a receipt, whose checks are changed to what it asks for.
+pub(crate) fn call_of(
+    buffer: &CallBuffer<'_>,
+    key: &str,
+    checks: &mut [Check<'_>],
+    spent: &Spending,
+) -> Answered<Call> {
+    let Some(spent) = spent else { return call(buffer, key) };
+    let spent = host::spent(
+        checks,
+        match spent {
+            Either::A(all) => Spent::All(*all),
+            Either::B(each) => Spent::Each(each),
+        },
+    )?;
+    let (charge, open) = buffer.receipt();
+    let call = charge.settle(open, checks, &spent);
+    for (index, check) in checks.iter_mut().enumerate() {
+        *check = check.charged_at(buffer.charged_at(index));
+    }
+    Ok(call)
+}
+
+/// The longest wait that is worth it.
+pub(crate) fn max_wait(buffer: &CallBuffer<'_>, key: &str) -> Answered<Duration> {
+    Ok(buffer.max_wait().map_or(Ok(Duration::MAX), |millis| host::max_wait(key, millis))?)
+}
+
+/// Which check each answer belongs to: a limit that is made of two rules has two answers, so each is asked for them.
+pub(crate) fn owners(checks: &[Part<'_>]) -> Answered<Vec<usize>> {
+    let mut owners = Vec::with_capacity(checks.len());
+    for (index, check) in checks.iter().enumerate() {
+        let (info, _) = check.limit.decide_with(State::default(), 0, Call::Peek, 0, check.factor)?;
+        owners.extend(std::iter::repeat_n(index, info.checks().len()));
+    }
+    Ok(owners)
+}

@@ -1,0 +1,49 @@
+//! The limiters and limits of this thread and the calls that wait for their turn, known to JavaScript by number.
+//!
+//! A Node environment lives on one thread, so nothing is locked and nothing is shared; a worker's tables go with its
+//! thread. JavaScript gives a number back when the object that held it is closed or collected.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tidegate::Limit;
+
+use crate::acquire::{Turn, Waiting};
+use crate::queue::ReplyQueue;
+use crate::table::Table;
+use crate::weight::Weighed;
+
+/// Everything that JavaScript holds a number of.
+#[derive(Default)]
+pub(crate) struct Registry {
+    pub(crate) limiters: Table<Weighed>,
+    pub(crate) limits: Table<Limit>,
+    pub(crate) turns: Table<Turn>,
+    pub(crate) waiting: Table<Waiting>,
+    pub(crate) queues: Table<Arc<ReplyQueue>>,
+}
+
+thread_local! {
+    static REGISTRY: Rc<RefCell<Registry>> = Rc::default();
+}
+
+/// The registry of this thread, for callers that look things up too often to ask for the thread's each time.
+pub(crate) fn of_this_thread() -> Rc<RefCell<Registry>> {
+    REGISTRY.with(Rc::clone)
+}
+
+/// Looks things up; `work` must not call back into JavaScript.
+pub(crate) fn with<T>(work: impl FnOnce(&Registry) -> T) -> T {
+    REGISTRY.with(|registry| work(&registry.borrow()))
+}
+
+/// Adds or removes things; `work` must not call back into JavaScript.
+pub(crate) fn change<T>(work: impl FnOnce(&mut Registry) -> T) -> T {
+    REGISTRY.with(|registry| work(&mut registry.borrow_mut()))
+}
+
+/// The key of a limit, for errors.
+pub(crate) fn key(limit: f64) -> String {
+    with(|registry| registry.limits.get(limit).map_or_else(String::new, |limit| limit.key().to_owned()))
+}

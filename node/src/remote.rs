@@ -1,0 +1,173 @@
+//! The calls to a shared store: an answer that is known at once is left in the call buffer, any other comes as a reply.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use napi::bindgen_prelude::{Float64Array, Unknown};
+use napi::{Env, sys};
+use napi_derive::napi;
+use tidegate::{Call, Check, Error, LimitInfo, Limiter, Standing, host};
+
+use crate::buffer::CallBuffer;
+use crate::calls::{OwnedCheck, Part, Spending, asked, call, call_of, check, names, owners};
+use crate::errors::{Answered, Failure};
+use crate::queue::ReplyQueue;
+use crate::registry::{self, Registry};
+use crate::reply::{Content, Owners, Reply};
+
+type Answer = Result<LimitInfo, Error>;
+
+thread_local! {
+    /// Where an answer goes that is there before its call has been sent on its way.
+    static AT_ONCE: RefCell<AtOnce> = const { RefCell::new(AtOnce::Closed) };
+}
+
+enum AtOnce {
+    /// No call is being started on this thread.
+    Closed,
+    Empty,
+    Taken(Answer),
+}
+
+/// What a call needs to be asked, beside its checks.
+struct RemoteCall<'a> {
+    env: sys::napi_env,
+    limiter: &'a Limiter,
+    queue: &'a Arc<ReplyQueue>,
+    /// The number of the call.
+    to: f64,
+    now: Option<f64>,
+}
+
+impl<'a> RemoteCall<'a> {
+    fn new(env: sys::napi_env, registry: &'a Registry, buffer: &CallBuffer<'_>) -> Answered<Self> {
+        Ok(Self {
+            env,
+            limiter: registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?,
+            queue: registry.queues.get(buffer.queue()).ok_or_else(|| Failure::internal("no such queue"))?,
+            to: buffer.id(),
+            now: buffer.now(),
+        })
+    }
+
+    /// Asks; either the answer is known at once, or it comes in a reply.
+    fn ask(&self, key: &str, checks: &[Check<'_>], call: Call, owners: Owners) -> Answered<Option<Answer>> {
+        let now = self.now.map(|now| host::instant(key, now)).transpose()?;
+        let (to, replies) = (self.to, self.queue.clone());
+        AT_ONCE.set(AtOnce::Empty);
+        let started = self.limiter.start(checks, call, now, move |answer| {
+            // Nobody else starts a call on this thread, so what finds a place there is the answer to this one.
+            let answer = AT_ONCE.with_borrow_mut(|place| {
+                if matches!(place, AtOnce::Closed) {
+                    return Some(answer);
+                }
+                *place = AtOnce::Taken(answer);
+                None
+            });
+            let Some(answer) = answer else { return Ok(()) };
+            replies.post(Reply { to, content: Content::Answer(answer, owners) }).map_err(|reply| reply.answer())
+        });
+        let known = match (started, AT_ONCE.replace(AtOnce::Closed)) {
+            (Some(answer), _) | (None, AtOnce::Taken(answer)) => Some(answer),
+            _ => None,
+        };
+        if known.is_none() {
+            self.queue.began(self.env);
+        }
+        Ok(known)
+    }
+}
+
+/// Leaves in the call buffer what is known at once, or that it is yet to come.
+fn leave(buffer: &mut CallBuffer<'_>, known: Option<Answer>, owner: impl Fn(usize) -> usize) -> Answered<()> {
+    if let Some(info) = known {
+        return buffer.answer(&info?, owner);
+    }
+    buffer.pending();
+    Ok(())
+}
+
+/// Asks for the one check that the call buffer describes.
+pub(crate) fn ask_one(
+    env: sys::napi_env,
+    registry: &Registry,
+    buffer: &mut CallBuffer<'_>,
+    actor: &str,
+) -> Answered<()> {
+    let remote = RemoteCall::new(env, registry, buffer)?;
+    let check = check(registry, buffer, 0, actor)?;
+    let key = check.limit.key();
+    let call = call(buffer, key)?;
+    let known = remote.ask(key, &[check.check], call, Owners(None))?;
+    leave(buffer, known, |_| 0)
+}
+
+/// Asks for several checks together: one actor for each; for a receipt with what was spent.
+#[napi(catch_unwind)]
+pub(crate) fn ask_several(
+    env: Env,
+    mut buffer: Float64Array,
+    actors: Vec<Unknown<'_>>,
+    #[napi(ts_arg_type = "number | number[]")] spent: Spending,
+) -> Option<Failure> {
+    // SAFETY: JavaScript waits for this call, so nobody else reads or writes the call buffer meanwhile.
+    let mut buffer = CallBuffer(unsafe { buffer.as_mut() });
+    let asked = names(&buffer, &actors).and_then(|names| ask_together(env.raw(), &mut buffer, &names, &spent));
+    asked.err().map(|failure| *failure)
+}
+
+fn ask_together(env: sys::napi_env, buffer: &mut CallBuffer<'_>, actors: &[String], spent: &Spending) -> Answered<()> {
+    registry::with(|registry| {
+        let remote = RemoteCall::new(env, registry, buffer)?;
+        let (_, checks) = asked(registry, buffer, actors)?;
+        let key = checks.first().map_or("", |check| check.limit.key());
+        let owners = owners_of(&checks)?;
+        let mut each: Vec<_> = checks.iter().map(|check| check.check).collect();
+        let call = call_of(buffer, key, &mut each, spent)?;
+        let known = remote.ask(key, &each, call, owners.clone())?;
+        leave(buffer, known, |index| owners.of(index))
+    })
+}
+
+/// Asks why several checks together would be answered as they would.
+#[napi(catch_unwind)]
+pub(crate) fn ask_why(env: Env, mut buffer: Float64Array, actors: Vec<Unknown<'_>>) -> Option<Failure> {
+    // SAFETY: as above.
+    let mut buffer = CallBuffer(unsafe { buffer.as_mut() });
+    let asked = names(&buffer, &actors).and_then(|names| why(env.raw(), &mut buffer, &names));
+    asked.err().map(|failure| *failure)
+}
+
+fn why(env: sys::napi_env, buffer: &mut CallBuffer<'_>, actors: &[String]) -> Answered<()> {
+    registry::with(|registry| {
+        let remote = RemoteCall::new(env, registry, buffer)?;
+        let (_, checks) = asked(registry, buffer, actors)?;
+        let key = checks.first().map_or("", |check| check.limit.key());
+        let now = remote.now.map(|now| host::instant(key, now)).transpose()?;
+        let owners = owners_of(&checks)?;
+        let owned: Vec<OwnedCheck> = checks.iter().map(Part::owned).collect();
+        let (to, replies) = (remote.to, remote.queue.clone());
+        let explain = move |info: Answer| {
+            let checks: Vec<_> = owned.iter().map(OwnedCheck::check).collect();
+            let standing = info.and_then(|info| Ok(Standing::of(&checks, info)?));
+            // Whoever cannot be told was charged nothing.
+            let _ = replies.post(Reply { to, content: Content::Explained(standing, owners) });
+        };
+        let later = explain.clone();
+        let each: Vec<_> = checks.iter().map(|check| check.check).collect();
+        let known = remote.limiter.start(&each, Call::Peek, now, move |info| {
+            later(info);
+            Ok(())
+        });
+        // Part by people, not for every request: what is known at once comes in a reply like everything else.
+        known.map(explain);
+        remote.queue.began(env);
+        buffer.pending();
+        Ok(())
+    })
+}
+
+/// Which check each answer will belong to; of one check, all do.
+pub(crate) fn owners_of(checks: &[Part<'_>]) -> Answered<Owners> {
+    Ok(Owners(if checks.len() > 1 { Some(owners(checks)?.into()) } else { None }))
+}

@@ -1,0 +1,75 @@
+//! The replies of the store's thread to JavaScript.
+
+use tidegate::{AcquireHandle, Error, Event, Health, LimitInfo, Standing};
+
+use crate::buffer::answer_length;
+
+/// Something to hand over, and the number that it is for: a call's, or for an event a limiter's.
+pub(crate) struct Reply {
+    pub(crate) to: f64,
+    pub(crate) content: Content,
+}
+
+/// The content of a reply.
+pub(crate) enum Content {
+    Answer(std::result::Result<LimitInfo, Error>, Owners),
+    /// The answer to an acquire.
+    Turn(std::result::Result<LimitInfo, Error>, Owners, AcquireHandle),
+    Explained(std::result::Result<Standing, Error>, Owners),
+    /// The answer to a ping or a clear.
+    Found(std::result::Result<Found, Error>),
+    Event(Event),
+}
+
+/// The answer to a ping or a clear.
+pub(crate) enum Found {
+    Health(Health),
+    /// How many keys were removed.
+    Removed(u64),
+}
+
+/// The check that each answer belongs to; of one check, all do.
+#[derive(Clone)]
+pub(crate) struct Owners(pub(crate) Option<Box<[usize]>>);
+
+impl Owners {
+    pub(crate) fn of(&self, index: usize) -> usize {
+        self.0.as_ref().and_then(|owners| owners.get(index)).copied().unwrap_or(0)
+    }
+}
+
+impl Reply {
+    pub(crate) fn is_event(&self) -> bool {
+        matches!(self.content, Content::Event(_))
+    }
+
+    /// Gives back what an acquire charged whose answer cannot be handed over.
+    pub(crate) fn take_back(self) {
+        if let Content::Turn(_, _, handle) = &self.content {
+            handle.cancel();
+        }
+    }
+
+    /// The answer in a reply that could not be handed over.
+    pub(crate) fn answer(self) -> std::result::Result<LimitInfo, Error> {
+        match self.content {
+            Content::Answer(answer, _) | Content::Turn(answer, ..) => answer,
+            Content::Explained(standing, _) => standing.map(|standing| standing.info),
+            Content::Found(found) => found.map(|_| LimitInfo::unlimited()),
+            Content::Event(_) => Ok(LimitInfo::unlimited()),
+        }
+    }
+
+    fn info(&self) -> Option<&LimitInfo> {
+        match &self.content {
+            Content::Answer(Ok(info), _) | Content::Turn(Ok(info), ..) => Some(info),
+            Content::Explained(Ok(standing), _) => Some(&standing.info),
+            _ => None,
+        }
+    }
+
+    /// How many numbers it takes, its head left out.
+    pub(crate) fn length(&self) -> usize {
+        self.info().map_or(0, answer_length)
+    }
+}

@@ -1,0 +1,73 @@
+//! Acquires of a shared store; the engine does the sleeping.
+
+use napi::Env;
+use napi::bindgen_prelude::{Either, Float64Array, Unknown};
+use napi_derive::napi;
+use tidegate::host;
+
+use crate::acquire::Waiting;
+use crate::buffer::CallBuffer;
+use crate::calls::{asked, max_wait, names};
+use crate::errors::{Answered, Failure};
+use crate::registry;
+use crate::remote::owners_of;
+use crate::reply::{Content, Reply};
+
+/// Begins to wait with the checks in the call buffer, one actor for each; answers with a number to give it up by. The
+/// answer comes in a reply.
+#[napi(catch_unwind)]
+pub(crate) fn start_waiting(env: Env, mut buffer: Float64Array, actors: Vec<Unknown<'_>>) -> Either<f64, Failure> {
+    // SAFETY: JavaScript waits for this call, so nobody else reads or writes the call buffer meanwhile.
+    let buffer = CallBuffer(unsafe { buffer.as_mut() });
+    let started = names(&buffer, &actors).and_then(|names| start(env, &buffer, &names));
+    started.map_or_else(
+        |failure| Either::B(*failure),
+        |waiting| Either::A(registry::change(|registry| registry.waiting.add(waiting))),
+    )
+}
+
+fn start(env: Env, buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<Waiting> {
+    registry::with(|registry| {
+        let (limiter, checks) = asked(registry, buffer, actors)?;
+        let queue = registry.queues.get(buffer.queue()).ok_or_else(Failure::closed)?;
+        let key = checks.first().map_or("", |check| check.limit.key());
+        let max_wait = max_wait(buffer, key)?;
+        let owners = owners_of(&checks)?;
+        let checks: Vec<_> = checks.iter().map(|check| check.check).collect();
+        let mut acquire = limiter.start_acquire(&checks, max_wait);
+        if let Some(now) = buffer.now() {
+            acquire = acquire.at(host::instant(key, now)?);
+        }
+        let (to, replies) = (buffer.id(), queue.clone());
+        let handle = acquire.spawn(move |answer, handle| {
+            let unheard = replies.post(Reply { to, content: Content::Turn(answer, owners, handle) });
+            if let Err(reply) = unheard {
+                reply.take_back();
+            }
+        });
+        let handle = handle.map_err(|error| Failure::internal(&format!("cannot start a thread: {error}")))?;
+        queue.began(env.raw());
+        Ok(Waiting(handle))
+    })
+}
+
+/// Gives up waiting for a turn, and with it what was charged; true if a reply still comes, which says nothing then.
+#[napi(catch_unwind)]
+pub(crate) fn give_up_waiting(env: Env, queue: f64, waiting: f64) -> bool {
+    let Some(waiting) = registry::change(|registry| registry.waiting.remove(waiting)) else { return false };
+    let comes = waiting.0.cancel();
+    if !comes {
+        registry::with(|registry| {
+            if let Some(queue) = registry.queues.get(queue) {
+                queue.ended(env.raw(), 1);
+            }
+        });
+    }
+    comes
+}
+
+/// Gives the number of a turn back that was answered.
+#[napi(catch_unwind)]
+pub(crate) fn free_waiting(waiting: f64) {
+    drop(registry::change(|registry| registry.waiting.remove(waiting)));
+}
