@@ -375,7 +375,7 @@ impl Drop for Acquire {
     fn drop(&mut self) {
         self.leave_line();
         if let Stage::Reserved(info, _) = &self.stage {
-            self.limiter.give_back(self.checks(&self.costs()), Charge::of_turn(info), None);
+            self.limiter.give_back(self.checks(&self.costs()), &Charge::of_turn(info), None);
         }
     }
 }

@@ -45,7 +45,6 @@ impl<T: Clone + Eq + Hash> Distinct<T> {
         place
     }
 
-    #[cfg(feature = "redis")]
     pub(crate) fn len(&self) -> usize {
         self.known.len()
     }

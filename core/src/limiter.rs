@@ -306,7 +306,7 @@ impl Limiter {
     }
 
     /// Gives back what an `acquire` of these checks charged, as its receipt does, without waiting for it.
-    pub(crate) fn give_back(&self, mut checks: Vec<Check<'_>>, charge: Charge, now: Option<Micros>) {
+    pub(crate) fn give_back(&self, mut checks: Vec<Check<'_>>, charge: &Charge, now: Option<Micros>) {
         let call = charge.refund(!charge.denied, &mut checks);
         // Where this fails, nobody is left who could be told, and what was charged drains.
         drop(self.start(&checks, call, now, |_| Ok(())));

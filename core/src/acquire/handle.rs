@@ -132,7 +132,7 @@ impl AcquireHandle {
     fn give_back(&self, charge: Option<Charge>) {
         if let Some(charge) = charge.filter(|charge| !charge.denied) {
             let checks = self.0.checks.iter().map(OwnedCheck::check).collect();
-            self.0.limiter.give_back(checks, charge, self.0.now);
+            self.0.limiter.give_back(checks, &charge, self.0.now);
         }
     }
 

@@ -3,7 +3,9 @@
 use std::borrow::Borrow;
 use std::sync::atomic::Ordering;
 
-use super::overflow::{Found, Seat};
+use smallvec::smallvec;
+
+use super::overflow::{Found, Seat, Taken};
 use super::slot::Drain;
 use super::table::Table;
 use super::{Memory, Moment};
@@ -57,6 +59,8 @@ impl Memory {
         let mut tables: Few<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
         let gives_back = matches!(verb, Verb::Refund | Verb::Undo { .. });
 
+        let mut needed = Few::from(fingerprints);
+        needed.sort_unstable();
         // First, because it moves others about.
         let reserved: Few<bool> = fingerprints
             .iter()
@@ -65,32 +69,24 @@ impl Memory {
                 !gives_back
                     && verb != Verb::Peek
                     && table.find(*fingerprint).is_err()
-                    && self.make_room(table, moment, fingerprints)
+                    && self.make_room(table, moment, &needed)
             })
             .collect();
-        let mut parts: Few<Part<&Rule>> = parts
-            .iter()
-            .map(|part| {
-                let Part { rule, cost, spent, charged_at, entry } = part;
-                Part { rule: rule.borrow(), cost: *cost, spent: *spent, charged_at: *charged_at, entry: *entry }
-            })
-            .collect();
+        let mut parts: Few<Part<&Rule>> = parts.iter().map(borrowed).collect();
+        let asked = asked_of(&parts, fingerprints.len());
+        let cost_of = |entry: usize| asked[entry].map_or(0, |(_, cost)| cost);
         let mut entries: Few<Held<Source>> = Few::new();
-        let mut seats: Few<Seat> = Few::new();
+        let mut seats = Taken::default();
         for (index, fingerprint) in fingerprints.iter().enumerate() {
             let shard = position(&shards, self.shard_of(*fingerprint));
             let table = &mut tables[shard];
-            let may_lend = |entry: &_| {
-                parts.iter().filter(|part| part.entry == index).all(|part| part.rule.may_borrow(entry, now))
-            };
+            let part = asked[index].and_then(|(number, cost)| Some((number, cost, parts.get(number)?)));
+            let may_lend = |entry: &_| part.is_some_and(|(.., part)| part.rule.may_borrow(entry, now));
             let place = table.find(*fingerprint);
-            let number = parts.iter().position(|part| part.entry == index);
-            let (entry, origin) = match number.and_then(|number| Some((number, parts.get(number)?))) {
-                Some((number, part)) if place.is_err() => {
-                    let cost = cost_of(&parts, index);
+            let (entry, origin) = match part {
+                Some((number, cost, part)) if place.is_err() => {
                     let seat = Seat::new(*fingerprint, actor_of(number), part.rule, moment.timeline, self.lanes);
-                    let taken = seats.iter().any(|other| other.shares_with(seat));
-                    seats.push(seat);
+                    let taken = seats.take(seat);
                     let lend = |entry: &_| !reserved[index] && may_lend(entry);
                     read(table, part.rule, seat, taken, cost, now, verb, lend)
                 }
@@ -141,7 +137,7 @@ impl Memory {
                 }
                 (Origin::Closed(seat, until), Some(rule)) if !gives_back => {
                     let mut alone = Entry::Absent;
-                    rule.charge(&mut alone, now, cost_of(&parts, index));
+                    rule.charge(&mut alone, now, cost_of(index));
                     close(table, seat, rule, &mut alone, now, until);
                     false
                 }
@@ -248,9 +244,19 @@ fn close(table: &mut Table, seat: Seat, rule: &Rule, entry: &mut Entry, now: Mic
     table.overflow_or_new().close(seat, now, until, drains_in, rule.drains_in_turn());
 }
 
-/// All that a decision asks of one entry.
-fn cost_of(parts: &[Part<&Rule>], entry: usize) -> u64 {
-    parts.iter().filter(|part| part.entry == entry).fold(0, |sum, part| sum.saturating_add(part.cost))
+fn borrowed<R: Borrow<Rule>>(part: &Part<R>) -> Part<&Rule> {
+    let Part { rule, cost, spent, charged_at, entry } = part;
+    Part { rule: rule.borrow(), cost: *cost, spent: *spent, charged_at: *charged_at, entry: *entry }
+}
+
+/// Of each entry the first check, and all that is asked of it; all of its checks are of one rule.
+fn asked_of(parts: &[Part<&Rule>], entries: usize) -> Few<Option<(usize, u64)>> {
+    let mut asked: Few<Option<(usize, u64)>> = smallvec![None; entries];
+    for (number, part) in parts.iter().enumerate() {
+        let (_, cost) = asked[part.entry].get_or_insert((number, 0));
+        *cost = cost.saturating_add(part.cost);
+    }
+    asked
 }
 
 fn position(shards: &[usize], shard: usize) -> usize {

@@ -11,12 +11,13 @@ use super::slot::{Drain, Timeline};
 use super::table::{GIVEN_LIVES, Place, Table};
 use crate::clock;
 use crate::decision::{Entry, Settled, Verb, Verdict};
+use crate::distinct::Distinct;
 use crate::fingerprint::Fingerprint;
 use crate::limit::Rule;
 use crate::time::Micros;
 
 /// How many cells a table has for each timeline.
-const CELLS: usize = 64;
+const CELLS: usize = u64::BITS as usize;
 /// One limit takes at most one in so many of the lanes.
 const LIMITS: usize = 4;
 
@@ -74,12 +75,27 @@ impl Seat {
         Self { key, rule: rule.digest(), cell, timeline }
     }
 
-    pub(super) fn shares_with(self, other: Self) -> bool {
-        self.key == other.key || self.cell == other.cell
-    }
-
     fn fingerprint(self) -> Fingerprint {
         Fingerprint(u128::from(self.key) << 64 | u128::from(self.rule))
+    }
+}
+
+/// The seats of one decision.
+#[derive(Default)]
+pub(super) struct Taken {
+    keys: Distinct<u64>,
+    /// A bit for each cell.
+    cells: u64,
+}
+
+impl Taken {
+    /// Takes a seat; true if an earlier one shares its lane or its cell.
+    pub(super) fn take(&mut self, seat: Seat) -> bool {
+        let known = self.keys.len();
+        let shares_lane = self.keys.index_of(&seat.key) < known;
+        let shares_cell = self.cells >> seat.cell & 1 == 1;
+        self.cells |= 1 << seat.cell;
+        shares_lane || shares_cell
     }
 }
 

@@ -135,24 +135,17 @@ impl Table {
     #[inline(always)]
     pub(super) fn replace(&mut self, at: usize, entry: Entry, drain: Drain) {
         let slot = &mut self.slots[at];
+        // The kind of state is part of the fingerprint, so the new one goes where the old one was.
         match (slot.kept(), entry) {
             (Kept::Here(_), Entry::Level(level)) => slot.keep(&Kept::Here(level), drain),
-            (kept @ Kept::Aside(index), entry) if !matches!(entry, Entry::Level(_)) => {
+            (Kept::Here(_), _) => {}
+            (kept @ Kept::Aside(index), entry) => {
                 slot.keep(&kept, drain);
                 if let Some(rare) = self.rare.as_mut() {
                     rare.aside[index].replace(entry);
                 }
             }
-            (_, entry) => self.move_state(at, entry, drain),
         }
-    }
-
-    /// For what another kind of limit left under the same key.
-    #[cold]
-    fn move_state(&mut self, at: usize, entry: Entry, drain: Drain) {
-        self.release(at);
-        let kept = self.place_state(entry);
-        self.slots[at].keep(&kept, drain);
     }
 
     #[inline]
@@ -261,13 +254,13 @@ impl Table {
     }
 
     /// Drops an entry that has drained, to make room for a newcomer: one of those that come next in turn, and none of
-    /// `needed`. Answers whether there was one.
+    /// `needed`, which is sorted. Answers whether there was one.
     pub(super) fn drop_drained(&mut self, now: Micros, timeline: Timeline, needed: &[Fingerprint]) -> bool {
         for _ in 0..CANDIDATES.min(self.slots.len()) {
             let slot = &self.slots[self.hand];
             let drain = slot.drain();
             let drained = !slot.is_vacant() && drain.timeline() == timeline && drain.empty_at() <= now;
-            if drained && !needed.iter().any(|needed| needed.0 == slot.fingerprint) {
+            if drained && needed.binary_search(&Fingerprint(slot.fingerprint)).is_err() {
                 self.remove(self.hand);
                 return true;
             }
