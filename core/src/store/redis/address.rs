@@ -8,7 +8,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use super::target::at;
-use super::url::{Login, Node, Place, StoreUrl};
+use super::url::{Login, Node, Place, StoreUrl, Tls};
 use crate::error::LimitError;
 
 /// Where a store is, and how to connect there.
@@ -25,17 +25,6 @@ pub(crate) enum Address {
         seeds: Vec<Node>,
         template: Box<ConnectionInfo>,
     },
-}
-
-/// Certificates, as the contents of PEM files.
-#[derive(Clone, Default)]
-pub(crate) struct Tls {
-    /// The authorities to trust in place of the system's.
-    pub(crate) authority: Option<Vec<u8>>,
-    /// The client's certificate and key.
-    pub(crate) identity: Option<(Vec<u8>, Vec<u8>)>,
-    /// Any certificate of the server's is good.
-    pub(crate) unverified: bool,
 }
 
 impl Address {

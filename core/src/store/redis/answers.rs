@@ -6,14 +6,16 @@ use std::time::Duration;
 use redis::RedisError;
 use tokio::time::Instant;
 
-use super::batch::{Exchanged, Group, is_lost};
+use super::batch::{BatchReply, Group, is_lost};
 use super::dial::Connection;
+use super::group_reply::Pending;
 use super::job::{Job, LONGEST_TIMEOUT};
 use super::line::Line;
-use super::link::{Keeper, Message};
+use super::link::Keeper;
+use super::message::Message;
 use super::plan::Decision;
 use super::remedy::{Remedy, trips};
-use super::replicas::{Acknowledged, Pending, hold, is_charged};
+use super::replicas::{Acknowledged, hold, is_charged};
 use super::reply::Outcome;
 use super::server_clock::ServerClock;
 use super::underway::{Back, Underway};
@@ -30,9 +32,9 @@ struct Over {
 }
 
 impl Keeper {
-    pub(super) fn read(&mut self, back: Back<Exchanged>) {
+    pub(super) fn read(&mut self, back: Back<BatchReply>) {
         let Back { what, since, line, missed } = back;
-        let Exchanged { groups, decided, sent, received, acknowledgement, connection } = what;
+        let BatchReply { groups, decided, sent, received, acknowledgement, connection } = what;
         let decided = match decided {
             Ok(decided) => decided,
             // What was on its way may have been done, so it is not sent again.
@@ -130,7 +132,7 @@ impl Keeper {
                 if line == self.lines && !missed {
                     self.breaker.replicated();
                 }
-                held.into_iter().for_each(Pending::tell);
+                held.into_iter().for_each(Pending::complete);
             }
             Ok(_) => {
                 fail(held, Failure::Unreplicated);
@@ -175,7 +177,7 @@ impl Keeper {
                 tokio::spawn(async move {
                     tokio::time::sleep(RETRY_AFTER).await;
                     for Message { job, asking } in group.messages {
-                        router.again(Message { job, asking });
+                        router.resend(Message { job, asking });
                     }
                 });
             }

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 
 use redis::{RedisError, RedisResult, Value};
 
-use super::remedy::Remedy;
-use super::target::nonsense;
+use super::remedy::{Remedy, nonsense};
 use crate::failure::Failure;
 use crate::time::Micros;
 

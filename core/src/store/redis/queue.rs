@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::link::Message;
+use super::message::Message;
 
 #[derive(Default)]
 struct Shared {

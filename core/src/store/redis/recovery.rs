@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep};
 use super::batch::Group;
 use super::job::{Answer, Job};
 use super::line::{Connected, Line};
-use super::link::{Keeper, Message};
+use super::link::Keeper;
+use super::message::Message;
 use super::remedy::Remedy;
 use crate::failure::Failure;
 
@@ -37,14 +38,14 @@ impl Keeper {
 
     /// The server is a node of a cluster, whose nodes take over where they can.
     fn hand_over(&mut self) {
-        if !self.router.begin() {
+        if !self.router.use_cluster() {
             let why = "it is a node of a cluster, which this layout and strategy, or a socket, cannot be used with";
             return self.trip(Failure::Other, why);
         }
         self.context.is_node(&self.target);
         self.line = Line::Down;
         for (_, message) in self.waiting.drain(..) {
-            self.router.again(message);
+            self.router.resend(message);
         }
     }
 

@@ -96,3 +96,8 @@ fn failure_in_words(error: &RedisError) -> Failure {
 pub(super) fn trips(failure: Failure) -> bool {
     matches!(failure, Failure::Unreachable | Failure::Disconnected | Failure::NotReady | Failure::ReadOnly)
 }
+
+/// The error for a reply that cannot be read.
+pub(super) fn nonsense(what: &'static str) -> RedisError {
+    RedisError::from((ErrorKind::UnexpectedReturnType, "unexpected reply to", what.to_owned()))
+}

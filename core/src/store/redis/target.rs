@@ -138,7 +138,3 @@ async fn ask_sentinel(sentinel: &ConnectionInfo, service: &str) -> RedisResult<(
     let found: Option<(String, u16)> = question.query_async(&mut connection.wire).await?;
     found.ok_or_else(|| RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, "no such service")))
 }
-
-pub(super) fn nonsense(what: &'static str) -> RedisError {
-    RedisError::from((ErrorKind::UnexpectedReturnType, "unexpected reply to", what.to_owned()))
-}

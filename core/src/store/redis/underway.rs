@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::time::Instant;
 
-use super::link::Message;
+use super::message::Message;
 
 /// Decisions that were sent together, and what is waited for.
 pub(super) struct Underway<T> {

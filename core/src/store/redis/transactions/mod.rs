@@ -31,10 +31,9 @@ use redis::aio::MultiplexedConnection;
 use self::account::{Account, Changes, Drip, Seen};
 use self::turn::Turn;
 use self::wire::{Kept, Replies, Transaction};
-use super::batch::Decided;
+use super::group_reply::{GroupReply, Pending};
 use super::keys::{Key, both};
-use super::link::Message;
-use super::replicas::Pending;
+use super::message::Message;
 use crate::decision::Verb;
 use crate::time::Micros;
 
@@ -44,7 +43,7 @@ pub(super) async fn decide(
     connection: &mut MultiplexedConnection,
     messages: &[Message],
     holds: bool,
-) -> RedisResult<Decided> {
+) -> RedisResult<GroupReply> {
     let mut round = Round::of(messages);
     let mut server = round.read(connection).await?;
     round.play(server);
@@ -69,7 +68,7 @@ pub(super) async fn decide(
     }
     let held = if holds { round.hold_all() } else { Vec::new() };
     round.tell_all();
-    Ok(Decided { server, outcomes: Vec::new(), held })
+    Ok(GroupReply { server, outcomes: Vec::new(), held })
 }
 
 /// How often a denial is looked at again that is due to what somebody is about to take back.

@@ -8,9 +8,9 @@ use super::account::Account;
 use crate::decision::{Entry, Held, Level, Room as _, Verb, together};
 use crate::few::Few;
 use crate::limit::{LevelRule, Rule};
+use crate::store::redis::group_reply::Pending;
 use crate::store::redis::job::Job;
 use crate::store::redis::plan::Decision;
-use crate::store::redis::replicas::Pending;
 use crate::store::redis::reply::Outcome;
 use crate::time::Micros;
 
