@@ -1,4 +1,4 @@
-//! Where a store is: a server, a primary that sentinels know, or a cluster.
+//! The address of a store: a server, a primary that sentinels know, or a cluster.
 
 use redis::{
     Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, ProtocolVersion,
@@ -11,7 +11,7 @@ use super::target::at;
 use super::url::{Login, Node, Place, StoreUrl, Tls};
 use crate::error::LimitError;
 
-/// Where a store is, and how to connect there.
+/// The address of a store, and the settings of connections to it.
 #[derive(Clone)]
 pub(crate) enum Address {
     Server(Box<ConnectionInfo>),

@@ -1,4 +1,4 @@
-//! What becomes of a batch when its answers are there.
+//! The handling of a batch whose replies have come.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use super::underway::{Back, Underway};
 use crate::decision::Verb;
 use crate::failure::Failure;
 
-/// How long after a slot was found in motion it is asked again.
+/// Delay before a slot that was found in motion is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
 
 /// The connection that something came back over.
@@ -202,8 +202,8 @@ impl Keeper {
     }
 }
 
-/// What gives a charge back whose caller was answered by the policy before the server's answer came: a degraded answer
-/// charges nothing.
+/// The decision that gives a charge back whose caller was answered by the policy before the reply came: a degraded
+/// answer charges nothing.
 fn undo(decision: &Decision, outcome: &Outcome) -> Option<Decision> {
     let Outcome::Decided { now, infos, .. } = outcome else { return None };
     let may_charge = matches!(decision.verb, Verb::Limit | Verb::Acquire { .. });

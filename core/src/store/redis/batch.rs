@@ -19,7 +19,7 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::time::Micros;
 
-/// Where a message goes in a sharded server: its slot, and whether the server is asked for it just this once.
+/// The slot of a message in a sharded server, and true where the server is asked for this once only.
 type Place = Option<(u16, bool)>;
 
 /// The decisions of one script call, in a cluster those of one slot; or of a round of transactions.
@@ -31,19 +31,19 @@ pub(super) struct Group {
     pub(super) with_script: bool,
 }
 
-/// What a batch brought back.
+/// The replies to a batch.
 pub(super) struct BatchReply {
     pub(super) groups: Vec<Group>,
     pub(super) decided: RedisResult<Vec<RedisResult<GroupReply>>>,
     pub(super) sent: Micros,
     pub(super) received: Micros,
-    /// Where something has to wait for replicas.
+    /// Present if something has to wait for replicas.
     pub(super) acknowledgement: Option<Acknowledgement>,
     pub(super) connection: Connection,
 }
 
-/// What an answer may take for each check: the longest state is 255 pairs of numbers. Where a decision takes several
-/// round trips, there are that many answers.
+/// Bytes that a reply may take for each check: the longest state is 255 pairs of numbers. A decision that takes several
+/// round trips has as many replies.
 const OF_A_PART: u64 = 16 * 1024;
 
 /// Decisions on their way together.
@@ -177,7 +177,7 @@ async fn several(
     Ok(groups.iter().zip(places.into_iter().map(reply_of)).map(|(group, reply)| group.finish(reply)).collect())
 }
 
-/// Whether the connection is of no use any more.
+/// True if the connection is of no use any more.
 pub(super) fn is_lost(error: &RedisError) -> bool {
     error.is_unrecoverable_error() || error.is_io_error()
 }

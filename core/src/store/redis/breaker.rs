@@ -54,7 +54,7 @@ pub(super) struct Breaker {
     /// When it was opened, and when it was closed last.
     opened: Option<Instant>,
     closed: Option<Instant>,
-    /// How often in a row it was closed too soon.
+    /// Times in a row that it was closed too soon.
     flaps: u32,
     /// Probes answered in a row.
     found_well: u32,

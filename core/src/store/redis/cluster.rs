@@ -44,7 +44,7 @@ struct Map {
     /// For each slot the index of its node; empty before the map is known.
     owners: Vec<Option<u16>>,
     nodes: Vec<Node>,
-    /// What came before the map was known.
+    /// Messages that came before the map was known.
     early: Vec<Message>,
     /// Nobody keeps the map any more.
     closed: bool,

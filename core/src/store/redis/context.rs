@@ -72,7 +72,7 @@ impl Context {
         self.strategy
     }
 
-    /// How many replicas have to have a charge before its caller is answered.
+    /// The number of replicas that must have a charge before its caller is answered.
     pub(super) fn replicas(&self) -> u32 {
         self.replicas
     }
@@ -98,8 +98,8 @@ impl Context {
         &self.runtime
     }
 
-    /// What a server is asked when it is not known whether it is well: its first reply tells what it is, its last ones
-    /// whether it decides, what it evicts, and the time.
+    /// The commands that begin a connection: the first reply tells the kind of server, the last ones whether it
+    /// decides, what it evicts, and the time.
     pub(super) fn greeting(&self) -> Pipeline {
         let mut greeting = Pipeline::new();
         greeting.cmd("HELLO");
@@ -121,12 +121,12 @@ impl Context {
         greeting
     }
 
-    /// Whether a cluster can be asked in this way.
+    /// True if a cluster can be used with this layout.
     pub(super) fn suits_clusters(&self) -> bool {
         self.layout == Layout::Own
     }
 
-    /// What a server said of itself.
+    /// Reports the properties of a server that operators should know.
     pub(super) fn greeted(&self, server: &dyn Display, said: &Said) {
         if self.is_unverified && !self.unverified_told.swap(true, Ordering::Relaxed) {
             let why = "its certificate is not looked at (ssl_cert_reqs=none), so whoever is on the way can read the \

@@ -1,4 +1,4 @@
-//! What a server says of itself when it is first asked.
+//! The replies of a server to the commands that a new connection begins with.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use super::remedy::{Remedy, nonsense};
 use crate::failure::Failure;
 use crate::time::Micros;
 
-/// What a server said of itself.
+/// The properties of a server, as its replies give them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Said {
     /// It is a node of a cluster.
@@ -18,7 +18,7 @@ pub(super) struct Said {
     pub(super) memory_policy: Option<String>,
     /// Its clock, in microseconds since the Unix epoch.
     pub(super) time: Option<Micros>,
-    /// Why it will refuse calls, though it may be asked again.
+    /// The reason for which it will refuse calls, though it may be tried again.
     pub(super) refusal: Option<(Failure, String)>,
 }
 
@@ -51,7 +51,8 @@ impl Said {
         Ok(said)
     }
 
-    /// Why a blocked client may be forgotten, where it may. By what `tests/python/test_redis_eviction.py` measures.
+    /// The reason for which a blocked client may be forgotten, if there is one, as measured by
+    /// `tests/python/test_redis_eviction.py`.
     pub(super) fn eviction(&self) -> Option<String> {
         let policy = self.memory_policy.as_deref()?;
         let why = if policy.ends_with("-random") {
@@ -65,7 +66,7 @@ impl Said {
     }
 }
 
-/// Why calls will be refused that the probe of this error stands for.
+/// The reason for which calls will be refused, as the error of the probe shows it.
 fn refusal(remedy: &Remedy, probed: &RedisError, prepared: Option<&RedisError>) -> Option<(Failure, String)> {
     match (remedy, prepared) {
         // The script goes along with every call, if that is allowed; where there is none, it is not.
@@ -83,7 +84,7 @@ fn lacks_scripts(said: &str) -> bool {
     names && ["unknown command", "no permission", "noperm", "engine"].iter().any(|words| said.contains(words))
 }
 
-/// What a server said, and what to do about it where that is known.
+/// An error message of a server, with advice if there is any.
 pub(super) fn advised(said: &str) -> Cow<'_, str> {
     if lacks_scripts(said) && !said.contains("transactions") {
         let advice = "without scripts, strategy=\"transactions\" decides about buckets";

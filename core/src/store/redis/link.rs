@@ -74,7 +74,7 @@ impl Link {
         Self { queue: sender, open }
     }
 
-    /// Whether the server is not to be asked for now.
+    /// True if the server must not be asked now.
     pub(super) fn is_open(&self) -> bool {
         self.open.load(Ordering::Relaxed)
     }
@@ -103,22 +103,22 @@ pub(super) struct Keeper {
     leaves_by: Option<Instant>,
     /// Not sent yet, and since when.
     pub(super) waiting: VecDeque<(Instant, Message)>,
-    /// What is not over, in the order of the deadlines.
+    /// Jobs that are not over, in the order of their deadlines.
     due: VecDeque<Arc<Job>>,
     pub(super) line: Line,
     /// The number of the connection, which changes when it is given up.
     pub(super) lines: u64,
-    /// What was sent over connections that were given up may come back until then.
+    /// The instant until which replies over connections that were given up may come.
     pub(super) parted_until: Option<Instant>,
     pub(super) batches: FuturesUnordered<Batch>,
     /// Decided, and not acknowledged by enough replicas yet.
     pub(super) holding: FuturesUnordered<Holding>,
-    /// How long a batch takes, on average.
+    /// The average time that a batch takes.
     pub(super) round_trip: Duration,
     pub(super) clock: ServerClock,
     /// Of a sharded server, a slot that it had when it last decided something.
     pub(super) slot: Option<u16>,
-    /// What came of the probe that is on its way.
+    /// The result of the probe that is on its way.
     pub(super) probing: Option<Arc<OnceLock<Option<Failure>>>>,
 }
 
@@ -167,7 +167,7 @@ impl Keeper {
         }
     }
 
-    /// Whether nobody sends any more and nobody waits any more. A job that is left is answered as it is dropped.
+    /// True once all senders are gone and no caller waits. A job that is left is answered as it is dropped.
     fn is_done(&self) -> bool {
         self.leaves_by.is_some_and(|leaves_by| {
             let idle = self.waiting.is_empty() && self.batches.is_empty() && self.holding.is_empty();
@@ -254,8 +254,8 @@ impl Keeper {
         }
     }
 
-    /// How long a job waits for batches to come back before it travels in one more: an eighth of its deadline, or less
-    /// where a round trip leaves no more. Behind a batch that waits for replicas, one more would wait as well.
+    /// The time that a job waits for batches to come back before it travels in one more: an eighth of its deadline, or
+    /// less if a round trip leaves no more. Behind a batch that waits for replicas, one more would wait as well.
     fn patience(&self) -> Option<Duration> {
         if self.context.strategy() == Strategy::Transactions || self.context.replicas() > 0 {
             return None;

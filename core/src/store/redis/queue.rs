@@ -30,7 +30,7 @@ pub(super) struct Sender(Arc<Shared>);
 /// The end that the task reads.
 pub(super) struct Receiver(Arc<Shared>);
 
-/// What a receiver was woken for.
+/// The reason for which a receiver was woken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Received {
     Messages,

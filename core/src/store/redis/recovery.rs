@@ -110,7 +110,7 @@ impl Keeper {
         }
     }
 
-    /// Whether the server has failed, going by the deadlines that it missed.
+    /// Opens the breaker if the server has missed too many deadlines.
     pub(super) fn judge(&mut self, now: Instant) {
         if self.breaker.is_open() {
             return;

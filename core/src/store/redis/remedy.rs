@@ -1,10 +1,10 @@
-//! What an error of the server's means for a call and for its connection.
+//! The meaning of a server's error for a call and for its connection.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::failure::Failure;
 
-/// What to do about an error of the server's.
+/// The action to take on an error of the server.
 #[derive(Clone, Debug)]
 pub(super) enum Remedy {
     /// The script is not known there (any more), and nothing was done: send it along.
@@ -52,7 +52,7 @@ impl Remedy {
     }
 }
 
-/// Where a redirection leads; without a host it is the one that was asked.
+/// The address that a redirection names; without a host it is the host that was asked.
 fn redirected(error: &RedisError) -> Option<(String, u16)> {
     let (address, _slot) = error.redirect_node()?;
     let (host, port) = address.rsplit_once(':')?;
@@ -92,7 +92,7 @@ fn failure_in_words(error: &RedisError) -> Failure {
     }
 }
 
-/// Whether asking the same server again at once is of no use.
+/// True if asking the same server again at once is of no use.
 pub(super) fn trips(failure: Failure) -> bool {
     matches!(failure, Failure::Unreachable | Failure::Disconnected | Failure::NotReady | Failure::ReadOnly)
 }

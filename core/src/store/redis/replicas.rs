@@ -21,7 +21,7 @@ use super::reply::Outcome;
 use super::underway::Underway;
 use crate::decision::Verb;
 
-/// How many replicas have acknowledged, once that is known.
+/// The number of replicas that have acknowledged, once that is known.
 pub(super) type Acknowledgement = Pin<Box<dyn Future<Output = RedisResult<u32>> + Send>>;
 
 /// So many replicas have to acknowledge a batch.
@@ -33,7 +33,7 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// What these decisions have to wait for; none where they write nothing, or are not to wait.
+    /// The acknowledgement that these decisions need; none if they write nothing or are not to wait.
     pub(super) fn of<'a>(mut messages: impl Iterator<Item = &'a Message>, context: &Context) -> Option<Self> {
         let replicas = context.replicas();
         let writes = |message: &Message| message.job.decision.verb != Verb::Peek;
@@ -69,7 +69,7 @@ pub(super) async fn right_behind<T>(first: impl Future<Output = T>, second: Ackn
     }
 }
 
-/// What was held, and how many replicas have it.
+/// The decisions that were held, and the number of replicas that have them.
 pub(super) struct Acknowledged {
     pub(super) held: Vec<Pending>,
     pub(super) replicas: RedisResult<u32>,
@@ -94,7 +94,7 @@ pub(super) fn hold(
     })
 }
 
-/// Whether a decision changed an entry: peeks and most denials do not, and no failover can lose them.
+/// True if a decision changed an entry: peeks and most denials do not, and no failover can lose them.
 pub(super) fn is_charged(decision: &Decision, outcome: &Outcome) -> bool {
     let Outcome::Decided { infos, .. } = outcome else { return false };
     match decision.verb {

@@ -16,10 +16,10 @@ use crate::time::Micros;
 
 /// Between two reports of the same kind.
 pub(super) const QUIET: Micros = 60 * 1_000_000;
-/// How long all calls have to be decided before the store counts as recovered.
+/// Time for which all calls have to be decided before the store counts as recovered.
 const CALM: Micros = 1_000_000;
 
-/// What is known of a store's failures in this process.
+/// The failures of a store, as this process knows them.
 pub(crate) struct Reports {
     pub(super) events: Events,
     servers: String,
@@ -44,7 +44,7 @@ struct Outage {
     recovered_told: Option<Micros>,
 }
 
-/// What was last said of each kind of failure, and of the server whose breaker opened.
+/// The last error of each kind of failure, and of the server whose breaker opened.
 #[derive(Default)]
 struct Troubles {
     of_kind: [Option<Trouble>; Failure::ALL.len()],

@@ -1,4 +1,4 @@
-//! Which server decides what.
+//! The servers of a store, and the choice of the one that decides.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ enum Servers {
     Cluster(Arc<Cluster>),
 }
 
-/// What is known of the servers by now.
+/// The servers as far as they are known by now.
 enum Current<'a> {
     One(&'a Link),
     Cluster(&'a Cluster),
@@ -83,7 +83,7 @@ impl Topology {
         self.is_background
     }
 
-    /// Whether this runtime drives it, and still does.
+    /// True if this runtime drives it, and still runs.
     pub(crate) fn is_driven_by(&self, runtime: &Handle) -> bool {
         self.runtime == runtime.id() && !self.is_dead()
     }

@@ -13,16 +13,16 @@ pub(super) struct Underway<T> {
     since: Instant,
     /// When the last of those who wait stops waiting.
     until: Instant,
-    /// Which of a link's connections it was sent over.
+    /// The number of the connection that it was sent over.
     line: u64,
-    /// How many bytes may come back.
+    /// Bytes that may come back.
     weight: u64,
     /// It was not back by then, and was counted.
     missed: bool,
     coming: Pin<Box<dyn Future<Output = T> + Send>>,
 }
 
-/// What has come back.
+/// A result that has come back.
 pub(super) struct Back<T> {
     pub(super) what: T,
     pub(super) since: Instant,

@@ -6,7 +6,7 @@ use url::form_urlencoded;
 
 use crate::error::LimitError;
 
-/// What a URL leads to.
+/// The servers that a URL names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Server(Node),

@@ -16,7 +16,7 @@ const FAR: u64 = 1000;
 /// An entry's two numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
-    /// How much is in the bucket.
+    /// The level of the bucket.
     pub(super) counter: Kept,
     /// The instant in milliseconds from which its drips count.
     pub(super) tick: Kept,
@@ -37,17 +37,17 @@ pub(super) struct Account {
     pub(super) changes: Changes,
 }
 
-/// What decisions make of an entry. Everything but the instant is a difference, so that what others do to it meanwhile
-/// is not lost.
+/// The changes that decisions make to an entry. Everything but the instant is a difference, so that concurrent changes
+/// of others are not lost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changes {
     /// As the last decision has left it; nothing before the first one.
     level: Option<Level>,
     /// Everything that was there is to go first.
     pub(super) forgets: bool,
-    /// What drips away.
+    /// Units that drip away.
     pub(super) drained: i64,
-    /// What is charged, less what is given back.
+    /// Units that are charged, less those that are given back.
     pub(super) charged: i64,
     /// The tick was not there, or from a future that cannot be.
     pub(super) mends: bool,
@@ -118,7 +118,7 @@ impl Account {
         self.changes = Changes { level, forgets: true, ..Changes::default() };
     }
 
-    /// How far its tick moves by what time did to it. Nothing where there is no tick to move, or none that stays.
+    /// The distance by which elapsed time moves its tick. None if there is no tick to move, or none that stays.
     pub(super) fn drip(&self) -> Option<Drip> {
         let changes = &self.changes;
         if changes.forgets || changes.unsettled || self.seen.counter == Kept::Foreign {
@@ -129,7 +129,7 @@ impl Account {
         (drip.moved != 0 || drip.drained != 0).then_some(drip)
     }
 
-    /// What has to be added to the counter. One that is below empty is first made empty.
+    /// The difference to add to the counter. One that is below empty is first made empty.
     pub(super) fn due(&self) -> i64 {
         let changes = &self.changes;
         let missing = match self.seen.counter {
@@ -151,16 +151,16 @@ impl Changes {
         self.level.is_none()
     }
 
-    /// How long the keys have to live, in whole seconds.
+    /// Time to live of the keys, in whole seconds.
     pub(super) fn seconds(&self) -> u64 {
         self.lasts.div_ceil(SECOND).max(1)
     }
 }
 
-/// What a drip does.
+/// The effect of a drip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drip {
-    /// What the tick has to be, or somebody else has dripped.
+    /// The value that the tick must have; any other means that another process has dripped.
     pub(super) canary: i64,
     pub(super) moved: i64,
     pub(super) drained: i64,

@@ -71,14 +71,14 @@ pub(super) async fn decide(
     Ok(GroupReply { server, outcomes: Vec::new(), held })
 }
 
-/// How often a denial is looked at again that is due to what somebody is about to take back.
+/// Further reads before a denial that is due to a drip which another process is about to undo.
 const MOST_LOOKS: usize = 2;
 
 /// Decisions that are made together.
 struct Round {
     turns: Vec<Turn>,
     accounts: Vec<Account>,
-    /// What was added, where that has to be seen again.
+    /// The changes that were sent, if they have to be compared again.
     sent: Vec<Changes>,
 }
 
@@ -130,7 +130,7 @@ impl Round {
         self.turns.iter().any(|turn| turn.doubtful)
     }
 
-    /// Who changes nothing has an answer.
+    /// Answers the decisions that change nothing.
     fn tell_the_idle(&mut self) {
         self.turns.retain_mut(|turn| {
             if !turn.writes {
@@ -249,7 +249,7 @@ impl Round {
     }
 }
 
-/// Which replies say what two numbers were changed to.
+/// The places of the replies with the new values of two numbers.
 struct Changed {
     tick: Option<usize>,
     counter: Option<usize>,
@@ -274,7 +274,7 @@ fn change(transaction: &mut Transaction, account: &Account, moved: i64, more: i6
     Changed { tick, counter }
 }
 
-/// What is to be done to an entry; which replies say what its tick and its counter are then.
+/// Adds the commands that change an entry; returns the places of the replies with its tick and its counter.
 fn add(transaction: &mut Transaction, account: &Account) -> Option<(usize, usize)> {
     let (changes, seen, due, seconds) = (&account.changes, account.seen, account.due(), account.changes.seconds());
     if changes.forgets {

@@ -16,7 +16,7 @@ use crate::time::Micros;
 
 pub(super) struct Turn {
     pub(super) job: Arc<Job>,
-    /// Which of the round's accounts each of the decision's entries is.
+    /// The index, among the accounts of the round, of each of the decision's entries.
     pub(super) accounts: Few<usize>,
     pub(super) outcome: Option<Outcome>,
     /// It changes something.
@@ -27,13 +27,13 @@ pub(super) struct Turn {
     pub(super) doubtful: bool,
 }
 
-/// What a decision makes of its entries.
+/// The outcome of a decision, and its effect on its entries.
 struct Made {
     outcome: Outcome,
     /// Of each entry: what it was, what time made of it, and what the call did; and whether that has to be written.
     levels: Few<([Level; 3], bool)>,
     mends: Few<bool>,
-    /// What they were is a guess.
+    /// True for an entry of which the state before is a guess.
     unsettled: Few<bool>,
 }
 
@@ -54,7 +54,7 @@ impl Turn {
         }
     }
 
-    /// What came of it, to be told later.
+    /// Takes the outcome, to be reported later.
     pub(super) fn hold(&mut self) -> Option<Pending> {
         self.outcome.take().map(|outcome| Pending::new(self.job.clone(), outcome))
     }
