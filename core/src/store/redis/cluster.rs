@@ -32,7 +32,7 @@ pub(super) struct Cluster {
     context: Arc<Context>,
     map: Mutex<Map>,
     stale: Arc<Notify>,
-    /// Nobody could be asked for the map.
+    /// No node could be asked for the map.
     lost: AtomicBool,
     /// There is a cluster.
     awake: AtomicBool,
@@ -46,7 +46,7 @@ struct Map {
     nodes: Vec<Node>,
     /// Messages that came before the map was known.
     early: Vec<Message>,
-    /// Nobody keeps the map any more.
+    /// The task that keeps the map is gone.
     closed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What all the links of a store share.
+//! Settings and reports shared by all connections of a store.
 
 use std::fmt::Display;
 use std::iter;
@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::limit::{LevelRule, Rule};
 use crate::stats::Stats;
 
-/// What fits into the entry that probes are about.
+/// The size of the entry that probes use.
 const PROBED: u64 = 1000;
 /// Making a connection takes several round trips and is nobody's decision, so it may take longer than one.
 const LEAST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -40,7 +40,7 @@ pub(crate) struct Context {
     /// A decision that writes but changes nothing: what a server must be able to do to be of use.
     probe: Decision,
     runtime: Handle,
-    /// When each fault was last told of.
+    /// The instant of the last event of each kind of failure.
     told: [AtomicU64; Failure::ALL.len()],
     evictions_told: AtomicBool,
     unverified_told: AtomicBool,

@@ -26,7 +26,7 @@ impl Said {
     /// Reads the replies to a greeting.
     ///
     /// # Errors
-    /// When the server is of no use for now.
+    /// An error that makes the server useless for now.
     pub(super) fn read(replies: &[Value]) -> RedisResult<Self> {
         let [hello, prepared, .., probed, policy, time] = replies else { return Err(nonsense("a greeting")) };
         let mut said = Self::default();

@@ -19,7 +19,7 @@ pub(crate) type Answer = Result<Outcome, Failure>;
 /// Told once what came of a job, on the thread that talks to the store: it must not block.
 pub(crate) type Done = Box<dyn FnOnce(&Job, Answer) + Send>;
 
-/// Nobody waits for a decision for longer than this.
+/// The longest time that a caller waits for a decision.
 pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Times that a job may be sent on to another server before it is given up.
@@ -29,7 +29,7 @@ const MOST_HOPS: u8 = 5;
 /// is dropped unfinished, by whatever lost it, is finished by that.
 pub(crate) struct Job {
     pub(super) decision: Decision,
-    /// When the caller stops waiting, by the runtime's clock and by ours.
+    /// The deadline of the caller, by the runtime's clock and by ours.
     pub(super) deadline: Instant,
     pub(super) expires: Micros,
     hops: AtomicU8,

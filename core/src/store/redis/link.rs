@@ -175,7 +175,7 @@ impl Keeper {
         })
     }
 
-    /// When there is something to do that nothing else will tell of.
+    /// The next instant at which there is work that no message announces.
     fn next_instant(&self) -> Option<Instant> {
         let due = self.due.front().map(|job| job.deadline);
         let (Line::Up(_), Some((since, _))) = (&self.line, self.waiting.front()) else {

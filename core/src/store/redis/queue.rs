@@ -18,9 +18,9 @@ struct State {
     messages: Vec<Message>,
     /// Of the task, while it sleeps.
     waker: Option<Waker>,
-    /// Nobody sends any more.
+    /// All senders are gone.
     left: bool,
-    /// Nobody reads any more.
+    /// The receiver is gone.
     closed: bool,
 }
 

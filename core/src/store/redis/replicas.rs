@@ -28,7 +28,7 @@ pub(super) type Acknowledgement = Pin<Box<dyn Future<Output = RedisResult<u32>> 
 #[derive(Clone, Copy)]
 pub(super) struct Wait {
     replicas: u32,
-    /// Nobody waits for longer.
+    /// No caller waits for longer.
     until: Instant,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Reports {
     policy: OnError,
     timeout: Duration,
     outage: Mutex<Outage>,
-    /// When a call that the store decided is worth a look at the outage; 0 where there is none.
+    /// The instant at which the next decided call has to check for the end of the outage; 0 if there is none.
     due: AtomicU64,
     troubles: Mutex<Troubles>,
 }
@@ -156,7 +156,7 @@ impl Reports {
         self.troubles().of_kind[failure.index()] = Some(trouble);
     }
 
-    /// Why a server is not to be asked; nothing where it is again.
+    /// Records the reason for which a server is not asked; none once it is asked again.
     pub(super) fn opened(&self, why: Option<(&dyn Display, &str)>) {
         let trouble = |(server, cause): (&dyn Display, &str)| Trouble {
             server: server.to_string(),

@@ -15,7 +15,7 @@ pub(super) struct ServerClock {
     /// Of the exchanges of this while and of the one before.
     recent: Option<Ahead>,
     before: Option<Ahead>,
-    /// When this while began.
+    /// The instant at which this period began.
     since: Micros,
 }
 

@@ -7,7 +7,7 @@ use crate::store::redis::keys::Key;
 use crate::time::Micros;
 
 const SECOND: Micros = 1_000_000;
-/// When callers give `now`, the server's clock is not theirs: entries then live at least as long as this.
+/// The least time to live of entries whose callers give `now`: the server's clock is not theirs.
 const HOUR: Micros = 3600 * SECOND;
 
 /// A tick that is further ahead of the server's clock than this many full buckets take to drain is none.

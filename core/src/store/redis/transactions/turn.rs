@@ -42,7 +42,7 @@ impl Turn {
         Self { job, accounts, outcome: None, writes: false, charged: false, doubtful: false }
     }
 
-    /// Somebody still waits for it, and has a right to an answer.
+    /// True if its caller still waits for an answer.
     pub(super) fn is_wanted(&self) -> bool {
         !self.job.is_over() && self.job.deadline > Instant::now()
     }
