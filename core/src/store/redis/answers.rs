@@ -8,13 +8,13 @@ use tokio::time::Instant;
 
 use super::batch::{BatchReply, Group, is_lost};
 use super::dial::Connection;
+use super::error_action::{ErrorAction, opens_breaker};
 use super::group_reply::Pending;
 use super::job::{Job, LONGEST_TIMEOUT};
 use super::line::Line;
 use super::link::Keeper;
 use super::message::Message;
 use super::plan::Decision;
-use super::remedy::{Remedy, trips};
 use super::replicas::{Acknowledged, hold, is_charged};
 use super::reply::Outcome;
 use super::server_clock::ServerClock;
@@ -71,7 +71,7 @@ impl Keeper {
                     }
                     self.settle(group, decided.outcomes, acknowledgement.is_some().then_some(&mut held), &over);
                 }
-                Err(error) => self.remedy(group, &error, &over),
+                Err(error) => self.handle_error(group, &error, &over),
             }
         }
         if let Some(acknowledgement) = acknowledgement
@@ -146,7 +146,8 @@ impl Keeper {
                 self.lose(line, &error);
             }
             Err(error) => {
-                let fault = if let Remedy::GiveUp(fault) = Remedy::of(&error) { fault } else { Failure::Other };
+                let fault =
+                    if let ErrorAction::GiveUp(fault) = ErrorAction::of(&error) { fault } else { Failure::Other };
                 fail(held, fault);
                 self.give_up(fault, &error, line);
             }
@@ -154,13 +155,13 @@ impl Keeper {
         self.forget_finished();
     }
 
-    fn remedy(&mut self, mut group: Group, error: &RedisError, over: &Over) {
-        match Remedy::of(error) {
-            Remedy::SendScript if !group.with_script => {
+    fn handle_error(&mut self, mut group: Group, error: &RedisError, over: &Over) {
+        match ErrorAction::of(error) {
+            ErrorAction::SendScript if !group.with_script => {
                 group.with_script = true;
                 self.launch(over.connection.clone(), over.line, vec![group]);
             }
-            Remedy::Redirect { mut to, asking } => {
+            ErrorAction::Redirect { mut to, asking } => {
                 if to.0.is_empty() {
                     to.0 = self.target.host();
                 }
@@ -172,7 +173,7 @@ impl Keeper {
                     }
                 }
             }
-            Remedy::Retry => {
+            ErrorAction::Retry => {
                 let router = self.router.clone();
                 tokio::spawn(async move {
                     tokio::time::sleep(RETRY_AFTER).await;
@@ -181,12 +182,12 @@ impl Keeper {
                     }
                 });
             }
-            Remedy::GiveUp(fault) => {
+            ErrorAction::GiveUp(fault) => {
                 // First what is wrong, so that the errors of these calls can say it.
                 self.give_up(fault, error, over.line);
                 group.fail(fault);
             }
-            Remedy::SendScript => {
+            ErrorAction::SendScript => {
                 self.context.fault(&self.target, Failure::Other, &error.to_string());
                 group.fail(Failure::Other);
             }
@@ -194,7 +195,7 @@ impl Keeper {
     }
 
     fn give_up(&mut self, fault: Failure, error: &RedisError, line: u64) {
-        if !trips(fault) {
+        if !opens_breaker(fault) {
             self.context.fault(&self.target, fault, &error.to_string());
         } else if line == self.lines {
             self.trip(fault, &error.to_string());

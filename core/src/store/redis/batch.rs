@@ -5,11 +5,11 @@ use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
 
 use super::context::Context;
 use super::dial::Connection;
+use super::error_action::nonsense;
 use super::group_reply::GroupReply;
 use super::layout::Strategy;
 use super::message::Message;
 use super::plan::{Plan, plan};
-use super::remedy::nonsense;
 use super::replicas::{Acknowledgement, Wait, right_behind};
 use super::reply::finish;
 use super::server_clock::ServerClock;
@@ -43,7 +43,7 @@ pub(super) struct BatchReply {
 }
 
 /// Bytes that a reply may take for each check: the longest state is 255 pairs of numbers. A decision that takes several
-/// round trips has as many replies.
+/// round opens_breaker has as many replies.
 const OF_A_PART: u64 = 16 * 1024;
 
 /// Decisions on their way together.

@@ -12,9 +12,9 @@ use tokio::time::{sleep, timeout};
 
 use super::context::Context;
 use super::dial::{A_MAP, open};
+use super::error_action::nonsense;
 use super::link::Link;
 use super::message::Message;
-use super::remedy::nonsense;
 use super::reroute::{NoOthers, Reroute};
 use super::target::{Target, at};
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use redis::{RedisError, RedisResult, Value};
 
-use super::remedy::{Remedy, nonsense};
+use super::error_action::{ErrorAction, nonsense};
 use crate::failure::Failure;
 use crate::time::Micros;
 
@@ -36,11 +36,11 @@ impl Said {
             said.is_cluster = redis::from_redis_value::<String>(mode.clone()).is_ok_and(|mode| mode == "cluster");
         }
         if let Err(error) = probed.clone().extract_error() {
-            match Remedy::of(&error) {
-                Remedy::GiveUp(Failure::NotReady | Failure::ReadOnly | Failure::Unreachable) => return Err(error),
+            match ErrorAction::of(&error) {
+                ErrorAction::GiveUp(Failure::NotReady | Failure::ReadOnly | Failure::Unreachable) => return Err(error),
                 // A node that has another slot's keys is as good as any.
-                Remedy::Redirect { .. } | Remedy::Retry => {}
-                remedy => said.refusal = refusal(&remedy, &error, prepared.clone().extract_error().err().as_ref()),
+                ErrorAction::Redirect { .. } | ErrorAction::Retry => {}
+                action => said.refusal = refusal(&action, &error, prepared.clone().extract_error().err().as_ref()),
             }
         }
         let time = redis::from_redis_value::<(u64, u64)>(time.clone()).ok();
@@ -67,13 +67,13 @@ impl Said {
 }
 
 /// The reason for which calls will be refused, as the error of the probe shows it.
-fn refusal(remedy: &Remedy, probed: &RedisError, prepared: Option<&RedisError>) -> Option<(Failure, String)> {
-    match (remedy, prepared) {
+fn refusal(action: &ErrorAction, probed: &RedisError, prepared: Option<&RedisError>) -> Option<(Failure, String)> {
+    match (action, prepared) {
         // The script goes along with every call, if that is allowed; where there is none, it is not.
-        (Remedy::SendScript, Some(error)) if lacks_scripts(&error.to_string()) => {
+        (ErrorAction::SendScript, Some(error)) if lacks_scripts(&error.to_string()) => {
             Some((Failure::Denied, advised(&error.to_string()).into_owned()))
         }
-        (Remedy::GiveUp(failure), _) => Some((*failure, advised(&probed.to_string()).into_owned())),
+        (ErrorAction::GiveUp(failure), _) => Some((*failure, advised(&probed.to_string()).into_owned())),
         _ => None,
     }
 }

@@ -7,11 +7,11 @@ use redis::RedisResult;
 use tokio::time::{Instant, sleep};
 
 use super::batch::Group;
+use super::error_action::ErrorAction;
 use super::job::{Answer, Job};
 use super::line::{Connected, Line};
 use super::link::Keeper;
 use super::message::Message;
-use super::remedy::Remedy;
 use crate::failure::Failure;
 
 const NO_ANSWER: &str = "no answer in time";
@@ -63,8 +63,8 @@ impl Keeper {
                 }
             }
             Err(error) => {
-                let failure = match Remedy::of(&error) {
-                    Remedy::GiveUp(failure @ (Failure::NotReady | Failure::ReadOnly | Failure::Denied)) => failure,
+                let failure = match ErrorAction::of(&error) {
+                    ErrorAction::GiveUp(failure @ (Failure::NotReady | Failure::ReadOnly | Failure::Denied)) => failure,
                     // Whatever else kept a connection from being made, there is none.
                     _ => Failure::Unreachable,
                 };

@@ -13,11 +13,11 @@ use tokio::time::timeout;
 use super::address::Address;
 use super::cluster::nodes_of;
 use super::context::Context;
+use super::error_action::ErrorAction;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
 use super::line::Connected;
 use super::plan::{Decision, plan};
-use super::remedy::Remedy;
 use super::settings::Settings;
 use super::target::{Target, at};
 use crate::error::StoreError;
@@ -146,7 +146,7 @@ async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe
         Strategy::Script => {
             let plan = plan([(probe, 0)]);
             match plan.command(false).query_async::<redis::Value>(connection).await {
-                Err(error) if matches!(Remedy::of(&error), Remedy::SendScript) => {
+                Err(error) if matches!(ErrorAction::of(&error), ErrorAction::SendScript) => {
                     plan.command(true).query_async(connection).await
                 }
                 answer => answer,
@@ -163,7 +163,9 @@ async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe
         }
     };
     match answer {
-        Err(error) if !matches!(Remedy::of(&error), Remedy::Redirect { .. } | Remedy::Retry) => Err(error),
+        Err(error) if !matches!(ErrorAction::of(&error), ErrorAction::Redirect { .. } | ErrorAction::Retry) => {
+            Err(error)
+        }
         _ => Ok(()),
     }
 }
@@ -266,8 +268,8 @@ fn failed(target: &Target, error: &RedisError) -> StoreError {
 }
 
 fn failure_of(error: &RedisError) -> Failure {
-    match Remedy::of(error) {
-        Remedy::GiveUp(failure) => failure,
+    match ErrorAction::of(error) {
+        ErrorAction::GiveUp(failure) => failure,
         _ => Failure::Other,
     }
 }

@@ -3,7 +3,7 @@
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Pipeline, RedisResult, ToRedisArgs, Value};
 
-use crate::store::redis::remedy::nonsense;
+use crate::store::redis::error_action::nonsense;
 use crate::time::EXACT;
 
 /// Commands that a server does one right after the other, or none of them.

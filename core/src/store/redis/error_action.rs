@@ -6,7 +6,7 @@ use crate::failure::Failure;
 
 /// The action to take on an error of the server.
 #[derive(Clone, Debug)]
-pub(super) enum Remedy {
+pub(super) enum ErrorAction {
     /// The script is not known there (any more), and nothing was done: send it along.
     SendScript,
     /// Another server is in charge of the slot, for good or for this once; nothing was done.
@@ -19,7 +19,7 @@ pub(super) enum Remedy {
     GiveUp(Failure),
 }
 
-impl Remedy {
+impl ErrorAction {
     pub(super) fn of(error: &RedisError) -> Self {
         if error.is_connection_refusal() {
             return Self::GiveUp(Failure::Unreachable);
@@ -93,7 +93,7 @@ fn failure_in_words(error: &RedisError) -> Failure {
 }
 
 /// True if asking the same server again at once is of no use.
-pub(super) fn trips(failure: Failure) -> bool {
+pub(super) fn opens_breaker(failure: Failure) -> bool {
     matches!(failure, Failure::Unreachable | Failure::Disconnected | Failure::NotReady | Failure::ReadOnly)
 }
 
