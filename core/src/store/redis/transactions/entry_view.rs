@@ -1,4 +1,4 @@
-//! One entry as a round of transactions sees it: what is there, and what is to become of it.
+//! One entry as a batch of transactions sees it: what is there, and what is to become of it.
 
 use super::wire::Kept;
 use crate::decision::Level;
@@ -29,8 +29,8 @@ impl Seen {
     }
 }
 
-/// An entry, and what the decisions of a round make of it.
-pub(super) struct Account {
+/// An entry, and what the decisions of a batch make of it.
+pub(super) struct EntryView {
     pub(super) counter: Key,
     pub(super) tick: Key,
     pub(super) seen: Seen,
@@ -51,12 +51,12 @@ pub(super) struct Changes {
     pub(super) charged: i64,
     /// The tick was not there, or from a future that cannot be.
     pub(super) mends: bool,
-    /// Nothing is to be believed of the tick; see [`Account::look`].
+    /// Nothing is to be believed of the tick; see [`EntryView::look`].
     pub(super) unsettled: bool,
     lasts: Micros,
 }
 
-impl Account {
+impl EntryView {
     pub(super) fn new([counter, tick]: [Key; 2]) -> Self {
         Self { counter, tick, seen: Seen::default(), changes: Changes::default() }
     }
