@@ -1,4 +1,4 @@
-//! Where a store is: a server, a primary that sentinels know, or a cluster.
+//! The address of a store: a server, a primary that sentinels know, or a cluster.
 
 use redis::{
     Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, ProtocolVersion,
@@ -8,10 +8,10 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use super::target::at;
-use super::url::{Login, Node, Place, StoreUrl};
+use super::url::{Login, Node, Place, StoreUrl, Tls};
 use crate::error::LimitError;
 
-/// Where a store is, and how to connect there.
+/// The address of a store, and the settings of connections to it.
 #[derive(Clone)]
 pub(crate) enum Address {
     Server(Box<ConnectionInfo>),
@@ -25,17 +25,6 @@ pub(crate) enum Address {
         seeds: Vec<Node>,
         template: Box<ConnectionInfo>,
     },
-}
-
-/// Certificates, as the contents of PEM files.
-#[derive(Clone, Default)]
-pub(crate) struct Tls {
-    /// The authorities to trust in place of the system's.
-    pub(crate) authority: Option<Vec<u8>>,
-    /// The client's certificate and key.
-    pub(crate) identity: Option<(Vec<u8>, Vec<u8>)>,
-    /// Any certificate of the server's is good.
-    pub(crate) unverified: bool,
 }
 
 impl Address {

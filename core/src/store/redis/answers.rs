@@ -1,4 +1,4 @@
-//! What becomes of a batch when its answers are there.
+//! The handling of a batch whose replies have come.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,21 +6,23 @@ use std::time::Duration;
 use redis::RedisError;
 use tokio::time::Instant;
 
-use super::batch::{Exchanged, Group, is_lost};
+use super::batch::{BatchReply, Group, is_lost};
 use super::dial::Connection;
+use super::error_action::{ErrorAction, opens_breaker};
+use super::group_reply::Pending;
 use super::job::{Job, LONGEST_TIMEOUT};
 use super::line::Line;
-use super::link::{Keeper, Message};
+use super::link::Keeper;
+use super::message::Message;
 use super::plan::Decision;
-use super::remedy::{Remedy, trips};
-use super::replicas::{Acknowledged, Pending, hold, is_charged};
+use super::replicas::{Acknowledged, hold, is_charged};
 use super::reply::Outcome;
 use super::server_clock::ServerClock;
 use super::underway::{Back, Underway};
 use crate::decision::Verb;
 use crate::failure::Failure;
 
-/// How long after a slot was found in motion it is asked again.
+/// Delay before a slot that was found in motion is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
 
 /// The connection that something came back over.
@@ -30,9 +32,9 @@ struct Over {
 }
 
 impl Keeper {
-    pub(super) fn read(&mut self, back: Back<Exchanged>) {
+    pub(super) fn read(&mut self, back: Back<BatchReply>) {
         let Back { what, since, line, missed } = back;
-        let Exchanged { groups, decided, sent, received, acknowledgement, connection } = what;
+        let BatchReply { groups, decided, sent, received, acknowledgement, connection } = what;
         let decided = match decided {
             Ok(decided) => decided,
             // What was on its way may have been done, so it is not sent again.
@@ -69,7 +71,7 @@ impl Keeper {
                     }
                     self.settle(group, decided.outcomes, acknowledgement.is_some().then_some(&mut held), &over);
                 }
-                Err(error) => self.remedy(group, &error, &over),
+                Err(error) => self.handle_error(group, &error, &over),
             }
         }
         if let Some(acknowledgement) = acknowledgement
@@ -130,7 +132,7 @@ impl Keeper {
                 if line == self.lines && !missed {
                     self.breaker.replicated();
                 }
-                held.into_iter().for_each(Pending::tell);
+                held.into_iter().for_each(Pending::complete);
             }
             Ok(_) => {
                 fail(held, Failure::Unreplicated);
@@ -144,7 +146,8 @@ impl Keeper {
                 self.lose(line, &error);
             }
             Err(error) => {
-                let fault = if let Remedy::GiveUp(fault) = Remedy::of(&error) { fault } else { Failure::Other };
+                let fault =
+                    if let ErrorAction::GiveUp(fault) = ErrorAction::of(&error) { fault } else { Failure::Other };
                 fail(held, fault);
                 self.give_up(fault, &error, line);
             }
@@ -152,13 +155,13 @@ impl Keeper {
         self.forget_finished();
     }
 
-    fn remedy(&mut self, mut group: Group, error: &RedisError, over: &Over) {
-        match Remedy::of(error) {
-            Remedy::SendScript if !group.with_script => {
+    fn handle_error(&mut self, mut group: Group, error: &RedisError, over: &Over) {
+        match ErrorAction::of(error) {
+            ErrorAction::SendScript if !group.with_script => {
                 group.with_script = true;
                 self.launch(over.connection.clone(), over.line, vec![group]);
             }
-            Remedy::Redirect { mut to, asking } => {
+            ErrorAction::Redirect { mut to, asking } => {
                 if to.0.is_empty() {
                     to.0 = self.target.host();
                 }
@@ -170,21 +173,21 @@ impl Keeper {
                     }
                 }
             }
-            Remedy::Retry => {
+            ErrorAction::Retry => {
                 let router = self.router.clone();
                 tokio::spawn(async move {
                     tokio::time::sleep(RETRY_AFTER).await;
                     for Message { job, asking } in group.messages {
-                        router.again(Message { job, asking });
+                        router.resend(Message { job, asking });
                     }
                 });
             }
-            Remedy::GiveUp(fault) => {
+            ErrorAction::GiveUp(fault) => {
                 // First what is wrong, so that the errors of these calls can say it.
                 self.give_up(fault, error, over.line);
                 group.fail(fault);
             }
-            Remedy::SendScript => {
+            ErrorAction::SendScript => {
                 self.context.fault(&self.target, Failure::Other, &error.to_string());
                 group.fail(Failure::Other);
             }
@@ -192,7 +195,7 @@ impl Keeper {
     }
 
     fn give_up(&mut self, fault: Failure, error: &RedisError, line: u64) {
-        if !trips(fault) {
+        if !opens_breaker(fault) {
             self.context.fault(&self.target, fault, &error.to_string());
         } else if line == self.lines {
             self.trip(fault, &error.to_string());
@@ -200,8 +203,8 @@ impl Keeper {
     }
 }
 
-/// What gives a charge back whose caller was answered by the policy before the server's answer came: a degraded answer
-/// charges nothing.
+/// The decision that gives a charge back whose caller was answered by the policy before the reply came: a degraded
+/// answer charges nothing.
 fn undo(decision: &Decision, outcome: &Outcome) -> Option<Decision> {
     let Outcome::Decided { now, infos, .. } = outcome else { return None };
     let may_charge = matches!(decision.verb, Verb::Limit | Verb::Acquire { .. });

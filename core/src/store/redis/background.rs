@@ -41,7 +41,7 @@ pub(crate) fn handle(current: Process) -> io::Result<Handle> {
     }
 }
 
-/// Whether this is that runtime.
+/// True for that runtime.
 pub(crate) fn is(runtime: &Handle) -> bool {
     BACKGROUND.load().as_ref().is_some_and(|background| background.handle.id() == runtime.id())
 }

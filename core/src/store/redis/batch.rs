@@ -5,20 +5,21 @@ use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
 
 use super::context::Context;
 use super::dial::Connection;
+use super::error_action::nonsense;
+use super::group_reply::GroupReply;
 use super::layout::Strategy;
-use super::link::Message;
+use super::message::Message;
 use super::plan::{Plan, plan};
-use super::replicas::{Acknowledgement, Pending, Wait, right_behind};
-use super::reply::{Outcome, finish};
+use super::replicas::{Acknowledgement, Wait, right_behind};
+use super::reply::finish;
 use super::server_clock::ServerClock;
-use super::target::nonsense;
 use super::transactions;
 use super::underway::{Underway, last_deadline};
 use crate::clock;
 use crate::failure::Failure;
 use crate::time::Micros;
 
-/// Where a message goes in a sharded server: its slot, and whether the server is asked for it just this once.
+/// The slot of a message in a sharded server, and true where the server is asked for this once only.
 type Place = Option<(u16, bool)>;
 
 /// The decisions of one script call, in a cluster those of one slot; or of a round of transactions.
@@ -30,32 +31,23 @@ pub(super) struct Group {
     pub(super) with_script: bool,
 }
 
-/// What came of a group.
-pub(super) struct Decided {
-    /// The server's time.
-    pub(super) server: Option<Micros>,
-    /// What came of each decision; none where all have been told already, or are held.
-    pub(super) outcomes: Vec<Outcome>,
-    pub(super) held: Vec<Pending>,
-}
-
-/// What a batch brought back.
-pub(super) struct Exchanged {
+/// The replies to a batch.
+pub(super) struct BatchReply {
     pub(super) groups: Vec<Group>,
-    pub(super) decided: RedisResult<Vec<RedisResult<Decided>>>,
+    pub(super) decided: RedisResult<Vec<RedisResult<GroupReply>>>,
     pub(super) sent: Micros,
     pub(super) received: Micros,
-    /// Where something has to wait for replicas.
+    /// Present if something has to wait for replicas.
     pub(super) acknowledgement: Option<Acknowledgement>,
     pub(super) connection: Connection,
 }
 
-/// What an answer may take for each check: the longest state is 255 pairs of numbers. Where a decision takes several
-/// round trips, there are that many answers.
+/// Bytes that a reply may take for each check: the longest state is 255 pairs of numbers. A decision that takes several
+/// round opens_breaker has as many replies.
 const OF_A_PART: u64 = 16 * 1024;
 
 /// Decisions on their way together.
-pub(super) type Batch = Underway<Exchanged>;
+pub(super) type Batch = Underway<BatchReply>;
 
 /// Sends decisions over one of a link's connections.
 pub(super) fn send(connection: Connection, line: u64, groups: Vec<Group>, context: &Context) -> Batch {
@@ -108,11 +100,11 @@ impl Group {
         self.plan.command(self.with_script)
     }
 
-    fn finish(&self, reply: Value) -> RedisResult<Decided> {
+    fn finish(&self, reply: Value) -> RedisResult<GroupReply> {
         let reply = reply.extract_error()?;
         let decisions = self.messages.iter().map(|message| &message.job.decision);
         let (server, outcomes) = finish(&reply, decisions).map_err(|_| nonsense("the script"))?;
-        Ok(Decided { server, outcomes, held: Vec::new() })
+        Ok(GroupReply { server, outcomes, held: Vec::new() })
     }
 
     pub(super) fn fail(self, failure: Failure) {
@@ -123,7 +115,7 @@ impl Group {
 }
 
 /// One round trip, or as many as the strategy takes.
-async fn exchange(connection: Connection, groups: Vec<Group>, strategy: Strategy, wait: Option<Wait>) -> Exchanged {
+async fn exchange(connection: Connection, groups: Vec<Group>, strategy: Strategy, wait: Option<Wait>) -> BatchReply {
     let sent = clock::now();
     let mut wire = connection.wire.clone();
     let (decided, acknowledgement) = match (wait, strategy) {
@@ -139,7 +131,7 @@ async fn exchange(connection: Connection, groups: Vec<Group>, strategy: Strategy
             (decided, Some(wait.send(wire.clone())))
         }
     };
-    Exchanged { groups, decided, sent, received: clock::now(), acknowledgement, connection }
+    BatchReply { groups, decided, sent, received: clock::now(), acknowledgement, connection }
 }
 
 async fn decide(
@@ -147,7 +139,7 @@ async fn decide(
     groups: &[Group],
     strategy: Strategy,
     holds: bool,
-) -> RedisResult<Vec<RedisResult<Decided>>> {
+) -> RedisResult<Vec<RedisResult<GroupReply>>> {
     match (groups, strategy) {
         ([group], Strategy::Transactions) => one(transactions::decide(connection, &group.messages, holds).await),
         ([group], Strategy::Script) if !group.asking => {
@@ -158,14 +150,17 @@ async fn decide(
     }
 }
 
-fn one(decided: RedisResult<Decided>) -> RedisResult<Vec<RedisResult<Decided>>> {
+fn one(decided: RedisResult<GroupReply>) -> RedisResult<Vec<RedisResult<GroupReply>>> {
     match decided {
         Err(error) if is_lost(&error) => Err(error),
         decided => Ok(vec![decided]),
     }
 }
 
-async fn several(connection: &mut MultiplexedConnection, groups: &[Group]) -> RedisResult<Vec<RedisResult<Decided>>> {
+async fn several(
+    connection: &mut MultiplexedConnection,
+    groups: &[Group],
+) -> RedisResult<Vec<RedisResult<GroupReply>>> {
     let mut pipeline = Pipeline::with_capacity(groups.len());
     // Which of the replies is a group's.
     let mut places = Vec::with_capacity(groups.len());
@@ -182,7 +177,7 @@ async fn several(connection: &mut MultiplexedConnection, groups: &[Group]) -> Re
     Ok(groups.iter().zip(places.into_iter().map(reply_of)).map(|(group, reply)| group.finish(reply)).collect())
 }
 
-/// Whether the connection is of no use any more.
+/// True if the connection is of no use any more.
 pub(super) fn is_lost(error: &RedisError) -> bool {
     error.is_unrecoverable_error() || error.is_io_error()
 }

@@ -28,7 +28,7 @@ const QUIET: Duration = Duration::from_secs(60);
 #[derive(Default)]
 struct Misses {
     count: u32,
-    /// When the first of them was sent.
+    /// The instant at which the first of them was sent.
     since: Option<Instant>,
 }
 
@@ -51,14 +51,14 @@ pub(super) struct Breaker {
     /// Batches that were not answered, and such as too few replicas acknowledged.
     unanswered: Misses,
     unreplicated: Misses,
-    /// When it was opened, and when it was closed last.
+    /// The instants at which it was last opened and closed.
     opened: Option<Instant>,
     closed: Option<Instant>,
-    /// How often in a row it was closed too soon.
+    /// Times in a row that it was closed too soon.
     flaps: u32,
     /// Probes answered in a row.
     found_well: u32,
-    /// When it was last told that it is open, and whether that is the last that was told.
+    /// The instant of the last event about it, and true if that event was its opening.
     told: Option<Instant>,
     told_open: bool,
     random: RandomState,

@@ -12,9 +12,11 @@ use tokio::time::{sleep, timeout};
 
 use super::context::Context;
 use super::dial::{A_MAP, open};
-use super::link::{Link, Message};
-use super::target::{Target, at, nonsense};
-use super::topology::Router;
+use super::error_action::nonsense;
+use super::link::Link;
+use super::message::Message;
+use super::reroute::{NoOthers, Reroute};
+use super::target::{Target, at};
 use crate::failure::Failure;
 
 const SLOTS: usize = 16_384;
@@ -30,7 +32,7 @@ pub(super) struct Cluster {
     context: Arc<Context>,
     map: Mutex<Map>,
     stale: Arc<Notify>,
-    /// Nobody could be asked for the map.
+    /// No node could be asked for the map.
     lost: AtomicBool,
     /// There is a cluster.
     awake: AtomicBool,
@@ -42,9 +44,9 @@ struct Map {
     /// For each slot the index of its node; empty before the map is known.
     owners: Vec<Option<u16>>,
     nodes: Vec<Node>,
-    /// What came before the map was known.
+    /// Messages that came before the map was known.
     early: Vec<Message>,
-    /// Nobody keeps the map any more.
+    /// The task that keeps the map is gone.
     closed: bool,
 }
 
@@ -153,7 +155,7 @@ impl Cluster {
     fn link(&self, map: &mut Map, node: &Node) -> Arc<Link> {
         let start = || {
             let target = Target::node(at(&self.template, &node.0, node.1), self.context.greeting());
-            Arc::new(Link::start(target, self.context.clone(), Router::through(&self.me)))
+            Arc::new(Link::start(target, self.context.clone(), Arc::new(self.me.clone())))
         };
         let link = map.links.entry(node.clone()).or_insert_with(start);
         if link.is_dead() {
@@ -273,4 +275,38 @@ fn read_range(range: &[Value], asked: &str) -> RedisResult<(usize, usize, Node)>
     let host = host.filter(|host| !host.is_empty() && host != "?").unwrap_or_else(|| asked.to_owned());
     let number = |value: &Value| redis::from_redis_value::<u16>(value.clone()).map_err(|_| bad());
     Ok((usize::from(number(first)?), usize::from(number(last)?), (host, number(port)?)))
+}
+
+impl Reroute for Weak<Cluster> {
+    fn has_others(&self) -> bool {
+        self.upgrade().is_some_and(|cluster| cluster.is_awake())
+    }
+
+    fn use_cluster(&self) -> bool {
+        self.upgrade().is_some_and(|cluster| {
+            cluster.wake();
+            true
+        })
+    }
+
+    fn refresh(&self) {
+        if let Some(cluster) = self.upgrade().filter(|cluster| cluster.is_awake()) {
+            cluster.refresh();
+        }
+    }
+
+    fn redirect(&self, to: &Node, message: Message) {
+        match self.upgrade() {
+            Some(cluster) => cluster.redirect(to, message),
+            None => NoOthers.redirect(to, message),
+        }
+    }
+
+    fn resend(&self, message: Message) {
+        let Some(cluster) = self.upgrade() else { return NoOthers.resend(message) };
+        let job = message.job.clone();
+        if let Err(fault) = cluster.send(message) {
+            job.finish(Err(fault));
+        }
+    }
 }

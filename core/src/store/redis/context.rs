@@ -1,4 +1,4 @@
-//! What all the links of a store share.
+//! Settings and reports shared by all connections of a store.
 
 use std::fmt::Display;
 use std::iter;
@@ -24,9 +24,9 @@ use crate::failure::Failure;
 use crate::limit::{LevelRule, Rule};
 use crate::stats::Stats;
 
-/// What fits into the entry that probes are about.
+/// The size of the entry that probes use.
 const PROBED: u64 = 1000;
-/// Making a connection takes several round trips and is nobody's decision, so it may take longer than one.
+/// Making a connection takes several round opens_breaker and is nobody's decision, so it may take longer than one.
 const LEAST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(crate) struct Context {
@@ -40,7 +40,7 @@ pub(crate) struct Context {
     /// A decision that writes but changes nothing: what a server must be able to do to be of use.
     probe: Decision,
     runtime: Handle,
-    /// When each fault was last told of.
+    /// The instant of the last event of each kind of failure.
     told: [AtomicU64; Failure::ALL.len()],
     evictions_told: AtomicBool,
     unverified_told: AtomicBool,
@@ -72,7 +72,7 @@ impl Context {
         self.strategy
     }
 
-    /// How many replicas have to have a charge before its caller is answered.
+    /// The number of replicas that must have a charge before its caller is answered.
     pub(super) fn replicas(&self) -> u32 {
         self.replicas
     }
@@ -98,8 +98,8 @@ impl Context {
         &self.runtime
     }
 
-    /// What a server is asked when it is not known whether it is well: its first reply tells what it is, its last ones
-    /// whether it decides, what it evicts, and the time.
+    /// The commands that begin a connection: the first reply tells the kind of server, the last ones whether it
+    /// decides, what it evicts, and the time.
     pub(super) fn greeting(&self) -> Pipeline {
         let mut greeting = Pipeline::new();
         greeting.cmd("HELLO");
@@ -121,12 +121,12 @@ impl Context {
         greeting
     }
 
-    /// Whether a cluster can be asked in this way.
+    /// True if a cluster can be used with this layout.
     pub(super) fn suits_clusters(&self) -> bool {
         self.layout == Layout::Own
     }
 
-    /// What a server said of itself.
+    /// Reports the properties of a server that operators should know.
     pub(super) fn greeted(&self, server: &dyn Display, said: &Said) {
         if self.is_unverified && !self.unverified_told.swap(true, Ordering::Relaxed) {
             let why = "its certificate is not looked at (ssl_cert_reqs=none), so whoever is on the way can read the \

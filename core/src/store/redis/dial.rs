@@ -23,9 +23,9 @@ use tokio::task::JoinHandle;
 
 use crate::fork::Process;
 
-/// What a server may say unasked, and of itself: a greeting, errors, where a primary is.
+/// Bytes of replies to anything but decisions: a greeting, errors, the address of a primary.
 pub(super) const FEW: u64 = 64 * 1024;
-/// What it may say of a cluster's map.
+/// Bytes of a cluster's map.
 pub(super) const A_MAP: u64 = 16 * 1024 * 1024;
 
 /// A connection, which is closed when the last that holds it lets go.
@@ -58,7 +58,7 @@ impl Drop for Driver {
     }
 }
 
-/// How much was read, and how much may be.
+/// Bytes that were read, and bytes that may be.
 struct Allowance {
     read: AtomicU64,
     allowed: AtomicU64,

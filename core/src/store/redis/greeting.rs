@@ -1,16 +1,15 @@
-//! What a server says of itself when it is first asked.
+//! The replies of a server to the commands that a new connection begins with.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use redis::{RedisError, RedisResult, Value};
 
-use super::remedy::Remedy;
-use super::target::nonsense;
+use super::error_action::{ErrorAction, nonsense};
 use crate::failure::Failure;
 use crate::time::Micros;
 
-/// What a server said of itself.
+/// The properties of a server, as its replies give them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Said {
     /// It is a node of a cluster.
@@ -19,7 +18,7 @@ pub(super) struct Said {
     pub(super) memory_policy: Option<String>,
     /// Its clock, in microseconds since the Unix epoch.
     pub(super) time: Option<Micros>,
-    /// Why it will refuse calls, though it may be asked again.
+    /// The reason for which it will refuse calls, though it may be tried again.
     pub(super) refusal: Option<(Failure, String)>,
 }
 
@@ -27,7 +26,7 @@ impl Said {
     /// Reads the replies to a greeting.
     ///
     /// # Errors
-    /// When the server is of no use for now.
+    /// An error that makes the server useless for now.
     pub(super) fn read(replies: &[Value]) -> RedisResult<Self> {
         let [hello, prepared, .., probed, policy, time] = replies else { return Err(nonsense("a greeting")) };
         let mut said = Self::default();
@@ -37,11 +36,11 @@ impl Said {
             said.is_cluster = redis::from_redis_value::<String>(mode.clone()).is_ok_and(|mode| mode == "cluster");
         }
         if let Err(error) = probed.clone().extract_error() {
-            match Remedy::of(&error) {
-                Remedy::GiveUp(Failure::NotReady | Failure::ReadOnly | Failure::Unreachable) => return Err(error),
+            match ErrorAction::of(&error) {
+                ErrorAction::GiveUp(Failure::NotReady | Failure::ReadOnly | Failure::Unreachable) => return Err(error),
                 // A node that has another slot's keys is as good as any.
-                Remedy::Redirect { .. } | Remedy::Retry => {}
-                remedy => said.refusal = refusal(&remedy, &error, prepared.clone().extract_error().err().as_ref()),
+                ErrorAction::Redirect { .. } | ErrorAction::Retry => {}
+                action => said.refusal = refusal(&action, &error, prepared.clone().extract_error().err().as_ref()),
             }
         }
         let time = redis::from_redis_value::<(u64, u64)>(time.clone()).ok();
@@ -52,7 +51,8 @@ impl Said {
         Ok(said)
     }
 
-    /// Why a blocked client may be forgotten, where it may. By what `tests/python/test_redis_eviction.py` measures.
+    /// The reason for which a blocked client may be forgotten, if there is one, as measured by
+    /// `tests/python/test_redis_eviction.py`.
     pub(super) fn eviction(&self) -> Option<String> {
         let policy = self.memory_policy.as_deref()?;
         let why = if policy.ends_with("-random") {
@@ -66,14 +66,14 @@ impl Said {
     }
 }
 
-/// Why calls will be refused that the probe of this error stands for.
-fn refusal(remedy: &Remedy, probed: &RedisError, prepared: Option<&RedisError>) -> Option<(Failure, String)> {
-    match (remedy, prepared) {
+/// The reason for which calls will be refused, as the error of the probe shows it.
+fn refusal(action: &ErrorAction, probed: &RedisError, prepared: Option<&RedisError>) -> Option<(Failure, String)> {
+    match (action, prepared) {
         // The script goes along with every call, if that is allowed; where there is none, it is not.
-        (Remedy::SendScript, Some(error)) if lacks_scripts(&error.to_string()) => {
+        (ErrorAction::SendScript, Some(error)) if lacks_scripts(&error.to_string()) => {
             Some((Failure::Denied, advised(&error.to_string()).into_owned()))
         }
-        (Remedy::GiveUp(failure), _) => Some((*failure, advised(&probed.to_string()).into_owned())),
+        (ErrorAction::GiveUp(failure), _) => Some((*failure, advised(&probed.to_string()).into_owned())),
         _ => None,
     }
 }
@@ -84,7 +84,7 @@ fn lacks_scripts(said: &str) -> bool {
     names && ["unknown command", "no permission", "noperm", "engine"].iter().any(|words| said.contains(words))
 }
 
-/// What a server said, and what to do about it where that is known.
+/// An error message of a server, with advice if there is any.
 pub(super) fn advised(said: &str) -> Cow<'_, str> {
     if lacks_scripts(said) && !said.contains("transactions") {
         let advice = "without scripts, strategy=\"transactions\" decides about buckets";

@@ -13,27 +13,27 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::time::Micros;
 
-/// What came of a decision that was sent to the store.
+/// The outcome of a decision that was sent to the store.
 pub(crate) type Answer = Result<Outcome, Failure>;
 
 /// Told once what came of a job, on the thread that talks to the store: it must not block.
 pub(crate) type Done = Box<dyn FnOnce(&Job, Answer) + Send>;
 
-/// Nobody waits for a decision for longer than this.
+/// The longest time that a caller waits for a decision.
 pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// How often a job may be sent on to another server before it is given up.
+/// Times that a job may be sent on to another server before it is given up.
 const MOST_HOPS: u8 = 5;
 
 /// A decision under way; whoever finishes it first, with an answer or at its deadline, is the one who does. A job that
 /// is dropped unfinished, by whatever lost it, is finished by that.
 pub(crate) struct Job {
     pub(super) decision: Decision,
-    /// When the caller stops waiting, by the runtime's clock and by ours.
+    /// The deadline of the caller, by the runtime's clock and by ours.
     pub(super) deadline: Instant,
     pub(super) expires: Micros,
     hops: AtomicU8,
-    /// How many servers have decided, and are waiting for replicas.
+    /// The number of servers that have decided, and wait for replicas.
     held: AtomicU32,
     /// The job that this one is a share of.
     whole: Option<Arc<Job>>,
@@ -48,7 +48,7 @@ impl Job {
         Self::until(decision, Instant::now() + timeout, expires, None, done)
     }
 
-    /// What one server decides of a job that takes several.
+    /// The share of one server in a job that takes several.
     pub(super) fn share(whole: &Arc<Self>, decision: Decision, done: Done) -> Self {
         Self::until(decision, whole.deadline, whole.expires, Some(whole.clone()), done)
     }
@@ -118,7 +118,7 @@ impl Job {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it may be sent on once more.
+    /// True if it may be sent on once more.
     pub(super) fn may_hop(&self) -> bool {
         self.hops.fetch_add(1, Ordering::Relaxed) < MOST_HOPS
     }

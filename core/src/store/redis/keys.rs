@@ -1,4 +1,4 @@
-//! What an entry is called in a keyspace that is shared with others.
+//! Names of entries in a keyspace that is shared with others.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ pub(crate) fn mark(namespace: &str, slot: Option<u16>) -> Key {
     (0..=u32::MAX).map(tagged).find(is_there).unwrap_or_else(|| tagged(0))
 }
 
-/// What the two keys begin with that an entry has in Sharkey's layout. Nothing is encoded there: others have to find
-/// the same keys.
+/// The common prefix of the two keys of an entry in Sharkey's layout. Nothing is encoded there: other programs have to
+/// find the same keys.
 pub(crate) fn pair(namespace: &str, actor: &str, limit: &str) -> Key {
     let separator = if namespace.is_empty() { "" } else { ":" };
     format!("{namespace}{separator}rl_{actor}_{limit}_").into_bytes().into()

@@ -1,10 +1,10 @@
-//! How a server is made to decide, and what entries are there.
+//! Strategies, and layouts of entries.
 
 use super::keys::{self, Key};
 use crate::error::LimitError;
 use crate::limit::{Kind, Limit, Shape, Translation};
 
-/// How a server is made to decide.
+/// The way in which a server decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
@@ -32,7 +32,7 @@ impl Strategy {
     }
 }
 
-/// What entries are on a server.
+/// The layout of the entries on a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {
@@ -66,7 +66,7 @@ impl Layout {
         }
     }
 
-    /// What an entry of this shape is called. In the other layout there are levels alone.
+    /// The name of an entry of this shape. The other layout has levels only.
     pub(crate) fn key(self, namespace: &str, actor: &str, limit: &str, shape: Shape) -> Key {
         match self {
             Self::Own => keys::key(namespace, actor, limit, shape),

@@ -15,7 +15,7 @@ pub(super) type Connecting = Pin<Box<dyn Future<Output = RedisResult<Connected>>
 /// A connection that has just answered.
 pub(super) struct Connected {
     pub(super) connection: Connection,
-    /// What the server said of the time, between two instants of ours.
+    /// The time that the server reported, between two instants of this process.
     pub(super) heard: Option<(Micros, Micros, Micros)>,
     pub(super) said: Said,
 }

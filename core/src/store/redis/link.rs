@@ -16,18 +16,19 @@ use redis::RedisResult;
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep_until};
 
-use super::batch::{self, Batch, Exchanged, Group};
+use super::batch::{self, Batch, BatchReply, Group};
 use super::breaker::Breaker;
 use super::context::Context;
 use super::dial::Connection;
 use super::job::Job;
 use super::layout::Strategy;
 use super::line::{Connected, Line};
+use super::message::Message;
 use super::queue::{Received, Receiver, Sender, queue};
 use super::replicas::{Acknowledged, Holding};
+use super::reroute::Reroute;
 use super::server_clock::ServerClock;
 use super::target::Target;
-use super::topology::Router;
 use super::underway::Back;
 use crate::failure::Failure;
 
@@ -35,12 +36,6 @@ use crate::failure::Failure;
 const MOST_IN_A_BATCH: usize = 128;
 /// Batches on the way at once while nobody waits long, so that neither side waits for the other.
 const BATCHES: usize = 2;
-
-/// A job, and whether it was sent here for this once.
-pub(super) struct Message {
-    pub(super) job: Arc<Job>,
-    pub(super) asking: bool,
-}
 
 /// The way to one server.
 pub(super) struct Link {
@@ -52,7 +47,7 @@ pub(super) struct Link {
 impl Link {
     /// Starts the task that keeps the connection, which begins to connect. When the link is dropped, the task finishes
     /// what it has, and ends.
-    pub(super) fn start(target: Target, context: Arc<Context>, router: Router) -> Self {
+    pub(super) fn start(target: Target, context: Arc<Context>, router: Arc<dyn Reroute>) -> Self {
         let (sender, receiver) = queue();
         let breaker = Breaker::new();
         let open = breaker.flag();
@@ -79,7 +74,7 @@ impl Link {
         Self { queue: sender, open }
     }
 
-    /// Whether the server is not to be asked for now.
+    /// True if the server must not be asked now.
     pub(super) fn is_open(&self) -> bool {
         self.open.load(Ordering::Relaxed)
     }
@@ -101,29 +96,29 @@ impl Link {
 pub(super) struct Keeper {
     pub(super) target: Target,
     pub(super) context: Arc<Context>,
-    pub(super) router: Router,
+    pub(super) router: Arc<dyn Reroute>,
     pub(super) breaker: Breaker,
     queue: Receiver,
     /// Once nobody sends any more, until when the rest is finished.
     leaves_by: Option<Instant>,
     /// Not sent yet, and since when.
     pub(super) waiting: VecDeque<(Instant, Message)>,
-    /// What is not over, in the order of the deadlines.
+    /// Jobs that are not over, in the order of their deadlines.
     due: VecDeque<Arc<Job>>,
     pub(super) line: Line,
     /// The number of the connection, which changes when it is given up.
     pub(super) lines: u64,
-    /// What was sent over connections that were given up may come back until then.
+    /// The instant until which replies over connections that were given up may come.
     pub(super) parted_until: Option<Instant>,
     pub(super) batches: FuturesUnordered<Batch>,
     /// Decided, and not acknowledged by enough replicas yet.
     pub(super) holding: FuturesUnordered<Holding>,
-    /// How long a batch takes, on average.
+    /// The average time that a batch takes.
     pub(super) round_trip: Duration,
     pub(super) clock: ServerClock,
     /// Of a sharded server, a slot that it had when it last decided something.
     pub(super) slot: Option<u16>,
-    /// What came of the probe that is on its way.
+    /// The result of the probe that is on its way.
     pub(super) probing: Option<Arc<OnceLock<Option<Failure>>>>,
 }
 
@@ -143,7 +138,7 @@ impl Keeper {
             }
             let next = tokio::select! {
                 biased;
-                Some(exchanged) = self.batches.next(), if !self.batches.is_empty() => Next::Exchanged(exchanged),
+                Some(batch) = self.batches.next(), if !self.batches.is_empty() => Next::Batch(batch),
                 Some(acknowledged) = self.holding.next(), if !self.holding.is_empty() => {
                     Next::Acknowledged(acknowledged)
                 }
@@ -156,7 +151,7 @@ impl Keeper {
             match next {
                 Next::Received(Received::Messages) => self.take(&mut incoming),
                 Next::Received(Received::Nothing) => self.leaves_by = Some(Instant::now() + self.context.timeout()),
-                Next::Exchanged(exchanged) => self.read(exchanged),
+                Next::Batch(batch) => self.read(batch),
                 Next::Acknowledged(acknowledged) => self.acknowledged(acknowledged),
                 Next::Connected(Some(connected)) => self.connected(connected),
                 Next::Connected(None) => self.connect(),
@@ -172,7 +167,7 @@ impl Keeper {
         }
     }
 
-    /// Whether nobody sends any more and nobody waits any more. A job that is left is answered as it is dropped.
+    /// True once all senders are gone and no caller waits. A job that is left is answered as it is dropped.
     fn is_done(&self) -> bool {
         self.leaves_by.is_some_and(|leaves_by| {
             let idle = self.waiting.is_empty() && self.batches.is_empty() && self.holding.is_empty();
@@ -180,7 +175,7 @@ impl Keeper {
         })
     }
 
-    /// When there is something to do that nothing else will tell of.
+    /// The next instant at which there is work that no message announces.
     fn next_instant(&self) -> Option<Instant> {
         let due = self.due.front().map(|job| job.deadline);
         let (Line::Up(_), Some((since, _))) = (&self.line, self.waiting.front()) else {
@@ -220,8 +215,8 @@ impl Keeper {
         if self.waiting.is_empty() {
             return;
         }
-        if self.leaves_by.is_some() && self.router.leads_elsewhere() {
-            return self.waiting.drain(..).for_each(|(_, message)| self.router.again(message));
+        if self.leaves_by.is_some() && self.router.has_others() {
+            return self.waiting.drain(..).for_each(|(_, message)| self.router.resend(message));
         }
         let connection = match &self.line {
             Line::Up(connection) => connection.clone(),
@@ -259,8 +254,8 @@ impl Keeper {
         }
     }
 
-    /// How long a job waits for batches to come back before it travels in one more: an eighth of its deadline, or less
-    /// where a round trip leaves no more. Behind a batch that waits for replicas, one more would wait as well.
+    /// The time that a job waits for batches to come back before it travels in one more: an eighth of its deadline, or
+    /// less if a round trip leaves no more. Behind a batch that waits for replicas, one more would wait as well.
     fn patience(&self) -> Option<Duration> {
         if self.context.strategy() == Strategy::Transactions || self.context.replicas() > 0 {
             return None;
@@ -311,7 +306,7 @@ impl Keeper {
 
 enum Next {
     Received(Received),
-    Exchanged(Back<Exchanged>),
+    Batch(Back<BatchReply>),
     Acknowledged(Back<Acknowledged>),
     /// A connection or an error; none when it is time to try again.
     Connected(Option<RedisResult<Connected>>),

@@ -1,4 +1,4 @@
-//! What is asked of a server: decisions, written down as the script reads them.
+//! Calls of the script: decisions, encoded as the script reads them.
 
 use redis::Cmd;
 
@@ -113,18 +113,18 @@ impl Decision {
         self.entries.first().map_or(0, |key| slot(key))
     }
 
-    /// What earlier checks of this decision take from the same entry, for each check.
+    /// The units that earlier checks of this decision take from the same entry, for each check.
     pub(super) fn priors(&self) -> Few<u64> {
         priors(&self.parts, self.entries.len())
     }
 
-    /// What each check charges or gives back, and how much of that was spent.
+    /// The units that each check charges or gives back, and how many of those were spent.
     fn takes(&self) -> Few<(u64, u64)> {
         takes(&self.parts, self.entries.len(), self.verb)
     }
 }
 
-/// What a call of the script is given: any number of decisions, which it makes one after the other.
+/// The arguments of one call of the script: any number of decisions, made in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     /// The names of all entries, each once.
@@ -177,9 +177,9 @@ pub(crate) fn plan<'a>(decisions: impl IntoIterator<Item = (&'a Decision, Micros
 /// A rule as it is written down: which room is its own (a byte), and the room's numbers.
 type WrittenRule = [u8; RULE];
 const RULE: usize = 1 + 6 * 8;
-/// How a [`plain`] decision begins, where others say what is asked.
+/// The first byte of a [`plain`] decision, in place of a verb.
 const PLAIN: u8 = 7;
-/// How long a check is.
+/// Bytes of a check.
 const CHECK: usize = 2 * 4 + 3 * 8;
 
 #[derive(Default)]
@@ -191,7 +191,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// What is asked (a byte) with its number, how many checks there are (4 bytes), `now` (-1 = not given), the
+    /// Encodes the verb (a byte) with its number, the number of checks (4 bytes), `now` (-1 = not given) and the
     /// deadline; then the checks. The checks of a reset are its keys.
     fn decision(&mut self, decision: &Decision, deadline: Micros) {
         let (asked, number) = match decision.verb {
@@ -251,8 +251,9 @@ impl Writer {
         self.blob.extend(deadline.to_le_bytes());
     }
 
-    /// Which rule and which key (4 bytes each, the key counted from 1), the cost, the cost with what earlier checks
-    /// take from the same entry (of an undo when it was charged), and what of the cost is not given back.
+    /// Encodes the rule and the key (4 bytes each, the key counted from 1), the cost, the cost with the units that
+    /// earlier checks take from the same entry (of an undo, the instant of its charge), and the part of the cost that
+    /// is not given back.
     fn check(&mut self, rule: usize, key: usize, numbers: [f64; 3]) {
         self.blob.extend(index(rule));
         self.blob.extend(index(key + 1));

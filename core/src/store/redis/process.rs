@@ -1,4 +1,4 @@
-//! What a store has in one process: its connections, and what it knows that the servers need not be asked.
+//! The state of a store in one process: its connections, and its deny cache.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,7 +43,7 @@ impl Shared {
         Self { settings, here }
     }
 
-    /// What this process has; a child starts over.
+    /// The state of this process; a child process starts anew.
     pub(crate) fn here(&self) -> arc_swap::Guard<Arc<Here>> {
         let here = self.here.load();
         if here.process.is_current_as_told() { here } else { self.start_over() }
@@ -82,7 +82,7 @@ impl Shared {
         let _ = self.here_for_sure().topology(&self.settings, true);
     }
 
-    /// Whether a call would not be sent anywhere just now.
+    /// True if a call would not be sent to any server now.
     pub(crate) fn is_open(&self, on_callers_runtime: bool) -> bool {
         let here = self.here();
         let callers = if on_callers_runtime { Handle::try_current().ok().map(|runtime| runtime.id()) } else { None };
@@ -129,7 +129,7 @@ impl Here {
         }
     }
 
-    /// What works on the store for operators, on the process's own runtime.
+    /// The operations for operators, on the runtime of the process.
     pub(crate) fn upkeep(&self, settings: &Settings) -> std::io::Result<(Upkeep, Handle)> {
         let runtime = background::handle(self.process)?;
         let context = Context::new(settings, self.stats.clone(), self.reports.clone(), runtime.clone());

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::link::Message;
+use super::message::Message;
 
 #[derive(Default)]
 struct Shared {
@@ -18,9 +18,9 @@ struct State {
     messages: Vec<Message>,
     /// Of the task, while it sleeps.
     waker: Option<Waker>,
-    /// Nobody sends any more.
+    /// All senders are gone.
     left: bool,
-    /// Nobody reads any more.
+    /// The receiver is gone.
     closed: bool,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Sender(Arc<Shared>);
 /// The end that the task reads.
 pub(super) struct Receiver(Arc<Shared>);
 
-/// What a receiver was woken for.
+/// The reason for which a receiver was woken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Received {
     Messages,

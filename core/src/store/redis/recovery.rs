@@ -7,10 +7,11 @@ use redis::RedisResult;
 use tokio::time::{Instant, sleep};
 
 use super::batch::Group;
+use super::error_action::ErrorAction;
 use super::job::{Answer, Job};
 use super::line::{Connected, Line};
-use super::link::{Keeper, Message};
-use super::remedy::Remedy;
+use super::link::Keeper;
+use super::message::Message;
 use crate::failure::Failure;
 
 const NO_ANSWER: &str = "no answer in time";
@@ -37,14 +38,14 @@ impl Keeper {
 
     /// The server is a node of a cluster, whose nodes take over where they can.
     fn hand_over(&mut self) {
-        if !self.router.begin() {
+        if !self.router.use_cluster() {
             let why = "it is a node of a cluster, which this layout and strategy, or a socket, cannot be used with";
             return self.trip(Failure::Other, why);
         }
         self.context.is_node(&self.target);
         self.line = Line::Down;
         for (_, message) in self.waiting.drain(..) {
-            self.router.again(message);
+            self.router.resend(message);
         }
     }
 
@@ -62,8 +63,8 @@ impl Keeper {
                 }
             }
             Err(error) => {
-                let failure = match Remedy::of(&error) {
-                    Remedy::GiveUp(failure @ (Failure::NotReady | Failure::ReadOnly | Failure::Denied)) => failure,
+                let failure = match ErrorAction::of(&error) {
+                    ErrorAction::GiveUp(failure @ (Failure::NotReady | Failure::ReadOnly | Failure::Denied)) => failure,
                     // Whatever else kept a connection from being made, there is none.
                     _ => Failure::Unreachable,
                 };
@@ -109,7 +110,7 @@ impl Keeper {
         }
     }
 
-    /// Whether the server has failed, going by the deadlines that it missed.
+    /// Opens the breaker if the server has missed too many deadlines.
     pub(super) fn judge(&mut self, now: Instant) {
         if self.breaker.is_open() {
             return;

@@ -6,7 +6,6 @@
 
 use std::future::{Future, ready};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
@@ -15,27 +14,26 @@ use tokio::time::Instant;
 
 use super::context::Context;
 use super::dial::Connection;
-use super::job::Job;
-use super::link::Message;
+use super::group_reply::Pending;
+use super::message::Message;
 use super::plan::Decision;
 use super::reply::Outcome;
 use super::underway::Underway;
 use crate::decision::Verb;
-use crate::failure::Failure;
 
-/// How many replicas have acknowledged, once that is known.
+/// The number of replicas that have acknowledged, once that is known.
 pub(super) type Acknowledgement = Pin<Box<dyn Future<Output = RedisResult<u32>> + Send>>;
 
 /// So many replicas have to acknowledge a batch.
 #[derive(Clone, Copy)]
 pub(super) struct Wait {
     replicas: u32,
-    /// Nobody waits for longer.
+    /// No caller waits for longer.
     until: Instant,
 }
 
 impl Wait {
-    /// What these decisions have to wait for; none where they write nothing, or are not to wait.
+    /// The acknowledgement that these decisions need; none if they write nothing or are not to wait.
     pub(super) fn of<'a>(mut messages: impl Iterator<Item = &'a Message>, context: &Context) -> Option<Self> {
         let replicas = context.replicas();
         let writes = |message: &Message| message.job.decision.verb != Verb::Peek;
@@ -71,29 +69,7 @@ pub(super) async fn right_behind<T>(first: impl Future<Output = T>, second: Ackn
     }
 }
 
-/// A decision that was made, and whose caller is told when enough replicas have it.
-pub(super) struct Pending {
-    job: Arc<Job>,
-    outcome: Outcome,
-}
-
-impl Pending {
-    pub(super) fn new(job: Arc<Job>, outcome: Outcome) -> Self {
-        job.hold();
-        Self { job, outcome }
-    }
-
-    pub(super) fn tell(self) {
-        self.job.release();
-        self.job.finish(Ok(self.outcome));
-    }
-
-    pub(super) fn fail(self, failure: Failure) {
-        self.job.finish(Err(failure));
-    }
-}
-
-/// What was held, and how many replicas have it.
+/// The decisions that were held, and the number of replicas that have them.
 pub(super) struct Acknowledged {
     pub(super) held: Vec<Pending>,
     pub(super) replicas: RedisResult<u32>,
@@ -109,7 +85,7 @@ pub(super) fn hold(
     acknowledgement: Acknowledgement,
 ) -> Holding {
     let connection = connection.clone();
-    let until = held.iter().map(|held| held.job.deadline).max().unwrap_or_else(Instant::now);
+    let until = held.iter().map(|held| held.deadline()).max().unwrap_or_else(Instant::now);
     Underway::new(until, line, 0, async move {
         let replicas = acknowledgement.await;
         // Until here it has to stay open.
@@ -118,7 +94,7 @@ pub(super) fn hold(
     })
 }
 
-/// Whether a decision changed an entry: peeks and most denials do not, and no failover can lose them.
+/// True if a decision changed an entry: peeks and most denials do not, and no failover can lose them.
 pub(super) fn is_charged(decision: &Decision, outcome: &Outcome) -> bool {
     let Outcome::Decided { infos, .. } = outcome else { return false };
     match decision.verb {

@@ -1,4 +1,4 @@
-//! What a server answered, put into words.
+//! Replies of the script, decoded.
 
 use redis::Value;
 
@@ -10,7 +10,7 @@ use crate::info::LimitInfo;
 use crate::limit::{Rule, whole};
 use crate::time::{EXACT, Micros};
 
-/// What came of a decision.
+/// The outcome of a decision.
 #[expect(clippy::large_enum_variant, reason = "nearly all are the large one, and none is kept for long")]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
@@ -18,7 +18,7 @@ pub(crate) enum Outcome {
         now: Micros,
         /// One answer for each check, in order; none for a reset.
         infos: Few<LimitInfo>,
-        /// How many checks found something under their entry's name that no limit of ours has left there.
+        /// The number of checks whose entry had a value that no limit has written.
         corrupt: u32,
         /// An entry was from a future that cannot be, and what has to be kept of that is not kept by a peek.
         mended: bool,
@@ -54,7 +54,7 @@ pub(crate) fn finish<'a>(
 /// The first byte of what came of a decision, unless it was made: then it is that of the first check.
 const LATE: u8 = 255;
 const OVERFLOWS: u8 = 254;
-/// What a check's first byte is the sum of.
+/// The flags that the first byte of a check is the sum of.
 const FITS: u8 = 1;
 const CORRUPT: u8 = 2;
 const MENDED: u8 = 4;
@@ -177,7 +177,7 @@ impl Decision {
     }
 }
 
-/// What the engine says of entries in this state, and until when it denies what it denied.
+/// The results of the engine for entries in this state, and the instant until which it denies what it denied.
 fn answers(decision: &Decision, now: Micros, checked: Few<Checked>) -> (Few<LimitInfo>, Micros) {
     let admitted = decision.verb != Verb::Denied && checked.iter().all(|check| check.verdict.fits);
     let mut reset = 0;

@@ -16,17 +16,17 @@ use crate::time::Micros;
 
 /// Between two reports of the same kind.
 pub(super) const QUIET: Micros = 60 * 1_000_000;
-/// How long all calls have to be decided before the store counts as recovered.
+/// Time for which all calls have to be decided before the store counts as recovered.
 const CALM: Micros = 1_000_000;
 
-/// What is known of a store's failures in this process.
+/// The failures of a store, as this process knows them.
 pub(crate) struct Reports {
     pub(super) events: Events,
     servers: String,
     policy: OnError,
     timeout: Duration,
     outage: Mutex<Outage>,
-    /// When a call that the store decided is worth a look at the outage; 0 where there is none.
+    /// The instant at which the next decided call has to check for the end of the outage; 0 if there is none.
     due: AtomicU64,
     troubles: Mutex<Troubles>,
 }
@@ -44,7 +44,7 @@ struct Outage {
     recovered_told: Option<Micros>,
 }
 
-/// What was last said of each kind of failure, and of the server whose breaker opened.
+/// The last error of each kind of failure, and of the server whose breaker opened.
 #[derive(Default)]
 struct Troubles {
     of_kind: [Option<Trouble>; Failure::ALL.len()],
@@ -156,7 +156,7 @@ impl Reports {
         self.troubles().of_kind[failure.index()] = Some(trouble);
     }
 
-    /// Why a server is not to be asked; nothing where it is again.
+    /// Records the reason for which a server is not asked; none once it is asked again.
     pub(super) fn opened(&self, why: Option<(&dyn Display, &str)>) {
         let trouble = |(server, cause): (&dyn Display, &str)| Trouble {
             server: server.to_string(),

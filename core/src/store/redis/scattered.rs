@@ -22,14 +22,14 @@ use crate::few::Few;
 use crate::info::LimitInfo;
 use crate::time::Micros;
 
-/// What one slot decides of a decision.
+/// The share of one slot in a decision.
 struct Share {
     decision: Decision,
-    /// Which of the whole decision's checks these are.
+    /// The indices of these checks in the whole decision.
     parts: Vec<usize>,
 }
 
-/// What a share came to.
+/// The outcome of a share.
 struct Told {
     now: Micros,
     infos: Few<LimitInfo>,
@@ -45,7 +45,7 @@ impl Told {
 }
 
 impl Decision {
-    /// Whether its entries are in different slots.
+    /// True if its entries are in different slots.
     pub(super) fn is_scattered(&self) -> bool {
         let mut slots = self.entries.iter().map(|key| slot(key));
         let first = slots.next();
@@ -140,8 +140,8 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
     gather(decision, &shares, each)
 }
 
-/// What a denial writes: checks that count denied attempts are charged, and an entry that a wrong clock had left in the
-/// future is kept as it was mended. Looking alone has done neither.
+/// Writes the effects of a denial: checks that count denied attempts are charged, and an entry that a wrong clock had
+/// left in the future is kept as repaired. The peek before has done neither.
 async fn deny(
     topology: &Arc<Topology>,
     shares: &[Share],
@@ -159,7 +159,7 @@ async fn deny(
     join_all(denied).await
 }
 
-/// What was denied was denied for what had been charged before.
+/// The results after a denial, with the checks marked that were in the way before.
 fn denied_for(before: &[LimitInfo], after: Few<LimitInfo>) -> Few<LimitInfo> {
     before.iter().zip(after).map(|(before, after)| LimitInfo { blocked: before.blocked, ..after }).collect()
 }
@@ -203,7 +203,7 @@ async fn one(topology: &Arc<Topology>, decision: Decision, job: &Arc<Job>) -> Re
     }
 }
 
-/// What was in the way, with the check's place in the whole decision.
+/// The failure of one share, with the index of the check in the whole decision.
 fn failure(shares: &[Share], each: &[Result<Told, Answer>], failed: usize) -> Answer {
     match &each[failed] {
         Err(Ok(Outcome::Impossible(part, why))) => {

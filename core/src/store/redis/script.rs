@@ -23,5 +23,5 @@ pub(crate) const SOURCE: &str = concat!(
     include_str!("lua/answer.lua"),
 );
 
-/// What a server that has seen [`SOURCE`] before knows it by.
+/// The hash by which a server identifies [`SOURCE`] once it has loaded it.
 pub(crate) static SHA: LazyLock<String> = LazyLock::new(|| redis::Script::new(SOURCE).get_hash().to_owned());

@@ -1,8 +1,8 @@
-//! What time it is at the server.
+//! An estimate of the clock of a server.
 
 use crate::time::Micros;
 
-/// How far the server's clock is ahead of this process's, as narrowly as the latest exchanges with it have shown.
+/// The interval by which the server's clock is ahead of this process's, as narrow as the latest exchanges have shown.
 ///
 /// A server that said `t` in an answer that was asked for at `sent` and read at `received` is ahead by something from
 /// `t - received` to `t - sent`. The lower bound is less than the truth by what the answer took on its way. So an
@@ -15,11 +15,11 @@ pub(super) struct ServerClock {
     /// Of the exchanges of this while and of the one before.
     recent: Option<Ahead>,
     before: Option<Ahead>,
-    /// When this while began.
+    /// The instant at which this period began.
     since: Micros,
 }
 
-/// How long bounds count at the least, and twice that at the most.
+/// Time for which bounds count at least; they count for twice that at most.
 const WHILE: Micros = 500_000;
 
 #[derive(Clone, Copy, Debug)]

@@ -47,9 +47,9 @@ pub(crate) struct Settings {
     namespace: Option<String>,
 }
 
-/// How long a decision may take unless another timeout is given.
+/// The timeout of a decision unless another is given.
 const TIMEOUT: Duration = Duration::from_millis(100);
-/// How long a denial is remembered at most: another process may give back what it was denied for.
+/// The longest time for which a denial is remembered: another process may give back what it was denied for.
 const DENY_CACHE: Duration = Duration::from_secs(1);
 const MAX_ENTRIES: usize = 1_000_000;
 const TWO_KEYS: &str = "a cluster, where the two keys of an entry need not share a slot";
@@ -87,37 +87,37 @@ impl Redis {
         }))
     }
 
-    /// How long a decision may take, connecting included; 100 ms unless set.
+    /// Sets the timeout of a decision, connecting included; 100 ms unless set.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.0.timeout = timeout;
         self
     }
 
-    /// What a call is answered when the store cannot decide it.
+    /// Sets the policy for calls that the store cannot decide.
     #[must_use]
     pub fn on_error(mut self, policy: OnError) -> Self {
         self.0.on_error = policy;
         self
     }
 
-    /// How long this process remembers that a call was denied, and denies it again without asking; 1 s unless set, and
-    /// never longer than the denial itself said. Zero asks every time.
+    /// Sets the longest time for which this process remembers a denial, and denies the same call again without asking
+    /// Redis; 1 s unless set, and never longer than the denial itself said. Zero asks Redis every time.
     #[must_use]
     pub fn deny_cache(mut self, max_age: Duration) -> Self {
         self.0.deny_cache = max_age;
         self
     }
 
-    /// How many entries this process keeps at most while the store cannot decide; 1,000,000 unless set.
+    /// Sets the largest number of entries that this process keeps while the store cannot decide; 1,000,000 unless set.
     #[must_use]
     pub fn max_entries(mut self, entries: usize) -> Self {
         self.0.max_entries = entries;
         self
     }
 
-    /// How many replicas have to have a charge before its caller is told; 0, which waits for none and costs nothing,
-    /// unless set.
+    /// Sets the number of replicas that must have a charge before its caller is answered; 0, which waits for none and
+    /// costs nothing, unless set.
     ///
     /// Redis's `WAIT` travels behind the decisions of a batch, in the same round trip, so a decision takes longer by
     /// what the slowest of so many replicas takes to acknowledge it. Denials and peeks, which change nothing, do not
@@ -134,14 +134,14 @@ impl Redis {
         self
     }
 
-    /// What the names of all keys begin with; `tidegate` unless set, and nothing in [`Layout::Sharkey`].
+    /// Sets the prefix of the names of all keys; `tidegate` unless set, and nothing in [`Layout::Sharkey`].
     #[must_use]
     pub fn namespace(mut self, namespace: &str) -> Self {
         self.0.namespace = Some(namespace.to_owned());
         self
     }
 
-    /// How the server is made to decide; by a script unless set.
+    /// Sets the way in which the server decides; by a script unless set.
     ///
     /// # Errors
     /// For [`Strategy::Transactions`] on a cluster, which cannot do them.
@@ -153,7 +153,7 @@ impl Redis {
         Ok(self)
     }
 
-    /// What entries are there; one key each unless set. With [`Strategy::Transactions`] it is always
+    /// Sets the layout of the entries; one key each unless set. With [`Strategy::Transactions`] it is always
     /// [`Layout::Sharkey`].
     ///
     /// # Errors
@@ -277,7 +277,7 @@ impl Settings {
         self.namespace.as_deref().unwrap_or(self.layout().namespace())
     }
 
-    /// What a server is asked to see whether it can decide and write.
+    /// The decision that tests whether a server can decide and write.
     pub(crate) fn probe(&self) -> Decision {
         let layout = self.layout();
         Decision::reset(std::iter::once(layout.key(self.namespace(), "", "probe", Shape::Level)).collect())

@@ -1,4 +1,4 @@
-//! Where a link leads, and how it gets there.
+//! The server that a connection goes to, and the way to connect to it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct Target(Arc<Way>);
 
 struct Way {
     place: Place,
-    /// What a server is asked first.
+    /// The first commands on a new connection.
     greeting: Pipeline,
 }
 
@@ -79,7 +79,8 @@ impl Target {
         }
     }
 
-    /// Where one server is that may turn out to be a node of a cluster; none for a socket, which has no other hosts.
+    /// The host and port of a server that may turn out to be a node of a cluster; none for a socket, which has no other
+    /// hosts.
     pub(super) fn seed(info: &ConnectionInfo) -> Option<(String, u16)> {
         match info.addr() {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => Some((host.clone(), *port)),
@@ -103,8 +104,8 @@ impl Target {
     }
 }
 
-/// What a server has against us that hung up: one that knows nobody's name reads nothing as long as the script, and
-/// says why only to something short.
+/// The error of a server that hung up. A server that rejects the login reads no command as long as the script, and
+/// reports why only after a short one.
 async fn complaint(info: &ConnectionInfo) -> Option<RedisError> {
     let mut connection = open(info, FEW).await.ok()?;
     let answer: RedisResult<String> = redis::cmd("PING").query_async(&mut connection.wire).await;
@@ -137,8 +138,4 @@ async fn ask_sentinel(sentinel: &ConnectionInfo, service: &str) -> RedisResult<(
     question.arg("GET-MASTER-ADDR-BY-NAME").arg(service);
     let found: Option<(String, u16)> = question.query_async(&mut connection.wire).await?;
     found.ok_or_else(|| RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, "no such service")))
-}
-
-pub(super) fn nonsense(what: &'static str) -> RedisError {
-    RedisError::from((ErrorKind::UnexpectedReturnType, "unexpected reply to", what.to_owned()))
 }

@@ -1,6 +1,6 @@
-//! Which server decides what.
+//! The servers of a store, and the choice of the one that decides.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
@@ -8,7 +8,9 @@ use super::address::Address;
 use super::cluster::Cluster;
 use super::context::Context;
 use super::job::Job;
-use super::link::{Link, Message};
+use super::link::Link;
+use super::message::Message;
+use super::reroute::NoOthers;
 use super::target::Target;
 use crate::failure::Failure;
 
@@ -27,7 +29,7 @@ enum Servers {
     Cluster(Arc<Cluster>),
 }
 
-/// What is known of the servers by now.
+/// The servers as far as they are known by now.
 enum Current<'a> {
     One(&'a Link),
     Cluster(&'a Cluster),
@@ -37,13 +39,13 @@ impl Topology {
     /// Starts the tasks that keep the connections, which begin to connect. They end when this is dropped.
     pub(crate) fn start(address: &Address, context: &Arc<Context>, runtime: &Handle, is_background: bool) -> Self {
         let _entered = runtime.enter();
-        let single = |target| Servers::One(Link::start(target, context.clone(), Router::none()));
+        let single = |target| Servers::One(Link::start(target, context.clone(), Arc::new(NoOthers)));
         let servers = match address.clone() {
             Address::Server(info) => match Target::seed(&info).filter(|_| context.suits_clusters()) {
                 Some(seed) => {
                     // Who writes the URL of one node may not know that there are others.
                     let cluster = Cluster::start_asleep(vec![seed], (*info).clone(), context.clone());
-                    let router = Router::through(&Arc::downgrade(&cluster));
+                    let router = Arc::new(Arc::downgrade(&cluster));
                     let link = Link::start(Target::server(*info, context.greeting()), context.clone(), router);
                     Servers::Unknown(link, cluster)
                 }
@@ -81,7 +83,7 @@ impl Topology {
         self.is_background
     }
 
-    /// Whether this runtime drives it, and still does.
+    /// True if this runtime drives it, and still runs.
     pub(crate) fn is_driven_by(&self, runtime: &Handle) -> bool {
         self.runtime == runtime.id() && !self.is_dead()
     }
@@ -102,57 +104,6 @@ impl Topology {
             Servers::Cluster(cluster) => Current::Cluster(cluster),
             Servers::Unknown(_, cluster) if cluster.is_awake() => Current::Cluster(cluster),
             Servers::One(link) | Servers::Unknown(link, _) => Current::One(link),
-        }
-    }
-}
-
-/// The way from a server to the others.
-#[derive(Clone)]
-pub(super) struct Router(Weak<Cluster>);
-
-impl Router {
-    fn none() -> Self {
-        Self(Weak::new())
-    }
-
-    pub(super) fn through(cluster: &Weak<Cluster>) -> Self {
-        Self(cluster.clone())
-    }
-
-    /// Whether there are others, which may be in charge of what one server was.
-    pub(super) fn leads_elsewhere(&self) -> bool {
-        self.0.upgrade().is_some_and(|cluster| cluster.is_awake())
-    }
-
-    /// The server that was asked is a node of this cluster; false where there cannot be one.
-    pub(super) fn begin(&self) -> bool {
-        self.0.upgrade().is_some_and(|cluster| {
-            cluster.wake();
-            true
-        })
-    }
-
-    /// Something is not where it was.
-    pub(super) fn refresh(&self) {
-        if let Some(cluster) = self.0.upgrade().filter(|cluster| cluster.is_awake()) {
-            cluster.refresh();
-        }
-    }
-
-    /// Sends a job to the server that another one named.
-    pub(super) fn redirect(&self, to: &(String, u16), message: Message) {
-        match self.0.upgrade() {
-            Some(cluster) => cluster.redirect(to, message),
-            None => drop(message.job.finish(Err(Failure::Other))),
-        }
-    }
-
-    /// Sends a job to whoever is in charge of it now.
-    pub(super) fn again(&self, message: Message) {
-        let job = message.job.clone();
-        let sent = self.0.upgrade().map_or(Err(Failure::Moving), |cluster| cluster.send(message));
-        if let Err(fault) = sent {
-            job.finish(Err(fault));
         }
     }
 }

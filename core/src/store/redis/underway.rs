@@ -6,23 +6,23 @@ use std::task::{Context, Poll};
 
 use tokio::time::Instant;
 
-use super::link::Message;
+use super::message::Message;
 
 /// Decisions that were sent together, and what is waited for.
 pub(super) struct Underway<T> {
     since: Instant,
-    /// When the last of those who wait stops waiting.
+    /// The latest deadline of the callers.
     until: Instant,
-    /// Which of a link's connections it was sent over.
+    /// The number of the connection that it was sent over.
     line: u64,
-    /// How many bytes may come back.
+    /// Bytes that may come back.
     weight: u64,
     /// It was not back by then, and was counted.
     missed: bool,
     coming: Pin<Box<dyn Future<Output = T> + Send>>,
 }
 
-/// What has come back.
+/// A result that has come back.
 pub(super) struct Back<T> {
     pub(super) what: T,
     pub(super) since: Instant,
@@ -48,7 +48,7 @@ impl<T> Underway<T> {
         self.line == line
     }
 
-    /// When it was sent, the first time that it is asked for after its deadline.
+    /// The instant at which it was sent, at the first call after its deadline.
     pub(super) fn newly_missed(&mut self, now: Instant) -> Option<Instant> {
         let newly = !self.missed && self.until <= now;
         self.missed |= newly;
@@ -65,7 +65,7 @@ impl<T> Future for Underway<T> {
     }
 }
 
-/// When the last of those who wait for these stops waiting.
+/// The latest deadline of these messages.
 pub(super) fn last_deadline<'a>(messages: impl Iterator<Item = &'a Message>) -> Instant {
     messages.map(|message| message.job.deadline).max().unwrap_or_else(Instant::now)
 }

@@ -1,4 +1,4 @@
-//! What operators and tests ask of a store: whether it is fit, and to forget everything.
+//! Operations for operators and tests: a health check, and removing all entries.
 //!
 //! Both go over connections of their own, past the breaker, and take longer than a decision may.
 
@@ -13,31 +13,31 @@ use tokio::time::timeout;
 use super::address::Address;
 use super::cluster::nodes_of;
 use super::context::Context;
+use super::error_action::ErrorAction;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
 use super::line::Connected;
 use super::plan::{Decision, plan};
-use super::remedy::Remedy;
 use super::settings::Settings;
 use super::target::{Target, at};
 use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::limit::Shape;
 
-/// How fit a store is to decide; see [`Limiter::ping`](crate::Limiter::ping).
+/// The health of a store; see [`Limiter::ping`](crate::Limiter::ping).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Health {
     /// The servers that were asked; none of a store in memory.
     pub servers: Vec<String>,
-    /// How long the slowest of them took to decide.
+    /// The time that the slowest of them took to decide.
     pub round_trip: Duration,
-    /// How far the clock of one is ahead of this process's, in seconds; negative where it is behind. Decisions go by
-    /// the server's clock, so this changes none.
+    /// The time by which the clock of one is ahead of this process's, in seconds; negative if it is behind. Decisions
+    /// go by the server's clock, so this changes none.
     pub clock_ahead: f64,
     /// The `maxmemory-policy` of the first, where the user may ask for it.
     pub memory_policy: Option<String>,
-    /// What is not as it should be, in words, though calls are decided.
+    /// Problems, in words, although calls are decided.
     pub warnings: Vec<String>,
 }
 
@@ -146,7 +146,7 @@ async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe
         Strategy::Script => {
             let plan = plan([(probe, 0)]);
             match plan.command(false).query_async::<redis::Value>(connection).await {
-                Err(error) if matches!(Remedy::of(&error), Remedy::SendScript) => {
+                Err(error) if matches!(ErrorAction::of(&error), ErrorAction::SendScript) => {
                     plan.command(true).query_async(connection).await
                 }
                 answer => answer,
@@ -163,7 +163,9 @@ async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe
         }
     };
     match answer {
-        Err(error) if !matches!(Remedy::of(&error), Remedy::Redirect { .. } | Remedy::Retry) => Err(error),
+        Err(error) if !matches!(ErrorAction::of(&error), ErrorAction::Redirect { .. } | ErrorAction::Retry) => {
+            Err(error)
+        }
         _ => Ok(()),
     }
 }
@@ -213,7 +215,7 @@ async fn remove_some(
     Ok((next, gone.iter().sum()))
 }
 
-/// What matches the keys of a namespace, and no others.
+/// The pattern that matches the keys of a namespace, and no others.
 fn pattern(layout: Layout, namespace: &str) -> Vec<u8> {
     let key = layout.key(namespace, "", "", Shape::Level);
     let end = match layout {
@@ -266,8 +268,8 @@ fn failed(target: &Target, error: &RedisError) -> StoreError {
 }
 
 fn failure_of(error: &RedisError) -> Failure {
-    match Remedy::of(error) {
-        Remedy::GiveUp(failure) => failure,
+    match ErrorAction::of(error) {
+        ErrorAction::GiveUp(failure) => failure,
         _ => Failure::Other,
     }
 }

@@ -4,10 +4,9 @@ use std::fmt;
 
 use url::form_urlencoded;
 
-use super::address::Tls;
 use crate::error::LimitError;
 
-/// What a URL leads to.
+/// The servers that a URL names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Server(Node),
@@ -24,6 +23,17 @@ pub(super) type Node = (String, u16);
 pub(super) struct Login {
     pub(super) username: Option<String>,
     pub(super) password: Option<String>,
+}
+
+/// Certificates, as the contents of PEM files.
+#[derive(Clone, Default)]
+pub(super) struct Tls {
+    /// The authorities to trust in place of the system's.
+    pub(super) authority: Option<Vec<u8>>,
+    /// The client's certificate and key.
+    pub(super) identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// Any certificate of the server's is good.
+    pub(super) unverified: bool,
 }
 
 /// A store's URL: `scheme://[user[:password]@]host[:port][,host[:port]…][/database or service[/database]][?options]`.

@@ -1,4 +1,4 @@
--- What came of all decisions; of one that is alone in one go, which most are where calls are few.
+-- The reply of all decisions. A single decision, the usual case with few calls, is packed in one go.
 
 if fits and not answers then
   return pack('<dBddd', server, fits, 0, level, since)

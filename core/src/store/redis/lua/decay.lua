@@ -18,7 +18,7 @@ if kind == 3 then
     return result
   end
 
-  -- What is left of a count after this many slots.
+  -- The rest of a count after this many slots.
   local function after(rule, count, slots)
     local left = count / power(rule.factor, slots)
     return left < NOTHING and 0 or left
@@ -100,7 +100,7 @@ if kind == 3 then
     undo = function(rule, state, _, cost, spent, charged_at)
       local passed = (state.start - start(rule, charged_at)) / rule.resolution
       passed = passed > 0 and passed or 0
-      -- What was spent has decayed as the whole has.
+      -- Spent units have decayed as the whole has.
       local unspent = after(rule, cost, passed) - after(rule, spent < cost and spent or cost, passed)
       take(state, unspent)
     end,

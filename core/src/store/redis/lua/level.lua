@@ -7,13 +7,13 @@ if kind == 1 then
     return rule.aligned and now - now % rule.tick or now
   end
 
-  -- How many units leave in so many ticks; `round` says what a part of a unit counts as.
+  -- The number of units that leave in so many ticks; `round` says how a part of a unit counts.
   local function drained(rule, ticks, round)
     local groups = floor(ticks / rule.ticks)
     return groups * rule.drain + round((ticks - groups * rule.ticks) * rule.drain / rule.ticks)
   end
 
-  -- How long so many units take to drain, counted in whole ticks.
+  -- The time that so many units take to drain, in whole ticks.
   local function time_of(rule, units)
     if rule.ticks == 1 then
       return ceil(units / rule.drain) * rule.tick
@@ -26,7 +26,7 @@ if kind == 1 then
     return now > state.since and floor((now - state.since) / rule.tick) or 0
   end
 
-  -- What is left of a state that has been brought to now: the ticks of a group that is not over drain too.
+  -- The rest of a state that has been brought to now: the ticks of a group that is not over drain too.
   local function left_of(rule, state, now)
     if rule.ticks == 1 then
       return state.level

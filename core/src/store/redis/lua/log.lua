@@ -49,7 +49,7 @@ if kind == 6 then
 
     give_back = function(rule, state, now, cost)
       if cost > 0 then
-        -- What no longer counts cannot be the last once what came after it is taken back.
+        -- An expired run cannot be the last once the runs after it are taken back.
         local from = first_instant(rule, now)
         keep_from(state, from)
         take_newest(state, cost)

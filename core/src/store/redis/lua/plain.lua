@@ -24,7 +24,7 @@ while place < rules_at do
     key, level, since = keys[key], 0, server
     local value = try('GET', key)
     if value then
-      -- What the level's room reads
+      -- The bytes that the level reads
       if #value ~= 15 then
         break
       end

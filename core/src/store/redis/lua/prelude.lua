@@ -3,7 +3,7 @@
 -- Numbers are doubles, so every integer stays below 2^53, sums that may not are compared as differences, and no number
 -- becomes text but by a format. A number that is an argument of a command is written in full.
 --
--- What is to go expires at once: a user who may do little may do this, and not DEL.
+-- A key that is to be removed expires at once: a user may be allowed EXPIRE, and not DEL.
 --
 -- Making a function or a table takes as long as a good part of a command, and a local that a function sees takes longer
 -- than a global. So the rooms come after the commonest call, are entered only when they are needed, and see little.
@@ -13,7 +13,7 @@ local floor, ceil = math.floor, math.ceil
 local format = string.format
 local pack, unpack = struct.pack, struct.unpack
 
--- How decisions and rules are written down is told in plan.rs, and how answers are in reply.rs.
+-- The encoding of decisions and rules is in plan.rs, that of answers in reply.rs.
 local keys, blob = KEYS, ARGV[1]
 local place, asks_for_time, rules_at = 6, unpack('<BI4', blob)
 rules_at = rules_at + 1
@@ -25,7 +25,7 @@ if asks_for_time == 1 then
   server = time[1] * 1000000 + time[2]
 end
 
--- What came of the last decision, and of those before it.
+-- The answer of the last decision, and those of the decisions before it.
 local answer, answers
 local filled = 0
 -- The same of the commonest call, while nothing has come after it.

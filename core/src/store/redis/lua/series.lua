@@ -62,7 +62,7 @@ local function sum_before(state, from)
   return state.base
 end
 
--- How many units came at `from` or later.
+-- The number of units that came at `from` or later.
 local function count_from(state, from)
   return state.sum - sum_before(state, from)
 end
@@ -73,7 +73,7 @@ local function run_at(state, sum)
   local below, above = 0, state.sum
   local halve = false
   while low < high do
-    -- Where all runs hold as much, the first guess is right.
+    -- If all runs hold the same number, the first guess is right.
     local guess = low - 1 + math.ceil((sum - below) * (high - low + 1) / (above - below))
     if halve then
       guess = math.floor((low + high) / 2)

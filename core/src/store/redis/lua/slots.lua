@@ -17,7 +17,7 @@ if kind == 5 then
     return time > 0 and time or 0
   end
 
-  -- What is written is in this definition's own slots, and only those that still count.
+  -- A state is written in slots of this definition, and only those that still count.
   local function settle(rule, state, now)
     align(state, rule.resolution)
     keep_from(state, first_start(rule, now))

@@ -1,7 +1,7 @@
 -- Paced permits: a call goes at once, and the next one waits for what it cost.
 
 if kind == 4 then
-  -- What taking permits from the store costs: cold ones, above the threshold, are dearer.
+  -- The cost of taking permits from the store: cold ones, above the threshold, cost more.
   local function cost_of_stored(rule, stored, taken)
     if not rule.warms_up then
       return 0

@@ -1,4 +1,4 @@
--- What the rooms share whose state is a few numbers: they are one string.
+-- Functions shared by the algorithms whose state is a few numbers, kept as one string.
 
 -- The state that is kept, or else the one that an absent entry stands for.
 local function read(room, rule, key, now)

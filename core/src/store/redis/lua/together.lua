@@ -15,7 +15,7 @@ local function rule_of(index)
   return rule
 end
 
--- What it answers, and where the next decision begins.
+-- Returns the answer, and the place at which the next decision begins.
 decide = function(at)
   -- The numbers of verbs, and what the first byte of an answer says, are those of plan.rs and reply.rs.
   local RESET, LIMIT, PEEK, CHARGE, REFUND, UNDO, ACQUIRE, PLAIN, DENIED = 0, 1, 2, 3, 4, 5, 6, 7, 8
@@ -93,7 +93,7 @@ decide = function(at)
     local room, state = rule.room, states[check.key]
     local gives_back = asked == REFUND or asked == UNDO
     local charges = asked == CHARGE or not gives_back and asked ~= PEEK and (admitted or rule.counts_blocked)
-    -- Whether the state has to be kept, and how much has to fit for what the answer calls a reset.
+    -- True if the state has to be kept; and the units that must fit for the answer's reset.
     local keeps, awaited = true, 1
     if not gives_back and not (charges and admitted) then
       awaited = charges and cost or check.total

@@ -26,7 +26,7 @@ enum Asked {
     Peek,
     Charge,
     Refund,
-    /// What an earlier step charged, or nothing did.
+    /// The charge of an earlier step, or of none.
     Undo(Index),
     Acquire(u64),
 }
@@ -49,7 +49,7 @@ struct Step {
     checks: Vec<Asking>,
 }
 
-/// What happened to the entries of one namespace.
+/// The history of the entries of one namespace.
 #[derive(Clone, Debug)]
 struct World {
     definitions: Vec<Value>,

@@ -1,4 +1,4 @@
-//! What a random history seldom meets: boundaries, things that others left, clocks of the server's own.
+//! Cases that a random history seldom meets: boundaries, foreign values, clocks of the server.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ fn entry(limit: &Limit) -> String {
     String::from_utf8(key("t", "ada", limit.key(), shape).to_vec()).unwrap()
 }
 
-/// How a cell is kept.
+/// The stored form of a level.
 fn kept(level: u64, since: Micros) -> Vec<u8> {
     let number = |number: u64| number.to_le_bytes().into_iter().take(7);
     [b'c'].into_iter().chain(number(level)).chain(number(since)).collect()

@@ -126,7 +126,7 @@ impl Question {
         Self { decision: Ok(Decision::reset(names)), answers: Vec::new() }
     }
 
-    /// What a caller is told.
+    /// The answer to the caller.
     fn answer(&self, outcome: &Outcome) -> Result<LimitInfo, LimitError> {
         match outcome {
             Outcome::Decided { infos, .. } => {

@@ -1,4 +1,4 @@
-//! How long the server is busy with decisions, by its own account. Run with `--ignored --nocapture`.
+//! The time that a server spends on decisions, as it reports it. Run with `--ignored --nocapture`.
 
 use ::redis::Pipeline;
 use serde_json::json;

@@ -11,7 +11,7 @@
 //! 4. Charge, with a new look at the entry. Where others have charged as well since it was read, a single check
 //!    overfills the bucket and its answer says how long that takes to drain.
 //!
-//! Several checks, and a place in line that turns out to be too far back, are given back instead; and keys that would
+//! Several checks, and a place in line that calls out to be too far back, are given back instead; and keys that would
 //! end before what others have charged has drained live longer: that is one transaction more.
 //!
 //! Until a drip is undone, others see a tick that is ahead of the clock. They know from it how much was dripped twice,
@@ -21,20 +21,19 @@
 //! way at a time: it never comes in between itself. Each step is for those that are still in time, and no step is ever
 //! sent again.
 
-mod account;
-mod turn;
+mod entry_view;
+mod tx_call;
 mod wire;
 
 use redis::RedisResult;
 use redis::aio::MultiplexedConnection;
 
-use self::account::{Account, Changes, Drip, Seen};
-use self::turn::Turn;
+use self::entry_view::{Changes, Drip, EntryView, Seen};
+use self::tx_call::TxCall;
 use self::wire::{Kept, Replies, Transaction};
-use super::batch::Decided;
+use super::group_reply::{GroupReply, Pending};
 use super::keys::{Key, both};
-use super::link::Message;
-use super::replicas::Pending;
+use super::message::Message;
 use crate::decision::Verb;
 use crate::time::Micros;
 
@@ -44,109 +43,106 @@ pub(super) async fn decide(
     connection: &mut MultiplexedConnection,
     messages: &[Message],
     holds: bool,
-) -> RedisResult<Decided> {
-    let mut round = Round::of(messages);
-    let mut server = round.read(connection).await?;
-    round.play(server);
+) -> RedisResult<GroupReply> {
+    let mut batch = TxBatch::of(messages);
+    let mut server = batch.read(connection).await?;
+    batch.decide(server);
     for _ in 0..MOST_LOOKS {
-        if !round.is_in_doubt() {
+        if !batch.is_in_doubt() {
             break;
         }
-        server = round.read(connection).await?;
-        round.play(server);
+        server = batch.read(connection).await?;
+        batch.decide(server);
     }
-    round.tell_the_idle();
-    if round.drip(connection).await? {
-        round.play(server);
-        round.tell_the_idle();
+    batch.complete_unchanged();
+    if batch.drip(connection).await? {
+        batch.decide(server);
+        batch.complete_unchanged();
     }
-    if round.add(connection).await? {
-        round.play_on(server);
+    if batch.add(connection).await? {
+        batch.decide_charged(server);
         if !holds {
-            round.tell_all();
+            batch.complete_all();
         }
-        round.mend(connection).await?;
+        batch.repair(connection).await?;
     }
-    let held = if holds { round.hold_all() } else { Vec::new() };
-    round.tell_all();
-    Ok(Decided { server, outcomes: Vec::new(), held })
+    let held = if holds { batch.hold_all() } else { Vec::new() };
+    batch.complete_all();
+    Ok(GroupReply { server, outcomes: Vec::new(), held })
 }
 
-/// How often a denial is looked at again that is due to what somebody is about to take back.
+/// Further reads before a denial that is due to a drip which another process is about to undo.
 const MOST_LOOKS: usize = 2;
 
 /// Decisions that are made together.
-struct Round {
-    turns: Vec<Turn>,
-    accounts: Vec<Account>,
-    /// What was added, where that has to be seen again.
+struct TxBatch {
+    calls: Vec<TxCall>,
+    views: Vec<EntryView>,
+    /// The changes that were sent, if they have to be compared again.
     sent: Vec<Changes>,
 }
 
-impl Round {
+impl TxBatch {
     fn of(messages: &[Message]) -> Self {
-        let mut round = Self { turns: Vec::with_capacity(messages.len()), accounts: Vec::new(), sent: Vec::new() };
+        let mut batch = Self { calls: Vec::with_capacity(messages.len()), views: Vec::new(), sent: Vec::new() };
         for message in messages {
             let decision = &message.job.decision;
-            let accounts = decision.entries.iter().map(|entry| round.account(both(entry))).collect();
-            round.turns.push(Turn::new(message.job.clone(), accounts));
+            let views = decision.entries.iter().map(|entry| batch.view(both(entry))).collect();
+            batch.calls.push(TxCall::new(message.job.clone(), views));
         }
-        round
+        batch
     }
 
-    fn account(&mut self, keys: [Key; 2]) -> usize {
-        let known = self.accounts.iter().position(|account| keys[0] == account.counter);
+    fn view(&mut self, keys: [Key; 2]) -> usize {
+        let known = self.views.iter().position(|view| keys[0] == view.counter);
         known.unwrap_or_else(|| {
-            self.accounts.push(Account::new(keys));
-            self.accounts.len() - 1
+            self.views.push(EntryView::new(keys));
+            self.views.len() - 1
         })
     }
 
     /// Looks at everything once, all of it at one instant.
     async fn read(&mut self, connection: &mut MultiplexedConnection) -> RedisResult<Option<Micros>> {
-        if self.turns.iter().all(|turn| turn.job.decision.verb == Verb::Reset) {
+        if self.calls.iter().all(|call| call.job.decision.verb == Verb::Reset) {
             return Ok(None);
         }
         let mut transaction = Transaction::begin();
         let time = transaction.time();
-        let places: Vec<_> = self
-            .accounts
-            .iter()
-            .map(|account| (transaction.get(&account.counter), transaction.get(&account.tick)))
-            .collect();
+        let places: Vec<_> =
+            self.views.iter().map(|view| (transaction.get(&view.counter), transaction.get(&view.tick))).collect();
         let replies = transaction.send(connection).await?;
-        for (account, (counter, tick)) in self.accounts.iter_mut().zip(places) {
-            account.seen = Seen { counter: replies.kept(counter)?, tick: replies.kept(tick)? };
+        for (view, (counter, tick)) in self.views.iter_mut().zip(places) {
+            view.seen = Seen { counter: replies.kept(counter)?, tick: replies.kept(tick)? };
         }
         replies.time(time).map(Some)
     }
 
     /// Makes the decisions of those who still wait.
-    fn play(&mut self, server: Option<Micros>) {
-        self.turns.retain(Turn::is_wanted);
-        self.replay(server);
+    fn decide(&mut self, server: Option<Micros>) {
+        self.calls.retain(TxCall::is_wanted);
+        self.decide_again(server);
     }
 
     fn is_in_doubt(&self) -> bool {
-        self.turns.iter().any(|turn| turn.doubtful)
+        self.calls.iter().any(|call| call.doubtful)
     }
 
-    /// Who changes nothing has an answer.
-    fn tell_the_idle(&mut self) {
-        self.turns.retain_mut(|turn| {
-            if !turn.writes {
-                turn.tell();
+    /// Answers the decisions that change nothing.
+    fn complete_unchanged(&mut self) {
+        self.calls.retain_mut(|call| {
+            if !call.writes {
+                call.complete();
             }
-            turn.writes
+            call.writes
         });
     }
 
-    fn replay(&mut self, server: Option<Micros>) {
-        for account in &mut self.accounts {
-            account.changes = Changes::default();
+    fn decide_again(&mut self, server: Option<Micros>) {
+        for view in &mut self.views {
+            view.changes = Changes::default();
         }
-        for turn in &mut self.turns {
-            turn.play(&mut self.accounts, server);
+        for call in &mut self.calls {
+            call.decide(&mut self.views, server);
         }
     }
 
@@ -154,10 +150,10 @@ impl Round {
     async fn drip(&mut self, connection: &mut MultiplexedConnection) -> RedisResult<bool> {
         let mut transaction = Transaction::begin();
         let mut dripping = Vec::new();
-        for (index, account) in self.accounts.iter().enumerate() {
-            if let Some(drip) = account.drip() {
-                let canary = transaction.get(&account.tick);
-                dripping.push((index, drip, canary, change(&mut transaction, account, drip.moved, -drip.drained)));
+        for (index, view) in self.views.iter().enumerate() {
+            if let Some(drip) = view.drip() {
+                let canary = transaction.get(&view.tick);
+                dripping.push((index, drip, canary, change(&mut transaction, view, drip.moved, -drip.drained)));
             }
         }
         if transaction.is_empty() {
@@ -167,19 +163,19 @@ impl Round {
         let mut undo = Transaction::begin();
         let mut undoing = Vec::new();
         for (index, drip, canary, places) in dripping {
-            let account = &mut self.accounts[index];
+            let view = &mut self.views[index];
             if replies.kept(canary)? == Kept::Number(drip.canary) {
-                account.seen = places.seen(&replies, account.seen)?;
+                view.seen = places.seen(&replies, view.seen)?;
             } else {
                 let Drip { moved, drained, .. } = drip;
-                undoing.push((index, change(&mut undo, account, -moved, drained)));
+                undoing.push((index, change(&mut undo, view, -moved, drained)));
             }
         }
         if !undo.is_empty() {
             let replies = undo.send(connection).await?;
             for (index, places) in undoing {
-                let account = &mut self.accounts[index];
-                account.seen = places.seen(&replies, account.seen)?;
+                let view = &mut self.views[index];
+                view.seen = places.seen(&replies, view.seen)?;
             }
         }
         Ok(true)
@@ -189,8 +185,8 @@ impl Round {
     async fn add(&mut self, connection: &mut MultiplexedConnection) -> RedisResult<bool> {
         let mut transaction = Transaction::begin();
         let mut added = Vec::new();
-        for (index, account) in self.accounts.iter().enumerate() {
-            if let Some(places) = add(&mut transaction, account) {
+        for (index, view) in self.views.iter().enumerate() {
+            if let Some(places) = add(&mut transaction, view) {
                 added.push((index, places));
             }
         }
@@ -199,13 +195,13 @@ impl Round {
         }
         let replies = transaction.send(connection).await?;
         replies.all_well()?;
-        self.sent = self.accounts.iter().map(|account| account.changes.clone()).collect();
+        self.sent = self.views.iter().map(|view| view.changes.clone()).collect();
         let mut moved = false;
         for (index, (tick, counter)) in added {
-            let account = &mut self.accounts[index];
-            let before = replies.number(counter)? - account.due();
-            if !account.changes.forgets && before != account.seen.counter.number().unwrap_or(0) {
-                account.seen = Seen { counter: Kept::Number(before), tick: replies.kept(tick)? };
+            let view = &mut self.views[index];
+            let before = replies.number(counter)? - view.due();
+            if !view.changes.forgets && before != view.seen.counter.number().unwrap_or(0) {
+                view.seen = Seen { counter: Kept::Number(before), tick: replies.kept(tick)? };
                 moved = true;
             }
         }
@@ -213,26 +209,26 @@ impl Round {
     }
 
     /// Looks at the decisions once more, now that they are charged for.
-    fn play_on(&mut self, server: Option<Micros>) {
-        for turn in &mut self.turns {
-            turn.charged = true;
+    fn decide_charged(&mut self, server: Option<Micros>) {
+        for call in &mut self.calls {
+            call.charged = true;
         }
-        self.replay(server);
+        self.decide_again(server);
     }
 
     /// Gives back what was charged in vain, and lengthens what does not live long enough.
-    async fn mend(&mut self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
+    async fn repair(&mut self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
         let mut transaction = Transaction::begin();
-        for (account, sent) in self.accounts.iter().zip(&self.sent) {
-            let more = account.changes.charged - sent.charged;
+        for (view, sent) in self.views.iter().zip(&self.sent) {
+            let more = view.changes.charged - sent.charged;
             if more != 0 {
-                transaction.change(&account.counter, more);
+                transaction.change(&view.counter, more);
             }
-            let seconds = account.changes.seconds();
+            let seconds = view.changes.seconds();
             if more != 0 || seconds > sent.seconds() {
                 let seconds = seconds.max(sent.seconds());
-                transaction.expire(&account.counter, seconds);
-                transaction.expire(&account.tick, seconds);
+                transaction.expire(&view.counter, seconds);
+                transaction.expire(&view.tick, seconds);
             }
         }
         if transaction.is_empty() {
@@ -242,15 +238,15 @@ impl Round {
     }
 
     fn hold_all(&mut self) -> Vec<Pending> {
-        self.turns.iter_mut().filter_map(Turn::hold).collect()
+        self.calls.iter_mut().filter_map(TxCall::hold).collect()
     }
 
-    fn tell_all(&mut self) {
-        self.turns.iter_mut().for_each(Turn::tell);
+    fn complete_all(&mut self) {
+        self.calls.iter_mut().for_each(TxCall::complete);
     }
 }
 
-/// Which replies say what two numbers were changed to.
+/// The places of the replies with the new values of two numbers.
 struct Changed {
     tick: Option<usize>,
     counter: Option<usize>,
@@ -266,20 +262,20 @@ impl Changed {
 
 /// Moves the tick of an entry and changes its counter. Neither is ever left without a time to live, and the counter
 /// goes no later than the tick.
-fn change(transaction: &mut Transaction, account: &Account, moved: i64, more: i64) -> Changed {
-    let seconds = account.changes.seconds();
-    let tick = (moved != 0).then(|| transaction.change(&account.tick, moved));
-    let counter = (more != 0).then(|| transaction.change(&account.counter, more));
-    transaction.expire(&account.counter, seconds);
-    transaction.expire(&account.tick, seconds);
+fn change(transaction: &mut Transaction, view: &EntryView, moved: i64, more: i64) -> Changed {
+    let seconds = view.changes.seconds();
+    let tick = (moved != 0).then(|| transaction.change(&view.tick, moved));
+    let counter = (more != 0).then(|| transaction.change(&view.counter, more));
+    transaction.expire(&view.counter, seconds);
+    transaction.expire(&view.tick, seconds);
     Changed { tick, counter }
 }
 
-/// What is to be done to an entry; which replies say what its tick and its counter are then.
-fn add(transaction: &mut Transaction, account: &Account) -> Option<(usize, usize)> {
-    let (changes, seen, due, seconds) = (&account.changes, account.seen, account.due(), account.changes.seconds());
+/// Adds the commands that change an entry; returns the places of the replies with its tick and its counter.
+fn add(transaction: &mut Transaction, view: &EntryView) -> Option<(usize, usize)> {
+    let (changes, seen, due, seconds) = (&view.changes, view.seen, view.due(), view.changes.seconds());
     if changes.forgets {
-        for key in [&account.counter, &account.tick] {
+        for key in [&view.counter, &view.tick] {
             transaction.expire(key, 0);
         }
     }
@@ -288,15 +284,15 @@ fn add(transaction: &mut Transaction, account: &Account) -> Option<(usize, usize
         return None;
     }
     if seen.counter == Kept::Foreign && !changes.forgets {
-        transaction.set(&account.counter, 0, seconds, false);
+        transaction.set(&view.counter, 0, seconds, false);
     }
     if untimed {
         let only_if_absent = changes.forgets || seen.tick == Kept::Nothing;
-        transaction.set(&account.tick, account.since(), seconds, only_if_absent);
+        transaction.set(&view.tick, view.since(), seconds, only_if_absent);
     }
-    let tick = transaction.get(&account.tick);
-    let counter = (due != 0).then(|| transaction.change(&account.counter, due));
-    transaction.expire(&account.counter, seconds);
-    transaction.expire(&account.tick, seconds);
+    let tick = transaction.get(&view.tick);
+    let counter = (due != 0).then(|| transaction.change(&view.counter, due));
+    transaction.expire(&view.counter, seconds);
+    transaction.expire(&view.tick, seconds);
     counter.map(|counter| (tick, counter))
 }

@@ -1,9 +1,9 @@
-//! What travels: commands between MULTI and EXEC, and the numbers that come back.
+//! Commands between MULTI and EXEC, and the numbers that come back.
 
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Pipeline, RedisResult, ToRedisArgs, Value};
 
-use crate::store::redis::target::nonsense;
+use crate::store::redis::error_action::nonsense;
 use crate::time::EXACT;
 
 /// Commands that a server does one right after the other, or none of them.
@@ -78,11 +78,11 @@ impl Transaction {
     }
 }
 
-/// What a transaction's commands were answered.
+/// The replies to the commands of a transaction.
 pub(super) struct Replies(Vec<Value>);
 
 impl Replies {
-    /// What is under a key that was asked for.
+    /// The value of a key that was read.
     pub(super) fn kept(&self, place: usize) -> RedisResult<Kept> {
         match self.0.get(place) {
             Some(Value::Nil) => Ok(Kept::Nothing),
@@ -92,7 +92,7 @@ impl Replies {
         }
     }
 
-    /// What a number was changed to.
+    /// The value of a number after a change.
     pub(super) fn number(&self, place: usize) -> RedisResult<i64> {
         match self.0.get(place) {
             Some(Value::Int(number)) => Ok(*number),
@@ -121,7 +121,7 @@ impl Replies {
     }
 }
 
-/// What is under a key.
+/// The value of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kept {
     #[default]

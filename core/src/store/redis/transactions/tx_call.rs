@@ -1,23 +1,23 @@
-//! One decision of a round, made in this process on what was seen of its entries.
+//! One decision of a batch, made in this process on what was seen of its entries.
 
 use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::account::Account;
+use super::entry_view::EntryView;
 use crate::decision::{Entry, Held, Level, Room as _, Verb, together};
 use crate::few::Few;
 use crate::limit::{LevelRule, Rule};
+use crate::store::redis::group_reply::Pending;
 use crate::store::redis::job::Job;
 use crate::store::redis::plan::Decision;
-use crate::store::redis::replicas::Pending;
 use crate::store::redis::reply::Outcome;
 use crate::time::Micros;
 
-pub(super) struct Turn {
+pub(super) struct TxCall {
     pub(super) job: Arc<Job>,
-    /// Which of the round's accounts each of the decision's entries is.
-    pub(super) accounts: Few<usize>,
+    /// The index, among the views of the batch, of each of the decision's entries.
+    pub(super) views: Few<usize>,
     pub(super) outcome: Option<Outcome>,
     /// It changes something.
     pub(super) writes: bool,
@@ -27,89 +27,89 @@ pub(super) struct Turn {
     pub(super) doubtful: bool,
 }
 
-/// What a decision makes of its entries.
+/// The outcome of a decision, and its effect on its entries.
 struct Made {
     outcome: Outcome,
     /// Of each entry: what it was, what time made of it, and what the call did; and whether that has to be written.
     levels: Few<([Level; 3], bool)>,
     mends: Few<bool>,
-    /// What they were is a guess.
+    /// True for an entry of which the state before is a guess.
     unsettled: Few<bool>,
 }
 
-impl Turn {
-    pub(super) fn new(job: Arc<Job>, accounts: Few<usize>) -> Self {
-        Self { job, accounts, outcome: None, writes: false, charged: false, doubtful: false }
+impl TxCall {
+    pub(super) fn new(job: Arc<Job>, views: Few<usize>) -> Self {
+        Self { job, views, outcome: None, writes: false, charged: false, doubtful: false }
     }
 
-    /// Somebody still waits for it, and has a right to an answer.
+    /// True if its caller still waits for an answer.
     pub(super) fn is_wanted(&self) -> bool {
         !self.job.is_over() && self.job.deadline > Instant::now()
     }
 
     /// Told at once what came of it.
-    pub(super) fn tell(&mut self) {
+    pub(super) fn complete(&mut self) {
         if let Some(outcome) = self.outcome.take() {
             self.job.finish(Ok(outcome));
         }
     }
 
-    /// What came of it, to be told later.
+    /// Takes the outcome, to be reported later.
     pub(super) fn hold(&mut self) -> Option<Pending> {
         self.outcome.take().map(|outcome| Pending::new(self.job.clone(), outcome))
     }
 
-    /// Decides on what the accounts say, and notes there what is to be done.
-    pub(super) fn play(&mut self, accounts: &mut [Account], server: Option<Micros>) {
+    /// Decides on what the views say, and notes there what is to be done.
+    pub(super) fn decide(&mut self, views: &mut [EntryView], server: Option<Micros>) {
         let job = self.job.clone();
         let decision = &job.decision;
         let verb = decision.verb;
         if verb == Verb::Reset {
-            for place in &self.accounts {
-                accounts[*place].forget();
+            for place in &self.views {
+                views[*place].forget();
             }
             self.writes = true;
             self.outcome = Some(decision.emptied(server));
             return;
         }
         let now = decision.instant(server).unwrap_or(0);
-        let mut made = self.make(decision, verb, accounts, now);
+        let mut made = self.make(decision, verb, views, now);
         if self.charged && verb == Verb::Limit && decision.parts.len() == 1 && is_blocked(&made.outcome) {
             // Others came first, and it overfills the bucket.
-            made = self.make(decision, Verb::Charge, accounts, now);
+            made = self.make(decision, Verb::Charge, views, now);
         }
         self.writes = made.levels.iter().any(|(_, kept)| *kept);
-        for (place, (levels, kept)) in self.accounts.iter().zip(&made.levels) {
+        for (place, (levels, kept)) in self.views.iter().zip(&made.levels) {
             if *kept {
-                accounts[*place].settle(*levels);
+                views[*place].settle(*levels);
             }
         }
         for part in &decision.parts {
-            let account = &mut accounts[self.accounts[part.entry]];
+            let view = &mut views[self.views[part.entry]];
             if let (true, Some(rule)) = (made.levels[part.entry].1, level_rule(&part.rule)) {
-                account.keep(rule, now, decision.now.is_some());
-                account.changes.mends |= made.mends[part.entry];
-                account.changes.unsettled |= made.unsettled[part.entry];
+                view.keep(rule, now, decision.now.is_some());
+                view.changes.mends |= made.mends[part.entry];
+                view.changes.unsettled |= made.unsettled[part.entry];
             }
         }
         self.doubtful = is_blocked(&made.outcome) && made.unsettled.contains(&true);
         self.outcome = Some(made.outcome);
     }
 
-    fn make(&self, decision: &Decision, verb: Verb, accounts: &[Account], now: Micros) -> Made {
+    fn make(&self, decision: &Decision, verb: Verb, views: &[EntryView], now: Micros) -> Made {
         let given = decision.now.is_some();
         let (mut before, mut unsettled): (Few<Level>, Few<bool>) = (Few::new(), Few::new());
-        let mut rules: Few<Option<&LevelRule>> = self.accounts.iter().map(|_| None).collect();
+        let mut rules: Few<Option<&LevelRule>> = self.views.iter().map(|_| None).collect();
         for part in decision.parts.iter().rev() {
             rules[part.entry] = level_rule(&part.rule);
         }
-        for (index, place) in self.accounts.iter().enumerate() {
+        for (index, place) in self.views.iter().enumerate() {
             let (level, guessed) =
-                rules[index].map_or_else(Default::default, |rule| accounts[*place].look(rule, now, given));
+                rules[index].map_or_else(Default::default, |rule| views[*place].look(rule, now, given));
             before.push(level);
             unsettled.push(guessed);
         }
-        let mut mends: Few<bool> = self.accounts.iter().map(|place| accounts[*place].is_untimed()).collect();
+        let mut mends: Few<bool> = self.views.iter().map(|place| views[*place].is_untimed()).collect();
         let mut advanced = before.clone();
         for part in &decision.parts {
             if let Some(rule) = level_rule(&part.rule) {
@@ -127,7 +127,7 @@ impl Turn {
                     let total = part.cost.saturating_add(prior);
                     reset = reset.max(part.rule.until(&mut entries[part.entry].entry, now, total));
                 }
-                let corrupt = self.accounts.iter().map(|place| u32::from(accounts[*place].is_corrupt())).sum();
+                let corrupt = self.views.iter().map(|place| u32::from(views[*place].is_corrupt())).sum();
                 Outcome::Decided { now, infos: infos.into(), corrupt, mended: mends.contains(&true), reset }
             }
         };

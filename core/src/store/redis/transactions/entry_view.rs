@@ -1,4 +1,4 @@
-//! One entry as a round of transactions sees it: what is there, and what is to become of it.
+//! One entry as a batch of transactions sees it: what is there, and what is to become of it.
 
 use super::wire::Kept;
 use crate::decision::Level;
@@ -7,7 +7,7 @@ use crate::store::redis::keys::Key;
 use crate::time::Micros;
 
 const SECOND: Micros = 1_000_000;
-/// When callers give `now`, the server's clock is not theirs: entries then live at least as long as this.
+/// The least time to live of entries whose callers give `now`: the server's clock is not theirs.
 const HOUR: Micros = 3600 * SECOND;
 
 /// A tick that is further ahead of the server's clock than this many full buckets take to drain is none.
@@ -16,7 +16,7 @@ const FAR: u64 = 1000;
 /// An entry's two numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
-    /// How much is in the bucket.
+    /// The level of the bucket.
     pub(super) counter: Kept,
     /// The instant in milliseconds from which its drips count.
     pub(super) tick: Kept,
@@ -29,34 +29,34 @@ impl Seen {
     }
 }
 
-/// An entry, and what the decisions of a round make of it.
-pub(super) struct Account {
+/// An entry, and what the decisions of a batch make of it.
+pub(super) struct EntryView {
     pub(super) counter: Key,
     pub(super) tick: Key,
     pub(super) seen: Seen,
     pub(super) changes: Changes,
 }
 
-/// What decisions make of an entry. Everything but the instant is a difference, so that what others do to it meanwhile
-/// is not lost.
+/// The changes that decisions make to an entry. Everything but the instant is a difference, so that concurrent changes
+/// of others are not lost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changes {
     /// As the last decision has left it; nothing before the first one.
     level: Option<Level>,
     /// Everything that was there is to go first.
     pub(super) forgets: bool,
-    /// What drips away.
+    /// Units that drip away.
     pub(super) drained: i64,
-    /// What is charged, less what is given back.
+    /// Units that are charged, less those that are given back.
     pub(super) charged: i64,
     /// The tick was not there, or from a future that cannot be.
     pub(super) mends: bool,
-    /// Nothing is to be believed of the tick; see [`Account::look`].
+    /// Nothing is to be believed of the tick; see [`EntryView::look`].
     pub(super) unsettled: bool,
     lasts: Micros,
 }
 
-impl Account {
+impl EntryView {
     pub(super) fn new([counter, tick]: [Key; 2]) -> Self {
         Self { counter, tick, seen: Seen::default(), changes: Changes::default() }
     }
@@ -118,7 +118,7 @@ impl Account {
         self.changes = Changes { level, forgets: true, ..Changes::default() };
     }
 
-    /// How far its tick moves by what time did to it. Nothing where there is no tick to move, or none that stays.
+    /// The distance by which elapsed time moves its tick. None if there is no tick to move, or none that stays.
     pub(super) fn drip(&self) -> Option<Drip> {
         let changes = &self.changes;
         if changes.forgets || changes.unsettled || self.seen.counter == Kept::Foreign {
@@ -129,7 +129,7 @@ impl Account {
         (drip.moved != 0 || drip.drained != 0).then_some(drip)
     }
 
-    /// What has to be added to the counter. One that is below empty is first made empty.
+    /// The difference to add to the counter. One that is below empty is first made empty.
     pub(super) fn due(&self) -> i64 {
         let changes = &self.changes;
         let missing = match self.seen.counter {
@@ -151,16 +151,16 @@ impl Changes {
         self.level.is_none()
     }
 
-    /// How long the keys have to live, in whole seconds.
+    /// Time to live of the keys, in whole seconds.
     pub(super) fn seconds(&self) -> u64 {
         self.lasts.div_ceil(SECOND).max(1)
     }
 }
 
-/// What a drip does.
+/// The effect of a drip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drip {
-    /// What the tick has to be, or somebody else has dripped.
+    /// The value that the tick must have; any other means that another process has dripped.
     pub(super) canary: i64,
     pub(super) moved: i64,
     pub(super) drained: i64,

@@ -1,12 +1,12 @@
-//! What an error of the server's means for a call and for its connection.
+//! The meaning of a server's error for a call and for its connection.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::failure::Failure;
 
-/// What to do about an error of the server's.
+/// The action to take on an error of the server.
 #[derive(Clone, Debug)]
-pub(super) enum Remedy {
+pub(super) enum ErrorAction {
     /// The script is not known there (any more), and nothing was done: send it along.
     SendScript,
     /// Another server is in charge of the slot, for good or for this once; nothing was done.
@@ -19,7 +19,7 @@ pub(super) enum Remedy {
     GiveUp(Failure),
 }
 
-impl Remedy {
+impl ErrorAction {
     pub(super) fn of(error: &RedisError) -> Self {
         if error.is_connection_refusal() {
             return Self::GiveUp(Failure::Unreachable);
@@ -52,7 +52,7 @@ impl Remedy {
     }
 }
 
-/// Where a redirection leads; without a host it is the one that was asked.
+/// The address that a redirection names; without a host it is the host that was asked.
 fn redirected(error: &RedisError) -> Option<(String, u16)> {
     let (address, _slot) = error.redirect_node()?;
     let (host, port) = address.rsplit_once(':')?;
@@ -92,7 +92,12 @@ fn failure_in_words(error: &RedisError) -> Failure {
     }
 }
 
-/// Whether asking the same server again at once is of no use.
-pub(super) fn trips(failure: Failure) -> bool {
+/// True if asking the same server again at once is of no use.
+pub(super) fn opens_breaker(failure: Failure) -> bool {
     matches!(failure, Failure::Unreachable | Failure::Disconnected | Failure::NotReady | Failure::ReadOnly)
+}
+
+/// The error for a reply that cannot be read.
+pub(super) fn nonsense(what: &'static str) -> RedisError {
+    RedisError::from((ErrorKind::UnexpectedReturnType, "unexpected reply to", what.to_owned()))
 }

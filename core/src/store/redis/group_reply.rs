@@ -1,0 +1,45 @@
+//! The reply to one group of decisions, and the decisions that are held until replicas have them.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::job::Job;
+use super::reply::Outcome;
+use crate::failure::Failure;
+use crate::time::Micros;
+
+/// The reply to a group.
+pub(super) struct GroupReply {
+    /// The server's time.
+    pub(super) server: Option<Micros>,
+    /// The outcome of each decision; none where all callers are answered already, or the decisions are held.
+    pub(super) outcomes: Vec<Outcome>,
+    pub(super) held: Vec<Pending>,
+}
+
+/// A decision that was made, and whose caller is answered when enough replicas have it.
+pub(super) struct Pending {
+    job: Arc<Job>,
+    outcome: Outcome,
+}
+
+impl Pending {
+    pub(super) fn new(job: Arc<Job>, outcome: Outcome) -> Self {
+        job.hold();
+        Self { job, outcome }
+    }
+
+    pub(super) fn deadline(&self) -> Instant {
+        self.job.deadline
+    }
+
+    pub(super) fn complete(self) {
+        self.job.release();
+        self.job.finish(Ok(self.outcome));
+    }
+
+    pub(super) fn fail(self, failure: Failure) {
+        self.job.finish(Err(failure));
+    }
+}
