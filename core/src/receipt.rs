@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Error;
+use crate::charge::{Charge, ONE_EACH};
 use crate::check::{Check, OwnedCheck};
 use crate::decision::Call;
 use crate::error::LimitError;
@@ -36,60 +37,6 @@ pub struct Receipt {
     checks: Box<[OwnedCheck]>,
     charge: Charge,
     open: AtomicBool,
-}
-
-/// The charge that an answer names.
-#[derive(Clone, Copy, Debug)]
-pub struct Charge {
-    /// [`LimitInfo::at`].
-    pub at: Micros,
-    /// [`LimitInfo::blocked`]: only those checks were charged whose limits count denied attempts.
-    pub denied: bool,
-    /// [`LimitInfo::degraded`]: it was made by this process alone.
-    pub degraded: bool,
-}
-
-impl From<&LimitInfo> for Charge {
-    fn from(info: &LimitInfo) -> Self {
-        Self { at: info.at, denied: info.blocked, degraded: info.degraded }
-    }
-}
-
-impl Call {
-    /// True if its answer is a receipt: the call charges what it admits.
-    #[must_use]
-    pub const fn charges(self) -> bool {
-        matches!(self, Self::Limit | Self::Charge | Self::Acquire { .. })
-    }
-}
-
-impl Charge {
-    /// The charge of an `acquire` that is given up before its turn: all that drains until then was charged before it, so
-    /// that its own drains from its turn on. A millisecond sooner, because a wait is rounded up.
-    pub(crate) fn of_turn(info: &LimitInfo) -> Self {
-        let turn = info.at.saturating_add(info.wait_ms.saturating_sub(1).saturating_mul(1000));
-        Self { at: turn, ..info.into() }
-    }
-
-    /// The call that makes of this charge what was `spent` of each check, which it sets there; none of an `open`
-    /// receipt's charges is left where that is false, and the call only says how things stand.
-    ///
-    /// The checks are those of the call that was answered, at the same costs.
-    pub fn settle(self, open: bool, checks: &mut [Check<'_>], spent: &[u64]) -> Call {
-        for (check, spent) in checks.iter_mut().zip(spent) {
-            let charged = open && (!self.denied || check.limit.counts_blocked());
-            (check.cost, check.spent) = if charged { (check.cost, *spent) } else { (0, 0) };
-        }
-        let charged_at = self.at;
-        // What this process charged alone, it gives back alone.
-        if self.degraded { Call::UndoDegraded { charged_at } } else { Call::Undo { charged_at } }
-    }
-
-    /// [`settle`](Self::settle) of nothing spent.
-    pub fn refund(self, open: bool, checks: &mut [Check<'_>]) -> Call {
-        let nothing = vec![0; checks.len()];
-        self.settle(open, checks, &nothing)
-    }
 }
 
 impl Limiter {
@@ -197,5 +144,3 @@ impl Receipt {
         answer
     }
 }
-
-pub(crate) const ONE_EACH: &str = "must be a list of one cost for each check where the checks cost differently";
