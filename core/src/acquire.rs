@@ -3,13 +3,12 @@
 #[cfg(feature = "redis")]
 mod handle;
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 #[cfg(feature = "redis")]
 pub use self::handle::AcquireHandle;
 use crate::Error;
+use crate::charge::Charge;
 use crate::check::{Check, OwnedCheck};
 use crate::clock;
 use crate::decision::Call;
@@ -17,14 +16,14 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
-use crate::receipt::Charge;
+use crate::queue::Ticket;
 use crate::time::{Micros, millis_up};
 
 /// An `acquire` under way, for whoever brings a way to sleep: [`step`](Self::step), sleep as told, and step again.
 ///
-/// Where every limit can reserve (bucket, token bucket, fixed window, smooth), the first step takes the place in the
-/// line by charging at once. Elsewhere the line is kept in this process, in order of arrival, and whoever is at its
-/// head charges when there is room. Dropping it before it is done leaves the line, and gives a reservation back once, as
+/// Where every limit can reserve (bucket, token bucket, fixed window, smooth), the first step reserves by
+/// charging at once. Elsewhere this process keeps a wait queue, in order of arrival, and the call at its head charges
+/// when its cost fits. Dropping it before it is done leaves the queue, and gives a reservation back once, as
 /// its [`Receipt`](crate::Receipt) would.
 ///
 /// ```
@@ -81,8 +80,8 @@ enum Stage {
     New,
     /// Charged, and to be waited out until this instant.
     Reserved(LimitInfo, Micros),
-    /// In the line of every entry, under this number.
-    Queued(u64),
+    /// In the wait queue of every entry, with this ticket.
+    Queued(Ticket),
     Over,
 }
 
@@ -94,67 +93,8 @@ struct Ask {
     all_at_once: bool,
 }
 
-/// Who waits for which entry, in order of arrival.
-#[derive(Debug, Default)]
-pub(crate) struct Lines(Mutex<LinesByEntry>);
-
-#[derive(Debug, Default)]
-struct LinesByEntry {
-    waiting: HashMap<u128, VecDeque<Place>>,
-    next: u64,
-    /// Whose they are: a process that was forked off inherits lines in which nobody waits.
-    process: u32,
-}
-
-#[derive(Debug)]
-struct Place {
-    number: u64,
-    cost: u64,
-}
-
-/// How long somebody waits whose turn could be now, but for those ahead who have yet to wake up.
+/// The shortest wait of a call that only those ahead keep from its turn: they have yet to wake up.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
-
-impl Lines {
-    fn lock(&self) -> MutexGuard<'_, LinesByEntry> {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = std::process::id();
-        if lines.process != process {
-            lines.process = process;
-            lines.waiting.clear();
-        }
-        lines
-    }
-
-    fn join(&self, checks: &[Wanted]) -> u64 {
-        let mut lines = self.lock();
-        let number = lines.next;
-        lines.next += 1;
-        for check in checks {
-            lines.waiting.entry(check.entry.0).or_default().push_back(Place { number, cost: check.check.cost });
-        }
-        number
-    }
-
-    fn leave(&self, checks: &[Wanted], number: u64) {
-        let mut lines = self.lock();
-        for check in checks {
-            if let Some(line) = lines.waiting.get_mut(&check.entry.0) {
-                line.retain(|place| place.number != number);
-                if line.is_empty() {
-                    lines.waiting.remove(&check.entry.0);
-                }
-            }
-        }
-    }
-
-    /// What those ahead will take from this entry.
-    fn ahead(&self, entry: Fingerprint, number: u64) -> u64 {
-        let lines = self.lock();
-        let line = lines.waiting.get(&entry.0).into_iter().flatten();
-        line.take_while(|place| place.number < number).fold(0, |sum: u64, place| sum.saturating_add(place.cost))
-    }
-}
 
 impl Limiter {
     /// Begins to wait for a turn, for at most `max_wait`; nothing happens before the first step.
@@ -268,13 +208,14 @@ impl Acquire {
                 Ok(Ok(Ask { call: Call::Acquire { max_wait }, costs: self.costs(), all_at_once: true }))
             }
             Stage::New => {
-                let number = self.limiter.lines().join(&self.checks);
-                self.stage = Stage::Queued(number);
-                self.ask(number).map(Ok)
+                let ticket =
+                    self.limiter.queue().join(self.checks.iter().map(|wanted| (wanted.entry, wanted.check.cost)));
+                self.stage = Stage::Queued(ticket);
+                self.ask(ticket).map(Ok)
             }
-            Stage::Queued(number) => {
-                self.stage = Stage::Queued(number);
-                self.ask(number).map(Ok)
+            Stage::Queued(ticket) => {
+                self.stage = Stage::Queued(ticket);
+                self.ask(ticket).map(Ok)
             }
             Stage::Reserved(info, over) => Ok(Err(self.wait_out(info, over))),
             Stage::Over => Ok(Err(Step::Done(LimitInfo::unlimited()))),
@@ -283,11 +224,11 @@ impl Acquire {
 
     /// What the answer means; nothing where there is more to ask at once.
     fn hear(&mut self, ask: &Ask, info: Result<LimitInfo, Error>) -> Result<Option<Step>, Error> {
-        let info = info.inspect_err(|_| self.leave_line())?;
+        let info = info.inspect_err(|_| self.leave_queue())?;
         let now = clock::now();
         match (ask.call, &self.stage) {
             (Call::Acquire { .. }, Stage::Queued(_)) if !info.blocked => {
-                self.leave_line();
+                self.leave_queue();
                 let waited = if self.slept { now.saturating_sub(self.started) } else { 0 };
                 Ok(Some(Step::Done(LimitInfo { wait_ms: millis_up(waited), ..info })))
             }
@@ -320,14 +261,14 @@ impl Acquire {
             self.slept = true;
             return Step::Wait(Duration::from_millis(info.reset_ms).max(SHORTEST_WAIT));
         }
-        self.leave_line();
+        self.leave_queue();
         // Where only those ahead are in the way, the answer is still that this call was denied.
         Step::Done(LimitInfo { blocked: true, ..info })
     }
 
     /// Charges if there is room for everybody ahead and for this one, and else says when there could be.
-    fn ask(&mut self, number: u64) -> Result<Ask, Error> {
-        let (costs, all_at_once) = self.with_those_ahead(number)?;
+    fn ask(&mut self, ticket: Ticket) -> Result<Ask, Error> {
+        let (costs, all_at_once) = self.with_those_ahead(ticket)?;
         // To be denied may cost something, so where it does, a look comes first.
         let at_once =
             all_at_once && costs == self.costs() && !self.checks.iter().any(|check| check.check.limit.counts_blocked());
@@ -349,10 +290,10 @@ impl Acquire {
 
     /// The costs with those of everybody ahead on top, up to what a limit can ever admit; and whether that is all of
     /// them.
-    fn with_those_ahead(&self, number: u64) -> Result<(Vec<u64>, bool), Error> {
+    fn with_those_ahead(&self, ticket: Ticket) -> Result<(Vec<u64>, bool), Error> {
         let (mut costs, mut all_at_once) = (self.costs(), true);
         for (cost, wanted) in costs.iter_mut().zip(&self.checks) {
-            let ahead = self.limiter.lines().ahead(wanted.entry, number);
+            let ahead = self.limiter.queue().ahead(wanted.entry, ticket);
             if ahead > 0 {
                 let quota = wanted.check.limit.quota(wanted.check.factor)?;
                 let all = cost.saturating_add(ahead);
@@ -363,17 +304,17 @@ impl Acquire {
         Ok((costs, all_at_once))
     }
 
-    fn leave_line(&mut self) {
-        if let Stage::Queued(number) = self.stage {
+    fn leave_queue(&mut self) {
+        if let Stage::Queued(ticket) = self.stage {
             self.stage = Stage::Over;
-            self.limiter.lines().leave(&self.checks, number);
+            self.limiter.queue().leave(self.checks.iter().map(|wanted| wanted.entry), ticket);
         }
     }
 }
 
 impl Drop for Acquire {
     fn drop(&mut self) {
-        self.leave_line();
+        self.leave_queue();
         if let Stage::Reserved(info, _) = &self.stage {
             self.limiter.give_back(self.checks(&self.costs()), &Charge::of_turn(info), None);
         }

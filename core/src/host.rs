@@ -1,16 +1,17 @@
 //! Arguments as a host language passes them, checked here so that every language refuses the same ones with the same
 //! words; and what a host may do while a thread of its own waits.
 
-#[cfg(feature = "redis")]
-use std::sync::OnceLock;
 use std::time::Duration;
 
+use crate::charge::ONE_EACH;
 use crate::check::Check;
 use crate::error::LimitError;
 use crate::limit::{Kind, whole};
-use crate::receipt::ONE_EACH;
+
 use crate::time::{EXACT, Micros};
 
+#[cfg(feature = "redis")]
+pub use crate::interrupt::while_waiting;
 #[cfg(feature = "redis")]
 pub use crate::limiter::Opened;
 pub use crate::limits::Entry;
@@ -125,25 +126,4 @@ fn within(key: &str, field: &str, value: f64, most: f64) -> Result<(), LimitErro
 
 fn refused(key: &str, field: &str, problem: impl Into<String>, value: f64) -> LimitError {
     LimitError::range(key, field, problem, value)
-}
-
-/// The longest that a host has to wait until it is asked again whether to go on.
-#[cfg(feature = "redis")]
-pub(crate) const SLICE: Duration = Duration::from_millis(50);
-
-#[cfg(feature = "redis")]
-static WHILE_WAITING: OnceLock<fn() -> bool> = OnceLock::new();
-
-/// Has every thread that waits for a shared store ask `go_on` each 50 ms: at false it stops waiting, and its call ends in
-/// [`Error::Interrupted`](crate::Error::Interrupted). For hosts whose signals only a running program can handle. The
-/// first one of a process stays.
-#[cfg(feature = "redis")]
-pub fn while_waiting(go_on: fn() -> bool) {
-    // A second one is the same host's.
-    let _ = WHILE_WAITING.set(go_on);
-}
-
-#[cfg(feature = "redis")]
-pub(crate) fn asked_while_waiting() -> Option<fn() -> bool> {
-    WHILE_WAITING.get().copied()
 }

@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::incompatible_msrv))]
 
 mod acquire;
+mod charge;
 mod check;
 mod clock;
 mod decision;
@@ -20,6 +21,8 @@ mod fork;
 pub mod headers;
 pub mod host;
 mod info;
+#[cfg(feature = "redis")]
+mod interrupt;
 mod limit;
 mod limiter;
 mod limits;
@@ -27,6 +30,7 @@ mod limits;
 mod pages;
 #[cfg(feature = "redis")]
 mod policy;
+mod queue;
 mod receipt;
 mod span;
 #[cfg(feature = "redis")]
@@ -37,6 +41,7 @@ mod time;
 #[cfg(feature = "redis")]
 pub use acquire::AcquireHandle;
 pub use acquire::{Acquire, Step};
+pub use charge::Charge;
 pub use check::Check;
 pub use decision::{Call, State};
 #[cfg(feature = "redis")]
@@ -56,7 +61,7 @@ pub use limiter::{AnyStore, Limiter};
 pub use limits::{Fault, Format, Limits, LimitsError};
 #[cfg(feature = "redis")]
 pub use policy::OnError;
-pub use receipt::{Charge, Receipt};
+pub use receipt::Receipt;
 #[cfg(feature = "redis")]
 pub use stats::{BreakerState, Latency, Statistics};
 pub use store::memory::Memory;

@@ -16,26 +16,27 @@ mod upkeep;
 
 use std::sync::Arc;
 
+use self::checks::check_now;
 use self::local::Local;
 #[cfg(feature = "redis")]
 pub use self::open::Opened;
 #[cfg(feature = "redis")]
 use self::shared::Fleet;
 use crate::Error;
-use crate::acquire::Lines;
+use crate::charge::Charge;
 use crate::check::Check;
 use crate::decision::Call;
 use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::limit::{Limit, Rules};
-use crate::receipt::Charge;
+use crate::limit::Limit;
+use crate::queue::WaitQueue;
 #[cfg(feature = "redis")]
 use crate::stats::Statistics;
 use crate::store::memory::Memory;
 #[cfg(feature = "redis")]
 use crate::store::redis::Redis;
-use crate::time::{EXACT, Micros};
+use crate::time::Micros;
 
 /// Decides calls against limits, and keeps what has to be kept in its store.
 ///
@@ -56,8 +57,8 @@ use crate::time::{EXACT, Micros};
 #[derive(Clone, Debug)]
 pub struct Limiter {
     store: Store,
-    /// Who waits for what does not reserve.
-    lines: Arc<Lines>,
+    /// The calls that wait for limits that do not reserve.
+    queue: Arc<WaitQueue>,
 }
 
 #[derive(Clone, Debug)]
@@ -89,7 +90,7 @@ impl Limiter {
     /// A limiter over this store, in the namespace `tidegate` unless the store says another.
     #[must_use]
     pub fn new(store: impl Into<AnyStore>) -> Self {
-        Self { store: store.into().0, lines: Arc::default() }
+        Self { store: store.into().0, queue: Arc::default() }
     }
 
     /// A limiter over a store on Redis at this URL; see [`Redis::open`](crate::Redis::open).
@@ -102,7 +103,7 @@ impl Limiter {
     pub async fn connect(url: &str) -> Result<Self, LimitError> {
         let fleet = Fleet::new(Redis::open(url)?);
         fleet.greet().await;
-        Ok(Self { store: Store::Fleet(fleet), lines: Arc::default() })
+        Ok(Self { store: Store::Fleet(fleet), queue: Arc::default() })
     }
 
     /// The same store seen through another namespace: its entries are apart from all others.
@@ -115,7 +116,7 @@ impl Limiter {
             #[cfg(feature = "redis")]
             Store::Fleet(fleet) => Store::Fleet(fleet.namespace(namespace)),
         };
-        Self { store, lines: self.lines.clone() }
+        Self { store, queue: self.queue.clone() }
     }
 
     /// The memory store behind this limiter; where others share its store, the one that decides while that cannot.
@@ -312,8 +313,8 @@ impl Limiter {
         drop(self.start(&checks, call, now, |_| Ok(())));
     }
 
-    pub(crate) fn lines(&self) -> &Lines {
-        &self.lines
+    pub(crate) fn queue(&self) -> &WaitQueue {
+        &self.queue
     }
 
     #[inline]
@@ -324,23 +325,4 @@ impl Limiter {
             Store::Fleet(fleet) => fleet.fingerprint(limit, actor),
         }
     }
-}
-
-/// An instant that arithmetic stays exact with.
-fn check_now(checks: &[Check<'_>], now: Micros) -> Result<(), LimitError> {
-    if now < EXACT {
-        return Ok(());
-    }
-    let key = checks.first().map_or("", |check| check.limit.key());
-    Err(LimitError::range(key, "now", format!("must be below {EXACT} microseconds"), now))
-}
-
-/// What a check is decided by, once its own numbers are known to be sound.
-fn rules(check: &Check<'_>) -> Result<Rules, LimitError> {
-    let most = check.cost.max(check.spent);
-    if most > EXACT {
-        let problem = format!("must be at most {EXACT}");
-        return Err(LimitError::range(check.limit.key(), "cost", problem, most));
-    }
-    check.limit.rules(check.factor)
 }

@@ -7,11 +7,11 @@ use tokio::task::AbortHandle;
 
 use super::Acquire;
 use crate::Error;
+use crate::charge::Charge;
 use crate::check::OwnedCheck;
 use crate::fork::Process;
 use crate::info::LimitInfo;
 use crate::limiter::Limiter;
-use crate::receipt::Charge;
 use crate::time::Micros;
 
 /// A handle to an [`Acquire`] that goes on by itself: it is called off, or its answer is taken, whichever comes first.

@@ -17,6 +17,7 @@ mod sliding_window;
 mod smooth;
 mod text;
 mod token_bucket;
+mod value;
 mod wire;
 
 use std::fmt;
@@ -34,7 +35,7 @@ pub(crate) use rule::{
     Counter, Decay as Decaying, LevelRule, Log, Rule, Rules, Shape, Slots, Smooth as Pacing, floor, real, whole,
     whole_up,
 };
-pub use wire::Value;
+pub use value::Value;
 
 use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
@@ -50,7 +51,9 @@ const LONGEST_KEY: usize = 64 << 10;
 /// Cheap to clone. Two limits with the same key share their entries, whatever their parameters.
 ///
 /// ```
-/// /// use tidegate::Limit;
+/// use std::time::Duration;
+///
+/// use tidegate::Limit;
 ///
 /// // Ten attempts at once, then one more each second.
 /// let login = Limit::bucket("login", 10).drip_rate(Duration::from_secs(1)).build()?;

@@ -2,41 +2,14 @@
 
 use std::fmt;
 
-use serde::Serialize;
-use serde::ser::Serializer;
+use serde::de::{Deserialize, Deserializer, Error};
+use serde::ser::{Serialize, Serializer};
 
 use super::form::{Form, Number};
 use super::object::Object;
+use super::value::Value;
 use super::{Kind, Legacy, Limit, check_key};
 use crate::error::LimitError;
-
-/// A field's value as a host language hands it over, before anything is checked.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Value {
-    /// Any number, as a double.
-    Number(f64),
-    /// A string.
-    Text(String),
-    /// A boolean, which is never a number here.
-    Bool(bool),
-    /// `null` or `None`.
-    Null,
-    /// Anything else, described for the error message.
-    Other(String),
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Text(text) => write!(f, "{text:?}"),
-            Self::Bool(value) => value.fmt(f),
-            Self::Null => f.write_str("null"),
-            Self::Other(description) => f.write_str(description),
-        }
-    }
-}
 
 impl Limit {
     /// Reads a definition in the wire form from JSON text.
@@ -215,9 +188,30 @@ impl Form for Fields {
     }
 }
 
+/// From the wire form, out of any format that describes itself, such as JSON.
+///
+/// ```
+/// use tidegate::Limit;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Settings {
+///     login: Limit,
+/// }
+///
+/// let settings: Settings = serde_json::from_str(r#"{ "login": { "key": "login", "type": "bucket", "size": 10 } }"#)?;
+/// assert_eq!(settings.login, Limit::bucket("login", 10).build()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Object(fields) = Object::deserialize(deserializer)?;
+        Self::from_fields(fields).map_err(D::Error::custom)
+    }
+}
+
 impl Serialize for Limit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
+        #[derive(serde::Serialize)]
         struct Wire<'a> {
             key: &'a str,
             #[serde(rename = "type", skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! What several checks of one decision have to be beside each other.
+//! Checks of a decision: each sound by itself, and all of them in agreement.
 
 use std::collections::HashMap;
 
@@ -6,6 +6,8 @@ use ahash::RandomState;
 
 use crate::check::Check;
 use crate::error::LimitError;
+use crate::limit::Rules;
+use crate::time::{EXACT, Micros};
 
 /// The most checks that one decision takes.
 const MOST: usize = 1000;
@@ -53,4 +55,23 @@ fn agrees(earlier: &Check<'_>, check: &Check<'_>) -> Result<(), LimitError> {
         return Err(LimitError::range(check.limit.key(), "factor", problem, check.factor));
     }
     Ok(())
+}
+
+/// An instant that arithmetic stays exact with.
+pub(super) fn check_now(checks: &[Check<'_>], now: Micros) -> Result<(), LimitError> {
+    if now < EXACT {
+        return Ok(());
+    }
+    let key = checks.first().map_or("", |check| check.limit.key());
+    Err(LimitError::range(key, "now", format!("must be below {EXACT} microseconds"), now))
+}
+
+/// The rules that a check is decided by, once its own numbers are known to be sound.
+pub(super) fn rules(check: &Check<'_>) -> Result<Rules, LimitError> {
+    let most = check.cost.max(check.spent);
+    if most > EXACT {
+        let problem = format!("must be at most {EXACT}");
+        return Err(LimitError::range(check.limit.key(), "cost", problem, most));
+    }
+    check.limit.rules(check.factor)
 }

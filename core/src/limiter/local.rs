@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::Arc;
 
-use super::{checks, rules};
+use super::checks::{self, rules};
 use crate::Error;
 use crate::check::Check;
 use crate::decision::{Call, Impossible, Part, Room, Small, Verb};

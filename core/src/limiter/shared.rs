@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use super::checks::{self, rules};
 use super::local::Local;
-use super::{Limiter, Store, checks, rules};
+use crate::charge::Charge;
 use crate::check::Check;
 use crate::clock;
 use crate::decision::{Call, Impossible, Part, Verb};
@@ -17,14 +18,13 @@ use crate::error::{Error, LimitError, StoreError};
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::fingerprint::Fingerprint;
-use crate::host;
 use crate::info::LimitInfo;
+use crate::interrupt;
 use crate::limit::{Limit, Rule, Rules, Shape};
 use crate::policy::{OnError, Question, Since};
-use crate::receipt::Charge;
 use crate::stats::Statistics;
 use crate::store::memory::{Memory, Moment};
-use crate::store::redis::{Answer, Decision, Here, Job, Key, Outcome, Redis, Settings, Shared, Upkeep, plan};
+use crate::store::redis::{Answer, Decision, Here, Job, Key, Outcome, Redis, Settings, Shared, Upkeep};
 use crate::time::Micros;
 
 /// A limiter's part of a store that others use as well.
@@ -494,32 +494,16 @@ impl Caller {
     }
 }
 
-impl Limiter {
-    /// The command that `limit` sends for this check, but for its deadline: a benchmark sends it by other means.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn bare_command(&self, check: Check<'_>) -> Option<Vec<Vec<u8>>> {
-        let Store::Fleet(fleet) = &self.store else { return None };
-        let (_, decision) = fleet.prepare(&[check], Verb::Limit, None, None).ok()?;
-        let command = plan([(&decision, 0)]).command(false);
-        let words = command.args_iter().filter_map(|word| match word {
-            ::redis::Arg::Simple(bytes) => Some(bytes.to_vec()),
-            _ => None,
-        });
-        Some(words.collect())
-    }
-}
-
 /// A host does not want to wait any longer.
 struct Interrupted;
 
 /// Waits for an answer, in slices where a host wants to be asked meanwhile.
 fn receive(answer: &Receiver<Delivery>, patience: Duration) -> Result<Result<Delivery, RecvTimeoutError>, Interrupted> {
-    let Some(go_on) = host::asked_while_waiting() else { return Ok(answer.recv_timeout(patience)) };
+    let Some(go_on) = interrupt::asked_while_waiting() else { return Ok(answer.recv_timeout(patience)) };
     let mut left = patience;
-    while left > host::SLICE {
+    while left > interrupt::SLICE {
         let began = clock::now();
-        match answer.recv_timeout(host::SLICE) {
+        match answer.recv_timeout(interrupt::SLICE) {
             Err(RecvTimeoutError::Timeout) if !go_on() => return Err(Interrupted),
             Err(RecvTimeoutError::Timeout) => {}
             heard => return Ok(heard),

@@ -13,7 +13,7 @@ use crate::decision::Verb;
 use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::limit::Limit;
-use crate::store::redis::{Decision, Health, Upkeep};
+use crate::store::redis::{Decision, Health, Upkeep, plan};
 
 impl Limiter {
     /// Has the store decide once, past everything that spares it, and says how fit it is: for the start of a program
@@ -90,6 +90,22 @@ impl Limiter {
             Store::Local(local) => done(Ok(local.memory.clear())),
             Store::Fleet(fleet) => fleet.start_clear(done),
         }
+    }
+}
+
+impl Limiter {
+    /// The command that `limit` sends for this check, but for its deadline: a benchmark sends it by other means.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn bare_command(&self, check: Check<'_>) -> Option<Vec<Vec<u8>>> {
+        let Store::Fleet(fleet) = &self.store else { return None };
+        let (_, decision) = fleet.prepare(&[check], Verb::Limit, None, None).ok()?;
+        let command = plan([(&decision, 0)]).command(false);
+        let words = command.args_iter().filter_map(|word| match word {
+            ::redis::Arg::Simple(bytes) => Some(bytes.to_vec()),
+            _ => None,
+        });
+        Some(words.collect())
     }
 }
 

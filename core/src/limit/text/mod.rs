@@ -11,10 +11,8 @@ use crate::error::LimitError;
 pub(super) use pattern::pattern;
 use rate::Rate;
 use units::shortest;
+pub(super) use words::LONGEST;
 use words::{Problem, Words};
-
-/// The longest text in bytes; a longer one is refused unread.
-pub(super) const LONGEST: usize = 256;
 
 impl Limit {
     /// Reads one limit from text: a count, `/` or `per`, and a period; then perhaps a type, and what that type may say.

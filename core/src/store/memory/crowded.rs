@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use smallvec::smallvec;
 
-use super::overflow::{Found, Seat, Taken};
+use super::overflow::{BoundedTable, Found, Seat, Taken};
 use super::slot::Drain;
-use super::table::Table;
+
 use super::{Memory, Moment};
 use crate::decision::{Entry, Held, Impossible, Part, Verb, together};
 use crate::few::Few;
@@ -157,7 +157,7 @@ impl Memory {
     #[expect(clippy::too_many_arguments, reason = "all that is known of one entry")]
     fn keep_shared(
         &self,
-        table: &mut Table,
+        table: &mut BoundedTable,
         fingerprint: Fingerprint,
         mut entry: Entry,
         rule: &Rule,
@@ -190,7 +190,7 @@ impl Memory {
     }
 
     /// Makes room for one more entry, where there is some or an entry has drained.
-    fn make_room(&self, table: &mut Table, moment: Moment, needed: &[Fingerprint]) -> bool {
+    fn make_room(&self, table: &mut BoundedTable, moment: Moment, needed: &[Fingerprint]) -> bool {
         if self.reserve(1) {
             return true;
         }
@@ -203,7 +203,7 @@ impl Memory {
 /// The state that somebody without an entry is decided with.
 #[expect(clippy::too_many_arguments, reason = "all that is known of one entry")]
 fn read(
-    table: &mut Table,
+    table: &mut BoundedTable,
     rule: &Rule,
     seat: Seat,
     taken: bool,
@@ -238,7 +238,7 @@ fn read(
 }
 
 /// Denies all at a seat until this entry has drained.
-fn close(table: &mut Table, seat: Seat, rule: &Rule, entry: &mut Entry, now: Micros, until: Micros) {
+fn close(table: &mut BoundedTable, seat: Seat, rule: &Rule, entry: &mut Entry, now: Micros, until: Micros) {
     let drains = rule.drains(entry, now);
     let drains_in = drains.since.saturating_add(drains.time.duration()).saturating_sub(now);
     table.overflow_or_new().close(seat, now, until, drains_in, rule.drains_in_turn());

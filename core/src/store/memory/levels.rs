@@ -3,8 +3,9 @@
 use std::array;
 use std::sync::MutexGuard;
 
+use super::overflow::BoundedTable;
 use super::slot::Drain;
-use super::table::{Place, Table};
+use super::table::Place;
 use super::{Memory, Moment};
 use crate::decision::{Entry, Impossible, Level, Room, Settled, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
@@ -35,27 +36,27 @@ impl Default for Held {
 
 /// The locked tables in which entries are.
 trait Tables {
-    fn of(&mut self, index: usize) -> &mut Table;
+    fn of(&mut self, index: usize) -> &mut BoundedTable;
 }
 
 /// Of one actor, all are in one.
-impl Tables for MutexGuard<'_, Table> {
+impl Tables for MutexGuard<'_, BoundedTable> {
     #[inline]
-    fn of(&mut self, _index: usize) -> &mut Table {
+    fn of(&mut self, _index: usize) -> &mut BoundedTable {
         self
     }
 }
 
 /// A table for each, unless an earlier entry is in the same.
 struct Apart<'a, const N: usize> {
-    tables: [Option<MutexGuard<'a, Table>>; N],
+    tables: [Option<MutexGuard<'a, BoundedTable>>; N],
     /// Which of the tables is whose.
     homes: [usize; N],
 }
 
 impl<const N: usize> Tables for Apart<'_, N> {
     #[inline]
-    fn of(&mut self, index: usize) -> &mut Table {
+    fn of(&mut self, index: usize) -> &mut BoundedTable {
         self.tables[self.homes[index]].as_mut().unwrap_or_else(|| unreachable!("it has been locked"))
     }
 }

@@ -15,8 +15,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) use self::levels::Wanted;
 pub(crate) use self::one::Question;
+use self::overflow::BoundedTable;
 use self::slot::Timeline;
-use self::table::Table;
+
 #[cfg(feature = "redis")]
 use self::warning::Warning;
 use crate::clock;
@@ -75,7 +76,7 @@ pub struct Memory {
 /// not slow each other down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Shard(Mutex<Table>);
+struct Shard(Mutex<BoundedTable>);
 
 impl Default for Memory {
     fn default() -> Self {
@@ -214,7 +215,7 @@ impl Memory {
     /// A shard's table, with some of its drained entries dropped.
     #[expect(clippy::inline_always, reason = "the timeline is known where it is called")]
     #[inline(always)]
-    fn lock(&self, shard: usize, moment: Moment) -> MutexGuard<'_, Table> {
+    fn lock(&self, shard: usize, moment: Moment) -> MutexGuard<'_, BoundedTable> {
         // A panic cannot leave a table half changed in a way that matters more than losing all of it.
         let mut table = self.shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner);
         let swept = match moment.timeline {

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
+use super::overflow::BoundedTable;
 use super::slot::Drain;
-use super::table::{Place, Table};
+use super::table::Place;
 use super::{Memory, Moment};
 use crate::decision::{Entry, Impossible, Part, Room, Settled, Small, Verb, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
@@ -130,7 +131,7 @@ impl Memory {
     /// Keeps an entry in its place, or in a new one, for which there has to be room.
     pub(super) fn keep(
         &self,
-        table: &mut Table,
+        table: &mut BoundedTable,
         place: Place,
         fingerprint: Fingerprint,
         mut entry: Entry,
@@ -147,7 +148,7 @@ impl Memory {
     #[inline(always)]
     pub(super) fn keep_state(
         &self,
-        table: &mut Table,
+        table: &mut BoundedTable,
         place: Place,
         fingerprint: Fingerprint,
         entry: Entry,
@@ -166,7 +167,7 @@ impl Memory {
         true
     }
 
-    pub(super) fn forget(&self, table: &mut Table, at: usize) {
+    pub(super) fn forget(&self, table: &mut BoundedTable, at: usize) {
         table.remove(at);
         self.len.fetch_sub(1, Ordering::Relaxed);
     }

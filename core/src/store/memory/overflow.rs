@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 
 use super::slot::{Drain, Timeline};
-use super::table::{GIVEN_LIVES, Place, Table};
+use super::table::{Beside, GIVEN_LIVES, Place, Table};
 use crate::clock;
 use crate::decision::{Entry, Settled, Verb, Verdict};
 use crate::distinct::Distinct;
@@ -21,7 +21,10 @@ const CELLS: usize = u64::BITS as usize;
 /// One limit takes at most one in so many of the lanes.
 const LIMITS: usize = 4;
 
-/// What those without an entry share.
+/// A table with the shared entries of those that find no place in it.
+pub(super) type BoundedTable = Table<Overflow>;
+
+/// The shared entries of a table that is full.
 #[derive(Debug)]
 pub(super) struct Overflow {
     lanes: Table,
@@ -173,16 +176,17 @@ impl Overflow {
             self.given_until = self.given_until.max(clock::now().saturating_add(lives));
         }
     }
+}
 
-    pub(super) fn note_given(&mut self, real_now: Micros) {
+impl Beside for Overflow {
+    fn note_given(&mut self, real_now: Micros) {
         self.lanes.note_given(real_now);
         if self.given_until > 0 {
             self.given_until = self.given_until.max(real_now.saturating_add(GIVEN_LIVES));
         }
     }
 
-    /// Drops what has drained. Answers whether nothing is left.
-    pub(super) fn sweep(&mut self, now: Micros) -> bool {
+    fn sweep(&mut self, now: Micros) -> bool {
         self.lanes.sweep(now);
         self.lanes.len() == 0 && self.given_until <= now && self.closed[0].iter().all(|until| *until <= now)
     }

@@ -6,7 +6,6 @@
 
 use std::mem;
 
-use super::overflow::Overflow;
 use super::slot::{Drain, Kept, Slot, Timeline};
 use crate::decision::{Entry, Small};
 use crate::fingerprint::Fingerprint;
@@ -29,7 +28,7 @@ pub(super) const GIVEN_LIVES: Micros = 3_600 * 1_000_000;
 const CANDIDATES: usize = 64;
 
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct Table<B = ()> {
     slots: Box<[Slot]>,
     homes: usize,
     len: usize,
@@ -37,24 +36,42 @@ pub(super) struct Table {
     hand: usize,
     swept_at: Micros,
     /// What most tables never need, out of the way of what they always do.
-    rare: Option<Box<Rare>>,
+    rare: Option<Box<Rare<B>>>,
 }
 
 #[derive(Debug, Default)]
-struct Rare {
+struct Rare<B> {
     /// When the last call with a caller's clock came, by our clock.
     given_at: Micros,
     /// The entries that do not fit into a slot, and the places among them that are free.
     aside: Vec<Entry>,
     free: Vec<usize>,
-    /// What those share who found no place while the table was full.
-    overflow: Option<Box<Overflow>>,
+    /// The shared entries of actors that found no place while the table was full.
+    overflow: Option<Box<B>>,
 }
 
-/// Where a fingerprint is, or where it would be.
+/// The place of a fingerprint, or the one that it would have.
 pub(super) type Place = Result<usize, usize>;
 
-impl Table {
+/// Shared entries beside a table.
+pub(super) trait Beside: Default {
+    /// Drops what has drained; true if nothing is left.
+    fn sweep(&mut self, now: Micros) -> bool;
+
+    /// Notes a call with a caller's clock.
+    fn note_given(&mut self, real_now: Micros);
+}
+
+/// No shared entries.
+impl Beside for () {
+    fn sweep(&mut self, _now: Micros) -> bool {
+        true
+    }
+
+    fn note_given(&mut self, _real_now: Micros) {}
+}
+
+impl<B: Beside> Table<B> {
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -86,11 +103,11 @@ impl Table {
         self.rare.as_ref().is_some_and(|rare| rare.overflow.is_some())
     }
 
-    pub(super) fn overflow(&mut self) -> Option<&mut Overflow> {
+    pub(super) fn overflow(&mut self) -> Option<&mut B> {
         self.rare.as_mut()?.overflow.as_deref_mut()
     }
 
-    pub(super) fn overflow_or_new(&mut self) -> &mut Overflow {
+    pub(super) fn overflow_or_new(&mut self) -> &mut B {
         self.rare.get_or_insert_default().overflow.get_or_insert_default()
     }
 

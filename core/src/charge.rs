@@ -1,0 +1,76 @@
+//! Charges: what an answer says about them, and the call that gives one back.
+
+use crate::check::Check;
+use crate::decision::Call;
+use crate::info::LimitInfo;
+use crate::time::Micros;
+
+/// The problem of actual costs that do not match their checks.
+pub(crate) const ONE_EACH: &str = "must be a list of one cost for each check where the checks cost differently";
+
+/// The charge that an answer names.
+#[derive(Clone, Debug)]
+pub struct Charge {
+    /// [`LimitInfo::at`].
+    pub at: Micros,
+    /// The same of each of [`LimitInfo::checks`], where they are of several instants: a log whose clock was set back
+    /// charges at its last instant. Else empty.
+    pub each: Vec<Micros>,
+    /// [`LimitInfo::blocked`]: only those checks were charged whose limits count denied attempts.
+    pub denied: bool,
+    /// [`LimitInfo::degraded`]: it was made by this process alone.
+    pub degraded: bool,
+}
+
+impl From<&LimitInfo> for Charge {
+    fn from(info: &LimitInfo) -> Self {
+        Self::dated(info, |info| info.at)
+    }
+}
+
+impl Call {
+    /// True if its answer is a receipt: the call charges what it admits.
+    #[must_use]
+    pub const fn charges(self) -> bool {
+        matches!(self, Self::Limit | Self::Charge | Self::Acquire { .. })
+    }
+}
+
+impl Charge {
+    fn dated(info: &LimitInfo, at: impl Fn(&LimitInfo) -> Micros) -> Self {
+        let whole = at(info);
+        let differs = info.checks().iter().any(|info| at(info) != whole);
+        let each = if differs { info.checks().iter().map(at).collect() } else { Vec::new() };
+        Self { at: whole, each, denied: info.blocked, degraded: info.degraded }
+    }
+
+    /// The charge of an `acquire` that is given up before its turn: all that drains until then was charged before it, so
+    /// that its own drains from its turn on. A millisecond sooner, because a wait is rounded up.
+    pub(crate) fn of_turn(info: &LimitInfo) -> Self {
+        Self::dated(info, |info| info.at.saturating_add(info.wait_ms.saturating_sub(1).saturating_mul(1000)))
+    }
+
+    /// The call that makes of this charge what was `spent` of each check, which it sets there; none of an `open`
+    /// receipt's charges is left where that is false, and the call only says how things stand.
+    ///
+    /// The checks are those of the call that was answered, at the same costs.
+    pub fn settle(&self, open: bool, checks: &mut [Check<'_>], spent: &[u64]) -> Call {
+        let mut each = self.each.iter();
+        for (check, spent) in checks.iter_mut().zip(spent) {
+            // The two halves of one check are charged at one instant; what is not limited has an answer too.
+            let answers = check.limit.rules(check.factor).map_or(1, |rules| rules.iter().count().max(1));
+            check.charged_at = each.by_ref().take(answers).last().copied();
+            let charged = open && (!self.denied || check.limit.counts_blocked());
+            (check.cost, check.spent) = if charged { (check.cost, *spent) } else { (0, 0) };
+        }
+        let charged_at = self.at;
+        // What this process charged alone, it gives back alone.
+        if self.degraded { Call::UndoDegraded { charged_at } } else { Call::Undo { charged_at } }
+    }
+
+    /// [`settle`](Self::settle) of nothing spent.
+    pub fn refund(&self, open: bool, checks: &mut [Check<'_>]) -> Call {
+        let nothing = vec![0; checks.len()];
+        self.settle(open, checks, &nothing)
+    }
+}
