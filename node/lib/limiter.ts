@@ -441,11 +441,11 @@ export class Limiter {
    * import { bucket, Limiter } from 'tidegate'
    *
    * const limiter = new Limiter('redis://127.0.0.1:1')
-   * const degraded = new Promise((resolve) => limiter.once('degraded', resolve))
+   * limiter.once('degraded', ({ server, message }) => {
+   *   assert.equal(server, '127.0.0.1:1')
+   *   assert.match(message, /the policy is local/)
+   * })
    * await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
-   * const { server, message } = await degraded
-   * assert.equal(server, '127.0.0.1:1')
-   * assert.match(message, /the policy is local/)
    * ```
    */
   on<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {
