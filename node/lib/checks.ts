@@ -58,7 +58,7 @@ export function limitFew(store: Store, limits: readonly unknown[], actor: unknow
     const parts = few.map((limit): Part => ({ limit, actor, cost: 1, factor: 1 }))
     return infoFrom(buffer, store, parts, true)
   }
-  return infoOfFew(true, store, DEFAULTS, few, actor)
+  return infoOfFew(true, store, DEFAULTS, count, few[buffer[Out.Binding] as number] as Compiled, few, actor)
 }
 
 /** Decides one check. Everything crosses in the shared call buffer but the actor, which is the cheapest there is. */
@@ -134,8 +134,8 @@ function decideFew(store: Store, call: number, parts: readonly Part[], when: Whe
   const failure = charged(parts)
   if (failure !== undefined) throw errorOf(failure)
   if (buffer[Out.Count] !== 0) return infoFrom(buffer, store, parts, charges(call))
-  const few = parts.map((part) => part.limit)
-  return infoOfFew(charges(call), store, parts, few, undefined)
+  const { limit } = parts[buffer[Out.Binding] as number] as Part
+  return infoOfFew(charges(call), store, parts, parts.length, limit, undefined, undefined)
 }
 
 /** The answer to a call of a few checks, which is in small numbers; `asked` are its checks, or what all of them cost. */
@@ -143,24 +143,27 @@ function infoOfFew(
   charges: boolean,
   store: Store,
   asked: Read | readonly Part[],
-  few: readonly Compiled[],
+  count: number,
+  decided: Compiled,
+  few: readonly Compiled[] | undefined,
   actor: unknown,
 ): LimitInfo {
-  // Nearly nobody looks at the answer of each check, so it is made when somebody does.
-  const several = new Array<number>(few.length * FAST_WIDTH)
-  for (let index = 0; index < several.length; index++) several[index] = fast[FAST_WIDTH + index] as number
+  // The answer of each check is seldom looked at, so it is made when it is.
+  const length = count * FAST_WIDTH
+  const several = new Array<number>(length)
+  for (let index = 0; index < length; index++) several[index] = fast[FAST_WIDTH + index] as number
   const at = buffer[Out.Answers + Answers.At] as number
   const binding = buffer[Out.Binding] as number
-  const { key } = few[binding] as Compiled
-  return new LimitInfo(fast, 0, at, key, binding, charges, store, asked, few, actor, several)
+  return new LimitInfo(fast, 0, at, decided.key, binding, charges, store, asked, few, actor, several)
 }
 
 /** One actor is passed once. */
 function charged(parts: readonly Part[]): Failure | undefined {
   const { actor } = parts[0] as Part
-  if (parts.every((part) => part.actor === actor)) return native.decideFew(actor)
+  const { actor: next } = parts[1] as Part
   // Spread out, they would be passed three times as slowly.
-  if (parts.length === 2) return native.decideFew(actor, (parts[1] as Part).actor)
+  if (parts.length === 2) return actor === next ? native.decideFew(actor) : native.decideFew(actor, next)
+  if (parts.every((part) => part.actor === actor)) return native.decideFew(actor)
   return native.decideFew(...actorsOf(parts))
 }
 

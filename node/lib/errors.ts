@@ -145,7 +145,10 @@ function inJavaScript(failure: Failure): Failure {
   const field = FIELDS.get(failure.field) ?? failure.field
   const value = VALUES.get(failure.value) ?? failure.value
   if (field === failure.field && value === failure.value) return failure
-  const message = failure.message.replace(`${failure.field} `, `${field} `)
+  // The last one, because the key of the limit, which stands before it, may say the same.
+  const at = Math.max(failure.message.lastIndexOf(`${failure.field} `), 0)
+  const rest = failure.message.slice(at)
+  const message = failure.message.slice(0, at) + rest.replace(`${failure.field} `, `${field} `)
   const end = `got ${failure.value}`
   return {
     ...failure,

@@ -200,7 +200,7 @@ export class LimitInfo {
 
   #unfold(several: readonly number[]): readonly LimitInfo[] {
     const numbers = Int32Array.from(several)
-    const limits = this.#limit as readonly Compiled[]
+    const limits = (this.#limit ?? (this.#asked as readonly Part[]).map(({ limit }) => limit)) as readonly Compiled[]
     const each = limits.map(({ key }, index) => new LimitInfo(numbers, index * FAST_WIDTH, 0, key, 0, false))
     this.#several = each
     return each

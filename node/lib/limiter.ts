@@ -1,34 +1,27 @@
-import { acquired } from './acquire.js'
 import { Call } from './buffer.js'
-import { type Answer, decideOne, decideSeveral, limitFew, limitOne, resetSeveral } from './checks.js'
+import { limitOne } from './checks.js'
 import type { AnyLimit } from './choice.js'
 import type { ClockOption } from './clock.js'
-import { checked, compiled } from './compiled.js'
-import { answered, mustWait, wrongType } from './errors.js'
+import { checked } from './compiled.js'
+import { answered } from './errors.js'
 import { eventName, type Listeners, listenerFrom, type StoreEvent, type StoreEventName } from './events.js'
-import { type Standing, standing } from './explain.js'
-import { LimitInfo, type Store } from './info.js'
+import type { Standing } from './explain.js'
+import type { LimitInfo, Store } from './info.js'
 import { native } from './native.js'
-import {
-  type AcquireOptions,
-  type AcquireSyncOptions,
-  type CallOptions,
-  type ContextOptions,
-  DEFAULTS,
-  type DecisionOptions,
-  ON_ACQUIRE,
-  ON_CALL,
-  ON_DECISION,
-  ON_RESET,
-  optionsFrom,
-  type TimeOptions,
+import type {
+  AcquireOptions,
+  AcquireSyncOptions,
+  CallOptions,
+  ContextOptions,
+  DecisionOptions,
+  TimeOptions,
 } from './options.js'
-import { type Asked, type Check, partsOf, partsOfChecks, plainParts } from './parts.js'
-import { after } from './queue.js'
+import type { Check } from './parts.js'
 import { settled } from './settle.js'
 import { type LimiterStats, statsOf } from './stats.js'
 import { type LimiterOptions, storeOf } from './stores.js'
 import { clear, type Health, ping } from './upkeep.js'
+import { acquiredAtOnce, acquiredLater, decided, decidedAll, explained, neverWaits, refunded, reset } from './verbs.js'
 import { yielding } from './yields.js'
 
 /** The engine's side of a limiter goes when nothing on this side can name it any more. */
@@ -127,7 +120,7 @@ export class Limiter {
       const store = this.#store
       const plain = options === undefined && store.plain ? checked(limit) : undefined
       const answer =
-        plain !== undefined ? limitOne(store, plain, actor) : this.#decide(Call.Limit, limit, actor, options)
+        plain !== undefined ? limitOne(store, plain, actor) : decided(this.#store, Call.Limit, limit, actor, options)
       return Promise.resolve(yielding(answer))
     } catch (error) {
       return Promise.reject(error)
@@ -144,8 +137,7 @@ export class Limiter {
     const store = this.#store
     const plain = options === undefined && store.plain ? checked(limit) : undefined
     if (plain !== undefined) return limitOne(store, plain, actor)
-    this.#neverWaits()
-    return this.#decide(Call.Limit, limit, actor, options, true) as LimitInfo
+    return decided(this.#store, Call.Limit, limit, actor, options, true) as LimitInfo
   }
 
   /** Charges nothing, and says what {@link limit} would have said. */
@@ -154,7 +146,7 @@ export class Limiter {
     actor: string,
     options?: CallOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
-    return yielding(this.#decide(Call.Peek, limit, actor, options))
+    return yielding(decided(this.#store, Call.Peek, limit, actor, options))
   }
 
   /** {@link peek}, answered at once. */
@@ -163,8 +155,7 @@ export class Limiter {
     actor: string,
     options?: CallOptions<NoInfer<C>>,
   ): LimitInfo {
-    this.#neverWaits()
-    return this.#decide(Call.Peek, limit, actor, options, true) as LimitInfo
+    return decided(this.#store, Call.Peek, limit, actor, options, true) as LimitInfo
   }
 
   /**
@@ -185,7 +176,7 @@ export class Limiter {
     actor: string,
     options?: CallOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
-    return yielding(this.#decide(Call.Charge, limit, actor, options))
+    return yielding(decided(this.#store, Call.Charge, limit, actor, options))
   }
 
   /** {@link charge}, answered at once. */
@@ -194,8 +185,7 @@ export class Limiter {
     actor: string,
     options?: CallOptions<NoInfer<C>>,
   ): LimitInfo {
-    this.#neverWaits()
-    return this.#decide(Call.Charge, limit, actor, options, true) as LimitInfo
+    return decided(this.#store, Call.Charge, limit, actor, options, true) as LimitInfo
   }
 
   /**
@@ -226,7 +216,7 @@ export class Limiter {
     options?: CallOptions<NoInfer<C>>,
   ): Promise<LimitInfo>
   async refund(limit: unknown, actor: unknown, options?: unknown): Promise<LimitInfo> {
-    return yielding(this.#refund(limit, actor, options, false))
+    return yielding(refunded(this.#store, limit, actor, options, false))
   }
 
   /** {@link refund}, answered at once. */
@@ -237,8 +227,7 @@ export class Limiter {
     options?: CallOptions<NoInfer<C>>,
   ): LimitInfo
   refundSync(limit: unknown, actor: unknown, options?: unknown): LimitInfo {
-    this.#neverWaits()
-    return this.#refund(limit, actor, options, true) as LimitInfo
+    return refunded(this.#store, limit, actor, options, true) as LimitInfo
   }
 
   /**
@@ -266,7 +255,7 @@ export class Limiter {
 
   /** {@link settle}, answered at once. */
   settleSync(info: LimitInfo, actualCost: number | readonly number[], options?: TimeOptions): LimitInfo {
-    this.#neverWaits()
+    neverWaits(this.#store)
     return settled(this.#store, info, actualCost, options) as LimitInfo
   }
 
@@ -290,7 +279,7 @@ export class Limiter {
     actor: string,
     options?: CallOptions<NoInfer<C>>,
   ): Promise<Standing> {
-    return this.#explain(limit, actor, options, false)
+    return explained(this.#store, limit, actor, options, false)
   }
 
   /** {@link explain}, answered at once. */
@@ -299,8 +288,7 @@ export class Limiter {
     actor: string,
     options?: CallOptions<NoInfer<C>>,
   ): Standing {
-    this.#neverWaits()
-    return this.#explain(limit, actor, options, true) as Standing
+    return explained(this.#store, limit, actor, options, true) as Standing
   }
 
   /** Removes what was charged to this actor; of several limits all at once. */
@@ -309,7 +297,7 @@ export class Limiter {
     actor: string,
     options?: ContextOptions<NoInfer<C>>,
   ): Promise<void> {
-    return this.#reset(limit, actor, options, false)
+    return reset(this.#store, limit, actor, options, false)
   }
 
   /** {@link reset}, done at once. */
@@ -318,8 +306,7 @@ export class Limiter {
     actor: string,
     options?: ContextOptions<NoInfer<C>>,
   ): void {
-    this.#neverWaits()
-    this.#reset(limit, actor, options, true)
+    reset(this.#store, limit, actor, options, true)
   }
 
   /**
@@ -345,8 +332,7 @@ export class Limiter {
     actor: string,
     options?: AcquireOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
-    const asked = partsOf(limit, actor, options, { takes: ON_ACQUIRE, atOnce: false })
-    return after(asked, ({ parts, asked }) => acquired(this.#store, parts, asked))
+    return acquiredLater(this.#store, limit, actor, options)
   }
 
   /** {@link acquire} at an instant of the caller's choosing, who does the waiting. */
@@ -355,12 +341,7 @@ export class Limiter {
     actor: string,
     options: AcquireSyncOptions<NoInfer<C>>,
   ): LimitInfo {
-    this.#neverWaits()
-    const { parts, asked } = partsOf(limit, actor, options, { takes: ON_ACQUIRE, atOnce: true }) as Asked
-    if (asked.now === undefined && this.#store.clock === undefined) {
-      throw wrongType(parts[0]?.limit.key ?? '', 'now', 'must be given, for nothing can be waited for here', undefined)
-    }
-    return decideSeveral(this.#store, Call.Acquire, parts, asked) as LimitInfo
+    return acquiredAtOnce(this.#store, limit, actor, options)
   }
 
   /**
@@ -386,7 +367,7 @@ export class Limiter {
     checks: readonly Check<C, T>[],
     options?: DecisionOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
-    return this.#decideAll(Call.Limit, checks, options, false)
+    return decidedAll(this.#store, Call.Limit, checks, options, false)
   }
 
   /** {@link limitAll}, answered at once. */
@@ -394,8 +375,7 @@ export class Limiter {
     checks: readonly Check<C, T>[],
     options?: DecisionOptions<NoInfer<C>>,
   ): LimitInfo {
-    this.#neverWaits()
-    return this.#decideAll(Call.Limit, checks, options, true) as LimitInfo
+    return decidedAll(this.#store, Call.Limit, checks, options, true) as LimitInfo
   }
 
   /** Charges nothing, and says what {@link limitAll} would have said. */
@@ -403,7 +383,7 @@ export class Limiter {
     checks: readonly Check<C, T>[],
     options?: DecisionOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
-    return this.#decideAll(Call.Peek, checks, options, false)
+    return decidedAll(this.#store, Call.Peek, checks, options, false)
   }
 
   /** {@link peekAll}, answered at once. */
@@ -411,8 +391,7 @@ export class Limiter {
     checks: readonly Check<C, T>[],
     options?: DecisionOptions<NoInfer<C>>,
   ): LimitInfo {
-    this.#neverWaits()
-    return this.#decideAll(Call.Peek, checks, options, true) as LimitInfo
+    return decidedAll(this.#store, Call.Peek, checks, options, true) as LimitInfo
   }
 
   /**
@@ -441,11 +420,11 @@ export class Limiter {
    * import { bucket, Limiter } from 'tidegate'
    *
    * const limiter = new Limiter('redis://127.0.0.1:1')
-   * const degraded = new Promise((resolve) => limiter.once('degraded', resolve))
+   * limiter.once('degraded', ({ server, message }) => {
+   *   assert.equal(server, '127.0.0.1:1')
+   *   assert.match(message, /the policy is local/)
+   * })
    * await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
-   * const { server, message } = await degraded
-   * assert.equal(server, '127.0.0.1:1')
-   * assert.match(message, /the policy is local/)
    * ```
    */
   on<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {
@@ -565,52 +544,5 @@ export class Limiter {
     const [known, callable] = [eventName(name), listenerFrom(listener)]
     this.#listeners[how](known, callable)
     return this
-  }
-
-  /** For calls that are answered at once, or not at all. */
-  #neverWaits(): void {
-    if (this.#store.shared) throw mustWait()
-  }
-
-  #decide(call: number, limit: unknown, actor: unknown, given: unknown, atOnce = false): Answer {
-    if (Array.isArray(limit) || typeof limit === 'function') {
-      const few = call === Call.Limit && given === undefined && this.#store.plain && Array.isArray(limit)
-      const answer = few ? limitFew(this.#store, limit, actor) : undefined
-      return answer ?? this.#decideParts(call, partsOf(limit, actor, given, { takes: ON_CALL, atOnce }))
-    }
-    const known = compiled(limit)
-    // Asked here, because nearly every call gives none and the reader of options is too large to be inlined.
-    const asked = given === undefined ? DEFAULTS : optionsFrom(given, ON_CALL, known.key)
-    return decideOne(this.#store, call, known, actor, asked)
-  }
-
-  #decideParts(call: number, asked: Asked | Promise<Asked>): Answer {
-    if (asked instanceof Promise) return asked.then((asked) => this.#decideParts(call, asked))
-    return decideSeveral(this.#store, call, asked.parts, asked.asked)
-  }
-
-  #decideAll(call: number, checks: unknown, given: unknown, atOnce: boolean): Answer {
-    const plain = given === undefined ? plainParts(checks) : undefined
-    const answer =
-      plain !== undefined
-        ? decideSeveral(this.#store, call, plain, DEFAULTS)
-        : this.#decideParts(call, partsOfChecks(checks, given, { takes: ON_DECISION, atOnce }))
-    return atOnce ? answer : yielding(answer, (checks as unknown[]).length)
-  }
-
-  #refund(limit: unknown, actor: unknown, given: unknown, atOnce: boolean): Answer {
-    if (limit instanceof LimitInfo) return settled(this.#store, limit, 0, actor)
-    return this.#decide(Call.Refund, limit, actor, given, atOnce)
-  }
-
-  #explain(limit: unknown, actor: unknown, given: unknown, atOnce: boolean): Answer<Standing> {
-    const asked = partsOf(limit, actor, given, { takes: ON_CALL, atOnce })
-    return after(asked, ({ parts, asked }) => standing(this.#store, parts, asked))
-  }
-
-  #reset(limit: unknown, actor: unknown, given: unknown, atOnce: boolean): Answer<void> {
-    return after(partsOf(limit, actor, given, { takes: ON_RESET, atOnce }), ({ parts }) =>
-      resetSeveral(this.#store, parts),
-    )
   }
 }

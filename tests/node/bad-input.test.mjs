@@ -449,6 +449,21 @@ test('limiters', async () => {
   )
 })
 
+test('a field is named as JavaScript spells it, and a key is left as it is', () => {
+  const limit = bucket({ key: 'maxWait of inf', size: 1 })
+  for (const [maxWaitMs, problem] of [
+    [-1, 'must be at least 0, got -1'],
+    [Infinity, 'must be at most 9007199254740, got Infinity'],
+    ['1', 'must be a number, got "1"'],
+    [true, 'must be a number, got true'],
+  ]) {
+    assert.throws(() => new Limiter().acquireSync(limit, 'ada', { now: 0, maxWaitMs }), {
+      message: `limit "maxWait of inf": maxWaitMs ${problem}`,
+      field: 'maxWaitMs',
+    })
+  }
+})
+
 test('listeners', () => {
   for (const limiter of [new Limiter(), new Limiter('redis://localhost')]) {
     for (const method of ['on', 'once', 'off']) {
