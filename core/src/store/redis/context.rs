@@ -26,7 +26,7 @@ use crate::stats::Stats;
 
 /// The size of the entry that probes use.
 const PROBED: u64 = 1000;
-/// Making a connection takes several round opens_breaker and is nobody's decision, so it may take longer than one.
+/// Making a connection takes several round trips and is nobody's decision, so it may take longer than one.
 const LEAST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(crate) struct Context {

@@ -85,7 +85,7 @@ pub(super) fn hold(
     acknowledgement: Acknowledgement,
 ) -> Holding {
     let connection = connection.clone();
-    let until = held.iter().map(|held| held.deadline()).max().unwrap_or_else(Instant::now);
+    let until = held.iter().map(Pending::deadline).max().unwrap_or_else(Instant::now);
     Underway::new(until, line, 0, async move {
         let replicas = acknowledgement.await;
         // Until here it has to stay open.
