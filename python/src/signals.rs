@@ -30,7 +30,8 @@ pub(crate) fn handle() -> bool {
     if !HANDLES.get() {
         return true;
     }
-    let handled = Python::try_attach(Python::check_signals).unwrap_or(Ok(()));
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
+    let handled = Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()));
     handled.map_err(|error| RAISED.set(Some(error))).is_ok()
 }
 
