@@ -9,6 +9,9 @@ mod definitions {}
 #[doc = include_str!("../../docs/errors.md")]
 mod errors {}
 
+#[doc = include_str!("../../docs/receipts.md")]
+mod receipts {}
+
 #[doc = include_str!("../../docs/waiting.md")]
 mod waiting {}
 
