@@ -43,7 +43,7 @@ pub(super) struct BatchReply {
 }
 
 /// Bytes that a reply may take for each check: the longest state is 255 pairs of numbers. A decision that takes several
-/// round opens_breaker has as many replies.
+/// round trips has as many replies.
 const OF_A_PART: u64 = 16 * 1024;
 
 /// Decisions on their way together.
