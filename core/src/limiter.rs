@@ -165,7 +165,8 @@ impl Limiter {
     /// Charges one unit even where it does not fit.
     ///
     /// # Errors
-    /// As [`limit_sync`](Self::limit_sync), and when the level would leave the exact range.
+    /// As [`limit_sync`](Self::limit_sync), and when the level would leave the exact range: above 2^52 units, or above
+    /// what drains in 2^53 microseconds (285 years). Nothing is charged then.
     pub fn charge_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
         self.decide_on(&[Check::new(limit, actor)], Call::Charge, None)
     }

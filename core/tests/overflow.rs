@@ -356,3 +356,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn two_who_share_in_one_decision_do_not_overwrite_each_other() {
+    let limiter = Limiter::new(Memory::with_max_entries(CAP));
+    let limit = Limit::bucket("shared", 100).drip_rate(HOUR).build().expect("sound");
+    for name in 0..2 * CAP {
+        at(
+            &limiter,
+            Check::new(&Limit::bucket("flood", 1).drip_rate(HOUR).build().expect("sound"), &name.to_string()),
+            Call::Limit,
+            START,
+        );
+    }
+    let names: Vec<_> = (0..40).map(|name| format!("actor {name}")).collect();
+    for name in &names {
+        at(&limiter, Check::new(&limit, name), Call::Charge, START);
+    }
+    let costs = |name: usize| if name.is_multiple_of(2) { 100 } else { 1 };
+    let checks: Vec<_> =
+        names.iter().enumerate().map(|(name, actor)| Check::new(&limit, actor).cost(costs(name))).collect();
+    limiter.decide_sync_at(&checks, Call::Charge, START + 1).expect("an answer");
+    for actor in names.iter().step_by(2) {
+        assert!(at(&limiter, Check::new(&limit, actor), Call::Peek, START + 2).blocked, "{actor} has used all of it");
+    }
+}

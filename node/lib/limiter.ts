@@ -161,6 +161,9 @@ export class Limiter {
   /**
    * Charges `cost` even where it does not fit, for use that is paid afterwards; the overfill drains like any other.
    *
+   * Nothing is charged, and the call is an error, where that would take the level above 2^52 units, or above what drains
+   * in 2^53 microseconds (285 years).
+   *
    * @example
    * ```js
    * import { bucket, Limiter } from 'tidegate'

@@ -30,7 +30,7 @@ pub(crate) fn handle() -> bool {
     if !HANDLES.get() {
         return true;
     }
-    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime")]
     let handled = Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()));
     handled.map_err(|error| RAISED.set(Some(error))).is_ok()
 }
