@@ -5,7 +5,7 @@
 
 // biome-ignore-all lint/suspicious/noConstEnum: nothing outside of this package sees them, and plain numbers make functions small enough to be inlined
 
-/** What goes in: which limiter, which call, an optional instant and an optional longest wait, and the checks. */
+/** The numbers that go in: limiter, call, an optional instant and an optional longest wait, and the checks. */
 export const enum In {
   Limiter = 0,
   Call = 1,
@@ -27,7 +27,7 @@ export const enum In {
   Checks = 11,
 }
 
-/** How many numbers go in for a check. */
+/** The width of a check in numbers. */
 export const CHECK_WIDTH = 4
 
 /**
@@ -59,10 +59,10 @@ export const enum Answer {
   Owner = 11,
 }
 
-/** How many numbers an answer has. */
+/** The width of an answer in numbers. */
 export const ANSWER_WIDTH = 12
 
-/** How many of them there are in small numbers: all but the last two. */
+/** The width of an answer in the fast buffer: all but the last two. */
 export const FAST_WIDTH = 10
 
 /** The most checks that cross in the shared call buffer. */

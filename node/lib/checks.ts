@@ -11,7 +11,7 @@ export type When = Pick<Read, 'now' | 'maxWaitMs'>
 
 const { callBuffer: buffer, fastBuffer: fast, limit: charge } = native
 
-/** Whether a call charges what it admits. */
+/** True if a call charges what it admits. */
 const charges = (call: number): boolean => call === Call.Limit || call === Call.Charge || call === Call.Acquire
 
 /** An answer, or the promise of one where a store that others share has to be asked. */
@@ -75,7 +75,7 @@ export function decideOne(store: Store, call: number, limit: Compiled, actor: un
   return new LimitInfo(fast, 0, at, limit.key, 0, charges(call), store, options, limit, actor)
 }
 
-/** What is not answered in small numbers. */
+/** An answer that is not in the fast buffer. */
 function otherwise(
   failure: Failure | undefined,
   store: Store,
@@ -117,7 +117,7 @@ function infoOne(
   return infoFrom(buffer, store, [{ limit, actor, cost: options.cost, factor: options.factor }], charges(call), start)
 }
 
-/** Whether the answer to what was asked in this call buffer is yet to come. */
+/** True if the answer to what was asked in this call buffer is yet to come. */
 const isPending = (buffer: Float64Array): boolean => (buffer[Out.Count] as number) < 0
 
 /** Decides several checks together, all or nothing. */
@@ -216,7 +216,7 @@ function asked(buffer: Float64Array, store: Store, parts: readonly Part[], charg
   return answer(buffer, store, parts, (buffer, at) => infoFrom(buffer, store, parts, charges, at))
 }
 
-/** What `read` makes of the numbers that answer what is in the call buffer. */
+/** The answer that `read` makes of the numbers that answer what is in the call buffer. */
 function answer<T>(
   buffer: Float64Array,
   store: Store,

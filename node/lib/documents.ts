@@ -4,7 +4,7 @@ import type { Definition } from './definitions.js'
 import { answered, LimitsError, ownKeys, read } from './errors.js'
 import { type Document, type DocumentFailure, type Failure, native } from './native.js'
 
-/** How a document is written. */
+/** The format of a document. */
 export type LimitsFormat = 'json' | 'toml' | 'yaml'
 
 /** Definitions by their names, or limits as text; a definition's key is its name unless it says another. */
@@ -91,12 +91,12 @@ export class Limits implements Iterable<[name: string, limit: Limit]> {
     return this.#limits.get(name)
   }
 
-  /** Whether there is a limit with this name. */
+  /** True if there is a limit with this name. */
   has(name: string): boolean {
     return this.#limits.has(name)
   }
 
-  /** How many limits there are. */
+  /** The number of limits. */
   get size(): number {
     return this.#limits.size
   }
@@ -126,7 +126,7 @@ export class Limits implements Iterable<[name: string, limit: Limit]> {
 interface Entries {
   readonly names: string[]
   readonly values: unknown[]
-  /** How many entries it holds; {@link VALUE} or {@link LIMIT} where it holds none. */
+  /** The number of entries that it holds; {@link VALUE} or {@link LIMIT} where it holds none. */
   readonly counts: number[]
 }
 

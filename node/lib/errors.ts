@@ -38,7 +38,7 @@ export abstract class LimitError extends Error implements LimitErrorDetails {
   declare readonly field: string
   declare readonly value: string
 
-  /** Whether a value is an error of one of the two classes that stand for this one. */
+  /** True if a value is an error of one of the two classes that stand for this one. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof LimitRangeError || value instanceof LimitTypeError
   }
@@ -80,13 +80,13 @@ for (const { prototype } of [LimitRangeError, LimitTypeError]) {
 export class StoreError extends Error {
   /** Tells these errors from all others, also across threads. */
   readonly code = 'ERR_STORE'
-  /** Why it did not. */
+  /** The reason. */
   readonly failure: StoreFailure
   /** The store may have carried the call out all the same, so that what must not be done twice counts as done. */
   readonly mayHaveHappened: boolean
   /** The server that did not; empty where none is at fault or none is known. */
   readonly server: string
-  /** Why it did not, in words. */
+  /** The reason in words. */
   readonly reason: string
   /** What the server said, or the system, such as `NOAUTH Authentication required.`, where either did. */
   declare readonly cause: string | undefined
@@ -107,9 +107,9 @@ export class StoreError extends Error {
 
 /** One thing that is wrong with a document of limits. */
 export interface LimitsFault {
-  /** Where it is inside the document, such as `login.size`; empty where all of it is meant. */
+  /** The place inside the document, such as `login.size`; empty where all of it is meant. */
   readonly path: string
-  /** What is wrong, without where. */
+  /** The problem, without its place. */
   readonly message: string
   /** The line of a syntax error, counted from 1. */
   readonly line: number | undefined

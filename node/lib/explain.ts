@@ -37,7 +37,7 @@ export interface Translated {
   readonly size: number | null
   /** How often that bucket drips, in milliseconds. */
   readonly dripRate: number | null
-  /** How many units leave that bucket with each drip. */
+  /** The number of units that leave that bucket with each drip. */
   readonly dripSize: number | null
   /** The rate that the fields ask for. */
   readonly askedPerSecond: number
@@ -51,7 +51,7 @@ export interface Translated {
   readonly minIntervalEnforced: boolean
 }
 
-/** What a definition allows, for an actor with some factor; as a string, the same in words. */
+/** The allowance of a definition, for an actor with some factor; as a string, the same in words. */
 export interface Explanation {
   /** The key of the limit. */
   readonly key: string

@@ -35,7 +35,7 @@ export interface DocumentFailure {
   readonly errors: readonly { path: string; message: string; line?: number; column?: number }[]
 }
 
-/** What a limiter has done; the numbers in the order of `stats.ts`. */
+/** The statistics of a limiter; the numbers in the order of `stats.ts`. */
 export interface Counts {
   readonly numbers: readonly number[]
   readonly failures: readonly ReportedFailure[]
@@ -46,7 +46,7 @@ export interface Counts {
   readonly sumMs: number
 }
 
-/** What was spent of the checks of a receipt: of all of them, or of each. */
+/** The cost that was spent of the checks of a receipt: of all of them, or of each. */
 export type Spent = number | readonly number[]
 
 /** What the addon exports. */

@@ -3,7 +3,7 @@ import type { ReportedFailure } from './failures.js'
 import type { Store } from './info.js'
 import { native } from './native.js'
 
-/** What a limiter has done with a store that others share, in this process; in memory nothing is counted. */
+/** The statistics of a limiter with a store that others share, in this process; in memory nothing is counted. */
 export interface LimiterStats {
   /** Calls that were answered or failed. */
   readonly decisions: number
@@ -23,7 +23,7 @@ export interface LimiterStats {
   readonly batches: number
   /** Entries of the store that could not be read, and were written anew. */
   readonly corruptEntries: number
-  /** How many calls met each failure. */
+  /** The number of calls that met each failure. */
   readonly failures: Readonly<Record<ReportedFailure, number>>
   /** Whether the store is asked, or a server failed and is probed. */
   readonly breaker: 'closed' | 'open'

@@ -13,7 +13,7 @@ export interface Health {
   readonly clockAheadMs: number
   /** The `maxmemory-policy` of the first, where the user may ask for it. */
   readonly memoryPolicy?: string
-  /** What is not as it should be, in words, though calls are decided. */
+  /** Problems, in words, that do not keep it from deciding. */
   readonly warnings: readonly string[]
 }
 

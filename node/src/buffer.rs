@@ -32,10 +32,10 @@ const BINDING: usize = 1;
 /// Out: from here on the merged answer, then, when there are several, the answer of each check.
 const ANSWERS: usize = 2;
 const ANSWER_WIDTH: usize = 12;
-/// Where in an answer its instant is.
+/// The place of its instant in an answer.
 const AT: usize = 10;
 
-/// How much room an answer takes.
+/// The room that an answer takes.
 pub(crate) fn answer_length(info: &LimitInfo) -> usize {
     let count = info.checks().len();
     ANSWERS + (if count > 1 { 1 + count } else { 1 }) * ANSWER_WIDTH
@@ -44,7 +44,7 @@ pub(crate) fn answer_length(info: &LimitInfo) -> usize {
 /// The most checks of a call that crosses in the shared call buffer.
 pub(crate) const FEW: usize = 8;
 
-/// What one decision of a few checks needs: at most two rules each, with their answers and the merged one.
+/// The length for one decision of a few checks: at most two rules each, with their answers and the merged one.
 pub(crate) const LENGTH: usize = ANSWERS + (1 + 2 * FEW) * ANSWER_WIDTH;
 
 /// An answer's numbers but the last two.
@@ -138,7 +138,7 @@ impl CallBuffer<'_> {
         self.0[COUNT] = -1.0;
     }
 
-    /// How many checks there are, of a call of a few.
+    /// The number of checks of a call of a few.
     pub(crate) fn few(&self) -> usize {
         index(self.at(CHECK_COUNT)).min(FEW)
     }

@@ -94,7 +94,7 @@ fn no_limit() -> Box<Failure> {
     Failure::internal("no such limit")
 }
 
-/// What was spent of a receipt's checks: of all of them, or of each.
+/// The cost that was spent of a receipt's checks: of all of them, or of each.
 pub(crate) type Spending = Option<Either<f64, Vec<f64>>>;
 
 /// Decides several checks together: one actor for each, and their numbers and then the answer's in the call buffer; for
@@ -224,7 +224,7 @@ pub(crate) fn check<'a>(
     Ok(Part { limit, actor, cost, factor, check: asked })
 }
 
-/// What is asked.
+/// The call that the buffer asks for.
 #[inline]
 pub(crate) fn call(buffer: &CallBuffer<'_>, key: &str) -> Answered<Call> {
     Ok(match index(buffer.call()) {
@@ -269,7 +269,7 @@ pub(crate) fn max_wait(buffer: &CallBuffer<'_>, key: &str) -> Answered<Duration>
     Ok(buffer.max_wait().map_or(Ok(Duration::MAX), |millis| host::max_wait(key, millis))?)
 }
 
-/// Which check each answer belongs to: a limit that is made of two rules has two answers, so each is asked for them.
+/// The check that each answer belongs to: a limit that is made of two rules has two answers, so each is asked for them.
 pub(crate) fn owners(checks: &[Part<'_>]) -> Answered<Vec<usize>> {
     let mut owners = Vec::with_capacity(checks.len());
     for (index, check) in checks.iter().enumerate() {

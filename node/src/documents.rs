@@ -33,9 +33,9 @@ pub(crate) struct DocumentFailure {
 /// One thing that is wrong with a document.
 #[napi(object, object_from_js = false)]
 pub(crate) struct Fault {
-    /// Where it is inside the document, or empty.
+    /// The place inside the document, or empty.
     pub path: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// The line of a syntax error, counted from 1.
     pub line: Option<f64>,

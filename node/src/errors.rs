@@ -1,4 +1,4 @@
-//! What went wrong, as an object from which `lib/errors.ts` makes the error that is thrown.
+//! Failures, as an object from which `lib/errors.ts` makes the error that is thrown.
 
 use napi_derive::napi;
 use tidegate::{Error, ErrorKind, LimitError};
@@ -23,7 +23,7 @@ pub struct Failure {
     pub message: String,
     /// The server that did not decide.
     pub server: Option<String>,
-    /// Why it did not, in words.
+    /// The reason in words.
     pub reason: Option<String>,
     /// What it said, or the system.
     pub cause: Option<String>,

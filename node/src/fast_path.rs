@@ -1,6 +1,6 @@
 //! The bare functions over the buffers that JavaScript and this addon share.
 //!
-//! What is called for every request takes this way: a bare Node-API function costs a third of what one through napi-rs
+//! Every request takes this way: a bare Node-API function costs a third of what one through napi-rs
 //! does, and numbers in a typed array cost nothing to pass.
 
 use std::cell::{Cell, RefCell};
@@ -196,7 +196,7 @@ unsafe fn no_actor(env: sys::napi_env, limit: f64, actor: sys::napi_value, probl
     )
 }
 
-/// How many calls come between two looks at what a limiter weighs.
+/// The number of calls that come between two looks at what a limiter weighs.
 const CALLS_PER_WEIGHING: u32 = 4096;
 
 /// Every so many calls, V8 is told what the limiter of this call weighs: those that grow are called most.

@@ -25,19 +25,19 @@ pub(crate) fn free_limiter(env: Env, limiter: f64) {
     }
 }
 
-/// How many entries a limiter keeps now.
+/// The number of entries that a limiter keeps now.
 #[napi(catch_unwind)]
 pub(crate) fn entries(limiter: f64) -> Either<f64, Failure> {
     count(limiter, |memory| memory.len() as f64)
 }
 
-/// How many drained entries a limiter has dropped at once because its store was full.
+/// The number of drained entries that a limiter has dropped at once because its store was full.
 #[napi(catch_unwind)]
 pub(crate) fn evictions(limiter: f64) -> Either<f64, Failure> {
     count(limiter, |memory| memory.evictions() as f64)
 }
 
-/// How many calls a limiter has decided by entries that are shared because its store was full.
+/// The number of calls that a limiter has decided by entries that are shared because its store was full.
 #[napi(catch_unwind)]
 pub(crate) fn overflowed(limiter: f64) -> Either<f64, Failure> {
     count(limiter, |memory| memory.overflowed() as f64)

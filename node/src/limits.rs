@@ -65,7 +65,7 @@ pub(crate) fn parse_limits(key: Unknown<'_>, definition: Unknown<'_>) -> Either<
     parse().map_or_else(|failure| Either::B(*failure), Either::A)
 }
 
-/// What a definition allows.
+/// The allowance of a definition.
 #[napi(object, object_from_js = false)]
 pub(crate) struct Explained {
     /// The numbers as JSON text.
@@ -74,7 +74,7 @@ pub(crate) struct Explained {
     pub text: String,
 }
 
-/// What a definition allows an actor with this factor.
+/// The allowance of a definition for an actor with this factor.
 #[napi(catch_unwind)]
 pub(crate) fn explain_limit(limit: f64, factor: f64) -> Either<Explained, Failure> {
     let explain = |registry: &Registry| -> Answered<Explained> {

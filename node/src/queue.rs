@@ -21,7 +21,7 @@ pub(crate) struct ReplyQueue {
     wake: Mutex<Option<Wake>>,
     /// The typed array that answers are handed over in. Only JavaScript's thread touches it.
     buffer: ReplyBuffer,
-    /// How many calls are under way; changed by JavaScript's thread alone.
+    /// The number of calls that are under way; changed by JavaScript's thread alone.
     under_way: AtomicUsize,
 }
 
@@ -36,7 +36,7 @@ struct Wake(sys::napi_threadsafe_function);
 // SAFETY: a threadsafe function may be called from any thread for as long as it lives, which the queue's lock sees to.
 unsafe impl Send for Wake {}
 
-/// How many events may wait for a thread that does not listen; further ones are dropped.
+/// The number of events that may wait for a thread that does not listen; further ones are dropped.
 const MOST_EVENTS: usize = 100_000;
 
 impl ReplyQueue {

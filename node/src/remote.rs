@@ -18,7 +18,7 @@ use crate::reply::{Content, Owners, Reply};
 type Answer = Result<LimitInfo, Error>;
 
 thread_local! {
-    /// Where an answer goes that is there before its call has been sent on its way.
+    /// The place of an answer that is there before its call has been sent on its way.
     static AT_ONCE: RefCell<AtOnce> = const { RefCell::new(AtOnce::Closed) };
 }
 
@@ -29,7 +29,7 @@ enum AtOnce {
     Taken(Answer),
 }
 
-/// What a call needs to be asked, beside its checks.
+/// A call to a shared store, its checks left out.
 struct RemoteCall<'a> {
     env: sys::napi_env,
     limiter: &'a Limiter,
@@ -167,7 +167,7 @@ fn why(env: sys::napi_env, buffer: &mut CallBuffer<'_>, actors: &[String]) -> An
     })
 }
 
-/// Which check each answer will belong to; of one check, all do.
+/// The check that each answer will belong to; of one check, all do.
 pub(crate) fn owners_of(checks: &[Part<'_>]) -> Answered<Owners> {
     Ok(Owners(if checks.len() > 1 { Some(owners(checks)?.into()) } else { None }))
 }

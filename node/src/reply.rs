@@ -24,7 +24,7 @@ pub(crate) enum Content {
 /// The answer to a ping or a clear.
 pub(crate) enum Found {
     Health(Health),
-    /// How many keys were removed.
+    /// The number of keys that were removed.
     Removed(u64),
 }
 
@@ -68,7 +68,7 @@ impl Reply {
         }
     }
 
-    /// How many numbers it takes, its head left out.
+    /// The length in numbers, its head left out.
     pub(crate) fn length(&self) -> usize {
         self.info().map_or(0, answer_length)
     }

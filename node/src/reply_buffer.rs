@@ -127,7 +127,7 @@ impl Page<'_> {
         }
     }
 
-    /// How many records there are, and what goes beside them.
+    /// The number of records, and what goes beside them.
     pub(crate) fn finish(self) -> Result<(usize, sys::napi_value)> {
         let mut array = ptr::null_mut();
         // SAFETY: the environment is that of the call under way, in which these values were made.
@@ -198,13 +198,13 @@ impl Happened {
 pub(crate) struct HealthFound {
     /// The servers that were asked.
     pub servers: Vec<String>,
-    /// How long the slowest of them took to decide.
+    /// The time that the slowest of them took to decide.
     pub round_trip_ms: f64,
-    /// How far the clock of one is ahead.
+    /// The time by which the clock of one is ahead.
     pub clock_ahead_ms: f64,
-    /// What it does when it is full.
+    /// Its policy when it is full.
     pub memory_policy: Option<String>,
-    /// What is not as it should be.
+    /// Problems that do not keep it from deciding.
     pub warnings: Vec<String>,
 }
 

@@ -114,16 +114,16 @@ fn upkeep(env: Env, limiter: f64, queue: f64, begin: impl FnOnce(&Limiter, Arc<R
     }
 }
 
-/// What a limiter has done.
+/// The statistics of a limiter.
 #[napi(object, object_from_js = false)]
 pub(crate) struct Counts {
     /// Each of the numbers, in the order of `lib/stats.ts`.
     pub numbers: Vec<f64>,
     /// The names of the failures.
     pub failures: Vec<&'static str>,
-    /// How many calls met each failure.
+    /// The number of calls that met each failure.
     pub met: Vec<f64>,
-    /// Whether the store is not being asked.
+    /// True if the store is not being asked.
     pub open: bool,
     /// The bounds of the histogram in milliseconds; the last bucket has none.
     pub bounds: Vec<f64>,
@@ -133,7 +133,7 @@ pub(crate) struct Counts {
     pub sum_ms: f64,
 }
 
-/// What a limiter has done.
+/// The statistics of a limiter.
 #[napi(catch_unwind)]
 pub(crate) fn stats(limiter: f64) -> Either<Counts, Failure> {
     let stats = registry::with(|registry| registry.limiters.get(limiter).map(|limiter| limiter.stats()));

@@ -15,7 +15,7 @@ use crate::value::value;
 /// Longer strings are read into the heap.
 const ON_STACK: usize = 64;
 
-/// Why a value cannot be an actor.
+/// The reason why a value cannot be an actor.
 pub(crate) enum NoActor {
     /// It is not a string.
     Type,
@@ -23,7 +23,7 @@ pub(crate) enum NoActor {
     Long(usize),
 }
 
-/// Why a value could not be read as text.
+/// The reason why a value could not be read as text.
 pub(crate) enum NotText {
     /// It is not a string.
     Type,
