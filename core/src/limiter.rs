@@ -26,6 +26,7 @@ use crate::Error;
 use crate::charge::Charge;
 use crate::check::Check;
 use crate::decision::Call;
+#[cfg(feature = "redis")]
 use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
