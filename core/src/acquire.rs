@@ -21,7 +21,7 @@ use crate::time::{Micros, millis_up};
 
 /// An `acquire` under way, for whoever brings a way to sleep: [`step`](Self::step), sleep as told, and step again.
 ///
-/// Where every limit can reserve (bucket, token bucket, fixed window, smooth), the first step reserves by
+/// If every limit can reserve (bucket, token bucket, fixed window, smooth), the first step reserves by
 /// charging at once. Elsewhere this process keeps a wait queue, in order of arrival, and the call at its head charges
 /// when its cost fits. Dropping it before it is done leaves the queue, and gives a reservation back once, as
 /// its [`Receipt`](crate::Receipt) would.
@@ -59,7 +59,7 @@ pub struct Acquire {
     fits: bool,
 }
 
-/// What to do next about an [`Acquire`].
+/// The next thing to do about an [`Acquire`].
 #[derive(Debug)]
 pub enum Step {
     /// Sleep this long, then ask again.
@@ -85,7 +85,7 @@ enum Stage {
     Over,
 }
 
-/// What a step asks of the store: the checks at these costs.
+/// The question of a step to the store: the checks at these costs.
 struct Ask {
     call: Call,
     costs: Vec<u64>,
@@ -200,7 +200,7 @@ impl Acquire {
         }
     }
 
-    /// What to ask the store now, or else what to do without asking.
+    /// The next question to the store, or else the step to take without one.
     fn next(&mut self) -> Result<Result<Ask, Step>, Error> {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::New if self.now.is_some() || self.checks.iter().all(|check| check.check.limit.reserves()) => {
@@ -222,7 +222,7 @@ impl Acquire {
         }
     }
 
-    /// What the answer means; nothing where there is more to ask at once.
+    /// The step that an answer leads to; none if there is more to ask at once.
     fn hear(&mut self, ask: &Ask, info: Result<LimitInfo, Error>) -> Result<Option<Step>, Error> {
         let info = info.inspect_err(|_| self.leave_queue())?;
         let now = clock::now();

@@ -43,14 +43,14 @@ impl<'a> Check<'a> {
         self.limit.key()
     }
 
-    /// How many units the call costs; 0 asks without charging.
+    /// The units that the call costs; 0 asks without charging.
     #[must_use]
     pub const fn cost(mut self, units: u64) -> Self {
         self.cost = units;
         self
     }
 
-    /// How many units stay charged when the cost is undone, 0 by default; where they are more than the cost, the
+    /// The units that stay charged when the cost is undone, 0 by default; where they are more than the cost, the
     /// difference is charged. No other call looks at it.
     #[must_use]
     pub const fn spent(mut self, units: u64) -> Self {

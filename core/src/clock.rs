@@ -16,12 +16,12 @@ struct Clock {
     /// The wall time at `origin`.
     epoch: Micros,
     ticks: quanta::Clock,
-    /// How many ticks are a millisecond, and how many microseconds 2^32 ticks are.
+    /// The ticks in a millisecond, and the microseconds in 2^32 ticks.
     trusted: u64,
     scale: u64,
 }
 
-/// What a thread last heard from the operating system.
+/// The last time that a thread read from the operating system.
 #[derive(Clone, Copy)]
 struct Reading {
     ticks: u64,

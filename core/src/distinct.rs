@@ -24,7 +24,7 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T: Clone + Eq + Hash> Distinct<T> {
-    /// Where this thing is; it is added if it is new.
+    /// The index of this thing; it is added if it is new.
     #[inline]
     pub(crate) fn index_of(&mut self, thing: &T) -> usize {
         let found = match &self.places {

@@ -1,8 +1,8 @@
-//! What can be wrong with a limit, a cost or a factor.
+//! Errors of limits, costs, factors and stores.
 
 use std::fmt;
 
-/// Whether a value has the wrong type or is out of its range.
+/// The kind of an error: a value of the wrong type, or one out of its range.
 ///
 /// The bindings turn this into the host language's own distinction (`TypeError` and `RangeError` in JavaScript).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl LimitError {
         &self.0.field
     }
 
-    /// What is wrong with it, as in "must be at least 1".
+    /// The problem, as in "must be at least 1".
     #[must_use]
     pub fn problem(&self) -> &str {
         &self.0.problem
@@ -113,7 +113,7 @@ impl LimitError {
     }
 }
 
-/// What a caller put in must stay readable in a log whatever it was: printable and at most 80 characters.
+/// An excerpt of a caller's text that is readable in a log: printable and at most 80 characters.
 pub(crate) fn excerpt(text: &str) -> String {
     shortened(text, 80)
 }
@@ -184,7 +184,7 @@ impl StoreError {
         self.0.failure.to_string()
     }
 
-    /// What the server said, or the system, where it said anything.
+    /// The message of the server or the system, if there is one.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
         self.0.cause.as_deref()

@@ -1,4 +1,4 @@
-//! What happens to a store, for whoever keeps a log.
+//! Events of a store, for logs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// What kind of thing it is.
+    /// The kind of the event.
     pub kind: EventKind,
     /// The server that it happened to.
     pub server: String,
@@ -17,7 +17,7 @@ pub struct Event {
     pub message: String,
 }
 
-/// What kind of thing happened to a store. Its [name](Self::name) is the same in every language.
+/// The kind of an event. Its [name](Self::name) is the same in every language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind {
@@ -94,7 +94,7 @@ impl EventKind {
     }
 }
 
-/// What a server said may be long, and a log line should not be.
+/// The longest message of a server that an event repeats, so that a log line stays short.
 const LONGEST_MESSAGE: usize = 400;
 
 impl Event {

@@ -1,4 +1,4 @@
-//! Who an entry belongs to, as 128 bits.
+//! Fingerprints: the identity of an entry, as 128 bits.
 
 use std::hash::{BuildHasher, Hasher as _};
 use std::ops::BitXor;
@@ -31,7 +31,7 @@ impl Fingerprint {
         secrets().actor.hash(actor)
     }
 
-    /// What is kept; nothing for a level, which most limits keep.
+    /// The part that stands for a shape; zero for a level, the shape of most limits.
     pub(crate) fn of_shape(shape: Shape) -> Self {
         secrets().shapes[shape as usize]
     }
@@ -47,7 +47,7 @@ impl Fingerprint {
         half(&secrets().key.low, text)
     }
 
-    /// What leaves an actor's lowest bits alone.
+    /// The fingerprint without the bits that an actor's lowest bits occupy.
     const fn beside_an_actor(self) -> Self {
         Self(self.0 & !(u8::MAX as u128))
     }

@@ -53,7 +53,7 @@ pub fn cost(key: &str, cost: f64) -> Result<u64, LimitError> {
     if cost.fract() == 0.0 { Ok(whole(cost)) } else { Err(refused(key, "cost", "must be a whole number", cost)) }
 }
 
-/// What the checks of a receipt really cost: one cost for all of them, or one for each.
+/// The actual costs of a receipt's checks: one cost for all of them, or one for each.
 #[derive(Clone, Copy, Debug)]
 pub enum Spent<'a> {
     /// Of every check, where they were charged the same.
@@ -62,7 +62,7 @@ pub enum Spent<'a> {
     Each(&'a [f64]),
 }
 
-/// What was spent of each of these checks, for [`Charge::settle`](crate::Charge::settle).
+/// The units spent of each of these checks, for [`Charge::settle`](crate::Charge::settle).
 ///
 /// # Errors
 /// When there is not one cost for each, or one of them is not an integer from 0 to 2^53.

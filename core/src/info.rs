@@ -4,7 +4,7 @@ use std::mem;
 
 use crate::time::Micros;
 
-/// What a limiter answers: whether the call may pass, and what is left.
+/// The answer of a limiter: whether the call may pass, and what is left.
 ///
 /// Durations are whole milliseconds, rounded up from the engine's microseconds.
 ///
@@ -29,13 +29,13 @@ pub struct LimitInfo {
     pub reset_ms: u64,
     /// Until the entry is empty again; 0 = it is.
     pub full_reset_ms: u64,
-    /// How long an `acquire` has to wait for its turn, else 0.
+    /// The time that an `acquire` has to wait for its turn, else 0.
     pub wait_ms: u64,
     /// Until `remaining` grows by one; 0 = it cannot grow.
     pub next_ms: u64,
     /// The size of the deciding limit, scaled by the call's factor.
     pub quota: u64,
-    /// How long a full entry of the deciding limit takes to drain.
+    /// The time that a full entry of the deciding limit takes to drain.
     pub window_ms: u64,
     /// The instant of the decision, or the later one that its charge counts as; names the charge in a
     /// [`Receipt`](crate::Receipt). 0 = no limit.
@@ -173,8 +173,8 @@ impl LimitInfo {
         self.several.as_ref().map_or(std::slice::from_ref(self), |several| &several.0)
     }
 
-    /// Which of [`checks`](Self::checks) decided: the blocked one with the largest reset, else the one with the least
-    /// remaining; the first of equals.
+    /// The index in [`checks`](Self::checks) of the one that decided: the blocked one with the largest reset, else the
+    /// one with the least remaining; the first of equals.
     #[must_use]
     pub fn binding(&self) -> usize {
         Self::binding_among(self.checks())

@@ -69,7 +69,7 @@ enum Store {
     Fleet(Fleet),
 }
 
-/// Where entries are kept: made of a [`Memory`], or of a [`Redis`](crate::Redis).
+/// A store of entries: made of a [`Memory`], or of a [`Redis`](crate::Redis).
 #[derive(Clone, Debug)]
 pub struct AnyStore(Store);
 
@@ -130,13 +130,13 @@ impl Limiter {
         }
     }
 
-    /// Whether others share its store, so that a call may have to wait for an answer.
+    /// True if its store is shared, so that a call may have to wait for an answer.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         !matches!(self.store, Store::Local(_))
     }
 
-    /// What it has done with a store that others share, in this process; of one in memory nothing is counted.
+    /// The statistics of its shared store in this process; of one in memory nothing is counted.
     #[cfg(feature = "redis")]
     #[must_use]
     pub fn stats(&self) -> Statistics {
@@ -155,7 +155,7 @@ impl Limiter {
         self.decide_on(&[Check::new(limit, actor)], Call::Limit, None)
     }
 
-    /// What [`limit_sync`](Self::limit_sync) would say; charges nothing.
+    /// Answers as [`limit_sync`](Self::limit_sync) would, and charges nothing.
     ///
     /// # Errors
     /// As [`limit_sync`](Self::limit_sync).

@@ -136,7 +136,7 @@ impl Receipt {
         Ok((open, checks, call))
     }
 
-    /// What certainly did not happen may be tried again.
+    /// Opens the receipt again if its use certainly did not happen.
     fn taken(&self, open: bool, answer: Result<LimitInfo, Error>) -> Result<LimitInfo, Error> {
         if open && answer.as_ref().is_err_and(|error| !error.may_have_happened()) {
             self.open.store(true, Ordering::Relaxed);

@@ -9,7 +9,7 @@ pub(crate) struct Span(u64);
 
 /// The bits of a fraction that are dropped.
 const DROPPED: u32 = 23 - 4;
-/// What is kept of the number 1.
+/// The stored form of the number 1.
 const ONE: u32 = 127 << 4;
 const LARGEST: u64 = (1 << Span::BITS) - 1;
 

@@ -1,4 +1,4 @@
-//! What a limiter has done, counted.
+//! Statistics of a limiter.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -80,7 +80,7 @@ impl Stats {
         self.latency_sum.fetch_add(time, Ordering::Relaxed);
     }
 
-    /// What 99 of 100 answers of the store took at the most, as far as the histogram tells.
+    /// The most time that 99 of 100 answers of the store took, as far as the histogram shows.
     pub(crate) fn most_took(&self) -> Option<Duration> {
         let counts: Vec<u64> = self.latency.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         let all: u64 = counts.iter().sum();
@@ -116,7 +116,7 @@ impl Stats {
     }
 }
 
-/// What a limiter has done since it was made; see [`Limiter::stats`](crate::Limiter::stats).
+/// The statistics of a limiter since it was made; see [`Limiter::stats`](crate::Limiter::stats).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -138,15 +138,15 @@ pub struct Statistics {
     pub batches: u64,
     /// Entries of the store that could not be read, and were written anew.
     pub corrupt_entries: u64,
-    /// How many calls met each failure.
+    /// The number of calls that met each failure.
     pub failures: BTreeMap<Failure, u64>,
-    /// Whether the store is being asked.
+    /// The state of the circuit breaker: the store is asked, or it is not.
     pub breaker: BreakerState,
-    /// How long the store took to decide.
+    /// The time that the store took to decide.
     pub latency: Latency,
 }
 
-/// Whether the store is being asked.
+/// The state of the circuit breaker: the store is asked, or it is not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BreakerState {
@@ -161,7 +161,7 @@ pub enum BreakerState {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Latency {
-    /// How many took less than each bound, and no less than the bound before; the last one has no bound.
+    /// The number that took less than each bound, and no less than the bound before; the last one has no bound.
     pub buckets: Vec<(Option<Duration>, u64)>,
     /// All of them together.
     pub sum: Duration,

@@ -1,10 +1,10 @@
-//! What is asked of a limit.
+//! The calls of a limit.
 
 use std::time::Duration;
 
 use crate::time::Micros;
 
-/// What is asked of a limit.
+/// The calls of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Call {
@@ -19,7 +19,7 @@ pub enum Call {
     /// Gives back what a call of this cost charged at this instant, but for what was [spent](crate::Check::spent) of
     /// it, and less what has drained since. Where more was spent than it cost, the difference is charged.
     ///
-    /// What is left is what that call would have left, had it charged only what was spent. However late it comes, it
+    /// Leaves what that call would have left, had it charged only what was spent. However late it comes, it
     /// never frees what a later call charged. A [`Receipt`](crate::Receipt) makes this call, once.
     Undo {
         /// [`LimitInfo::at`](crate::LimitInfo::at) of that call.

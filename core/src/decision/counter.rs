@@ -26,7 +26,7 @@ impl Counter {
         count.saturating_mul(self.ticks.get())
     }
 
-    /// What the windows weigh with so much more in the current one.
+    /// The weight of the windows with so much more in the current one.
     #[inline(always)]
     fn used(&self, state: &Windows, now: Micros, more: u64) -> u64 {
         let left = self.ticks.get().saturating_sub(self.elapsed(state, now));
@@ -38,7 +38,7 @@ impl Counter {
         state.start.saturating_add(tick.saturating_mul(self.tick.get())).saturating_sub(now)
     }
 
-    /// How many ticks a window with this count must have left at most, so that its weight is no more than `room`.
+    /// The most ticks that a window with this count may have left for its weight to be no more than `room`.
     fn ticks_within(&self, room: u64, count: u64) -> u64 {
         self.weigh(room).checked_div(count).unwrap_or(0)
     }

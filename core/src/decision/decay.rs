@@ -29,7 +29,7 @@ impl Decaying {
         at.saturating_sub(at % self.resolution)
     }
 
-    /// How many slots begin after the first of these starts, up to the second.
+    /// The number of slots that begin after the first of these starts, up to the second.
     fn slots_between(&self, earlier: Micros, later: Micros) -> u64 {
         later.saturating_sub(earlier) / self.resolution
     }

@@ -1,4 +1,4 @@
-//! Which room answers for a rule.
+//! Dispatch of a rule to its algorithm.
 
 use super::{Drains, Entry, Impossible, Room, Settled, Verb, Verdict, answer, commit, examine};
 use crate::info::LimitInfo;
@@ -59,7 +59,7 @@ impl Rule {
         in_its_room!(self, entry, now, |room, state| room.until(state, now, cost))
     }
 
-    /// Whether a call that writes nothing gives this entry back as it was, so that a large one need not be copied
+    /// True if a call that writes nothing gives this entry back as it was, so that a large one need not be copied
     /// first: it is this rule's own, and not from a future that cannot be.
     pub(crate) fn may_borrow(&self, entry: &Entry, now: Micros) -> bool {
         match (self, entry) {
@@ -81,7 +81,7 @@ impl Rule {
         in_its_room!(self, entry, now, |room, state| room.drains(state, now))
     }
 
-    /// How many units an empty entry admits.
+    /// The units that an empty entry admits.
     pub(crate) fn quota(&self) -> u64 {
         match self {
             Self::Level(room) => room.quota(),
@@ -103,7 +103,7 @@ impl Rule {
         }
     }
 
-    /// Whether a denied attempt is charged as well.
+    /// True if a denied attempt is charged as well.
     #[cfg(feature = "redis")]
     pub(crate) fn counts_blocked(&self) -> bool {
         match self {
@@ -129,7 +129,7 @@ impl Rule {
         }
     }
 
-    /// How long a full entry takes to drain.
+    /// The time that a full entry takes to drain.
     #[inline]
     pub(crate) fn window(&self) -> Micros {
         match self {

@@ -16,7 +16,7 @@ pub(crate) struct Level {
 }
 
 impl LevelRule {
-    /// Where ticks begin for an entry that is charged at `now`.
+    /// The instant at which ticks begin for an entry that is charged at `now`.
     fn start(&self, now: Micros) -> Micros {
         if self.aligned { now.saturating_sub(now % self.tick) } else { now }
     }
@@ -25,7 +25,7 @@ impl LevelRule {
         now.saturating_sub(since) / self.tick
     }
 
-    /// What is left at `now` of a state that has been brought there: the ticks of a group that is not over drain too.
+    /// The rest at `now` of a state that has been brought there: the ticks of a group that is not over drain too.
     #[inline(always)]
     fn left(&self, state: &Level, now: Micros) -> u64 {
         if self.by_groups { state.level } else { self.left_in_group(state, now) }
@@ -45,7 +45,7 @@ impl LevelRule {
         state.since.saturating_add(self.time(units)).saturating_sub(now)
     }
 
-    /// What another definition or another clock may have left.
+    /// The repair of a state that another definition or another clock may have left.
     #[cold]
     fn mend(&self, state: &mut Level, now: Micros) -> bool {
         state.level = state.level.min(self.most);

@@ -40,7 +40,7 @@ use crate::info::LimitInfo;
 use crate::span::Span;
 use crate::time::{Micros, millis_up};
 
-/// What each kind of rule knows, and all that the calls need to know of it.
+/// The arithmetic of one kind of rule: all that the calls need of it.
 ///
 /// Every question but `advance` is asked of a state that has been brought to `now`.
 pub(crate) trait Room {
@@ -71,7 +71,7 @@ pub(crate) trait Room {
     /// Until this cost fits; 0 = it does.
     fn until(&self, state: &Self::State, now: Micros, cost: u64) -> Micros;
     fn fits(&self, state: &Self::State, now: Micros, cost: u64) -> bool;
-    /// Whether the numbers stay exact when this cost is charged, fit or not.
+    /// True if the numbers stay exact when this cost is charged, fit or not.
     fn bears(&self, state: &Self::State, cost: u64) -> bool;
     fn remaining(&self, state: &Self::State, now: Micros) -> u64;
     /// Until the state is empty.
@@ -86,13 +86,13 @@ pub(crate) trait Room {
     fn drains(&self, state: &Self::State, now: Micros) -> Drains {
         Drains { since: now, time: Span::of(self.full(state, now)) }
     }
-    /// How many units an empty entry admits.
+    /// The units that an empty entry admits.
     fn quota(&self) -> u64;
     /// The largest cost that ever fits.
     fn largest_cost(&self) -> u64 {
         self.quota()
     }
-    /// How long a full state takes to drain.
+    /// The time that a full state takes to drain.
     fn window(&self) -> Micros;
     fn window_ms(&self) -> u64 {
         millis_up(self.window())
@@ -112,7 +112,7 @@ pub(crate) struct Drains {
     pub(crate) time: Span,
 }
 
-/// What a rule says of its own check, before it is known what the others say.
+/// The answer of a rule to its own check, before those of the others are known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) fits: bool,
@@ -122,7 +122,7 @@ pub(crate) struct Verdict {
 
 #[cfg(feature = "redis")]
 impl Verdict {
-    /// What was found elsewhere, by the same arithmetic.
+    /// A verdict that was found elsewhere, by the same arithmetic.
     pub(crate) fn told(fits: bool, wait: Micros) -> Self {
         Self { fits, wait, mended: false }
     }

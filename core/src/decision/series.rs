@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::num::NonZeroU64;
 
-/// How many units were charged at which instants (or in which slots), oldest first.
+/// The units charged at each instant (or in each slot), oldest first.
 ///
 /// Each run knows the sum of all up to itself, so that sums and positions are found by binary search; equal instants
 /// share a run, so that a cost of a million takes no more room than a cost of one.
@@ -41,7 +41,7 @@ impl Series {
         *self = Self::default();
     }
 
-    /// How many units came at `from` or later.
+    /// The units that came at `from` or later.
     pub(crate) fn count_from(&self, from: u64) -> u64 {
         self.sum().saturating_sub(self.sum_before(from))
     }

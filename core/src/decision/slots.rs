@@ -30,7 +30,7 @@ impl Slots {
         state.count_from(self.from(now))
     }
 
-    /// What is written is in this definition's own slots, and only those that still count.
+    /// Rewrites a state in this definition's own slots, and only those that still count.
     fn settle(&self, state: &mut Series, now: Micros) {
         state.align(self.resolution);
         state.keep_from(self.from(now));

@@ -14,7 +14,7 @@ pub(crate) struct Paced {
 }
 
 impl Pacing {
-    /// What taking `taken` of the stored permits costs: cold ones, above the threshold, are dearer.
+    /// The cost of taking `taken` of the stored permits: cold ones, above the threshold, are dearer.
     fn cost_of_stored(&self, stored: f64, taken: f64) -> f64 {
         if !self.warms_up {
             return 0.0;
@@ -61,7 +61,7 @@ impl Pacing {
         mended
     }
 
-    /// What is stored after this time without a debt.
+    /// The permits stored after this time without a debt.
     #[inline(always)]
     fn after_idling(&self, stored: f64, time: Micros) -> f64 {
         // As long as it is said to take, it takes, whatever the last digit of a quotient is.

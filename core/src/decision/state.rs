@@ -1,4 +1,4 @@
-//! What is kept of one entry between decisions.
+//! The state of one entry between decisions.
 
 use super::counter::Windows;
 use super::decay::Decayed;
@@ -39,7 +39,7 @@ macro_rules! state {
 }
 
 impl Entry {
-    /// What is small is written in place, where nothing else has to be dropped first.
+    /// Replaces an entry; a small one is written in place, where nothing else has to be dropped first.
     #[inline(always)]
     pub(crate) fn replace(&mut self, entry: Self) {
         match (self, entry) {
@@ -83,7 +83,7 @@ macro_rules! small {
 
 small!(Level Level, Counter Windows, Decay Decayed, Smooth Paced);
 
-/// What a limit has to remember of one actor; starts empty with [`State::default`].
+/// The state of one actor at a limit; starts empty with [`State::default`].
 ///
 /// Opaque: keep it, and hand it to the next [`Limit::decide`](crate::Limit::decide) of the same limit.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,7 +92,7 @@ pub struct State {
 }
 
 impl State {
-    /// What is kept in this shape; definitions of different shapes do not see each other's.
+    /// The entry of this shape; definitions of different shapes do not see each other's.
     pub(super) fn take(&mut self, shape: Shape) -> Entry {
         let index = self.entries.iter().position(|(known, _)| *known == shape);
         index.map_or(Entry::Absent, |index| self.entries.swap_remove(index).1)

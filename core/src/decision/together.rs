@@ -16,11 +16,11 @@ use crate::time::Micros;
 pub(crate) struct Part<R = Rule> {
     pub(crate) rule: R,
     pub(crate) cost: u64,
-    /// What an undo leaves charged; more than the cost is charged.
+    /// The units that an undo leaves charged; more than the cost is charged.
     pub(crate) spent: u64,
     /// When an undo's check was charged, where that is another instant than the call's.
     pub(crate) charged_at: Option<Micros>,
-    /// Which of the decision's entries this check is about; several may be about the same one.
+    /// The index of the entry that this check is about; several may be about the same one.
     pub(crate) entry: usize,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
     Ok(answers)
 }
 
-/// What earlier checks of a decision take from the same entry, for each check.
+/// The units that earlier checks of a decision take from the same entry, for each check.
 pub(crate) fn priors<R>(parts: &[Part<R>], entries: usize) -> Few<u64> {
     let mut sums: Few<u64> = smallvec![0; entries];
     let prior = |part: &Part<R>| {
@@ -94,7 +94,7 @@ pub(crate) fn priors<R>(parts: &[Part<R>], entries: usize) -> Few<u64> {
     parts.iter().map(prior).map(Option::unwrap_or_default).collect()
 }
 
-/// What each check charges or gives back, and how much of that was spent.
+/// The units that each check charges or gives back, and those of them that were spent.
 ///
 /// In an undo the first check of an entry stands for all others of it: what they charged at one instant has drained
 /// together, and must not be taken off each of them.

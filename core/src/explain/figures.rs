@@ -53,7 +53,7 @@ pub(super) fn most_in(rule: &Rule, span: Micros) -> Option<u64> {
     Some(exact(most))
 }
 
-/// What the numbers leave unsaid.
+/// A note on what the numbers do not show.
 pub(super) fn note(rule: &Rule) -> Option<&'static str> {
     let counts_blocked = Some("Denied attempts are charged too, so that only a pause helps.");
     match rule {
@@ -70,7 +70,7 @@ pub(super) fn note(rule: &Rule) -> Option<&'static str> {
     }
 }
 
-/// What a group of ticks frees at most: no tick can free more than an entry holds.
+/// The most that a group of ticks frees: no tick can free more than an entry holds.
 fn freed(level: &LevelRule) -> u64 {
     level.drain.get().min(level.quota.saturating_mul(level.ticks.get()))
 }
@@ -81,7 +81,7 @@ fn most_of_level(level: &LevelRule, span: Micros) -> u128 {
     u128::from(level.quota) + u128::from(freed(level)) * ticks / u128::from(level.ticks.get())
 }
 
-/// How many slots in a row always count together.
+/// The number of slots in a row that always count together.
 fn counted(slots: &Slots) -> u64 {
     (slots.period / slots.resolution.get()).max(1)
 }
@@ -113,7 +113,7 @@ fn most_of_log(log: &Log, span: Micros) -> u128 {
     }
 }
 
-/// What a slot's end takes off a full count.
+/// The units that a slot's end takes off a full count.
 fn lost(decay: &Decaying) -> f64 {
     real(decay.max) * (1.0 - 1.0 / decay.factor)
 }
@@ -124,14 +124,14 @@ fn most_of_decay(decay: &Decaying, span: Micros) -> u128 {
     u128::from(whole(real(decay.max) + ends * (lost(decay) + Decaying::NOTHING)))
 }
 
-/// How far apart calls are at least when nothing is saved up: each part of a cost is rounded down to a microsecond, and
+/// The least time between calls when nothing is saved up: each part of a cost is rounded down to a microsecond, and
 /// a warm-up splits a cost into up to three.
 fn apart(pacing: &Pacing) -> f64 {
     pacing.stable - if pacing.warms_up { 3.0 } else { 1.0 }
 }
 
-/// What is saved up, the call that runs into debt, and what comes back meanwhile; with a warm-up nothing that is saved
-/// up is free.
+/// The permits saved up, the call that runs into debt, and what comes back meanwhile; with a warm-up nothing that is
+/// saved up is free.
 fn most_of_pacing(pacing: &Pacing, span: Micros) -> Option<u64> {
     let (apart, span) = (apart(pacing), real(span));
     let most =

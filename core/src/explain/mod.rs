@@ -1,4 +1,4 @@
-//! What a definition allows, and why an answer is what it is, in numbers and in words.
+//! Explanations of definitions and of answers, in numbers and in words.
 
 mod figures;
 mod standing;
@@ -17,7 +17,7 @@ use crate::limit::{Kind, Limit, Rule};
 use crate::time::{Micros, millis_up};
 use words::{number, rate, time};
 
-/// What a definition allows, for an actor with some factor.
+/// The explanation of a definition, for an actor with some factor.
 ///
 /// The numbers are there to be read by programs, in [`to_json`](Self::to_json) too; [`Display`](fmt::Display) says the
 /// same in words.
@@ -32,13 +32,13 @@ pub struct Explanation {
     pub type_name: &'static str,
     /// The factor that all of [`allowances`](Self::allowances) are scaled by.
     pub factor: f64,
-    /// What is allowed; where there are two, both hold at once; none is no limit.
+    /// The allowances; where there are two, both hold at once; none is no limit.
     pub allowances: Vec<Allowance>,
-    /// What became of a legacy limit's fields.
+    /// The translation of a legacy limit's fields.
     pub translated: Option<Translated>,
 }
 
-/// What one rule allows, counted in calls of cost 1. `None` is no bound.
+/// The allowance of one rule, counted in calls of cost 1. `None` is no bound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -57,7 +57,7 @@ pub struct Allowance {
     pub most_in_day: Option<u64>,
     /// Until a full entry that is left alone is empty again, in milliseconds.
     pub window_ms: u64,
-    /// What the numbers leave unsaid of this type.
+    /// A note on this type that the numbers do not show.
     pub note: Option<&'static str>,
 }
 
@@ -79,7 +79,7 @@ impl Allowance {
 }
 
 impl Limit {
-    /// What this definition allows, as it is defined.
+    /// The explanation of this definition, as it is defined.
     ///
     /// ```
     /// use tidegate::Limit;
@@ -103,7 +103,7 @@ impl Limit {
         )
     }
 
-    /// What this definition allows an actor with this factor; 0 lifts the limit.
+    /// The explanation of this definition for an actor with this factor; 0 lifts the limit.
     ///
     /// # Errors
     /// When the factor is not a finite number of at least 0, or scales the limit out of its bounds.

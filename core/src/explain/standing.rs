@@ -12,7 +12,7 @@ use crate::limit::{Limit, Rule};
 use crate::limiter::Limiter;
 use crate::time::Micros;
 
-/// What a limiter would say to a call now, and why; [`Display`](fmt::Display) says it in words.
+/// The answer that a call would get now, and its reasons; [`Display`](fmt::Display) gives them in words.
 ///
 /// ```
 /// use tidegate::{Check, Limit, Limiter, Memory, Call};
@@ -32,21 +32,21 @@ use crate::time::Micros;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Standing {
-    /// What a peek at all checks says.
+    /// The answer of a peek at all checks.
     pub info: LimitInfo,
-    /// How each of the limits stands, in order; two of an exactly translated legacy limit.
+    /// The state of each of the limits, in order; two of an exactly translated legacy limit.
     pub stands: Vec<Stand>,
 }
 
-/// How one limit stands.
+/// The state of one limit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stand {
     /// The key of the limit.
     pub key: String,
-    /// What the call costs.
+    /// The cost of the call.
     pub cost: u64,
-    /// What a peek at this check says.
+    /// The answer of a peek at this check.
     pub info: LimitInfo,
     rule: Option<Rule>,
 }

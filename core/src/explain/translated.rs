@@ -1,4 +1,4 @@
-//! What became of a legacy limit's fields, and how far that is from what they ask for.
+//! The translation of a legacy limit's fields, and its deviation from what they ask for.
 
 use std::fmt;
 
@@ -13,23 +13,23 @@ use crate::limit::{Legacy, Rule, Rules, Translation};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Translated {
-    /// How the fields were understood.
+    /// The translation that was chosen.
     pub translation: Translation,
     /// Of the bucket that it became, how many units it holds; `None` where it became a token bucket.
     pub size: Option<u64>,
-    /// How often that bucket drips, in milliseconds.
+    /// The time between that bucket's drips, in milliseconds.
     pub drip_rate: Option<f64>,
-    /// How many units leave that bucket with each drip.
+    /// The units that leave that bucket with each drip.
     pub drip_size: Option<u64>,
     /// The rate that the fields ask for.
     pub asked_per_second: f64,
     /// The rate that is enforced.
     pub enforced_per_second: f64,
-    /// How far the enforced rate is from the one asked for: 0.5 is half as much again, -0.5 half of it.
+    /// The deviation of the enforced rate from the one asked for: 0.5 is half as much again, -0.5 half of it.
     pub deviation: f64,
     /// The least time between two calls that the fields ask for, in milliseconds.
     pub min_interval: Option<f64>,
-    /// Whether every two calls are at least that far apart.
+    /// True if every two calls are at least that far apart.
     pub min_interval_enforced: bool,
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::Header;
 use crate::info::{LimitInfo, UNLIMITED};
 
-/// Which version of draft-ietf-httpapi-ratelimit-headers a client understands; the draft still changes its forms.
+/// The version of draft-ietf-httpapi-ratelimit-headers that a client understands; the draft still changes its forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Draft {
@@ -36,7 +36,7 @@ impl Draft {
 pub struct Policy<'a> {
     /// The limit's key.
     pub key: &'a str,
-    /// What the limit answered.
+    /// The answer of the limit.
     pub info: &'a LimitInfo,
 }
 

@@ -9,7 +9,7 @@ use super::{Builder, Definition, Limit};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 
-/// What a factor scales in a [`Bucket`].
+/// The part of a [`Bucket`] that a factor scales.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -93,21 +93,21 @@ impl Limit {
 }
 
 impl Builder<Bucket> {
-    /// How often the bucket drips; 1 s unless set, at least 1 ms, rounded up to whole milliseconds.
+    /// The time between drips; 1 s unless set, at least 1 ms, rounded up to whole milliseconds.
     #[must_use]
     pub fn drip_rate(mut self, every: Duration) -> Self {
         self.kind.drip_rate = wire_millis(every);
         self
     }
 
-    /// How much leaves with each drip; 1 unless set.
+    /// The units that leave with each drip; 1 unless set.
     #[must_use]
     pub fn drip_size(mut self, units: u64) -> Self {
         self.kind.drip_size = units as f64;
         self
     }
 
-    /// What an actor's factor scales; the size alone unless set.
+    /// The part that an actor's factor scales; the size alone unless set.
     #[must_use]
     pub fn factor_scales(mut self, scales: FactorScales) -> Self {
         self.kind.factor_scales = scales;

@@ -9,7 +9,7 @@ use super::{Builder, Definition, Limit};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 
-/// Where the windows of a [`FixedWindow`] begin.
+/// The instants at which the windows of a [`FixedWindow`] begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -81,7 +81,7 @@ impl Limit {
 }
 
 impl Builder<FixedWindow> {
-    /// Where the windows begin; at multiples of the period unless set.
+    /// The instants at which the windows begin; multiples of the period unless set.
     #[must_use]
     pub fn anchor(mut self, anchor: Anchor) -> Self {
         self.kind.anchor = anchor;

@@ -11,7 +11,7 @@ use super::{Builder, Definition, Limit};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 
-/// How a [`Legacy`] limit becomes limits of today.
+/// The translation of a [`Legacy`] limit into limits of today.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -19,7 +19,7 @@ pub enum Translation {
     /// One bucket, as `SkRateLimiterService` translates. It rounds the rate, and does not enforce `minInterval` beside `max`.
     #[default]
     Bucket,
-    /// What the fields say: a token bucket for `max` and `duration`, a bucket of one for `minInterval`, both where both are given.
+    /// The meaning of the fields: a token bucket for `max` and `duration`, a bucket of one for `minInterval`, both where both are given.
     Exact,
 }
 
@@ -141,7 +141,7 @@ impl Limit {
 }
 
 impl Builder<Legacy> {
-    /// How many units in a [`duration`](Self::duration); each needs the other.
+    /// The units in a [`duration`](Self::duration); each needs the other.
     #[must_use]
     pub fn max(mut self, units: u64) -> Self {
         self.kind.max = Some(units as f64);
@@ -162,14 +162,14 @@ impl Builder<Legacy> {
         self
     }
 
-    /// How the fields are understood.
+    /// The translation of the fields.
     #[must_use]
     pub fn translation(mut self, translation: Translation) -> Self {
         self.kind.translation = translation;
         self
     }
 
-    /// What an actor's factor scales; the size alone unless set.
+    /// The part that an actor's factor scales; the size alone unless set.
     #[must_use]
     pub fn factor_scales(mut self, scales: FactorScales) -> Self {
         self.kind.factor_scales = scales;

@@ -121,12 +121,12 @@ impl Limit {
         &self.0.kind
     }
 
-    /// Whether a call that does not fit yet can take its place by being charged at once.
+    /// True if a call that does not fit yet can reserve its turn by being charged at once.
     pub(crate) fn reserves(&self) -> bool {
         self.0.rules.iter().all(Rule::reserves)
     }
 
-    /// Whether a denied call is charged as well.
+    /// True if a denied call is charged as well.
     #[must_use]
     pub fn counts_blocked(&self) -> bool {
         self.kind().counts_blocked()
@@ -137,7 +137,7 @@ impl Limit {
         self.0.fingerprint
     }
 
-    /// What tells definitions apart in this process.
+    /// A digest that tells definitions apart in this process.
     #[cfg(feature = "redis")]
     pub(crate) fn digest(&self) -> u64 {
         *self.0.digest.get_or_init(|| Fingerprint::digest(&format!("{:?}", self.kind())))
@@ -149,7 +149,7 @@ impl Limit {
         Shape::ALL.map(|shape| key ^ Fingerprint::of_shape(shape))
     }
 
-    /// What to decide by for an actor with this factor; 0 lifts the limit.
+    /// The rules for an actor with this factor; 0 lifts the limit.
     pub(crate) fn rules(&self, factor: f64) -> Result<Rules, LimitError> {
         if let Some(rules) = self.compiled(factor) {
             return Ok(*rules);

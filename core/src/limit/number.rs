@@ -7,7 +7,7 @@ use crate::time::{LONGEST, Micros};
 /// Counts above this are refused.
 pub(crate) const LARGEST_COUNT: u64 = 1_000_000_000_000;
 
-/// What an error has to name, and what a compile step scales by.
+/// The key and the factor of a compile step: an error names the one, the numbers scale by the other.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) key: &'a str,

@@ -10,7 +10,7 @@ impl Limit {
     /// The JSON Schema (draft 2020-12) of the wire form, as JSON text. Its `$defs` have a document of named limits, as
     /// [`Limits`](crate::Limits) reads it, under `limits`.
     ///
-    /// What it refuses, [`from_json`](Self::from_json) refuses too. What it lets pass is sound but for what only all
+    /// All that it refuses, [`from_json`](Self::from_json) refuses too. What it lets pass is sound but for what only all
     /// numbers together can tell, such as that a full entry drains within 100 years.
     ///
     /// ```
@@ -148,7 +148,7 @@ fn values(takes: &Takes) -> Vec<(&'static str, Node)> {
     }
 }
 
-/// What [`Limit::parse`] reads.
+/// The texts that [`Limit::parse`] reads.
 fn text_form() -> Node {
     let about = "A limit as text: a count, `/` or `per`, a period; perhaps a type, `burst` and a count, or \
         `resolution` and a period.";
@@ -169,7 +169,7 @@ fn text_form() -> Node {
     ])
 }
 
-/// What may stand under a name: text, or an object whose key is the name unless it says another.
+/// A limit under a name: text, or an object whose key is the name unless it says another.
 fn named_limit(types: &[Node]) -> Node {
     let mut any = vec![reference("text")];
     any.extend_from_slice(types);

@@ -77,7 +77,7 @@ impl Limit {
 }
 
 impl Builder<SlidingWindow> {
-    /// Whether denied attempts are charged too, so that only a pause helps.
+    /// Charges denied attempts too, so that only a pause helps.
     #[must_use]
     pub fn count_blocked(mut self, counted: bool) -> Self {
         self.kind.count_blocked = counted;

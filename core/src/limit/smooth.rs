@@ -85,21 +85,21 @@ impl Limit {
 }
 
 impl Builder<Smooth> {
-    /// How long an idle limiter saves permits up, without a warm-up; 1 s unless set.
+    /// The time for which an idle limiter saves permits up, without a warm-up; 1 s unless set.
     #[must_use]
     pub fn max_burst(mut self, span: Duration) -> Self {
         self.kind.max_burst = wire_millis(span);
         self
     }
 
-    /// How long it takes a cold limiter to reach its rate; none unless set.
+    /// The time that a cold limiter takes to reach its rate; none unless set.
     #[must_use]
     pub fn warmup(mut self, span: Duration) -> Self {
         self.kind.warmup = wire_millis(span);
         self
     }
 
-    /// How much slower than its rate a cold limiter starts; 3 times unless set.
+    /// The factor by which a cold limiter starts slower than its rate; 3 unless set.
     #[must_use]
     pub fn cold_factor(mut self, factor: f64) -> Self {
         self.kind.cold_factor = factor;

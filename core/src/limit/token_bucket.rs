@@ -84,7 +84,7 @@ impl Limit {
 }
 
 impl Builder<TokenBucket> {
-    /// How many tokens may be saved up; `count` unless set.
+    /// The most tokens that may be saved up; `count` unless set.
     #[must_use]
     pub fn burst(mut self, tokens: u64) -> Self {
         self.kind.burst = Some(tokens as f64);

@@ -207,7 +207,7 @@ fn refusal(check: &Check<'_>, call: Call) -> impl FnOnce(Impossible) -> Error {
     move |why| why.of(check.limit.key(), Verb::from(call).named_cost(check.cost, check.spent)).into()
 }
 
-/// What a sound check of factor 1 is decided by.
+/// The rules of a sound check of factor 1.
 fn compiled<'a>(check: &Check<'a>) -> Option<&'a Rules> {
     check.limit.compiled(check.factor).filter(|_| check.cost.max(check.spent) <= EXACT)
 }

@@ -61,7 +61,7 @@ impl Limiter {
         Ok(Opened { limiter: Self::new(redis), url_has_secret })
     }
 
-    /// Where its store is, without what is secret.
+    /// The URL of its store, without what is secret.
     #[must_use]
     pub fn url(&self) -> String {
         match &self.store {

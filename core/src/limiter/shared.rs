@@ -36,7 +36,7 @@ pub(super) struct Fleet {
     namespace: Fingerprint,
 }
 
-/// What has to be known of a call when its answer comes.
+/// A call whose answer is still to come.
 pub(super) struct Caller {
     shared: Arc<Shared>,
     /// The limit of each part, for errors.
@@ -47,14 +47,14 @@ pub(super) struct Caller {
     limited: Few<bool>,
     /// The entries as this process's memory knows them.
     entries: Few<Fingerprint>,
-    /// What may be remembered if it is denied.
+    /// The key of its denial, if that may be remembered.
     question: Option<Question>,
     since: Since,
     started: Micros,
     call: Verb,
 }
 
-/// What came of a call.
+/// The answer of a call, or its error.
 type Decided = Result<LimitInfo, Error>;
 
 /// An answer on its way to whoever asked. Dropped before somebody has taken it, it gives back the place that was taken
@@ -91,14 +91,14 @@ impl Drop for Delivery {
     }
 }
 
-/// How a call begins: it is known already what it comes to, or the store has to be asked.
+/// The beginning of a call: its answer is known already, or the store has to be asked.
 #[expect(clippy::large_enum_variant, reason = "it lives for as long as it takes to match it")]
 enum Begun {
     Known(Decided),
     Ask(Box<Caller>, Decision),
 }
 
-/// How much longer than a deadline a thread waits for the store's thread to say that it is over.
+/// The time past a deadline for which a thread waits for the store's thread to report the end of a call.
 const GRACE: Duration = Duration::from_millis(5);
 
 impl Fleet {
@@ -131,7 +131,7 @@ impl Fleet {
         let _ = Self::ask(caller, self.shared.settings.probe()).await;
     }
 
-    /// What works on the store for operators, and the runtime that it works on.
+    /// The worker for operators' tasks on the store, and the runtime that it works on.
     pub(super) fn upkeep(&self) -> std::io::Result<(Upkeep, Handle)> {
         self.shared.here_for_sure().upkeep(&self.shared.settings)
     }
@@ -289,7 +289,7 @@ impl Fleet {
         check.limit.fingerprints().into_iter().map(move |entry| owner ^ entry)
     }
 
-    /// What names this call among the denials that are remembered.
+    /// The key of this call among the denials that are remembered.
     fn question(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Option<Question> {
         let [check] = checks else { return None };
         if call != Call::Limit || now.is_some() || check.limit.counts_blocked() {

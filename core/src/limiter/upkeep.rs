@@ -1,4 +1,4 @@
-//! What operators and tests ask of a limiter: whether its store is fit, and to forget everything.
+//! Operations for operators and tests: health checks, and clearing a store.
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;

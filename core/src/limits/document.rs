@@ -9,7 +9,7 @@ use super::entry::Entry;
 use super::error::Fault;
 use crate::limit::Value;
 
-/// How a document is written.
+/// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
@@ -122,7 +122,7 @@ fn yaml(text: &str) -> Result<Entry, Fault> {
     }
 }
 
-/// What is wrong, in words of ours where the parser speaks of its own options and types.
+/// The problem, in words of ours where the parser speaks of its own options and types.
 #[cfg(feature = "yaml")]
 fn yaml_problem(error: &serde_saphyr::Error) -> String {
     use serde_saphyr::Error as E;

@@ -1,10 +1,10 @@
-//! What stands under a name.
+//! Entries of a document: a name and its limit.
 
 use std::fmt;
 
 use crate::limit::{Limit, Value};
 
-/// What stands under a name, in a document or as a host language hands it over, before anything is checked.
+/// The value under a name, in a document or as a host language hands it over, before anything is checked.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Entry {

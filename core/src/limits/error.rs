@@ -1,4 +1,4 @@
-//! What can be wrong with a document of limits.
+//! Errors of documents of limits.
 
 use std::fmt;
 
@@ -65,13 +65,13 @@ impl Fault {
         Self { position, ..Self::of_text(problem) }
     }
 
-    /// Where it is inside the document, such as `limits.login.size`; empty where all of the document is meant.
+    /// The path inside the document, such as `limits.login.size`; empty where all of the document is meant.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What is wrong, without where.
+    /// The problem, without its path.
     #[must_use]
     pub fn message(&self) -> String {
         match &self.cause {

@@ -146,13 +146,13 @@ impl Limits {
         self.iter().map(|(name, _)| name)
     }
 
-    /// How many limits there are.
+    /// The number of limits.
     #[must_use]
     pub fn len(&self) -> usize {
         self.named.len()
     }
 
-    /// Whether the document names no limit at all.
+    /// True if the document names no limit at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.named.is_empty()

@@ -15,8 +15,8 @@ const WAYS: usize = 4;
 
 type Segment = Box<[Mutex<Set>]>;
 
-/// What a call was about; the same call again is denied until the time that its denial named. Another definition of the
-/// same key may admit what this one denied.
+/// The identity of a denied call; the same call again is denied until the time that its denial named. Another
+/// definition of the same key may admit what this one denied.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Question {
     pub(crate) entry: Fingerprint,
@@ -36,7 +36,7 @@ pub(crate) struct DenyCache {
     dropped: AtomicU64,
 }
 
-/// How often denials had been dropped when a call began.
+/// The number of times that denials had been dropped when a call began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Since(u64);
 
@@ -44,7 +44,7 @@ pub(crate) struct Since(u64);
 struct Set {
     /// At most so many as there are ways.
     denials: Vec<Denial>,
-    /// Which of them makes room for the next.
+    /// The index of the one that makes room for the next.
     oldest: usize,
 }
 
@@ -130,7 +130,7 @@ impl DenyCache {
 }
 
 impl Set {
-    /// Where this question's denial is, or the next one that is kept.
+    /// The place of this call's denial, or of the next one that is kept.
     fn room_for(&mut self, question: &Question) -> usize {
         let known = self.denials.iter().position(|known| known.question == *question);
         known.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! What a limiter does about a store that is not there, and how it spares one that is.
+//! Fallback policies and the deny cache.
 
 mod deny_cache;
 mod on_error;

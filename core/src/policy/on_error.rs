@@ -1,10 +1,10 @@
-//! What a call is answered when the store cannot decide it.
+//! The answer to a call that the store cannot decide.
 
 use crate::info::LimitInfo;
 use crate::limit::Rule;
 use crate::time::millis_up;
 
-/// What a call is answered when the store cannot decide it.
+/// The answer to a call that the store cannot decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnError {
@@ -33,7 +33,7 @@ impl OnError {
     }
 }
 
-/// How long a call is denied for that nobody can decide.
+/// The time for which a call is denied that cannot be decided.
 const DENIED_FOR_MS: u64 = 1000;
 
 impl Rule {

@@ -1,4 +1,4 @@
-//! Where entries are kept between decisions.
+//! Stores: the entries between decisions.
 
 pub(crate) mod memory;
 #[cfg(feature = "redis")]

@@ -15,13 +15,13 @@ use crate::store::memory::Memory;
 pub struct StoreOption {
     /// Its name, as [`Limiter::open`](crate::Limiter::open) takes it.
     pub name: &'static str,
-    /// What it takes.
+    /// The type of its value.
     pub takes: Takes,
     /// Its value unless it is given.
     pub default: &'static str,
 }
 
-/// What an option takes.
+/// The type of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Takes {
@@ -74,7 +74,7 @@ pub const STORE_OPTIONS: [StoreOption; 20] = [
     option("tls.rejectUnauthorized", Takes::Flag, "true"),
 ];
 
-/// How a language spells the names of options, and in which unit it counts time.
+/// The dialect of a language: its spelling of option names, and its unit of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dialect {
@@ -187,7 +187,7 @@ impl Given {
         })
     }
 
-    /// What is not nothing must not become it.
+    /// A duration in the language's unit; one above zero does not round to zero.
     fn time(&self, name: &str) -> Option<Duration> {
         let millis = self.number(name)?;
         let shortest = if millis > 0.0 { Duration::from_micros(1) } else { Duration::ZERO };
@@ -333,7 +333,7 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// What a value is, where it must not be shown.
+/// The type of a value that must not be shown.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Number(_) => "a number",

@@ -13,13 +13,13 @@ pub(crate) struct Decay {
     pub(crate) resolution: NonZeroU64,
     pub(crate) multiples: Multiples,
     pub(crate) counts_blocked: bool,
-    /// How long a full count takes to decay to nothing.
+    /// The time that a full count takes to decay to nothing.
     pub(crate) window: Micros,
-    /// How many slots halve a count, for finding a way about quickly; no decision is made by it.
+    /// The slots that halve a count, for a quick first estimate; no decision is made by it.
     slots_per_bit: f64,
-    /// How many slots [`nearly_log2`] is off by at most.
+    /// The most slots that [`nearly_log2`] is off by.
     near: f64,
-    /// What a count's bits, read as an integer, are multiplied by, and what is added, for a time within which it has
+    /// The factor of a count's bits, read as an integer, and what is added, for a time within which it has
     /// decayed: a rough logarithm, rounded up.
     drain_slope: f64,
     drain_base: f64,
@@ -50,7 +50,7 @@ impl Decay {
         Self { window: decay.slots_until_nothing(real(max)).saturating_mul(resolution), ..decay }
     }
 
-    /// What is left of a count after this many slots.
+    /// The rest of a count after this many slots.
     pub(crate) fn after(&self, count: f64, slots: u64) -> f64 {
         let left = count / power(self.factor, slots);
         if left < Self::NOTHING { 0.0 } else { left }
@@ -137,7 +137,7 @@ fn roughly_log2(value: f64) -> f64 {
     real(bits) * (1.0 / (1_u64 << 52) as f64) - 1023.0
 }
 
-/// How far [`nearly_log2`] can be off, and a little.
+/// The largest error of [`nearly_log2`], and a little.
 const NEARLY: f64 = 1.6e-5;
 
 /// The logarithm of a double that is a normal number: its exponent, and a polynomial of its fraction.
@@ -173,7 +173,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Where the logarithm is taken at its word, the powers say the same.
+        /// Agreement of the powers with the logarithm wherever it is relied on.
         #[test]
         fn a_logarithm_that_is_certain_is_right(
             power in -15_i32..40,

@@ -8,15 +8,15 @@ use crate::time::{EXACT, Micros, millis_up};
 /// A level that drains at ticks: `drain` units in every `ticks` of them, evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LevelRule {
-    /// How many units of cost fit into an empty entry.
+    /// The units of cost that fit into an empty entry.
     pub(crate) quota: u64,
-    /// How long a tick is, in microseconds.
+    /// The length of a tick, in microseconds.
     pub(crate) tick: NonZeroU64,
-    /// How many units leave in a group of ticks.
+    /// The units that leave in a group of ticks.
     pub(crate) drain: NonZeroU64,
-    /// How many ticks are a group.
+    /// The ticks in a group.
     pub(crate) ticks: NonZeroU64,
-    /// How long a group takes.
+    /// The length of a group.
     pub(crate) group: NonZeroU64,
     /// Ticks fall on multiples of `tick` since the epoch instead of counting from the first charge.
     pub(crate) aligned: bool,
@@ -24,7 +24,7 @@ pub(crate) struct LevelRule {
     pub(crate) by_groups: bool,
     /// The units that leave in 2^53 us: a level above this counts as this.
     pub(crate) most: u64,
-    /// How long a full entry takes to drain.
+    /// The time that a full entry takes to drain.
     pub(crate) window: Micros,
     /// The same, as every answer says it.
     pub(crate) window_ms: u64,
@@ -55,7 +55,7 @@ impl LevelRule {
         Self { most: rule.drained(EXACT / tick), window, window_ms: millis_up(window), ..rule }
     }
 
-    /// How many units leave in so many ticks.
+    /// The units that leave in so many ticks.
     pub(crate) fn drained(&self, ticks: u64) -> u64 {
         let rest = (ticks % self.ticks).saturating_mul(self.drain.get()) / self.ticks;
         (ticks / self.ticks).saturating_mul(self.drain.get()).saturating_add(rest)
@@ -67,7 +67,7 @@ impl LevelRule {
         (ticks / self.ticks).saturating_mul(self.drain.get()).saturating_add(rest)
     }
 
-    /// How long so many units take to drain, counted in whole ticks.
+    /// The time that so many units take to drain, counted in whole ticks.
     #[inline]
     pub(crate) fn time(&self, units: u64) -> Micros {
         // Dividing is most of what this costs, and most limits drain one at a time, or all at once.

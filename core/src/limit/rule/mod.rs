@@ -1,4 +1,4 @@
-//! What a definition compiles to: the integers that a decision works with, already scaled for one actor.
+//! Compiled definitions: the integers that a decision works with, already scaled for one actor.
 
 mod decay;
 mod digest;
@@ -34,7 +34,7 @@ pub(crate) enum Rule {
     Smooth(Smooth),
 }
 
-/// What an entry keeps. It is part of the entry's name, so that definitions of different shapes under one key do not see
+/// The shape of an entry. It is part of the entry's name, so that definitions of different shapes under one key do not see
 /// each other's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -129,10 +129,10 @@ pub(crate) struct Counter {
     pub(crate) max: u64,
     pub(crate) period: NonZeroU64,
     pub(crate) multiples: Multiples,
-    /// How long a tick is, in microseconds, and how many of them are a period.
+    /// The length of a tick in microseconds, and the ticks in a period.
     pub(crate) tick: NonZeroU64,
     pub(crate) ticks: NonZeroU64,
-    /// What the weighted counts may come to: `max * ticks`.
+    /// The most that the weighted counts may come to: `max * ticks`.
     pub(crate) capacity: u64,
 }
 

@@ -12,12 +12,12 @@ pub(crate) struct Smooth {
     /// Stored permits above this are cold: each costs more than `stable`, the more the colder.
     pub(crate) threshold: f64,
     pub(crate) slope: f64,
-    /// How long it takes to store one more permit.
+    /// The time that it takes to store one more permit.
     pub(crate) cool: f64,
     pub(crate) warms_up: bool,
     /// The most that a permit costs.
     pub(crate) dearest: f64,
-    /// How long it takes to store all that can be stored.
+    /// The time that it takes to store all that can be stored.
     pub(crate) window: Micros,
 }
 

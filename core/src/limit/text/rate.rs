@@ -29,7 +29,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// What could have stood where this limit ended.
+    /// The words that could have followed where this limit ended.
     pub(super) fn may_follow(&self, end: &str) -> String {
         match self.named {
             _ if self.complete => end.to_owned(),

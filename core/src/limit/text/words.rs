@@ -52,7 +52,7 @@ impl<'a> Words<'a> {
         Ok(multiple.saturating_mul(self.unit()?))
     }
 
-    /// What is left, from the next character that is not blank.
+    /// The rest, from the next character that is not blank.
     pub(super) fn rest(&mut self) -> &'a [u8] {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let start = rest.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(rest.len());

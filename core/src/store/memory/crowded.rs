@@ -16,7 +16,7 @@ use crate::info::LimitInfo;
 use crate::limit::Rule;
 use crate::time::{Micros, millis_up};
 
-/// Where the state of an entry is from.
+/// The origin of an entry's state.
 #[derive(Clone, Copy)]
 enum Origin {
     /// An entry of its own.
@@ -27,7 +27,7 @@ enum Origin {
     Closed(Seat, Micros),
 }
 
-/// What an entry is decided with.
+/// The clock and the verb that an entry is decided with.
 #[derive(Clone, Copy)]
 struct Source {
     shard: usize,

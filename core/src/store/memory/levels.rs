@@ -20,7 +20,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) cost: u64,
 }
 
-/// What is known of its entry.
+/// The entry, as far as it is known.
 #[derive(Clone, Copy)]
 struct Held {
     place: Place,
@@ -50,7 +50,7 @@ impl Tables for MutexGuard<'_, BoundedTable> {
 /// A table for each, unless an earlier entry is in the same.
 struct Apart<'a, const N: usize> {
     tables: [Option<MutexGuard<'a, BoundedTable>>; N],
-    /// Which of the tables is whose.
+    /// The table of each check.
     homes: [usize; N],
 }
 

@@ -61,9 +61,9 @@ const SHARED: usize = 8;
 #[derive(Debug)]
 pub struct Memory {
     shards: Box<[Shard]>,
-    /// How many entries of their own actors may have.
+    /// The most entries that actors may have of their own.
     max_entries: usize,
-    /// How many entries that actors share a shard may have.
+    /// The most shared entries that a shard may have.
     lanes: usize,
     len: AtomicUsize,
     evictions: AtomicU64,
@@ -143,7 +143,7 @@ impl Memory {
         self
     }
 
-    /// How many entries actors have of their own now, drained ones that have not been dropped yet included.
+    /// The number of entries that actors have of their own now, drained ones that have not been dropped yet included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
@@ -155,7 +155,7 @@ impl Memory {
         self.len() == 0
     }
 
-    /// How many entries that had drained were dropped at once because the store was full.
+    /// The number of drained entries that were dropped at once because the store was full.
     #[must_use]
     pub fn evictions(&self) -> u64 {
         self.evictions.load(Ordering::Relaxed)
@@ -175,7 +175,7 @@ impl Memory {
         removed
     }
 
-    /// How many calls were decided by an entry that is shared with others, because the store was full. Where this
+    /// The number of calls decided by an entry that is shared with others, because the store was full. Where this
     /// grows, clients are denied early: the store is too small for its traffic, or somebody makes names up.
     #[must_use]
     pub fn overflowed(&self) -> u64 {

@@ -11,7 +11,7 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
 
-/// What is asked about an entry.
+/// A call about one entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Question {
     pub(crate) fingerprint: Fingerprint,

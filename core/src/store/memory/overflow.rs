@@ -16,7 +16,7 @@ use crate::fingerprint::Fingerprint;
 use crate::limit::Rule;
 use crate::time::Micros;
 
-/// How many cells a table has for each timeline.
+/// The number of cells that a table has for each timeline.
 const CELLS: usize = u64::BITS as usize;
 /// One limit takes at most one in so many of the lanes.
 const LIMITS: usize = 4;
@@ -40,7 +40,7 @@ impl Default for Overflow {
     }
 }
 
-/// Where an actor without an entry is counted.
+/// The shared place at which an actor without an entry is counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seat {
     /// Stands for the limit, some bits of the actor, and the timeline.
@@ -51,7 +51,7 @@ pub(super) struct Seat {
     timeline: Timeline,
 }
 
-/// What there is at a [`Seat`].
+/// The entry at a [`Seat`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// Nobody owes anything.
@@ -193,14 +193,14 @@ impl Beside for Overflow {
 }
 
 impl Rule {
-    /// Whether a state of this rule that several actors share bounds the state that each of them would have alone.
+    /// True if a state of this rule that several actors share bounds the state that each of them would have alone.
     ///
     /// Not where permits that warm up are cheaper the more others take.
     pub(super) fn can_be_shared(&self) -> bool {
         !matches!(self, Self::Smooth(rule) if rule.warms_up)
     }
 
-    /// Whether one charge drains after the other, instead of all at once.
+    /// True if one charge drains after the other, instead of all at once.
     pub(super) fn drains_in_turn(&self) -> bool {
         !matches!(self, Self::Slots(_) | Self::Counter(_) | Self::Log(_))
     }

@@ -10,7 +10,7 @@ const NUMBER_BITS: u32 = FLAG.trailing_zeros() - Span::BITS;
 const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
 const FLAG: u64 = 1 << 63;
 
-/// Whose clock an entry's instants are of.
+/// The clock of an entry's instants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timeline {
     /// The process's own.
@@ -19,7 +19,7 @@ pub(super) enum Timeline {
     Given,
 }
 
-/// What a table has to know about an entry, in the places of a slot's two numbers.
+/// The drain of an entry: its start and its duration, in the places of a slot's two numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drain {
     /// The drain time as a [`Span`], above the bits of a number.
@@ -40,7 +40,7 @@ impl Drain {
         if self.since & FLAG == 0 { Timeline::Real } else { Timeline::Given }
     }
 
-    /// How long the entry takes to drain from its `since`, rounded up by at most an eighth.
+    /// The time that the entry takes to drain from its `since`, rounded up by at most an eighth.
     pub(super) fn time(self) -> Micros {
         Span::from_bits(self.time >> NUMBER_BITS).duration()
     }
@@ -64,7 +64,7 @@ pub(super) struct Slot {
     since: u64,
 }
 
-/// Where an entry's state is.
+/// The place of an entry's state.
 pub(super) enum Kept {
     /// In the slot itself.
     Here(Level),

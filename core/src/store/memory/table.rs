@@ -17,14 +17,14 @@ const FEWEST_HOMES: usize = 16;
 /// Places after the last home, for the entries that are pushed past it.
 const TAIL: usize = 64;
 
-/// How many slots a sweep looks at per millisecond since the last, and at most.
+/// The slots that a sweep looks at per millisecond since the last, and at most.
 const SWEEP_PER_MILLI: u64 = 16;
 const SWEEP_AT_MOST: u64 = 2048;
 
 /// An entry from a caller's clock lives at least this long after the last call with such a clock.
 pub(super) const GIVEN_LIVES: Micros = 3_600 * 1_000_000;
 
-/// How many slots are looked at to find one that has drained.
+/// The slots that are looked at to find one that has drained.
 const CANDIDATES: usize = 64;
 
 #[derive(Debug, Default)]
@@ -32,10 +32,10 @@ pub(super) struct Table<B = ()> {
     slots: Box<[Slot]>,
     homes: usize,
     len: usize,
-    /// Where sweeping and the choice of candidates go on.
+    /// The place at which sweeping and the choice of candidates go on.
     hand: usize,
     swept_at: Micros,
-    /// What most tables never need, out of the way of what they always do.
+    /// The parts that most tables never need, out of the way of what they always do.
     rare: Option<Box<Rare<B>>>,
 }
 
@@ -97,7 +97,7 @@ impl<B: Beside> Table<B> {
         self.slots[at].drain()
     }
 
-    /// Whether those without an entry may have been counted in a shared one.
+    /// True if actors without an entry may have been counted in a shared one.
     #[inline]
     pub(super) fn is_shared(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.overflow.is_some())
