@@ -5,10 +5,16 @@
     allow(clippy::unused_async, reason = "the public calls are futures for the sake of stores that do I/O")
 )]
 
+#[cfg(feature = "redis")]
+mod answer;
+#[cfg(feature = "redis")]
+mod begin;
 mod checks;
 mod local;
 #[cfg(feature = "redis")]
 mod open;
+#[cfg(feature = "redis")]
+mod pending;
 #[cfg(feature = "redis")]
 mod shared;
 #[cfg(feature = "redis")]

@@ -1,0 +1,156 @@
+//! A call that waits for a shared store: its delivery.
+
+use std::sync::Arc;
+
+use crate::charge::Charge;
+use crate::decision::{Impossible, Verb};
+use crate::error::{Error, LimitError, StoreError};
+use crate::failure::Failure;
+use crate::few::Few;
+use crate::fingerprint::Fingerprint;
+use crate::info::LimitInfo;
+use crate::limit::Limit;
+use crate::policy::{Question, Since};
+use crate::store::redis::{Answer, Decision, Job, Shared};
+use crate::time::Micros;
+
+/// A call whose answer is still to come.
+pub(super) struct Caller {
+    pub(super) shared: Arc<Shared>,
+    /// The limit of each part, for errors.
+    pub(super) limits: Few<Limit>,
+    /// The actor of each part.
+    pub(super) actors: Few<Fingerprint>,
+    /// Of each answer, whether something is limited there.
+    pub(super) limited: Few<bool>,
+    /// The entries as this process's memory knows them.
+    pub(super) entries: Few<Fingerprint>,
+    /// The key of its denial, if that may be remembered.
+    pub(super) question: Option<Question>,
+    pub(super) since: Since,
+    pub(super) started: Micros,
+    pub(super) call: Verb,
+}
+
+/// The answer of a call, or its error.
+pub(super) type Decided = Result<LimitInfo, Error>;
+
+/// An answer on its way to whoever asked. Dropped before somebody has taken it, it gives back the place that was taken
+/// for them, wherever it was lost: on its way, or where nobody picked it up.
+pub(super) struct Delivery {
+    decided: Option<Decided>,
+    /// The decision that took a place, where one did.
+    back: Option<(Box<Caller>, Decision)>,
+}
+
+impl Delivery {
+    pub(super) fn take(mut self) -> Decided {
+        self.back = None;
+        self.decided.take().unwrap_or_else(|| Err(lost()))
+    }
+
+    /// To a host, which gives the answer back if nobody listens any more.
+    fn hand_to(mut self, done: impl FnOnce(Decided) -> Result<(), Decided>) {
+        let decided = self.decided.take().unwrap_or_else(|| Err(lost()));
+        match done(decided) {
+            Ok(()) => self.back = None,
+            Err(unheard) => self.decided = Some(unheard),
+        }
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if let (Some((caller, decision)), Some(Ok(info))) = (self.back.take(), &self.decided) {
+            caller.take_back(&decision, info);
+        }
+    }
+}
+
+/// The beginning of a call: its answer is known already, or the store has to be asked.
+#[expect(clippy::large_enum_variant, reason = "it lives for as long as it takes to match it")]
+pub(super) enum Begun {
+    Known(Decided),
+    Ask(Box<Caller>, Decision),
+}
+
+/// A host that is told once what came of its call, even if all that knew of it is dropped.
+pub(super) struct Host<F: FnOnce(Decided) -> Result<(), Decided>>(pub(super) Option<F>);
+
+impl<F: FnOnce(Decided) -> Result<(), Decided>> Host<F> {
+    pub(super) fn take(mut self, delivery: Delivery) {
+        if let Some(done) = self.0.take() {
+            delivery.hand_to(done);
+        }
+    }
+}
+
+impl<F: FnOnce(Decided) -> Result<(), Decided>> Drop for Host<F> {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            let _ = done(Err(lost()));
+        }
+    }
+}
+
+impl Caller {
+    /// The error that this part of the decision cannot be decided with.
+    pub(super) fn refusal(&self, part: usize, why: Impossible, costs: &[u64]) -> LimitError {
+        let key = self.limits.get(part).map_or("", Limit::key);
+        why.of(key, costs.get(part).copied().unwrap_or(0))
+    }
+
+    /// Sends the decision on its way. `done` is told the answer, on this thread if the store cannot be asked.
+    pub(super) fn send(
+        self: Box<Self>,
+        decision: Decision,
+        on_callers_runtime: bool,
+        done: impl FnOnce(Delivery) + Send + 'static,
+    ) -> Arc<Job> {
+        let shared = self.shared.clone();
+        let done = Box::new(move |job: &Job, answer: Answer| done(self.deliver(job.decision(), answer)));
+        let job = Arc::new(Job::new(decision, shared.settings.timeout(), done));
+        if let Err(failure) = shared.send(&job, on_callers_runtime) {
+            job.finish(Err(failure));
+        }
+        job
+    }
+
+    fn deliver(self: Box<Self>, decision: &Decision, answer: Answer) -> Delivery {
+        let decided = self.word(decision, answer);
+        let took_a_place =
+            matches!(self.call, Verb::Acquire { .. }) && decided.as_ref().is_ok_and(|info| !info.blocked);
+        let back = took_a_place.then(|| (self, decision.clone()));
+        Delivery { decided: Some(decided), back }
+    }
+
+    /// Nobody waits for this answer any more: the place that was taken is given back.
+    fn take_back(self: Box<Self>, decision: &Decision, info: &LimitInfo) {
+        let charge = Charge::of_turn(info);
+        let verb = Verb::Undo { charged_at: charge.at };
+        let limited = info.checks().iter().zip(&self.limited).filter(|(_, limited)| **limited);
+        let undo = decision.undone(charge.at, limited.map(|(info, _)| Charge::of_turn(info).at));
+        let back = Self { call: verb, question: None, ..*self };
+        if info.degraded {
+            // The store has charged nothing.
+            let _ = back.decide_here(&back.shared.here().fallback, &undo);
+        } else {
+            Box::new(back).send(undo, false, drop);
+        }
+    }
+
+    /// One answer for all, with those in between that are not limited at all.
+    pub(super) fn merge(&self, infos: Few<LimitInfo>) -> LimitInfo {
+        let mut infos = infos.into_iter();
+        let in_order = self.limited.iter().map(|limited| {
+            let info = if *limited { infos.next() } else { None };
+            info.unwrap_or_else(LimitInfo::unlimited)
+        });
+        LimitInfo::merged(in_order.collect())
+    }
+}
+
+/// The runtime that was to bring the answer has ended.
+pub(super) fn lost() -> Error {
+    StoreError::new(Failure::Disconnected, "", None).into()
+}
