@@ -1,4 +1,4 @@
-//! What `refusals.rs` leaves: whatever comes in, the answer is exact or an error that names key, field and value; nothing panics, nothing is kept.
+//! Bad input that `refusals.rs` leaves: whatever comes in, the answer is exact or an error that names key, field and value; nothing panics, nothing is kept.
 #![allow(missing_docs, reason = "a test")]
 
 use std::time::Duration;
@@ -53,7 +53,7 @@ fn assert_names(error: &LimitError, key: &str, field: &str, value: &str) {
     assert!([key, field, value].iter().all(|part| text.contains(part)), "{text}");
 }
 
-/// What JSON can say at all.
+/// The values that JSON can hold.
 fn json(fields: &[(String, Value)]) -> String {
     let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name:?}: {value}")).collect();
     format!("{{ {} }}", fields.join(", "))

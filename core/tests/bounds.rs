@@ -9,7 +9,7 @@ use serde_json::Value;
 use strategies::{cost, definition_of, scale, start, step};
 use tidegate::{Call, Limit, State};
 
-/// What was admitted, and when.
+/// The calls admitted, and their instants.
 type Admitted = Vec<(u64, u64)>;
 
 /// A history of greedy calls, each only as far from the last as a share of the definition's own times.
@@ -101,7 +101,7 @@ bounded! {
         }
     }
 
-    /// What a legacy limit asks for exactly holds exactly: `max` at once and at its rate, and `minInterval` apart.
+    /// The bounds that a legacy limit asks for exactly hold exactly: `max` at once and at its rate, and `minInterval` apart.
     an_exact_legacy_limit "legacy" |definition, admitted| {
         if definition["translation"] == "exact" {
             for (span, sum) in spans(&admitted) {
@@ -150,7 +150,7 @@ bounded! {
         }
     }
 
-    /// What decay admits, weighed by how often it has been divided since, never exceeds `max`.
+    /// The cost that decay admits, weighed by how often it has been divided since, never exceeds `max`.
     a_decaying_count "decay" |definition, admitted| {
         let resolution = time(&definition, "resolution");
         let (max, factor) = (whole(&definition, "max") as f64, definition["decayFactor"].as_f64().expect("a factor"));

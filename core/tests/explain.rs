@@ -1,4 +1,4 @@
-//! What explanations say, against what the engine does.
+//! Explanations, against the engine's decisions.
 
 use std::time::Duration;
 

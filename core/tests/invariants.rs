@@ -1,4 +1,4 @@
-//! What every limit type promises, each promise as a property of its own, held against the engine alone.
+//! The promises of every limit type, each as a property of its own, held against the engine alone.
 #![allow(missing_docs, reason = "a test")]
 
 #[allow(dead_code, reason = "shared with other tests")]

@@ -35,7 +35,7 @@ impl Client {
         self.now += millis * 1000;
     }
 
-    /// How long one has to wait before each of these may go; waits like Guava's `acquire`, by sleeping.
+    /// The time to wait before each of these may go; waits like Guava's `acquire`, by sleeping.
     fn waits_asleep(&mut self, permits: &[u64]) -> Vec<u64> {
         let take = |permits: &u64| {
             let info = self.ask(Call::Acquire { max_wait: Duration::MAX }, *permits);

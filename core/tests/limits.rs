@@ -95,7 +95,7 @@ fn a_document_may_be_empty() {
     }
 }
 
-/// What was left out of a file is not a decision to limit nothing.
+/// A limit left out of a file is not a decision to limit nothing.
 #[test]
 fn a_definition_in_a_file_limits_something() {
     let nothing = "limits nothing: must have a type, or max and duration, or minInterval";

@@ -36,7 +36,7 @@ fn of_each_type(size: u64) -> Vec<Limit> {
     .into()
 }
 
-/// How an attacker uses each of many names.
+/// The way in which an attacker uses each of many names.
 #[derive(Clone, Copy, Debug)]
 enum Flood {
     OneCall,
@@ -244,7 +244,7 @@ fn exact() -> Vec<Limit> {
     .into()
 }
 
-/// Whether what is denied is charged.
+/// True if what is denied is charged.
 fn counts_blocked(limit: &Limit) -> bool {
     ["f", "i"].contains(&limit.key())
 }
@@ -324,7 +324,7 @@ proptest! {
         }
     }
 
-    /// Where ticks are coarse and count from the first charge, the bound of the type holds in every span.
+    /// If ticks are coarse and count from the first charge, the bound of the type holds in every span.
     #[test]
     fn coarse_ticks_keep_their_bound_wherever_somebody_is_counted(
         steps in steps(), most in 1..12_usize, first_request in any::<bool>(),

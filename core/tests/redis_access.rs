@@ -1,4 +1,4 @@
-//! Who may talk to a server, and to which: users, their passwords and certificates.
+//! Access to a server: users, their passwords and certificates.
 #![cfg(feature = "redis")]
 #![allow(missing_docs, reason = "a test")]
 

@@ -21,7 +21,7 @@ use servers::{Cluster, Server, wait_until};
 use tidegate::{BreakerState, Call, Check, LimitInfo, Limiter, OnError};
 
 const DEADLINE: Duration = Duration::from_millis(200);
-/// What a busy machine may add; a call that is forgotten is never answered at all.
+/// The time that a busy machine may add; a call that is forgotten is never answered at all.
 const SLACK: Duration = Duration::from_millis(500);
 
 fn runtime() -> tokio::runtime::Runtime {

@@ -1,4 +1,4 @@
-//! What a caller notices of a store that is not well: never more than a deadline, and nothing once it is back.
+//! Faults of a store as a caller notices them: never more than a deadline, and nothing once it is back.
 #![cfg(feature = "redis")]
 #![allow(missing_docs, reason = "a test")]
 

@@ -100,7 +100,7 @@ fn a_connection_is_there_before_the_first_call() {
     assert_eq!(proxy.opened(), 1);
 }
 
-/// What was charged, as the server says without a detour.
+/// The units charged, as the server says without a detour.
 fn charged(server: &Server, limit: &Limit, size: u64) -> u64 {
     let limiter = well_in(&server.url(), OnError::Raise, DEADLINE * 10);
     size - limiter.peek_sync(limit, "ada").expect("an answer").remaining

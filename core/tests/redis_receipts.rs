@@ -28,7 +28,7 @@ fn charge(limiter: &Limiter, limit: &Limit, cost: u64) -> Receipt {
     limiter.receipt(&checks, Call::Limit, &info)
 }
 
-/// What is left, once the store says so.
+/// The units left, once the store says so.
 fn left(limiter: &Limiter, limit: &Limit) -> u64 {
     let mut left = None;
     wait_until("the store decides", || {

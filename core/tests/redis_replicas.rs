@@ -1,4 +1,4 @@
-//! What a failover costs, without waiting for replicas and with it.
+//! The cost of a failover, without waiting for replicas and with it.
 #![cfg(feature = "redis")]
 #![allow(missing_docs, reason = "a test")]
 
@@ -56,7 +56,7 @@ fn recovery(limiter: &Limiter, limit: &Limit) -> Duration {
     wait_until("the store answers", || ask(limiter, limit, "recovery").is_ok_and(|info| !info.degraded))
 }
 
-/// How much of a limit is charged, as this server knows it.
+/// The units of a limit that are charged, as this server knows it.
 fn charged(server: &Server, limit: &Limit, size: u64, actor: &str) -> u64 {
     size - patient(server).peek_sync(limit, actor).expect("an answer").remaining
 }

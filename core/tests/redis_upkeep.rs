@@ -1,4 +1,4 @@
-//! What operators ask of a store: whether it is fit, what is wrong, and to forget everything.
+//! Operators' tasks on a store: health checks with their warnings, and clearing it.
 #![cfg(feature = "redis")]
 #![allow(missing_docs, reason = "a test")]
 

@@ -29,7 +29,7 @@ fn it_is_sound_itself() {
     jsonschema::meta::validate(&schema()).expect("a schema of its draft");
 }
 
-/// What a schema cannot say: bounds on what several numbers make together.
+/// The limits of a schema: bounds on what several numbers make together.
 fn is_about_several_numbers(problem: &str) -> bool {
     [
         "must let a full entry drain within 100 years",
@@ -48,7 +48,7 @@ fn is_about_several_numbers(problem: &str) -> bool {
     .any(|words| problem.contains(words))
 }
 
-/// Whether both accept it.
+/// True if both accept it.
 fn agree(validator: &Validator, definition: &Value) -> Result<bool, String> {
     match (validator.is_valid(definition), Limit::from_json(&definition.to_string())) {
         (true, Ok(_)) => Ok(true),

@@ -43,7 +43,7 @@ fn after(now: u64, share: f64, definition: &Value) -> u64 {
     now + (share * scale(definition)) as u64
 }
 
-/// What a call is charged, and how much it turns out to have spent: more than that at times.
+/// The units that a call is charged, and those that it turns out to have spent: more than that at times.
 fn settled() -> impl Strategy<Value = (u64, u64)> {
     (0_u64..40).prop_flat_map(|cost| (Just(cost), 0..=cost + 2))
 }

@@ -55,7 +55,7 @@ fn answer(info: &LimitInfo) -> Value {
     })
 }
 
-/// What the oracle says to each step of a sequence.
+/// The oracle's answer to each step of a sequence.
 fn foretold(sequence: &Value) -> Vec<Value> {
     let mut oracle = Oracle::default();
     let factor = sequence["factor"].as_f64().expect("a factor");

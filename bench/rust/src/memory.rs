@@ -30,7 +30,7 @@ fn in_a_process(contender: &str) -> Option<f64> {
     String::from_utf8(output.stdout).ok()?.trim().parse().ok()
 }
 
-/// How much the process grows by, for each key that it comes to know; the caller's own key is made and dropped.
+/// The memory that the process grows by, for each key that it comes to know; the caller's own key is made and dropped.
 pub(crate) fn resident_per_key(contender: &str) -> f64 {
     let limiter = Limiter::new(Memory::new());
     let limit = crate::types::by_name(contender).unwrap_or_else(super::limit);

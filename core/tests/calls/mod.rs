@@ -8,7 +8,7 @@ use tidegate::{Error, Limit, LimitInfo, Limiter, OnError, Redis};
 use crate::servers::wait_until;
 
 pub(crate) const DEADLINE: Duration = Duration::from_millis(100);
-/// What a busy machine may add to a deadline.
+/// The time that a busy machine may add to a deadline.
 pub(crate) const SLACK: Duration = Duration::from_millis(60);
 
 pub(crate) fn hourly(key: &str, size: u64) -> Limit {

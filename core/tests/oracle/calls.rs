@@ -52,7 +52,7 @@ pub(crate) struct Decided {
     pub(crate) merged: Answer,
     /// Of each rule of each check.
     pub(crate) each: Vec<Answer>,
-    /// Which of them decides.
+    /// The one that decides.
     pub(crate) binding: usize,
 }
 
@@ -65,7 +65,7 @@ struct Part {
     model: Box<dyn Model>,
     entry: Name,
     cost: i128,
-    /// What earlier checks of this decision take from the same entry.
+    /// The units that earlier checks of this decision take from the same entry.
     prior: i128,
     fits: bool,
     wait: Time,

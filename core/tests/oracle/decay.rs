@@ -23,7 +23,7 @@ impl Decay {
         (1..1 << 52).find(|slots| low_enough(self.after(count, *slots))).unwrap_or(1 << 52)
     }
 
-    /// Where the slot of an instant starts.
+    /// The start of an instant's slot.
     fn start(&self, at: Time) -> Time {
         at / self.resolution * self.resolution
     }

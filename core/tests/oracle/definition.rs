@@ -9,7 +9,7 @@ use super::smooth::Smooth;
 use super::windows::{Counter, Slots};
 use super::{Model, Time};
 
-/// What a definition asks for, scaled for an actor: nothing, one thing, or (exactly translated legacy limits) two.
+/// The rules of a definition, scaled for an actor: nothing, one thing, or (exactly translated legacy limits) two.
 pub(crate) fn models(wire: &Value, factor: f64) -> Vec<Box<dyn Model>> {
     if factor == 0.0 {
         return Vec::new();

@@ -27,7 +27,7 @@ use serde_json::Value;
 /// Microseconds, an instant or a duration.
 pub(crate) type Time = i128;
 
-/// What one rule remembers of one actor.
+/// The state of one rule for one actor.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum State {
     Level {
@@ -58,9 +58,9 @@ pub(crate) enum State {
     },
 }
 
-/// What has to be known of a limit type.
+/// The parts of a limit type.
 pub(crate) trait Model {
-    /// What stands for an entry that does not exist.
+    /// The mark of an entry that does not exist.
     fn absent(&self, now: Time) -> State;
     /// Lets time pass; true where the entry came from an impossible future.
     fn at(&self, state: &mut State, now: Time) -> bool;
@@ -92,7 +92,7 @@ type Name = (String, String, &'static str);
 #[derive(Default)]
 pub(crate) struct Oracle {
     entries: HashMap<Name, State>,
-    /// What the last decision wrote.
+    /// The state that the last decision wrote.
     written: Vec<Name>,
 }
 

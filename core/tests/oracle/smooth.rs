@@ -24,7 +24,7 @@ impl Smooth {
         Self { stable, max_permits, warm: Some((threshold, slope)), cool: warmup / max_permits }
     }
 
-    /// What taking `k` of `stored` permits costs.
+    /// The cost of taking `k` of `stored` permits.
     fn cost_of(&self, stored: f64, k: f64) -> f64 {
         let Some((threshold, slope)) = self.warm else { return 0.0 };
         let above = stored - threshold;

@@ -12,7 +12,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Where the slot of an instant starts.
+    /// The start of an instant's slot.
     fn start(&self, at: Time) -> Time {
         at / self.resolution * self.resolution
     }
@@ -124,7 +124,7 @@ impl Counter {
         self.period / self.tick
     }
 
-    /// Where the window of an instant starts.
+    /// The start of an instant's window.
     fn start(&self, at: Time) -> Time {
         at / self.period * self.period
     }

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-/// What is answered to a command; nothing leaves it unanswered. The number counts the script calls on its connection,
+/// The answer to a command; nothing leaves it unanswered. The number counts the script calls on its connection,
 /// of which the first belongs to the greeting.
 type Answers = dyn Fn(&[String], usize) -> Option<String> + Send + Sync;
 

@@ -23,7 +23,7 @@ struct State {
     /// Of what comes back, and of everything each way.
     delay_micros: AtomicU64,
     way_micros: AtomicU64,
-    /// What the server answers is lost.
+    /// The server's answers are lost.
     deaf: AtomicBool,
     opened: AtomicU64,
     streams: Mutex<Vec<TcpStream>>,
@@ -71,7 +71,7 @@ impl Proxy {
         self.state.held_below.store(self.state.opened.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// What comes back from the server comes this much later.
+    /// The delay of what comes back from the server.
     pub(crate) fn delay(&self, delay: Duration) {
         self.state.delay_micros.store(micros(delay), Ordering::Relaxed);
     }

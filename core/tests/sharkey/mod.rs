@@ -1,4 +1,4 @@
-//! What `SkRateLimiterService` does to its two keys, transaction by transaction, as a test needs it: it limits by one.
+//! The work of `SkRateLimiterService` on its two keys, transaction by transaction, as a test needs it: it limits by one.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -28,7 +28,7 @@ impl Sharkey {
         pipeline.query(&mut self.connection).expect("a transaction")
     }
 
-    /// Whether a call is admitted: read, drip, take the drip back if somebody else has dripped, check, add.
+    /// Admits a call or not: read, drip, take the drip back if somebody else has dripped, check, add.
     pub(crate) fn limit(&mut self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after the epoch").as_millis();
         let now = i64::try_from(now).expect("a few more years");

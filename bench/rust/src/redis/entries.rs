@@ -1,4 +1,4 @@
-//! What a decision costs the server besides time: round trips, and memory.
+//! The cost of a decision to the server besides time: round trips, and memory.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) fn round_trips(server: &mut Server) -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// What `MEMORY USAGE` says of entries that came of one call each.
+/// The `MEMORY USAGE` of entries that came of one call each.
 pub(crate) fn memory(server: &mut Server) -> Result<Vec<Value>> {
     let mut rows = Vec::new();
     for (name, limit, cost) in kinds() {
@@ -92,7 +92,7 @@ fn usage(server: &mut Server, name: &str, limit: &Limit, cost: u64) -> Result<(f
     Ok((min, mean, max))
 }
 
-/// What the server has in use, its tables of keys and of their expiry included.
+/// The memory that the server has in use, its tables of keys and of their expiry included.
 fn all_told(server: &mut Server) -> Result<Value> {
     const CLIENTS: usize = 50_000;
     server.ask::<()>(&["FLUSHALL"])?;

@@ -65,7 +65,7 @@ fn store_calls(server: &Server) -> Result<[Value; 3]> {
     ])
 }
 
-/// What came of a flood.
+/// The result of a flood.
 struct Flood {
     asked: f64,
     admitted: f64,
@@ -73,7 +73,7 @@ struct Flood {
 }
 
 impl Flood {
-    /// How many drips it saw, the one that it began in included.
+    /// The drips that it saw, the one that it began in included.
     fn drips(&self, drip: Duration) -> f64 {
         (self.took.as_secs_f64() / drip.as_secs_f64()).floor() + 1.0
     }

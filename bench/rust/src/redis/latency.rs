@@ -104,7 +104,7 @@ fn command(words: &[Vec<u8>]) -> Cmd {
     command
 }
 
-/// What the limiter sends for each of these actors. It has talked to the server once, which knows the script then.
+/// The commands that the limiter sends for each of these actors. It has talked to the server once, which knows the script then.
 pub(crate) fn commands(limiter: &Limiter, limit: &Limit, actors: &[String]) -> Result<Vec<Vec<Vec<u8>>>> {
     limiter.limit_sync(limit, "the first of all")?;
     let command = |actor: &String| limiter.bare_command(Check::new(limit, actor)).ok_or("nothing to send");

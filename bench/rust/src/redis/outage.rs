@@ -39,7 +39,7 @@ pub(crate) fn rows(server: &Server) -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// How long each of some calls takes from several threads, in milliseconds.
+/// The time that each of some calls takes from several threads, in milliseconds.
 fn calls(limiter: &Limiter, limit: &Limit) -> Result<Vec<f64>> {
     let times = thread::scope(|scope| {
         let threads: Vec<_> = actors("outage", THREADS)

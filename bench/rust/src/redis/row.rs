@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::measure::{Row, Spread};
 
-/// What a figure should be.
+/// The target of a figure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bound {
     None,

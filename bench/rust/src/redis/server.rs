@@ -12,7 +12,7 @@ pub(crate) struct Server {
     connection: Connection,
 }
 
-/// What a server has counted since it was told to start over.
+/// The counts of a server since they were last reset.
 pub(crate) struct Statistics(String);
 
 /// A server that is stopped; it goes on when this is dropped.
@@ -87,22 +87,22 @@ impl Statistics {
         Ok(self.word(label)?.parse()?)
     }
 
-    /// How many calls of a script there were.
+    /// The number of calls of a script.
     pub(crate) fn evalsha_calls(&self) -> Result<f64> {
         self.number("cmdstat_evalsha:calls=")
     }
 
-    /// How long a call of a script took.
+    /// The time of a call of a script.
     pub(crate) fn evalsha_micros(&self) -> Result<f64> {
         Ok(self.evalsha_total_micros()? / self.evalsha_calls()?)
     }
 
-    /// How long all calls of a script took.
+    /// The time of all calls of a script.
     pub(crate) fn evalsha_total_micros(&self) -> Result<f64> {
         self.of("cmdstat_evalsha:", "usec=")
     }
 
-    /// How long a call of a script took that was sent with it.
+    /// The time of a call of a script that was sent with it.
     pub(crate) fn eval_micros(&self) -> Result<f64> {
         self.of("cmdstat_eval:", "usec_per_call=")
     }
@@ -117,7 +117,7 @@ impl Statistics {
         Ok(self.number("total_reads_processed:")? - 1.0)
     }
 
-    /// How many bytes it has in use.
+    /// The bytes that it has in use.
     pub(crate) fn memory(&self) -> Result<f64> {
         self.number("used_memory:")
     }

@@ -89,7 +89,7 @@ pub(crate) fn rows(server: &mut Server) -> Result<Vec<serde_json::Value>> {
     ])
 }
 
-/// How many decisions a limiter has sent, and in how many round trips.
+/// The decisions that a limiter has sent, and the number of their round trips.
 fn asked(limiter: &Limiter) -> (f64, f64) {
     let stats = limiter.stats();
     (stats.store_calls as f64, stats.batches as f64)
