@@ -302,7 +302,8 @@ def test_every_policy_holds_while_the_server_is_gone(
         assert info.degraded
         return info.blocked  # type: ignore[no-any-return]
 
-    assert not done(limiter.limit(slow, "ada")).degraded
+    wait_for(lambda: decides(limiter, slow))
+    before = limiter.stats().degraded
     getattr(server, fault)()
     verdicts, slowest = [], 0.0
     for _ in range(20):
@@ -319,8 +320,8 @@ def test_every_policy_holds_while_the_server_is_gone(
         local = [False, False] + [True] * 18
         assert verdicts == {"local": local, "allow": [False] * 20, "deny": [True] * 20}[policy]
     stats = limiter.stats()
-    assert (stats.breaker, stats.degraded) == ("open", 20)
-    assert sum(stats.failures.values()) == 20
+    assert (stats.breaker, stats.degraded) == ("open", before + 20)
+    assert sum(stats.failures.values()) == before + 20
 
     if fault == "pause":
         server.resume()
@@ -330,8 +331,8 @@ def test_every_policy_holds_while_the_server_is_gone(
     while limiter.stats().breaker == "open":
         assert time.monotonic() < until, "it does not recover"
         time.sleep(0.02)
-        call_again(limiter, slow)
-    assert not done(limiter.limit(slow, "bob")).degraded
+        decides(limiter, slow)
+    wait_for(lambda: decides(limiter, slow))
     wait_for(lambda: "INFO" in [record.levelname for record in caplog.records if record.name == "tidegate"])
     records = [record for record in caplog.records if record.name == "tidegate"]
     opened = next(record for record in records if vars(record)["event"] == "breaker-open")
@@ -342,9 +343,11 @@ def test_every_policy_holds_while_the_server_is_gone(
     assert vars(opened)["failure"] in {"timeout", "unreachable", "disconnected"}
 
 
-def call_again(limiter: AnyLimiter, limit: Limit) -> None:
+def decides(limiter: AnyLimiter, limit: Limit) -> bool:
+    """Whether the store decides a call, for which a busy machine may take too long."""
     with contextlib.suppress(StoreError):
-        done(limiter.peek(limit, "zoe"))
+        return not done(limiter.peek(limit, "zoe")).degraded
+    return False
 
 
 def wait_for(truth: Any) -> None:
@@ -413,8 +416,9 @@ def test_what_this_process_charged_alone_it_gives_back_alone(kind: type[AnyLimit
 
 
 def test_turns_are_waited_for(shared: AnyLimiter) -> None:
-    mail = Bucket("mail", size=1, drip_rate=50)
-    assert [done(shared.acquire(mail, "ada", max_wait=5)).blocked for _ in range(3)] == [False] * 3
+    # Long enough that the next call comes before its turn, on a busy machine too.
+    mail = Bucket("mail", size=1, drip_rate=1000)
+    assert [done(shared.acquire(mail, "ada", max_wait=5)).blocked for _ in range(2)] == [False] * 2
     info = done(shared.acquire(mail, "ada", max_wait=0))
     assert info.blocked
     assert done(shared.refund(info)).wait_ms == 0
@@ -422,7 +426,7 @@ def test_turns_are_waited_for(shared: AnyLimiter) -> None:
     assert [done(shared.acquire(log, "ada", max_wait=5)).blocked for _ in range(2)] == [False] * 2
     assert done(shared.acquire([mail, log], "eve", max_wait=timedelta(seconds=5))).blocked is False
     assert done(shared.acquire(mail, "zoe", now=NOW)).wait_ms == 0
-    assert done(shared.acquire(mail, "zoe", now=NOW, max_wait=5)).wait_ms == 50
+    assert done(shared.acquire(mail, "zoe", now=NOW, max_wait=5)).wait_ms == 1000
 
 
 def test_threads_share_a_limiter_and_wait_side_by_side(fleet: RedisServer) -> None:
