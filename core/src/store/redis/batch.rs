@@ -50,14 +50,14 @@ const OF_A_PART: u64 = 16 * 1024;
 pub(super) type Batch = Underway<BatchReply>;
 
 /// Sends decisions over one of a link's connections.
-pub(super) fn send(connection: Connection, line: u64, groups: Vec<Group>, context: &Context) -> Batch {
+pub(super) fn send(connection: Connection, number: u64, groups: Vec<Group>, context: &Context) -> Batch {
     let messages = || groups.iter().flat_map(|group| &group.messages);
     let wait = Wait::of(messages(), context);
     let parts = messages().map(|message| message.job.decision.parts.len() + 1).sum::<usize>();
     let weight = u64::try_from(parts).unwrap_or(u64::MAX).saturating_mul(OF_A_PART);
     connection.allow(weight);
     let until = last_deadline(messages());
-    Underway::new(until, line, weight, exchange(connection, groups, context.strategy(), wait))
+    Underway::new(until, number, weight, exchange(connection, groups, context.strategy(), wait))
 }
 
 impl Group {

@@ -3,11 +3,12 @@
 #![allow(clippy::disallowed_methods, reason = "deadlines go by the timers of tokio, not by the time that limits see")]
 
 mod address;
-mod answers;
 mod background;
 mod batch;
+mod batch_replies;
 mod breaker;
 mod cluster;
+mod connection_state;
 mod context;
 mod dial;
 mod error_action;
@@ -16,7 +17,6 @@ mod group_reply;
 mod job;
 mod keys;
 mod layout;
-mod line;
 mod link;
 mod message;
 mod plan;

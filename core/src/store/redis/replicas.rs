@@ -81,12 +81,12 @@ pub(super) type Holding = Underway<Acknowledged>;
 pub(super) fn hold(
     held: Vec<Pending>,
     connection: &Connection,
-    line: u64,
+    number: u64,
     acknowledgement: Acknowledgement,
 ) -> Holding {
     let connection = connection.clone();
     let until = held.iter().map(Pending::deadline).max().unwrap_or_else(Instant::now);
-    Underway::new(until, line, 0, async move {
+    Underway::new(until, number, 0, async move {
         let replicas = acknowledgement.await;
         // Until here it has to stay open.
         drop(connection);

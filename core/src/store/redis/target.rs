@@ -8,9 +8,9 @@ use redis::RedisResult;
 use redis::aio::ConnectionLike as _;
 use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, Pipeline, RedisError};
 
+use super::connection_state::Connected;
 use super::dial::{FEW, open};
 use super::greeting::Said;
-use super::line::Connected;
 use crate::clock;
 
 /// A server, or whatever server the sentinels say is the primary.
@@ -70,11 +70,11 @@ impl Target {
     /// A connection to a server that decides.
     pub(super) async fn connect(&self) -> RedisResult<Connected> {
         match &self.0.place {
-            Place::Server(info) | Place::Node(info) => self.greet(info).await,
+            Place::Server(info) | Place::Node(info) => self.handshake(info).await,
             Place::Primary { sentinels, service, template } => {
                 let asked = sentinels.iter().map(|sentinel| Box::pin(ask_sentinel(sentinel, service)));
                 let ((host, port), _) = select_ok(asked).await?;
-                self.greet(&at(template, &host, port)).await
+                self.handshake(&at(template, &host, port)).await
             }
         }
     }
@@ -89,7 +89,7 @@ impl Target {
     }
 
     /// Sees whether the server is of use, and prepares it.
-    async fn greet(&self, info: &ConnectionInfo) -> RedisResult<Connected> {
+    async fn handshake(&self, info: &ConnectionInfo) -> RedisResult<Connected> {
         let greeting = &self.0.greeting;
         let mut connection = open(info, FEW).await?;
         let sent = clock::now();

@@ -12,11 +12,11 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::cluster::nodes_of;
+use super::connection_state::Connected;
 use super::context::Context;
 use super::error_action::ErrorAction;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
-use super::line::Connected;
 use super::plan::{Decision, plan};
 use super::settings::Settings;
 use super::target::{Target, at};
