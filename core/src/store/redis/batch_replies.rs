@@ -8,15 +8,15 @@ use tokio::time::Instant;
 
 use super::batch::{BatchReply, Group, is_lost};
 use super::connection_state::ConnectionState;
+use super::decode::Outcome;
 use super::dial::Connection;
+use super::encode::Decision;
 use super::error_action::{ErrorAction, opens_breaker};
 use super::group_reply::Pending;
 use super::job::{Job, LONGEST_TIMEOUT};
 use super::link::ConnectionTask;
 use super::message::Message;
-use super::plan::Decision;
 use super::replicas::{Acknowledged, hold, is_charged};
-use super::reply::Outcome;
 use super::server_clock::ServerClock;
 use super::underway::{Back, Underway};
 use crate::decision::Verb;

@@ -9,11 +9,11 @@ use std::time::Duration;
 use redis::Pipeline;
 use tokio::runtime::Handle;
 
+use super::encode::{Decision, Part, encode};
 use super::greeting::{Said, advised};
 use super::job::LONGEST_TIMEOUT;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
-use super::plan::{Decision, Part, plan};
 use super::reports::{QUIET, Reports};
 use super::script::SOURCE;
 use super::settings::Settings;
@@ -108,7 +108,7 @@ impl Context {
         match self.strategy {
             Strategy::Script => {
                 greeting.cmd("SCRIPT").arg("LOAD").arg(SOURCE);
-                greeting.add_command(plan([(&self.probe, 0)]).command(false));
+                greeting.add_command(encode([(&self.probe, 0)]).command(false));
             }
             Strategy::Transactions => {
                 for key in self.probe.entries.iter().flat_map(both) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::decode::Outcome;
 use super::job::Job;
-use super::reply::Outcome;
 use crate::failure::Failure;
 use crate::time::Micros;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::plan::Decision;
-use super::reply::Outcome;
+use super::decode::Outcome;
+use super::encode::Decision;
 use crate::clock;
 use crate::failure::Failure;
 use crate::time::Micros;

@@ -13,11 +13,11 @@ use redis::{Cmd, RedisResult, from_redis_value};
 use tokio::time::Instant;
 
 use super::context::Context;
+use super::decode::Outcome;
 use super::dial::Connection;
+use super::encode::Decision;
 use super::group_reply::Pending;
 use super::message::Message;
-use super::plan::Decision;
-use super::reply::Outcome;
 use super::underway::Underway;
 use crate::decision::Verb;
 

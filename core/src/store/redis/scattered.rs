@@ -11,10 +11,10 @@ use futures_util::future::join_all;
 use tokio::sync::oneshot;
 use tokio::time::sleep_until;
 
+use super::decode::Outcome;
+use super::encode::{Decision, Part};
 use super::job::{Answer, Job};
 use super::keys::slot;
-use super::plan::{Decision, Part};
-use super::reply::Outcome;
 use super::topology::Topology;
 use crate::decision::Verb;
 use crate::failure::Failure;

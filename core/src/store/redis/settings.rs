@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::address::Address;
+use super::encode::Decision;
 use super::layout::{Layout, Strategy};
-use super::plan::Decision;
 use super::url::StoreUrl;
 use crate::error::LimitError;
 use crate::events::{Event, Events};

@@ -14,10 +14,10 @@ use super::address::Address;
 use super::cluster::nodes_of;
 use super::connection_state::Connected;
 use super::context::Context;
+use super::encode::{Decision, encode};
 use super::error_action::ErrorAction;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
-use super::plan::{Decision, plan};
 use super::settings::Settings;
 use super::target::{Target, at};
 use crate::error::StoreError;
@@ -144,10 +144,10 @@ async fn examine(target: &Target, context: &Context, probes: &[Decision; 2]) -> 
 async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe: &Decision) -> RedisResult<()> {
     let answer = match context.strategy() {
         Strategy::Script => {
-            let plan = plan([(probe, 0)]);
-            match plan.command(false).query_async::<redis::Value>(connection).await {
+            let call = encode([(probe, 0)]);
+            match call.command(false).query_async::<redis::Value>(connection).await {
                 Err(error) if matches!(ErrorAction::of(&error), ErrorAction::SendScript) => {
-                    plan.command(true).query_async(connection).await
+                    call.command(true).query_async(connection).await
                 }
                 answer => answer,
             }

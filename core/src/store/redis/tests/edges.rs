@@ -12,9 +12,9 @@ use crate::info::LimitInfo;
 use crate::limit::{Limit, Shape};
 use crate::limiter::Limiter;
 use crate::store::memory::Memory;
+use crate::store::redis::decode::{Malformed, Outcome, decode};
+use crate::store::redis::encode::{Decision, encode};
 use crate::store::redis::keys::{key, slot};
-use crate::store::redis::plan::{Decision, plan};
-use crate::store::redis::reply::{Malformed, Outcome, finish};
 use crate::time::{EXACT, Micros};
 
 /// One limit of each room, all with the key `k`.
@@ -403,20 +403,20 @@ fn an_answer_cut_short_is_no_answer() {
     decisions.push(Question::forget("t", &limits[0], "ada").decision.unwrap());
     let asked: Vec<_> = decisions.iter().map(|decision| (decision, 0)).collect();
     let reply: Value = evalsha(&asked).query(&mut script.connection).unwrap();
-    assert!(finish(&reply, &decisions).is_ok());
+    assert!(decode(&reply, &decisions).is_ok());
     let Value::BulkString(bytes) = reply else { panic!("{reply:?}") };
     for length in 0..bytes.len() {
-        assert_eq!(finish(&Value::BulkString(bytes[..length].to_vec()), &decisions), Err(Malformed));
+        assert_eq!(decode(&Value::BulkString(bytes[..length].to_vec()), &decisions), Err(Malformed));
     }
     let longer = [&bytes[..], b"\0"].concat();
-    assert_eq!(finish(&Value::BulkString(longer), &decisions), Err(Malformed));
-    assert_eq!(finish(&Value::Nil, &decisions), Err(Malformed));
+    assert_eq!(decode(&Value::BulkString(longer), &decisions), Err(Malformed));
+    assert_eq!(decode(&Value::Nil, &decisions), Err(Malformed));
     // Whatever the bytes, it is an answer or not, and no panic.
     for place in 0..bytes.len() {
         for byte in [0, 1, 127, 254, 255] {
             let mut other = bytes.clone();
             other[place] = byte;
-            let _ = finish(&Value::BulkString(other), &decisions);
+            let _ = decode(&Value::BulkString(other), &decisions);
         }
     }
 }
@@ -437,10 +437,10 @@ fn slots_are_those_of_a_cluster() {
 fn rules_and_entries_are_told_once() {
     let limits: Vec<_> = (1..30).map(bucket).collect();
     let decisions: Vec<_> = (0..200).map(|index| ask(&limits[index % limits.len()], Call::Limit, 1, None)).collect();
-    let plan = plan(decisions.iter().map(|decision| (decision, 0)));
-    assert_eq!(plan.keys.len(), 1);
-    let one = crate::store::redis::plan::plan([(&decisions[0], 0)]).blob.len();
-    let two = crate::store::redis::plan::plan([(&decisions[0], 0), (&decisions[0], 0)]).blob.len();
+    let call = encode(decisions.iter().map(|decision| (decision, 0)));
+    assert_eq!(call.keys.len(), 1);
+    let one = crate::store::redis::encode::encode([(&decisions[0], 0)]).blob.len();
+    let two = crate::store::redis::encode::encode([(&decisions[0], 0), (&decisions[0], 0)]).blob.len();
     let rule = one - (two - one) - 5;
-    assert_eq!(plan.blob.len(), 5 + 200 * (two - one) + limits.len() * rule);
+    assert_eq!(call.blob.len(), 5 + 200 * (two - one) + limits.len() * rule);
 }

@@ -13,9 +13,9 @@ mod strategies;
 use ::redis::{Cmd, Connection, Pipeline, Value};
 use servers::Server;
 
+use super::decode::{Malformed, Outcome, decode};
+use super::encode::{Decision, Part, encode};
 use super::keys::key;
-use super::plan::{Decision, Part, plan};
-use super::reply::{Malformed, Outcome, finish};
 use super::script::{SHA, SOURCE};
 use crate::check::Check;
 use crate::decision::{Call, Impossible, Verb};
@@ -47,7 +47,7 @@ impl Script {
     /// Makes decisions in one call of the script, each with its deadline.
     fn decide_by(&mut self, decisions: &[(&Decision, Micros)]) -> (Option<Micros>, Vec<Outcome>) {
         let reply = evalsha(decisions).query(&mut self.connection).unwrap();
-        finish(&reply, decisions.iter().map(|(decision, _)| *decision)).unwrap()
+        decode(&reply, decisions.iter().map(|(decision, _)| *decision)).unwrap()
     }
 
     fn decide(&mut self, decision: &Decision) -> Outcome {
@@ -66,7 +66,7 @@ impl Script {
         let replies: Vec<Value> = pipeline.query(&mut self.connection).unwrap();
         let mut outcomes = Vec::new();
         for (batch, reply) in batches.iter().zip(&replies) {
-            outcomes.extend(finish(reply, *batch)?.1);
+            outcomes.extend(decode(reply, *batch)?.1);
         }
         Ok(outcomes)
     }
@@ -81,13 +81,13 @@ impl Script {
 }
 
 fn evalsha(decisions: &[(&Decision, Micros)]) -> Cmd {
-    let plan = plan(decisions.iter().copied());
+    let call = encode(decisions.iter().copied());
     let mut command = Cmd::new();
-    command.arg("EVALSHA").arg(&*SHA).arg(plan.keys.len());
-    for key in &plan.keys {
+    command.arg("EVALSHA").arg(&*SHA).arg(call.keys.len());
+    for key in &call.keys {
         command.arg(key.as_ref());
     }
-    command.arg(&plan.blob[..]);
+    command.arg(&call.blob[..]);
     command
 }
 

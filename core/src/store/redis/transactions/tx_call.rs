@@ -8,10 +8,10 @@ use super::entry_view::EntryView;
 use crate::decision::{Entry, Held, Level, Room as _, Verb, together};
 use crate::few::Few;
 use crate::limit::{LevelRule, Rule};
+use crate::store::redis::decode::Outcome;
+use crate::store::redis::encode::Decision;
 use crate::store::redis::group_reply::Pending;
 use crate::store::redis::job::Job;
-use crate::store::redis::plan::Decision;
-use crate::store::redis::reply::Outcome;
 use crate::time::Micros;
 
 pub(super) struct TxCall {

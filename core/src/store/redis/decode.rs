@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::plan::{Decision, Part};
+use super::encode::{Decision, Part};
 use crate::clock;
 use crate::decision::{Decayed, Entry, Impossible, Level, Paced, Series, Settled, Verb, Verdict, Windows};
 use crate::few::Few;
@@ -39,7 +39,7 @@ pub(crate) struct Malformed;
 ///
 /// The answer is little-endian and has no gaps: the time, a double as every number here that is not said to be
 /// smaller, or -1; then what came of each decision.
-pub(crate) fn finish<'a>(
+pub(crate) fn decode<'a>(
     reply: &Value,
     decisions: impl IntoIterator<Item = &'a Decision>,
 ) -> Result<(Option<Micros>, Vec<Outcome>), Malformed> {
