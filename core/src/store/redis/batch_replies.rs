@@ -66,7 +66,7 @@ impl ConnectionTask {
                         self.clock.on_reply(sent, received, server);
                     }
                     held.extend(decided.held);
-                    if self.target.is_sharded() {
+                    if self.endpoint.is_sharded() {
                         self.slot = group.slot();
                     }
                     self.complete(group, decided.outcomes, acknowledgement.is_some().then_some(&mut held), &over);
@@ -85,7 +85,7 @@ impl ConnectionTask {
     /// The connection broke. What waits may still make it over a new one.
     fn on_lost(&mut self, number: u64, error: &RedisError) {
         if number == self.connection_number && matches!(self.state, ConnectionState::Up(_)) {
-            self.context.fault(&self.target, Failure::Disconnected, &error.to_string());
+            self.context.fault(&self.endpoint, Failure::Disconnected, &error.to_string());
             self.part(ConnectionState::Down);
             self.router.refresh();
         }
@@ -117,7 +117,7 @@ impl ConnectionTask {
             }
         }
         if !undone.is_empty() {
-            let (strategy, sharded) = (self.context.strategy(), self.target.is_sharded());
+            let (strategy, sharded) = (self.context.strategy(), self.endpoint.is_sharded());
             let groups = Group::of(undone.into_iter(), strategy, sharded, &self.clock);
             self.launch(over.connection.clone(), over.number, groups);
         }
@@ -163,7 +163,7 @@ impl ConnectionTask {
             }
             ErrorAction::Redirect { mut to, asking } => {
                 if to.0.is_empty() {
-                    to.0 = self.target.host();
+                    to.0 = self.endpoint.host();
                 }
                 for message in group.messages {
                     if message.job.may_hop() {
@@ -188,7 +188,7 @@ impl ConnectionTask {
                 group.fail(fault);
             }
             ErrorAction::SendScript => {
-                self.context.fault(&self.target, Failure::Other, &error.to_string());
+                self.context.fault(&self.endpoint, Failure::Other, &error.to_string());
                 group.fail(Failure::Other);
             }
         }
@@ -196,7 +196,7 @@ impl ConnectionTask {
 
     fn give_up(&mut self, fault: Failure, error: &RedisError, number: u64) {
         if !opens_breaker(fault) {
-            self.context.fault(&self.target, fault, &error.to_string());
+            self.context.fault(&self.endpoint, fault, &error.to_string());
         } else if number == self.connection_number {
             self.open_breaker(fault, &error.to_string());
         }

@@ -12,11 +12,11 @@ use tokio::time::{sleep, timeout};
 
 use super::context::Context;
 use super::dial::{A_MAP, open};
+use super::endpoint::{Endpoint, at};
 use super::error_action::nonsense;
 use super::link::Link;
 use super::message::Message;
 use super::reroute::{NoOthers, Reroute};
-use super::target::{Target, at};
 use crate::failure::Failure;
 
 const SLOTS: usize = 16_384;
@@ -154,8 +154,8 @@ impl Cluster {
     /// Only ever asked for on the runtime, which drives the link.
     fn link(&self, map: &mut Map, node: &Node) -> Arc<Link> {
         let start = || {
-            let target = Target::node(at(&self.template, &node.0, node.1), self.context.greeting());
-            Arc::new(Link::start(target, self.context.clone(), Arc::new(self.me.clone())))
+            let endpoint = Endpoint::node(at(&self.template, &node.0, node.1), self.context.greeting());
+            Arc::new(Link::start(endpoint, self.context.clone(), Arc::new(self.me.clone())))
         };
         let link = map.links.entry(node.clone()).or_insert_with(start);
         if link.is_dead() {

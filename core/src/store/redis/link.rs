@@ -21,6 +21,7 @@ use super::breaker::Breaker;
 use super::connection_state::{Connected, ConnectionState};
 use super::context::Context;
 use super::dial::Connection;
+use super::endpoint::Endpoint;
 use super::job::Job;
 use super::layout::Strategy;
 use super::message::Message;
@@ -28,7 +29,6 @@ use super::queue::{Received, Receiver, Sender, queue};
 use super::replicas::{Acknowledged, Holding};
 use super::reroute::Reroute;
 use super::server_clock::ServerClock;
-use super::target::Target;
 use super::underway::Back;
 use crate::failure::Failure;
 
@@ -47,12 +47,12 @@ pub(super) struct Link {
 impl Link {
     /// Starts the task that keeps the connection, which begins to connect. When the link is dropped, the task finishes
     /// what it has, and ends.
-    pub(super) fn start(target: Target, context: Arc<Context>, router: Arc<dyn Reroute>) -> Self {
+    pub(super) fn start(endpoint: Endpoint, context: Arc<Context>, router: Arc<dyn Reroute>) -> Self {
         let (sender, receiver) = queue();
         let breaker = Breaker::new();
         let open = breaker.flag();
         let task = ConnectionTask {
-            target,
+            endpoint,
             context,
             router,
             breaker,
@@ -94,7 +94,7 @@ impl Link {
 }
 
 pub(super) struct ConnectionTask {
-    pub(super) target: Target,
+    pub(super) endpoint: Endpoint,
     pub(super) context: Arc<Context>,
     pub(super) router: Arc<dyn Reroute>,
     pub(super) breaker: Breaker,
@@ -231,7 +231,7 @@ impl ConnectionTask {
             let several = self.waiting.len().min(MOST_IN_A_BATCH);
             let messages = self.waiting.drain(..several).map(|(_, message)| message);
             let messages = messages.filter(|message| !message.job.is_over());
-            let groups = Group::of(messages, self.context.strategy(), self.target.is_sharded(), &self.clock);
+            let groups = Group::of(messages, self.context.strategy(), self.endpoint.is_sharded(), &self.clock);
             if !groups.is_empty() {
                 self.context.stats.sent(groups.iter().map(Group::len).sum());
                 self.launch(connection.clone(), self.connection_number, groups);

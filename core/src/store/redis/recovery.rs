@@ -20,16 +20,16 @@ const NO_DECISION: &str = "it answers, and does not decide";
 
 impl ConnectionTask {
     pub(super) fn connect(&mut self) {
-        let target = self.target.clone();
+        let endpoint = self.endpoint.clone();
         let timeout = self.context.connect_timeout();
         self.state = ConnectionState::Connecting(Box::pin(async move {
             // A packet that got lost is sent again only after longer than this; a second attempt is quicker.
             let second = async {
                 sleep(timeout / 2).await;
-                target.connect().await
+                endpoint.connect().await
             };
             tokio::select! {
-                connected = target.connect() => connected,
+                connected = endpoint.connect() => connected,
                 connected = second => connected,
                 () = sleep(timeout) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
             }
@@ -42,7 +42,7 @@ impl ConnectionTask {
             let why = "it is a node of a cluster, which this layout and strategy, or a socket, cannot be used with";
             return self.open_breaker(Failure::Other, why);
         }
-        self.context.is_node(&self.target);
+        self.context.is_node(&self.endpoint);
         self.state = ConnectionState::Down;
         for (_, message) in self.waiting.drain(..) {
             self.router.resend(message);
@@ -51,9 +51,9 @@ impl ConnectionTask {
 
     pub(super) fn connected(&mut self, connected: RedisResult<Connected>) {
         match connected {
-            Ok(Connected { said, .. }) if said.is_cluster && !self.target.is_sharded() => self.hand_over(),
+            Ok(Connected { said, .. }) if said.is_cluster && !self.endpoint.is_sharded() => self.hand_over(),
             Ok(Connected { connection, heard, said }) => {
-                self.context.greeted(&self.target, &said);
+                self.context.greeted(&self.endpoint, &said);
                 if let Some((sent, received, server)) = heard {
                     self.clock.on_reply(sent, received, server);
                 }
@@ -86,7 +86,7 @@ impl ConnectionTask {
         let job = Arc::new(Job::new(decision, self.context.timeout(), done).staying());
         self.watch(&job, Instant::now());
         let message = iter::once(Message { job, asking: false });
-        let groups = Group::of(message, self.context.strategy(), self.target.is_sharded(), &self.clock);
+        let groups = Group::of(message, self.context.strategy(), self.endpoint.is_sharded(), &self.clock);
         self.probing = Some(told);
         self.launch(connection, self.connection_number, groups);
     }
@@ -102,7 +102,7 @@ impl ConnectionTask {
                 if self.breaker.found_well() {
                     self.probe();
                 } else if self.breaker.close(Instant::now()) {
-                    self.context.closed(&self.target);
+                    self.context.closed(&self.endpoint);
                 }
             }
             Some(fault @ Failure::Unreplicated) => self.open_breaker(fault, TOO_FEW),
@@ -130,7 +130,7 @@ impl ConnectionTask {
         self.part(ConnectionState::Resting(now + rest));
         self.probing = None;
         if tells {
-            self.context.opened(&self.target, fault, why);
+            self.context.opened(&self.endpoint, fault, why);
         }
         for (_, message) in self.waiting.drain(..) {
             message.job.fail(fault);

@@ -15,9 +15,9 @@ use crate::clock;
 
 /// A server, or whatever server the sentinels say is the primary.
 #[derive(Clone)]
-pub(super) struct Target(Arc<Way>);
+pub(super) struct Endpoint(Arc<Inner>);
 
-struct Way {
+struct Inner {
     place: Place,
     /// The first commands on a new connection.
     greeting: Pipeline,
@@ -34,9 +34,9 @@ enum Place {
     Node(ConnectionInfo),
 }
 
-impl Target {
+impl Endpoint {
     pub(super) fn server(info: ConnectionInfo, greeting: Pipeline) -> Self {
-        Self(Arc::new(Way { place: Place::Server(info), greeting }))
+        Self(Arc::new(Inner { place: Place::Server(info), greeting }))
     }
 
     pub(super) fn primary(
@@ -45,11 +45,11 @@ impl Target {
         template: ConnectionInfo,
         greeting: Pipeline,
     ) -> Self {
-        Self(Arc::new(Way { place: Place::Primary { sentinels, service, template }, greeting }))
+        Self(Arc::new(Inner { place: Place::Primary { sentinels, service, template }, greeting }))
     }
 
     pub(super) fn node(info: ConnectionInfo, greeting: Pipeline) -> Self {
-        Self(Arc::new(Way { place: Place::Node(info), greeting }))
+        Self(Arc::new(Inner { place: Place::Node(info), greeting }))
     }
 
     /// Decisions about different slots cannot share a script call there.
@@ -112,7 +112,7 @@ async fn complaint(info: &ConnectionInfo) -> Option<RedisError> {
     answer.err().filter(|error| !error.is_io_error())
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.place {
             Place::Server(info) | Place::Node(info) => write!(f, "{}", info.addr()),
