@@ -24,13 +24,13 @@ use crate::limit::{Limit, Rule, Rules, Shape};
 use crate::policy::{OnError, Question, Since};
 use crate::stats::Statistics;
 use crate::store::memory::{Memory, Moment};
-use crate::store::redis::{Answer, Decision, Here, Job, Key, Outcome, Redis, Settings, Shared, Upkeep};
+use crate::store::redis::{Answer, Decision, Job, Key, ProcessState, Redis, RemoteStore, Reply, Settings, Upkeep};
 use crate::time::Micros;
 
 /// A limiter's part of a store that others use as well.
 #[derive(Clone, Debug)]
 pub(super) struct Fleet {
-    shared: Arc<Shared>,
+    shared: Arc<RemoteStore>,
     /// The namespace, as the store spells it and as this process does.
     name: Arc<str>,
     namespace: Fingerprint,
@@ -38,7 +38,7 @@ pub(super) struct Fleet {
 
 /// What has to be known of a call when its answer comes.
 pub(super) struct Caller {
-    shared: Arc<Shared>,
+    shared: Arc<RemoteStore>,
     /// The limit of each part, for errors.
     limits: Few<Limit>,
     /// The actor of each part.
@@ -105,7 +105,7 @@ impl Fleet {
     pub(super) fn new(store: Redis) -> Self {
         let settings = store.into_settings();
         let (name, namespace) = (settings.namespace().into(), Fingerprint::of_namespace(settings.namespace()));
-        let shared = Arc::new(Shared::new(settings));
+        let shared = Arc::new(RemoteStore::new(settings));
         // So that the first call need not wait for it.
         shared.begin_to_connect();
         Self { shared, name, namespace }
@@ -140,7 +140,7 @@ impl Fleet {
         &self.shared.settings
     }
 
-    pub(super) fn here(&self) -> Arc<Here> {
+    pub(super) fn here(&self) -> Arc<ProcessState> {
         arc_swap::Guard::into_inner(self.shared.here())
     }
 
@@ -260,7 +260,7 @@ impl Fleet {
     }
 
     /// The whole way in this process's memory, of a call that the store would not even be asked for.
-    fn decide_locally(&self, here: &Here, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Decided {
+    fn decide_locally(&self, here: &ProcessState, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Decided {
         let layout = self.shared.settings.layout();
         let local = Local { memory: here.fallback.clone(), namespace: self.namespace };
         let admitted = checks.iter().try_for_each(|check| layout.admits(check.limit)).map_err(Error::from);
@@ -414,7 +414,7 @@ impl Caller {
             self.entries.iter().for_each(|entry| here.denials.forget(*entry));
         }
         let failure = match answer {
-            Ok(Outcome::Decided { infos, corrupt, reset, .. }) => {
+            Ok(Reply::Decided { infos, corrupt, reset, .. }) => {
                 let heard = clock::now();
                 here.stats.took(heard.saturating_sub(self.started));
                 here.stats.repaired(corrupt);
@@ -426,11 +426,11 @@ impl Caller {
                 here.stats.answered(info.blocked);
                 return Ok(info);
             }
-            Ok(Outcome::Impossible(part, why)) => {
+            Ok(Reply::Impossible(part, why)) => {
                 here.stats.failed();
                 return Err(self.refusal(part, why, &decision.costs()).into());
             }
-            Ok(Outcome::Late { .. }) => Failure::Timeout,
+            Ok(Reply::Late { .. }) => Failure::Timeout,
             Err(failure) => failure,
         };
         here.degraded(failure);

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::batch::{BatchReply, Group, is_lost};
 use super::connection_state::ConnectionState;
-use super::decode::Outcome;
+use super::decode::Reply;
 use super::dial::Connection;
 use super::encode::Decision;
 use super::error_action::{ErrorAction, opens_breaker};
@@ -92,12 +92,12 @@ impl ConnectionTask {
     }
 
     /// Tells what was decided, but for what is to be held.
-    fn complete(&mut self, group: Group, outcomes: Vec<Outcome>, mut held: Option<&mut Vec<Pending>>, over: &Over) {
+    fn complete(&mut self, group: Group, outcomes: Vec<Reply>, mut held: Option<&mut Vec<Pending>>, over: &Over) {
         let mut undone = Vec::new();
         for (message, outcome) in group.messages.into_iter().zip(outcomes) {
             let Message { job, asking } = message;
             // By the server's clock it was too late, by ours it may not be: one of them was set.
-            if matches!(outcome, Outcome::Late { .. }) && job.deadline > Instant::now() && !self.breaker.is_open() {
+            if matches!(outcome, Reply::Late { .. }) && job.deadline > Instant::now() && !self.breaker.is_open() {
                 if job.may_hop() {
                     self.waiting.push_back((Instant::now(), Message { job, asking }));
                 }
@@ -205,8 +205,8 @@ impl ConnectionTask {
 
 /// The decision that gives a charge back whose caller was answered by the policy before the reply came: a degraded
 /// answer charges nothing.
-fn undo(decision: &Decision, outcome: &Outcome) -> Option<Decision> {
-    let Outcome::Decided { now, infos, .. } = outcome else { return None };
+fn undo(decision: &Decision, outcome: &Reply) -> Option<Decision> {
+    let Reply::Decided { now, infos, .. } = outcome else { return None };
     let may_charge = matches!(decision.verb, Verb::Limit | Verb::Acquire { .. });
     let is_charged = may_charge && !infos.iter().any(|info| info.blocked);
     is_charged.then(|| decision.undone(*now, infos.iter().map(|info| info.at)))

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::decode::Outcome;
+use super::decode::Reply;
 use super::encode::Decision;
 use crate::clock;
 use crate::failure::Failure;
 use crate::time::Micros;
 
 /// The outcome of a decision that was sent to the store.
-pub(crate) type Answer = Result<Outcome, Failure>;
+pub(crate) type Answer = Result<Reply, Failure>;
 
 /// Told once what came of a job, on the thread that talks to the store: it must not block.
 pub(crate) type Done = Box<dyn FnOnce(&Job, Answer) + Send>;

@@ -42,12 +42,12 @@ pub(crate) use background::handle as background;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decode::Outcome;
+pub(crate) use decode::Reply;
 pub(crate) use encode::{Decision, encode};
 pub(crate) use job::{Answer, Job};
 pub(crate) use keys::Key;
 pub use layout::{Layout, Strategy};
-pub(crate) use process::{Here, Shared};
+pub(crate) use process::{ProcessState, RemoteStore};
 pub use settings::Redis;
 pub(crate) use settings::Settings;
 pub use upkeep::Health;

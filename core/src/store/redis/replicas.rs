@@ -13,7 +13,7 @@ use redis::{Cmd, RedisResult, from_redis_value};
 use tokio::time::Instant;
 
 use super::context::Context;
-use super::decode::Outcome;
+use super::decode::Reply;
 use super::dial::Connection;
 use super::encode::Decision;
 use super::group_reply::Pending;
@@ -95,8 +95,8 @@ pub(super) fn hold(
 }
 
 /// True if a decision changed an entry: peeks and most denials do not, and no failover can lose them.
-pub(super) fn is_charged(decision: &Decision, outcome: &Outcome) -> bool {
-    let Outcome::Decided { infos, .. } = outcome else { return false };
+pub(super) fn is_charged(decision: &Decision, outcome: &Reply) -> bool {
+    let Reply::Decided { infos, .. } = outcome else { return false };
     match decision.verb {
         Verb::Peek => false,
         Verb::Limit | Verb::Acquire { .. } => {

@@ -12,7 +12,7 @@ use crate::info::LimitInfo;
 use crate::limit::{Limit, Shape};
 use crate::limiter::Limiter;
 use crate::store::memory::Memory;
-use crate::store::redis::decode::{Malformed, Outcome, decode};
+use crate::store::redis::decode::{Malformed, Reply, decode};
 use crate::store::redis::encode::{Decision, encode};
 use crate::store::redis::keys::{key, slot};
 use crate::time::{EXACT, Micros};
@@ -46,9 +46,9 @@ fn ask(limit: &Limit, call: Call, cost: u64, now: Option<Micros>) -> Decision {
 }
 
 /// The answer about the only check, when it was, and how much was corrupt.
-fn decided(outcome: &Outcome) -> (&LimitInfo, Micros, u32) {
+fn decided(outcome: &Reply) -> (&LimitInfo, Micros, u32) {
     match outcome {
-        Outcome::Decided { now, infos, corrupt, .. } => (&infos[0], *now, *corrupt),
+        Reply::Decided { now, infos, corrupt, .. } => (&infos[0], *now, *corrupt),
         other => panic!("{other:?}"),
     }
 }
@@ -107,13 +107,13 @@ fn a_charge_beyond_what_is_exact_is_refused_and_writes_nothing() {
     let full = kept(most, 7);
     assert_eq!(script.ask::<Vec<u8>>(&["GET", ENTRY]), full);
     let beyond = script.decide(&ask(&limit, Call::Charge, 1, Some(7)));
-    assert_eq!(beyond, Outcome::Impossible(0, Impossible::Overflows));
+    assert_eq!(beyond, Reply::Impossible(0, Impossible::Overflows));
 
     // In a decision of several, nothing of the others is written either.
     let other = Limit::bucket("other", 5).build().unwrap();
     let checks = [Check::new(&other, "ada"), Check::new(&limit, "ada"), Check::new(&other, "bob")];
     let several = Question::new("t", &checks, Call::Charge, Some(7)).decision.unwrap();
-    assert_eq!(script.decide(&several), Outcome::Impossible(1, Impossible::Overflows));
+    assert_eq!(script.decide(&several), Reply::Impossible(1, Impossible::Overflows));
     assert_eq!(script.ask::<Vec<u8>>(&["GET", ENTRY]), full);
     assert_eq!(script.ask::<u64>(&["DBSIZE"]), 1);
 }
@@ -281,18 +281,18 @@ fn a_decision_that_is_too_late_is_not_made() {
         let (limit, reset) = (ask(limit, Call::Limit, 1, None), Question::forget("t", limit, "ada").decision.unwrap());
         let (time, outcomes) = script.decide_by(&[(&limit, 1), (&reset, 1)]);
         let now = time.unwrap();
-        assert_eq!(outcomes, [Outcome::Late { now }, Outcome::Late { now }]);
+        assert_eq!(outcomes, [Reply::Late { now }, Reply::Late { now }]);
         assert_eq!(script.ask::<u64>(&["DBSIZE"]), 0);
 
         // The others of its batch are made, and see each other.
         let far = now + 3_600_000_000;
         let (time, outcomes) = script.decide_by(&[(&limit, far), (&limit, now), (&limit, 0)]);
         let remaining = |outcome| decided(outcome).0.remaining;
-        assert_eq!(outcomes[1], Outcome::Late { now: time.unwrap() });
+        assert_eq!(outcomes[1], Reply::Late { now: time.unwrap() });
         assert_eq!((remaining(&outcomes[0]), remaining(&outcomes[2])), (9, 8));
         assert_eq!(decided(&outcomes[0]).1, time.unwrap());
         let (_, outcomes) = script.decide_by(&[(&reset, far)]);
-        assert!(matches!(&outcomes[0], Outcome::Decided { infos, corrupt: 0, .. } if infos.is_empty()));
+        assert!(matches!(&outcomes[0], Reply::Decided { infos, corrupt: 0, .. } if infos.is_empty()));
         assert_eq!(script.ask::<u64>(&["DBSIZE"]), 0);
     }
 }
@@ -306,7 +306,7 @@ fn several_late_checks_are_skipped_as_one() {
     let several = Question::new("t", &checks, Call::Limit, None).decision.unwrap();
     let one = ask(&limits[0], Call::Limit, 1, None);
     let (_, outcomes) = script.decide_by(&[(&several, 1), (&one, 0)]);
-    assert!(matches!(outcomes[0], Outcome::Late { .. }));
+    assert!(matches!(outcomes[0], Reply::Late { .. }));
     assert_eq!(decided(&outcomes[1]).0.remaining, 9);
 }
 
@@ -317,8 +317,8 @@ fn a_decision_about_nothing_is_made() {
     let reset = Decision::reset(std::iter::empty().collect());
     let (time, outcomes) = script.decide_by(&[(&nothing, 0), (&nothing, 1), (&reset, 0)]);
     let now = time.unwrap();
-    let made = Outcome::Decided { now, infos: std::iter::empty().collect(), corrupt: 0, mended: false, reset: 0 };
-    assert_eq!(outcomes, [made.clone(), Outcome::Late { now }, made]);
+    let made = Reply::Decided { now, infos: std::iter::empty().collect(), corrupt: 0, mended: false, reset: 0 };
+    assert_eq!(outcomes, [made.clone(), Reply::Late { now }, made]);
     assert_eq!(script.decide_by(&[]), (None, Vec::new()));
 }
 
