@@ -13,7 +13,7 @@ use super::dial::{FEW, open};
 use super::greeting::Said;
 use crate::clock;
 
-/// A server, or whatever server the sentinels say is the primary.
+/// A server, or the server that the sentinels name as the primary.
 #[derive(Clone)]
 pub(super) struct Endpoint(Arc<Inner>);
 
@@ -88,7 +88,7 @@ impl Endpoint {
         }
     }
 
-    /// Sees whether the server is of use, and prepares it.
+    /// Opens a connection, and checks that the server can decide.
     async fn handshake(&self, info: &ConnectionInfo) -> RedisResult<Connected> {
         let greeting = &self.0.greeting;
         let mut connection = open(info, FEW).await?;

@@ -1,4 +1,4 @@
-//! One server: a connection that is kept well, and the batches that travel over it.
+//! The connection to one server, and the batches that travel over it.
 //!
 //! A task owns the connection and everything about it. Decisions come in through a queue; those that are under way at
 //! the same time travel together. Nothing here waits for longer than a decision's own deadline: the task finishes
@@ -34,13 +34,13 @@ use crate::failure::Failure;
 
 /// Decisions in one batch: few enough that the server is not held up for longer than a fraction of a millisecond.
 const MOST_IN_A_BATCH: usize = 128;
-/// Batches on the way at once while nobody waits long, so that neither side waits for the other.
+/// Batches on the way at once while no job waits long, so that neither side waits for the other.
 const BATCHES: usize = 2;
 
 /// The way to one server.
 pub(super) struct Link {
     queue: Sender,
-    /// The server failed and has not been found well since.
+    /// True while the breaker of the server is open.
     open: Arc<AtomicBool>,
 }
 
@@ -99,7 +99,7 @@ pub(super) struct ConnectionTask {
     pub(super) router: Arc<dyn Reroute>,
     pub(super) breaker: Breaker,
     queue: Receiver,
-    /// Once nobody sends any more, until when the rest is finished.
+    /// The instant until which the rest is finished, once all senders are gone.
     leaves_by: Option<Instant>,
     /// Not sent yet, and since when.
     pub(super) waiting: VecDeque<(Instant, Message)>,
@@ -197,7 +197,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Sees to it that a job is over at its deadline.
+    /// Makes sure that a job is over at its deadline.
     pub(super) fn watch(&mut self, job: &Arc<Job>, now: Instant) {
         if job.deadline > now + self.context.timeout() * 2 {
             // Nobody waits for it.
@@ -245,7 +245,7 @@ impl ConnectionTask {
         batches + self.holding.iter().filter(|holding| holding.was_sent_over(self.connection_number)).count()
     }
 
-    /// Batches on the way at once, as long as nobody has to wait long. Those of transactions would come in between each
+    /// Batches on the way at once, as long as no job waits long. Batches of transactions would interfere with each
     /// other.
     fn batches_at_once(&self) -> usize {
         match self.context.strategy() {

@@ -1,4 +1,4 @@
-//! Getting a connection, giving it up, and finding out whether a server that has failed is well again.
+//! Connecting, giving a connection up, and probing a server that has failed.
 
 use std::iter;
 use std::sync::{Arc, OnceLock};
@@ -73,7 +73,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Has a server that has failed make a decision, over all that a call would go through.
+    /// Probes a failed server with a decision, over all that a call would go through.
     fn probe(&mut self) {
         let ConnectionState::Up(connection) = &self.state else { return };
         let connection = connection.clone();
@@ -91,7 +91,7 @@ impl ConnectionTask {
         self.launch(connection, self.connection_number, groups);
     }
 
-    /// Looks at what came of a probe.
+    /// Acts on the result of a probe.
     pub(super) fn probed(&mut self) {
         let Some(answer) = self.probing.as_ref().and_then(|probing| probing.get().copied()) else { return };
         self.probing = None;
@@ -122,8 +122,8 @@ impl ConnectionTask {
         }
     }
 
-    /// The server counts as failed: nothing is sent any more, and it is looked at again in a while. What was sent may
-    /// still be answered until its deadline, and is charged if it is not.
+    /// Opens the breaker: nothing is sent any more, and the server is probed after a while. A decision that was sent
+    /// may still be answered until its deadline, and is charged if it is not.
     pub(super) fn open_breaker(&mut self, fault: Failure, why: &str) {
         let now = Instant::now();
         let (rest, tells) = self.breaker.open(now);

@@ -1,8 +1,8 @@
 //! Waiting until replicas have what was decided.
 //!
-//! `WAIT` travels right behind the decisions of a batch. Their answers come first; those that charged nothing are told
-//! at once, the others are held until enough replicas have acknowledged all that this connection has written. Where
-//! that takes longer than a caller waits, what was charged stays charged, and the policy answers.
+//! `WAIT` is sent right behind the decisions of a batch. Their answers come first; those that charged nothing are
+//! delivered at once, the others are held until enough replicas have acknowledged all that this connection has written.
+//! If that takes longer than a caller waits, the charge stays, and the policy answers.
 
 use std::future::{Future, ready};
 use std::pin::{Pin, pin};
@@ -50,8 +50,8 @@ impl Wait {
     }
 }
 
-/// A server looks at its clock when it has something to do, or ten times a second. So where replicas are missing this may
-/// take that much longer, and nobody's deadline depends on it.
+/// The command. A server checks its clock when it has something to do, or ten times a second. So with replicas missing
+/// this may take that much longer, and no deadline depends on it.
 fn wait(replicas: u32, until: Instant) -> Cmd {
     let left = until.saturating_duration_since(Instant::now()).as_millis();
     let mut command = Cmd::with_capacity(3, 32);

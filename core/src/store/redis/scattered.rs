@@ -1,9 +1,9 @@
 //! Decisions whose entries fall into several slots of a cluster, which no script call can reach together.
 //!
 //! First every slot is asked whether its checks fit; a denial ends there, and nothing was charged. Then every slot
-//! charges what is its own. If one denies after all, because somebody else came in between, the others give back
-//! exactly what they charged. A process that dies in between leaves charged what it had charged, which drains like
-//! any other charge: at most the cost of that one decision, for at most the time that it takes to drain.
+//! charges its own checks. If one denies after all, because another process came in between, the others give back
+//! exactly what they charged. A process that dies in between leaves its charges, which drain like any other charge: at
+//! most the cost of that one decision, for at most the time that it takes to drain.
 
 use std::sync::Arc;
 
@@ -175,7 +175,7 @@ fn give_back(topology: &Arc<Topology>, shares: &[Share], each: &[Result<ShareRep
     }
 }
 
-/// Sends a decision of which nobody wants to hear.
+/// Sends a decision whose answer is not needed.
 fn forget(topology: &Arc<Topology>, decision: Decision) {
     let job = Arc::new(Job::new(decision, super::job::LONGEST_TIMEOUT, Box::new(|_, _| ())));
     // A server that is not asked any more has forgotten, or will be told by its own drain.

@@ -47,7 +47,7 @@ impl TxCall {
         !self.job.is_over() && self.job.deadline > Instant::now()
     }
 
-    /// Told at once what came of it.
+    /// Delivers the outcome now.
     pub(super) fn complete(&mut self) {
         if let Some(outcome) = self.outcome.take() {
             self.job.finish(Ok(outcome));
