@@ -7,7 +7,7 @@ use tidegate::{ErrorKind, Event, LimitError, Limiter, Value, host};
 
 const STORES: [&str; 2] = ["memory://", "redis://localhost"];
 
-fn opened(dialect: Dialect, name: &str, value: Value) -> Result<(), LimitError> {
+fn opened(dialect: Dialect, name: &str, value: &Value) -> Result<(), LimitError> {
     let open = |url| host::open(dialect, url, [(name.to_owned(), value.clone())], |_: &Event| {}).map(drop);
     let [memory, shared] = STORES.map(open);
     assert_eq!(memory, shared, "{name}");
@@ -15,7 +15,7 @@ fn opened(dialect: Dialect, name: &str, value: Value) -> Result<(), LimitError> 
 }
 
 fn refused(name: &str, value: Value) -> LimitError {
-    opened(Dialect::Wire, name, value).expect_err(name)
+    opened(Dialect::Wire, name, &value).expect_err(name)
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn every_option_has_bounds_that_hold_in_every_language() {
             let error = refused(option.name, Value::Number(number));
             assert_eq!((error.kind(), error.field()), (ErrorKind::Range, option.name), "{number}: {error}");
         }
-        assert_eq!(opened(Dialect::Wire, option.name, Value::Null), Ok(()), "{} is not given", option.name);
+        assert_eq!(opened(Dialect::Wire, option.name, &Value::Null), Ok(()), "{} is not given", option.name);
         if let Takes::Choice(names) = option.takes {
             let error = refused(option.name, Value::Text("another".to_owned()));
             assert!(names.iter().all(|name| error.to_string().contains(&format!("{name:?}"))), "{error}");
@@ -65,11 +65,11 @@ fn what_there_is_not_is_refused() {
 
 #[test]
 fn errors_speak_the_callers_language() {
-    let seconds = opened(Dialect::Python, "deny_cache", Value::Number(3601.0)).expect_err("too long");
+    let seconds = opened(Dialect::Python, "deny_cache", &Value::Number(3601.0)).expect_err("too long");
     assert_eq!(seconds.to_string(), "deny_cache must be from 0 to 3600 seconds, got 3601");
-    let millis = opened(Dialect::JavaScript, "denyCacheMs", Value::Number(3_600_001.0)).expect_err("too long");
+    let millis = opened(Dialect::JavaScript, "denyCacheMs", &Value::Number(3_600_001.0)).expect_err("too long");
     assert_eq!(millis.to_string(), "denyCacheMs must be from 0 to 3600000, got 3600001");
-    let flag = opened(Dialect::Python, "on_error", Value::Bool(true)).expect_err("no policy");
+    let flag = opened(Dialect::Python, "on_error", &Value::Bool(true)).expect_err("no policy");
     assert_eq!(flag.to_string(), r#"on_error must be "local", "allow", "deny" or "raise", got True"#);
     for dialect in [Dialect::Wire, Dialect::Python, Dialect::JavaScript] {
         let names: std::collections::BTreeSet<_> =

@@ -86,7 +86,7 @@ proptest! {
 
     #[test]
     fn whatever_is_encoded_arrives(user in secret(), password in secret()) {
-        let encoded = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+        let encoded = |text: &str| text.bytes().fold(String::new(), |all, byte| format!("{all}%{byte:02X}"));
         let url = format!("redis://{}:{}@localhost:7000/3", encoded(&user), encoded(&password));
         let limiter = Limiter::open(&url, []).expect("a URL");
         prop_assert_eq!(limiter.url(), "redis://…@localhost:7000/3");
@@ -125,6 +125,6 @@ fn events_and_store_errors_name_the_server_alone() {
     let error = limiter.limit_sync(&Limit::bucket("login", 1).build().expect("a bucket"), "ada").expect_err("nobody");
     let mut shown = heard.lock().expect("a lock").join("\n");
     assert!(shown.contains("127.0.0.1:1"), "{shown}");
-    shown += &format!("{error} {error:?} {limiter:?} {}", limiter.url());
+    shown = format!("{shown}{error} {error:?} {limiter:?} {}", limiter.url());
     assert!(!shown.contains("S3cr3t") && !shown.contains("us3r"), "{shown}");
 }

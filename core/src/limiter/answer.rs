@@ -9,7 +9,7 @@ use crate::info::LimitInfo;
 use crate::limit::Rule;
 use crate::policy::OnError;
 use crate::store::memory::{Memory, Moment};
-use crate::store::redis::{Answer, Decision, Outcome};
+use crate::store::redis::{Answer, Decision, Reply};
 
 impl Caller {
     /// Puts into words what came of the decision.
@@ -19,7 +19,7 @@ impl Caller {
             self.entries.iter().for_each(|entry| here.denials.forget(*entry));
         }
         let failure = match answer {
-            Ok(Outcome::Decided { infos, corrupt, reset, .. }) => {
+            Ok(Reply::Decided { infos, corrupt, reset, .. }) => {
                 let heard = clock::now();
                 here.stats.took(heard.saturating_sub(self.started));
                 here.stats.repaired(corrupt);
@@ -31,11 +31,11 @@ impl Caller {
                 here.stats.answered(info.blocked);
                 return Ok(info);
             }
-            Ok(Outcome::Impossible(part, why)) => {
+            Ok(Reply::Impossible(part, why)) => {
                 here.stats.failed();
                 return Err(self.refusal(part, why, &decision.costs()).into());
             }
-            Ok(Outcome::Late { .. }) => Failure::Timeout,
+            Ok(Reply::Late { .. }) => Failure::Timeout,
             Err(failure) => failure,
         };
         here.degraded(failure);

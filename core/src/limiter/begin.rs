@@ -16,7 +16,7 @@ use crate::info::LimitInfo;
 use crate::limit::{Rules, Shape};
 use crate::policy::{OnError, Question};
 use crate::store::memory::Moment;
-use crate::store::redis::{Decision, Here, Key};
+use crate::store::redis::{Decision, Key, ProcessState};
 use crate::time::Micros;
 
 impl Fleet {
@@ -59,7 +59,7 @@ impl Fleet {
     }
 
     /// The whole way in this process's memory, of a call that the store would not even be asked for.
-    fn decide_locally(&self, here: &Here, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Decided {
+    fn decide_locally(&self, here: &ProcessState, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Decided {
         let layout = self.shared.settings.layout();
         let local = Local { memory: here.fallback.clone(), namespace: self.namespace };
         let admitted = checks.iter().try_for_each(|check| layout.admits(check.limit)).map_err(Error::from);

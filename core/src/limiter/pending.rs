@@ -11,12 +11,12 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::policy::{Question, Since};
-use crate::store::redis::{Answer, Decision, Job, Shared};
+use crate::store::redis::{Answer, Decision, Job, RemoteStore};
 use crate::time::Micros;
 
 /// A call whose answer is still to come.
 pub(super) struct Caller {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<RemoteStore>,
     /// The limit of each part, for errors.
     pub(super) limits: Few<Limit>,
     /// The actor of each part.

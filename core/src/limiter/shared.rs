@@ -19,13 +19,13 @@ use crate::interrupt;
 use crate::limit::Limit;
 use crate::stats::Statistics;
 use crate::store::memory::Memory;
-use crate::store::redis::{Decision, Here, Redis, Settings, Shared, Upkeep};
+use crate::store::redis::{Decision, ProcessState, Redis, RemoteStore, Settings, Upkeep};
 use crate::time::Micros;
 
 /// A limiter's part of a store that others use as well.
 #[derive(Clone, Debug)]
 pub(super) struct Fleet {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<RemoteStore>,
     /// The namespace, as the store spells it and as this process does.
     pub(super) name: Arc<str>,
     pub(super) namespace: Fingerprint,
@@ -38,7 +38,7 @@ impl Fleet {
     pub(super) fn new(store: Redis) -> Self {
         let settings = store.into_settings();
         let (name, namespace) = (settings.namespace().into(), Fingerprint::of_namespace(settings.namespace()));
-        let shared = Arc::new(Shared::new(settings));
+        let shared = Arc::new(RemoteStore::new(settings));
         // So that the first call need not wait for it.
         shared.begin_to_connect();
         Self { shared, name, namespace }
@@ -73,7 +73,7 @@ impl Fleet {
         &self.shared.settings
     }
 
-    pub(super) fn here(&self) -> Arc<Here> {
+    pub(super) fn here(&self) -> Arc<ProcessState> {
         arc_swap::Guard::into_inner(self.shared.here())
     }
 

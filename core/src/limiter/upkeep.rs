@@ -13,7 +13,7 @@ use crate::decision::Verb;
 use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::limit::Limit;
-use crate::store::redis::{Decision, Health, Upkeep, plan};
+use crate::store::redis::{Decision, Health, Upkeep, encode};
 
 impl Limiter {
     /// Has the store decide once, past everything that spares it, and says how fit it is: for the start of a program
@@ -100,7 +100,7 @@ impl Limiter {
     pub fn bare_command(&self, check: Check<'_>) -> Option<Vec<Vec<u8>>> {
         let Store::Fleet(fleet) = &self.store else { return None };
         let (_, decision) = fleet.prepare(&[check], Verb::Limit, None, None).ok()?;
-        let command = plan([(&decision, 0)]).command(false);
+        let command = encode([(&decision, 0)]).command(false);
         let words = command.args_iter().filter_map(|word| match word {
             ::redis::Arg::Simple(bytes) => Some(bytes.to_vec()),
             _ => None,

@@ -7,7 +7,7 @@ use redis::{
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::target::at;
+use super::endpoint::at;
 use super::url::{Login, Node, Place, StoreUrl, Tls};
 use crate::error::LimitError;
 

@@ -4,14 +4,14 @@ use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
 
 use super::context::Context;
+use super::decode::decode;
 use super::dial::Connection;
+use super::encode::{ScriptCall, encode};
 use super::error_action::nonsense;
 use super::group_reply::GroupReply;
 use super::layout::Strategy;
 use super::message::Message;
-use super::plan::{Plan, plan};
 use super::replicas::{Acknowledgement, Wait, right_behind};
-use super::reply::finish;
 use super::server_clock::ServerClock;
 use super::transactions;
 use super::underway::{Underway, last_deadline};
@@ -25,7 +25,7 @@ type Place = Option<(u16, bool)>;
 /// The decisions of one script call, in a cluster those of one slot; or of a round of transactions.
 pub(super) struct Group {
     pub(super) messages: Vec<Message>,
-    plan: Plan,
+    call: ScriptCall,
     asking: bool,
     /// The server did not know the script.
     pub(super) with_script: bool,
@@ -50,14 +50,14 @@ const OF_A_PART: u64 = 16 * 1024;
 pub(super) type Batch = Underway<BatchReply>;
 
 /// Sends decisions over one of a link's connections.
-pub(super) fn send(connection: Connection, line: u64, groups: Vec<Group>, context: &Context) -> Batch {
+pub(super) fn send(connection: Connection, number: u64, groups: Vec<Group>, context: &Context) -> Batch {
     let messages = || groups.iter().flat_map(|group| &group.messages);
     let wait = Wait::of(messages(), context);
     let parts = messages().map(|message| message.job.decision.parts.len() + 1).sum::<usize>();
     let weight = u64::try_from(parts).unwrap_or(u64::MAX).saturating_mul(OF_A_PART);
     connection.allow(weight);
     let until = last_deadline(messages());
-    Underway::new(until, line, weight, exchange(connection, groups, context.strategy(), wait))
+    Underway::new(until, number, weight, exchange(connection, groups, context.strategy(), wait))
 }
 
 impl Group {
@@ -78,11 +78,11 @@ impl Group {
         }
         let of_messages = |(place, messages): (Place, Vec<Message>)| {
             let by = |message: &Message| clock.at_server(message.job.expires).unwrap_or(0);
-            let plan = match strategy {
-                Strategy::Script => plan(messages.iter().map(|message| (&message.job.decision, by(message)))),
-                Strategy::Transactions => Plan::default(),
+            let call = match strategy {
+                Strategy::Script => encode(messages.iter().map(|message| (&message.job.decision, by(message)))),
+                Strategy::Transactions => ScriptCall::default(),
             };
-            Self { messages, plan, asking: place.is_some_and(|(_, asking)| asking), with_script: false }
+            Self { messages, call, asking: place.is_some_and(|(_, asking)| asking), with_script: false }
         };
         grouped.into_iter().map(of_messages).collect()
     }
@@ -97,13 +97,13 @@ impl Group {
     }
 
     fn command(&self) -> Cmd {
-        self.plan.command(self.with_script)
+        self.call.command(self.with_script)
     }
 
-    fn finish(&self, reply: Value) -> RedisResult<GroupReply> {
+    fn decode(&self, reply: Value) -> RedisResult<GroupReply> {
         let reply = reply.extract_error()?;
         let decisions = self.messages.iter().map(|message| &message.job.decision);
-        let (server, outcomes) = finish(&reply, decisions).map_err(|_| nonsense("the script"))?;
+        let (server, outcomes) = decode(&reply, decisions).map_err(|_| nonsense("the script"))?;
         Ok(GroupReply { server, outcomes, held: Vec::new() })
     }
 
@@ -144,7 +144,7 @@ async fn decide(
         ([group], Strategy::Transactions) => one(transactions::decide(connection, &group.messages, holds).await),
         ([group], Strategy::Script) if !group.asking => {
             let reply = connection.req_packed_command(&group.command()).await;
-            one(reply.and_then(|reply| group.finish(reply)))
+            one(reply.and_then(|reply| group.decode(reply)))
         }
         _ => several(connection, groups).await,
     }
@@ -174,7 +174,7 @@ async fn several(
     let mut replies = connection.req_packed_commands(&pipeline, 0, pipeline.len()).await?;
     let reply_of =
         |place: usize| replies.get_mut(place).map_or(Value::Nil, |reply| std::mem::replace(reply, Value::Nil));
-    Ok(groups.iter().zip(places.into_iter().map(reply_of)).map(|(group, reply)| group.finish(reply)).collect())
+    Ok(groups.iter().zip(places.into_iter().map(reply_of)).map(|(group, reply)| group.decode(reply)).collect())
 }
 
 /// True if the connection is of no use any more.

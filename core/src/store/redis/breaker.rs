@@ -1,4 +1,4 @@
-//! The breaker of one server: when it opens, how often a server that has failed is probed, and what is told of it.
+//! The breaker of one server: the conditions that open it, the interval of probes, and its events.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;

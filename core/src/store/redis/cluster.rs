@@ -12,11 +12,11 @@ use tokio::time::{sleep, timeout};
 
 use super::context::Context;
 use super::dial::{A_MAP, open};
+use super::endpoint::{Endpoint, at};
 use super::error_action::nonsense;
 use super::link::Link;
 use super::message::Message;
 use super::reroute::{NoOthers, Reroute};
-use super::target::{Target, at};
 use crate::failure::Failure;
 
 const SLOTS: usize = 16_384;
@@ -51,9 +51,9 @@ struct Map {
 }
 
 /// The part of the task that keeps the map. When that ends, however it does, nothing is left waiting for the map.
-struct Keeper(Weak<Cluster>);
+struct MapTask(Weak<Cluster>);
 
-impl Drop for Keeper {
+impl Drop for MapTask {
     fn drop(&mut self) {
         if let Some(cluster) = self.0.upgrade() {
             let mut map = cluster.map();
@@ -86,7 +86,7 @@ impl Cluster {
             lost: AtomicBool::new(false),
             awake: AtomicBool::new(false),
         });
-        tokio::spawn(keep_map(Keeper(Arc::downgrade(&cluster)), stale));
+        tokio::spawn(keep_map(MapTask(Arc::downgrade(&cluster)), stale));
         cluster.refresh();
         cluster
     }
@@ -154,8 +154,8 @@ impl Cluster {
     /// Only ever asked for on the runtime, which drives the link.
     fn link(&self, map: &mut Map, node: &Node) -> Arc<Link> {
         let start = || {
-            let target = Target::node(at(&self.template, &node.0, node.1), self.context.greeting());
-            Arc::new(Link::start(target, self.context.clone(), Arc::new(self.me.clone())))
+            let endpoint = Endpoint::node(at(&self.template, &node.0, node.1), self.context.greeting());
+            Arc::new(Link::start(endpoint, self.context.clone(), Arc::new(self.me.clone())))
         };
         let link = map.links.entry(node.clone()).or_insert_with(start);
         if link.is_dead() {
@@ -173,13 +173,13 @@ impl Cluster {
         nodes.extend(self.seeds.iter().filter(|seed| !nodes.contains(seed)).cloned().collect::<Vec<_>>());
         let asked = nodes.iter().map(|node| Box::pin(ask(&self.template, node)));
         match timeout(self.context.connect_timeout(), select_ok(asked)).await {
-            Ok(Ok((ranges, _))) => self.learn(ranges),
-            Ok(Err(error)) => self.lose(&error.to_string()),
-            Err(_) => self.lose("no answer in time"),
+            Ok(Ok((ranges, _))) => self.apply_map(ranges),
+            Ok(Err(error)) => self.on_lost(&error.to_string()),
+            Err(_) => self.on_lost("no answer in time"),
         }
     }
 
-    fn learn(&self, ranges: Vec<(usize, usize, Node)>) {
+    fn apply_map(&self, ranges: Vec<(usize, usize, Node)>) {
         let mut map = self.map();
         map.owners = vec![None; SLOTS];
         map.nodes.clear();
@@ -207,7 +207,7 @@ impl Cluster {
         }
     }
 
-    fn lose(&self, why: &str) {
+    fn on_lost(&self, why: &str) {
         let mut map = self.map();
         let early = std::mem::take(&mut map.early);
         let known = !map.owners.is_empty();
@@ -230,13 +230,13 @@ impl Map {
 }
 
 /// Looks at the map when something says that it is stale, and again and again while a node has failed.
-async fn keep_map(keeper: Keeper, stale: Arc<Notify>) {
+async fn keep_map(task: MapTask, stale: Arc<Notify>) {
     loop {
-        let Some(unwell) = keeper.0.upgrade().map(|cluster| cluster.is_open()) else { return };
+        let Some(unwell) = task.0.upgrade().map(|cluster| cluster.is_open()) else { return };
         if !unwell {
             stale.notified().await;
         }
-        match keeper.0.upgrade() {
+        match task.0.upgrade() {
             Some(cluster) => cluster.look().await,
             None => return,
         }

@@ -9,11 +9,11 @@ use std::time::Duration;
 use redis::Pipeline;
 use tokio::runtime::Handle;
 
+use super::encode::{Decision, Part, encode};
 use super::greeting::{Said, advised};
 use super::job::LONGEST_TIMEOUT;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
-use super::plan::{Decision, Part, plan};
 use super::reports::{QUIET, Reports};
 use super::script::SOURCE;
 use super::settings::Settings;
@@ -26,7 +26,7 @@ use crate::stats::Stats;
 
 /// The size of the entry that probes use.
 const PROBED: u64 = 1000;
-/// Making a connection takes several round trips and is nobody's decision, so it may take longer than one.
+/// The shortest timeout for connecting, which takes several round trips and holds up no decision.
 const LEAST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(crate) struct Context {
@@ -77,7 +77,7 @@ impl Context {
         self.replicas
     }
 
-    /// A decision like any other, about an entry of nobody's in this slot, which drains within a millisecond.
+    /// A decision like any other, on an entry of its own in this slot, which drains within a millisecond.
     pub(super) fn probing(&self, slot: Option<u16>) -> Decision {
         let bucket = LevelRule::new(PROBED, 1000, PROBED);
         let part = Part { rule: Rule::Level(bucket), cost: 1, spent: 0, charged_at: None, entry: 0 };
@@ -108,7 +108,7 @@ impl Context {
         match self.strategy {
             Strategy::Script => {
                 greeting.cmd("SCRIPT").arg("LOAD").arg(SOURCE);
-                greeting.add_command(plan([(&self.probe, 0)]).command(false));
+                greeting.add_command(encode([(&self.probe, 0)]).command(false));
             }
             Strategy::Transactions => {
                 for key in self.probe.entries.iter().flat_map(both) {
@@ -155,7 +155,7 @@ impl Context {
         }
     }
 
-    /// A server is not to be asked for now.
+    /// Reports that a server is not asked for now.
     pub(super) fn opened(&self, server: &dyn Display, fault: Failure, why: &str) {
         let why = &*advised(why);
         self.reports.trouble(server, fault, why);
@@ -163,13 +163,13 @@ impl Context {
         self.reports.events.tell(&Event::new(EventKind::BreakerOpen(fault), server, why));
     }
 
-    /// A server is well again.
+    /// Reports that a server decides again.
     pub(super) fn closed(&self, server: &dyn Display) {
         self.reports.opened(None);
         self.reports.events.tell(&Event::new(EventKind::BreakerClose, server, "it answers again"));
     }
 
-    /// Something went wrong that does not stop the server from being asked; told once a minute.
+    /// Reports a failure that does not stop the server from being asked, once a minute.
     pub(super) fn fault(&self, server: &dyn Display, fault: Failure, why: &str) {
         let why = &*advised(why);
         self.reports.trouble(server, fault, why);

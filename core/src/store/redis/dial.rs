@@ -165,7 +165,7 @@ impl LookingUpAll {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the system, on a thread that nobody has to wait for, not even a runtime that ends.
+    /// Asks the system, on a thread that nothing waits for, not even the end of a runtime.
     fn look_up(self: &Arc<Self>, name: (String, u16)) -> io::Result<LookingUp> {
         let (told, found) = oneshot::channel();
         let all = self.clone();

@@ -71,7 +71,7 @@ fn failure_of_code(code: Option<&str>) -> Failure {
     }
 }
 
-/// An error inside a script is told in words behind a general code, its own code first.
+/// An error inside a script has a general code; its own code is the first of its words.
 fn failure_in_words(error: &RedisError) -> Failure {
     let words = error.detail().unwrap_or_default();
     let said = |code: &str| words.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == code);

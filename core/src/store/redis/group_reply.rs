@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::decode::Reply;
 use super::job::Job;
-use super::reply::Outcome;
 use crate::failure::Failure;
 use crate::time::Micros;
 
@@ -14,18 +14,18 @@ pub(super) struct GroupReply {
     /// The server's time.
     pub(super) server: Option<Micros>,
     /// The outcome of each decision; none where all callers are answered already, or the decisions are held.
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<Reply>,
     pub(super) held: Vec<Pending>,
 }
 
 /// A decision that was made, and whose caller is answered when enough replicas have it.
 pub(super) struct Pending {
     job: Arc<Job>,
-    outcome: Outcome,
+    outcome: Reply,
 }
 
 impl Pending {
-    pub(super) fn new(job: Arc<Job>, outcome: Outcome) -> Self {
+    pub(super) fn new(job: Arc<Job>, outcome: Reply) -> Self {
         job.hold();
         Self { job, outcome }
     }

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::plan::Decision;
-use super::reply::Outcome;
+use super::decode::Reply;
+use super::encode::Decision;
 use crate::clock;
 use crate::failure::Failure;
 use crate::time::Micros;
 
 /// The outcome of a decision that was sent to the store.
-pub(crate) type Answer = Result<Outcome, Failure>;
+pub(crate) type Answer = Result<Reply, Failure>;
 
-/// Told once what came of a job, on the thread that talks to the store: it must not block.
+/// Called once with the outcome of a job, on the thread that talks to the store: it must not block.
 pub(crate) type Done = Box<dyn FnOnce(&Job, Answer) + Send>;
 
 /// The longest time that a caller waits for a decision.
@@ -25,8 +25,8 @@ pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Times that a job may be sent on to another server before it is given up.
 const MOST_HOPS: u8 = 5;
 
-/// A decision under way; whoever finishes it first, with an answer or at its deadline, is the one who does. A job that
-/// is dropped unfinished, by whatever lost it, is finished by that.
+/// A decision under way. The first to finish it, with an answer or at its deadline, decides the outcome; a job that is
+/// dropped unfinished is finished by that.
 pub(crate) struct Job {
     pub(super) decision: Decision,
     /// The deadline of the caller, by the runtime's clock and by ours.
@@ -75,7 +75,7 @@ impl Job {
         &self.decision
     }
 
-    /// True for the one who finished it.
+    /// Completes the job; true if it was not complete before.
     pub(crate) fn finish(&self, answer: Answer) -> bool {
         let done = self.lock().take();
         let first = done.is_some();
@@ -86,7 +86,7 @@ impl Job {
         first
     }
 
-    /// Finishes it at its deadline, for whoever keeps no queue of deadlines.
+    /// Finishes it at its deadline, where no queue of deadlines does.
     pub(super) async fn expire(self: Arc<Self>) {
         sleep_until(self.deadline).await;
         self.fail(Failure::Timeout);

@@ -1,4 +1,4 @@
-//! One server: a connection that is kept well, and the batches that travel over it.
+//! The connection to one server, and the batches that travel over it.
 //!
 //! A task owns the connection and everything about it. Decisions come in through a queue; those that are under way at
 //! the same time travel together. Nothing here waits for longer than a decision's own deadline: the task finishes
@@ -18,41 +18,41 @@ use tokio::time::{Instant, sleep_until};
 
 use super::batch::{self, Batch, BatchReply, Group};
 use super::breaker::Breaker;
+use super::connection_state::{Connected, ConnectionState};
 use super::context::Context;
 use super::dial::Connection;
+use super::endpoint::Endpoint;
 use super::job::Job;
 use super::layout::Strategy;
-use super::line::{Connected, Line};
 use super::message::Message;
 use super::queue::{Received, Receiver, Sender, queue};
 use super::replicas::{Acknowledged, Holding};
 use super::reroute::Reroute;
 use super::server_clock::ServerClock;
-use super::target::Target;
 use super::underway::Back;
 use crate::failure::Failure;
 
 /// Decisions in one batch: few enough that the server is not held up for longer than a fraction of a millisecond.
 const MOST_IN_A_BATCH: usize = 128;
-/// Batches on the way at once while nobody waits long, so that neither side waits for the other.
+/// Batches on the way at once while no job waits long, so that neither side waits for the other.
 const BATCHES: usize = 2;
 
 /// The way to one server.
 pub(super) struct Link {
     queue: Sender,
-    /// The server failed and has not been found well since.
+    /// True while the breaker of the server is open.
     open: Arc<AtomicBool>,
 }
 
 impl Link {
     /// Starts the task that keeps the connection, which begins to connect. When the link is dropped, the task finishes
     /// what it has, and ends.
-    pub(super) fn start(target: Target, context: Arc<Context>, router: Arc<dyn Reroute>) -> Self {
+    pub(super) fn start(endpoint: Endpoint, context: Arc<Context>, router: Arc<dyn Reroute>) -> Self {
         let (sender, receiver) = queue();
         let breaker = Breaker::new();
         let open = breaker.flag();
-        let keeper = Keeper {
-            target,
+        let task = ConnectionTask {
+            endpoint,
             context,
             router,
             breaker,
@@ -60,8 +60,8 @@ impl Link {
             leaves_by: None,
             waiting: VecDeque::new(),
             due: VecDeque::new(),
-            line: Line::Down,
-            lines: 0,
+            state: ConnectionState::Down,
+            connection_number: 0,
             parted_until: None,
             batches: FuturesUnordered::new(),
             holding: FuturesUnordered::new(),
@@ -70,7 +70,7 @@ impl Link {
             slot: None,
             probing: None,
         };
-        tokio::spawn(keeper.run());
+        tokio::spawn(task.run());
         Self { queue: sender, open }
     }
 
@@ -93,21 +93,21 @@ impl Link {
     }
 }
 
-pub(super) struct Keeper {
-    pub(super) target: Target,
+pub(super) struct ConnectionTask {
+    pub(super) endpoint: Endpoint,
     pub(super) context: Arc<Context>,
     pub(super) router: Arc<dyn Reroute>,
     pub(super) breaker: Breaker,
     queue: Receiver,
-    /// Once nobody sends any more, until when the rest is finished.
+    /// The instant until which the rest is finished, once all senders are gone.
     leaves_by: Option<Instant>,
     /// Not sent yet, and since when.
     pub(super) waiting: VecDeque<(Instant, Message)>,
     /// Jobs that are not over, in the order of their deadlines.
     due: VecDeque<Arc<Job>>,
-    pub(super) line: Line,
+    pub(super) state: ConnectionState,
     /// The number of the connection, which changes when it is given up.
-    pub(super) lines: u64,
+    pub(super) connection_number: u64,
     /// The instant until which replies over connections that were given up may come.
     pub(super) parted_until: Option<Instant>,
     pub(super) batches: FuturesUnordered<Batch>,
@@ -122,7 +122,7 @@ pub(super) struct Keeper {
     pub(super) probing: Option<Arc<OnceLock<Option<Failure>>>>,
 }
 
-impl Keeper {
+impl ConnectionTask {
     async fn run(mut self) {
         let mut incoming = Vec::new();
         let mut timer = pin!(sleep_until(Instant::now()));
@@ -145,7 +145,7 @@ impl Keeper {
                 received = poll_fn(|context| self.queue.poll(context, &mut incoming)), if self.leaves_by.is_none() => {
                     Next::Received(received)
                 }
-                connected = self.line.progress() => Next::Connected(connected),
+                connected = self.state.progress() => Next::Connected(connected),
                 () = timer.as_mut(), if armed.is_some() => Next::Due,
             };
             match next {
@@ -178,7 +178,7 @@ impl Keeper {
     /// The next instant at which there is work that no message announces.
     fn next_instant(&self) -> Option<Instant> {
         let due = self.due.front().map(|job| job.deadline);
-        let (Line::Up(_), Some((since, _))) = (&self.line, self.waiting.front()) else {
+        let (ConnectionState::Up(_), Some((since, _))) = (&self.state, self.waiting.front()) else {
             return [due, self.parted_until, self.leaves_by].into_iter().flatten().min();
         };
         let sent_by = self.patience().map(|patience| *since + patience);
@@ -197,7 +197,7 @@ impl Keeper {
         }
     }
 
-    /// Sees to it that a job is over at its deadline.
+    /// Makes sure that a job is over at its deadline.
     pub(super) fn watch(&mut self, job: &Arc<Job>, now: Instant) {
         if job.deadline > now + self.context.timeout() * 2 {
             // Nobody waits for it.
@@ -218,10 +218,10 @@ impl Keeper {
         if self.leaves_by.is_some() && self.router.has_others() {
             return self.waiting.drain(..).for_each(|(_, message)| self.router.resend(message));
         }
-        let connection = match &self.line {
-            Line::Up(connection) => connection.clone(),
-            Line::Down => return self.connect(),
-            Line::Connecting(_) | Line::Resting(_) => return,
+        let connection = match &self.state {
+            ConnectionState::Up(connection) => connection.clone(),
+            ConnectionState::Down => return self.connect(),
+            ConnectionState::Connecting(_) | ConnectionState::Resting(_) => return,
         };
         while let Some((since, _)) = self.waiting.front() {
             let has_waited = |patience: Duration| since.elapsed() >= patience;
@@ -231,21 +231,21 @@ impl Keeper {
             let several = self.waiting.len().min(MOST_IN_A_BATCH);
             let messages = self.waiting.drain(..several).map(|(_, message)| message);
             let messages = messages.filter(|message| !message.job.is_over());
-            let groups = Group::of(messages, self.context.strategy(), self.target.is_sharded(), &self.clock);
+            let groups = Group::of(messages, self.context.strategy(), self.endpoint.is_sharded(), &self.clock);
             if !groups.is_empty() {
                 self.context.stats.sent(groups.iter().map(Group::len).sum());
-                self.launch(connection.clone(), self.lines, groups);
+                self.launch(connection.clone(), self.connection_number, groups);
             }
         }
     }
 
     /// Batches on the way over this connection.
     fn under_way(&self) -> usize {
-        let batches = self.batches.iter().filter(|batch| batch.was_sent_over(self.lines)).count();
-        batches + self.holding.iter().filter(|holding| holding.was_sent_over(self.lines)).count()
+        let batches = self.batches.iter().filter(|batch| batch.was_sent_over(self.connection_number)).count();
+        batches + self.holding.iter().filter(|holding| holding.was_sent_over(self.connection_number)).count()
     }
 
-    /// Batches on the way at once, as long as nobody has to wait long. Those of transactions would come in between each
+    /// Batches on the way at once, as long as no job waits long. Batches of transactions would interfere with each
     /// other.
     fn batches_at_once(&self) -> usize {
         match self.context.strategy() {
@@ -266,8 +266,8 @@ impl Keeper {
     }
 
     /// Sends these over one of the connections.
-    pub(super) fn launch(&mut self, connection: Connection, line: u64, groups: Vec<Group>) {
-        self.batches.push(batch::send(connection, line, groups, &self.context));
+    pub(super) fn launch(&mut self, connection: Connection, number: u64, groups: Vec<Group>) {
+        self.batches.push(batch::send(connection, number, groups, &self.context));
     }
 
     /// Finishes what has reached its deadline.
@@ -279,22 +279,24 @@ impl Keeper {
         }
         if self.parted_until.is_some_and(|until| until <= now) {
             self.parted_until = None;
-            let line = self.lines;
-            self.batches = std::mem::take(&mut self.batches).into_iter().filter(|it| it.was_sent_over(line)).collect();
-            self.holding = std::mem::take(&mut self.holding).into_iter().filter(|it| it.was_sent_over(line)).collect();
+            let number = self.connection_number;
+            self.batches =
+                std::mem::take(&mut self.batches).into_iter().filter(|it| it.was_sent_over(number)).collect();
+            self.holding =
+                std::mem::take(&mut self.holding).into_iter().filter(|it| it.was_sent_over(number)).collect();
         }
         let of_this = |since: Option<Instant>, is_present: bool| since.filter(|_| is_present);
         for batch in &mut self.batches {
-            if let Some(since) = of_this(batch.newly_missed(now), batch.was_sent_over(self.lines)) {
+            if let Some(since) = of_this(batch.newly_missed(now), batch.was_sent_over(self.connection_number)) {
                 self.breaker.missed(since, Failure::Timeout);
             }
         }
         for holding in &mut self.holding {
-            if let Some(since) = of_this(holding.newly_missed(now), holding.was_sent_over(self.lines)) {
+            if let Some(since) = of_this(holding.newly_missed(now), holding.was_sent_over(self.connection_number)) {
                 self.breaker.missed(since, Failure::Unreplicated);
             }
         }
-        self.judge(now);
+        self.check_health(now);
     }
 
     pub(super) fn forget_finished(&mut self) {

@@ -3,35 +3,35 @@
 #![allow(clippy::disallowed_methods, reason = "deadlines go by the timers of tokio, not by the time that limits see")]
 
 mod address;
-mod answers;
 mod background;
 mod batch;
+mod batch_replies;
 mod breaker;
 mod cluster;
+mod connection_state;
 mod context;
+mod decode;
 mod dial;
+mod encode;
+mod endpoint;
 mod error_action;
 mod greeting;
 mod group_reply;
 mod job;
 mod keys;
 mod layout;
-mod line;
 mod link;
 mod message;
-mod plan;
 mod process;
 mod queue;
 mod recovery;
 mod replicas;
-mod reply;
 mod reports;
 mod reroute;
 mod scattered;
 mod script;
 mod server_clock;
 mod settings;
-mod target;
 mod topology;
 mod transactions;
 mod underway;
@@ -42,12 +42,12 @@ pub(crate) use background::handle as background;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use decode::Reply;
+pub(crate) use encode::{Decision, encode};
 pub(crate) use job::{Answer, Job};
 pub(crate) use keys::Key;
 pub use layout::{Layout, Strategy};
-pub(crate) use plan::{Decision, plan};
-pub(crate) use process::{Here, Shared};
-pub(crate) use reply::Outcome;
+pub(crate) use process::{ProcessState, RemoteStore};
 pub use settings::Redis;
 pub(crate) use settings::Settings;
 pub use upkeep::Health;

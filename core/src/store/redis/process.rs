@@ -21,13 +21,13 @@ use crate::stats::{BreakerState, Stats};
 use crate::store::memory::Memory;
 
 /// A store of a fleet, as one process sees it.
-pub(crate) struct Shared {
+pub(crate) struct RemoteStore {
     pub(crate) settings: Settings,
-    here: ArcSwap<Here>,
+    here: ArcSwap<ProcessState>,
 }
 
 /// All that a forked child must not share with its parent.
-pub(crate) struct Here {
+pub(crate) struct ProcessState {
     process: Process,
     pub(crate) stats: Arc<Stats>,
     pub(crate) reports: Arc<Reports>,
@@ -37,28 +37,28 @@ pub(crate) struct Here {
     topologies: Mutex<Vec<Arc<Topology>>>,
 }
 
-impl Shared {
+impl RemoteStore {
     pub(crate) fn new(settings: Settings) -> Self {
-        let here = ArcSwap::from_pointee(Here::new(&settings));
+        let here = ArcSwap::from_pointee(ProcessState::new(&settings));
         Self { settings, here }
     }
 
     /// The state of this process; a child process starts anew.
-    pub(crate) fn here(&self) -> arc_swap::Guard<Arc<Here>> {
+    pub(crate) fn here(&self) -> arc_swap::Guard<Arc<ProcessState>> {
         let here = self.here.load();
         if here.process.is_current_as_told() { here } else { self.start_over() }
     }
 
     /// Before a server is talked to, when it is worth asking the system who we are.
-    pub(crate) fn here_for_sure(&self) -> arc_swap::Guard<Arc<Here>> {
+    pub(crate) fn here_for_sure(&self) -> arc_swap::Guard<Arc<ProcessState>> {
         let here = self.here.load();
         if here.process.is_current() { here } else { self.start_over() }
     }
 
-    fn start_over(&self) -> arc_swap::Guard<Arc<Here>> {
+    fn start_over(&self) -> arc_swap::Guard<Arc<ProcessState>> {
         let parents = self.here.load_full();
         if !parents.process.is_current() {
-            let before = self.here.compare_and_swap(&parents, Arc::new(Here::new(&self.settings)));
+            let before = self.here.compare_and_swap(&parents, Arc::new(ProcessState::new(&self.settings)));
             // Dropping what a thread of the parent may hold could wait for that thread for ever.
             std::mem::forget((parents, arc_swap::Guard::into_inner(before)));
         }
@@ -102,7 +102,7 @@ impl Shared {
     }
 }
 
-impl Drop for Here {
+impl Drop for ProcessState {
     fn drop(&mut self) {
         if !self.process.is_current() {
             // To end the parent's tasks from here could wait for a thread that only the parent has.
@@ -111,13 +111,13 @@ impl Drop for Here {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for RemoteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Shared").field(&self.settings).finish()
+        f.debug_tuple("RemoteStore").field(&self.settings).finish()
     }
 }
 
-impl Here {
+impl ProcessState {
     fn new(settings: &Settings) -> Self {
         Self {
             process: Process::current(),

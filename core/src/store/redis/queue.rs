@@ -1,7 +1,7 @@
 //! The way for messages into the task of a link.
 //!
 //! A queue that is closed takes nothing any more, and gives back what it is given; closing it drops what is in it. Both
-//! happen under one lock, so no message can be left behind in a queue that nobody reads.
+//! happen under one lock, so no message is left in a queue without a reader.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -50,7 +50,7 @@ impl Shared {
 }
 
 impl Sender {
-    /// Gives the message back where nobody would read it.
+    /// Sends a message, or gives it back if the receiver is gone.
     pub(super) fn send(&self, message: Message) -> Result<(), Message> {
         let waker = {
             let mut state = self.0.lock();

@@ -1,4 +1,4 @@
-//! Getting a connection, giving it up, and finding out whether a server that has failed is well again.
+//! Connecting, giving a connection up, and probing a server that has failed.
 
 use std::iter;
 use std::sync::{Arc, OnceLock};
@@ -7,10 +7,10 @@ use redis::RedisResult;
 use tokio::time::{Instant, sleep};
 
 use super::batch::Group;
+use super::connection_state::{Connected, ConnectionState};
 use super::error_action::ErrorAction;
 use super::job::{Answer, Job};
-use super::line::{Connected, Line};
-use super::link::Keeper;
+use super::link::ConnectionTask;
 use super::message::Message;
 use crate::failure::Failure;
 
@@ -18,18 +18,18 @@ const NO_ANSWER: &str = "no answer in time";
 const TOO_FEW: &str = "too few replicas acknowledge what it writes";
 const NO_DECISION: &str = "it answers, and does not decide";
 
-impl Keeper {
+impl ConnectionTask {
     pub(super) fn connect(&mut self) {
-        let target = self.target.clone();
+        let endpoint = self.endpoint.clone();
         let timeout = self.context.connect_timeout();
-        self.line = Line::Connecting(Box::pin(async move {
+        self.state = ConnectionState::Connecting(Box::pin(async move {
             // A packet that got lost is sent again only after longer than this; a second attempt is quicker.
             let second = async {
                 sleep(timeout / 2).await;
-                target.connect().await
+                endpoint.connect().await
             };
             tokio::select! {
-                connected = target.connect() => connected,
+                connected = endpoint.connect() => connected,
                 connected = second => connected,
                 () = sleep(timeout) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
             }
@@ -40,10 +40,10 @@ impl Keeper {
     fn hand_over(&mut self) {
         if !self.router.use_cluster() {
             let why = "it is a node of a cluster, which this layout and strategy, or a socket, cannot be used with";
-            return self.trip(Failure::Other, why);
+            return self.open_breaker(Failure::Other, why);
         }
-        self.context.is_node(&self.target);
-        self.line = Line::Down;
+        self.context.is_node(&self.endpoint);
+        self.state = ConnectionState::Down;
         for (_, message) in self.waiting.drain(..) {
             self.router.resend(message);
         }
@@ -51,13 +51,13 @@ impl Keeper {
 
     pub(super) fn connected(&mut self, connected: RedisResult<Connected>) {
         match connected {
-            Ok(Connected { said, .. }) if said.is_cluster && !self.target.is_sharded() => self.hand_over(),
+            Ok(Connected { said, .. }) if said.is_cluster && !self.endpoint.is_sharded() => self.hand_over(),
             Ok(Connected { connection, heard, said }) => {
-                self.context.greeted(&self.target, &said);
+                self.context.greeted(&self.endpoint, &said);
                 if let Some((sent, received, server)) = heard {
-                    self.clock.hear(sent, received, server);
+                    self.clock.on_reply(sent, received, server);
                 }
-                self.line = Line::Up(connection);
+                self.state = ConnectionState::Up(connection);
                 if self.breaker.is_open() {
                     self.probe();
                 }
@@ -68,14 +68,14 @@ impl Keeper {
                     // Whatever else kept a connection from being made, there is none.
                     _ => Failure::Unreachable,
                 };
-                self.trip(failure, &error.to_string());
+                self.open_breaker(failure, &error.to_string());
             }
         }
     }
 
-    /// Has a server that has failed make a decision, over all that a call would go through.
+    /// Probes a failed server with a decision, over all that a call would go through.
     fn probe(&mut self) {
-        let Line::Up(connection) = &self.line else { return };
+        let ConnectionState::Up(connection) = &self.state else { return };
         let connection = connection.clone();
         let told = Arc::new(OnceLock::new());
         let tell = told.clone();
@@ -86,12 +86,12 @@ impl Keeper {
         let job = Arc::new(Job::new(decision, self.context.timeout(), done).staying());
         self.watch(&job, Instant::now());
         let message = iter::once(Message { job, asking: false });
-        let groups = Group::of(message, self.context.strategy(), self.target.is_sharded(), &self.clock);
+        let groups = Group::of(message, self.context.strategy(), self.endpoint.is_sharded(), &self.clock);
         self.probing = Some(told);
-        self.launch(connection, self.lines, groups);
+        self.launch(connection, self.connection_number, groups);
     }
 
-    /// Looks at what came of a probe.
+    /// Acts on the result of a probe.
     pub(super) fn probed(&mut self) {
         let Some(answer) = self.probing.as_ref().and_then(|probing| probing.get().copied()) else { return };
         self.probing = None;
@@ -102,35 +102,35 @@ impl Keeper {
                 if self.breaker.found_well() {
                     self.probe();
                 } else if self.breaker.close(Instant::now()) {
-                    self.context.closed(&self.target);
+                    self.context.closed(&self.endpoint);
                 }
             }
-            Some(fault @ Failure::Unreplicated) => self.trip(fault, TOO_FEW),
-            Some(fault) => self.trip(fault, NO_DECISION),
+            Some(fault @ Failure::Unreplicated) => self.open_breaker(fault, TOO_FEW),
+            Some(fault) => self.open_breaker(fault, NO_DECISION),
         }
     }
 
     /// Opens the breaker if the server has missed too many deadlines.
-    pub(super) fn judge(&mut self, now: Instant) {
+    pub(super) fn check_health(&mut self, now: Instant) {
         if self.breaker.is_open() {
             return;
         }
         match self.breaker.verdict(now, self.context.timeout()) {
-            Some(fault @ Failure::Unreplicated) => self.trip(fault, TOO_FEW),
-            Some(fault) => self.trip(fault, NO_ANSWER),
+            Some(fault @ Failure::Unreplicated) => self.open_breaker(fault, TOO_FEW),
+            Some(fault) => self.open_breaker(fault, NO_ANSWER),
             None => {}
         }
     }
 
-    /// The server counts as failed: nothing is sent any more, and it is looked at again in a while. What was sent may
-    /// still be answered until its deadline, and is charged if it is not.
-    pub(super) fn trip(&mut self, fault: Failure, why: &str) {
+    /// Opens the breaker: nothing is sent any more, and the server is probed after a while. A decision that was sent
+    /// may still be answered until its deadline, and is charged if it is not.
+    pub(super) fn open_breaker(&mut self, fault: Failure, why: &str) {
         let now = Instant::now();
         let (rest, tells) = self.breaker.open(now);
-        self.part(Line::Resting(now + rest));
+        self.part(ConnectionState::Resting(now + rest));
         self.probing = None;
         if tells {
-            self.context.opened(&self.target, fault, why);
+            self.context.opened(&self.endpoint, fault, why);
         }
         for (_, message) in self.waiting.drain(..) {
             message.job.fail(fault);
@@ -139,9 +139,9 @@ impl Keeper {
     }
 
     /// Gives the connection up for new decisions.
-    pub(super) fn part(&mut self, line: Line) {
-        self.line = line;
-        self.lines += 1;
+    pub(super) fn part(&mut self, state: ConnectionState) {
+        self.state = state;
+        self.connection_number += 1;
         self.parted_until = Some(Instant::now() + self.context.connect_timeout());
     }
 }

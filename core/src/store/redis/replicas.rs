@@ -1,8 +1,8 @@
 //! Waiting until replicas have what was decided.
 //!
-//! `WAIT` travels right behind the decisions of a batch. Their answers come first; those that charged nothing are told
-//! at once, the others are held until enough replicas have acknowledged all that this connection has written. Where
-//! that takes longer than a caller waits, what was charged stays charged, and the policy answers.
+//! `WAIT` is sent right behind the decisions of a batch. Their answers come first; those that charged nothing are
+//! delivered at once, the others are held until enough replicas have acknowledged all that this connection has written.
+//! If that takes longer than a caller waits, the charge stays, and the policy answers.
 
 use std::future::{Future, ready};
 use std::pin::{Pin, pin};
@@ -13,11 +13,11 @@ use redis::{Cmd, RedisResult, from_redis_value};
 use tokio::time::Instant;
 
 use super::context::Context;
+use super::decode::Reply;
 use super::dial::Connection;
+use super::encode::Decision;
 use super::group_reply::Pending;
 use super::message::Message;
-use super::plan::Decision;
-use super::reply::Outcome;
 use super::underway::Underway;
 use crate::decision::Verb;
 
@@ -50,8 +50,8 @@ impl Wait {
     }
 }
 
-/// A server looks at its clock when it has something to do, or ten times a second. So where replicas are missing this may
-/// take that much longer, and nobody's deadline depends on it.
+/// The command. A server checks its clock when it has something to do, or ten times a second. So with replicas missing
+/// this may take that much longer, and no deadline depends on it.
 fn wait(replicas: u32, until: Instant) -> Cmd {
     let left = until.saturating_duration_since(Instant::now()).as_millis();
     let mut command = Cmd::with_capacity(3, 32);
@@ -81,12 +81,12 @@ pub(super) type Holding = Underway<Acknowledged>;
 pub(super) fn hold(
     held: Vec<Pending>,
     connection: &Connection,
-    line: u64,
+    number: u64,
     acknowledgement: Acknowledgement,
 ) -> Holding {
     let connection = connection.clone();
     let until = held.iter().map(Pending::deadline).max().unwrap_or_else(Instant::now);
-    Underway::new(until, line, 0, async move {
+    Underway::new(until, number, 0, async move {
         let replicas = acknowledgement.await;
         // Until here it has to stay open.
         drop(connection);
@@ -95,8 +95,8 @@ pub(super) fn hold(
 }
 
 /// True if a decision changed an entry: peeks and most denials do not, and no failover can lose them.
-pub(super) fn is_charged(decision: &Decision, outcome: &Outcome) -> bool {
-    let Outcome::Decided { infos, .. } = outcome else { return false };
+pub(super) fn is_charged(decision: &Decision, outcome: &Reply) -> bool {
+    let Reply::Decided { infos, .. } = outcome else { return false };
     match decision.verb {
         Verb::Peek => false,
         Verb::Limit | Verb::Acquire { .. } => {

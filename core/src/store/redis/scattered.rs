@@ -1,9 +1,9 @@
 //! Decisions whose entries fall into several slots of a cluster, which no script call can reach together.
 //!
 //! First every slot is asked whether its checks fit; a denial ends there, and nothing was charged. Then every slot
-//! charges what is its own. If one denies after all, because somebody else came in between, the others give back
-//! exactly what they charged. A process that dies in between leaves charged what it had charged, which drains like
-//! any other charge: at most the cost of that one decision, for at most the time that it takes to drain.
+//! charges its own checks. If one denies after all, because another process came in between, the others give back
+//! exactly what they charged. A process that dies in between leaves its charges, which drain like any other charge: at
+//! most the cost of that one decision, for at most the time that it takes to drain.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use futures_util::future::join_all;
 use tokio::sync::oneshot;
 use tokio::time::sleep_until;
 
+use super::decode::Reply;
+use super::encode::{Decision, Part};
 use super::job::{Answer, Job};
 use super::keys::slot;
-use super::plan::{Decision, Part};
-use super::reply::Outcome;
 use super::topology::Topology;
 use crate::decision::Verb;
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ struct Share {
 }
 
 /// The outcome of a share.
-struct Told {
+struct ShareReply {
     now: Micros,
     infos: Few<LimitInfo>,
     corrupt: u32,
@@ -38,7 +38,7 @@ struct Told {
     reset: Micros,
 }
 
-impl Told {
+impl ShareReply {
     fn is_denied(&self) -> bool {
         self.infos.iter().any(|info| info.blocked)
     }
@@ -112,7 +112,7 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
     // To reserve a place is to charge whatever is there, so only the charge itself can say whether it comes in time.
     if verb == Verb::Limit {
         let looked = all(topology, shares.iter().map(|share| share.decision.with(Verb::Peek)), job).await;
-        let denied = looked.iter().flatten().any(Told::is_denied);
+        let denied = looked.iter().flatten().any(ShareReply::is_denied);
         if denied || looked.iter().any(Result::is_err) {
             let told = if denied { deny(topology, &shares, looked, job).await } else { looked };
             return gather(decision, &shares, told);
@@ -145,16 +145,16 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
 async fn deny(
     topology: &Arc<Topology>,
     shares: &[Share],
-    looked: Vec<Result<Told, Answer>>,
+    looked: Vec<Result<ShareReply, Answer>>,
     job: &Arc<Job>,
-) -> Vec<Result<Told, Answer>> {
+) -> Vec<Result<ShareReply, Answer>> {
     let denied = shares.iter().zip(looked).map(async |(share, looked)| {
         let looked = looked?;
         if !looked.mended && !share.decision.parts.iter().any(|part| part.rule.counts_blocked()) {
             return Ok(looked);
         }
         let after = one(topology, share.decision.with(Verb::Denied), job).await?;
-        Ok(Told { infos: denied_for(&looked.infos, after.infos), ..looked })
+        Ok(ShareReply { infos: denied_for(&looked.infos, after.infos), ..looked })
     });
     join_all(denied).await
 }
@@ -165,7 +165,7 @@ fn denied_for(before: &[LimitInfo], after: Few<LimitInfo>) -> Few<LimitInfo> {
 }
 
 /// Gives back exactly what was charged where the others were not.
-fn give_back(topology: &Arc<Topology>, shares: &[Share], each: &[Result<Told, Answer>]) {
+fn give_back(topology: &Arc<Topology>, shares: &[Share], each: &[Result<ShareReply, Answer>]) {
     for (share, told) in shares.iter().zip(each) {
         if let Ok(told) = told
             && !told.is_denied()
@@ -175,7 +175,7 @@ fn give_back(topology: &Arc<Topology>, shares: &[Share], each: &[Result<Told, An
     }
 }
 
-/// Sends a decision of which nobody wants to hear.
+/// Sends a decision whose answer is not needed.
 fn forget(topology: &Arc<Topology>, decision: Decision) {
     let job = Arc::new(Job::new(decision, super::job::LONGEST_TIMEOUT, Box::new(|_, _| ())));
     // A server that is not asked any more has forgotten, or will be told by its own drain.
@@ -186,17 +186,17 @@ async fn all(
     topology: &Arc<Topology>,
     decisions: impl Iterator<Item = Decision>,
     job: &Arc<Job>,
-) -> Vec<Result<Told, Answer>> {
+) -> Vec<Result<ShareReply, Answer>> {
     join_all(decisions.map(|decision| one(topology, decision, job))).await
 }
 
-async fn one(topology: &Arc<Topology>, decision: Decision, job: &Arc<Job>) -> Result<Told, Answer> {
+async fn one(topology: &Arc<Topology>, decision: Decision, job: &Arc<Job>) -> Result<ShareReply, Answer> {
     let (answered, answer) = oneshot::channel();
     let done = Box::new(move |_: &Job, answer: Answer| drop(answered.send(answer)));
     topology.send(Arc::new(Job::share(job, decision, done))).map_err(Err)?;
     match answer.await {
-        Ok(Ok(Outcome::Decided { now, infos, corrupt, mended, reset })) => {
-            Ok(Told { now, infos, corrupt, mended, reset })
+        Ok(Ok(Reply::Decided { now, infos, corrupt, mended, reset })) => {
+            Ok(ShareReply { now, infos, corrupt, mended, reset })
         }
         Ok(other) => Err(other),
         Err(_) => Err(Err(Failure::Disconnected)),
@@ -204,10 +204,10 @@ async fn one(topology: &Arc<Topology>, decision: Decision, job: &Arc<Job>) -> Re
 }
 
 /// The failure of one share, with the index of the check in the whole decision.
-fn failure(shares: &[Share], each: &[Result<Told, Answer>], failed: usize) -> Answer {
+fn failure(shares: &[Share], each: &[Result<ShareReply, Answer>], failed: usize) -> Answer {
     match &each[failed] {
-        Err(Ok(Outcome::Impossible(part, why))) => {
-            Ok(Outcome::Impossible(shares[failed].parts.get(*part).copied().unwrap_or(0), *why))
+        Err(Ok(Reply::Impossible(part, why))) => {
+            Ok(Reply::Impossible(shares[failed].parts.get(*part).copied().unwrap_or(0), *why))
         }
         Err(answer) => answer.clone(),
         Ok(_) => Err(Failure::Other),
@@ -215,7 +215,7 @@ fn failure(shares: &[Share], each: &[Result<Told, Answer>], failed: usize) -> An
 }
 
 /// One answer of all, in the order of the whole decision's checks.
-fn gather(decision: &Decision, shares: &[Share], each: Vec<Result<Told, Answer>>) -> Answer {
+fn gather(decision: &Decision, shares: &[Share], each: Vec<Result<ShareReply, Answer>>) -> Answer {
     if let Some(failed) = each.iter().position(Result::is_err) {
         return failure(shares, &each, failed);
     }
@@ -231,5 +231,5 @@ fn gather(decision: &Decision, shares: &[Share], each: Vec<Result<Told, Answer>>
         }
     }
     let infos: Option<Few<LimitInfo>> = infos.into_iter().collect();
-    infos.map_or(Err(Failure::Other), |infos| Ok(Outcome::Decided { now, infos, corrupt, mended, reset }))
+    infos.map_or(Err(Failure::Other), |infos| Ok(Reply::Decided { now, infos, corrupt, mended, reset }))
 }

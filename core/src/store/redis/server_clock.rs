@@ -39,7 +39,7 @@ impl Ahead {
 
 impl ServerClock {
     /// Learns from one exchange.
-    pub(super) fn hear(&mut self, sent: Micros, received: Micros, server: Micros) {
+    pub(super) fn on_reply(&mut self, sent: Micros, received: Micros, server: Micros) {
         let heard = Ahead { least: ahead(server, received), most: ahead(server, sent) };
         if received.saturating_sub(self.since) >= WHILE {
             *self = Self { recent: None, before: self.recent, since: received };
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(clock.at_server(1_000), None);
         // The server is ahead by 500; a slow exchange, then a quick one, then a slow one again.
         for (sent, at_server, received) in [(1_000, 1_550, 1_900), (2_000, 2_520, 2_030), (3_000, 3_900, 3_950)] {
-            clock.hear(sent, received, at_server);
+            clock.on_reply(sent, received, at_server);
             assert!(clock.at_server(10_000).is_some_and(|instant| instant <= 10_500), "{clock:?}");
         }
         assert_eq!(clock.at_server(10_000), Some(10_490));
@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn forgets_what_it_knew_when_a_clock_was_set() {
         let mut clock = ServerClock::default();
-        clock.hear(1_000, 1_010, 3_600_001_005);
-        clock.hear(2_000, 2_010, 2_005);
+        clock.on_reply(1_000, 1_010, 3_600_001_005);
+        clock.on_reply(2_000, 2_010, 2_005);
         assert_eq!(clock.at_server(5_000), Some(4_995));
     }
 
@@ -91,14 +91,14 @@ mod tests {
     fn learns_within_a_second_that_answers_have_become_slow() {
         let mut clock = ServerClock::default();
         // The clocks agree, and the way takes nothing, or a tenth of a second back.
-        clock.hear(0, 0, 0);
+        clock.on_reply(0, 0, 0);
         assert_eq!(clock.at_server(10_000_000), Some(10_000_000));
         for round in 1..=11 {
-            clock.hear(round * 100_000, (round + 1) * 100_000, round * 100_000);
+            clock.on_reply(round * 100_000, (round + 1) * 100_000, round * 100_000);
         }
         assert_eq!(clock.at_server(10_000_000), Some(9_900_000));
         // And at once that they are quick again.
-        clock.hear(1_300_000, 1_300_010, 1_300_000);
+        clock.on_reply(1_300_000, 1_300_010, 1_300_000);
         assert_eq!(clock.at_server(10_000_000), Some(9_999_990));
     }
 }

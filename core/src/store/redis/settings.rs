@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::address::Address;
+use super::encode::Decision;
 use super::layout::{Layout, Strategy};
-use super::plan::Decision;
 use super::url::StoreUrl;
 use crate::error::LimitError;
 use crate::events::{Event, Events};
@@ -184,8 +184,8 @@ impl Redis {
         self.reread()
     }
 
-    /// Takes any certificate for the server's own, as `ssl_cert_reqs=none` does: whoever is on the way can read and
-    /// change everything. A warning is told when the store is used.
+    /// Accepts any certificate of the server, as `ssl_cert_reqs=none` does: anyone on the network path can then read
+    /// and change everything. A warning is reported when the store is used.
     ///
     /// # Errors
     /// When the URL does not ask for TLS.

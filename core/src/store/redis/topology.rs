@@ -7,11 +7,11 @@ use tokio::runtime::Handle;
 use super::address::Address;
 use super::cluster::Cluster;
 use super::context::Context;
+use super::endpoint::Endpoint;
 use super::job::Job;
 use super::link::Link;
 use super::message::Message;
 use super::reroute::NoOthers;
-use super::target::Target;
 use crate::failure::Failure;
 
 /// All the servers of a store, driven by one runtime.
@@ -39,20 +39,20 @@ impl Topology {
     /// Starts the tasks that keep the connections, which begin to connect. They end when this is dropped.
     pub(crate) fn start(address: &Address, context: &Arc<Context>, runtime: &Handle, is_background: bool) -> Self {
         let _entered = runtime.enter();
-        let single = |target| Servers::One(Link::start(target, context.clone(), Arc::new(NoOthers)));
+        let single = |endpoint| Servers::One(Link::start(endpoint, context.clone(), Arc::new(NoOthers)));
         let servers = match address.clone() {
-            Address::Server(info) => match Target::seed(&info).filter(|_| context.suits_clusters()) {
+            Address::Server(info) => match Endpoint::seed(&info).filter(|_| context.suits_clusters()) {
                 Some(seed) => {
                     // Who writes the URL of one node may not know that there are others.
                     let cluster = Cluster::start_asleep(vec![seed], (*info).clone(), context.clone());
                     let router = Arc::new(Arc::downgrade(&cluster));
-                    let link = Link::start(Target::server(*info, context.greeting()), context.clone(), router);
+                    let link = Link::start(Endpoint::server(*info, context.greeting()), context.clone(), router);
                     Servers::Unknown(link, cluster)
                 }
-                None => single(Target::server(*info, context.greeting())),
+                None => single(Endpoint::server(*info, context.greeting())),
             },
             Address::Sentinels { sentinels, service, template } => {
-                single(Target::primary(sentinels, service, *template, context.greeting()))
+                single(Endpoint::primary(sentinels, service, *template, context.greeting()))
             }
             Address::Cluster { seeds, template } => Servers::Cluster(Cluster::start(seeds, *template, context.clone())),
         };

@@ -14,7 +14,7 @@ pub(super) struct Underway<T> {
     /// The latest deadline of the callers.
     until: Instant,
     /// The number of the connection that it was sent over.
-    line: u64,
+    number: u64,
     /// Bytes that may come back.
     weight: u64,
     /// It was not back by then, and was counted.
@@ -26,26 +26,26 @@ pub(super) struct Underway<T> {
 pub(super) struct Back<T> {
     pub(super) what: T,
     pub(super) since: Instant,
-    pub(super) line: u64,
+    pub(super) number: u64,
     pub(super) missed: bool,
 }
 
 impl<T> Underway<T> {
     pub(super) fn new(
         until: Instant,
-        line: u64,
+        number: u64,
         weight: u64,
         coming: impl Future<Output = T> + Send + 'static,
     ) -> Self {
-        Self { since: Instant::now(), until, line, weight, missed: false, coming: Box::pin(coming) }
+        Self { since: Instant::now(), until, number, weight, missed: false, coming: Box::pin(coming) }
     }
 
     pub(super) fn weight(&self) -> u64 {
         self.weight
     }
 
-    pub(super) fn was_sent_over(&self, line: u64) -> bool {
-        self.line == line
+    pub(super) fn was_sent_over(&self, number: u64) -> bool {
+        self.number == number
     }
 
     /// The instant at which it was sent, at the first call after its deadline.
@@ -60,8 +60,8 @@ impl<T> Future for Underway<T> {
     type Output = Back<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Back<T>> {
-        let Self { since, line, missed, .. } = *self;
-        self.coming.as_mut().poll(context).map(|what| Back { what, since, line, missed })
+        let Self { since, number, missed, .. } = *self;
+        self.coming.as_mut().poll(context).map(|what| Back { what, since, number, missed })
     }
 }
 

@@ -12,14 +12,14 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::cluster::nodes_of;
+use super::connection_state::Connected;
 use super::context::Context;
+use super::encode::{Decision, encode};
+use super::endpoint::{Endpoint, at};
 use super::error_action::ErrorAction;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
-use super::line::Connected;
-use super::plan::{Decision, plan};
 use super::settings::Settings;
-use super::target::{Target, at};
 use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::limit::Shape;
@@ -85,22 +85,22 @@ impl Upkeep {
 }
 
 async fn ping(address: &Address, context: &Arc<Context>, probes: &[Decision; 2]) -> Result<Health, StoreError> {
-    let targets = targets(address, context).await?;
-    let asked = targets.iter().map(|target| async move {
-        let health = timeout(context.connect_timeout(), examine(target, context, probes)).await;
-        health.map_err(|_| StoreError::new(Failure::Timeout, &target.to_string(), None))?
+    let endpoints = endpoints(address, context).await?;
+    let asked = endpoints.iter().map(|endpoint| async move {
+        let health = timeout(context.connect_timeout(), examine(endpoint, context, probes)).await;
+        health.map_err(|_| StoreError::new(Failure::Timeout, &endpoint.to_string(), None))?
     });
     let mut health = try_join_all(asked).await?.into_iter().fold(Health::default(), Health::join);
-    if matches!(address, Address::Server(_)) && targets.iter().any(Target::is_sharded) {
+    if matches!(address, Address::Server(_)) && endpoints.iter().any(Endpoint::is_sharded) {
         health.warnings.push("the server is a node of a cluster: name it by redis+cluster:// in the URL".to_owned());
     }
     Ok(health)
 }
 
-async fn examine(target: &Target, context: &Context, probes: &[Decision; 2]) -> Result<Health, StoreError> {
-    let failed = |error: &RedisError| failed(target, error);
-    let Connected { mut connection, heard, said, .. } = target.connect().await.map_err(|error| failed(&error))?;
-    let server = target.to_string();
+async fn examine(endpoint: &Endpoint, context: &Context, probes: &[Decision; 2]) -> Result<Health, StoreError> {
+    let failed = |error: &RedisError| failed(endpoint, error);
+    let Connected { mut connection, heard, said, .. } = endpoint.connect().await.map_err(|error| failed(&error))?;
+    let server = endpoint.to_string();
     if let Some((failure, why)) = said.refusal {
         return Err(StoreError::new(failure, &server, Some(why)));
     }
@@ -109,7 +109,7 @@ async fn examine(target: &Target, context: &Context, probes: &[Decision; 2]) -> 
         decide(&mut connection.wire, context, probe).await.map_err(|error| failed(&error))?;
     }
     let round_trip = began.elapsed() / 2;
-    if context.replicas() > 0 && !target.is_sharded() {
+    if context.replicas() > 0 && !endpoint.is_sharded() {
         let mut wait = redis::cmd("WAIT");
         wait.arg(context.replicas()).arg(context.timeout().as_millis().clamp(1, 3_600_000) as u64);
         let there: u32 = wait.query_async(&mut connection.wire).await.map_err(|error| failed(&error))?;
@@ -144,10 +144,10 @@ async fn examine(target: &Target, context: &Context, probes: &[Decision; 2]) -> 
 async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe: &Decision) -> RedisResult<()> {
     let answer = match context.strategy() {
         Strategy::Script => {
-            let plan = plan([(probe, 0)]);
-            match plan.command(false).query_async::<redis::Value>(connection).await {
+            let call = encode([(probe, 0)]);
+            match call.command(false).query_async::<redis::Value>(connection).await {
                 Err(error) if matches!(ErrorAction::of(&error), ErrorAction::SendScript) => {
-                    plan.command(true).query_async(connection).await
+                    call.command(true).query_async(connection).await
                 }
                 answer => answer,
             }
@@ -173,16 +173,16 @@ async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe
 async fn clear(address: &Address, context: &Arc<Context>, layout: Layout, namespace: &str) -> Result<u64, StoreError> {
     let pattern = pattern(layout, namespace);
     let mut removed = 0;
-    for target in targets(address, context).await? {
-        let late = |_| StoreError::new(Failure::Timeout, &target.to_string(), None);
-        let connected = timeout(context.connect_timeout(), target.connect()).await.map_err(late)?;
-        let mut connection = connected.map_err(|error| failed(&target, &error))?.connection;
+    for endpoint in endpoints(address, context).await? {
+        let late = |_| StoreError::new(Failure::Timeout, &endpoint.to_string(), None);
+        let connected = timeout(context.connect_timeout(), endpoint.connect()).await.map_err(late)?;
+        let mut connection = connected.map_err(|error| failed(&endpoint, &error))?.connection;
         let mut cursor = 0_u64;
         loop {
             connection.allow(MOST_READ);
             let step = remove_some(&mut connection.wire, cursor, &pattern, layout);
             let step = timeout(context.connect_timeout(), step).await.map_err(late)?;
-            let (next, gone) = step.map_err(|error| failed(&target, &error))?;
+            let (next, gone) = step.map_err(|error| failed(&endpoint, &error))?;
             removed += gone;
             cursor = next;
             if cursor == 0 {
@@ -228,21 +228,21 @@ fn pattern(layout: Layout, namespace: &str) -> Vec<u8> {
 }
 
 /// Every server that keeps entries.
-async fn targets(address: &Address, context: &Arc<Context>) -> Result<Vec<Target>, StoreError> {
+async fn endpoints(address: &Address, context: &Arc<Context>) -> Result<Vec<Endpoint>, StoreError> {
     let greeting = || context.greeting();
     match address.clone() {
         Address::Server(info) => {
-            let target = Target::server((*info).clone(), greeting());
-            let connected = timeout(context.connect_timeout(), target.connect()).await;
-            let late = |_| StoreError::new(Failure::Timeout, &target.to_string(), None);
-            let connected = connected.map_err(late)?.map_err(|error| failed(&target, &error))?;
-            match Target::seed(&info).filter(|_| connected.said.is_cluster && context.suits_clusters()) {
+            let endpoint = Endpoint::server((*info).clone(), greeting());
+            let connected = timeout(context.connect_timeout(), endpoint.connect()).await;
+            let late = |_| StoreError::new(Failure::Timeout, &endpoint.to_string(), None);
+            let connected = connected.map_err(late)?.map_err(|error| failed(&endpoint, &error))?;
+            match Endpoint::seed(&info).filter(|_| connected.said.is_cluster && context.suits_clusters()) {
                 Some(seed) => nodes(&[seed], &info, context).await,
-                None => Ok(vec![target]),
+                None => Ok(vec![endpoint]),
             }
         }
         Address::Sentinels { sentinels, service, template } => {
-            Ok(vec![Target::primary(sentinels, service, *template, greeting())])
+            Ok(vec![Endpoint::primary(sentinels, service, *template, greeting())])
         }
         Address::Cluster { seeds, template } => nodes(&seeds, &template, context).await,
     }
@@ -252,7 +252,7 @@ async fn nodes(
     seeds: &[(String, u16)],
     template: &ConnectionInfo,
     context: &Arc<Context>,
-) -> Result<Vec<Target>, StoreError> {
+) -> Result<Vec<Endpoint>, StoreError> {
     let asked = seeds.iter().map(|seed| Box::pin(nodes_of(template, seed)));
     let found = timeout(context.connect_timeout(), select_ok(asked)).await;
     let found = found.map_err(|_| StoreError::new(Failure::Timeout, "the cluster", None))?;
@@ -260,11 +260,11 @@ async fn nodes(
         let cause = Some(error.to_string());
         StoreError::new(failure_of(&error), "the cluster", cause)
     })?;
-    Ok(nodes.iter().map(|(host, port)| Target::node(at(template, host, *port), context.greeting())).collect())
+    Ok(nodes.iter().map(|(host, port)| Endpoint::node(at(template, host, *port), context.greeting())).collect())
 }
 
-fn failed(target: &Target, error: &RedisError) -> StoreError {
-    StoreError::new(failure_of(error), &target.to_string(), Some(error.to_string()))
+fn failed(endpoint: &Endpoint, error: &RedisError) -> StoreError {
+    StoreError::new(failure_of(error), &endpoint.to_string(), Some(error.to_string()))
 }
 
 fn failure_of(error: &RedisError) -> Failure {

@@ -44,7 +44,7 @@ pub(super) struct StoreUrl {
     pub(super) database: i64,
     pub(super) resp3: bool,
     pub(super) login: Login,
-    /// Sentinels have logins of their own, which nearly nobody sets.
+    /// Sentinels have logins of their own, which are rarely set.
     pub(super) sentinel_login: Login,
     pub(super) tls: Tls,
 }

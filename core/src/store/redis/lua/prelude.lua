@@ -13,7 +13,7 @@ local floor, ceil = math.floor, math.ceil
 local format = string.format
 local pack, unpack = struct.pack, struct.unpack
 
--- The encoding of decisions and rules is in plan.rs, that of answers in reply.rs.
+-- The encoding of decisions and rules is in encode.rs, that of answers in decode.rs.
 local keys, blob = KEYS, ARGV[1]
 local place, asks_for_time, rules_at = 6, unpack('<BI4', blob)
 rules_at = rules_at + 1

@@ -17,7 +17,7 @@ end
 
 -- Returns the answer, and the place at which the next decision begins.
 decide = function(at)
-  -- The numbers of verbs, and what the first byte of an answer says, are those of plan.rs and reply.rs.
+  -- The numbers of verbs, and what the first byte of an answer says, are those of encode.rs and decode.rs.
   local RESET, LIMIT, PEEK, CHARGE, REFUND, UNDO, ACQUIRE, PLAIN, DENIED = 0, 1, 2, 3, 4, 5, 6, 7, 8
   local asked, count, number, given, deadline
   local plain

@@ -17,7 +17,7 @@ use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
 use crate::store::memory::Memory;
-use crate::store::redis::reply::Outcome;
+use crate::store::redis::decode::Reply;
 use crate::time::EXACT;
 
 #[derive(Clone, Copy, Debug)]
@@ -358,7 +358,7 @@ fn the_servers_own_clock() {
             let question = Question::new(&namespace, &check, call, None);
             let Ok(decision) = &question.decision else { continue };
             let outcome = script.borrow_mut().decide(decision);
-            let Outcome::Decided { now, .. } = outcome else { continue };
+            let Reply::Decided { now, .. } = outcome else { continue };
             if now < at {
                 // The clock was set back: what has expired before is still there to memory.
                 break;

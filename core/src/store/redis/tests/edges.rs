@@ -12,9 +12,9 @@ use crate::info::LimitInfo;
 use crate::limit::{Limit, Shape};
 use crate::limiter::Limiter;
 use crate::store::memory::Memory;
+use crate::store::redis::decode::{Malformed, Reply, decode};
+use crate::store::redis::encode::{Decision, encode};
 use crate::store::redis::keys::{key, slot};
-use crate::store::redis::plan::{Decision, plan};
-use crate::store::redis::reply::{Malformed, Outcome, finish};
 use crate::time::{EXACT, Micros};
 
 /// One limit of each room, all with the key `k`.
@@ -46,9 +46,9 @@ fn ask(limit: &Limit, call: Call, cost: u64, now: Option<Micros>) -> Decision {
 }
 
 /// The answer about the only check, when it was, and how much was corrupt.
-fn decided(outcome: &Outcome) -> (&LimitInfo, Micros, u32) {
+fn decided(outcome: &Reply) -> (&LimitInfo, Micros, u32) {
     match outcome {
-        Outcome::Decided { now, infos, corrupt, .. } => (&infos[0], *now, *corrupt),
+        Reply::Decided { now, infos, corrupt, .. } => (&infos[0], *now, *corrupt),
         other => panic!("{other:?}"),
     }
 }
@@ -107,13 +107,13 @@ fn a_charge_beyond_what_is_exact_is_refused_and_writes_nothing() {
     let full = kept(most, 7);
     assert_eq!(script.ask::<Vec<u8>>(&["GET", ENTRY]), full);
     let beyond = script.decide(&ask(&limit, Call::Charge, 1, Some(7)));
-    assert_eq!(beyond, Outcome::Impossible(0, Impossible::Overflows));
+    assert_eq!(beyond, Reply::Impossible(0, Impossible::Overflows));
 
     // In a decision of several, nothing of the others is written either.
     let other = Limit::bucket("other", 5).build().unwrap();
     let checks = [Check::new(&other, "ada"), Check::new(&limit, "ada"), Check::new(&other, "bob")];
     let several = Question::new("t", &checks, Call::Charge, Some(7)).decision.unwrap();
-    assert_eq!(script.decide(&several), Outcome::Impossible(1, Impossible::Overflows));
+    assert_eq!(script.decide(&several), Reply::Impossible(1, Impossible::Overflows));
     assert_eq!(script.ask::<Vec<u8>>(&["GET", ENTRY]), full);
     assert_eq!(script.ask::<u64>(&["DBSIZE"]), 1);
 }
@@ -281,18 +281,18 @@ fn a_decision_that_is_too_late_is_not_made() {
         let (limit, reset) = (ask(limit, Call::Limit, 1, None), Question::forget("t", limit, "ada").decision.unwrap());
         let (time, outcomes) = script.decide_by(&[(&limit, 1), (&reset, 1)]);
         let now = time.unwrap();
-        assert_eq!(outcomes, [Outcome::Late { now }, Outcome::Late { now }]);
+        assert_eq!(outcomes, [Reply::Late { now }, Reply::Late { now }]);
         assert_eq!(script.ask::<u64>(&["DBSIZE"]), 0);
 
         // The others of its batch are made, and see each other.
         let far = now + 3_600_000_000;
         let (time, outcomes) = script.decide_by(&[(&limit, far), (&limit, now), (&limit, 0)]);
         let remaining = |outcome| decided(outcome).0.remaining;
-        assert_eq!(outcomes[1], Outcome::Late { now: time.unwrap() });
+        assert_eq!(outcomes[1], Reply::Late { now: time.unwrap() });
         assert_eq!((remaining(&outcomes[0]), remaining(&outcomes[2])), (9, 8));
         assert_eq!(decided(&outcomes[0]).1, time.unwrap());
         let (_, outcomes) = script.decide_by(&[(&reset, far)]);
-        assert!(matches!(&outcomes[0], Outcome::Decided { infos, corrupt: 0, .. } if infos.is_empty()));
+        assert!(matches!(&outcomes[0], Reply::Decided { infos, corrupt: 0, .. } if infos.is_empty()));
         assert_eq!(script.ask::<u64>(&["DBSIZE"]), 0);
     }
 }
@@ -306,7 +306,7 @@ fn several_late_checks_are_skipped_as_one() {
     let several = Question::new("t", &checks, Call::Limit, None).decision.unwrap();
     let one = ask(&limits[0], Call::Limit, 1, None);
     let (_, outcomes) = script.decide_by(&[(&several, 1), (&one, 0)]);
-    assert!(matches!(outcomes[0], Outcome::Late { .. }));
+    assert!(matches!(outcomes[0], Reply::Late { .. }));
     assert_eq!(decided(&outcomes[1]).0.remaining, 9);
 }
 
@@ -317,8 +317,8 @@ fn a_decision_about_nothing_is_made() {
     let reset = Decision::reset(std::iter::empty().collect());
     let (time, outcomes) = script.decide_by(&[(&nothing, 0), (&nothing, 1), (&reset, 0)]);
     let now = time.unwrap();
-    let made = Outcome::Decided { now, infos: std::iter::empty().collect(), corrupt: 0, mended: false, reset: 0 };
-    assert_eq!(outcomes, [made.clone(), Outcome::Late { now }, made]);
+    let made = Reply::Decided { now, infos: std::iter::empty().collect(), corrupt: 0, mended: false, reset: 0 };
+    assert_eq!(outcomes, [made.clone(), Reply::Late { now }, made]);
     assert_eq!(script.decide_by(&[]), (None, Vec::new()));
 }
 
@@ -403,20 +403,20 @@ fn an_answer_cut_short_is_no_answer() {
     decisions.push(Question::forget("t", &limits[0], "ada").decision.unwrap());
     let asked: Vec<_> = decisions.iter().map(|decision| (decision, 0)).collect();
     let reply: Value = evalsha(&asked).query(&mut script.connection).unwrap();
-    assert!(finish(&reply, &decisions).is_ok());
+    assert!(decode(&reply, &decisions).is_ok());
     let Value::BulkString(bytes) = reply else { panic!("{reply:?}") };
     for length in 0..bytes.len() {
-        assert_eq!(finish(&Value::BulkString(bytes[..length].to_vec()), &decisions), Err(Malformed));
+        assert_eq!(decode(&Value::BulkString(bytes[..length].to_vec()), &decisions), Err(Malformed));
     }
     let longer = [&bytes[..], b"\0"].concat();
-    assert_eq!(finish(&Value::BulkString(longer), &decisions), Err(Malformed));
-    assert_eq!(finish(&Value::Nil, &decisions), Err(Malformed));
+    assert_eq!(decode(&Value::BulkString(longer), &decisions), Err(Malformed));
+    assert_eq!(decode(&Value::Nil, &decisions), Err(Malformed));
     // Whatever the bytes, it is an answer or not, and no panic.
     for place in 0..bytes.len() {
         for byte in [0, 1, 127, 254, 255] {
             let mut other = bytes.clone();
             other[place] = byte;
-            let _ = finish(&Value::BulkString(other), &decisions);
+            let _ = decode(&Value::BulkString(other), &decisions);
         }
     }
 }
@@ -437,10 +437,10 @@ fn slots_are_those_of_a_cluster() {
 fn rules_and_entries_are_told_once() {
     let limits: Vec<_> = (1..30).map(bucket).collect();
     let decisions: Vec<_> = (0..200).map(|index| ask(&limits[index % limits.len()], Call::Limit, 1, None)).collect();
-    let plan = plan(decisions.iter().map(|decision| (decision, 0)));
-    assert_eq!(plan.keys.len(), 1);
-    let one = crate::store::redis::plan::plan([(&decisions[0], 0)]).blob.len();
-    let two = crate::store::redis::plan::plan([(&decisions[0], 0), (&decisions[0], 0)]).blob.len();
+    let call = encode(decisions.iter().map(|decision| (decision, 0)));
+    assert_eq!(call.keys.len(), 1);
+    let one = crate::store::redis::encode::encode([(&decisions[0], 0)]).blob.len();
+    let two = crate::store::redis::encode::encode([(&decisions[0], 0), (&decisions[0], 0)]).blob.len();
     let rule = one - (two - one) - 5;
-    assert_eq!(plan.blob.len(), 5 + 200 * (two - one) + limits.len() * rule);
+    assert_eq!(call.blob.len(), 5 + 200 * (two - one) + limits.len() * rule);
 }

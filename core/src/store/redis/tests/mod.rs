@@ -13,9 +13,9 @@ mod strategies;
 use ::redis::{Cmd, Connection, Pipeline, Value};
 use servers::Server;
 
+use super::decode::{Malformed, Reply, decode};
+use super::encode::{Decision, Part, encode};
 use super::keys::key;
-use super::plan::{Decision, Part, plan};
-use super::reply::{Malformed, Outcome, finish};
 use super::script::{SHA, SOURCE};
 use crate::check::Check;
 use crate::decision::{Call, Impossible, Verb};
@@ -45,17 +45,17 @@ impl Script {
     }
 
     /// Makes decisions in one call of the script, each with its deadline.
-    fn decide_by(&mut self, decisions: &[(&Decision, Micros)]) -> (Option<Micros>, Vec<Outcome>) {
+    fn decide_by(&mut self, decisions: &[(&Decision, Micros)]) -> (Option<Micros>, Vec<Reply>) {
         let reply = evalsha(decisions).query(&mut self.connection).unwrap();
-        finish(&reply, decisions.iter().map(|(decision, _)| *decision)).unwrap()
+        decode(&reply, decisions.iter().map(|(decision, _)| *decision)).unwrap()
     }
 
-    fn decide(&mut self, decision: &Decision) -> Outcome {
+    fn decide(&mut self, decision: &Decision) -> Reply {
         self.decide_by(&[(decision, 0)]).1.pop().unwrap()
     }
 
     /// Makes batches of decisions, which the server gets all at once.
-    fn decide_batches(&mut self, batches: &[&[Decision]]) -> Result<Vec<Outcome>, Malformed> {
+    fn decide_batches(&mut self, batches: &[&[Decision]]) -> Result<Vec<Reply>, Malformed> {
         let mut pipeline = Pipeline::with_capacity(batches.len());
         for batch in batches {
             pipeline.add_command(evalsha(&batch.iter().map(|decision| (decision, 0)).collect::<Vec<_>>()));
@@ -66,7 +66,7 @@ impl Script {
         let replies: Vec<Value> = pipeline.query(&mut self.connection).unwrap();
         let mut outcomes = Vec::new();
         for (batch, reply) in batches.iter().zip(&replies) {
-            outcomes.extend(finish(reply, *batch)?.1);
+            outcomes.extend(decode(reply, *batch)?.1);
         }
         Ok(outcomes)
     }
@@ -81,13 +81,13 @@ impl Script {
 }
 
 fn evalsha(decisions: &[(&Decision, Micros)]) -> Cmd {
-    let plan = plan(decisions.iter().copied());
+    let call = encode(decisions.iter().copied());
     let mut command = Cmd::new();
-    command.arg("EVALSHA").arg(&*SHA).arg(plan.keys.len());
-    for key in &plan.keys {
+    command.arg("EVALSHA").arg(&*SHA).arg(call.keys.len());
+    for key in &call.keys {
         command.arg(key.as_ref());
     }
-    command.arg(&plan.blob[..]);
+    command.arg(&call.blob[..]);
     command
 }
 
@@ -127,9 +127,9 @@ impl Question {
     }
 
     /// The answer to the caller.
-    fn answer(&self, outcome: &Outcome) -> Result<LimitInfo, LimitError> {
+    fn answer(&self, outcome: &Reply) -> Result<LimitInfo, LimitError> {
         match outcome {
-            Outcome::Decided { infos, .. } => {
+            Reply::Decided { infos, .. } => {
                 let mut infos = infos.iter().cloned();
                 let of = |limited: &Option<_>| match limited {
                     Some(_) => infos.next().unwrap(),
@@ -137,8 +137,8 @@ impl Question {
                 };
                 Ok(LimitInfo::merged(self.answers.iter().map(of).collect()))
             }
-            Outcome::Impossible(part, why) => Err(self.refusal(*part, *why)),
-            Outcome::Late { .. } => panic!("there was no deadline"),
+            Reply::Impossible(part, why) => Err(self.refusal(*part, *why)),
+            Reply::Late { .. } => panic!("there was no deadline"),
         }
     }
 

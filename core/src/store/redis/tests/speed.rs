@@ -7,7 +7,7 @@ use super::{Question, Script, evalsha};
 use crate::check::Check;
 use crate::decision::Call;
 use crate::limit::Limit;
-use crate::store::redis::plan::Decision;
+use crate::store::redis::encode::Decision;
 
 const ACTORS: usize = 1000;
 

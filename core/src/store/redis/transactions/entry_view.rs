@@ -1,4 +1,4 @@
-//! One entry as a batch of transactions sees it: what is there, and what is to become of it.
+//! One entry as a batch of transactions sees it: its values, and the changes to make.
 
 use super::wire::Kept;
 use crate::decision::Level;
@@ -29,7 +29,7 @@ impl Seen {
     }
 }
 
-/// An entry, and what the decisions of a batch make of it.
+/// An entry, and the changes that the decisions of a batch make to it.
 pub(super) struct EntryView {
     pub(super) counter: Key,
     pub(super) tick: Key,
@@ -63,9 +63,9 @@ impl EntryView {
 
     /// The entry at this instant, before time has done anything to it, and whether that is a guess.
     ///
-    /// The server's clock does not go back. A tick that is ahead of it was moved there by somebody who has dripped what
-    /// others had dripped already, and is about to take it back: as many drips as it is ahead are still in the bucket.
-    /// Until then its tick is let alone; set from the clock, it would be taken back too far.
+    /// The server's clock does not go back. A tick that is ahead of it was moved by a process that dripped what others
+    /// had dripped already, and is about to undo that: as many drips as it is ahead are still in the bucket. Until then
+    /// its tick is not changed; set from the clock, it would be moved back too far.
     pub(super) fn look(&self, rule: &LevelRule, now: Micros, given: bool) -> (Level, bool) {
         if let Some(level) = self.changes.level {
             return (level, self.changes.unsettled);

@@ -11,7 +11,7 @@
 //! 4. Charge, with a new look at the entry. Where others have charged as well since it was read, a single check
 //!    overfills the bucket and its answer says how long that takes to drain.
 //!
-//! Several checks, and a place in line that calls out to be too far back, are given back instead; and keys that would
+//! Several checks, and a place in line that turns out to be too far back, are given back instead; and keys that would
 //! end before what others have charged has drained live longer: that is one transaction more.
 //!
 //! Until a drip is undone, others see a tick that is ahead of the clock. They know from it how much was dripped twice,

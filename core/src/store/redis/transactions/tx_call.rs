@@ -8,17 +8,17 @@ use super::entry_view::EntryView;
 use crate::decision::{Entry, Held, Level, Room as _, Verb, together};
 use crate::few::Few;
 use crate::limit::{LevelRule, Rule};
+use crate::store::redis::decode::Reply;
+use crate::store::redis::encode::Decision;
 use crate::store::redis::group_reply::Pending;
 use crate::store::redis::job::Job;
-use crate::store::redis::plan::Decision;
-use crate::store::redis::reply::Outcome;
 use crate::time::Micros;
 
 pub(super) struct TxCall {
     pub(super) job: Arc<Job>,
     /// The index, among the views of the batch, of each of the decision's entries.
     pub(super) views: Few<usize>,
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<Reply>,
     /// It changes something.
     pub(super) writes: bool,
     /// It has charged already.
@@ -29,7 +29,7 @@ pub(super) struct TxCall {
 
 /// The outcome of a decision, and its effect on its entries.
 struct Made {
-    outcome: Outcome,
+    outcome: Reply,
     /// Of each entry: what it was, what time made of it, and what the call did; and whether that has to be written.
     levels: Few<([Level; 3], bool)>,
     mends: Few<bool>,
@@ -47,7 +47,7 @@ impl TxCall {
         !self.job.is_over() && self.job.deadline > Instant::now()
     }
 
-    /// Told at once what came of it.
+    /// Delivers the outcome now.
     pub(super) fn complete(&mut self) {
         if let Some(outcome) = self.outcome.take() {
             self.job.finish(Ok(outcome));
@@ -118,7 +118,7 @@ impl TxCall {
         }
         let mut entries: Few<Held> = advanced.iter().map(|level| Held::new(Entry::Level(*level), ())).collect();
         let outcome = match together(&decision.parts, &mut entries, now, verb) {
-            Err((part, why)) => Outcome::Impossible(part, why),
+            Err((part, why)) => Reply::Impossible(part, why),
             Ok(infos) => {
                 let asks = matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. });
                 let mut reset = 0;
@@ -128,10 +128,10 @@ impl TxCall {
                     reset = reset.max(part.rule.until(&mut entries[part.entry].entry, now, total));
                 }
                 let corrupt = self.views.iter().map(|place| u32::from(views[*place].is_corrupt())).sum();
-                Outcome::Decided { now, infos: infos.into(), corrupt, mended: mends.contains(&true), reset }
+                Reply::Decided { now, infos: infos.into(), corrupt, mended: mends.contains(&true), reset }
             }
         };
-        let decided = matches!(outcome, Outcome::Decided { .. });
+        let decided = matches!(outcome, Reply::Decided { .. });
         let levels = before.iter().zip(&advanced).zip(&entries).zip(&mends);
         let levels = levels.map(|(((before, advanced), held), mends)| {
             let after = if let Entry::Level(level) = &held.entry { *level } else { *advanced };
@@ -143,8 +143,8 @@ impl TxCall {
     }
 }
 
-fn is_blocked(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Decided { infos, .. } if infos.iter().any(|info| info.blocked))
+fn is_blocked(outcome: &Reply) -> bool {
+    matches!(outcome, Reply::Decided { infos, .. } if infos.iter().any(|info| info.blocked))
 }
 
 /// Nothing but buckets is kept so.

@@ -52,7 +52,7 @@ impl Transaction {
         self.pipeline.arg(key).arg(seconds);
     }
 
-    /// Sets a number whatever is there, or only where nothing is.
+    /// Sets a number always, or only if the key is absent.
     pub(super) fn set(&mut self, key: &[u8], number: impl ToRedisArgs, seconds: u64, only_if_absent: bool) {
         self.add("SET");
         self.pipeline.arg(key).arg(number).arg("EX").arg(seconds);
@@ -107,7 +107,7 @@ impl Replies {
         Ok(seconds * 1_000_000 + micros)
     }
 
-    /// Everything was done, as far as nobody needs to know more.
+    /// Checks that no command failed.
     pub(super) fn all_well(&self) -> RedisResult<()> {
         self.0.iter().try_for_each(|reply| reply.clone().extract_error().map(drop))
     }
@@ -127,7 +127,7 @@ pub(super) enum Kept {
     #[default]
     Nothing,
     Number(i64),
-    /// Something that nobody who limits rates has left there.
+    /// A value that no rate limiter has written.
     Foreign,
 }
 

@@ -126,14 +126,14 @@ impl Decision {
 
 /// The arguments of one call of the script: any number of decisions, made in order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct ScriptCall {
     /// The names of all entries, each once.
     pub(crate) keys: Vec<Key>,
     /// The only argument.
     pub(crate) blob: Vec<u8>,
 }
 
-impl Plan {
+impl ScriptCall {
     /// The call itself: of the script that the server knows, or with all of it.
     pub(crate) fn command(&self, with_script: bool) -> Cmd {
         let Self { keys, blob } = self;
@@ -157,7 +157,7 @@ impl Plan {
 ///
 /// The blob is little-endian and has no gaps: whether the time has to be asked for (a byte), where the rules are (4
 /// bytes), the decisions, and the rules. Every number that is not said to be smaller is a double.
-pub(crate) fn plan<'a>(decisions: impl IntoIterator<Item = (&'a Decision, Micros)>) -> Plan {
+pub(crate) fn encode<'a>(decisions: impl IntoIterator<Item = (&'a Decision, Micros)>) -> ScriptCall {
     let mut writer = Writer { blob: vec![0; 5], ..Writer::default() };
     for (decision, deadline) in decisions {
         writer.decision(decision, deadline);
@@ -171,7 +171,7 @@ pub(crate) fn plan<'a>(decisions: impl IntoIterator<Item = (&'a Decision, Micros
         // A decision is read as if it had a check.
         blob.extend([0; CHECK]);
     }
-    Plan { keys: keys.into_list().into_vec(), blob }
+    ScriptCall { keys: keys.into_list().into_vec(), blob }
 }
 
 /// A rule as it is written down: which room is its own (a byte), and the room's numbers.

@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::plan::{Decision, Part};
+use super::encode::{Decision, Part};
 use crate::clock;
 use crate::decision::{Decayed, Entry, Impossible, Level, Paced, Series, Settled, Verb, Verdict, Windows};
 use crate::few::Few;
@@ -13,7 +13,7 @@ use crate::time::{EXACT, Micros};
 /// The outcome of a decision.
 #[expect(clippy::large_enum_variant, reason = "nearly all are the large one, and none is kept for long")]
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Outcome {
+pub(crate) enum Reply {
     Decided {
         now: Micros,
         /// One answer for each check, in order; none for a reset.
@@ -39,10 +39,10 @@ pub(crate) struct Malformed;
 ///
 /// The answer is little-endian and has no gaps: the time, a double as every number here that is not said to be
 /// smaller, or -1; then what came of each decision.
-pub(crate) fn finish<'a>(
+pub(crate) fn decode<'a>(
     reply: &Value,
     decisions: impl IntoIterator<Item = &'a Decision>,
-) -> Result<(Option<Micros>, Vec<Outcome>), Malformed> {
+) -> Result<(Option<Micros>, Vec<Reply>), Malformed> {
     let Value::BulkString(bytes) = reply else { return Err(Malformed) };
     let mut reader = Reader(bytes);
     let time = reader.number()?;
@@ -68,7 +68,7 @@ struct Checked {
 }
 
 impl Reader<'_> {
-    fn outcome(&mut self, decision: &Decision, server: Option<Micros>) -> Result<Outcome, Malformed> {
+    fn outcome(&mut self, decision: &Decision, server: Option<Micros>) -> Result<Reply, Malformed> {
         if decision.verb == Verb::Reset {
             return self.resetting(decision, server);
         }
@@ -93,27 +93,23 @@ impl Reader<'_> {
         }
         let now = now.ok_or(Malformed)?;
         let (infos, reset) = answers(decision, now, checked);
-        Ok(Outcome::Decided { now, infos, corrupt, mended, reset })
+        Ok(Reply::Decided { now, infos, corrupt, mended, reset })
     }
 
-    fn resetting(&mut self, decision: &Decision, server: Option<Micros>) -> Result<Outcome, Malformed> {
+    fn resetting(&mut self, decision: &Decision, server: Option<Micros>) -> Result<Reply, Malformed> {
         match (self.byte()?, server) {
-            (LATE, Some(now)) => Ok(Outcome::Late { now }),
+            (LATE, Some(now)) => Ok(Reply::Late { now }),
             (FITS, now) => Ok(decision.emptied(now)),
             _ => Err(Malformed),
         }
     }
 
-    fn undecided(&mut self, why: u8, decision: &Decision, server: Option<Micros>) -> Result<Outcome, Malformed> {
+    fn undecided(&mut self, why: u8, decision: &Decision, server: Option<Micros>) -> Result<Reply, Malformed> {
         if why == LATE {
-            return Ok(Outcome::Late { now: server.ok_or(Malformed)? });
+            return Ok(Reply::Late { now: server.ok_or(Malformed)? });
         }
         let index = usize::try_from(self.integer()?).ok().and_then(|index| index.checked_sub(1)).ok_or(Malformed)?;
-        if index < decision.parts.len() {
-            Ok(Outcome::Impossible(index, Impossible::Overflows))
-        } else {
-            Err(Malformed)
-        }
+        if index < decision.parts.len() { Ok(Reply::Impossible(index, Impossible::Overflows)) } else { Err(Malformed) }
     }
 
     /// The state in which the call left an entry.
@@ -170,10 +166,10 @@ fn integer(number: f64) -> Result<u64, Malformed> {
 
 impl Decision {
     /// The outcome of a reset.
-    pub(super) fn emptied(&self, server: Option<Micros>) -> Outcome {
+    pub(super) fn emptied(&self, server: Option<Micros>) -> Reply {
         let now = self.instant(server).unwrap_or_else(clock::now);
         let infos = self.parts.iter().map(|part| part.rule.emptied(now)).collect();
-        Outcome::Decided { now, infos, corrupt: 0, mended: false, reset: 0 }
+        Reply::Decided { now, infos, corrupt: 0, mended: false, reset: 0 }
     }
 }
 

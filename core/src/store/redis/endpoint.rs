@@ -8,16 +8,16 @@ use redis::RedisResult;
 use redis::aio::ConnectionLike as _;
 use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, Pipeline, RedisError};
 
+use super::connection_state::Connected;
 use super::dial::{FEW, open};
 use super::greeting::Said;
-use super::line::Connected;
 use crate::clock;
 
-/// A server, or whatever server the sentinels say is the primary.
+/// A server, or the server that the sentinels name as the primary.
 #[derive(Clone)]
-pub(super) struct Target(Arc<Way>);
+pub(super) struct Endpoint(Arc<Inner>);
 
-struct Way {
+struct Inner {
     place: Place,
     /// The first commands on a new connection.
     greeting: Pipeline,
@@ -34,9 +34,9 @@ enum Place {
     Node(ConnectionInfo),
 }
 
-impl Target {
+impl Endpoint {
     pub(super) fn server(info: ConnectionInfo, greeting: Pipeline) -> Self {
-        Self(Arc::new(Way { place: Place::Server(info), greeting }))
+        Self(Arc::new(Inner { place: Place::Server(info), greeting }))
     }
 
     pub(super) fn primary(
@@ -45,11 +45,11 @@ impl Target {
         template: ConnectionInfo,
         greeting: Pipeline,
     ) -> Self {
-        Self(Arc::new(Way { place: Place::Primary { sentinels, service, template }, greeting }))
+        Self(Arc::new(Inner { place: Place::Primary { sentinels, service, template }, greeting }))
     }
 
     pub(super) fn node(info: ConnectionInfo, greeting: Pipeline) -> Self {
-        Self(Arc::new(Way { place: Place::Node(info), greeting }))
+        Self(Arc::new(Inner { place: Place::Node(info), greeting }))
     }
 
     /// Decisions about different slots cannot share a script call there.
@@ -70,11 +70,11 @@ impl Target {
     /// A connection to a server that decides.
     pub(super) async fn connect(&self) -> RedisResult<Connected> {
         match &self.0.place {
-            Place::Server(info) | Place::Node(info) => self.greet(info).await,
+            Place::Server(info) | Place::Node(info) => self.handshake(info).await,
             Place::Primary { sentinels, service, template } => {
                 let asked = sentinels.iter().map(|sentinel| Box::pin(ask_sentinel(sentinel, service)));
                 let ((host, port), _) = select_ok(asked).await?;
-                self.greet(&at(template, &host, port)).await
+                self.handshake(&at(template, &host, port)).await
             }
         }
     }
@@ -88,8 +88,8 @@ impl Target {
         }
     }
 
-    /// Sees whether the server is of use, and prepares it.
-    async fn greet(&self, info: &ConnectionInfo) -> RedisResult<Connected> {
+    /// Opens a connection, and checks that the server can decide.
+    async fn handshake(&self, info: &ConnectionInfo) -> RedisResult<Connected> {
         let greeting = &self.0.greeting;
         let mut connection = open(info, FEW).await?;
         let sent = clock::now();
@@ -112,7 +112,7 @@ async fn complaint(info: &ConnectionInfo) -> Option<RedisError> {
     answer.err().filter(|error| !error.is_io_error())
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.place {
             Place::Server(info) | Place::Node(info) => write!(f, "{}", info.addr()),

@@ -20,7 +20,7 @@ pub(super) struct Connected {
     pub(super) said: Said,
 }
 
-pub(super) enum Line {
+pub(super) enum ConnectionState {
     Down,
     Connecting(Connecting),
     Up(Connection),
@@ -28,7 +28,7 @@ pub(super) enum Line {
     Resting(Instant),
 }
 
-impl Line {
+impl ConnectionState {
     /// A connection or an error; none when it is time to try again.
     pub(super) async fn progress(&mut self) -> Option<RedisResult<Connected>> {
         match self {

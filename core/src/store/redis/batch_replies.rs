@@ -7,16 +7,16 @@ use redis::RedisError;
 use tokio::time::Instant;
 
 use super::batch::{BatchReply, Group, is_lost};
+use super::connection_state::ConnectionState;
+use super::decode::Reply;
 use super::dial::Connection;
+use super::encode::Decision;
 use super::error_action::{ErrorAction, opens_breaker};
 use super::group_reply::Pending;
 use super::job::{Job, LONGEST_TIMEOUT};
-use super::line::Line;
-use super::link::Keeper;
+use super::link::ConnectionTask;
 use super::message::Message;
-use super::plan::Decision;
 use super::replicas::{Acknowledged, hold, is_charged};
-use super::reply::Outcome;
 use super::server_clock::ServerClock;
 use super::underway::{Back, Underway};
 use crate::decision::Verb;
@@ -28,12 +28,12 @@ const RETRY_AFTER: Duration = Duration::from_millis(10);
 /// The connection that something came back over.
 struct Over {
     connection: Connection,
-    line: u64,
+    number: u64,
 }
 
-impl Keeper {
+impl ConnectionTask {
     pub(super) fn read(&mut self, back: Back<BatchReply>) {
-        let Back { what, since, line, missed } = back;
+        let Back { what, since, number, missed } = back;
         let BatchReply { groups, decided, sent, received, acknowledgement, connection } = what;
         let decided = match decided {
             Ok(decided) => decided,
@@ -42,10 +42,10 @@ impl Keeper {
                 for message in groups.into_iter().flat_map(|group| group.messages) {
                     message.job.finish(Err(Failure::Disconnected));
                 }
-                return self.lose(line, &error);
+                return self.on_lost(number, &error);
             }
         };
-        if line == self.lines {
+        if number == self.connection_number {
             let took = since.elapsed();
             self.round_trip = if self.round_trip.is_zero() { took } else { (self.round_trip * 7 + took) / 8 };
             if missed {
@@ -55,21 +55,21 @@ impl Keeper {
                 self.breaker.answered();
             }
         }
-        let owed = self.batches.iter().filter(|batch| batch.was_sent_over(line)).map(Underway::weight).sum();
+        let owed = self.batches.iter().filter(|batch| batch.was_sent_over(number)).map(Underway::weight).sum();
         connection.owes(owed);
-        let over = Over { connection, line };
+        let over = Over { connection, number };
         let mut held = Vec::new();
         for (group, decided) in groups.into_iter().zip(decided) {
             match decided {
                 Ok(decided) => {
                     if let Some(server) = decided.server {
-                        self.clock.hear(sent, received, server);
+                        self.clock.on_reply(sent, received, server);
                     }
                     held.extend(decided.held);
-                    if self.target.is_sharded() {
+                    if self.endpoint.is_sharded() {
                         self.slot = group.slot();
                     }
-                    self.settle(group, decided.outcomes, acknowledgement.is_some().then_some(&mut held), &over);
+                    self.complete(group, decided.outcomes, acknowledgement.is_some().then_some(&mut held), &over);
                 }
                 Err(error) => self.handle_error(group, &error, &over),
             }
@@ -77,27 +77,27 @@ impl Keeper {
         if let Some(acknowledgement) = acknowledgement
             && !held.is_empty()
         {
-            self.holding.push(hold(held, &over.connection, line, acknowledgement));
+            self.holding.push(hold(held, &over.connection, number, acknowledgement));
         }
         self.forget_finished();
     }
 
     /// The connection broke. What waits may still make it over a new one.
-    fn lose(&mut self, line: u64, error: &RedisError) {
-        if line == self.lines && matches!(self.line, Line::Up(_)) {
-            self.context.fault(&self.target, Failure::Disconnected, &error.to_string());
-            self.part(Line::Down);
+    fn on_lost(&mut self, number: u64, error: &RedisError) {
+        if number == self.connection_number && matches!(self.state, ConnectionState::Up(_)) {
+            self.context.fault(&self.endpoint, Failure::Disconnected, &error.to_string());
+            self.part(ConnectionState::Down);
             self.router.refresh();
         }
     }
 
     /// Tells what was decided, but for what is to be held.
-    fn settle(&mut self, group: Group, outcomes: Vec<Outcome>, mut held: Option<&mut Vec<Pending>>, over: &Over) {
+    fn complete(&mut self, group: Group, outcomes: Vec<Reply>, mut held: Option<&mut Vec<Pending>>, over: &Over) {
         let mut undone = Vec::new();
         for (message, outcome) in group.messages.into_iter().zip(outcomes) {
             let Message { job, asking } = message;
             // By the server's clock it was too late, by ours it may not be: one of them was set.
-            if matches!(outcome, Outcome::Late { .. }) && job.deadline > Instant::now() && !self.breaker.is_open() {
+            if matches!(outcome, Reply::Late { .. }) && job.deadline > Instant::now() && !self.breaker.is_open() {
                 if job.may_hop() {
                     self.waiting.push_back((Instant::now(), Message { job, asking }));
                 }
@@ -117,39 +117,39 @@ impl Keeper {
             }
         }
         if !undone.is_empty() {
-            let (strategy, sharded) = (self.context.strategy(), self.target.is_sharded());
+            let (strategy, sharded) = (self.context.strategy(), self.endpoint.is_sharded());
             let groups = Group::of(undone.into_iter(), strategy, sharded, &self.clock);
-            self.launch(over.connection.clone(), over.line, groups);
+            self.launch(over.connection.clone(), over.number, groups);
         }
     }
 
     /// Tells what was held, if enough replicas have it.
     pub(super) fn acknowledged(&mut self, back: Back<Acknowledged>) {
-        let Back { what: Acknowledged { held, replicas }, since, line, missed } = back;
+        let Back { what: Acknowledged { held, replicas }, since, number, missed } = back;
         let fail = |held: Vec<Pending>, fault| held.into_iter().for_each(|held| held.fail(fault));
         match replicas {
             Ok(replicas) if replicas >= self.context.replicas() => {
-                if line == self.lines && !missed {
+                if number == self.connection_number && !missed {
                     self.breaker.replicated();
                 }
                 held.into_iter().for_each(Pending::complete);
             }
             Ok(_) => {
                 fail(held, Failure::Unreplicated);
-                if line == self.lines && !missed {
+                if number == self.connection_number && !missed {
                     self.breaker.missed(since, Failure::Unreplicated);
-                    self.judge(Instant::now());
+                    self.check_health(Instant::now());
                 }
             }
             Err(error) if is_lost(&error) => {
                 fail(held, Failure::Disconnected);
-                self.lose(line, &error);
+                self.on_lost(number, &error);
             }
             Err(error) => {
                 let fault =
                     if let ErrorAction::GiveUp(fault) = ErrorAction::of(&error) { fault } else { Failure::Other };
                 fail(held, fault);
-                self.give_up(fault, &error, line);
+                self.give_up(fault, &error, number);
             }
         }
         self.forget_finished();
@@ -159,11 +159,11 @@ impl Keeper {
         match ErrorAction::of(error) {
             ErrorAction::SendScript if !group.with_script => {
                 group.with_script = true;
-                self.launch(over.connection.clone(), over.line, vec![group]);
+                self.launch(over.connection.clone(), over.number, vec![group]);
             }
             ErrorAction::Redirect { mut to, asking } => {
                 if to.0.is_empty() {
-                    to.0 = self.target.host();
+                    to.0 = self.endpoint.host();
                 }
                 for message in group.messages {
                     if message.job.may_hop() {
@@ -184,29 +184,29 @@ impl Keeper {
             }
             ErrorAction::GiveUp(fault) => {
                 // First what is wrong, so that the errors of these calls can say it.
-                self.give_up(fault, error, over.line);
+                self.give_up(fault, error, over.number);
                 group.fail(fault);
             }
             ErrorAction::SendScript => {
-                self.context.fault(&self.target, Failure::Other, &error.to_string());
+                self.context.fault(&self.endpoint, Failure::Other, &error.to_string());
                 group.fail(Failure::Other);
             }
         }
     }
 
-    fn give_up(&mut self, fault: Failure, error: &RedisError, line: u64) {
+    fn give_up(&mut self, fault: Failure, error: &RedisError, number: u64) {
         if !opens_breaker(fault) {
-            self.context.fault(&self.target, fault, &error.to_string());
-        } else if line == self.lines {
-            self.trip(fault, &error.to_string());
+            self.context.fault(&self.endpoint, fault, &error.to_string());
+        } else if number == self.connection_number {
+            self.open_breaker(fault, &error.to_string());
         }
     }
 }
 
 /// The decision that gives a charge back whose caller was answered by the policy before the reply came: a degraded
 /// answer charges nothing.
-fn undo(decision: &Decision, outcome: &Outcome) -> Option<Decision> {
-    let Outcome::Decided { now, infos, .. } = outcome else { return None };
+fn undo(decision: &Decision, outcome: &Reply) -> Option<Decision> {
+    let Reply::Decided { now, infos, .. } = outcome else { return None };
     let may_charge = matches!(decision.verb, Verb::Limit | Verb::Acquire { .. });
     let is_charged = may_charge && !infos.iter().any(|info| info.blocked);
     is_charged.then(|| decision.undone(*now, infos.iter().map(|info| info.at)))
