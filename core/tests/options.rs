@@ -14,8 +14,8 @@ fn opened(dialect: Dialect, name: &str, value: &Value) -> Result<(), LimitError>
     memory
 }
 
-fn refused(name: &str, value: Value) -> LimitError {
-    opened(Dialect::Wire, name, &value).expect_err(name)
+fn refused(name: &str, value: &Value) -> LimitError {
+    opened(Dialect::Wire, name, value).expect_err(name)
 }
 
 #[test]
@@ -36,16 +36,16 @@ fn every_option_has_bounds_that_hold_in_every_language() {
             _ => wrong.extend([Value::Number(1.0), Value::Bool(true)]),
         }
         for value in wrong {
-            let error = refused(option.name, value.clone());
+            let error = refused(option.name, value);
             assert_eq!((error.kind(), error.field()), (ErrorKind::Type, option.name), "{value}: {error}");
         }
         for number in out_of_bounds {
-            let error = refused(option.name, Value::Number(number));
+            let error = refused(option.name, &Value::Number(number));
             assert_eq!((error.kind(), error.field()), (ErrorKind::Range, option.name), "{number}: {error}");
         }
         assert_eq!(opened(Dialect::Wire, option.name, &Value::Null), Ok(()), "{} is not given", option.name);
         if let Takes::Choice(names) = option.takes {
-            let error = refused(option.name, Value::Text("another".to_owned()));
+            let error = refused(option.name, &Value::Text("another".to_owned()));
             assert!(names.iter().all(|name| error.to_string().contains(&format!("{name:?}"))), "{error}");
         }
     }
@@ -54,12 +54,12 @@ fn every_option_has_bounds_that_hold_in_every_language() {
 #[test]
 fn what_there_is_not_is_refused() {
     for name in ["time_out", "Timeout", "", "clock"] {
-        let error = refused(name, Value::Number(1.0));
+        let error = refused(name, &Value::Number(1.0));
         assert_eq!((error.kind(), error.field()), (ErrorKind::Type, name));
     }
     let twice = [1.0, 2.0].map(|number| ("timeout".to_owned(), Value::Number(number)));
     assert!(Limiter::open("memory://", twice).is_err_and(|error| error.field() == "timeout"));
-    let alone = refused("sslKeyfile", Value::Text("key.pem".to_owned()));
+    let alone = refused("sslKeyfile", &Value::Text("key.pem".to_owned()));
     assert_eq!(alone.to_string(), "sslKeyfile must go with sslCertfile, got it alone");
 }
 
