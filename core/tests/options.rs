@@ -36,7 +36,7 @@ fn every_option_has_bounds_that_hold_in_every_language() {
             _ => wrong.extend([Value::Number(1.0), Value::Bool(true)]),
         }
         for value in wrong {
-            let error = refused(option.name, value);
+            let error = refused(option.name, &value);
             assert_eq!((error.kind(), error.field()), (ErrorKind::Type, option.name), "{value}: {error}");
         }
         for number in out_of_bounds {
