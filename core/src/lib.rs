@@ -32,6 +32,7 @@ mod pages;
 mod policy;
 mod queue;
 mod receipt;
+mod shape;
 mod span;
 #[cfg(feature = "redis")]
 mod stats;

@@ -4,7 +4,8 @@ use super::{Call, Entry, Held, Part, State, together};
 use crate::error::LimitError;
 use crate::few::Few;
 use crate::info::LimitInfo;
-use crate::limit::{Limit, Rule, Shape};
+use crate::limit::{Limit, Rule};
+use crate::shape::Shape;
 use crate::time::{EXACT, Micros};
 
 impl Limit {

@@ -6,7 +6,7 @@ use super::level::Level;
 use super::series::Series;
 use super::smooth::Paced;
 use crate::few::Few;
-use crate::limit::Shape;
+use crate::shape::Shape;
 
 /// The state of one rule for one actor.
 #[derive(Clone, Debug, Default, PartialEq)]

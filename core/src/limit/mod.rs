@@ -32,13 +32,13 @@ use kinds::{Definition, kinds};
 pub use legacy::Translation;
 pub use outline::{Field, Outline, Takes};
 pub(crate) use rule::{
-    Counter, Decay as Decaying, LevelRule, Log, Rule, Rules, Shape, Slots, Smooth as Pacing, floor, real, whole,
-    whole_up,
+    Counter, Decay as Decaying, LevelRule, Log, Rule, Rules, Slots, Smooth as Pacing, floor, real, whole, whole_up,
 };
 pub use value::Value;
 
 use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
+use crate::shape::Shape;
 use crate::time::EXACT;
 use form::Form;
 use number::{Scope, check_factor};

@@ -15,6 +15,7 @@ use multiples::Multiples;
 pub(crate) use real::{floor, real, whole, whole_up};
 pub(crate) use smooth::Smooth;
 
+use crate::shape::Shape;
 use crate::time::Micros;
 
 /// A compiled limit.
@@ -32,25 +33,6 @@ pub(crate) enum Rule {
     Decay(Decay),
     /// Paced permits: smooth.
     Smooth(Smooth),
-}
-
-/// The shape of an entry. It is part of the entry's name, so that definitions of different shapes under one key do not see
-/// each other's entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
-    Level,
-    /// The level of the second rule of an exactly translated legacy limit.
-    Interval,
-    Slots,
-    Counter,
-    Log,
-    Decay,
-    Smooth,
-}
-
-impl Shape {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Level, Self::Interval, Self::Slots, Self::Counter, Self::Log, Self::Decay, Self::Smooth];
 }
 
 impl Rule {

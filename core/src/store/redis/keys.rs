@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::limit::Shape;
+use crate::shape::Shape;
 
 /// The name of an entry, `{namespace}:{actor}:{key}` with braces around the actor: the hash tag by which a cluster
 /// keeps all entries of one actor together. For shapes other than the level a suffix follows.

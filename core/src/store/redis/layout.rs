@@ -2,7 +2,8 @@
 
 use super::keys::{self, Key};
 use crate::error::LimitError;
-use crate::limit::{Kind, Limit, Shape, Translation};
+use crate::limit::{Kind, Limit, Translation};
+use crate::shape::Shape;
 
 /// The way in which a server decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use super::layout::{Layout, Strategy};
 use super::settings::Settings;
 use crate::error::StoreError;
 use crate::failure::Failure;
-use crate::limit::Shape;
+use crate::shape::Shape;
 
 /// The health of a store; see [`Limiter::ping`](crate::Limiter::ping).
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -22,7 +22,8 @@ use crate::decision::{Call, Impossible, Verb};
 use crate::error::LimitError;
 use crate::few::Few;
 use crate::info::LimitInfo;
-use crate::limit::{Limit, Rules, Shape};
+use crate::limit::{Limit, Rules};
+use crate::shape::Shape;
 use crate::time::Micros;
 
 /// A server that knows the script, and a connection to it.

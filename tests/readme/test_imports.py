@@ -1,0 +1,53 @@
+"""Who may import whom: arrows point down, as docs/architecture.md draws them, and no files import each other."""
+
+from __future__ import annotations
+
+import pytest
+from imports import Graph, circles, graphs
+
+# The modules of the engine, from the leaves to the entry points; a module imports only from lines above its own.
+FLOORS = [
+    {"failure", "few", "fork", "interrupt", "shape", "time"},
+    {"clock", "distinct", "error", "fingerprint", "info", "span"},
+    {"events", "headers", "limit", "queue", "stats"},
+    {"check", "decision", "limits", "policy"},
+    {"charge", "store/memory"},
+    {"store/redis"},
+    {"store/options"},
+    {"limiter"},
+    {"acquire", "explain", "host", "receipt"},
+]
+
+GRAPHS = graphs()
+
+
+def module(file: str) -> str:
+    parts = file.removeprefix("core/src/").removesuffix(".rs").split("/")
+    return "/".join(parts[:2]) if parts[0] == "store" and len(parts) > 1 else parts[0]
+
+
+def upward(graph: Graph) -> list[tuple[str, str]]:
+    floors = {name: number for number, names in enumerate(FLOORS) for name in names}
+    floors.update(lib=len(FLOORS), pages=len(FLOORS), store=floors["store/options"])
+    return [
+        (file, target)
+        for file, targets in graph.items()
+        for target in targets
+        if module(file) != module(target) and floors[module(file)] <= floors[module(target)]
+    ]
+
+
+def test_modules_of_the_engine_import_downward() -> None:
+    assert sum(map(len, GRAPHS["core"].values())) > 500
+    assert upward(GRAPHS["core"]) == []
+
+
+@pytest.mark.parametrize("name", ["core", "node/src", "node/lib"])
+def test_no_files_import_each_other(name: str) -> None:
+    assert len(GRAPHS[name]) > 15
+    assert circles(GRAPHS[name]) == []
+
+
+def test_a_circle_would_be_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [["b", "c"]]
+    assert upward({"core/src/time.rs": {"core/src/limiter.rs"}}) == [("core/src/time.rs", "core/src/limiter.rs")]
