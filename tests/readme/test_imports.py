@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from imports import Graph, circles, graphs
 
 # The modules of the engine, from the leaves to the entry points; a module imports only from lines above its own.
