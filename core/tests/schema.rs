@@ -43,6 +43,7 @@ fn is_about_several_numbers(problem: &str) -> bool {
         // What a legacy limit's numbers make of each other.
         ": dripSize must be at most",
         ": dripSize must be finite",
+        ": dripRate must be finite",
     ]
     .iter()
     .any(|words| problem.contains(words))
