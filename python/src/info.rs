@@ -9,7 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use tidegate::headers::{self, Draft, Policy};
-use tidegate::{Call, State, Value};
+use tidegate::{Call, Charge, State, Value};
 
 use crate::args::{self, Arg};
 use crate::errors::limit_error;
@@ -368,6 +368,19 @@ impl LimitInfo {
             [_] if info.checks().len() == 1 => Ok(Self { info, limit: None, several: None, receipt: Some(receipt) }),
             _ => Self::several(py, receipt, &info),
         }
+    }
+
+    /// The charge that this answer names, with the instants of its checks where they differ.
+    pub(crate) fn charge(&self, py: Python<'_>) -> Charge {
+        let mut charge = Charge::from(&self.info);
+        if let Some((checks, _)) = &self.several {
+            let checks = checks.bind(py).iter().filter_map(|check| check.cast_into::<Self>().ok());
+            let each: Vec<_> = checks.map(|check| check.get().info.at).collect();
+            if each.iter().any(|at| *at != charge.at) {
+                charge.each = each;
+            }
+        }
+        charge
     }
 
     fn several(py: Python<'_>, receipt: Receipt, info: &tidegate::LimitInfo) -> PyResult<Self> {

@@ -164,8 +164,8 @@ impl Limiter {
 
     /// Charges ``cost`` units even where they do not fit, as for use that is paid afterwards.
     ///
-    /// Nothing is charged, and the call is an error, where that would take the level above 2**52 units, or above
-    /// what drains in 2**53 microseconds (285 years).
+    /// Nothing is charged, and the call is an error, where that would take the level above 2**52 units, or above what
+    /// drains in 2**53 microseconds (285 years).
     ///
     /// >>> from tidegate import Bucket, Limiter
     /// >>> info = Limiter().charge(Bucket("rows", size=10), "ada", cost=25)

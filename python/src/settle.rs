@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use tidegate::host::{self, Spent};
-use tidegate::{Call, Charge, Check, ErrorKind, Micros};
+use tidegate::{Call, Check, ErrorKind, Micros};
 
 use crate::args::Arg;
 use crate::asked::{Part, is_list};
@@ -80,7 +80,7 @@ impl Limiter {
         let asked = Asked::of(&parts)?;
         self.opened().as_deref().ok_or_else(closed)?;
         let opened = receipt.close();
-        let call = Charge::from(&info.get().info).settle(opened, &mut checks, &spent);
+        let call = info.get().charge(py).settle(opened, &mut checks, &spent);
         let next = Receipt::new(self.owner, call, asked);
         make(info, Settlement { checks, call, now, opened, next })
     }

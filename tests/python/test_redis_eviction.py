@@ -89,10 +89,10 @@ def flood(server: RedisServer, seconds: float, enough: Callable[[], bool]) -> in
 
 
 def advised_against() -> set[str]:
-    """The policies that the documentation says forget blocked clients."""
+    """The policies of which the documentation says that they evict blocked clients."""
     page = (Path(__file__).parents[2] / "docs" / "redis.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `") and line.count("|") == 4]
-    return {name for row in rows if "forgets" in row for name in re.findall(r"`([a-z]+-[a-z]+)`", row.split("|")[1])}
+    return {name for row in rows if "evicts" in row for name in re.findall(r"`([a-z]+-[a-z]+)`", row.split("|")[1])}
 
 
 @pytest.mark.parametrize(
