@@ -1,13 +1,17 @@
 //! Definitions and factors that change under entries that are kept, in memory and over Redis.
 #![allow(missing_docs, reason = "a test")]
 
+#[cfg(feature = "redis")]
 mod servers;
 
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
+#[cfg(feature = "redis")]
 use servers::Server;
-use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Memory, OnError, Redis};
+use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Memory};
+#[cfg(feature = "redis")]
+use tidegate::{OnError, Redis};
 
 const START: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;
@@ -17,9 +21,16 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// The same on both stores.
 fn on_both(test: impl Fn(&Limiter)) {
     test(&Limiter::new(Memory::new()));
-    let server = Server::start();
-    let store = Redis::open(&server.url()).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise);
-    test(&Limiter::new(store));
+    #[cfg(feature = "redis")]
+    {
+        let server = Server::start();
+        test(&Limiter::new(patient(&server)));
+    }
+}
+
+#[cfg(feature = "redis")]
+fn patient(server: &Server) -> Redis {
+    Redis::open(&server.url()).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise)
 }
 
 fn ask(limiter: &Limiter, check: Check<'_>, call: Call, now: u64) -> LimitInfo {
@@ -151,11 +162,11 @@ fn a_decision_takes_a_thousand_checks_and_no_more() {
     });
 }
 
+#[cfg(feature = "redis")]
 #[test]
 fn a_denial_that_is_remembered_is_that_definitions() {
     let server = Server::start();
-    let store = Redis::open(&server.url()).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise);
-    let limiter = Limiter::new(store.deny_cache(MINUTE));
+    let limiter = Limiter::new(patient(&server).deny_cache(MINUTE));
     let small = Limit::bucket("plan", 1).drip_rate(HOUR).build().expect("a bucket");
     let big = Limit::bucket("plan", 100).drip_rate(HOUR).build().expect("a bucket");
     let blocked = |limit| limiter.limit_sync(limit, "ada").expect("an answer").blocked;
