@@ -13,8 +13,8 @@ pub(crate) const ONE_EACH: &str = "must be a list of one cost for each check whe
 pub struct Charge {
     /// [`LimitInfo::at`].
     pub at: Micros,
-    /// The same of each of [`LimitInfo::checks`], where they are of several instants: a log whose clock was set back
-    /// charges at its last instant. Else empty.
+    /// The same of each check, up to the last one that was charged at another instant: a log whose clock was set back
+    /// charges at its last one.
     pub each: Vec<Micros>,
     /// [`LimitInfo::blocked`]: only those checks were charged whose limits count denied attempts.
     pub denied: bool,
@@ -38,10 +38,20 @@ impl Call {
 
 impl Charge {
     fn dated(info: &LimitInfo, at: impl Fn(&LimitInfo) -> Micros) -> Self {
-        let whole = at(info);
-        let differs = info.checks().iter().any(|info| at(info) != whole);
-        let each = if differs { info.checks().iter().map(at).collect() } else { Vec::new() };
-        Self { at: whole, each, denied: info.blocked, degraded: info.degraded }
+        let mut charge = Self { at: at(info), each: Vec::new(), denied: info.blocked, degraded: info.degraded };
+        charge.date(info.checks().iter().map(|info| (info.check_index(), at(info))));
+        charge
+    }
+
+    /// Notes when each check was charged, by its index; the two halves of one were charged at one instant.
+    #[doc(hidden)]
+    pub fn date(&mut self, instants: impl IntoIterator<Item = (usize, Micros)>) {
+        for (check, at) in instants {
+            if at != self.at || check < self.each.len() {
+                self.each.resize(self.each.len().max(check + 1), self.at);
+                self.each[check] = at;
+            }
+        }
     }
 
     /// The charge of an `acquire` that is given up before its turn: all that drains until then was charged before it, so
@@ -55,11 +65,8 @@ impl Charge {
     ///
     /// The checks are those of the call that was answered, at the same costs.
     pub fn settle(&self, open: bool, checks: &mut [Check<'_>], spent: &[u64]) -> Call {
-        let mut each = self.each.iter();
-        for (check, spent) in checks.iter_mut().zip(spent) {
-            // The two halves of one check are charged at one instant; what is not limited has an answer too.
-            let answers = check.limit.rules(check.factor).map_or(1, |rules| rules.iter().count().max(1));
-            check.charged_at = each.by_ref().take(answers).last().copied();
+        for (index, (check, spent)) in checks.iter_mut().zip(spent).enumerate() {
+            check.charged_at = self.each.get(index).copied();
             let charged = open && (!self.denied || check.limit.counts_blocked());
             (check.cost, check.spent) = if charged { (check.cost, *spent) } else { (0, 0) };
         }

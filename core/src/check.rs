@@ -1,5 +1,6 @@
 //! One thing to decide: a limit, an actor, and what the call costs.
 
+use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::time::Micros;
 
@@ -71,6 +72,25 @@ impl<'a> Check<'a> {
     pub const fn factor(mut self, factor: f64) -> Self {
         self.factor = factor;
         self
+    }
+}
+
+impl LimitInfo {
+    /// The key of the limit that decided; `checks` are those of the call.
+    ///
+    /// ```
+    /// use tidegate::{Call, Check, Limit, Limiter, Memory};
+    ///
+    /// let (login, api) = (Limit::bucket("login", 10).build()?, Limit::bucket("api", 5).build()?);
+    /// let checks = [Check::new(&login, "203.0.113.9"), Check::new(&api, "ada")];
+    /// let info = Limiter::new(Memory::new()).decide_sync(&checks, Call::Limit)?;
+    /// assert_eq!((info.key(&checks), info.quota, info.binding()), ("api", 5, 1));
+    /// assert_eq!(info.checks()[0].key(&checks), "login");
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn key<'a>(&self, checks: &[Check<'a>]) -> &'a str {
+        checks.get(self.check_index()).map_or("", Check::key)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::limit::{Kind, whole};
 
 use crate::time::{EXACT, Micros};
 
+pub use crate::info::{InfoField, Takes as InfoTakes};
 #[cfg(feature = "redis")]
 pub use crate::interrupt::while_waiting;
 #[cfg(feature = "redis")]

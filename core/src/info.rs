@@ -4,49 +4,157 @@ use std::mem;
 
 use crate::time::Micros;
 
-/// The answer of a limiter: whether the call may pass, and what is left.
-///
-/// Durations are whole milliseconds, rounded up from the engine's microseconds.
-///
-/// ```
-/// use tidegate::{Limit, Limiter, Memory};
-///
-/// let login = Limit::bucket("login", 2).build()?;
-/// let info = Limiter::new(Memory::new()).limit_sync(&login, "203.0.113.9")?;
-/// assert!(info.allowed() && !info.blocked);
-/// assert_eq!(info.remaining, 1);
-/// assert_eq!((info.full_reset_ms, info.full_reset_sec()), (1000, 1));
-/// # Ok::<(), tidegate::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LimitInfo {
-    /// The call was denied.
-    pub blocked: bool,
-    /// Whole units that would still be admitted now, after this call.
-    pub remaining: u64,
-    /// Denied: until this same call would be admitted. Admitted: until the next call of cost 1 would be; 0 = at once.
-    pub reset_ms: u64,
-    /// Until the entry is empty again; 0 = it is.
-    pub full_reset_ms: u64,
-    /// The time that an `acquire` has to wait for its turn, else 0.
-    pub wait_ms: u64,
-    /// Until `remaining` grows by one; 0 = it cannot grow.
-    pub next_ms: u64,
-    /// The size of the deciding limit, scaled by the call's factor.
-    pub quota: u64,
-    /// The time that a full entry of the deciding limit takes to drain.
-    pub window_ms: u64,
-    /// The instant of the decision, or the later one that its charge counts as; names the charge in a
-    /// [`Receipt`](crate::Receipt). 0 = no limit.
-    pub at: Micros,
-    /// The store could not decide, and this is what was answered without it; see [`OnError`](crate::OnError).
-    pub degraded: bool,
-    /// Present only when there was more than one check, so that a single one allocates nothing.
-    pub(crate) several: Option<Several>,
+/// Defines [`LimitInfo`], and from its fields the list of its numbers and what the bindings are generated from.
+macro_rules! answer {
+    (
+        $(#[$meta:meta])*
+        pub struct LimitInfo {
+            flags { $($(#[doc = $flag_about:literal])+ $flag:ident = $bit:literal,)+ }
+            numbers { $($(#[doc = $about:literal])+ $number:ident,)+ }
+            seconds { $($(#[doc = $seconds_about:literal])+ $seconds:ident = $millis:ident,)+ }
+            beside { $($(#[doc = $beside_about:literal])+ $visible:vis $beside:ident: $type:ty,)+ }
+        }
+    ) => {
+        $(#[$meta])*
+        pub struct LimitInfo {
+            $($(#[doc = $flag_about])+ pub $flag: bool,)+
+            $($(#[doc = $about])+ pub $number: u64,)+
+            $($(#[doc = $beside_about])+ $visible $beside: $type,)+
+        }
+
+        impl LimitInfo {
+            /// Its public fields with their documentation, for whatever is generated from them: flags, numbers, and
+            /// seconds, in this order.
+            #[doc(hidden)]
+            pub const FIELDS: &'static [InfoField] = &[
+                $(InfoField { name: stringify!($flag), about: concat!($($flag_about),+), takes: Takes::Flag($bit) },)+
+                $(InfoField { name: stringify!($number), about: concat!($($about),+), takes: Takes::Number },)+
+                $(InfoField { name: stringify!($seconds), about: concat!($($seconds_about),+), takes: Takes::Seconds },)+
+            ];
+
+            /// The length of [`numbers`](Self::numbers).
+            #[doc(hidden)]
+            pub const NUMBERS: usize = [$(stringify!($number),)+ $(stringify!($seconds),)+].len() + 3;
+
+            /// The numbers of this answer, in the order in which the bindings pass them: the flags as the bits of one,
+            /// the numbers and seconds of [`FIELDS`](Self::FIELDS), its instant, and the index of its check.
+            #[doc(hidden)]
+            #[must_use]
+            #[inline]
+            pub const fn numbers(&self) -> [u64; Self::NUMBERS] {
+                [
+                    $((self.$flag as u64) * $bit)|+,
+                    $(self.$number,)+
+                    $(self.$seconds(),)+
+                    self.at,
+                    self.check as u64,
+                ]
+            }
+
+            /// The answer of one check with these [`numbers`](Self::numbers).
+            #[doc(hidden)]
+            #[must_use]
+            #[expect(clippy::cast_possible_truncation, reason = "a decision takes a thousand checks")]
+            pub const fn from_numbers(numbers: [u64; Self::NUMBERS]) -> Self {
+                let [flags, $($number,)+ $($seconds,)+ at, check] = numbers;
+                $(let _ = $seconds;)+
+                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u32, several: None }
+            }
+
+            $(
+                $(#[doc = $seconds_about])+
+                #[must_use]
+                pub const fn $seconds(&self) -> u64 {
+                    self.$millis.div_ceil(1000)
+                }
+            )+
+        }
+    };
 }
 
-/// The answers of several checks.
+/// A public field of an answer.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct InfoField {
+    /// Its name, in snake case.
+    pub name: &'static str,
+    /// Its documentation, behind a space.
+    pub about: &'static str,
+    /// Its kind.
+    pub takes: Takes,
+}
+
+/// The kind of a field of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// True or false, as this bit of the first number.
+    Flag(u64),
+    /// A number of its own.
+    Number,
+    /// A time in seconds, computed of another field.
+    Seconds,
+}
+
+answer! {
+    /// The answer of a limiter: whether the call may pass, and what is left.
+    ///
+    /// Durations are whole milliseconds, rounded up from the engine's microseconds.
+    ///
+    /// ```
+    /// use tidegate::{Limit, Limiter, Memory};
+    ///
+    /// let login = Limit::bucket("login", 2).build()?;
+    /// let info = Limiter::new(Memory::new()).limit_sync(&login, "203.0.113.9")?;
+    /// assert!(info.allowed() && !info.blocked);
+    /// assert_eq!(info.remaining, 1);
+    /// assert_eq!((info.full_reset_ms, info.full_reset_sec()), (1000, 1));
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct LimitInfo {
+        flags {
+            /// The call was denied.
+            blocked = 1,
+            /// The shared store could not decide, and the fallback policy answered.
+            degraded = 2,
+        }
+        numbers {
+            /// Whole units that would still be admitted now, after this call; 2^53 - 1 where nothing is limited.
+            remaining,
+            /// Denied: time until this same call would be admitted. Admitted: time until a call of cost 1 would be; 0 =
+            /// at once.
+            reset_ms,
+            /// Time until the entry is empty again; 0 if it is.
+            full_reset_ms,
+            /// Time that an `acquire` waits for its turn, else 0.
+            wait_ms,
+            /// Time until `remaining` grows by one; 0 if it cannot grow.
+            next_ms,
+            /// Size of the deciding limit, scaled by the call's factor.
+            quota,
+            /// Time that a full entry of the deciding limit takes to drain.
+            window_ms,
+        }
+        seconds {
+            /// `reset_ms` in whole seconds, rounded up.
+            reset_sec = reset_ms,
+            /// `full_reset_ms` in whole seconds, rounded up.
+            full_reset_sec = full_reset_ms,
+        }
+        beside {
+            /// The instant of the decision, or the later one that its charge counts as; names the charge in a
+            /// [`Receipt`](crate::Receipt). 0 = no limit.
+            pub at: Micros,
+            /// The index of the check that this answer belongs to.
+            pub(crate) check: u32,
+            /// Present only when there was more than one answer, so that a single one allocates nothing.
+            pub(crate) several: Option<Several>,
+        }
+    }
+}
+
+/// The answers of a call of several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Several(Box<[LimitInfo]>);
 
@@ -83,26 +191,35 @@ impl LimitInfo {
             quota: UNLIMITED,
             window_ms: 0,
             at: 0,
+            check: 0,
             degraded: false,
             several: None,
         }
     }
 
-    /// One answer for several: blocked if any is, with the least remaining and the longest times.
+    /// The same answer, for the check at this index.
+    #[inline]
+    pub(crate) fn of_check(mut self, check: usize) -> Self {
+        // A decision takes far fewer checks.
+        self.check = u32::try_from(check).unwrap_or(u32::MAX);
+        self
+    }
+
+    /// One answer for several: blocked if any is, with the least remaining and the longest times. Each says which check
+    /// it belongs to.
     ///
     /// A decision without checks limits nothing.
-    pub(crate) fn merged(mut checks: Vec<Self>) -> Self {
-        if checks.len() <= 1 {
-            return checks.pop().unwrap_or_else(Self::unlimited);
+    pub(crate) fn merged(mut answers: Vec<Self>) -> Self {
+        if answers.len() <= 1 {
+            return answers.pop().unwrap_or_else(Self::unlimited);
         }
-        Self::merged_from(checks.into())
+        Self::merged_from(answers.into())
     }
 
     /// [`merged`](Self::merged) from more than one.
     pub(crate) fn merged_from(checks: Box<[Self]>) -> Self {
         let deciding = &checks[Self::binding_among(&checks)];
-        let (blocked, quota, next_ms, window_ms) =
-            (deciding.blocked, deciding.quota, deciding.next_ms, deciding.window_ms);
+        let Self { blocked, quota, next_ms, window_ms, check, .. } = *deciding;
         let (mut remaining, mut reset_ms, mut full_reset_ms) = (u64::MAX, deciding.reset_ms, 0);
         let (mut wait_ms, mut at, mut degraded) = (0, 0, false);
         for info in &checks {
@@ -117,7 +234,20 @@ impl LimitInfo {
             }
         }
         let several = Some(Several(checks));
-        Self { blocked, remaining, reset_ms, full_reset_ms, wait_ms, next_ms, quota, window_ms, at, degraded, several }
+        Self {
+            blocked,
+            degraded,
+            remaining,
+            reset_ms,
+            full_reset_ms,
+            wait_ms,
+            next_ms,
+            quota,
+            window_ms,
+            at,
+            check,
+            several,
+        }
     }
 
     /// The first of equals, which `max_by` would not give.
@@ -155,19 +285,8 @@ impl LimitInfo {
         !self.blocked
     }
 
-    /// [`reset_ms`](Self::reset_ms) in whole seconds, rounded up.
-    #[must_use]
-    pub const fn reset_sec(&self) -> u64 {
-        self.reset_ms.div_ceil(1000)
-    }
-
-    /// [`full_reset_ms`](Self::full_reset_ms) in whole seconds, rounded up.
-    #[must_use]
-    pub const fn full_reset_sec(&self) -> u64 {
-        self.full_reset_ms.div_ceil(1000)
-    }
-
-    /// The answer of each check, in order; of a single check, this answer itself.
+    /// The answer of each check, in order; of a single check, this answer itself. A legacy limit that is translated
+    /// exactly can have two.
     #[must_use]
     pub fn checks(&self) -> &[LimitInfo] {
         self.several.as_ref().map_or(std::slice::from_ref(self), |several| &several.0)
@@ -178,5 +297,12 @@ impl LimitInfo {
     #[must_use]
     pub fn binding(&self) -> usize {
         Self::binding_among(self.checks())
+    }
+
+    /// The index of the check that this answer belongs to, among those of its call; of an answer to several, that of the
+    /// one that decided.
+    #[must_use]
+    pub const fn check_index(&self) -> usize {
+        self.check as usize
     }
 }

@@ -2,11 +2,8 @@
 
 use tidegate::{Acquire, AcquireHandle};
 
-/// An acquire in memory, for which JavaScript sleeps, and which check each of its answers will belong to.
-pub(crate) struct Turn {
-    pub(crate) acquire: Acquire,
-    pub(crate) owners: Vec<usize>,
-}
+/// An acquire in memory, for which JavaScript sleeps.
+pub(crate) struct Turn(pub(crate) Acquire);
 
 /// An acquire of a shared store, for which the engine sleeps. It ends with the thread that waits for it, unless its
 /// answer was taken.

@@ -2,6 +2,8 @@
 //!
 //! `lib/buffer.ts` holds the same layout; the two must change together.
 
+use std::array;
+
 use tidegate::{Charge, LimitInfo};
 
 use crate::errors::{Answered, Failure};
@@ -31,9 +33,9 @@ const COUNT: usize = 0;
 const BINDING: usize = 1;
 /// Out: from here on the merged answer, then, when there are several, the answer of each check.
 const ANSWERS: usize = 2;
-const ANSWER_WIDTH: usize = 12;
+const ANSWER_WIDTH: usize = LimitInfo::NUMBERS;
 /// The place of its instant in an answer.
-const AT: usize = 10;
+const AT: usize = ANSWER_WIDTH - 2;
 
 /// The room that an answer takes.
 pub(crate) fn answer_length(info: &LimitInfo) -> usize {
@@ -48,7 +50,7 @@ pub(crate) const FEW: usize = 8;
 pub(crate) const LENGTH: usize = ANSWERS + (1 + 2 * FEW) * ANSWER_WIDTH;
 
 /// An answer's numbers but the last two.
-const FAST_WIDTH: usize = 10;
+const FAST_WIDTH: usize = ANSWER_WIDTH - 2;
 /// Out: the merged answer, and that of each check.
 pub(crate) const FAST_LENGTH: usize = (1 + FEW) * FAST_WIDTH;
 
@@ -60,18 +62,7 @@ impl FastBuffer<'_> {
     /// Writes an answer down; false if a number is too large.
     #[inline]
     fn write(&mut self, place: usize, info: &LimitInfo) -> bool {
-        let numbers = [
-            u64::from(fate(info)),
-            info.remaining,
-            info.reset_ms,
-            info.full_reset_ms,
-            info.wait_ms,
-            info.next_ms,
-            info.quota,
-            info.window_ms,
-            info.reset_sec(),
-            info.full_reset_sec(),
-        ];
+        let [numbers @ .., _, _] = info.numbers();
         let all = numbers.iter().fold(0, |all, number| all | number);
         let start = place * FAST_WIDTH;
         let Some(room) = self.0.get_mut(start..start + FAST_WIDTH).filter(|_| i32::try_from(all).is_ok()) else {
@@ -153,9 +144,9 @@ impl CallBuffer<'_> {
         self.check(0).limit
     }
 
-    /// Writes the answer down; `owner` says for the index of an answer which check it belongs to.
+    /// Writes the answer down.
     #[inline]
-    pub(crate) fn answer(&mut self, info: &LimitInfo, owner: impl Fn(usize) -> usize) -> Answered<()> {
+    pub(crate) fn answer(&mut self, info: &LimitInfo) -> Answered<()> {
         let each = info.checks();
         let (count, binding) = (each.len(), info.binding());
         let several = if count > 1 { each } else { &[] };
@@ -164,9 +155,9 @@ impl CallBuffer<'_> {
         }
         self.0[COUNT] = count as f64;
         self.0[BINDING] = binding as f64;
-        self.write(0, info, owner(binding));
+        self.write(0, info);
         for (index, info) in several.iter().enumerate() {
-            self.write(1 + index, info, owner(index));
+            self.write(1 + index, info);
         }
         Ok(())
     }
@@ -175,7 +166,7 @@ impl CallBuffer<'_> {
     #[inline]
     pub(crate) fn answer_one(&mut self, fast: &mut FastBuffer<'_>, info: &LimitInfo) -> Answered<()> {
         if info.checks().len() > 1 || !fast.write(0, info) {
-            return self.answer(info, |_| 0);
+            return self.answer(info);
         }
         self.answered_fast(info);
         Ok(())
@@ -209,36 +200,14 @@ impl CallBuffer<'_> {
     }
 
     #[inline]
-    fn write(&mut self, place: usize, info: &LimitInfo, owner: usize) {
+    fn write(&mut self, place: usize, info: &LimitInfo) {
         let start = ANSWERS + place * ANSWER_WIDTH;
-        self.0[start..start + ANSWER_WIDTH].copy_from_slice(&[
-            f64::from(fate(info)),
-            double(info.remaining),
-            double(info.reset_ms),
-            double(info.full_reset_ms),
-            double(info.wait_ms),
-            double(info.next_ms),
-            double(info.quota),
-            double(info.window_ms),
-            double(info.reset_sec()),
-            double(info.full_reset_sec()),
-            double(info.at),
-            owner as f64,
-        ]);
+        self.0[start..start + ANSWER_WIDTH].copy_from_slice(&info.numbers().map(double));
     }
 
     fn read(&self, place: usize) -> LimitInfo {
-        let number = |offset: usize| whole(self.at(ANSWERS + place * ANSWER_WIDTH + offset));
-        let mut info = LimitInfo::unlimited();
-        info.blocked = number(0) & 1 > 0;
-        info.remaining = number(1);
-        info.reset_ms = number(2);
-        info.full_reset_ms = number(3);
-        info.wait_ms = number(4);
-        info.next_ms = number(5);
-        info.quota = number(6);
-        info.window_ms = number(7);
-        info
+        let start = ANSWERS + place * ANSWER_WIDTH;
+        LimitInfo::from_numbers(array::from_fn(|offset| whole(self.at(start + offset))))
     }
 
     fn optional(&self, [given, value]: [usize; 2]) -> Option<f64> {
@@ -248,11 +217,6 @@ impl CallBuffer<'_> {
     fn at(&self, index: usize) -> f64 {
         self.0.get(index).copied().unwrap_or(0.0)
     }
-}
-
-/// 1 if blocked, and 2 more if degraded.
-fn fate(info: &LimitInfo) -> u8 {
-    u8::from(info.blocked) | u8::from(info.degraded) << 1
 }
 
 /// A number of the engine's. It is at most 2^53, so the processor may take it for a signed one, which it converts in

@@ -5,7 +5,7 @@ use std::time::Duration;
 use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
 use tidegate::host::{self, Spent};
-use tidegate::{Call, Check, Limit, LimitInfo, Limiter, State};
+use tidegate::{Call, Check, Limit, Limiter};
 
 use crate::buffer::{CallBuffer, CheckNumbers, FastBuffer};
 use crate::errors::{Answered, Failure};
@@ -42,10 +42,10 @@ pub(crate) fn decide_one(
 ) -> Answered<()> {
     let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
     let check = check(registry, buffer, 0, actor)?;
-    let call = call(buffer, check.limit.key())?;
+    let call = call(buffer, check.key())?;
     let info = match buffer.now() {
-        None => limiter.decide_sync(&[check.check], call),
-        Some(now) => limiter.decide_sync_at(&[check.check], call, host::instant(check.limit.key(), now)?),
+        None => limiter.decide_sync(&[check], call),
+        Some(now) => limiter.decide_sync_at(&[check], call, host::instant(check.key(), now)?),
     };
     buffer.answer_one(fast, &info?)
 }
@@ -60,7 +60,7 @@ pub(crate) fn decide_few<'a>(
 ) -> Answered<()> {
     let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
     let count = buffer.few();
-    let one = |index: usize| check(registry, buffer, index, actor(index)).map(|asked| asked.check);
+    let one = |index: usize| check(registry, buffer, index, actor(index));
     let first = one(0)?;
     let key = registry.limits.get(buffer.limit()).map_or("", Limit::key);
     let call = call(buffer, key)?;
@@ -77,9 +77,7 @@ pub(crate) fn decide_few<'a>(
     if buffer.answer_few(fast, &info, count) {
         return Ok(());
     }
-    let asked: Vec<_> =
-        (0..count).map(|index| check(registry, buffer, index, actor(index))).collect::<Answered<_>>()?;
-    answer(buffer, &info, &asked)
+    buffer.answer(&info)
 }
 
 #[cold]
@@ -131,37 +129,26 @@ pub(crate) fn names(buffer: &CallBuffer<'_>, actors: &[Unknown<'_>]) -> Answered
 
 fn decide_together(buffer: &mut CallBuffer<'_>, actors: &[String], spent: &Spending) -> Answered<()> {
     registry::with(|registry| {
-        let (limiter, checks) = asked(registry, buffer, actors)?;
-        let key = checks.first().map_or("", |check| check.limit.key());
-        let mut each: Vec<_> = checks.iter().map(|check| check.check).collect();
-        let call = call_of(buffer, key, &mut each, spent)?;
+        let (limiter, mut checks) = asked(registry, buffer, actors)?;
+        let key = first_key(&checks);
+        let call = call_of(buffer, key, &mut checks, spent)?;
         let info = match buffer.now() {
-            None => limiter.decide_sync(&each, call),
-            Some(now) => limiter.decide_sync_at(&each, call, host::instant(key, now)?),
+            None => limiter.decide_sync(&checks, call),
+            Some(now) => limiter.decide_sync_at(&checks, call, host::instant(key, now)?),
         }?;
-        answer(buffer, &info, &checks)
+        buffer.answer(&info)
     })
 }
 
 fn explain_together(buffer: &mut CallBuffer<'_>, actors: &[String]) -> Answered<String> {
     registry::with(|registry| {
         let (limiter, checks) = asked(registry, buffer, actors)?;
-        let key = checks.first().map_or("", |check| check.limit.key());
+        let key = first_key(&checks);
         let now = buffer.now().map(|now| host::instant(key, now)).transpose()?;
-        let each: Vec<_> = checks.iter().map(|check| check.check).collect();
-        let standing = limiter.explain_checks_sync(&each, now)?;
-        answer(buffer, &standing.info, &checks)?;
+        let standing = limiter.explain_checks_sync(&checks, now)?;
+        buffer.answer(&standing.info)?;
         Ok(standing.to_string())
     })
-}
-
-/// Writes the answer down; only where the numbers differ has a limit more than one answer.
-fn answer(buffer: &mut CallBuffer<'_>, info: &LimitInfo, checks: &[Part<'_>]) -> Answered<()> {
-    if info.checks().len() == checks.len() {
-        return buffer.answer(info, |index| index);
-    }
-    let owners = owners(checks)?;
-    buffer.answer(info, |index| owners.get(index).copied().unwrap_or(0))
 }
 
 /// The limiter and the checks that the call buffer describes.
@@ -169,42 +156,15 @@ pub(crate) fn asked<'a>(
     registry: &'a Registry,
     buffer: &CallBuffer<'_>,
     actors: &'a [String],
-) -> Answered<(&'a Limiter, Vec<Part<'a>>)> {
+) -> Answered<(&'a Limiter, Vec<Check<'a>>)> {
     let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
     let checks = actors.iter().enumerate().map(|(index, actor)| check(registry, buffer, index, actor));
     Ok((limiter, checks.collect::<Answered<_>>()?))
 }
 
-impl Part<'_> {
-    /// The same, for longer than the call.
-    pub(crate) fn owned(&self) -> OwnedCheck {
-        OwnedCheck { limit: self.limit.clone(), actor: self.actor.to_owned(), cost: self.cost, factor: self.factor }
-    }
-}
-
-/// A check that outlives the call that named it.
-#[derive(Clone)]
-pub(crate) struct OwnedCheck {
-    limit: Limit,
-    actor: String,
-    cost: f64,
-    factor: f64,
-}
-
-impl OwnedCheck {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cost that was checked")]
-    pub(crate) fn check(&self) -> Check<'_> {
-        Check::new(&self.limit, &self.actor).cost(self.cost as u64).factor(self.factor)
-    }
-}
-
-/// A check with what it was made from.
-pub(crate) struct Part<'a> {
-    pub(crate) limit: &'a Limit,
-    pub(crate) actor: &'a str,
-    cost: f64,
-    factor: f64,
-    pub(crate) check: Check<'a>,
+/// The key that an error about the call itself names.
+pub(crate) fn first_key<'a>(checks: &[Check<'a>]) -> &'a str {
+    checks.first().map_or("", Check::key)
 }
 
 const ONE: u64 = 1_f64.to_bits();
@@ -215,13 +175,12 @@ pub(crate) fn check<'a>(
     buffer: &CallBuffer<'_>,
     index: usize,
     actor: &'a str,
-) -> Answered<Part<'a>> {
+) -> Answered<Check<'a>> {
     let CheckNumbers { limit, cost, factor } = buffer.check(index);
     let limit = registry.limits.get(limit).ok_or_else(no_limit)?;
     // Nearly every call costs 1, which need not be looked at any closer.
     let units = if cost.to_bits() == ONE { 1 } else { host::cost(limit.key(), cost)? };
-    let asked = Check::new(limit, actor).cost(units).factor(factor);
-    Ok(Part { limit, actor, cost, factor, check: asked })
+    Ok(Check::new(limit, actor).cost(units).factor(factor))
 }
 
 /// The call that the buffer asks for.
@@ -267,14 +226,4 @@ pub(crate) fn call_of(
 /// The longest wait that is worth it.
 pub(crate) fn max_wait(buffer: &CallBuffer<'_>, key: &str) -> Answered<Duration> {
     Ok(buffer.max_wait().map_or(Ok(Duration::MAX), |millis| host::max_wait(key, millis))?)
-}
-
-/// The check that each answer belongs to: a limit that is made of two rules has two answers, so each is asked for them.
-pub(crate) fn owners(checks: &[Part<'_>]) -> Answered<Vec<usize>> {
-    let mut owners = Vec::with_capacity(checks.len());
-    for (index, check) in checks.iter().enumerate() {
-        let (info, _) = check.limit.decide_with(State::default(), 0, Call::Peek, 0, check.factor)?;
-        owners.extend(std::iter::repeat_n(index, info.checks().len()));
-    }
-    Ok(owners)
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use napi::bindgen_prelude::{Float64Array, Unknown};
 use napi::{Env, sys};
 use napi_derive::napi;
-use tidegate::{Call, Check, Error, LimitInfo, Limiter, Standing, host};
+use tidegate::{Call, Check, Error, LimitInfo, Limiter, host};
 
 use crate::buffer::CallBuffer;
-use crate::calls::{OwnedCheck, Part, Spending, asked, call, call_of, check, names, owners};
+use crate::calls::{Spending, asked, call, call_of, check, first_key, names};
 use crate::errors::{Answered, Failure};
 use crate::queue::ReplyQueue;
 use crate::registry::{self, Registry};
-use crate::reply::{Content, Owners, Reply};
+use crate::reply::{Content, Reply};
 
 type Answer = Result<LimitInfo, Error>;
 
@@ -51,7 +51,7 @@ impl<'a> RemoteCall<'a> {
     }
 
     /// Asks; either the answer is known at once, or it comes in a reply.
-    fn ask(&self, key: &str, checks: &[Check<'_>], call: Call, owners: Owners) -> Answered<Option<Answer>> {
+    fn ask(&self, key: &str, checks: &[Check<'_>], call: Call) -> Answered<Option<Answer>> {
         let now = self.now.map(|now| host::instant(key, now)).transpose()?;
         let (to, replies) = (self.to, self.queue.clone());
         AT_ONCE.set(AtOnce::Empty);
@@ -65,7 +65,7 @@ impl<'a> RemoteCall<'a> {
                 None
             });
             let Some(answer) = answer else { return Ok(()) };
-            replies.post(Reply { to, content: Content::Answer(answer, owners) }).map_err(|reply| reply.answer())
+            replies.post(Reply { to, content: Content::Answer(answer) }).map_err(|reply| reply.answer())
         });
         let known = match (started, AT_ONCE.replace(AtOnce::Closed)) {
             (Some(answer), _) | (None, AtOnce::Taken(answer)) => Some(answer),
@@ -79,9 +79,9 @@ impl<'a> RemoteCall<'a> {
 }
 
 /// Leaves in the call buffer what is known at once, or that it is yet to come.
-fn leave(buffer: &mut CallBuffer<'_>, known: Option<Answer>, owner: impl Fn(usize) -> usize) -> Answered<()> {
+fn leave(buffer: &mut CallBuffer<'_>, known: Option<Answer>) -> Answered<()> {
     if let Some(info) = known {
-        return buffer.answer(&info?, owner);
+        return buffer.answer(&info?);
     }
     buffer.pending();
     Ok(())
@@ -96,10 +96,9 @@ pub(crate) fn ask_one(
 ) -> Answered<()> {
     let remote = RemoteCall::new(env, registry, buffer)?;
     let check = check(registry, buffer, 0, actor)?;
-    let key = check.limit.key();
-    let call = call(buffer, key)?;
-    let known = remote.ask(key, &[check.check], call, Owners(None))?;
-    leave(buffer, known, |_| 0)
+    let call = call(buffer, check.key())?;
+    let known = remote.ask(check.key(), &[check], call)?;
+    leave(buffer, known)
 }
 
 /// Asks for several checks together: one actor for each; for a receipt with what was spent.
@@ -119,13 +118,11 @@ pub(crate) fn ask_several(
 fn ask_together(env: sys::napi_env, buffer: &mut CallBuffer<'_>, actors: &[String], spent: &Spending) -> Answered<()> {
     registry::with(|registry| {
         let remote = RemoteCall::new(env, registry, buffer)?;
-        let (_, checks) = asked(registry, buffer, actors)?;
-        let key = checks.first().map_or("", |check| check.limit.key());
-        let owners = owners_of(&checks)?;
-        let mut each: Vec<_> = checks.iter().map(|check| check.check).collect();
-        let call = call_of(buffer, key, &mut each, spent)?;
-        let known = remote.ask(key, &each, call, owners.clone())?;
-        leave(buffer, known, |index| owners.of(index))
+        let (_, mut checks) = asked(registry, buffer, actors)?;
+        let key = first_key(&checks);
+        let call = call_of(buffer, key, &mut checks, spent)?;
+        let known = remote.ask(key, &checks, call)?;
+        leave(buffer, known)
     })
 }
 
@@ -142,32 +139,15 @@ fn why(env: sys::napi_env, buffer: &mut CallBuffer<'_>, actors: &[String]) -> An
     registry::with(|registry| {
         let remote = RemoteCall::new(env, registry, buffer)?;
         let (_, checks) = asked(registry, buffer, actors)?;
-        let key = checks.first().map_or("", |check| check.limit.key());
-        let now = remote.now.map(|now| host::instant(key, now)).transpose()?;
-        let owners = owners_of(&checks)?;
-        let owned: Vec<OwnedCheck> = checks.iter().map(Part::owned).collect();
+        let now = remote.now.map(|now| host::instant(first_key(&checks), now)).transpose()?;
         let (to, replies) = (remote.to, remote.queue.clone());
-        let explain = move |info: Answer| {
-            let checks: Vec<_> = owned.iter().map(OwnedCheck::check).collect();
-            let standing = info.and_then(|info| Ok(Standing::of(&checks, info)?));
+        let explain = move |standing| {
             // Whoever cannot be told was charged nothing.
-            let _ = replies.post(Reply { to, content: Content::Explained(standing, owners) });
+            let _ = replies.post(Reply { to, content: Content::Explained(standing) });
         };
-        let later = explain.clone();
-        let each: Vec<_> = checks.iter().map(|check| check.check).collect();
-        let known = remote.limiter.start(&each, Call::Peek, now, move |info| {
-            later(info);
-            Ok(())
-        });
-        // Part by people, not for every request: what is known at once comes in a reply like everything else.
-        known.map(explain);
+        remote.limiter.start_explain(&checks, now, explain);
         remote.queue.began(env);
         buffer.pending();
         Ok(())
     })
-}
-
-/// The check that each answer will belong to; of one check, all do.
-pub(crate) fn owners_of(checks: &[Part<'_>]) -> Answered<Owners> {
-    Ok(Owners(if checks.len() > 1 { Some(owners(checks)?.into()) } else { None }))
 }

@@ -12,12 +12,12 @@ pub(crate) struct Reply {
 
 /// The content of a reply.
 pub(crate) enum Content {
-    Answer(std::result::Result<LimitInfo, Error>, Owners),
+    Answer(Result<LimitInfo, Error>),
     /// The answer to an acquire.
-    Turn(std::result::Result<LimitInfo, Error>, Owners, AcquireHandle),
-    Explained(std::result::Result<Standing, Error>, Owners),
+    Turn(Result<LimitInfo, Error>, AcquireHandle),
+    Explained(Result<Standing, Error>),
     /// The answer to a ping or a clear.
-    Found(std::result::Result<Found, Error>),
+    Found(Result<Found, Error>),
     Event(Event),
 }
 
@@ -28,16 +28,6 @@ pub(crate) enum Found {
     Removed(u64),
 }
 
-/// The check that each answer belongs to; of one check, all do.
-#[derive(Clone)]
-pub(crate) struct Owners(pub(crate) Option<Box<[usize]>>);
-
-impl Owners {
-    pub(crate) fn of(&self, index: usize) -> usize {
-        self.0.as_ref().and_then(|owners| owners.get(index)).copied().unwrap_or(0)
-    }
-}
-
 impl Reply {
     pub(crate) fn is_event(&self) -> bool {
         matches!(self.content, Content::Event(_))
@@ -45,16 +35,16 @@ impl Reply {
 
     /// Gives back what an acquire charged whose answer cannot be handed over.
     pub(crate) fn take_back(self) {
-        if let Content::Turn(_, _, handle) = &self.content {
+        if let Content::Turn(_, handle) = &self.content {
             handle.cancel();
         }
     }
 
     /// The answer in a reply that could not be handed over.
-    pub(crate) fn answer(self) -> std::result::Result<LimitInfo, Error> {
+    pub(crate) fn answer(self) -> Result<LimitInfo, Error> {
         match self.content {
-            Content::Answer(answer, _) | Content::Turn(answer, ..) => answer,
-            Content::Explained(standing, _) => standing.map(|standing| standing.info),
+            Content::Answer(answer) | Content::Turn(answer, _) => answer,
+            Content::Explained(standing) => standing.map(|standing| standing.info),
             Content::Found(found) => found.map(|_| LimitInfo::unlimited()),
             Content::Event(_) => Ok(LimitInfo::unlimited()),
         }
@@ -62,8 +52,8 @@ impl Reply {
 
     fn info(&self) -> Option<&LimitInfo> {
         match &self.content {
-            Content::Answer(Ok(info), _) | Content::Turn(Ok(info), ..) => Some(info),
-            Content::Explained(Ok(standing), _) => Some(&standing.info),
+            Content::Answer(Ok(info)) | Content::Turn(Ok(info), _) => Some(info),
+            Content::Explained(Ok(standing)) => Some(&standing.info),
             _ => None,
         }
     }

@@ -12,7 +12,7 @@ use tidegate::{Event, Health, LimitInfo};
 
 use crate::buffer::{CallBuffer, answer_length};
 use crate::errors::Failure;
-use crate::reply::{Content, Found, Owners, Reply};
+use crate::reply::{Content, Found, Reply};
 
 /// The kinds of records.
 mod kind {
@@ -94,16 +94,14 @@ impl Page<'_> {
         self.count += 1;
         let to = reply.to;
         match reply.content {
-            Content::Turn(_, _, handle) if !handle.take() => {
+            Content::Turn(_, handle) if !handle.take() => {
                 self.head(to, kind::DONE);
                 Ok(())
             }
-            Content::Answer(Ok(info), owners) | Content::Turn(Ok(info), owners, _) => {
-                self.answer(to, kind::ANSWER, &info, &owners)
-            }
-            Content::Explained(Ok(standing), owners) => {
+            Content::Answer(Ok(info)) | Content::Turn(Ok(info), _) => self.answer(to, kind::ANSWER, &info),
+            Content::Explained(Ok(standing)) => {
                 let text = standing.to_string();
-                self.answer(to, kind::EXPLAINED, &standing.info, &owners)?;
+                self.answer(to, kind::EXPLAINED, &standing.info)?;
                 self.beside(text)
             }
             Content::Found(Ok(found)) => {
@@ -113,9 +111,9 @@ impl Page<'_> {
                     Found::Removed(count) => self.beside(count as f64),
                 }
             }
-            Content::Answer(Err(error), _)
-            | Content::Turn(Err(error), ..)
-            | Content::Explained(Err(error), _)
+            Content::Answer(Err(error))
+            | Content::Turn(Err(error), _)
+            | Content::Explained(Err(error))
             | Content::Found(Err(error)) => {
                 self.head(to, kind::FAILURE);
                 self.beside(*Box::<Failure>::from(error))
@@ -156,18 +154,17 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn answer(&mut self, to: f64, kind: f64, info: &LimitInfo, owners: &Owners) -> Result<()> {
+    fn answer(&mut self, to: f64, kind: f64, info: &LimitInfo) -> Result<()> {
         let length = answer_length(info);
-        let owner = |index| owners.of(index);
         if HEAD + length <= self.numbers.len() - self.used {
             self.head(to, kind);
             // There is room, so it does not fail.
-            let _ = CallBuffer(&mut self.numbers[self.used..]).answer(info, owner);
+            let _ = CallBuffer(&mut self.numbers[self.used..]).answer(info);
             self.used += length;
             return Ok(());
         }
         let mut numbers = vec![0.0; length];
-        let _ = CallBuffer(&mut numbers).answer(info, owner);
+        let _ = CallBuffer(&mut numbers).answer(info);
         self.head(to, kind::LARGE);
         self.beside(Float64Array::new(numbers))
     }

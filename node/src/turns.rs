@@ -6,7 +6,7 @@ use tidegate::Step;
 
 use crate::acquire::Turn;
 use crate::buffer::CallBuffer;
-use crate::calls::{asked, max_wait, names, owners};
+use crate::calls::{asked, first_key, max_wait, names};
 use crate::errors::{Answered, Failure};
 use crate::registry;
 
@@ -28,10 +28,8 @@ pub(crate) fn start_turn(mut buffer: Float64Array, actors: Vec<Unknown<'_>>) -> 
 fn start(buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<Turn> {
     registry::with(|registry| {
         let (limiter, checks) = asked(registry, buffer, actors)?;
-        let max_wait = max_wait(buffer, checks.first().map_or("", |check| check.limit.key()))?;
-        let owners = owners(&checks)?;
-        let checks: Vec<_> = checks.iter().map(|check| check.check).collect();
-        Ok(Turn { acquire: limiter.start_acquire(&checks, max_wait), owners })
+        let max_wait = max_wait(buffer, first_key(&checks))?;
+        Ok(Turn(limiter.start_acquire(&checks, max_wait)))
     })
 }
 
@@ -53,10 +51,10 @@ pub(crate) fn step_turn(turn: f64, mut buffer: Float64Array) -> Either<f64, Fail
 fn step(turn: f64, buffer: &mut CallBuffer<'_>) -> Answered<f64> {
     registry::change(|registry| {
         let turn = registry.turns.get_mut(turn).ok_or_else(|| Failure::internal("nobody waits here"))?;
-        match turn.acquire.step()? {
+        match turn.0.step()? {
             Step::Wait(time) => Ok(time.as_secs_f64() * 1000.0),
             Step::Done(info) => {
-                buffer.answer(&info, |index| turn.owners.get(index).copied().unwrap_or(0))?;
+                buffer.answer(&info)?;
                 Ok(DONE)
             }
         }

@@ -7,10 +7,9 @@ use tidegate::host;
 
 use crate::acquire::Waiting;
 use crate::buffer::CallBuffer;
-use crate::calls::{asked, max_wait, names};
+use crate::calls::{asked, first_key, max_wait, names};
 use crate::errors::{Answered, Failure};
 use crate::registry;
-use crate::remote::owners_of;
 use crate::reply::{Content, Reply};
 
 /// Begins to wait with the checks in the call buffer, one actor for each; answers with a number to give it up by. The
@@ -30,17 +29,15 @@ fn start(env: Env, buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<Waiti
     registry::with(|registry| {
         let (limiter, checks) = asked(registry, buffer, actors)?;
         let queue = registry.queues.get(buffer.queue()).ok_or_else(Failure::closed)?;
-        let key = checks.first().map_or("", |check| check.limit.key());
+        let key = first_key(&checks);
         let max_wait = max_wait(buffer, key)?;
-        let owners = owners_of(&checks)?;
-        let checks: Vec<_> = checks.iter().map(|check| check.check).collect();
         let mut acquire = limiter.start_acquire(&checks, max_wait);
         if let Some(now) = buffer.now() {
             acquire = acquire.at(host::instant(key, now)?);
         }
         let (to, replies) = (buffer.id(), queue.clone());
         let handle = acquire.spawn(move |answer, handle| {
-            let unheard = replies.post(Reply { to, content: Content::Turn(answer, owners, handle) });
+            let unheard = replies.post(Reply { to, content: Content::Turn(answer, handle) });
             if let Err(reply) = unheard {
                 reply.take_back();
             }

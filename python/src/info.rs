@@ -9,13 +9,13 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use tidegate::headers::{self, Draft, Policy};
-use tidegate::{Call, Charge, State, Value};
+use tidegate::{Charge, Value};
 
 use crate::args::{self, Arg};
 use crate::errors::limit_error;
 use crate::limits::Limit;
-use crate::numbers::{Numbers, numbers, of_numbers};
-use crate::receipt::{Receipt, Wanted};
+use crate::numbers::Numbers;
+use crate::receipt::Receipt;
 use crate::value;
 
 /// What a limiter answers: whether the call may pass, and what is left. Durations are rounded up.
@@ -70,22 +70,17 @@ impl LimitInfo {
         binding: Arg<'_, '_>,
         checks: Arg<'_, '_>,
     ) -> PyResult<Self> {
-        let mut info = of_numbers(
-            blocked.flag("blocked")?,
-            degraded.flag("degraded")?,
-            (
-                remaining.count("remaining", 0)?,
-                reset_ms.count("reset_ms", 0)?,
-                full_reset_ms.count("full_reset_ms", 0)?,
-                wait_ms.count("wait_ms", 0)?,
-                next_ms.count("next_ms", 0)?,
-                quota.count("quota", 1)?,
-                window_ms.count("window_ms", 0)?,
-                0,
-            ),
-        );
+        let mut info = tidegate::LimitInfo::default();
+        info.blocked = blocked.flag("blocked")?;
+        info.degraded = degraded.flag("degraded")?;
+        info.remaining = remaining.count("remaining", 0)?;
+        info.reset_ms = reset_ms.count("reset_ms", 0)?;
         // An entry that still denies is not empty.
-        info.full_reset_ms = info.full_reset_ms.max(info.reset_ms);
+        info.full_reset_ms = full_reset_ms.count("full_reset_ms", 0)?.max(info.reset_ms);
+        info.wait_ms = wait_ms.count("wait_ms", 0)?;
+        info.next_ms = next_ms.count("next_ms", 0)?;
+        info.quota = quota.count("quota", 1)?;
+        info.window_ms = window_ms.count("window_ms", 0)?;
         let checks: Vec<Py<Self>> = match checks.0 {
             None => Vec::new(),
             Some(checks) => checks.extract()?,
@@ -313,7 +308,7 @@ impl LimitInfo {
 
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (self.key(), numbers(&self.info)).hash(&mut hasher);
+        (self.key(), self.info.numbers()).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -332,24 +327,18 @@ impl LimitInfo {
         let Self { info, several, .. } = this.get();
         let limit = this.get().limit().map(|limit| limit.clone_ref(py));
         let several = several.as_ref().map(|(checks, binding)| (checks.clone_ref(py), *binding));
-        Ok((remake, (info.blocked, numbers(info), limit, several, info.degraded)))
+        Ok((remake, (info.numbers(), limit, several)))
     }
 }
 
 /// What an answer is pickled as.
-type Parts = (bool, Numbers, Option<Py<Limit>>, Option<(Py<PyTuple>, usize)>, bool);
+type Parts = (Numbers, Option<Py<Limit>>, Option<(Py<PyTuple>, usize)>);
 
 /// What ``pickle`` makes an equal answer with.
 #[pyfunction]
-#[pyo3(name = "_info", signature = (blocked, numbers, limit, several, degraded = false, /))]
-pub(crate) fn remake(
-    blocked: bool,
-    numbers: Numbers,
-    limit: Option<Py<Limit>>,
-    several: Option<(Py<PyTuple>, usize)>,
-    degraded: bool,
-) -> LimitInfo {
-    LimitInfo { info: of_numbers(blocked, degraded, numbers), limit, several, receipt: None }
+#[pyo3(name = "_info", signature = (numbers, limit, several, /))]
+pub(crate) fn remake(numbers: Numbers, limit: Option<Py<Limit>>, several: Option<(Py<PyTuple>, usize)>) -> LimitInfo {
+    LimitInfo { info: tidegate::LimitInfo::from_numbers(numbers), limit, several, receipt: None }
 }
 
 impl LimitInfo {
@@ -375,33 +364,27 @@ impl LimitInfo {
         let mut charge = Charge::from(&self.info);
         if let Some((checks, _)) = &self.several {
             let checks = checks.bind(py).iter().filter_map(|check| check.cast_into::<Self>().ok());
-            let each: Vec<_> = checks.map(|check| check.get().info.at).collect();
-            if each.iter().any(|at| *at != charge.at) {
-                charge.each = each;
-            }
+            charge.date(checks.map(|check| (check.get().info.check_index(), check.get().info.at)));
         }
         charge
     }
 
     fn several(py: Python<'_>, receipt: Receipt, info: &tidegate::LimitInfo) -> PyResult<Self> {
-        let asked = receipt.asked.all();
-        let one_each = info.checks().len() == asked.len();
-        let answers = |one: &Wanted| if one_each { 1 } else { answers(&one.limit, one.factor) };
-        let limits: Vec<_> = asked.iter().flat_map(|one| std::iter::repeat_n(&one.limit, answers(one))).collect();
-        let binding = info.binding();
-        let limit = limits.get(binding).map(|limit| limit.clone_ref(py));
-        let several = if limits.len() > 1 {
-            let part = |(limit, info): (&&Py<Limit>, &tidegate::LimitInfo)| {
-                let limit = Some(limit.clone_ref(py));
-                Bound::new(py, Self { info: info.clone(), limit, several: None, receipt: None })
-            };
-            let checks = limits.iter().zip(info.checks()).map(part).collect::<PyResult<Vec<_>>>()?;
-            Some((PyTuple::new(py, checks)?.unbind(), binding))
-        } else {
-            None
+        let limit = |info: &tidegate::LimitInfo| {
+            receipt.asked.all().get(info.check_index()).map(|asked| asked.limit.clone_ref(py))
         };
-        let numbers = of_numbers(info.blocked, info.degraded, numbers(info));
-        Ok(Self { info: numbers, limit, several, receipt: Some(receipt) })
+        let several = match info.checks() {
+            [_] => None,
+            checks => {
+                let part = |info: &tidegate::LimitInfo| {
+                    Bound::new(py, Self { info: info.clone(), limit: limit(info), several: None, receipt: None })
+                };
+                let checks = checks.iter().map(part).collect::<PyResult<Vec<_>>>()?;
+                Some((PyTuple::new(py, checks)?.unbind(), info.binding()))
+            }
+        };
+        let (merged, limit) = (tidegate::LimitInfo::from_numbers(info.numbers()), limit(info));
+        Ok(Self { info: merged, limit, several, receipt: Some(receipt) })
     }
 
     fn ietf(this: &Bound<'_, Self>, draft: Draft) -> PyResult<Vec<headers::Header>> {
@@ -410,10 +393,4 @@ impl LimitInfo {
             checks.iter().map(|check| Policy { key: check.get().key(), info: &check.get().info }).collect();
         Ok(headers::ietf(&policies, this.get().binding(), draft))
     }
-}
-
-/// How many answers the engine gives to a check of this limit: a legacy limit can be two.
-fn answers(limit: &Py<Limit>, factor: f64) -> usize {
-    let alone = limit.get().0.decide_with(State::default(), 0, Call::Peek, 1, factor);
-    alone.map_or(1, |(info, _)| info.checks().len())
 }

@@ -964,11 +964,9 @@ def _read_limits(text: str, format: str, /) -> dict[str, Limit]:
     """The limits in a document, by their names."""
 
 def _info(
-    blocked: bool,
-    numbers: tuple[int, int, int, int, int, int, int, int],
+    numbers: list[int],
     limit: Limit | None,
     several: tuple[tuple[LimitInfo, ...], int] | None,
-    degraded: bool = False,
     /,
 ) -> LimitInfo:
     """What ``pickle`` makes an equal answer with."""

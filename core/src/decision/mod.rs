@@ -258,6 +258,7 @@ pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, verb: Ver
         quota: room.quota(),
         window_ms: room.window_ms(),
         degraded: false,
+        check: 0,
         several: None,
     }
 }

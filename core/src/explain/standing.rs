@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::words::{number, time};
 use crate::Error;
-use crate::check::Check;
+use crate::check::{Check, OwnedCheck};
 use crate::decision::Call;
 use crate::error::LimitError;
 use crate::info::LimitInfo;
@@ -110,28 +110,46 @@ impl Limiter {
     }
 }
 
+impl Limiter {
+    /// [`explain_checks_sync`](Self::explain_checks_sync) for a host that waits in its own way: `done` gets the
+    /// explanation, on this thread where the answer is known at once.
+    pub fn start_explain(
+        &self,
+        checks: &[Check<'_>],
+        now: Option<Micros>,
+        done: impl FnOnce(Result<Standing, Error>) + Clone + Send + 'static,
+    ) {
+        let owned: Vec<OwnedCheck> = checks.iter().map(OwnedCheck::from).collect();
+        let explained = move |info: Result<LimitInfo, Error>| {
+            let checks: Vec<_> = owned.iter().map(OwnedCheck::check).collect();
+            done(info.and_then(|info| Ok(Standing::of(&checks, info)?)));
+        };
+        let later = explained.clone();
+        let known = self.start(checks, Call::Peek, now, move |info| {
+            later(info);
+            Ok(())
+        });
+        known.map(explained);
+    }
+}
+
 impl Standing {
     /// Explains what [`Call::Peek`] answered to these checks, for a host that asked in its own way.
     ///
     /// # Errors
     /// When a check's factor cannot be.
     pub fn of(checks: &[Check<'_>], info: LimitInfo) -> Result<Self, LimitError> {
-        let mut asked = Vec::with_capacity(checks.len());
-        for check in checks {
+        let mut stands = Vec::with_capacity(info.checks().len());
+        for (index, check) in checks.iter().enumerate() {
             let rules = check.limit.rules(check.factor)?;
-            let first = asked.len();
-            asked.extend(rules.iter().map(|rule| (check, Some(*rule))));
-            if asked.len() == first {
-                asked.push((check, None));
-            }
+            let mut rules = rules.iter();
+            stands.extend(info.checks().iter().filter(|info| info.check_index() == index).map(|info| Stand {
+                key: check.limit.key().to_owned(),
+                cost: check.cost,
+                info: info.clone(),
+                rule: rules.next().copied(),
+            }));
         }
-        let stand = |((check, rule), info): ((&Check<'_>, Option<Rule>), &LimitInfo)| Stand {
-            key: check.limit.key().to_owned(),
-            cost: check.cost,
-            info: info.clone(),
-            rule,
-        };
-        let stands = asked.into_iter().zip(info.checks()).map(stand).collect();
         Ok(Self { info, stands })
     }
 }

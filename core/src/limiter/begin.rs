@@ -2,7 +2,7 @@
 
 use super::checks::{self, rules};
 use super::local::Local;
-use super::pending::{Begun, Caller, Decided};
+use super::pending::{Answers, Begun, Caller, Decided};
 use super::shared::Fleet;
 use crate::check::Check;
 use crate::clock;
@@ -104,7 +104,7 @@ impl Fleet {
             shared: self.shared.clone(),
             limits: Few::new(),
             actors: Few::new(),
-            limited: Few::new(),
+            answers: Few::new(),
             entries: Few::new(),
             question,
             since: self.shared.here().denials.since(),
@@ -126,7 +126,7 @@ impl Fleet {
         let mut entries: Distinct<Fingerprint> = Distinct::default();
         let mut parts: Few<Part> = Few::new();
         let layout = self.shared.settings.layout();
-        for check in checks {
+        for (index, check) in checks.iter().enumerate() {
             layout.admits(check.limit)?;
             let rules = rules(check)?;
             let actor = Fingerprint::of_actor(check.actor);
@@ -149,10 +149,10 @@ impl Fleet {
                 parts.push(Part { rule: *rule, cost, spent, charged_at, entry });
                 caller.limits.push(check.limit.clone());
                 caller.actors.push(actor);
-                caller.limited.push(true);
+                caller.answers.push(Answers::Part(index));
             }
             if matches!(rules, Rules::Unlimited) {
-                caller.limited.push(false);
+                caller.answers.push(Answers::Unlimited(index));
             }
         }
         caller.entries = entries.into_list();

@@ -161,17 +161,18 @@ impl Local {
             let check = &checks[owners[part]];
             why.of(check.limit.key(), Verb::from(call).named_cost(check.cost, check.spent))
         })?;
+        let mut decided = decided.into_iter().zip(owners).map(|(info, owner)| info.of_check(owner)).peekable();
         if one_each {
-            return Ok(LimitInfo::merged(decided));
+            return Ok(LimitInfo::merged(decided.collect()));
         }
-        let (mut infos, mut decided) = (Vec::new(), decided.into_iter().zip(owners).peekable());
+        let mut infos = Vec::new();
         for index in 0..checks.len() {
             let answered = infos.len();
-            while let Some((info, _)) = decided.next_if(|(_, owner)| *owner == index) {
+            while let Some(info) = decided.next_if(|info| info.check_index() == index) {
                 infos.push(info);
             }
             if infos.len() == answered {
-                infos.push(LimitInfo::unlimited());
+                infos.push(LimitInfo::unlimited().of_check(index));
             }
         }
         Ok(LimitInfo::merged(infos))
@@ -183,11 +184,11 @@ impl Local {
         let moment = Moment::new(now);
         let mut infos = Vec::with_capacity(checks.len());
         let mut entries: Few<Fingerprint> = Few::new();
-        for check in checks {
+        for (index, check) in checks.iter().enumerate() {
             let answered = infos.len();
-            infos.extend(rules(check)?.iter().map(|rule| rule.emptied(moment.now)));
+            infos.extend(rules(check)?.iter().map(|rule| rule.emptied(moment.now).of_check(index)));
             if infos.len() == answered {
-                infos.push(LimitInfo::unlimited());
+                infos.push(LimitInfo::unlimited().of_check(index));
             }
             let owner = self.namespace ^ Fingerprint::of_actor(check.actor);
             entries.extend(check.limit.fingerprints().map(|entry| owner ^ entry));

@@ -21,8 +21,8 @@ pub(super) struct Caller {
     pub(super) limits: Few<Limit>,
     /// The actor of each part.
     pub(super) actors: Few<Fingerprint>,
-    /// Of each answer, whether something is limited there.
-    pub(super) limited: Few<bool>,
+    /// The check that each answer belongs to; of one that is not limited at all there is no part.
+    pub(super) answers: Few<Answers>,
     /// The entries as this process's memory knows them.
     pub(super) entries: Few<Fingerprint>,
     /// The key of its denial, if that may be remembered.
@@ -30,6 +30,15 @@ pub(super) struct Caller {
     pub(super) since: Since,
     pub(super) started: Micros,
     pub(super) call: Verb,
+}
+
+/// An answer of a call.
+#[derive(Clone, Copy)]
+pub(super) enum Answers {
+    /// Of a part of this check.
+    Part(usize),
+    /// Of this check, which is limited by nothing.
+    Unlimited(usize),
 }
 
 /// The answer of a call, or its error.
@@ -128,7 +137,7 @@ impl Caller {
     fn take_back(self: Box<Self>, decision: &Decision, info: &LimitInfo) {
         let charge = Charge::of_turn(info);
         let verb = Verb::Undo { charged_at: charge.at };
-        let limited = info.checks().iter().zip(&self.limited).filter(|(_, limited)| **limited);
+        let limited = info.checks().iter().zip(&self.answers).filter(|(_, of)| matches!(of, Answers::Part(_)));
         let undo = decision.undone(charge.at, limited.map(|(info, _)| Charge::of_turn(info).at));
         let back = Self { call: verb, question: None, ..*self };
         if info.degraded {
@@ -142,9 +151,9 @@ impl Caller {
     /// One answer for all, with those in between that are not limited at all.
     pub(super) fn merge(&self, infos: Few<LimitInfo>) -> LimitInfo {
         let mut infos = infos.into_iter();
-        let in_order = self.limited.iter().map(|limited| {
-            let info = if *limited { infos.next() } else { None };
-            info.unwrap_or_else(LimitInfo::unlimited)
+        let in_order = self.answers.iter().map(|of| match *of {
+            Answers::Part(check) => infos.next().unwrap_or_default().of_check(check),
+            Answers::Unlimited(check) => LimitInfo::unlimited().of_check(check),
         });
         LimitInfo::merged(in_order.collect())
     }

@@ -127,7 +127,7 @@ impl Memory {
         let answered = |index: usize| {
             let (Wanted { rule, cost, .. }, Held { level, verdict, .. }) = (&wanted[index], &held[index]);
             let check = Settled { admitted, ..Settled::alone(*verdict, *cost) };
-            answer(*rule, level, now, Verb::Limit, check)
+            answer(*rule, level, now, Verb::Limit, check).of_check(index)
         };
         Ok(Some((0..N).map(answered).collect()))
     }

@@ -95,14 +95,14 @@ fn evalsha(decisions: &[(&Decision, Micros)]) -> Cmd {
 /// A decision about checks, with what is needed to put its outcome into a caller's words.
 struct Question {
     decision: Result<Decision, (usize, Impossible)>,
-    /// For each answer the limit's key and the cost; `None` where nothing is limited.
-    answers: Vec<Option<(String, u64)>>,
+    /// For each answer its check, with the limit's key and the cost; `None` where nothing is limited.
+    answers: Vec<(usize, Option<(String, u64)>)>,
 }
 
 impl Question {
     fn new(namespace: &str, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Self {
         let (mut names, mut parts, mut answers) = (Few::new(), Few::new(), Vec::new());
-        for check in checks {
+        for (index, check) in checks.iter().enumerate() {
             let (of, limit) = (check.actor, check.limit.key());
             let rules = check.limit.rules(check.factor).unwrap();
             for (shape, rule) in rules.shaped() {
@@ -113,10 +113,11 @@ impl Question {
                 }
                 let Check { cost, spent, charged_at, .. } = *check;
                 parts.push(Part { rule: *rule, cost, spent, charged_at, entry });
-                answers.push(Some((limit.to_owned(), Verb::from(call).named_cost(check.cost, check.spent))));
+                let asked = (limit.to_owned(), Verb::from(call).named_cost(check.cost, check.spent));
+                answers.push((index, Some(asked)));
             }
             if matches!(rules, Rules::Unlimited) {
-                answers.push(None);
+                answers.push((index, None));
             }
         }
         Self { decision: Decision::call(Verb::from(call), names, parts, now), answers }
@@ -132,9 +133,9 @@ impl Question {
         match outcome {
             Reply::Decided { infos, .. } => {
                 let mut infos = infos.iter().cloned();
-                let of = |limited: &Option<_>| match limited {
-                    Some(_) => infos.next().unwrap(),
-                    None => LimitInfo::unlimited(),
+                let of = |(check, limited): &(usize, Option<_>)| {
+                    let info = limited.as_ref().map_or_else(LimitInfo::unlimited, |_| infos.next().unwrap());
+                    info.of_check(*check)
                 };
                 Ok(LimitInfo::merged(self.answers.iter().map(of).collect()))
             }
@@ -144,7 +145,7 @@ impl Question {
     }
 
     fn refusal(&self, part: usize, why: Impossible) -> LimitError {
-        let (key, cost) = self.answers.iter().flatten().nth(part).unwrap();
+        let (key, cost) = self.answers.iter().filter_map(|(_, asked)| asked.as_ref()).nth(part).unwrap();
         why.of(key, *cost)
     }
 }
