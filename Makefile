@@ -3,10 +3,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DIST_VENV := .venv-dist
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-fleet fmt bench bench-redis clean
+.PHONY: version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-fleet fmt bench bench-redis clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -81,6 +82,22 @@ test-readme: build redis-server
 test-fleet: build redis-server
 	$(BIN)/pytest tests/fleet
 
+# Tools of their own, which nothing else needs.
+$(DIST_VENV)/.ready: tools/dist/requirements.txt
+	$(PYTHON) -m venv $(DIST_VENV)
+	$(DIST_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tools/dist/requirements.txt
+	@touch $@
+
+version: ## One version for all packages: make version VERSION=1.2.3
+	$(PYTHON) tools/dist/version.py $(VERSION)
+
+dist: setup $(DIST_VENV)/.ready ## The packages that can be built here, checked, into dist/
+	$(DIST_VENV)/bin/python tools/dist/build.py
+
+# As root: it makes a system of its own, in a folder that it removes.
+dist-check: $(DIST_VENV)/.ready ## Those packages installed and used in a fresh Debian without a compiler
+	$(DIST_VENV)/bin/python tools/dist/install.py
+
 fmt: setup ## Format everything
 	cargo fmt --all
 	$(BIN)/ruff format
@@ -103,4 +120,4 @@ bench-redis: build redis-server ## The same beside the peers over Redis
 	@$(BIN)/python bench/redis/run.py $(RESULTS)
 
 clean: ## Remove what was built and installed
-	rm -rf target $(VENV) node_modules node/dist bench/node/node_modules examples/demo/node_modules $(RESULTS)
+	rm -rf target dist $(VENV) $(DIST_VENV) node_modules node/dist bench/node/node_modules examples/demo/node_modules $(RESULTS)

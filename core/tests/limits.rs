@@ -1,4 +1,5 @@
 //! Documents of named limits: what is read from each format, and every way in which one can be wrong.
+#![cfg(all(feature = "toml", feature = "yaml"))]
 
 use std::fmt::Write as _;
 use std::fs;

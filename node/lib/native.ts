@@ -114,14 +114,14 @@ function load(): Native {
   const load = createRequire(__filename)
   const name = platformName()
   try {
-    return load(`tidegate-${name}`) as Native
+    return load(`@tidegate/${name}`) as Native
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
   }
   try {
     return load(join(__dirname, `tidegate.${name}.node`)) as Native
   } catch (cause) {
-    const help = `install tidegate-${name}, or build it from source; in a bundle, ${AS_EXTERNAL}`
+    const help = `install @tidegate/${name} (npm leaves it out with --omit=optional, or where a lock file was made on another platform), or build from source; in a bundle, ${AS_EXTERNAL}`
     throw new Error(`tidegate has no addon for ${name}: ${help}`, { cause })
   }
 }

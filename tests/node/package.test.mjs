@@ -95,12 +95,12 @@ test('its types hold for both module systems', async () => {
 
 test('a package for the platform goes before the addon in the tarball', async () => {
   const name = files.find((file) => file.endsWith('.node')).match(/tidegate\.(.+)\.node$/)[1]
-  const platform = join(folder, 'node_modules', `tidegate-${name}`)
+  const platform = join(folder, 'node_modules/@tidegate', name)
   cpSync(join(root, `node/dist/tidegate.${name}.node`), join(platform, 'addon.node'))
-  writeFileSync(join(platform, 'package.json'), JSON.stringify({ name: `tidegate-${name}`, main: 'addon.node' }))
+  writeFileSync(join(platform, 'package.json'), JSON.stringify({ name: `@tidegate/${name}`, main: 'addon.node' }))
   rmSync(join(folder, `node_modules/tidegate/node/dist/tidegate.${name}.node`))
   const script = "const { Limiter } = require('tidegate'); console.log(new Limiter().entries)"
   assert.equal(await run(process.execPath, ['-e', script]), '0\n')
   rmSync(platform, { recursive: true })
-  await assert.rejects(run(process.execPath, ['-e', script]), new RegExp(`tidegate has no addon for ${name}`))
+  await assert.rejects(run(process.execPath, ['-e', script]), new RegExp(`tidegate has no addon for ${name}: install @tidegate/${name}`))
 })

@@ -1,0 +1,100 @@
+"""The packages for npm: a small main one, and one for each platform that holds its addon.
+
+npm installs the platform's package by itself, as an optional dependency whose `os`, `cpu` and `libc` fit. So there is no
+script that runs after the installation, and nothing to download from elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from project import DIST, ROOT, Platform, manifest, platforms, run, version
+
+SCOPE = "@tidegate"
+# What only a checkout has a use for.
+PRIVATE = ("napi", "scripts", "devDependencies")
+
+
+def package_of(platform: Platform) -> str:
+    """The name of a platform's package."""
+    return f"{SCOPE}/{platform.name}"
+
+
+def main_manifest() -> dict[str, Any]:
+    """The main package as it is published: without what a checkout needs, with a package for each platform."""
+    published = {key: value for key, value in manifest().items() if key not in PRIVATE}
+    published["files"] = [*published["files"], "!**/*.node", "!node/sbom.cdx.json"]
+    published["optionalDependencies"] = {package_of(platform): version() for platform in platforms()}
+    return published
+
+
+def platform_manifest(platform: Platform) -> dict[str, Any]:
+    """The package of one platform."""
+    main = manifest()
+    shared = {key: main[key] for key in ("version", "license", "engines", "homepage", "repository", "bugs", "author") if key in main}
+    described: dict[str, Any] = {
+        "name": package_of(platform),
+        "description": f"The addon of tidegate for {platform.name}; install tidegate, which brings it",
+        **shared,
+        "main": "tidegate.node",
+        "files": ["tidegate.node", "sbom.cdx.json", "THIRD-PARTY-NOTICES", "LICENSE-*"],
+        "os": [platform.os],
+        "cpu": [platform.cpu],
+    }
+    return described | ({"libc": [platform.libc]} if platform.libc else {})
+
+
+def write(folder: Path, described: dict[str, Any]) -> None:
+    """Writes a package.json."""
+    (folder / "package.json").write_text(json.dumps(described, indent=2) + "\n")
+
+
+def copy(names: list[str], folder: Path) -> None:
+    """Copies files of the project, with their folders."""
+    for name in names:
+        for path in sorted(ROOT.glob(name)):
+            target = folder / path.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_dir():
+                shutil.copytree(path, target, ignore=shutil.ignore_patterns("*.node"))
+            else:
+                shutil.copy(path, target)
+
+
+def fresh(name: str) -> Path:
+    """An empty folder for a package."""
+    folder = DIST / "npm" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def pack(folder: Path) -> Path:
+    """Packs a folder into a tarball in dist."""
+    [packed] = json.loads(run("npm", "pack", "--json", "--ignore-scripts", "--pack-destination", DIST, cwd=folder))
+    return DIST / str(packed["filename"])
+
+
+def main_package() -> Path:
+    """Packs what every platform has in common. `node/dist` has been built."""
+    folder = fresh("tidegate")
+    copy(["node/dist", "README.md", "LICENSE-*", "THIRD-PARTY-NOTICES"], folder)
+    write(folder, main_manifest())
+    return pack(folder)
+
+
+def platform_package(platform: Platform, addon: Path) -> Path:
+    """Packs the addon of one platform."""
+    folder = fresh(platform.name)
+    copy(["LICENSE-*", "THIRD-PARTY-NOTICES"], folder)
+    shutil.copy(addon, folder / "tidegate.node")
+    shutil.copy(ROOT / "node" / "sbom.cdx.json", folder)
+    (folder / "README.md").write_text(
+        f"# {package_of(platform)}\n\nThe addon of [tidegate](https://www.npmjs.com/package/tidegate) for {platform.name}. "
+        "Install `tidegate`, which brings it.\n"
+    )
+    write(folder, platform_manifest(platform))
+    return pack(folder)
