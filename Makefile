@@ -47,6 +47,8 @@ lint: build
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python tools/supply_chain.py --check
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --quiet --offline .github/workflows
 	npm run --silent lint
 	npm run --silent typecheck
 

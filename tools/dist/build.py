@@ -17,8 +17,8 @@ from project import DIST, HERE, OLDEST_GLIBC, ROOT, TARGET, Platform, run, versi
 
 def wheel() -> list[Path]:
     """The wheel for every Python from 3.10 on, and the one for free-threaded ones where a Python 3.15 is."""
-    options = ["--release", "--locked", "--strip", "--zig", "--target", HERE, "--target-dir", TARGET]
-    build = ["maturin", "build", *options, "--compatibility", "manylinux2014", "--out", DIST]
+    options: list[str | Path] = ["--release", "--locked", "--strip", "--zig", "--target", HERE, "--target-dir", TARGET]
+    build: list[str | Path] = ["maturin", "build", *options, "--compatibility", "manylinux2014", "--out", DIST]
     run(*build)
     python = os.environ.get("PYTHON_3_15") or shutil.which("python3.15")
     if python is None:
@@ -37,14 +37,14 @@ def sdist() -> Path:
 def addon() -> Path:
     """The addon for this platform."""
     oldest = ".".join(map(str, OLDEST_GLIBC))
-    options = ["--release", "--locked", "--target", f"{HERE}.{oldest}", "--target-dir", TARGET]
+    options: list[str | Path] = ["--release", "--locked", "--target", f"{HERE}.{oldest}", "--target-dir", TARGET]
     run("cargo-zigbuild", "zigbuild", "--package", "tidegate-node", *options, CARGO_PROFILE_RELEASE_STRIP="symbols")
     return TARGET / HERE / "release" / "libtidegate_node.so"
 
 
 def crate() -> Path:
     """The crate, built once more from what is in it."""
-    options = ["--locked", "--allow-dirty", "--package", "tidegate", "--target-dir", TARGET]
+    options: list[str | Path] = ["--locked", "--allow-dirty", "--package", "tidegate", "--target-dir", TARGET]
     run("cargo", "package", "--no-verify", *options)
     run("cargo", "publish", "--dry-run", *options)
     packed = TARGET / "package" / f"tidegate-{version()}.crate"

@@ -60,7 +60,7 @@ def main() -> None:
         for path in [*DIST.glob("*.whl"), *DIST.glob("*.tgz")]:
             shutil.copy(path, packages)
         # Django needs Python 3.12, which this one may not be.
-        options = ["--quiet", "--only-binary=:all:", "--python-version=3.13", "--dest", packages]
+        options: list[str | Path] = ["--quiet", "--only-binary=:all:", "--python-version=3.13", "--dest", packages]
         run(sys.executable, "-m", "pip", "download", *options, DJANGO)
         for script in (ROOT / "tools" / "dist" / "use").iterdir():
             shutil.copy(script, packages)

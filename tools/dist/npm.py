@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from project import DIST, ROOT, Platform, manifest, platforms, run, version
 SCOPE = "@tidegate"
 # What only a checkout has a use for.
 PRIVATE = ("napi", "scripts", "devDependencies")
+# What the packages of the platforms say of themselves as the main one does.
+SHARED = ("version", "license", "engines", "homepage", "repository", "bugs")
 
 
 def package_of(platform: Platform) -> str:
@@ -34,7 +37,7 @@ def main_manifest() -> dict[str, Any]:
 def platform_manifest(platform: Platform) -> dict[str, Any]:
     """The package of one platform."""
     main = manifest()
-    shared = {key: main[key] for key in ("version", "license", "engines", "homepage", "repository", "bugs", "author") if key in main}
+    shared: dict[str, Any] = {key: main[key] for key in SHARED}
     described: dict[str, Any] = {
         "name": package_of(platform),
         "description": f"The addon of tidegate for {platform.name}; install tidegate, which brings it",
@@ -98,3 +101,16 @@ def platform_package(platform: Platform, addon: Path) -> Path:
     )
     write(folder, platform_manifest(platform))
     return pack(folder)
+
+
+def main() -> None:
+    """Packs the main package, and one for each platform, of whose addons this is the folder."""
+    [addons] = sys.argv[1:]
+    DIST.mkdir(exist_ok=True)
+    main_package()
+    for platform in platforms():
+        platform_package(platform, Path(addons) / f"tidegate.{platform.name}.node")
+
+
+if __name__ == "__main__":
+    main()

@@ -69,7 +69,7 @@ def version() -> str:
     return found[1]
 
 
-def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
+def run(*command: str | os.PathLike[str], cwd: Path = ROOT, **environment: str) -> str:
     """Runs a command, shows what it is, and gives what it printed."""
     print("+", *command, file=sys.stderr, flush=True)
     tools = Path(sys.executable).parent

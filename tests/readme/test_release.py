@@ -1,0 +1,105 @@
+"""What the packages say of themselves agrees, and the workflows name what there is.
+
+The workflows run elsewhere; here they are held against the project's recipes, files and platforms.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from pages import ROOT
+
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+# What a job makes itself before a later step names it, and what is in a tarball.
+MADE = ("dist", "package/", "node/addons", "node/dist", ".venv-dist")
+
+
+def read(path: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = YAML(typ="safe").load(path)
+    return loaded
+
+
+def steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
+    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+
+
+def targets(job: dict[str, Any]) -> set[str]:
+    return {each["target"] for each in job["strategy"]["matrix"]["include"] if "target" in each}
+
+
+def test_there_are_workflows() -> None:
+    assert {path.stem for path in WORKFLOWS} >= {"test", "release", "audit"}
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_name_what_there_is(path: Path) -> None:
+    recipes = re.findall(r"^(\$\(DIST_VENV\)|[a-z-]+)(?:/\.ready)?:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    scripts = json.loads((ROOT / "package.json").read_text())["scripts"]
+    commands = "\n".join(step.get("run", "") for step in steps(read(path)))
+    assert set(re.findall(r"make ([a-z][\w-]*)", commands)) <= set(recipes)
+    assert set(re.findall(r"npm run ([\w:]+)", commands)) <= scripts.keys()
+    crates = {package["name"] for package in metadata()}
+    assert set(re.findall(r"--package (\S+)", commands)) <= crates
+    for name in re.findall(r"(?<=\s)\.?[\w-]+/[\w./-]+(?=[\s\"']|$)", commands):
+        assert name.startswith(MADE) or (ROOT / name).exists(), name
+
+
+def metadata() -> list[dict[str, Any]]:
+    command = ["cargo", "metadata", "--locked", "--no-deps", "--format-version=1"]
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    packages: list[dict[str, Any]] = json.loads(done.stdout)["packages"]
+    return packages
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_need_no_trust(path: Path) -> None:
+    text = path.read_text()
+    uses = re.findall(r"uses: (\S+)( # v[\d.]+)?", text)
+    assert uses
+    for action, version in uses:
+        assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action), action
+        assert version, f"{action}: the version that the commit is"
+    assert "secrets." not in text, "registries trust the workflow, not a token"
+
+
+def test_everything_is_built_that_is_promised() -> None:
+    promised = set(json.loads((ROOT / "package.json").read_text())["napi"]["targets"])
+    jobs = read(ROOT / ".github/workflows/release.yml")["jobs"]
+    assert targets(jobs["addons"]) == promised
+    assert targets(jobs["wheels"]) == set(jobs["wheels"]["strategy"]["matrix"]["target"]) == promised
+    listed = re.search(r"^TARGETS = (\[.*?^\])", (ROOT / "tools/supply_chain.py").read_text(), re.MULTILINE | re.DOTALL)
+    assert listed is not None
+    assert set(re.findall(r'"(.+)"', listed[1])) == promised
+
+
+def test_versions_that_are_promised_are_tested() -> None:
+    jobs = read(ROOT / ".github/workflows/test.yml")["jobs"]
+    project = (ROOT / "pyproject.toml").read_text()
+    classified = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', project)
+    assert jobs["python"]["strategy"]["matrix"]["version"] == classified
+    assert f'requires-python = ">={classified[0]}"' in project
+    rust = re.search(r'rust-version = "(.+)"', (ROOT / "Cargo.toml").read_text())
+    assert rust is not None
+    assert jobs["rust"]["strategy"]["matrix"]["toolchain"][0] == rust[1]
+    engines = json.loads((ROOT / "package.json").read_text())["engines"]["node"]
+    assert engines == f">={jobs['node']['strategy']['matrix']['version'][0]}"
+
+
+def test_all_packages_have_one_version() -> None:
+    [version] = {package["version"] for package in metadata()}
+    manifest = json.loads((ROOT / "package.json").read_text())
+    lock = json.loads((ROOT / "package-lock.json").read_text())
+    assert manifest["version"] == lock["version"] == lock["packages"][""]["version"] == version
+    assert f'tidegate = {{ path = "core", version = "{version}" }}' in (ROOT / "Cargo.toml").read_text()
+    # Its recipe changes nothing where it is the version already, and refuses what a registry would.
+    tool = [sys.executable, str(ROOT / "tools/dist/version.py")]
+    for wrong in ("1.2", "v1.2.3", "1.2.3+build", "latest"):
+        assert subprocess.run([*tool, wrong], capture_output=True).returncode == 1, wrong
