@@ -178,6 +178,11 @@ impl Default for LimitInfo {
 }
 
 impl LimitInfo {
+    /// True unless this is the answer where there is no limit.
+    pub(crate) const fn is_limited(&self) -> bool {
+        self.quota < UNLIMITED
+    }
+
     /// The answer where there is no limit: `remaining` and `quota` are 2^53 - 1, all times 0.
     #[must_use]
     pub const fn unlimited() -> Self {
@@ -258,7 +263,7 @@ impl LimitInfo {
 
     /// Decides instead of another one before it: of equals the first one does.
     #[inline]
-    fn outdoes(&self, other: &Self) -> bool {
+    pub(crate) fn outdoes(&self, other: &Self) -> bool {
         match (self.blocked, other.blocked) {
             (true, true) => self.reset_ms > other.reset_ms,
             (false, false) => self.remaining < other.remaining,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Header;
-use crate::info::{LimitInfo, UNLIMITED};
+use crate::info::LimitInfo;
 
 /// The version of draft-ietf-httpapi-ratelimit-headers that a client understands; the draft still changes its forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub enum Draft {
     /// Named policies, as in drafts 8 to 11: `RateLimit: "login";r=9;t=1`.
     #[default]
     V11,
+    /// The parameters that the editors have proposed since: `a`, the available quota, for `r`, and `w`, the effective
+    /// window, for `t`: `RateLimit: "login";a=9;w=1`.
+    Editors,
 }
 
 impl Draft {
@@ -64,8 +67,8 @@ pub struct Policy<'a> {
 /// ```
 #[must_use]
 pub fn ietf(policies: &[Policy<'_>], binding: usize, draft: Draft) -> Vec<Header> {
-    let limited: Vec<_> = policies.iter().filter(|policy| policy.info.quota < UNLIMITED).collect();
-    let deciding = policies.get(binding).filter(|policy| policy.info.quota < UNLIMITED).or(limited.first().copied());
+    let limited: Vec<_> = policies.iter().filter(|policy| policy.info.is_limited()).collect();
+    let deciding = policies.get(binding).filter(|policy| policy.info.is_limited()).or(limited.first().copied());
     let Some(deciding) = deciding else { return Vec::new() };
     let mut headers = vec![("RateLimit-Policy", policy_field(&limited, draft))];
     let info = deciding.info;
@@ -76,7 +79,8 @@ pub fn ietf(policies: &[Policy<'_>], binding: usize, draft: Draft) -> Vec<Header
             ("RateLimit-Reset", wait(info).to_string()),
         ]),
         Draft::V7 => headers.push(("RateLimit", dictionary(info))),
-        Draft::V11 => headers.push(("RateLimit", named(&limited))),
+        Draft::V11 => headers.push(("RateLimit", named(&limited, ["r", "t"]))),
+        Draft::Editors => headers.push(("RateLimit", named(&limited, ["a", "w"]))),
     }
     headers
 }
@@ -85,15 +89,15 @@ fn policy_field(policies: &[&Policy<'_>], draft: Draft) -> String {
     list(policies, |Policy { key, info }| {
         let (quota, window) = (integer(info.quota), integer(seconds(info.window_ms)));
         match draft {
-            Draft::V11 => format!("{};q={quota};w={window}", string(key)),
-            _ => format!("{quota};w={window}"),
+            Draft::V11 | Draft::Editors => format!("{};q={quota};w={window}", string(key)),
+            Draft::V6 | Draft::V7 => format!("{quota};w={window}"),
         }
     })
 }
 
-fn named(policies: &[&Policy<'_>]) -> String {
+fn named(policies: &[&Policy<'_>], [available, window]: [&str; 2]) -> String {
     list(policies, |Policy { key, info }| {
-        format!("{};r={};t={}", string(key), integer(info.remaining), integer(wait(info)))
+        format!("{};{available}={};{window}={}", string(key), integer(info.remaining), integer(wait(info)))
     })
 }
 
@@ -118,26 +122,40 @@ fn seconds(millis: u64) -> u64 {
 /// The longest name of a policy, in characters of the key.
 const LONGEST_NAME: usize = 128;
 
-/// A key as a structured-field string, which holds printable ASCII: anything else is percent-encoded, so a key can end
-/// neither its string nor its field. A long key is cut.
-fn string(key: &str) -> String {
+/// The name of a key's policy: printable ASCII, in which anything else is percent-encoded, so that a key can end neither
+/// its string nor its field. A long key is cut.
+pub(crate) fn name_of(key: &str) -> String {
     let is_long = key.char_indices().nth(LONGEST_NAME).is_some();
     let kept = if is_long { LONGEST_NAME - 1 } else { LONGEST_NAME };
-    let mut string = String::with_capacity(key.len().min(LONGEST_NAME) + 2);
-    string.push('"');
+    let mut name = String::with_capacity(key.len().min(LONGEST_NAME));
     for c in key.chars().take(kept) {
-        match c {
-            '"' | '\\' => string.extend(['\\', c]),
-            ' '..='~' => string.push(c),
-            _ => {
-                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                    // Writing to a string does not fail.
-                    let _ = write!(string, "%{byte:02X}");
-                }
+        if matches!(c, ' '..='~') {
+            name.push(c);
+        } else {
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                // Writing to a string does not fail.
+                let _ = write!(name, "%{byte:02X}");
             }
         }
     }
-    string.push_str(if is_long { "~\"" } else { "\"" });
+    if is_long {
+        name.push('~');
+    }
+    name
+}
+
+/// The name of a key's policy as a structured-field string.
+fn string(key: &str) -> String {
+    let name = name_of(key);
+    let mut string = String::with_capacity(name.len() + 2);
+    string.push('"');
+    for c in name.chars() {
+        if matches!(c, '"' | '\\') {
+            string.push('\\');
+        }
+        string.push(c);
+    }
+    string.push('"');
     string
 }
 

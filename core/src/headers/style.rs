@@ -1,0 +1,106 @@
+//! The styles of headers, and the answers of one response in any of them.
+
+use super::Header;
+use super::common::{Reset, common};
+use super::ietf::{Draft, Policy, ietf};
+use super::x::x;
+use crate::info::LimitInfo;
+
+/// The fields that a response gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Style {
+    /// `X-RateLimit-Remaining` and `X-RateLimit-Clear`, as [`x`] writes them.
+    X,
+    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, as [`common`](common()) writes them.
+    Common(Reset),
+    /// `RateLimit-Policy` and `RateLimit`, as [`ietf`](ietf()) writes them.
+    Ietf(Draft),
+    /// Those of [`X`](Self::X) and [`Ietf`](Self::Ietf).
+    Both(Draft),
+    /// None.
+    None,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self::X
+    }
+}
+
+impl Style {
+    /// The names of all styles.
+    pub const NAMES: [&'static str; 5] = ["x", "common", "ietf", "both", "none"];
+
+    /// The style with this name, with its draft or its form of `X-RateLimit-Reset`.
+    #[must_use]
+    pub fn named(name: &str, draft: Draft, reset: Reset) -> Option<Self> {
+        match name {
+            "x" => Some(Self::X),
+            "common" => Some(Self::Common(reset)),
+            "ietf" => Some(Self::Ietf(draft)),
+            "both" => Some(Self::Both(draft)),
+            "none" => Some(Self::None),
+            _ => None,
+        }
+    }
+}
+
+/// The fields for one response of all answers that belong to it, whichever decisions they came from.
+///
+/// Every policy is named, once; where two answers belong to one policy, the tighter one is told. `X-RateLimit` fields
+/// tell of the tightest answer of all, and there is one `Retry-After`, the longest. Answers without a limit have no
+/// fields.
+///
+/// ```
+/// use tidegate::headers::{Draft, Policy, Style, merged};
+/// use tidegate::{Call, Limit, State};
+///
+/// let (all, login) = (Limit::bucket("all", 100).build()?, Limit::bucket("login", 5).build()?);
+/// let ((one, _), (two, _)) =
+///     (all.decide(State::default(), 0, Call::Limit)?, login.decide(State::default(), 0, Call::Limit)?);
+/// let answers = [Policy { key: "all", info: &one }, Policy { key: "login", info: &two }];
+/// assert_eq!(merged(&answers, Style::X)[0], ("X-RateLimit-Remaining", "4".to_owned()));
+/// assert_eq!(merged(&answers, Style::Ietf(Draft::V11))[1].1, r#""all";r=99;t=1, "login";r=4;t=1"#);
+/// # Ok::<(), tidegate::LimitError>(())
+/// ```
+#[must_use]
+pub fn merged(answers: &[Policy<'_>], style: Style) -> Vec<Header> {
+    let policies = tightest(answers);
+    let Some(binding) = binding(&policies) else { return Vec::new() };
+    match style {
+        Style::X => x(&together(&policies)),
+        Style::Common(reset) => common(policies[binding].info, reset),
+        Style::Ietf(draft) => ietf(&policies, binding, draft),
+        Style::Both(draft) => [x(&together(&policies)), ietf(&policies, binding, draft)].concat(),
+        Style::None => Vec::new(),
+    }
+}
+
+/// The answers with a limit, one for each policy.
+fn tightest<'a>(answers: &[Policy<'a>]) -> Vec<Policy<'a>> {
+    let mut policies: Vec<Policy<'a>> = Vec::with_capacity(answers.len());
+    for answer in answers.iter().filter(|answer| answer.info.is_limited()) {
+        let is_same = |known: &&mut Policy<'a>| {
+            known.key == answer.key
+                && (known.info.quota, known.info.window_ms) == (answer.info.quota, answer.info.window_ms)
+        };
+        match policies.iter_mut().find(is_same) {
+            Some(known) if answer.info.outdoes(known.info) => *known = *answer,
+            Some(_) => {}
+            None => policies.push(*answer),
+        }
+    }
+    policies
+}
+
+/// The one that decides: the first of equals.
+fn binding(policies: &[Policy<'_>]) -> Option<usize> {
+    let tighter =
+        |best: usize, index: usize| if policies[index].info.outdoes(policies[best].info) { index } else { best };
+    (0..policies.len()).reduce(tighter)
+}
+
+fn together(policies: &[Policy<'_>]) -> LimitInfo {
+    LimitInfo::merged(policies.iter().map(|policy| policy.info.clone()).collect())
+}
