@@ -51,6 +51,12 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// What the call [costs](Self::cost).
+    #[must_use]
+    pub const fn units(&self) -> u64 {
+        self.cost
+    }
+
     /// The units that stay charged when the cost is undone, 0 by default; where they are more than the cost, the
     /// difference is charged. No other call looks at it.
     #[must_use]

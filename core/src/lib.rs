@@ -20,6 +20,7 @@ mod fingerprint;
 mod fork;
 pub mod headers;
 pub mod host;
+pub mod http;
 mod info;
 #[cfg(feature = "redis")]
 mod interrupt;

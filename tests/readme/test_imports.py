@@ -12,7 +12,7 @@ FLOORS = [
     {"clock", "distinct", "error", "fingerprint", "info", "span"},
     {"events", "headers", "limit", "queue", "stats"},
     {"check", "decision", "limits", "policy"},
-    {"charge", "store/memory"},
+    {"charge", "http", "store/memory"},
     {"store/redis"},
     {"store/options"},
     {"limiter"},

@@ -1,0 +1,231 @@
+//! The gate: everything about HTTP that a middleware asks for, set up once.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::accept::Form;
+use super::address::{actor, address};
+use super::forwarded::{Grammar, Walk};
+use super::mistakes::{ConfigurationError, Mistake};
+use super::proxies::{Trust, TrustedProxies};
+use super::refusal::Refusal;
+use crate::headers::{Header, Policy, Style, merged};
+
+/// The body of a refusal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Body {
+    /// In the form that the client [prefers](Form::preferred).
+    #[default]
+    Negotiated,
+    /// Always in this form.
+    Always(Form),
+    /// None.
+    Empty,
+}
+
+/// What a middleware asks about HTTP: who the client is, which headers a response gets, and how a request is refused.
+///
+/// It is made once and shared; it does no I/O, and knows no framework.
+///
+/// ```
+/// use tidegate::headers::{Policy, Style};
+/// use tidegate::http::{Gate, TrustedProxies};
+/// use tidegate::{Limit, Limiter, Memory};
+///
+/// let gate = Gate::new().trusted_proxies(TrustedProxies::hops(1)?);
+/// let (login, limiter) = (Limit::bucket("login", 1).build()?, Limiter::new(Memory::new()));
+///
+/// let client = gate.client(Some("10.0.0.1:4711"), &["198.51.100.7, 203.0.113.9"])?;
+/// assert_eq!(client.actor, "203.0.113.9");
+/// let info = limiter.limit_sync(&login, &client.actor)?;
+/// let answers = [Policy { key: login.key(), info: &info }];
+/// assert_eq!(gate.headers(&answers, 200)[0], ("X-RateLimit-Remaining", "0".to_owned()));
+///
+/// let info = limiter.limit_sync(&login, &client.actor)?;
+/// let refusal = gate.refusal(&[Policy { key: login.key(), info: &info }], &["application/json"], None);
+/// assert_eq!((refusal.status, refusal.media_type, refusal.retry_after), (429, "application/json", 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Gate {
+    proxies: TrustedProxies,
+    header: String,
+    ipv6_prefix: u8,
+    style: Style,
+    status: u16,
+    body: Body,
+    scope: String,
+    /// Bits of mistakes, in their order: silenced, or told by this gate.
+    quiet: AtomicU32,
+}
+
+/// A client, as the network knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Client {
+    /// The address, or the network of an IPv6 address, as the actor of a limit.
+    pub actor: String,
+    /// A mistake to be logged, which is told once.
+    pub warning: Option<Warning>,
+}
+
+/// A mistake that is being told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Warning {
+    /// The mistake.
+    pub mistake: Mistake,
+    /// The sentence for a log, with its code and its page.
+    pub text: String,
+}
+
+const X_FORWARDED_FOR: &str = "x-forwarded-for";
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Gate {
+    /// A gate that trusts no proxy, and answers denials with 429 and the headers of [`Style::X`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            proxies: TrustedProxies::none(),
+            header: X_FORWARDED_FOR.to_owned(),
+            ipv6_prefix: 64,
+            style: Style::default(),
+            status: 429,
+            body: Body::default(),
+            scope: String::new(),
+            quiet: AtomicU32::new(0),
+        }
+    }
+
+    /// The proxies whose header is believed.
+    #[must_use]
+    pub fn trusted_proxies(mut self, proxies: TrustedProxies) -> Self {
+        self.proxies = proxies;
+        self
+    }
+
+    /// The header that the trusted proxies write, `X-Forwarded-For` by default: `Forwarded` has the form of RFC 7239,
+    /// any other is a list of addresses, or a single one. Only this one is believed, as a client may send the others.
+    #[must_use]
+    pub fn forwarded_header(mut self, name: &str) -> Self {
+        self.header = name.to_ascii_lowercase();
+        self
+    }
+
+    /// The bits of an IPv6 address that make one client, 64 by default, from 1 to 128: one host has a network of them.
+    #[must_use]
+    pub fn ipv6_prefix(mut self, prefix: u8) -> Self {
+        self.ipv6_prefix = prefix.clamp(1, 128);
+        self
+    }
+
+    /// The headers of responses.
+    #[must_use]
+    pub fn style(mut self, style: Style) -> Self {
+        self.style = style;
+        self
+    }
+
+    /// The status of a refusal.
+    #[must_use]
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// The body of a refusal.
+    #[must_use]
+    pub fn body(mut self, body: Body) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// A name of the limiter, for which each mistake is told once.
+    #[must_use]
+    pub fn scope(mut self, scope: &str) -> Self {
+        scope.clone_into(&mut self.scope);
+        self
+    }
+
+    /// Never tells this mistake.
+    #[must_use]
+    pub fn silence(self, mistake: Mistake) -> Self {
+        self.quiet.fetch_or(bit(mistake), Ordering::Relaxed);
+        self
+    }
+
+    /// The name of the header whose lines [`client`](Self::client) takes, in lower case.
+    #[must_use]
+    pub fn header_name(&self) -> &str {
+        &self.header
+    }
+
+    /// True if no header is believed.
+    #[must_use]
+    pub fn trusts_nobody(&self) -> bool {
+        self.proxies.is_none()
+    }
+
+    /// The client of a request, by the address of its peer and all lines of the
+    /// [forwarded header](Self::forwarded_header) in their order.
+    ///
+    /// It is the last address on the way back from the peer that is not a trusted proxy. Where the header ends, or has
+    /// something else than an address (`unknown`, `_hidden`, garbage), it is the last one that is known: the proxy that
+    /// wrote that.
+    ///
+    /// # Errors
+    /// When there is no address.
+    pub fn client(&self, peer: Option<&str>, lines: &[impl AsRef<[u8]>]) -> Result<Client, ConfigurationError> {
+        let grammar = if self.header == "forwarded" { Grammar::Forwarded } else { Grammar::List };
+        let mut walk = Walk::new(lines, grammar);
+        let peer = peer.and_then(|peer| address(peer.as_bytes()));
+        let found = self.proxies.client(peer, || walk.next());
+        let found = found.ok_or(ConfigurationError(Mistake::NoClientAddress))?;
+        let warning = match self.proxies.0 {
+            Trust::Nobody if !lines.is_empty() => self.report(Mistake::ForwardedNotTrusted, &self.header),
+            Trust::Everything => self.report(Mistake::EverythingTrusted, ""),
+            _ => None,
+        };
+        Ok(Client { actor: actor(found, self.ipv6_prefix), warning })
+    }
+
+    /// A mistake that a middleware found, as a warning to be logged; none if it was told before, or is silenced.
+    #[must_use]
+    pub fn report(&self, mistake: Mistake, detail: &str) -> Option<Warning> {
+        let bit = bit(mistake);
+        if self.quiet.load(Ordering::Relaxed) & bit > 0 {
+            return None;
+        }
+        self.quiet.fetch_or(bit, Ordering::Relaxed);
+        mistake.tell(&self.scope, detail).map(|text| Warning { mistake, text })
+    }
+
+    /// The headers of a response with this status, for all answers that belong to it; none for a redirection, whose
+    /// client would wait before it follows.
+    #[must_use]
+    pub fn headers(&self, answers: &[Policy<'_>], status: u16) -> Vec<Header> {
+        if (300..400).contains(&status) { Vec::new() } else { merged(answers, self.style) }
+    }
+
+    /// The response to a request that is denied, by these answers and all lines of its `Accept`; `detail` stands for
+    /// the sentence in the body.
+    #[must_use]
+    pub fn refusal(&self, answers: &[Policy<'_>], accept: &[impl AsRef<[u8]>], detail: Option<&str>) -> Refusal {
+        let form = match self.body {
+            Body::Negotiated => Some(Form::preferred(accept)),
+            Body::Always(form) => Some(form),
+            Body::Empty => None,
+        };
+        Refusal::new(self.status, merged(answers, self.style), answers, form, detail)
+    }
+}
+
+fn bit(mistake: Mistake) -> u32 {
+    1 << mistake as u32
+}

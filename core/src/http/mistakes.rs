@@ -1,0 +1,173 @@
+//! Mistakes of configuration: their codes and sentences, and which of them this process has been told.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Mutex;
+
+/// Defines [`Mistake`]; the code is also the name of the page in the documentation.
+macro_rules! mistakes {
+    ($($(#[doc = $about:literal])+ $name:ident = $code:literal: $sentence:literal,)+) => {
+        /// A mistake in how limits are set up, which would let clients pass a limit, or share one.
+        ///
+        /// Each has a page in the documentation, `docs/errors/<code>.md`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Mistake {
+            $($(#[doc = $about])+ $name,)+
+        }
+
+        impl Mistake {
+            /// Every mistake.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
+            /// Its code, such as `forwarded-not-trusted`.
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                match self {
+                    $(Self::$name => $code,)+
+                }
+            }
+
+            /// What is wrong, and what to do about it.
+            #[must_use]
+            pub const fn sentence(self) -> &'static str {
+                match self {
+                    $(Self::$name => $sentence,)+
+                }
+            }
+        }
+    };
+}
+
+mistakes! {
+    /// A proxy writes addresses into a header, and none is trusted.
+    ForwardedNotTrusted = "forwarded-not-trusted":
+        "a request has a forwarded header, but no proxy is trusted: if there is one, all clients share its limit; set \
+         trusted proxies, or silence this if clients send the header themselves",
+    /// All addresses are trusted proxies.
+    EverythingTrusted = "everything-trusted":
+        "all addresses are trusted proxies, so that clients could choose their own; one proxy is taken for trusted: set \
+         the number of proxies, or their networks",
+    /// Two middlewares charge one request to the same limit.
+    CountedTwice = "counted-twice":
+        "one request was charged twice to the same limit and client, by two instances: install one of them",
+    /// A limiter is made for each request.
+    LimiterPerRequest = "limiter-per-request":
+        "limiters are made while requests are served, and each in memory counts on its own: make one when the program \
+         starts, and share it",
+    /// Several processes count in their own memory.
+    MemoryManyWorkers = "memory-many-workers":
+        "several worker processes count in their own memory, so that a limit admits its size once for each: use a \
+         shared store, such as redis://",
+    /// A blocking call on an event loop.
+    SyncOnEventLoop = "sync-on-event-loop":
+        "a synchronous limiter on a shared store was called on an event loop, which stands still meanwhile: use the \
+         asynchronous one",
+    /// Two definitions count in one entry.
+    SameKeyTwice = "same-key-twice":
+        "two limits with different definitions have the same key, and count together: give each a key of its own",
+    /// The store does not answer at the start.
+    StoreUnreachable = "store-unreachable":
+        "the store cannot be reached; until it can, calls are answered as its error policy says",
+    /// The client has no address.
+    NoClientAddress = "no-client-address":
+        "the request has no client address, as behind a Unix socket: trust the proxy that has it, or give a key",
+    /// What puts headers on responses is not installed.
+    MiddlewareMissing = "middleware-missing":
+        "a limit was decided for a route, but the middleware that puts its headers on every response is not installed",
+}
+
+impl Mistake {
+    /// The mistake with this code.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|mistake| mistake.code() == code)
+    }
+
+    /// Its page in the documentation.
+    #[must_use]
+    pub fn page(self) -> String {
+        format!("docs/errors/{}.md", self.code())
+    }
+
+    /// The sentence for a log, with what was found in particular, if anything: once in a process for each scope, which
+    /// names a limiter; none after that.
+    #[must_use]
+    pub fn tell(self, scope: &str, detail: &str) -> Option<String> {
+        told(self, scope).then(|| {
+            let detail =
+                if detail.is_empty() { String::new() } else { format!(" ({})", crate::error::excerpt(detail)) };
+            format!("{}: {}{detail}; see {}", self.code(), self.sentence(), self.page())
+        })
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; see {}", self.code(), self.sentence(), self.page())
+    }
+}
+
+/// The most that one process is told; a scope may be made up of anything.
+const MOST_TOLD: usize = 256;
+
+static TOLD: Mutex<Option<HashSet<(Mistake, String)>>> = Mutex::new(None);
+
+/// Notes that it is being told now; false if it was before.
+fn told(mistake: Mistake, scope: &str) -> bool {
+    // Never waits: a forked child may have inherited a lock that nobody will open. It is told next time, then.
+    let Ok(mut told) = TOLD.try_lock() else { return false };
+    let told = told.get_or_insert_default();
+    told.len() < MOST_TOLD && told.insert((mistake, crate::error::excerpt(scope)))
+}
+
+/// Forgets what was told, for tests of programs that want to see it again.
+pub fn forget_mistakes() {
+    if let Ok(mut told) = TOLD.lock() {
+        *told = None;
+    }
+}
+
+/// A request that cannot be limited, because of a [mistake](Mistake) in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigurationError(pub(crate) Mistake);
+
+impl ConfigurationError {
+    /// The mistake.
+    #[must_use]
+    pub const fn mistake(self) -> Mistake {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_told_once_for_each_scope() {
+        let first = Mistake::SameKeyTwice.tell("mistakes::one", "login");
+        assert_eq!(
+            first.as_deref(),
+            Some(
+                "same-key-twice: two limits with different definitions have the same key, and count together: give \
+                 each a key of its own (login); see docs/errors/same-key-twice.md"
+            )
+        );
+        assert_eq!(Mistake::SameKeyTwice.tell("mistakes::one", "api"), None);
+        assert!(Mistake::SameKeyTwice.tell("mistakes::two", "").is_some());
+        assert!(Mistake::CountedTwice.tell("mistakes::one", "").is_some());
+    }
+
+    #[test]
+    fn codes_are_distinct_and_have_pages() {
+        for mistake in Mistake::ALL {
+            assert_eq!(Mistake::from_code(mistake.code()), Some(*mistake));
+            let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(mistake.page());
+            let page = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+            assert!(page.starts_with(&format!("# {}\n", mistake.code())), "{}", mistake.code());
+        }
+        assert_eq!(Mistake::from_code("other"), None);
+    }
+}

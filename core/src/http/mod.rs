@@ -1,0 +1,24 @@
+//! What web frameworks have in common about rate limits: the client's address, headers, refusals, and mistakes in the
+//! configuration. No I/O, and no framework.
+//!
+//! A [`Gate`] is made once for an application. For each request it tells who the [client](Gate::client) is; the limits of
+//! all places that have one become [one decision](combined); and the answers become the [headers](Gate::headers) of the
+//! response, or a [refusal](Gate::refusal).
+
+mod accept;
+mod address;
+mod combine;
+mod forwarded;
+mod gate;
+mod mistakes;
+mod options;
+mod proxies;
+mod refusal;
+
+pub use accept::Form;
+pub use combine::combined;
+pub use gate::{Body, Client, Gate, Warning};
+pub use mistakes::{ConfigurationError, Mistake, forget_mistakes};
+pub use options::GATE_OPTIONS;
+pub use proxies::TrustedProxies;
+pub use refusal::Refusal;

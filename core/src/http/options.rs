@@ -1,0 +1,196 @@
+//! The options of a gate by their names, as the bindings and configuration files pass them.
+
+use super::accept::Form;
+use super::gate::{Body, Gate};
+use super::mistakes::Mistake;
+use super::proxies::TrustedProxies;
+use crate::error::LimitError;
+use crate::headers::{Draft, Reset, Style};
+use crate::limit::Value;
+
+/// The names of all options of [`Gate::from_fields`].
+pub const GATE_OPTIONS: [&str; 10] = [
+    "trustedProxies",
+    "forwardedHeader",
+    "ipv6Prefix",
+    "headers",
+    "draft",
+    "reset",
+    "status",
+    "body",
+    "silence",
+    "scope",
+];
+
+#[derive(Default)]
+struct Given {
+    networks: Vec<String>,
+    proxies: Option<TrustedProxies>,
+    style: Option<String>,
+    draft: Draft,
+    reset: Reset,
+}
+
+impl Gate {
+    /// A gate with options by their names, of which [`GATE_OPTIONS`] lists all. One that is null is as if it were not
+    /// given. A list (of networks, or of mistakes to be silenced) is passed as one field for each of its items.
+    ///
+    /// ```
+    /// use tidegate::Value;
+    /// use tidegate::http::Gate;
+    ///
+    /// let network = |text: &str| ("trustedProxies".to_owned(), Value::Text(text.to_owned()));
+    /// let gate = Gate::from_fields([network("10.0.0.0/8"), ("ipv6Prefix".to_owned(), Value::Number(56.0)), network("::1")])?;
+    /// assert_eq!(gate.client(Some("2001:db8:1:2::3"), &[""; 0])?.actor, "2001:db8:1::/56");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When an option does not exist, or a value has the wrong type or is out of bounds.
+    pub fn from_fields(fields: impl IntoIterator<Item = (String, Value)>) -> Result<Self, LimitError> {
+        let (mut gate, mut given) = (Self::new(), Given::default());
+        for (name, value) in fields {
+            if !GATE_OPTIONS.contains(&name.as_str()) {
+                let name = crate::error::excerpt(&name);
+                return Err(LimitError::wrong_type("", &name, "is not an option here", "a value"));
+            }
+            if value != Value::Null {
+                gate = given.take(gate, &name, value)?;
+            }
+        }
+        if !given.networks.is_empty() {
+            if given.proxies.is_some() {
+                return Err(LimitError::wrong_type("", "trustedProxies", "must be given once", "two values"));
+            }
+            let wrong = |network| {
+                let problem = r#"must be addresses or networks, such as "10.0.0.0/8", or a number of proxies"#;
+                LimitError::range("", "trustedProxies", problem, Value::Text(network))
+            };
+            given.proxies = Some(TrustedProxies::networks(&given.networks).map_err(wrong)?);
+        }
+        if let Some(style) = &given.style {
+            let style = Style::named(style, given.draft, given.reset);
+            gate = gate.style(style.unwrap_or_default());
+        }
+        Ok(match given.proxies {
+            Some(proxies) => gate.trusted_proxies(proxies),
+            None => gate,
+        })
+    }
+}
+
+impl Given {
+    fn take(&mut self, gate: Gate, name: &str, value: Value) -> Result<Gate, LimitError> {
+        match name {
+            "trustedProxies" => self.proxy(value)?,
+            "forwardedHeader" => return Ok(gate.forwarded_header(&token(name, value)?)),
+            "ipv6Prefix" => {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within its bounds")]
+                return Ok(gate.ipv6_prefix(count(name, &value, 1.0, 128.0)? as u8));
+            }
+            "headers" => self.style = Some(choice(name, value, &Style::NAMES)?),
+            "draft" => self.draft = draft(name, &value)?,
+            "reset" => {
+                let is_epoch = choice(name, value, &["seconds", "epoch"])? == "epoch";
+                self.reset = if is_epoch { Reset::Epoch } else { Reset::Seconds };
+            }
+            "status" => {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within its bounds")]
+                return Ok(gate.status(count(name, &value, 400.0, 599.0)? as u16));
+            }
+            "body" => return Ok(gate.body(body(name, value)?)),
+            "silence" => {
+                let codes: Vec<_> = Mistake::ALL.iter().map(|mistake| mistake.code()).collect();
+                let code = choice(name, value, &codes)?;
+                return Ok(Mistake::from_code(&code).map_or_else(Gate::new, |mistake| gate.silence(mistake)));
+            }
+            _ => return Ok(gate.scope(&text(name, value)?)),
+        }
+        Ok(gate)
+    }
+
+    fn proxy(&mut self, value: Value) -> Result<(), LimitError> {
+        const NAME: &str = "trustedProxies";
+        let proxies = match value {
+            Value::Text(network) => {
+                self.networks.push(network);
+                return Ok(());
+            }
+            Value::Bool(true) => TrustedProxies::everything(),
+            Value::Bool(false) => TrustedProxies::none(),
+            Value::Number(_) => {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within its bounds")]
+                let hops = count(NAME, &value, 0.0, 32.0)? as u32;
+                TrustedProxies::hops(hops).map_err(|problem| LimitError::range("", NAME, problem, hops))?
+            }
+            other => {
+                let problem = "must be a number of proxies, or a list of their networks";
+                return Err(LimitError::wrong_type("", NAME, problem, other));
+            }
+        };
+        match self.proxies.replace(proxies) {
+            None => Ok(()),
+            Some(_) => Err(LimitError::wrong_type("", NAME, "must be given once", "two values")),
+        }
+    }
+}
+
+/// The draft by its number, or the form of its editors.
+pub(crate) fn draft(name: &str, value: &Value) -> Result<Draft, LimitError> {
+    const PROBLEM: &str = r#"must be 6, 7, 11 or "editors""#;
+    let found = match value {
+        Value::Text(text) if text == "editors" => Some(Draft::Editors),
+        Value::Number(number) => {
+            (0..=99_u32).find(|draft| f64::from(*draft).total_cmp(number).is_eq()).and_then(Draft::from_number)
+        }
+        _ => None,
+    };
+    found.ok_or_else(|| LimitError::range("", name, PROBLEM, value))
+}
+
+fn body(name: &str, value: Value) -> Result<Body, LimitError> {
+    Ok(match choice(name, value, &["auto", "problem", "json", "text", "none"])?.as_str() {
+        "problem" => Body::Always(Form::Problem),
+        "json" => Body::Always(Form::Json),
+        "text" => Body::Always(Form::Text),
+        "none" => Body::Empty,
+        _ => Body::Negotiated,
+    })
+}
+
+fn text(name: &str, value: Value) -> Result<String, LimitError> {
+    match value {
+        Value::Text(text) => Ok(text),
+        other => Err(LimitError::wrong_type("", name, "must be a string", other)),
+    }
+}
+
+/// The name of a header.
+fn token(name: &str, value: Value) -> Result<String, LimitError> {
+    let text = text(name, value)?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if text.is_empty() || text.len() > 100 || !text.bytes().all(is_name) {
+        return Err(LimitError::range("", name, "must be the name of a header", Value::Text(text)));
+    }
+    Ok(text)
+}
+
+fn choice(name: &str, value: Value, names: &[&str]) -> Result<String, LimitError> {
+    let quoted: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
+    let problem = format!("must be one of {}", quoted.join(", "));
+    match value {
+        Value::Text(text) if names.contains(&text.as_str()) => Ok(text),
+        other @ Value::Text(_) => Err(LimitError::range("", name, problem, other)),
+        other => Err(LimitError::wrong_type("", name, problem, other)),
+    }
+}
+
+fn count(name: &str, value: &Value, least: f64, most: f64) -> Result<f64, LimitError> {
+    match value {
+        Value::Number(number) if (least..=most).contains(number) && number.fract() == 0.0 => Ok(*number),
+        Value::Number(number) => {
+            Err(LimitError::range("", name, format!("must be a whole number from {least} to {most}"), number))
+        }
+        other => Err(LimitError::wrong_type("", name, "must be a number", other)),
+    }
+}
