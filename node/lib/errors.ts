@@ -134,6 +134,38 @@ export class LimitsError extends Error {
   }
 }
 
+/**
+ * A request that cannot be limited because of a mistake in how the application is set up.
+ *
+ * @example
+ * ```js
+ * import { ConfigurationError } from 'tidegate'
+ *
+ * const error = new ConfigurationError('the request has no client address', 'no-client-address')
+ * assert.deepEqual([error.code, error.mistake], ['ERR_CONFIGURATION', 'no-client-address'])
+ * ```
+ */
+export class ConfigurationError extends Error {
+  /** Tells these errors from all others, also across threads. */
+  readonly code = 'ERR_CONFIGURATION'
+  /** The code of the mistake, such as `no-client-address`. */
+  readonly mistake: string
+  /** Its page in the documentation, such as `docs/errors/no-client-address.md`. */
+  readonly page: string
+
+  /** An error for a test of what an app does with it. */
+  constructor(message: string, mistake: string, page = `docs/errors/${mistake}.md`) {
+    super(message)
+    this.mistake = mistake
+    this.page = page
+  }
+
+  static {
+    const value = 'ConfigurationError'
+    Object.defineProperty(ConfigurationError.prototype, 'name', { value, configurable: true, writable: true })
+  }
+}
+
 /** The engine's words that JavaScript spells otherwise. */
 const FIELDS: ReadonlyMap<string, string> = new Map([['maxWait', 'maxWaitMs']])
 const VALUES: ReadonlyMap<string, string> = new Map([
@@ -163,6 +195,7 @@ export function errorOf(failure: Failure, cause?: unknown): Error {
   const { kind, key, field, value, message } = inJavaScript(failure)
   if (kind === 'closed') return new StoreError(message, 'closed')
   if (kind === 'store') return new StoreError(message, value as ReportedFailure, failure)
+  if (kind === 'configuration') return new ConfigurationError(message, value, failure.reason)
   if (kind === 'internal') return new Error(message)
   const options = cause === undefined ? undefined : { cause }
   const error = kind === 'type' ? new LimitTypeError(message, options) : new LimitRangeError(message, options)

@@ -2,6 +2,7 @@
 
 export type * from './index.js'
 export {
+  ConfigurationError,
   explain,
   LimitError,
   Limiter,
@@ -10,6 +11,7 @@ export {
   LimitsError,
   limitFrom,
   limitJsonSchema,
+  parseHeaders,
   parseLimit,
   parseLimits,
   rateLimitHeaders,

@@ -18,6 +18,7 @@ export {
   parseLimits,
 } from './documents.js'
 export {
+  ConfigurationError,
   LimitError,
   type LimitErrorDetails,
   LimitsError,
@@ -40,7 +41,13 @@ export type {
   ExplainOptions,
   TimeOptions,
 } from './options.js'
+export {
+  type HeadersLike,
+  type ParseHeadersOptions,
+  parseHeaders,
+} from './parse-headers.js'
 export type { Check } from './parts.js'
+export type { RateLimitPolicy, RateLimits } from './rate-limits.js'
 export { type Reply, rateLimitHeaders, sendRateLimitHeaders } from './reply.js'
 export type { LatencyStats, LimiterStats } from './stats.js'
 export type { LimiterOptions, OnError, TlsOptions } from './stores.js'

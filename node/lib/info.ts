@@ -178,6 +178,11 @@ export class LimitInfo {
     return { store, parts, chargedAt: info.#at }
   }
 
+  /** @internal The instant of the decision in microseconds; 0 for a part of an answer. */
+  static instant(info: LimitInfo): number {
+    return info.#at
+  }
+
   /** @internal Says whether there is something left to give back, and what there will be. */
   static turn(info: LimitInfo, open: boolean): boolean {
     const before = info.#open

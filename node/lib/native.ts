@@ -2,10 +2,11 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { ReportedFailure } from './failures.js'
 import { platformName } from './platform.js'
+import type { RateLimitPolicy, RateLimits } from './rate-limits.js'
 
 /** What went wrong, handed back instead of an answer. */
 export interface Failure {
-  readonly kind: 'type' | 'range' | 'closed' | 'store' | 'internal'
+  readonly kind: 'type' | 'range' | 'closed' | 'store' | 'configuration' | 'internal'
   readonly key: string
   readonly field: string
   readonly value: string
@@ -48,6 +49,29 @@ export interface Counts {
 
 /** The cost that was spent of the checks of a receipt: of all of them, or of each. */
 export type Spent = number | readonly number[]
+
+/** The engine's side of a gate. */
+export interface NativeGate {
+  headerName(): string
+  trustsNobody(): boolean
+  client(
+    peer: string | undefined,
+    lines: readonly string[],
+  ): string | { actor: string; code: string; text: string } | Failure
+  headers(answers: Float64Array, keys: readonly string[], status: number): string[]
+  refusal(
+    answers: Float64Array,
+    keys: readonly string[],
+    accept: readonly string[],
+    detail: string | undefined,
+  ): { status: number; headers: string[]; body: string; mediaType: string; retryAfter: number }
+  report(code: string, detail: string): string | null | undefined | Failure
+}
+
+type Optional<T> = { readonly [Name in keyof T]?: T[Name] }
+
+/** A policy as it was read; what is not there was not said. */
+export type NativePolicy = Optional<RateLimitPolicy>
 
 /** What the addon exports. */
 interface Native {
@@ -105,6 +129,21 @@ interface Native {
   jsonSchema(): string
   freeLimit(limit: number): void
   headers(buffer: Float64Array, keys: readonly string[], kind: string, draft: number): string[] | Failure
+  makeGate(names: readonly string[], values: readonly unknown[]): NativeGate | Failure
+  gateOptions(): string[]
+  mistakes(): string[]
+  forgetMistakes(): void
+  combine(
+    limits: readonly number[],
+    actors: readonly string[],
+    costs: readonly number[],
+    factors: readonly number[],
+  ): number[] | Failure
+  parseHeaders(
+    names: readonly string[],
+    values: readonly string[],
+    now: number,
+  ): (Optional<Omit<RateLimits, 'policies'>> & { policies: NativePolicy[] }) | Failure
   refuse(outOfRange: boolean, key: string, field: string, problem: string, value: unknown): Failure
 }
 

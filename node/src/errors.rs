@@ -9,7 +9,7 @@ pub(crate) type Answered<T> = Result<T, Box<Failure>>;
 /// Handed back instead of an answer, so that the error can be of a class that JavaScript defines.
 #[napi(object, object_from_js = false)]
 pub struct Failure {
-    /// `type`, `range`, `closed`, `store` or `internal`.
+    /// `type`, `range`, `closed`, `store`, `configuration` or `internal`.
     pub kind: &'static str,
     /// The key of the limit, or empty.
     pub key: String,
@@ -55,6 +55,15 @@ impl Failure {
     #[inline(never)]
     pub(crate) fn closed() -> Box<Self> {
         Self::of("closed", "the limiter is closed")
+    }
+
+    /// A request that cannot be limited as the application is set up.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn configuration(error: tidegate::http::ConfigurationError) -> Box<Self> {
+        let mistake = error.mistake();
+        let reason = Some(mistake.page());
+        Box::new(Self { value: mistake.code().to_owned(), reason, ..*Self::of("configuration", &error.to_string()) })
     }
 
     /// A mistake between the two halves of this binding, never the caller's.

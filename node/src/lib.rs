@@ -20,6 +20,7 @@ mod documents;
 mod errors;
 mod fast_path;
 mod headers;
+mod http;
 mod limiters;
 mod limits;
 mod numbers;

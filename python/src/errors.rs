@@ -6,6 +6,7 @@ use crate::signals;
 
 // Defined in Python, so that type checkers and `pickle` see an ordinary class.
 pyo3::import_exception!(tidegate._errors, ClosedError);
+pyo3::import_exception!(tidegate._errors, ConfigurationError);
 pyo3::import_exception!(tidegate._errors, LimitError);
 pyo3::import_exception!(tidegate._errors, LimitsError);
 pyo3::import_exception!(tidegate._errors, StoreError);
@@ -73,6 +74,14 @@ pub(crate) fn call_error(error: tidegate::Error) -> PyErr {
         }
         other => signals::raised().unwrap_or_else(|| pyo3::exceptions::PyRuntimeError::new_err(other.to_string())),
     }
+}
+
+/// The exception for a request that cannot be limited as it is set up.
+#[cold]
+#[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
+pub(crate) fn configuration_error(error: tidegate::http::ConfigurationError) -> PyErr {
+    let mistake = error.mistake();
+    ConfigurationError::new_err((error.to_string(), mistake.code(), mistake.page()))
 }
 
 /// The exception for a call of a limiter that is closed.

@@ -192,7 +192,7 @@ impl LimitInfo {
 
     /// The answer of each check, in order; of a single check, this answer itself.
     #[getter]
-    fn checks<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+    pub(crate) fn checks<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         match &this.get().several {
             Some((checks, _)) => Ok(checks.bind(this.py()).clone()),
             None => PyTuple::new(this.py(), [this]),
@@ -342,6 +342,11 @@ pub(crate) fn remake(numbers: Numbers, limit: Option<Py<Limit>>, several: Option
 }
 
 impl LimitInfo {
+    /// It has an answer for each of several checks.
+    pub(crate) fn is_several(&self) -> bool {
+        self.several.is_some()
+    }
+
     /// The one that decides; there is none where nothing was asked.
     fn limit(&self) -> Option<&Py<Limit>> {
         self.limit.as_ref().or_else(|| match self.receipt.as_ref()?.asked.all() {

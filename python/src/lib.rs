@@ -10,6 +10,7 @@ mod document;
 mod errors;
 mod explain;
 mod green;
+mod http;
 mod info;
 mod limiter;
 mod limits;
@@ -40,6 +41,8 @@ mod _tidegate {
     use super::document::{from_dict, load, read};
     #[pymodule_export]
     use super::explain::{Explanation, Standing, json_schema};
+    #[pymodule_export]
+    use super::http::{Gate, Refusal, combine, forget, mistakes, parse_headers};
     #[pymodule_export]
     use super::info::{LimitInfo, remake};
     #[pymodule_export]

@@ -37,7 +37,8 @@ __all__ = [
 # </generated>
 
 from ._aio import AsyncLimiter
-from ._errors import ClosedError, Fault, LimitError, LimitsError, StoreError, TidegateError
+from ._errors import ClosedError, ConfigurationError, Fault, LimitError, LimitsError, StoreError, TidegateError
+from ._headers import RateLimitPolicy, RateLimits, parse_headers
 from ._limits import Limits
 from ._stats import Health, Latency, Statistics
 from ._tidegate import (
@@ -59,6 +60,7 @@ __all__ += [
     "AsyncLimiter",
     "Check",
     "ClosedError",
+    "ConfigurationError",
     "Definition",
     "Explanation",
     "Fault",
@@ -71,11 +73,14 @@ __all__ += [
     "Limiter",
     "Limits",
     "LimitsError",
+    "RateLimitPolicy",
+    "RateLimits",
     "Standing",
     "Statistics",
     "StoreError",
     "TidegateError",
     "__version__",
     "json_schema",
+    "parse_headers",
 ]
 __all__.sort()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["ClosedError", "Fault", "LimitError", "LimitsError", "StoreError", "TidegateError"]
+__all__ = ["ClosedError", "ConfigurationError", "Fault", "LimitError", "LimitsError", "StoreError", "TidegateError"]
 
 
 class TidegateError(Exception):
@@ -128,6 +128,26 @@ class StoreError(TidegateError, ConnectionError):
         self.server = server
         self.reason = reason
         self.cause = cause
+
+
+class ConfigurationError(TidegateError, RuntimeError):
+    """A request that cannot be limited because of a mistake in how the application is set up.
+
+    >>> from tidegate import ConfigurationError
+    >>> error = ConfigurationError("the request has no client address", "no-client-address")
+    >>> error.code
+    'no-client-address'
+    """
+
+    code: str
+    """The mistake, such as ``no-client-address``."""
+    page: str
+    """Its page in the documentation, such as ``docs/errors/no-client-address.md``."""
+
+    def __init__(self, message: str, code: str = "", page: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.page = page
 
 
 class ClosedError(TidegateError, RuntimeError):

@@ -1,5 +1,5 @@
 from asyncio import Future
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from os import PathLike
 from types import TracebackType
@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, NoReturn, final, overload
 
 from typing_extensions import Self, Unpack, disjoint_base
 
+from ._http import GateOptions
 from ._stats import Health, Statistics
 from ._types import Check, Duration, Limited, LimiterOptions
 
@@ -19,6 +20,8 @@ __all__ = [
     "Limiter",
     "Standing",
     "_Bridge",
+    "_Gate",
+    "_Refusal",
     "_Turn",
     "_Waiting",
     "__version__",
@@ -30,12 +33,16 @@ __all__ = [
     "_begin_refund",
     "_begin_reset",
     "_begin_settle",
+    "_combine",
     "_end_notes",
+    "_forget_mistakes",
     "_info",
     "_limits_from_dict",
     "_load_limits",
+    "_mistakes",
     "_notes",
     "_option_names",
+    "_parse_headers",
     "_read_limits",
     "json_schema",
 ]
@@ -970,3 +977,84 @@ def _info(
     /,
 ) -> LimitInfo:
     """What ``pickle`` makes an equal answer with."""
+
+@final
+class _Gate:
+    """What a middleware asks about HTTP: the client, the headers, the refusal. Made once, and shared by threads."""
+
+    def __new__(cls, **options: Unpack[GateOptions]) -> Self: ...
+    @property
+    def forwarded_header(self) -> str:
+        """The name of the header whose lines ``client`` takes, in lower case."""
+
+    @property
+    def trusts_nobody(self) -> bool:
+        """No header is believed."""
+
+    def client(self, peer: str | None, lines: str | bytes | Iterable[str | bytes] | None = (), /) -> str:
+        """The client of a request, by its peer and all lines of the forwarded header, in order.
+
+        Raises ``ConfigurationError`` where there is no address.
+        """
+
+    def client_of(self, peer: str | None, headers: Iterable[tuple[str | bytes, str | bytes]], /) -> str:
+        """The same, which picks its lines out of all headers of a request, as ASGI has them."""
+
+    def headers(self, infos: LimitInfo | Iterable[LimitInfo], status: int = 200, /) -> list[tuple[str, str]]:
+        """The headers of a response with this status, of one answer or of all that belong to it."""
+
+    def raw_headers(self, infos: LimitInfo | Iterable[LimitInfo], status: int = 200, /) -> list[tuple[bytes, bytes]]:
+        """The same in bytes, with names in lower case, as ASGI takes them."""
+
+    def refusal(
+        self,
+        infos: LimitInfo | Iterable[LimitInfo],
+        accept: str | bytes | Iterable[str | bytes] | None = None,
+        /,
+        *,
+        detail: str | None = None,
+    ) -> _Refusal:
+        """The response to a request that is denied, by all lines of its ``Accept``."""
+
+    def report(self, code: str, detail: str = "", /) -> bool:
+        """A mistake that a middleware found: it is logged once, unless it is silenced. True if it is told now."""
+
+@final
+class _Refusal:
+    """The response to a request that is denied."""
+
+    @property
+    def status(self) -> int:
+        """The status, 429 unless set."""
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """The headers, with ``Retry-After``, ``Cache-Control`` and ``Content-Type``; no ``Content-Length``."""
+
+    @property
+    def raw_headers(self) -> list[tuple[bytes, bytes]]:
+        """The same in bytes, with names in lower case, as ASGI takes them."""
+
+    @property
+    def body(self) -> bytes:
+        """The body in UTF-8; empty if there is none."""
+
+    @property
+    def media_type(self) -> str:
+        """The value of ``Content-Type``; empty without a body."""
+
+    @property
+    def retry_after(self) -> int:
+        """The seconds until the request would be admitted, at least 1; 0 where no answer is blocked."""
+
+def _combine(checks: Sequence[tuple[Any, ...]], /) -> list[tuple[Any, ...]]:
+    """One check for each limit and actor: what several places ask for is charged once, the larger of the costs."""
+
+def _mistakes() -> list[tuple[str, str]]:
+    """The sentence of every mistake, by its code."""
+
+def _forget_mistakes() -> None:
+    """Forgets which mistakes were told."""
+
+def _parse_headers(pairs: list[tuple[str, str]], now: float, /) -> tuple[Any, ...]:
+    """Reads pairs of name and value; ``now`` is milliseconds since the epoch."""

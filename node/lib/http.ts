@@ -1,0 +1,195 @@
+/* What the modules for web frameworks share: the client, the headers, refusals, and mistakes in the configuration. */
+
+import { compiled } from './compiled.js'
+import { answered, outOfRange, ownKeys, read, wrongType } from './errors.js'
+import { type Headers, headersOf } from './headers.js'
+import { LimitInfo } from './info.js'
+import { type MistakeCode, tell } from './mistakes.js'
+import { type NativeGate, native } from './native.js'
+import type { Check } from './parts.js'
+
+export { ConfigurationError } from './errors.js'
+export { forgetMistakes, MISTAKES, type MistakeCode } from './mistakes.js'
+export { parseHeaders } from './parse-headers.js'
+export type { RateLimitPolicy, RateLimits } from './rate-limits.js'
+
+/** The options that all frameworks have in common; `null` is as if an option were not given. */
+export interface GateOptions {
+  /**
+   * The proxies in front of the application: their number, or their addresses and networks; `'loopback'`,
+   * `'linklocal'` and `'uniquelocal'` name the usual ones, `'unix'` is a peer without an address.
+   * @defaultValue none: the peer is the client
+   */
+  readonly trustedProxies?: number | string | boolean | readonly string[] | null | undefined
+  /**
+   * The header in which the proxies note addresses; `'forwarded'` has the form of RFC 7239. Only this one is believed.
+   * @defaultValue 'x-forwarded-for'
+   */
+  readonly forwardedHeader?: string | null | undefined
+  /** The bits of an IPv6 address that make one client. @defaultValue 64 */
+  readonly ipv6Prefix?: number | null | undefined
+  /** The style of the headers. @defaultValue 'x' */
+  readonly headers?: HeaderStyle | null | undefined
+  /** The draft of the IETF's fields. @defaultValue 11 */
+  readonly draft?: number | 'editors' | null | undefined
+  /** The form of `X-RateLimit-Reset` in the style `'common'`. @defaultValue 'seconds' */
+  readonly reset?: 'seconds' | 'epoch' | null | undefined
+  /** The status of a refusal. @defaultValue 429 */
+  readonly status?: number | null | undefined
+  /** The body of a refusal; `'auto'` goes by the request's `Accept`. @defaultValue 'auto' */
+  readonly body?: 'auto' | 'problem' | 'json' | 'text' | 'none' | null | undefined
+  /** Codes of mistakes that are not warned of. */
+  readonly silence?: MistakeCode | readonly MistakeCode[] | null | undefined
+  /** The name of the limiter, for which each mistake is warned of once. */
+  readonly scope?: string | null | undefined
+}
+
+/** The styles of headers. */
+export type HeaderStyle = 'x' | 'common' | 'ietf' | 'both' | 'none'
+
+/** The response to a request that is denied. */
+export interface Refusal {
+  /** The status, 429 unless set. */
+  readonly status: number
+  /** The headers, with `Retry-After`, `Cache-Control` and `Content-Type`; no `Content-Length`. */
+  readonly headers: Headers
+  /** The body; empty if there is none. */
+  readonly body: string
+  /** The value of `Content-Type`; empty without a body. */
+  readonly mediaType: string
+  /** The seconds until the request would be admitted, at least 1; 0 where no answer is blocked. */
+  readonly retryAfter: number
+}
+
+/** One line of a header, all of them, or none. */
+export type Lines = string | readonly string[] | undefined
+
+const UNLIMITED = Number.MAX_SAFE_INTEGER
+
+/** What a middleware asks about HTTP: the client, the headers, the refusal. Made once for an application. */
+export class Gate {
+  /** The name of the header whose lines {@link client} takes, in lower case. */
+  readonly forwardedHeader: string
+  /** No header is believed. */
+  readonly trustsNobody: boolean
+  readonly #native: NativeGate
+  readonly #isX: boolean
+
+  /** @throws {@link LimitError} for an option that does not exist, or a value that it does not take. */
+  constructor(options?: GateOptions | null) {
+    const [names, values] = fieldsOf(options)
+    this.#native = answered(native.makeGate(names, values))
+    this.forwardedHeader = this.#native.headerName()
+    this.trustsNobody = this.#native.trustsNobody()
+    const style = names.indexOf('headers')
+    this.#isX = style < 0 || (values[style] ?? 'x') === 'x'
+  }
+
+  /**
+   * The client of a request, by the address of its peer and all lines of the {@link forwardedHeader}, in order.
+   *
+   * @throws {@link ConfigurationError} where there is no address.
+   */
+  client(peer: string | null | undefined, lines?: Lines): string {
+    if (typeof peer !== 'string' && peer !== undefined && peer !== null) {
+      throw wrongType('', 'peer', 'must be a string', peer)
+    }
+    const found = answered(this.#native.client(peer ?? undefined, linesOf(lines)))
+    if (typeof found === 'string') return found
+    tell(found.code as MistakeCode, found.text)
+    return found.actor
+  }
+
+  /** The headers of a response with this status, of one answer or of all that belong to it. */
+  headers(infos: LimitInfo | readonly LimitInfo[], status = 200): Headers {
+    if (this.#isX && infos instanceof LimitInfo) {
+      const redirects = status >= 300 && status < 400
+      return redirects || infos.quota >= UNLIMITED ? {} : headersOf(infos, 'x', undefined)
+    }
+    const { numbers, keys } = answersOf(infos)
+    return byName(this.#native.headers(numbers, keys, status))
+  }
+
+  /** The response to a request that is denied, by all lines of its `Accept`; `detail` stands for the sentence in it. */
+  refusal(infos: LimitInfo | readonly LimitInfo[], accept?: Lines, detail?: string): Refusal {
+    const { numbers, keys } = answersOf(infos)
+    const { headers, ...rest } = this.#native.refusal(numbers, keys, linesOf(accept), detail)
+    return { ...rest, headers: byName(headers) }
+  }
+
+  /** A mistake that a middleware found: it is warned of once, unless it is silenced. True if it is told now. */
+  report(mistake: MistakeCode, detail = ''): boolean {
+    const text = this.#native.report(mistake, detail)
+    if (text === undefined || text === null) return false
+    tell(mistake, answered(text))
+    return true
+  }
+}
+
+/**
+ * One check for each limit and actor: what several places ask for is charged once, the larger of the costs.
+ *
+ * @throws {@link LimitError} for a definition or a cost that cannot be.
+ */
+export function combine(checks: readonly Check[]): Check[] {
+  const limits = checks.map(({ limit }) => compiled(limit))
+  const places = answered(
+    native.combine(
+      limits.map(({ handle }) => handle),
+      checks.map(({ actor }) => actor),
+      checks.map(({ cost }) => cost ?? 1),
+      checks.map(({ factor }) => factor ?? 1),
+    ),
+  )
+  const kept: Check[] = []
+  for (let at = 0; at < places.length; at += 2) {
+    kept.push({ ...(checks[places[at] as number] as Check), cost: places[at + 1] as number })
+  }
+  return kept
+}
+
+/** Options by their names, each read once; a list is one pair for each of its items. */
+function fieldsOf(given: unknown): [names: string[], values: unknown[]] {
+  const names: string[] = []
+  const values: unknown[] = []
+  if (given === undefined || given === null) return [names, values]
+  if (typeof given !== 'object') throw wrongType('', 'options', 'must be an object', given)
+  for (const name of ownKeys(given, 'options', '')) {
+    const value = read(given, name, '')
+    if (value === undefined) continue
+    const isList = Array.isArray(value) && (name === 'trustedProxies' || name === 'silence')
+    for (const item of isList ? value : [value]) {
+      names.push(name)
+      values.push(item)
+    }
+  }
+  return [names, values]
+}
+
+const linesOf = (lines: Lines): readonly string[] =>
+  lines === undefined || lines === null ? [] : typeof lines === 'string' ? [lines] : lines
+
+function byName(flat: readonly string[]): Headers {
+  const headers: Headers = {}
+  for (let at = 0; at < flat.length; at += 2) headers[flat[at] as string] = flat[at + 1] as string
+  return headers
+}
+
+/** The numbers of an answer in a row; `src/http.rs` reads them in this order. */
+const WIDTH = 8
+
+function answersOf(infos: LimitInfo | readonly LimitInfo[]): { numbers: Float64Array; keys: string[] } {
+  const keys: string[] = []
+  const each: number[] = []
+  for (const info of infos instanceof LimitInfo ? [infos] : infos) {
+    if (!(info instanceof LimitInfo)) throw wrongType('', 'infos', 'must be answers', info)
+    const at = LimitInfo.instant(info)
+    for (const check of info.checks) {
+      const { blocked, remaining, resetMs, fullResetMs, nextMs, quota, windowMs, key } = check
+      each.push(blocked ? 1 : 0, remaining, resetMs, fullResetMs, nextMs, quota, windowMs, at)
+      keys.push(key)
+    }
+  }
+  if (each.length !== keys.length * WIDTH) throw outOfRange('', 'infos', 'must be answers', each.length)
+  return { numbers: Float64Array.from(each), keys }
+}

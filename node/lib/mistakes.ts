@@ -1,0 +1,31 @@
+import { native } from './native.js'
+
+/** The codes of mistakes in how limits are set up; each has a page in `docs/errors`. */
+export type MistakeCode =
+  | 'forwarded-not-trusted'
+  | 'everything-trusted'
+  | 'counted-twice'
+  | 'limiter-per-request'
+  | 'memory-many-workers'
+  | 'sync-on-event-loop'
+  | 'same-key-twice'
+  | 'store-unreachable'
+  | 'no-client-address'
+  | 'middleware-missing'
+
+/** The sentence of every mistake, by its code. */
+export const MISTAKES: ReadonlyMap<MistakeCode, string> = new Map(pairs(native.mistakes()))
+
+function* pairs(flat: readonly string[]): Generator<[MistakeCode, string]> {
+  for (let at = 0; at < flat.length; at += 2) yield [flat[at] as MistakeCode, flat[at + 1] as string]
+}
+
+/** Warns of a mistake. */
+export function tell(code: MistakeCode, text: string): void {
+  process.emitWarning(text, { type: 'TidegateWarning', code })
+}
+
+/** Forgets which mistakes were told, for tests. */
+export function forgetMistakes(): void {
+  native.forgetMistakes()
+}

@@ -1,0 +1,226 @@
+//! The gate and its refusals.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use tidegate::Value;
+use tidegate::headers::{Header, Policy};
+use tidegate::http::{self, GATE_OPTIONS, Warning};
+
+use super::{Lines, bytes, mistake};
+use crate::args::Arg;
+use crate::errors::{configuration_error, limit_error, snake_case, wrong_type};
+use crate::info::LimitInfo;
+use crate::value;
+
+/// What a middleware asks about HTTP: the client, the headers, the refusal. Made once, and shared by threads.
+#[pyclass(frozen, name = "_Gate", module = "tidegate._tidegate")]
+pub(crate) struct Gate(http::Gate);
+
+#[pymethods]
+impl Gate {
+    #[new]
+    #[pyo3(signature = (**options))]
+    fn new(options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut fields = Vec::new();
+        for (name, given) in options.into_iter().flatten() {
+            let name: String = name.extract()?;
+            let Some(option) = GATE_OPTIONS.into_iter().find(|option| snake_case(option) == name) else {
+                return Err(PyTypeError::new_err(format!("Gate() got an unexpected keyword argument '{name}'")));
+            };
+            // A list is one field for each of its items; text is no list here.
+            let is_list = matches!(option, "trustedProxies" | "silence") && !given.is_instance_of::<PyString>();
+            match given.try_iter() {
+                Ok(items) if is_list => {
+                    for item in items {
+                        fields.push((option.to_owned(), network(&item?)?));
+                    }
+                }
+                _ => fields.push((option.to_owned(), network(&given)?)),
+            }
+        }
+        http::Gate::from_fields(fields).map(Self).map_err(limit_error)
+    }
+
+    /// The name of the header whose lines ``client`` takes, in lower case.
+    #[getter]
+    fn forwarded_header(&self) -> &str {
+        self.0.header_name()
+    }
+
+    /// No header is believed.
+    #[getter]
+    fn trusts_nobody(&self) -> bool {
+        self.0.trusts_nobody()
+    }
+
+    /// The client of a request, by its peer and all lines of the forwarded header, in order.
+    ///
+    /// Raises ``ConfigurationError`` where there is no address.
+    #[pyo3(signature = (peer, lines = Arg(None), /), text_signature = "($self, peer, lines=(), /)")]
+    fn client(&self, py: Python<'_>, peer: &Bound<'_, PyAny>, lines: Arg<'_, '_>) -> PyResult<String> {
+        let lines = Lines::read(lines.0)?;
+        self.found(py, peer, &lines.bytes()?)
+    }
+
+    /// The same, which picks its lines out of all headers of a request, as ASGI has them.
+    #[pyo3(signature = (peer, headers, /))]
+    fn client_of(&self, py: Python<'_>, peer: &Bound<'_, PyAny>, headers: &Bound<'_, PyAny>) -> PyResult<String> {
+        let header = self.0.header_name().as_bytes();
+        let mut lines = Vec::new();
+        for pair in headers.try_iter()? {
+            let pair = pair?;
+            let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+            if bytes(&name)?.eq_ignore_ascii_case(header) {
+                lines.push(value);
+            }
+        }
+        let lines = Lines(lines);
+        self.found(py, peer, &lines.bytes()?)
+    }
+
+    /// The headers of a response with this status, of one answer or of all that belong to it.
+    #[pyo3(signature = (infos, status = 200, /))]
+    fn headers<'py>(&self, infos: &Bound<'py, PyAny>, status: u16) -> PyResult<Vec<(Bound<'py, PyString>, String)>> {
+        let py = infos.py();
+        let headers = answers(infos, |answers| self.0.headers(answers, status))?;
+        Ok(headers.into_iter().map(|(name, value)| (PyString::intern(py, name), value)).collect())
+    }
+
+    /// The same in bytes, with names in lower case, as ASGI takes them.
+    #[pyo3(signature = (infos, status = 200, /))]
+    fn raw_headers<'py>(&self, infos: &Bound<'py, PyAny>, status: u16) -> PyResult<Bound<'py, PyList>> {
+        raw(infos.py(), &answers(infos, |answers| self.0.headers(answers, status))?)
+    }
+
+    /// The response to a request that is denied, by all lines of its ``Accept``.
+    #[pyo3(
+        signature = (infos, accept = Arg(None), /, *, detail = None),
+        text_signature = "($self, infos, accept=None, /, *, detail=None)"
+    )]
+    fn refusal(&self, infos: &Bound<'_, PyAny>, accept: Arg<'_, '_>, detail: Option<&str>) -> PyResult<Refusal> {
+        let accept = Lines::read(accept.0)?;
+        let accept = accept.bytes()?;
+        answers(infos, |answers| self.0.refusal(answers, &accept, detail)).map(Refusal)
+    }
+
+    /// A mistake that a middleware found: it is logged once, unless it is silenced. True if it is told now.
+    #[pyo3(signature = (code, detail = "", /))]
+    fn report(&self, code: &Bound<'_, PyAny>, detail: &str) -> PyResult<bool> {
+        match self.0.report(mistake(code)?, detail) {
+            Some(warning) => warn(code.py(), &warning).map(|()| true),
+            None => Ok(false),
+        }
+    }
+}
+
+impl Gate {
+    fn found(&self, py: Python<'_>, peer: &Bound<'_, PyAny>, lines: &[&[u8]]) -> PyResult<String> {
+        let peer = if peer.is_none() {
+            None
+        } else {
+            let Ok(text) = peer.cast::<PyString>() else {
+                return Err(wrong_type("", "peer", "must be a string or None", value::read(peer)?));
+            };
+            text.to_str().ok()
+        };
+        let client = self.0.client(peer, lines).map_err(configuration_error)?;
+        if let Some(warning) = &client.warning {
+            warn(py, warning)?;
+        }
+        Ok(client.actor)
+    }
+}
+
+/// An option's value; a network of the `ipaddress` module is its text.
+fn network(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+    match value::read(given)? {
+        Value::Other(_) if given.hasattr("max_prefixlen")? => Ok(Value::Text(given.str()?.extract()?)),
+        other => Ok(other),
+    }
+}
+
+/// Logs a mistake that is being told.
+#[cold]
+fn warn(py: Python<'_>, warning: &Warning) -> PyResult<()> {
+    py.import("tidegate._http")?.call_method1("_warn", (warning.mistake.code(), &warning.text)).map(drop)
+}
+
+/// Asks for something about one answer, or several, each with its checks.
+fn answers<T>(infos: &Bound<'_, PyAny>, ask: impl FnOnce(&[Policy<'_>]) -> T) -> PyResult<T> {
+    if let Ok(info) = infos.cast::<LimitInfo>() {
+        let one = info.get();
+        if !one.is_several() {
+            return Ok(ask(&[Policy { key: one.key(), info: &one.info }]));
+        }
+        return Ok(ask(&policies(&checks_of(info)?)));
+    }
+    let mut checks = Vec::new();
+    for info in infos.try_iter()? {
+        let info = info?;
+        let Ok(info) = info.cast::<LimitInfo>() else {
+            return Err(wrong_type("", "infos", "must be answers", value::read(&info)?));
+        };
+        checks.extend(checks_of(info)?);
+    }
+    Ok(ask(&policies(&checks)))
+}
+
+fn checks_of<'py>(info: &Bound<'py, LimitInfo>) -> PyResult<Vec<Bound<'py, LimitInfo>>> {
+    Ok(LimitInfo::checks(info)?.extract()?)
+}
+
+fn policies<'a>(checks: &'a [Bound<'_, LimitInfo>]) -> Vec<Policy<'a>> {
+    checks.iter().map(|check| Policy { key: check.get().key(), info: &check.get().info }).collect()
+}
+
+fn raw<'py>(py: Python<'py>, headers: &[Header]) -> PyResult<Bound<'py, PyList>> {
+    let pair = |(name, value): &Header| {
+        let name = PyBytes::new(py, name.to_ascii_lowercase().as_bytes());
+        PyTuple::new(py, [name, PyBytes::new(py, value.as_bytes())])
+    };
+    PyList::new(py, headers.iter().map(pair).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// The response to a request that is denied.
+#[pyclass(frozen, name = "_Refusal", module = "tidegate._tidegate")]
+pub(crate) struct Refusal(http::Refusal);
+
+#[pymethods]
+impl Refusal {
+    /// The status, 429 unless set.
+    #[getter]
+    fn status(&self) -> u16 {
+        self.0.status
+    }
+
+    /// The headers, with ``Retry-After``, ``Cache-Control`` and ``Content-Type``; no ``Content-Length``.
+    #[getter]
+    fn headers<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyString>, &str)> {
+        self.0.headers.iter().map(|(name, value)| (PyString::intern(py, name), value.as_str())).collect()
+    }
+
+    /// The same in bytes, with names in lower case, as ASGI takes them.
+    #[getter]
+    fn raw_headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        raw(py, &self.0.headers)
+    }
+
+    /// The body in UTF-8; empty if there is none.
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.body.as_bytes())
+    }
+
+    /// The value of ``Content-Type``; empty without a body.
+    #[getter]
+    fn media_type(&self) -> &str {
+        self.0.media_type
+    }
+
+    /// The seconds until the request would be admitted, at least 1; 0 where no answer is blocked.
+    #[getter]
+    fn retry_after(&self) -> u64 {
+        self.0.retry_after
+    }
+}

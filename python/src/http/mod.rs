@@ -1,0 +1,102 @@
+//! The engine's part of every web framework: names and types translated, nothing decided.
+
+mod gate;
+mod parse;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use tidegate::Check;
+use tidegate::http::{Mistake, combined, forget_mistakes};
+
+use crate::args::{self, Arg};
+use crate::asked::checks_of;
+use crate::errors::wrong_type;
+use crate::limits::Limit;
+use crate::value;
+
+pub(crate) use gate::{Gate, Refusal};
+pub(crate) use parse::parse_headers;
+
+/// One check for each limit and actor: what several places ask for is charged once, the larger of the costs.
+#[pyfunction]
+#[pyo3(name = "_combine", signature = (checks, /))]
+pub(crate) fn combine<'py>(py: Python<'py>, checks: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    let given = checks_of(checks)?;
+    let limits = given.iter().map(|parts| limit(&parts[0])).collect::<PyResult<Vec<_>>>()?;
+    let mut read = Vec::with_capacity(given.len());
+    for (limit, parts) in limits.iter().zip(&given) {
+        let limit = &limit.get().0;
+        let part = |index| Arg(parts.get(index).map(|part: &Bound<'py, PyAny>| part.as_borrowed()));
+        let (actor, cost, factor) = (&parts[1], part(2).cost(limit.key())?, part(3).factor(limit.key())?);
+        read.push((limit, args::actor(limit.key(), actor)?, cost, factor));
+    }
+    let checks: Vec<_> =
+        read.iter().map(|(limit, actor, cost, factor)| Check::new(limit, actor).cost(*cost).factor(*factor)).collect();
+    let combined = combined(&checks).into_iter().map(|(index, check)| {
+        let parts = &given[index];
+        let mut tuple = vec![parts[0].clone(), parts[1].clone(), check.units().into_pyobject(py)?.into_any()];
+        tuple.extend(parts.get(3).cloned());
+        PyTuple::new(py, tuple)
+    });
+    PyList::new(py, combined.collect::<PyResult<Vec<_>>>()?)
+}
+
+fn limit<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Limit>> {
+    if let Ok(limit) = given.cast::<Limit>() {
+        return Ok(limit.clone());
+    }
+    let made = given.py().get_type::<Limit>().call_method1("from_dict", (given,))?;
+    Ok(made.cast_into()?)
+}
+
+/// The sentence of every mistake, by its code.
+#[pyfunction]
+#[pyo3(name = "_mistakes", signature = ())]
+pub(crate) fn mistakes() -> Vec<(&'static str, &'static str)> {
+    Mistake::ALL.iter().map(|mistake| (mistake.code(), mistake.sentence())).collect()
+}
+
+/// Forgets which mistakes were told.
+#[pyfunction]
+#[pyo3(name = "_forget_mistakes", signature = ())]
+pub(crate) fn forget() {
+    forget_mistakes();
+}
+
+/// Lines of a header: one of them, a list of them, or none; as text, or as the bytes that came.
+struct Lines<'py>(Vec<Bound<'py, PyAny>>);
+
+impl<'py> Lines<'py> {
+    fn read(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Self> {
+        let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(Self(Vec::new())) };
+        if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
+            return Ok(Self(vec![given.to_owned()]));
+        }
+        Ok(Self(given.try_iter()?.collect::<PyResult<Vec<_>>>()?))
+    }
+
+    fn bytes(&self) -> PyResult<Vec<&[u8]>> {
+        self.0.iter().map(bytes).collect()
+    }
+}
+
+/// Text or bytes of a header, as bytes.
+fn bytes<'a>(of: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
+    if let Ok(bytes) = of.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes());
+    }
+    match of.cast::<PyString>() {
+        // What is not Unicode is no address either.
+        Ok(text) => Ok(text.to_str().unwrap_or("\u{fffd}").as_bytes()),
+        Err(_) => Err(PyTypeError::new_err("a line of a header must be str or bytes")),
+    }
+}
+
+fn mistake(code: &Bound<'_, PyAny>) -> PyResult<Mistake> {
+    let known = args::text("code", code)?;
+    match Mistake::from_code(&known) {
+        Some(mistake) => Ok(mistake),
+        None => Err(wrong_type("", "code", "must be the code of a mistake", value::read(code)?)),
+    }
+}
