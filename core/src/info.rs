@@ -180,7 +180,7 @@ impl Default for LimitInfo {
 impl LimitInfo {
     /// True unless this is the answer where there is no limit.
     pub(crate) const fn is_limited(&self) -> bool {
-        self.quota < UNLIMITED
+        self.quota < UNLIMITED || self.blocked
     }
 
     /// The answer where there is no limit: `remaining` and `quota` are 2^53 - 1, all times 0.

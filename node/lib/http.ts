@@ -104,7 +104,7 @@ export class Gate {
   headers(infos: LimitInfo | readonly LimitInfo[], status = 200): Headers {
     if (this.#isX && infos instanceof LimitInfo) {
       const redirects = status >= 300 && status < 400
-      return redirects || infos.quota >= UNLIMITED ? {} : headersOf(infos, 'x', undefined)
+      return redirects || (infos.quota >= UNLIMITED && !infos.blocked) ? {} : headersOf(infos, 'x', undefined)
     }
     const { numbers, keys } = answersOf(infos)
     return byName(this.#native.headers(numbers, keys, status))

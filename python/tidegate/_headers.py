@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ._tidegate import _parse_headers
 
@@ -78,8 +78,9 @@ def parse_headers(
     [('burst', 0), ('daily', 640)]
     """
     # Containers of headers have several lines of one name in `multi_items`, where there are any.
-    pairs = getattr(headers, "multi_items", getattr(headers, "items", None))
-    each = [(_text(name), _text(value)) for name, value in (pairs() if pairs is not None else headers)]
+    items = getattr(headers, "multi_items", getattr(headers, "items", None))
+    pairs: Any = headers if items is None else items()
+    each = [(_text(name), _text(value)) for name, value in pairs]
     policies, *numbers = _parse_headers(each, time.time() * 1000 if now is None else now)
     return RateLimits(tuple(RateLimitPolicy(*policy) for policy in policies), *numbers)
 

@@ -1,0 +1,187 @@
+"""What the modules for web frameworks share: the golden answers, and what is Python's own."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from email.message import Message
+from ipaddress import IPv4Address, IPv6Network, ip_network
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from tidegate import Bucket, ConfigurationError, Limiter, LimitError, LimitInfo, parse_headers
+from tidegate._http import MISTAKES, Gate, GateOptions, combine, forget_mistakes
+
+ROOT = Path(__file__).parents[2]
+VECTORS = json.loads((ROOT / "tests" / "vectors" / "http.json").read_text())
+
+
+def snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def gate(options: dict[str, Any]) -> Gate:
+    return Gate(**{snake(name): value for name, value in options.items()})
+
+
+def answer(case: dict[str, Any]) -> LimitInfo:
+    limiter = Limiter()
+    for step in case["steps"]:
+        checks = [(limit, "a", cost) for limit, cost in zip(case["limits"], step["costs"])]
+        info = limiter.limit_all(checks, now=step["now"])
+    return info
+
+
+@pytest.mark.parametrize("case", VECTORS["clients"], ids=lambda case: case["says"])
+def test_clients(case: dict[str, Any]) -> None:
+    asked = gate(case["options"])
+    raw = [(asked.forwarded_header.encode(), line.encode()) for line in case["lines"]]
+    headers = [(b"host", b"example.com"), *raw, (b"x-other", b"1.2.3.4")]
+    ways: list[tuple[Callable[..., str], Any]] = [
+        (asked.client, case["lines"]),
+        (asked.client, [line.encode() for line in case["lines"]]),
+        (asked.client_of, headers),
+    ]
+    for way, lines in ways:
+        if "mistake" not in case:
+            assert way(case["peer"], lines) == case["actor"]
+            continue
+        with pytest.raises(ConfigurationError) as error:
+            way(case["peer"], lines)
+        assert error.value.code == case["mistake"]
+
+
+@pytest.mark.parametrize("case", VECTORS["headers"], ids=lambda case: case["says"])
+def test_headers(case: dict[str, Any]) -> None:
+    infos = [answer(each) for each in case["answers"]]
+    asked = gate(case["options"])
+    assert dict(asked.headers(infos, case["status"])) == case["headers"]
+    raw = asked.raw_headers(infos, case["status"])
+    assert raw == [(name.lower().encode(), value.encode()) for name, value in asked.headers(infos, case["status"])]
+    if len(infos) == 1:
+        assert asked.raw_headers(infos[0], case["status"]) == raw
+
+
+@pytest.mark.parametrize("case", VECTORS["refusals"], ids=lambda case: case["says"])
+def test_refusals(case: dict[str, Any]) -> None:
+    infos = [answer(each) for each in case["answers"]]
+    refusal = gate(case["options"]).refusal(infos, case["accept"], detail=case.get("detail"))
+    body: Any = refusal.body.decode()
+    assert (json.loads(body) if isinstance(case["body"], dict) else body) == case["body"]
+    assert dict(refusal.headers) == case["headers"]
+    assert len(refusal.headers) == len(case["headers"])
+    assert (refusal.status, refusal.media_type, refusal.retry_after) == (
+        case["status"],
+        case["mediaType"],
+        case["retryAfter"],
+    )
+    assert refusal.raw_headers == [(name.lower().encode(), value.encode()) for name, value in refusal.headers]
+
+
+@pytest.mark.parametrize("case", VECTORS["parsed"], ids=lambda case: case["says"])
+def test_headers_read_back(case: dict[str, Any]) -> None:
+    read = parse_headers([tuple(pair) for pair in case["headers"]], now=case["now"])
+    want = {snake(name): value for name, value in case["limits"].items() if name != "policies"}
+    assert {name: value for name, value in read._asdict().items() if name != "policies"} == want
+    policies = [{snake(name): value for name, value in policy.items()} for policy in case["limits"]["policies"]]
+    assert [policy._asdict() for policy in read.policies] == policies
+
+
+@pytest.mark.parametrize("case", VECTORS["combined"], ids=lambda case: case["says"])
+def test_combined_checks(case: dict[str, Any]) -> None:
+    kept = combine([tuple(check) for check in case["checks"]])
+    assert kept == [(*case["checks"][index][:2], cost, *case["checks"][index][3:]) for index, cost in case["kept"]]
+
+
+@pytest.mark.parametrize("case", VECTORS["refused options"], ids=lambda case: json.dumps(case["options"]))
+def test_refused_options(case: dict[str, Any]) -> None:
+    with pytest.raises(LimitError) as error:
+        gate(case["options"])
+    assert error.value.field == snake(case["field"])
+    assert str(error.value).startswith(error.value.field)
+
+
+def test_the_types_have_every_option() -> None:
+    names = get_type_hints(GateOptions)
+    assert len(names) == 10
+    Gate(**dict.fromkeys(names))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'trusted'"):
+        Gate(trusted=1)  # type: ignore[call-arg]
+
+
+def test_networks_of_the_standard_library() -> None:
+    networks = [ip_network("10.0.0.0/8"), IPv6Network("2001:db8::/32"), IPv4Address("192.0.2.1")]
+    for proxies in (networks, tuple(networks), set(networks)):
+        asked = Gate(trusted_proxies=proxies)  # type: ignore[arg-type]
+        assert asked.client("192.0.2.1", "203.0.113.9, 10.0.0.1, 2001:db8::1") == "203.0.113.9"
+    assert Gate(trusted_proxies="10.0.0.0/8").client("10.0.0.1", "203.0.113.9") == "203.0.113.9"
+    assert Gate(trusted_proxies=networks[2]).client("192.0.2.1", "203.0.113.9") == "203.0.113.9"
+    assert Gate(trusted_proxies=[]).trusts_nobody
+
+
+def test_lines_that_are_no_text() -> None:
+    asked = Gate(trusted_proxies=1)
+    assert asked.client("10.0.0.1", ["\ud800", b"\xff\xfe"]) == "10.0.0.1"
+    assert asked.client("10.0.0.1", None) == "10.0.0.1"
+    for wrong in (1, [1], [None]):
+        with pytest.raises(TypeError):
+            asked.client("10.0.0.1", wrong)  # type: ignore[arg-type]
+    with pytest.raises(LimitError, match="peer must be a string or None"):
+        asked.client(1)  # type: ignore[arg-type]
+
+
+def test_mistakes_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "tidegate")
+    forget_mistakes()
+    for _ in range(3):
+        assert Gate(scope="shop").client("10.0.0.1", ["203.0.113.9"]) == "10.0.0.1"
+    [record] = caplog.records
+    assert record.name == "tidegate"
+    assert record.getMessage().startswith("forwarded-not-trusted: ")
+    assert record.__dict__["tidegate_code"] == "forwarded-not-trusted"
+    caplog.clear()
+
+    asked = Gate(scope="shop", silence=["same-key-twice"])
+    assert [asked.report("counted-twice", "login"), asked.report("counted-twice", "api")] == [True, False]
+    assert not asked.report("same-key-twice")
+    assert not Gate(scope="shop").report("counted-twice")
+    assert Gate(scope="blog").report("counted-twice")
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == ["counted-twice"] * 2
+    assert "(login)" in caplog.records[0].getMessage()
+    forget_mistakes()
+    assert Gate(scope="shop").report("counted-twice")
+    with pytest.raises(LimitError, match="code must be the code of a mistake"):
+        asked.report("oops")
+
+
+def test_every_mistake_has_a_page() -> None:
+    assert len(MISTAKES) == 10
+    pages = {page.stem: page.read_text() for page in (ROOT / "docs" / "errors").glob("*.md")}
+    assert set(pages) == set(MISTAKES)
+    for code, page in pages.items():
+        assert page.startswith(f"# {code}\n")
+
+
+def test_headers_of_many_containers() -> None:
+    info = Limiter().limit(Bucket("login", size=10), "ada")
+    headers = info.headers("both")
+    message = Message()
+    for name, value in headers.items():
+        message[name] = value
+    want = parse_headers(headers)
+    assert (want.remaining, want.policies[0].name) == (9, "login")
+    assert parse_headers(headers.items()) == want
+    assert parse_headers([(name.encode(), value.encode()) for name, value in headers.items()]) == want
+    assert parse_headers(message) == want  # type: ignore[arg-type]
+    assert parse_headers({}).policies == ()
+
+
+def test_answers_that_are_no_answers() -> None:
+    for wrong in (None, 1, [None], ["x"]):
+        with pytest.raises((LimitError, TypeError)):
+            Gate().headers(wrong)  # type: ignore[arg-type]
+    made = LimitInfo(blocked=True, reset_ms=1500, key="login")
+    assert dict(Gate().refusal(made).headers)["Retry-After"] == "2"
