@@ -1,0 +1,1 @@
+"""ASGI: what ``tidegate.asgi`` and the frameworks above it share."""

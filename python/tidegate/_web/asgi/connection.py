@@ -1,0 +1,156 @@
+"""Views of ASGI's dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Protocol, TypeAlias
+from urllib.parse import parse_qsl
+
+__all__ = ["ASGIApp", "HasScope", "Headers", "Message", "Outcome", "Receive", "Request", "Scope", "Send"]
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class HasScope(Protocol):
+    """A request or connection of any ASGI framework."""
+
+    @property
+    def scope(self) -> Any:
+        """The scope that the server gave."""
+
+
+class Headers(Mapping[str, str]):
+    """The fields of a message by their names, in any case; of several of a name the first."""
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def __getitem__(self, name: str) -> str:
+        wanted = name.lower().encode("latin-1")
+        for key, value in self._raw:
+            if key.lower() == wanted:
+                text: str = value.decode("latin-1")
+                return text
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(key.decode("latin-1").lower() for key, _ in self._raw))
+
+    def __len__(self) -> int:
+        return len({key.lower() for key, _ in self._raw})
+
+    def __repr__(self) -> str:
+        return f"Headers({dict(self)!r})"
+
+
+class Request:
+    """A request or websocket handshake, as functions such as ``key`` get it.
+
+    >>> from tidegate.asgi import Request
+    >>> request = Request({"type": "http", "method": "GET", "path": "/", "headers": [(b"x-api-key", b"k1")]})
+    >>> request.headers["X-Api-Key"], request.path
+    ('k1', '/')
+    """
+
+    __slots__ = ("__weakref__", "scope")
+
+    scope: Scope
+    """The scope that the server gave."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    @property
+    def method(self) -> str:
+        """The method, upper case; empty for a websocket."""
+        method: str = self.scope.get("method", "")
+        return method
+
+    @property
+    def path(self) -> str:
+        """The path, decoded."""
+        path: str = self.scope["path"]
+        return path
+
+    @property
+    def headers(self) -> Headers:
+        """The fields of the request."""
+        return Headers(self.scope["headers"])
+
+    @property
+    def query_params(self) -> dict[str, str]:
+        """The parameters of the query; of several of a name the last."""
+        return dict(parse_qsl(self.scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True))
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        """The cookies of the request; none where they cannot be read."""
+        try:
+            return {name: morsel.value for name, morsel in SimpleCookie(self.headers.get("cookie", "")).items()}
+        except CookieError:
+            return {}
+
+    @property
+    def client(self) -> tuple[str, int] | None:
+        """The host and port at the other end of the connection, which may be a proxy."""
+        client: tuple[str, int] | None = self.scope.get("client")
+        return client
+
+    @property
+    def state(self) -> State:
+        """Values that the application keeps with the request, as attributes."""
+        return State(self.scope.setdefault("state", {}))
+
+
+class State:
+    """Attributes over a dictionary."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: MutableMapping[str, Any]) -> None:
+        object.__setattr__(self, "_values", values)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._values[name]
+        except KeyError:
+            raise AttributeError(f"the state of this request has no {name!r}") from None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._values[name] = value
+
+
+class Outcome:
+    """The response to a request, as ``charge_on`` gets it.
+
+    >>> from tidegate.asgi import Outcome
+    >>> Outcome(401, []).status
+    401
+    """
+
+    __slots__ = ("_raw", "error", "status")
+
+    status: int
+    """The status; 500 where the application raised instead."""
+    error: BaseException | None
+    """The exception that ended the application, if one did."""
+
+    def __init__(self, status: int, headers: Any, error: BaseException | None = None) -> None:
+        self.status = status
+        self.error = error
+        self._raw = headers
+
+    @property
+    def headers(self) -> Headers:
+        """The fields of the response."""
+        return Headers(self._raw)
+
+    def __repr__(self) -> str:
+        return f"Outcome({self.status}, error={self.error!r})"

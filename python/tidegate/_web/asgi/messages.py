@@ -1,0 +1,63 @@
+"""A limit for the messages of a websocket."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ..._tidegate import LimitInfo
+from ..guard import Guard, GuardOptions, Limits
+from ..store import LimiterLike
+from .connection import HasScope, Request, Scope
+from .record import record_of
+from .room import AsgiRoom
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from typing import Unpack
+    else:
+        from typing_extensions import Unpack
+
+__all__ = ["MessageLimit"]
+
+
+class MessageLimit:
+    """A limit for the messages of websockets, asked for each message.
+
+    It takes the same ``limits`` and options as ``RateLimitMiddleware``. Without a ``limiter`` it uses the one of the
+    middleware above it.
+
+    >>> import asyncio
+    >>> from tidegate import Limiter
+    >>> from tidegate.asgi import MessageLimit
+    >>> messages = MessageLimit("2/minute", limiter=Limiter())
+    >>> scope = {"type": "websocket", "path": "/chat", "client": ("203.0.113.9", 50000), "headers": []}
+    >>> async def talk():
+    ...     return [(await messages.limit(scope)).blocked for message in range(3)]
+    >>> asyncio.run(talk())
+    [False, False, True]
+    """
+
+    def __init__(
+        self, limits: Limits[Request], *, limiter: LimiterLike | None = None, **options: Unpack[GuardOptions[Request]]
+    ) -> None:
+        self.guard: Guard[Any] = Guard(limits, **options)
+        self._room: AsgiRoom[Any] | None = None if limiter is None else AsgiRoom(limiter)
+
+    async def limit(self, connection: HasScope | Scope) -> LimitInfo:
+        """Decides one message of a websocket, which is the framework's object or a scope.
+
+        The caller drops the message or closes the connection, with code 1008, where the answer is ``blocked``.
+        """
+        scope: Any = getattr(connection, "scope", connection)
+        record = record_of(scope)
+        room = self._room
+        if room is None:
+            if record is None:
+                self._room = room = AsgiRoom()
+                room.gate.report("middleware-missing", "MessageLimit without a limiter")
+            else:
+                room = record.room
+        request: Any = connection if hasattr(connection, "scope") else Request(scope)
+        part = await room.part_async(self.guard, request, f"{scope['path']} messages")
+        return LimitInfo() if part is None else (await room.decide_async((part,))).info

@@ -1,0 +1,210 @@
+"""The ASGI middleware."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..._tidegate import LimitInfo
+from ..decision import Decision
+from ..frames import serves
+from ..guard import Guard, GuardOptions, Limits
+from ..room import RoomOptions
+from ..store import LimiterLike
+from .connection import ASGIApp, Message, Receive, Request, Scope, Send
+from .record import KEY, Record
+from .room import AsgiRoom, accept
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from typing import Unpack
+    else:
+        from typing_extensions import Unpack
+
+__all__ = ["MiddlewareOptions", "RateLimitMiddleware"]
+
+POLICY_VIOLATION = 1008
+
+
+class MiddlewareOptions(GuardOptions[Request], RoomOptions, total=False):
+    """Options of the middleware."""
+
+
+class RateLimitMiddleware:
+    """Limits every request of an ASGI application, and carries the headers of all limits below it.
+
+    ``limits`` is a definition, a text, a list of them, or a function of the request. Without it the middleware limits
+    nothing by itself: it is the room of the limits that routes have.
+
+    >>> from tidegate.asgi import RateLimitMiddleware
+    >>> async def app(scope, receive, send): ...
+    >>> RateLimitMiddleware(app, limiter="memory://", limits=["100/minute", "10/second"], trusted_proxies=1)
+    <RateLimitMiddleware 100/minute, 10/second>
+    """
+
+    room_class: ClassVar[type[AsgiRoom[Any]]] = AsgiRoom
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        limiter: LimiterLike | None = None,
+        limits: Limits[Request] | None = None,
+        **options: Unpack[MiddlewareOptions],
+    ) -> None:
+        given: dict[str, Any] = dict(options)
+        guarding = {name: given.pop(name) for name in GuardOptions.__annotations__ if name in given}
+        self.app = app
+        self.room = self.room_class(limiter, **given)
+        self.guard: Guard[Any] | None = None
+        if limits is not None:
+            self.guard = Guard(limits, **guarding)
+            self.room.check(self.guard)
+        elif guarding:
+            self.room.refuse_options(guarding)
+
+    def request_of(self, scope: Scope) -> Any:
+        """The request that functions get."""
+        return Request(scope)
+
+    @serves
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one connection, as the ASGI specification says."""
+        kind = scope["type"]
+        room = self.room
+        if not room.begun:
+            room.begin()
+        if kind == "http":
+            outer: Record | None = scope.get(KEY)
+            if outer is None:
+                await self._serve(scope, receive, send, Record(room))
+            else:
+                await self._serve_inside(scope, receive, send, outer)
+        elif kind == "websocket":
+            await self._connect(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
+        scope[KEY] = record
+        judged = started = False
+
+        async def carry(message: Message) -> None:
+            nonlocal judged, started
+            kind = message["type"]
+            if kind == "http.response.start":
+                started = True
+                status, headers = message["status"], message.get("headers", ())
+                if record.waits:
+                    judged = True
+                    record.judge(status, headers)
+                if record.decisions:
+                    fields = record.room.gate.raw_headers(record.infos, status)
+                    message = {**message, "headers": [*headers, *fields]}
+            elif record.waits and kind == "http.response.body" and not message.get("more_body", False):
+                # Before the last byte: whoever has read the response finds it settled.
+                await record.close()
+            await send(message)
+
+        try:
+            if self.guard is not None and await self._refused(scope, receive, send, record):
+                return
+            await self.app(scope, receive, carry)
+        except BaseException as error:
+            if record.waits:
+                if not judged:
+                    record.judge(500, (), error)
+                record.close_soon()
+            raise
+        if record.waits:
+            await record.close()
+
+    async def _serve_inside(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
+        """Serves below another instance, which carries the headers and settles."""
+        outer, record.room = record.room, self.room
+        try:
+            if self.guard is None or not await self._refused(scope, receive, send, record):
+                await self.app(scope, receive, send)
+        finally:
+            record.room = outer
+
+    async def _refused(self, scope: Scope, receive: Receive, send: Send, record: Record) -> bool:
+        """Decides, and responds where the request is denied."""
+        request = self.request_of(scope)
+        decision = await self._decided(request, record)
+        if decision is None or not decision.blocked:
+            return False
+        await self._refuse(decision, request, receive, send, record)
+        return True
+
+    async def _decided(self, request: Any, record: Record) -> Decision | None:
+        assert self.guard is not None
+        part = await self.room.part_async(self.guard, request, "")
+        if part is None:
+            return None
+        decision = await self.room.decide_async((part,))
+        record.add(decision)
+        remember(request.scope, decision.info)
+        return decision
+
+    async def _refuse(self, decision: Decision, request: Any, receive: Receive, send: Send, record: Record) -> None:
+        scope = request.scope
+        response = await answered(decision, request)
+        if response is not None:
+
+            async def carry(message: Message) -> None:
+                if message["type"].endswith("http.response.start"):
+                    fields = self.room.gate.raw_headers(record.infos, message["status"])
+                    message = {**message, "headers": [*message.get("headers", ()), *fields]}
+                await send(message)
+
+            await response(scope, receive, carry)
+            return
+        await refuse(self.room, scope, record.infos, send)
+
+    async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        record = scope.get(KEY)
+        if record is None:
+            record = scope[KEY] = Record(self.room)
+        try:
+            if self.guard is not None and await self._refused(scope, receive, send, record):
+                return
+            await self.app(scope, receive, send)
+        finally:
+            record.close_soon()
+
+    def __repr__(self) -> str:
+        return f"<RateLimitMiddleware {self.guard or 'without limits'}>"
+
+
+def remember(scope: Scope, info: LimitInfo) -> None:
+    """Puts an answer on the request: ``request.state.rate_limit``."""
+    state = scope.get("state")
+    if state is None:
+        scope["state"] = {"rate_limit": info}
+    else:
+        state["rate_limit"] = info
+
+
+async def answered(decision: Decision, request: Any) -> Any:
+    """The response of ``on_blocked``, ``None`` where there is none."""
+    on_blocked = decision.deciding.on_blocked
+    if on_blocked is None:
+        return None
+    response = on_blocked(request, decision.info)
+    return await response if inspect.isawaitable(response) else response
+
+
+async def refuse(room: AsgiRoom[Any], scope: Scope, infos: LimitInfo | Sequence[LimitInfo], send: Send) -> None:
+    """Sends a refusal of a request, or of a websocket that has not been accepted."""
+    prefix = ""
+    if scope["type"] == "websocket":
+        if "websocket.http.response" not in scope.get("extensions", {}):
+            await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": "rate limit exceeded"})
+            return
+        prefix = "websocket."
+    refusal = room.gate.refusal(infos, accept(scope))
+    await send({"type": prefix + "http.response.start", "status": refusal.status, "headers": refusal.raw_headers})
+    body = b"" if scope.get("method") == "HEAD" else refusal.body
+    await send({"type": prefix + "http.response.body", "body": body})

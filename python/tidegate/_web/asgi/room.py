@@ -1,0 +1,51 @@
+"""The room of an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from ..room import Room
+from .connection import HasScope, Scope
+
+__all__ = ["AsgiRoom"]
+
+R = TypeVar("R", bound=HasScope)
+
+# The peer of Starlette's and httpx's test clients, which have no address.
+TEST_CLIENT = "testclient"
+
+
+class AsgiRoom(Room[R]):
+    """Client addresses as ASGI servers say them."""
+
+    kind = "asgi"
+    begun = False
+    _reaching: asyncio.Task[Any] | None = None
+
+    def peer(self, request: R) -> str | None:
+        """The address at the other end of the connection, as the server says."""
+        client = request.scope.get("client")
+        if client is None:
+            return None
+        host: str = client[0]
+        return "127.0.0.1" if host == TEST_CLIENT else host
+
+    def lines(self, request: R, name: str) -> Sequence[bytes]:
+        """All lines of a header, which is named in lower case."""
+        wanted = name.encode("latin-1")
+        return [value for key, value in request.scope["headers"] if key == wanted]
+
+    def begin(self) -> None:
+        """Looks for mistakes of the configuration once, beside the first request or the start of the server."""
+        self.begun = True
+        self.start()
+        if self.store.shared:
+            self._reaching = asyncio.ensure_future(asyncio.to_thread(self.reached))
+
+
+def accept(scope: Scope) -> bytes | None:
+    """What the client accepts."""
+    lines = [value for key, value in scope["headers"] if key == b"accept"]
+    return b", ".join(lines) if lines else None

@@ -1,0 +1,189 @@
+"""One decision per request for all limits that apply, and its settlement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .._http import combine
+from .._tidegate import LimitInfo
+from .guard import Asked, Guard, Part
+from .store import Store
+
+__all__ = ["Decision", "Receipt", "ask", "merged"]
+
+
+class Receipt:
+    """A call that may have charged, and the parts that each of its checks stands for."""
+
+    __slots__ = ("info", "owners")
+
+    def __init__(self, info: LimitInfo, owners: list[list[tuple[Part, int]]]) -> None:
+        self.info = info
+        self.owners = owners
+
+    def costs(self) -> list[int]:
+        """The cost that each check really had. One that stands for several parts had the largest of theirs."""
+        return [max(_actual(part, cost) for part, cost in owners) for owners in self.owners]
+
+
+def _actual(part: Part, cost: int) -> int:
+    if part.refunded:
+        return 0
+    return cost if part.actual is None else part.actual
+
+
+class Ask:
+    """Checks of several parts as one call asks for them: each limit of an actor once."""
+
+    __slots__ = ("checks", "owners", "places")
+
+    def __init__(self, asked: Iterable[tuple[Part, list[Asked]]]) -> None:
+        pairs = [(part, check) for part, checks in asked for check in checks]
+        every = [check for _, check in pairs]
+        self.checks: list[Asked] = combine(every) if len(every) > 1 else every
+        if len(self.checks) == len(every):
+            self.owners = [[(part, check[2])] for part, check in pairs]
+            self.places = list(range(len(every)))
+            return
+        at = {(check[0], check[1]): place for place, check in enumerate(self.checks)}
+        self.places = [at[check[0], check[1]] for check in every]
+        self.owners = [[] for _ in self.checks]
+        for place, (part, check) in zip(self.places, pairs):
+            self.owners[place].append((part, check[2]))
+
+
+def ask(parts: Sequence[Part]) -> Ask:
+    """The call that asks for all enforced limits of these parts."""
+    return Ask((part, part.checks) for part in parts)
+
+
+class Decision:
+    """The answer to one request, and what it charged."""
+
+    __slots__ = ("_places", "blocked", "checks", "info", "parts", "receipts", "store")
+
+    def __init__(
+        self,
+        store: Store,
+        parts: Sequence[Part],
+        places: Sequence[int],
+        info: LimitInfo,
+        checks: Sequence[LimitInfo],
+        receipts: list[Receipt],
+    ) -> None:
+        self.store = store
+        self.info = info
+        """The answer of all limits that are enforced."""
+        self.checks = checks
+        """The answers of the limits that are enforced."""
+        self.blocked = info.blocked
+        self.parts = parts
+        self.receipts = receipts
+        self._places = places
+
+    @classmethod
+    def of_one(cls, store: Store, part: Part, info: LimitInfo) -> Decision:
+        """The decision of one guard whose checks were asked for as they are."""
+        owners = [[(part, check[2])] for check in part.checks]
+        return cls(store, (part,), range(len(part.checks)), info, info.checks, [Receipt(info, owners)])
+
+    def _of(self, wanted: Part) -> list[LimitInfo]:
+        start = 0
+        for part in self.parts:
+            end = start + len(part.checks)
+            if part is wanted:
+                return [self.checks[place] for place in self._places[start:end]]
+            start = end
+        return []
+
+    def denied(self, part: Part) -> bool:
+        """One of this part's limits denied the request."""
+        return any(check.blocked for check in self._of(part))
+
+    @property
+    def deciding(self) -> Guard[Any]:
+        """The guard whose limit decides."""
+        asked = [part for part in self.parts for _ in part.checks]
+        return asked[self._places.index(self.info.binding)].guard
+
+    def answer(self, guard: Guard[Any]) -> LimitInfo | None:
+        """The answer of one guard's limits; ``None`` where it limits nothing."""
+        if len(self.parts) == 1:
+            return self.info if self.parts[0].guard is guard else None
+        for part in self.parts:
+            if part.guard is guard:
+                return merged(self._of(part))
+        return None
+
+    def settle(self, cost: int, guard: Guard[Any] | None = None) -> bool:
+        """Notes the actual cost, for ``close``: of one guard, or of all that were given a cost."""
+        found = False
+        for part in self.parts:
+            if part.guard is guard or (guard is None and part.guard.has_cost):
+                part.actual = cost
+                found = True
+        return found
+
+    def refund(self, guard: Guard[Any] | None = None) -> None:
+        """Notes that the charges of one guard, or of all, are given back, for ``close``."""
+        for part in self.parts:
+            part.refunded = part.refunded or guard is None or part.guard is guard
+
+    def judge(self, status: int, response: Any) -> None:
+        """Notes what this response is not charged for."""
+        for part in self.parts:
+            charges = part.guard.charge_on
+            if charges is not None and not charges(status, response):
+                part.refunded = True
+
+    @property
+    def waits(self) -> bool:
+        """A limit is charged by the response."""
+        return not self.blocked and any(part.guard.charge_on is not None for part in self.parts)
+
+    @property
+    def is_open(self) -> bool:
+        """There is something to settle."""
+        return bool(self.receipts) and any(part.refunded or part.actual is not None for part in self.parts)
+
+    def settlements(self) -> list[tuple[LimitInfo, list[int]]]:
+        """Receipts with the costs that their checks really had. Each is named once."""
+        if not self.is_open:
+            return []
+        receipts, self.receipts = self.receipts, []
+        return [(receipt.info, receipt.costs()) for receipt in receipts if not receipt.info.blocked]
+
+    def close(self) -> None:
+        """Settles in the caller's thread, once."""
+        for info, costs in self.settlements():
+            self.store.sync.settle(info, costs)
+
+    async def close_async(self) -> None:
+        """Settles without blocking the event loop, once."""
+        for info, costs in self.settlements():
+            await self.store.aio.settle(info, costs)
+
+
+def merged(checks: Sequence[LimitInfo]) -> LimitInfo:
+    """One answer of several that were decided together, without those that were decided beside them."""
+    if len(checks) == 1:
+        return checks[0]
+    blocked = [check for check in checks if check.blocked]
+    if blocked:
+        binding = max(blocked, key=lambda check: check.reset_ms)
+    else:
+        binding = min(checks, key=lambda check: check.remaining)
+    return LimitInfo(
+        blocked=bool(blocked),
+        remaining=min(check.remaining for check in checks),
+        reset_ms=max(check.reset_ms for check in blocked or checks),
+        full_reset_ms=max(check.full_reset_ms for check in checks),
+        next_ms=binding.next_ms,
+        quota=binding.quota,
+        window_ms=binding.window_ms,
+        degraded=any(check.degraded for check in checks),
+        key=binding.key,
+        binding=checks.index(binding),
+        checks=checks,
+    )

@@ -1,0 +1,37 @@
+"""The requests that are being served in the current stack."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, TypeVar
+
+__all__ = ["served", "serves"]
+
+_serving: set[CodeType] = set()
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def serves(function: F) -> F:
+    """Marks a function of a framework's room that serves a request."""
+    code: CodeType = function.__code__
+    _serving.add(code)
+    return function
+
+
+def served() -> str:
+    """The place in a request's code from which this is called; empty outside of requests.
+
+    It sees what runs in the same task or thread as the room.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    here = ""
+    while frame is not None:
+        if frame.f_code in _serving:
+            return here
+        if not here and __package__ != frame.f_globals.get("__package__"):
+            here = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""

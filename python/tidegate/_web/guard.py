@@ -1,0 +1,256 @@
+"""The options of one place that limits requests: a middleware, a route, a decorator."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar
+
+from .._errors import LimitError
+from .definitions import Definitions, Written
+
+if TYPE_CHECKING:
+    from .._tidegate import Limit, LimitInfo
+    from .room import Room
+
+__all__ = ["Asked", "Guard", "GuardOptions", "Limits", "Part"]
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+Asked: TypeAlias = "tuple[Limit, str, int, float]"
+"""A limit, its actor, the cost and the factor."""
+
+Given: TypeAlias = "T | Awaitable[T]"
+Limits: TypeAlias = "Written | Sequence[Written] | Callable[[R], Given[Written | Sequence[Written] | None]]"
+"""A limit, a text, a list of them, or a function of the request that returns one of these; ``None`` limits nothing."""
+
+# Limits that functions returned, kept compiled by what they returned.
+MOST_CHOICES = 1024
+
+
+class GuardOptions(TypedDict, Generic[R], total=False):
+    """Options of every place that limits requests."""
+
+    key: str | Callable[[R], Given[object]] | None
+    """Who is limited: a function of the request, ``"ip"`` (the default), ``"header:NAME"``, or a name that the
+    framework adds, such as ``"user"``. Where the function returns ``None``, the client's address is limited."""
+    cost: int | Callable[[R], Given[int]] | None
+    """Units that one request takes."""
+    factor: float | Callable[[R], Given[float]] | None
+    """Scale of the limits for this request: 0.5 = twice the allowance, 0 = no limit."""
+    skip: Callable[[R], Given[bool]] | None
+    """True for requests that are not limited."""
+    name: str | None
+    """The key of limits that are given as text, in place of the route's template: places with one name share."""
+    charge_on: Collection[int] | Callable[[Any], bool] | None
+    """Statuses, or a predicate of the response: any other response gives the charge back."""
+    on_blocked: Callable[[R, LimitInfo], Any] | None
+    """Makes the response to a denied request."""
+    shadow: Written | Sequence[Written] | None
+    """Limits that are decided and counted, and never enforced."""
+    candidate: Written | Sequence[Written] | None
+    """Limits that might replace these, decided beside them and counted where the two differ."""
+    override: bool
+    """Replaces the limits of outer places instead of adding to them."""
+
+
+class Part:
+    """The checks of one guard in the decision of one request."""
+
+    __slots__ = ("actual", "candidate", "checks", "guard", "observes", "refunded", "shadow")
+
+    def __init__(
+        self, guard: Guard[Any], checks: list[Asked], shadow: list[Asked] | None, candidate: list[Asked] | None
+    ) -> None:
+        self.guard = guard
+        self.checks = checks
+        self.shadow = shadow
+        self.candidate = candidate
+        self.actual: int | None = None
+        """The cost that ``settle`` was given."""
+        self.refunded = False
+        self.observes = bool(shadow or candidate)
+
+
+class Guard(Generic[R]):
+    """Limits and the options that go with them, checked once."""
+
+    __slots__ = (
+        "_asks",
+        "_candidate",
+        "_choices",
+        "_cost",
+        "_factor",
+        "_key",
+        "_limits",
+        "_shadow",
+        "_skip",
+        "_static",
+        "charge_on",
+        "counts_blocked",
+        "has_cost",
+        "is_async",
+        "key_name",
+        "name",
+        "on_blocked",
+        "override",
+    )
+
+    def __init__(
+        self,
+        limits: Limits[R],
+        *,
+        key: str | Callable[[R], Given[object]] | None = None,
+        cost: int | Callable[[R], Given[int]] | None = None,
+        factor: float | Callable[[R], Given[float]] | None = None,
+        skip: Callable[[R], Given[bool]] | None = None,
+        name: str | None = None,
+        charge_on: Collection[int] | Callable[[Any], bool] | None = None,
+        on_blocked: Callable[[R, LimitInfo], Any] | None = None,
+        shadow: Written | Sequence[Written] | None = None,
+        candidate: Written | Sequence[Written] | None = None,
+        override: bool = False,
+    ) -> None:
+        self.name = name
+        self._limits = limits if callable(limits) else None
+        self._static = None if callable(limits) else Definitions("limits", limits, name)
+        self._choices: dict[Any, Definitions] = {}
+        self._shadow = None if shadow is None else Definitions("shadow", shadow, name, " shadow")
+        self._candidate = None if candidate is None else Definitions("candidate", candidate, name, " candidate")
+        self._key = None if isinstance(key, str) else _function("key", key)
+        self.key_name = key if isinstance(key, str) else "ip"
+        self._cost = 1 if cost is None else cost
+        self._factor = 1.0 if factor is None else factor
+        self.has_cost = cost is not None
+        self._skip = _function("skip", skip)
+        self.charge_on = _charges(charge_on)
+        self.on_blocked = _function("on_blocked", on_blocked)
+        self.override = override
+        functions = [self._limits, self._key, self._skip, cost, factor]
+        self._asks = any(callable(function) for function in functions)
+        self.is_async = any(_is_async(function) for function in functions)
+        observed = [definitions for definitions in (self._static, self._shadow, self._candidate) if definitions]
+        # A function's limits are not known yet, so they may.
+        self.counts_blocked = self._limits is not None or any(one.counts_blocked for one in observed)
+        if not callable(self._cost) and (isinstance(self._cost, bool) or not isinstance(self._cost, int)):
+            raise LimitError(f"cost must be a whole number or a function, got {cost!r}", "", "cost", repr(cost))
+        if not callable(self._factor) and not isinstance(self._factor, int | float):
+            raise LimitError(f"factor must be a number or a function, got {factor!r}", "", "factor", repr(factor))
+        if name is not None and not isinstance(name, str):
+            raise LimitError(f"name must be text, got {name!r}", "", "name", repr(name))
+
+    def part(self, request: R, room: Room[R], route: str) -> Part | None:
+        """The checks of a request, or ``None`` where it is not limited here."""
+        if not self._asks:
+            return self._made(request, room, route, None, None, self._cost, self._factor)
+        if self.is_async:
+            raise LimitError("a coroutine function needs an async view", "", "limits", "")
+        if self._skip is not None and self._skip(request):
+            return None
+        limits = self._limits and self._limits(request)
+        key = self._key and self._key(request)
+        cost = self._cost(request) if callable(self._cost) else self._cost
+        factor = self._factor(request) if callable(self._factor) else self._factor
+        return self._made(request, room, route, limits, key, cost, factor)
+
+    async def part_async(self, request: R, room: Room[R], route: str) -> Part | None:
+        """The same where some of the functions are coroutine functions."""
+        if self._skip is not None and await _awaited(self._skip(request)):
+            return None
+        limits = self._limits and await _awaited(self._limits(request))
+        key = self._key and await _awaited(self._key(request))
+        cost = await _awaited(self._cost(request)) if callable(self._cost) else self._cost
+        factor = await _awaited(self._factor(request)) if callable(self._factor) else self._factor
+        return self._made(request, room, route, limits, key, cost, factor)
+
+    def part_of(self, actor: object, request: R, room: Room[R], route: str) -> Part | None:
+        """The checks of a request whose actor was found elsewhere, as by a dependency of the framework."""
+        limits = self._limits and self._limits(request)
+        cost = self._cost(request) if callable(self._cost) else self._cost
+        factor = self._factor(request) if callable(self._factor) else self._factor
+        return self._made(request, room, route, limits, actor, cost, factor)
+
+    def _made(
+        self, request: R, room: Room[R], route: str, chosen: Any, key: object, cost: Any, factor: Any
+    ) -> Part | None:
+        definitions = self._static
+        if definitions is None:
+            definitions = self._chosen(chosen)
+            if definitions is None:
+                return None
+        actor = room.actor(request, self.key_name) if key is None else key if type(key) is str else _text(key)
+        checks: list[Asked] = [(limit, actor, cost, factor) for limit in definitions.of(route)]
+        if self._shadow is None and self._candidate is None:
+            return Part(self, checks, None, None)
+
+        def beside(definitions: Definitions | None) -> list[Asked] | None:
+            return None if definitions is None else [(limit, actor, cost, factor) for limit in definitions.of(route)]
+
+        return Part(self, checks, beside(self._shadow), beside(self._candidate))
+
+    def _chosen(self, chosen: Any) -> Definitions | None:
+        """The limits that a function returned."""
+        if chosen is None:
+            return None
+        seen: Any = chosen
+        if isinstance(chosen, list):
+            seen = tuple(chosen)
+        try:
+            known = self._choices.get(seen)
+        except TypeError:
+            # A mapping in the wire form has no hash.
+            return Definitions("limits", chosen, self.name)
+        if known is None:
+            if len(self._choices) >= MOST_CHOICES:
+                self._choices.clear()
+            known = self._choices[seen] = Definitions("limits", chosen, self.name)
+        return known
+
+    def definitions(self, route: str) -> tuple[Limit, ...]:
+        """The limits of a route, as far as they are known without a request."""
+        return () if self._static is None else self._static.of(route)
+
+    def __repr__(self) -> str:
+        return f"<Guard {self}>"
+
+    def __str__(self) -> str:
+        return "a function" if self._static is None else str(self._static)
+
+
+async def _awaited(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+def _is_async(function: object) -> bool:
+    call = getattr(function, "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+def _function(field: str, given: Any) -> Any:
+    if given is not None and not callable(given):
+        raise LimitError(f"{field} must be a function, got {given!r}", "", field, repr(given))
+    return given
+
+
+def _charges(given: Any) -> Callable[[int, Any], bool] | None:
+    """A predicate of a status and its response."""
+    if given is None:
+        return None
+    if callable(given):
+        predicate: Callable[[Any], bool] = given
+        return lambda _status, response: predicate(response)
+    statuses = frozenset(given) if isinstance(given, Collection) and not isinstance(given, str | bytes) else None
+    if not statuses or not all(isinstance(status, int) for status in statuses):
+        wanted = "a function of the response or the statuses that are charged"
+        raise LimitError(f"charge_on must be {wanted}, got {given!r}", "", "charge_on", repr(given))
+    return lambda status, _response: status in statuses
+
+
+def _text(actor: object) -> str:
+    """The name of an actor. Numbers and UUIDs are common as keys of users."""
+    if isinstance(actor, str | int) and not isinstance(actor, bool):
+        return str(actor)
+    if type(actor).__name__ == "UUID":
+        return str(actor)
+    raise LimitError(f"key must return text, a whole number or a UUID, got {actor!r}", "", "key", repr(actor))

@@ -1,0 +1,176 @@
+"""One application's store, client addresses, headers and refusals."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, TypeVar
+
+from .._errors import LimitError
+from .._http import Gate
+from . import workers
+from .decide import decide, decide_async
+from .decision import Decision
+from .frames import served
+from .store import LimiterLike, store_of
+
+if TYPE_CHECKING:
+    from .._tidegate import Limit
+    from .guard import Guard, Part
+
+__all__ = ["Room", "RoomOptions"]
+
+R = TypeVar("R")
+G = TypeVar("G")
+
+
+class RoomOptions(TypedDict, total=False):
+    """Options of an application as a whole; ``None`` is as if one were not given."""
+
+    trusted_proxies: int | Sequence[str] | Literal[True] | None
+    """The number of proxies in front of this application, or their addresses and networks. Without it nothing that a
+    header says of the client is believed."""
+    forwarded_header: str | None
+    """The one header that the proxies write: ``"x-forwarded-for"`` (the default), ``"forwarded"``, or one with an
+    address alone, such as ``"cf-connecting-ip"``."""
+    ipv6_prefix: int | None
+    """Leading bits of an IPv6 address that make one client (64)."""
+    headers: Literal["x", "common", "ietf", "both", "none"] | None
+    """Style of the headers on every response (``"x"``)."""
+    draft: Literal[6, 7, 11, "editors"] | None
+    """Version of the IETF's draft (11)."""
+    reset: Literal["seconds", "epoch"] | None
+    """Meaning of ``X-RateLimit-Reset`` in the style ``"common"`` (``"seconds"``)."""
+    status: int | None
+    """Status of a refusal (429)."""
+    body: Literal["auto", "problem", "json", "text", "none"] | None
+    """Body of a refusal; ``"auto"`` is what the client accepts."""
+    silence: Collection[str] | None
+    """Codes of configuration mistakes that are not reported."""
+
+
+class Room(Generic[R]):
+    """What all limits of one application share. A framework's own says how its requests are read."""
+
+    kind: ClassVar[str] = "web"
+    """The default key of limits as text, where there is no route."""
+
+    keys: Mapping[str, Callable[[Room[R], R], object]] = {}
+    """Names that ``key`` may have beside ``"ip"`` and ``"header:NAME"``."""
+
+    def __init__(self, limiter: LimiterLike | None = None, **options: Any) -> None:
+        unknown = options.keys() - RoomOptions.__annotations__.keys()
+        if unknown:
+            known = ", ".join(sorted(RoomOptions.__annotations__))
+            name = min(unknown)
+            raise LimitError(f"{name} is not an option, which are: limiter, {known}", "", name, repr(options[name]))
+        self.store = store_of(limiter)
+        made_inside = served()
+        given = {name: value for name, value in options.items() if value is not None}
+        self.gate = Gate(**given, scope=repr(self.store))
+        if made_inside:
+            self.gate.report("limiter-per-request", made_inside)
+        self._known: set[tuple[Guard[R], str]] = set()
+        self._definitions: dict[str, Limit] = {}
+
+    def peer(self, request: R) -> str | None:
+        """The address at the other end of the connection, as the server says."""
+        raise NotImplementedError
+
+    def lines(self, request: R, name: str) -> Sequence[str | bytes]:
+        """All lines of a header, which is named in lower case."""
+        raise NotImplementedError
+
+    def client(self, request: R) -> str:
+        """The address that is limited by default."""
+        return self.gate.client(self.peer(request), self.lines(request, self.gate.forwarded_header))
+
+    def actor(self, request: R, name: str) -> str:
+        """Who is limited, by the name of a key."""
+        if name == "ip":
+            return self.client(request)
+        if name.startswith("header:"):
+            lines = self.lines(request, name[7:].strip().lower())
+            if not lines:
+                return self.client(request)
+            line = lines[0]
+            return line.decode("latin-1") if isinstance(line, bytes) else line
+        found = self.named(name)(self, request)
+        return self.client(request) if found is None else str(found)
+
+    def named(self, name: str) -> Callable[[Room[R], R], object]:
+        """The function of a named key."""
+        try:
+            return self.keys[name]
+        except KeyError:
+            known = ", ".join(["ip", "header:NAME", *self.keys])
+            message = f"key must be a function of the request or one of {known}, got {name!r}"
+            raise LimitError(message, "", "key", repr(name)) from None
+
+    def check(self, guard: Guard[R]) -> None:
+        """Raises for a guard that this room cannot ask."""
+        name = guard.key_name
+        if name != "ip" and not name.startswith("header:"):
+            self.named(name)
+
+    @staticmethod
+    def refuse_options(options: Mapping[str, object]) -> None:
+        """Raises for options of limits where there are none."""
+        name = min(options)
+        raise LimitError(f"{name} needs limits beside it", "", name, repr(options[name]))
+
+    def know(self, guard: Guard[R], route: str) -> None:
+        """Reports two definitions of one key, the first time that a guard is asked for a route."""
+        seen = (guard, route)
+        if seen in self._known:
+            return
+        if len(self._known) < 10_000:
+            self._known.add(seen)
+        for limit in guard.definitions(route):
+            first = self._definitions.setdefault(limit.key, limit)
+            if first != limit:
+                self.gate.report("same-key-twice", f"{first!r} and {limit!r}")
+
+    def part(self, guard: Guard[R], request: R, route: str) -> Part | None:
+        """The checks of one guard, ``None`` where it does not limit this request."""
+        self.know(guard, route)
+        return guard.part(request, self, route or self.kind)
+
+    async def part_async(self, guard: Guard[R], request: R, route: str) -> Part | None:
+        """The same for guards with coroutine functions."""
+        self.know(guard, route)
+        if guard.is_async:
+            return await guard.part_async(request, self, route or self.kind)
+        return guard.part(request, self, route or self.kind)
+
+    def decide(self, parts: Sequence[Part]) -> Decision:
+        """Decides in the caller's thread. There is at least one part."""
+        if self.store.shared and _on_loop():
+            self.gate.report("sync-on-event-loop")
+        return decide(self.store, parts)
+
+    async def decide_async(self, parts: Sequence[Part]) -> Decision:
+        """Decides without blocking the event loop."""
+        return await decide_async(self.store, parts)
+
+    def start(self) -> None:
+        """Reports a store in memory under several workers; to be called in a worker, once."""
+        if not self.store.shared and (count := workers.count()) > 1:
+            self.gate.report("memory-many-workers", f"{count} workers")
+
+    def reached(self) -> bool:
+        """Asks the store once, and reports one that does not answer. It may take as long as the store's timeout."""
+        if not self.store.shared:
+            return True
+        try:
+            self.store.sync.ping()
+        except Exception as error:
+            self.gate.report("store-unreachable", str(error))
+            return False
+        return True
+
+
+def _on_loop() -> bool:
+    """An event loop of asyncio runs this code."""
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None

@@ -1,0 +1,68 @@
+"""The limiter of a room: one store with its connections, for sync and async callers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+from weakref import WeakValueDictionary
+
+from .._aio import AsyncLimiter
+from .._errors import LimitError
+from .._tidegate import Limiter, LimitInfo
+from .._types import Check
+
+__all__ = ["LimiterLike", "Store", "store_of"]
+
+LimiterLike: TypeAlias = "str | Limiter | AsyncLimiter | Store"
+"""A limiter of either kind, or the URL of a store."""
+
+
+class Store:
+    """A ``Limiter`` and an ``AsyncLimiter`` over the same store."""
+
+    __slots__ = ("__weakref__", "aio", "shared", "sync")
+
+    def __init__(self, limiter: str | Limiter | AsyncLimiter) -> None:
+        if isinstance(limiter, AsyncLimiter):
+            self.aio = limiter
+        elif isinstance(limiter, Limiter):
+            self.aio = AsyncLimiter()
+            self.aio._limiter, self.aio._shared = limiter, limiter._shared
+        else:
+            self.aio = AsyncLimiter(limiter)
+        self.sync = self.aio._limiter
+        # A call of a store in memory never waits, so it needs no coroutine.
+        self.shared = self.sync._shared
+
+    def decide(self, checks: Sequence[Check]) -> LimitInfo:
+        """Decides all checks in one call."""
+        return self.sync.limit(*checks[0]) if len(checks) == 1 else self.sync.limit_all(checks)
+
+    async def decide_async(self, checks: Sequence[Check]) -> LimitInfo:
+        """Decides all checks in one call."""
+        return await (self.aio.limit(*checks[0]) if len(checks) == 1 else self.aio.limit_all(checks))
+
+    def __repr__(self) -> str:
+        return repr(self.sync)
+
+
+_open: WeakValueDictionary[str, Store] = WeakValueDictionary()
+
+
+def store_of(limiter: LimiterLike | None) -> Store:
+    """The store of a limiter or a URL; a shared one is opened once in a process, one in memory each time."""
+    if isinstance(limiter, Store):
+        return limiter
+    if limiter is None:
+        return Store("memory://")
+    if isinstance(limiter, Limiter | AsyncLimiter):
+        return Store(limiter)
+    if not isinstance(limiter, str):
+        wanted = "a Limiter, an AsyncLimiter or the URL of a store"
+        raise LimitError(f"limiter must be {wanted}, got {limiter!r}", "", "limiter", repr(limiter))
+    if limiter.startswith("memory:"):
+        return Store(limiter)
+    store = _open.get(limiter)
+    if store is None:
+        store = _open[limiter] = Store(limiter)
+    return store
