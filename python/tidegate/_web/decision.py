@@ -10,7 +10,10 @@ from .._tidegate import LimitInfo
 from .guard import Asked, Guard, Part
 from .store import Store
 
-__all__ = ["Decision", "Receipt", "ask", "merged"]
+__all__ = ["NO_LIMIT", "Decision", "Receipt", "ask", "merged"]
+
+# The engine's own answer where there is no limit.
+NO_LIMIT = LimitInfo(remaining=2**53 - 1, quota=2**53 - 1)
 
 
 class Receipt:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .._tidegate import Limit, LimitInfo
     from .room import Room
 
-__all__ = ["Asked", "Guard", "GuardOptions", "Limits", "Part"]
+__all__ = ["Asked", "Guard", "GuardOptions", "LimitOptions", "Limits", "Part"]
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -29,12 +29,9 @@ Limits: TypeAlias = "Written | Sequence[Written] | Callable[[R], Given[Written |
 MOST_CHOICES = 1024
 
 
-class GuardOptions(TypedDict, Generic[R], total=False):
-    """Options of every place that limits requests."""
+class LimitOptions(TypedDict, Generic[R], total=False):
+    """Options of every place that limits requests, beside its key."""
 
-    key: str | Callable[[R], Given[object]] | None
-    """Who is limited: a function of the request, ``"ip"`` (the default), ``"header:NAME"``, or a name that the
-    framework adds, such as ``"user"``. Where the function returns ``None``, the client's address is limited."""
     cost: int | Callable[[R], Given[int]] | None
     """Units that one request takes."""
     factor: float | Callable[[R], Given[float]] | None
@@ -53,6 +50,14 @@ class GuardOptions(TypedDict, Generic[R], total=False):
     """Limits that might replace these, decided beside them and counted where the two differ."""
     override: bool
     """Replaces the limits of outer places instead of adding to them."""
+
+
+class GuardOptions(LimitOptions[R], total=False):
+    """Options of every place that limits requests."""
+
+    key: str | Callable[[R], Given[object]] | None
+    """Who is limited: a function of the request, ``"ip"`` (the default), ``"header:NAME"``, or a name that the
+    framework adds, such as ``"user"``. Where the function returns ``None``, the client's address is limited."""
 
 
 class Part:

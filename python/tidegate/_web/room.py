@@ -143,6 +143,11 @@ class Room(Generic[R]):
             return await guard.part_async(request, self, route or self.kind)
         return guard.part(request, self, route or self.kind)
 
+    def part_of(self, guard: Guard[R], actor: object, request: R, route: str) -> Part | None:
+        """The same for an actor that was found elsewhere."""
+        self.know(guard, route)
+        return guard.part_of(actor, request, self, route or self.kind)
+
     def decide(self, parts: Sequence[Part]) -> Decision:
         """Decides in the caller's thread. There is at least one part."""
         if self.store.shared and _on_loop():

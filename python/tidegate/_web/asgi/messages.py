@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..._tidegate import LimitInfo
+from ..decision import NO_LIMIT
 from ..guard import Guard, GuardOptions, Limits
 from ..store import LimiterLike
 from .connection import HasScope, Request, Scope
@@ -60,4 +61,4 @@ class MessageLimit:
                 room = record.room
         request: Any = connection if hasattr(connection, "scope") else Request(scope)
         part = await room.part_async(self.guard, request, f"{scope['path']} messages")
-        return LimitInfo() if part is None else (await room.decide_async((part,))).info
+        return NO_LIMIT if part is None else (await room.decide_async((part,))).info

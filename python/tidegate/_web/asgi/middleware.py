@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..._tidegate import LimitInfo
@@ -100,8 +100,7 @@ class RateLimitMiddleware:
                     judged = True
                     record.judge(status, headers)
                 if record.decisions:
-                    fields = record.room.gate.raw_headers(record.infos, status)
-                    message = {**message, "headers": [*headers, *fields]}
+                    message = {**message, "headers": with_fields(record, headers, status)}
             elif record.waits and kind == "http.response.body" and not message.get("more_body", False):
                 # Before the last byte: whoever has read the response finds it settled.
                 await record.close()
@@ -155,8 +154,8 @@ class RateLimitMiddleware:
 
             async def carry(message: Message) -> None:
                 if message["type"].endswith("http.response.start"):
-                    fields = self.room.gate.raw_headers(record.infos, message["status"])
-                    message = {**message, "headers": [*message.get("headers", ()), *fields]}
+                    fields = with_fields(record, message.get("headers", ()), message["status"])
+                    message = {**message, "headers": fields}
                 await send(message)
 
             await response(scope, receive, carry)
@@ -176,6 +175,16 @@ class RateLimitMiddleware:
 
     def __repr__(self) -> str:
         return f"<RateLimitMiddleware {self.guard or 'without limits'}>"
+
+
+def with_fields(record: Record, headers: Iterable[tuple[bytes, bytes]], status: int) -> list[tuple[bytes, bytes]]:
+    """The fields of a response and those of its limits. A response to a denied request may have them already."""
+    fields = record.room.gate.raw_headers(record.infos, status)
+    if record.decisions[-1].blocked:
+        headers = list(headers)
+        names = {name.lower() for name, _ in headers}
+        fields = [field for field in fields if field[0] not in names]
+    return [*headers, *fields]
 
 
 def remember(scope: Scope, info: LimitInfo) -> None:

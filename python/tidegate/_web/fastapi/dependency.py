@@ -1,0 +1,152 @@
+"""The dependency that limits a route, a router or an application."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import TYPE_CHECKING, Any
+
+from fastapi import params
+from starlette.requests import HTTPConnection
+
+from ..._errors import LimitError
+from ..._tidegate import LimitInfo
+from ..asgi.middleware import answered, remember
+from ..asgi.record import KEY, Record, settle
+from ..asgi.room import AsgiRoom
+from ..decide import decide_async
+from ..decision import NO_LIMIT, Decision
+from ..guard import Guard, LimitOptions, Limits, Part
+from ..store import LimiterLike, Store, store_of
+from .openapi import document
+from .plan import plan_of
+from .refusal import AnsweredError, refusal_of, register
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from typing import Unpack
+    else:
+        from typing_extensions import Unpack
+
+__all__ = ["RateLimit"]
+
+
+class RateLimit:
+    """A dependency that limits what depends on it, and returns the answer.
+
+    It stands in the parameters of an endpoint, ``info: Annotated[LimitInfo, Depends(RateLimit("5/minute"))]``, or in
+    the ``dependencies`` of a route, a router or the application. Limits as text are kept for each route apart, by its
+    methods and its template; those with one ``name`` are shared. ``key`` may also be a ``Depends(…)``.
+
+    A denied request raises ``RateLimited``. The limiter, and who the client is, are those of ``RateLimitMiddleware``,
+    which also writes the headers and settles.
+
+    >>> from typing import Annotated
+    >>> from fastapi import Depends, FastAPI
+    >>> from tidegate import LimitInfo
+    >>> from tidegate.fastapi import RateLimit, RateLimitMiddleware
+    >>> app = FastAPI(dependencies=[Depends(RateLimit("1000/hour", name="all"))])
+    >>> app.add_middleware(RateLimitMiddleware, limiter="memory://")
+    >>> @app.get("/items/{item}")
+    ... async def read(item: int, info: Annotated[LimitInfo, Depends(RateLimit("100/minute"))]) -> int:
+    ...     return info.remaining
+    """
+
+    def __init__(
+        self,
+        limits: Limits[Any],
+        *,
+        limiter: LimiterLike | None = None,
+        key: Any = None,
+        **options: Unpack[LimitOptions[Any]],
+    ) -> None:
+        self.asks_dependency = isinstance(key, params.Depends)
+        if self.asks_dependency and key.dependency is None:
+            raise LimitError("key must be Depends of a function, got Depends()", "", "key", "Depends()")
+        self.guard: Guard[Any] = Guard(limits, key=None if self.asks_dependency else key, **options)
+        self._store: Store | None = None if limiter is None else store_of(limiter)
+        place = inspect.Parameter("connection", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=HTTPConnection)
+        parameters = [place]
+        if self.asks_dependency:
+            parameters.append(place.replace(name="key", annotation=Any, default=key))
+        self.__signature__ = inspect.Signature(parameters)
+
+    async def __call__(self, connection: HTTPConnection, key: Any = None) -> LimitInfo:
+        """Decides, with the limits beside it, and raises ``RateLimited`` for a denied request."""
+        record: Record | None = connection.scope.get(KEY)
+        if record is None:
+            record = self._unaccompanied(connection)
+        if record.dependencies is None:
+            record.dependencies = {}
+            document(connection.scope["app"])
+        decided: dict[RateLimit, Decision | None] = record.dependencies
+        if self not in decided:
+            await self._decide(record, decided, connection, key)
+        decision = decided[self]
+        answer = None if decision is None else decision.answer(self.guard)
+        return NO_LIMIT if answer is None else answer
+
+    async def _decide(
+        self, record: Record, decided: dict[RateLimit, Decision | None], connection: HTTPConnection, key: Any
+    ) -> None:
+        plan = plan_of(connection.scope)
+        group, route = [self], ""
+        if plan is not None:
+            route = plan.route
+            group = plan.groups.get(self, []) if self in plan.limits else []
+        overridden = getattr(connection.scope.get("app"), "dependency_overrides", None)
+        parts: list[Part] = []
+        room = record.room
+        for one in group:
+            if overridden and one in overridden:
+                continue
+            part = (
+                room.part_of(one.guard, key, connection, route)
+                if one.asks_dependency
+                else await room.part_async(one.guard, connection, route)
+            )
+            if part is not None:
+                parts.append(part)
+        decision = await decide_async(self._store or room.store, parts) if parts else None
+        decided[self] = None
+        for one in group:
+            decided[one] = decision
+        if decision is not None:
+            record.add(decision)
+            remember(connection.scope, decision.info)
+            if decision.blocked:
+                await self._refuse(record, decision, connection)
+
+    async def _refuse(self, record: Record, decision: Decision, connection: HTTPConnection) -> None:
+        response = await answered(decision, connection)
+        if response is None:
+            raise refusal_of(record, connection, decision.info)
+        register(connection.scope)
+        raise AnsweredError(response)
+
+    def _unaccompanied(self, connection: HTTPConnection) -> Record:
+        """A record where there is no middleware: limits hold, and headers are sent with refusals alone."""
+        room = _alone(connection.scope["app"])
+        room.gate.report("middleware-missing", "app.add_middleware(RateLimitMiddleware, …)")
+        record = Record(room)
+        connection.scope[KEY] = record
+        return record
+
+    def shares_store(self, other: RateLimit) -> bool:
+        """Both are decided in one store, so they can be decided together."""
+        return self._store is other._store
+
+    def settle(self, connection: HTTPConnection, cost: int) -> bool:
+        """Notes what a request really cost this limit. See ``tidegate.fastapi.settle``."""
+        return settle(connection, cost, self.guard)
+
+    def __repr__(self) -> str:
+        return f"RateLimit({str(self.guard)!r})"
+
+
+def _alone(app: Any) -> AsgiRoom[Any]:
+    """The room of an application without the middleware."""
+    room: AsgiRoom[Any] | None = getattr(app.state, "_tidegate", None)
+    if room is None:
+        room = app.state._tidegate = AsgiRoom()
+    return room

@@ -1,0 +1,109 @@
+"""The limits of a route: which of them are decided together, and the route's name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .dependency import RateLimit
+
+__all__ = ["Plan", "exempt", "plan_of", "routes_of"]
+
+
+async def exempt() -> None:
+    """Takes a route out of the limits of its router and its application: ``dependencies=[Depends(exempt)]``."""
+
+
+class Plan:
+    """The dependencies of one route that limit it, in the order in which FastAPI solves them.
+
+    Those that follow each other are decided together, when the first of them is solved. One behind another dependency,
+    such as the one that finds the user, is decided when its turn comes.
+    """
+
+    __slots__ = ("groups", "limits", "route")
+
+    def __init__(self, dependant: Any, route: str) -> None:
+        from .dependency import RateLimit
+
+        self.route = route
+        solved = list(_solved(dependant))
+        limits = [call for call in solved if isinstance(call, RateLimit)]
+        for index, limit in enumerate(limits):
+            if limit.guard.override:
+                limits = limits[index:]
+        if exempt in solved:
+            limits = []
+        self.limits: Collection[RateLimit] = frozenset(limits)
+        self.groups: dict[RateLimit, list[RateLimit]] = {}
+        group: list[RateLimit] = []
+        for call in solved:
+            if call not in self.limits:
+                group = []
+            elif group and not call.asks_dependency and call.shares_store(group[0]):
+                group.append(call)
+            else:
+                group = self.groups[call] = [call]
+
+
+def _solved(dependant: Any) -> Iterator[Any]:
+    """Every dependency once, in the order in which they are solved."""
+    seen: set[int] = set()
+
+    def below(one: Any) -> Iterator[Any]:
+        for child in one.dependencies:
+            yield from below(child)
+            if id(child.call) not in seen:
+                seen.add(id(child.call))
+                yield child.call
+
+    return below(dependant)
+
+
+# By the identity of a route's dependant, which the plan keeps alive; as many as there are routes.
+_plans: dict[tuple[int, str], tuple[Any, Plan]] = {}
+
+
+def plan_of(scope: Any) -> Plan | None:
+    """The plan of the route that serves a request; ``None`` outside of FastAPI's routes."""
+    route = _route(scope)
+    dependant = getattr(route, "dependant", None)
+    if dependant is None:
+        return None
+    mount = _mount(scope, route)
+    known = _plans.get((id(dependant), mount))
+    if known is None or known[0] is not dependant:
+        methods = "WS" if scope["type"] == "websocket" else ",".join(sorted(route.methods))
+        known = _plans[id(dependant), mount] = (dependant, Plan(dependant, f"{methods} {mount}{route.path_format}"))
+    return known[1]
+
+
+def _route(scope: Any) -> Any:
+    """The route; of an included router the one with the router's prefix and dependencies."""
+    route = scope.get("route")
+    context = scope.get("fastapi", {}).get("effective_route_context")
+    if context is not None and route in (context.original_route, context.starlette_route):
+        return context.starlette_route or context
+    return route
+
+
+def _mount(scope: Any, route: Any) -> str:
+    """The path under which an application is mounted, with its parameters by name."""
+    root: str = scope.get("root_path", "")
+    mount = root.removeprefix(scope.get("app_root_path", root))
+    if mount:
+        for name, value in scope.get("path_params", {}).items():
+            if name not in route.param_convertors:
+                mount = mount.replace(f"/{value}", f"/{{{name}}}")
+    return mount
+
+
+def routes_of(app: Any) -> Iterator[Any]:
+    """Every route of an application with its dependencies, those of included routers too."""
+    from fastapi import routing
+
+    contexts = getattr(routing, "iter_route_contexts", None)
+    for route in app.routes if contexts is None else contexts(app.routes):
+        if getattr(route, "dependant", None) is not None and getattr(route, "methods", None):
+            yield route

@@ -1,0 +1,53 @@
+"""Rate limiting for FastAPI: a dependency for routes, and the middleware that carries its headers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import HTTPConnection, Request
+
+from ._web.asgi.connection import Outcome, Receive, Scope, Send
+from ._web.asgi.messages import MessageLimit
+from ._web.asgi.middleware import RateLimitMiddleware as _Middleware
+from ._web.asgi.record import info, settle
+from ._web.fastapi.dependency import RateLimit
+from ._web.fastapi.openapi import document
+from ._web.fastapi.plan import exempt
+from ._web.fastapi.refusal import RateLimited
+from ._web.frames import serves
+
+__all__ = [
+    "MessageLimit",
+    "Outcome",
+    "RateLimit",
+    "RateLimitMiddleware",
+    "RateLimited",
+    "document",
+    "exempt",
+    "info",
+    "settle",
+]
+
+
+class RateLimitMiddleware(_Middleware):
+    """The middleware of ``tidegate.asgi``, whose functions get Starlette's ``Request``.
+
+    It is the room of the ``RateLimit`` dependencies: their limiter, client addresses, headers and settlements. With
+    ``limits`` it also limits every request by itself.
+
+    >>> from fastapi import FastAPI
+    >>> from tidegate.fastapi import RateLimitMiddleware
+    >>> app = FastAPI()
+    >>> app.add_middleware(RateLimitMiddleware, limiter="memory://", headers="both")
+    """
+
+    def request_of(self, scope: Scope) -> Any:
+        """The request that functions get."""
+        return Request(scope) if scope["type"] == "http" else HTTPConnection(scope)
+
+    @serves
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one connection, as the ASGI specification says."""
+        if not self.room.begun and "app" in scope:
+            document(scope["app"])
+        await super().__call__(scope, receive, send)
