@@ -7,7 +7,7 @@ DIST_VENV := .venv-dist
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-fleet fmt bench bench-redis clean
+.PHONY: version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-fleet test-web fmt bench bench-redis clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -36,7 +36,7 @@ demo: build ## One FastAPI and one Express app, the same burst to both, their an
 	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
 	$(BIN)/python examples/demo/run.py
 
-test: lint test-rust test-python test-readme test-node test-fleet ## Every test and linter of all three languages
+test: lint test-rust test-python test-readme test-node test-fleet test-web ## Every test and linter of all three languages
 
 lint: build
 	cargo fmt --all --check
@@ -83,6 +83,9 @@ test-readme: build redis-server
 
 test-fleet: build redis-server
 	$(BIN)/pytest tests/fleet
+
+test-web: build redis-server
+	$(BIN)/pytest tests/web/python
 
 # Tools of their own, which nothing else needs.
 $(DIST_VENV)/.ready: tools/dist/requirements.txt

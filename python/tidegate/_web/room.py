@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from .._errors import LimitError
-from .._http import Gate
+from .._http import Gate, GateOptions
 from . import workers
 from .decide import decide, decide_async
 from .decision import Decision
@@ -15,38 +15,17 @@ from .frames import served
 from .store import LimiterLike, store_of
 
 if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from typing import Unpack
+    else:
+        from typing_extensions import Unpack
+
     from .._tidegate import Limit
     from .guard import Guard, Part
 
-__all__ = ["Room", "RoomOptions"]
+__all__ = ["Room"]
 
 R = TypeVar("R")
-G = TypeVar("G")
-
-
-class RoomOptions(TypedDict, total=False):
-    """Options of an application as a whole; ``None`` is as if one were not given."""
-
-    trusted_proxies: int | Sequence[str] | Literal[True] | None
-    """The number of proxies in front of this application, or their addresses and networks. Without it nothing that a
-    header says of the client is believed."""
-    forwarded_header: str | None
-    """The one header that the proxies write: ``"x-forwarded-for"`` (the default), ``"forwarded"``, or one with an
-    address alone, such as ``"cf-connecting-ip"``."""
-    ipv6_prefix: int | None
-    """Leading bits of an IPv6 address that make one client (64)."""
-    headers: Literal["x", "common", "ietf", "both", "none"] | None
-    """Style of the headers on every response (``"x"``)."""
-    draft: Literal[6, 7, 11, "editors"] | None
-    """Version of the IETF's draft (11)."""
-    reset: Literal["seconds", "epoch"] | None
-    """Meaning of ``X-RateLimit-Reset`` in the style ``"common"`` (``"seconds"``)."""
-    status: int | None
-    """Status of a refusal (429)."""
-    body: Literal["auto", "problem", "json", "text", "none"] | None
-    """Body of a refusal; ``"auto"`` is what the client accepts."""
-    silence: Collection[str] | None
-    """Codes of configuration mistakes that are not reported."""
 
 
 class Room(Generic[R]):
@@ -58,16 +37,17 @@ class Room(Generic[R]):
     keys: Mapping[str, Callable[[Room[R], R], object]] = {}
     """Names that ``key`` may have beside ``"ip"`` and ``"header:NAME"``."""
 
-    def __init__(self, limiter: LimiterLike | None = None, **options: Any) -> None:
-        unknown = options.keys() - RoomOptions.__annotations__.keys()
+    def __init__(self, limiter: LimiterLike | None = None, **options: Unpack[GateOptions]) -> None:
+        names = GateOptions.__annotations__.keys() - {"scope"}
+        unknown = options.keys() - names
         if unknown:
-            known = ", ".join(sorted(RoomOptions.__annotations__))
+            known = ", ".join(sorted(names))
             name = min(unknown)
-            raise LimitError(f"{name} is not an option, which are: limiter, {known}", "", name, repr(options[name]))
+            raise LimitError(f"{name} is not an option, which are: limiter, {known}", "", name, "")
         self.store = store_of(limiter)
         made_inside = served()
-        given = {name: value for name, value in options.items() if value is not None}
-        self.gate = Gate(**given, scope=repr(self.store))
+        options["scope"] = repr(self.store)
+        self.gate = Gate(**options)
         if made_inside:
             self.gate.report("limiter-per-request", made_inside)
         self._known: set[tuple[Guard[R], str]] = set()

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..._http import GateOptions
 from ..._tidegate import LimitInfo
 from ..decision import Decision
 from ..frames import serves
 from ..guard import Guard, GuardOptions, Limits
-from ..room import RoomOptions
 from ..store import LimiterLike
 from .connection import ASGIApp, Message, Receive, Request, Scope, Send
 from .record import KEY, Record
@@ -28,7 +28,7 @@ __all__ = ["MiddlewareOptions", "RateLimitMiddleware"]
 POLICY_VIOLATION = 1008
 
 
-class MiddlewareOptions(GuardOptions[Request], RoomOptions, total=False):
+class MiddlewareOptions(GuardOptions[Request], GateOptions, total=False):
     """Options of the middleware."""
 
 

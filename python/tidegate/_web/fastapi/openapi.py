@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakSet
 
+from ..asgi.middleware import RateLimitMiddleware
 from .plan import Plan, routes_of
 
 __all__ = ["document"]
@@ -21,22 +22,54 @@ PROBLEM = {
         "violated-policies": {"type": "array", "items": {"type": "string"}},
     },
 }
-INTEGER = {"schema": {"type": "integer", "minimum": 0}}
-NUMBER = {"schema": {"type": "number", "minimum": 0}}
-HEADERS = {
-    "Retry-After": {"description": "Seconds until this request is admitted.", **INTEGER},
+INTEGER: dict[str, Any] = {"schema": {"type": "integer", "minimum": 0}}
+NUMBER: dict[str, Any] = {"schema": {"type": "number", "minimum": 0}}
+TEXT: dict[str, Any] = {"schema": {"type": "string"}}
+RETRY_AFTER = {"Retry-After": {"description": "Seconds until this request is admitted.", **INTEGER}}
+X = {
     "X-RateLimit-Remaining": {"description": "Requests that are still admitted now.", **INTEGER},
     "X-RateLimit-Clear": {"description": "Seconds until the limit has fully recovered.", **NUMBER},
     "X-RateLimit-Reset": {"description": "Seconds until this request is admitted.", **NUMBER},
 }
-RESPONSE = {
-    "description": "Too many requests",
-    "headers": HEADERS,
-    "content": {
-        "application/problem+json": {"schema": PROBLEM},
-        "text/plain": {"schema": {"type": "string"}},
-    },
+COMMON = {
+    "X-RateLimit-Limit": {"description": "Size of the limit.", **INTEGER},
+    "X-RateLimit-Remaining": {"description": "Requests that are still admitted now.", **INTEGER},
+    "X-RateLimit-Reset": {"description": "Time until this request is admitted.", **INTEGER},
 }
+IETF = {
+    "RateLimit-Policy": {"description": "The limits of this request, as structured fields.", **TEXT},
+    "RateLimit": {"description": "The state of these limits, as structured fields.", **TEXT},
+}
+HEADERS = {"x": X, "common": COMMON, "ietf": IETF, "both": {**X, **IETF}, "none": {}}
+BODIES = {
+    "application/problem+json": {"schema": PROBLEM},
+    "application/json": {"schema": {"type": "object"}},
+    "text/plain": TEXT,
+}
+KINDS = {
+    "auto": list(BODIES),
+    "problem": ["application/problem+json"],
+    "json": ["application/json"],
+    "text": ["text/plain"],
+    "none": [],
+}
+
+
+class Refusals:
+    """What an application's middleware says of refusals, as far as its options show."""
+
+    def __init__(self, app: Any) -> None:
+        given: dict[str, Any] = {}
+        for middleware in getattr(app, "user_middleware", ()):
+            if isinstance(middleware.cls, type) and issubclass(middleware.cls, RateLimitMiddleware):
+                given = middleware.kwargs
+        self.status = str(given.get("status") or 429)
+        self.are_everywhere = given.get("limits") is not None
+        self.response = {
+            "description": "Too many requests",
+            "headers": {**RETRY_AFTER, **HEADERS[given.get("headers") or "x"]},
+            "content": {kind: BODIES[kind] for kind in KINDS[given.get("body") or "auto"]},
+        }
 
 
 def document(app: Any) -> None:
@@ -58,11 +91,12 @@ def document(app: Any) -> None:
 
 
 def _add(schema: dict[str, Any], app: Any) -> None:
+    refusals = Refusals(app)
     for route in routes_of(app):
-        if not Plan(route.dependant, "").limits:
+        if not refusals.are_everywhere and not Plan(route.dependant, "").limits:
             continue
         path = schema.get("paths", {}).get(route.path_format, {})
         for method in route.methods:
             operation = path.get(method.lower())
             if operation is not None:
-                operation.setdefault("responses", {}).setdefault("429", RESPONSE)
+                operation.setdefault("responses", {}).setdefault(refusals.status, refusals.response)

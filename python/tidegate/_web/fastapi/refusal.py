@@ -50,7 +50,7 @@ def refusal_of(record: Record, connection: HasScope, info: LimitInfo) -> RateLim
     refusal = record.room.gate.refusal(record.infos, accept(scope))
     # Of a body, other handlers write their own.
     fields = {name: value for name, value in refusal.headers if not name.lower().startswith("content-")}
-    error = RateLimited(info, refusal.status, f"rate limit exceeded, retry in {refusal.retry_after} s", fields)
+    error = RateLimited(info, refusal.status, f"Rate limit exceeded. Retry in {refusal.retry_after} seconds.", fields)
     error.body, error.media_type = refusal.body, refusal.media_type
     register(scope)
     return error

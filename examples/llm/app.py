@@ -1,0 +1,73 @@
+"""An endpoint that streams a language model's answer and limits tokens: ``uvicorn app:app``.
+
+A request reserves what it may use at most, before the model is asked, and is settled with what it has used: after its
+last byte, after an error, after a timeout, and when the client goes away in the middle.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+
+from tidegate.fastapi import RateLimit, RateLimitMiddleware, settle
+
+SECONDS = float(os.environ.get("MODEL_SECONDS", "30"))
+"""The time that an answer may take."""
+
+
+class Prompt(BaseModel):
+    """A request to the model."""
+
+    text: str
+    most: int = 500
+    """Tokens that the answer may have."""
+
+
+async def estimate(request: Request) -> int:
+    """The tokens of the prompt, and those that the answer may have: what is reserved."""
+    prompt = Prompt.model_validate(await request.json())
+    return count(prompt.text) + prompt.most
+
+
+def count(text: str) -> int:
+    """The tokens of a text, as this model counts them."""
+    return len(text.split())
+
+
+async def model(prompt: Prompt) -> AsyncIterator[str]:
+    """Stands for the model: it repeats the prompt, a word at a time; some words make it fail or hang."""
+    for number, word in enumerate(prompt.text.split() * 100):
+        if number >= prompt.most:
+            return
+        if word == "fail":
+            raise RuntimeError("the model failed")
+        await asyncio.sleep(3600 if word == "hang" else 0.001)
+        yield f"{word} "
+
+
+app = FastAPI()
+app.add_middleware(RateLimitMiddleware, limiter=os.environ.get("STORE", "memory://"))
+TOKENS = RateLimit("100000/hour", name="tokens", key="header:x-api-key", cost=estimate)
+REQUESTS = RateLimit("1000/hour", name="completions", key="header:x-api-key")
+
+
+@app.post("/complete", dependencies=[Depends(REQUESTS), Depends(TOKENS)])
+async def complete(prompt: Prompt, request: Request) -> StreamingResponse:
+    """Streams the answer. Both limits are decided in one call, and only the tokens are settled."""
+
+    async def answer() -> AsyncIterator[str]:
+        used = count(prompt.text)
+        settle(request, used)
+        words = model(prompt)
+        while True:
+            word = await asyncio.wait_for(anext(words, None), SECONDS)
+            if word is None:
+                return
+            used += 1
+            settle(request, used)
+            yield word
+
+    return StreamingResponse(answer(), media_type="text/plain")

@@ -1,0 +1,115 @@
+"""A Starlette app behind the ASGI middleware, for tests over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as StarletteRequest
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from tidegate import Bucket, LimitInfo
+from tidegate.asgi import MessageLimit, RateLimitMiddleware, Request, info, settle
+
+logging.basicConfig(level=logging.WARNING)
+# Each is limited by its own key, so that tests do not disturb each other.
+DAY = 86_400_000
+
+
+async def hello(request: StarletteRequest) -> Response:
+    answer: LimitInfo = request.state.rate_limit
+    assert info(request) == answer
+    return JSONResponse({"remaining": answer.remaining, "pid": os.getpid()})
+
+
+async def stream(_request: StarletteRequest) -> Response:
+    async def parts() -> AsyncIterator[bytes]:
+        for number in range(3):
+            yield str(number).encode()
+            await asyncio.sleep(0)
+
+    return StreamingResponse(parts())
+
+
+async def status(request: StarletteRequest) -> Response:
+    code = int(request.path_params["code"])
+    if code >= 400:
+        raise HTTPException(code)
+    return RedirectResponse("/", code) if 300 <= code < 400 else Response(status_code=code)
+
+
+async def crash(_request: StarletteRequest) -> Response:
+    raise RuntimeError("the app crashed")
+
+
+async def spend(request: StarletteRequest) -> Response:
+    """Settles its cost, to be known at its end."""
+    settle(request, int(request.query_params["used"]))
+    return PlainTextResponse("ok")
+
+
+async def talk(socket: WebSocket) -> None:
+    await socket.accept()
+    async for _text in socket.iter_text():
+        answer = await MESSAGES.limit(socket)
+        await socket.send_text("no" if answer.blocked else "yes")
+
+
+MESSAGES = MessageLimit(Bucket("messages", size=2, drip_rate=DAY), key="header:x-api-key")
+
+
+def limits(request: Request) -> Any:
+    """The limits of each path, as a function of the request."""
+    if request.path == "/free":
+        return None
+    if request.path == "/spend":
+        return Bucket("spend", size=100, drip_rate=DAY)
+    if request.path == "/several":
+        return [Bucket("small", size=2, drip_rate=DAY), Bucket("large", size=50, drip_rate=DAY)]
+    if request.path == "/text":
+        return "3/day"
+    return Bucket("api", size=3, drip_rate=DAY)
+
+
+async def cost(request: Request) -> int:
+    await asyncio.sleep(0)
+    return int(request.query_params.get("cost", "1"))
+
+
+def blocked(request: Request, _answer: LimitInfo) -> Response | None:
+    return PlainTextResponse("slow down", 420) if request.path == "/own" else None
+
+
+app: Any = Starlette(
+    routes=[
+        Route("/", hello),
+        Route("/own", hello),
+        Route("/text", hello),
+        Route("/several", hello),
+        Route("/free", lambda _request: PlainTextResponse("free")),
+        Route("/stream", stream),
+        Route("/status/{code}", status),
+        Route("/crash", crash),
+        Route("/spend", spend),
+        WebSocketRoute("/talk", talk),
+    ]
+)
+# Around the whole application, so that the responses to its crashes have headers too.
+app = RateLimitMiddleware(
+    app,
+    limiter=os.environ["STORE"],
+    limits=limits,
+    key=lambda request: request.headers.get("x-api-key"),
+    cost=cost,
+    skip=lambda request: "x-skip" in request.headers,
+    on_blocked=blocked,
+    charge_on=lambda outcome: outcome.headers.get("x-free") is None and outcome.status != 404,
+    trusted_proxies=1,
+)

@@ -1,0 +1,127 @@
+"""Real servers for tests of web frameworks, and requests to them."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from typing_extensions import Self
+
+__all__ = ["ROOT", "Answer", "Served", "ask", "free_port"]
+
+ROOT = Path(__file__).parents[3]
+START_WITHIN = 30.0
+
+
+class Answer(NamedTuple):
+    """A response that was read to its end."""
+
+    status: int
+    headers: dict[str, str]
+    """By names in lower case."""
+    body: bytes
+
+
+def ask(port: int, path: str = "/", method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
+    """Sends a request over a connection of its own. ``x_api_key="k"`` is the header ``X-Api-Key: k``."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        response = connection.getresponse()
+        fields = {name.lower(): value for name, value in response.getheaders()}
+        return Answer(response.status, fields, response.read())
+    finally:
+        connection.close()
+
+
+class Served:
+    """A server in a process of its own: ``command`` with ``{port}`` in it; what it logs is kept."""
+
+    def __init__(self, *command: str, folder: Path | None = None, **environment: str) -> None:
+        self.port = free_port()
+        self.command = [word.replace("{port}", str(self.port)) for word in command]
+        self.folder = folder or ROOT
+        self.environment = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def uvicorn(cls, app: str, folder: Path, *options: str, **environment: str) -> Self:
+        """An application over uvicorn."""
+        command = [sys.executable, "-m", "uvicorn", app, "--port", "{port}", "--log-level", "warning", *options]
+        return cls(*command, folder=folder, **environment)
+
+    @property
+    def log(self) -> str:
+        """What the server has written."""
+        self._log.seek(0)
+        return self._log.read().decode()
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            self.command,
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,
+        )
+        until = time.monotonic() + START_WITHIN
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > until:
+                self.stop()
+                raise RuntimeError(f"{' '.join(self.command)} does not serve: {self.log}")
+            time.sleep(0.02)
+        return self
+
+    def _answers(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    def stop(self) -> None:
+        """Ends the server and its workers."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        self._log.close()
+
+    def ask(self, path: str = "/", method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
+        """Sends it a request."""
+        return ask(self.port, path, method, body, **headers)
+
+
+def free_port() -> int:
+    """A port that is free."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def lines(server: Any, text: str) -> int:
+    """The number of lines of a server's log with this text."""
+    return sum(text in line for line in server.log.splitlines())

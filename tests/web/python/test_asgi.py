@@ -1,0 +1,142 @@
+"""The ASGI middleware over real HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from server import RedisServer
+from serving import Served
+from tidegate import parse_headers
+
+APPS = Path(__file__).parent / "apps"
+
+
+@pytest.fixture(scope="module")
+def app(store: str) -> Iterator[Served]:
+    with Served.uvicorn("plain:app", APPS, STORE=store) as server:
+        yield server
+
+
+@pytest.fixture
+def key() -> str:
+    """An actor of one test."""
+    return uuid4().hex
+
+
+def test_headers_and_refusals(app: Served, key: str) -> None:
+    remaining = []
+    for _ in range(3):
+        answer = app.ask(x_api_key=key)
+        assert answer.status == 200
+        remaining.append(parse_headers(answer.headers).remaining)
+        assert json.loads(answer.body)["remaining"] == remaining[-1]
+    assert remaining == [2, 1, 0]
+    denied = app.ask(x_api_key=key)
+    read = parse_headers(denied.headers)
+    assert (denied.status, read.remaining) == (429, 0)
+    assert read.retry_after_ms is not None
+    assert 86_000_000 < read.retry_after_ms <= 86_400_000
+    assert denied.headers["cache-control"] == "no-store"
+    assert denied.headers["content-type"] == "application/problem+json"
+    assert json.loads(denied.body)["violated-policies"] == ["api"]
+    assert app.ask(x_api_key=key, accept="text/plain").headers["content-type"].startswith("text/plain")
+    head = app.ask(method="HEAD", x_api_key=key)
+    assert (head.status, head.body) == (429, b"")
+
+
+@pytest.mark.parametrize("path", ["/stream", "/status/204", "/status/403", "/crash"])
+def test_headers_are_on_every_response(app: Served, key: str, path: str) -> None:
+    assert app.ask(path, x_api_key=key).headers["x-ratelimit-remaining"] == "2"
+    assert app.ask(path, x_api_key=key).headers["x-ratelimit-remaining"] == "1"
+
+
+def test_a_redirect_and_what_is_not_limited_have_no_headers(app: Served, key: str) -> None:
+    answers = [app.ask("/status/307", x_api_key=key), app.ask("/free"), app.ask("/free", x_skip="1")]
+    assert [answer.status for answer in answers] == [307, 200, 200]
+    assert not any(name.startswith(("x-ratelimit", "retry-after")) for one in answers for name in one.headers)
+    assert app.ask(x_api_key=key).headers["x-ratelimit-remaining"] == "1"
+
+
+def test_several_limits_are_one_decision(app: Served, key: str) -> None:
+    answers = [app.ask("/several", x_api_key=key) for _ in range(4)]
+    assert [answer.status for answer in answers] == [200, 200, 429, 429]
+    # Nothing of a denied request is charged, of the other limit either.
+    assert json.loads(answers[-1].body)["violated-policies"] == ["small"]
+
+
+def test_a_text_is_a_limit(app: Served, key: str) -> None:
+    assert [app.ask("/text", x_api_key=key).status for _ in range(4)] == [200, 200, 200, 429]
+    # Its entries are its own.
+    assert app.ask(x_api_key=key).status == 200
+
+
+def test_cost_and_settlement(app: Served, key: str) -> None:
+    assert app.ask("/spend?cost=60&used=10", x_api_key=key).headers["x-ratelimit-remaining"] == "40"
+    # Settled before the last byte: whoever has read the response finds 90 left.
+    assert app.ask("/spend?cost=60&used=80", x_api_key=key).headers["x-ratelimit-remaining"] == "30"
+    assert app.ask("/spend?cost=11&used=1", x_api_key=key).status == 429
+    assert app.ask("/spend?cost=10&used=10", x_api_key=key).headers["x-ratelimit-remaining"] == "0"
+
+
+def test_charged_by_the_response(app: Served, key: str) -> None:
+    assert [app.ask("/status/404", x_api_key=key).status for _ in range(5)] == [404] * 5
+    assert app.ask(x_api_key=key).headers["x-ratelimit-remaining"] == "2"
+
+
+def test_a_response_of_its_own(app: Served, key: str) -> None:
+    answers = [app.ask("/own", x_api_key=key) for _ in range(4)]
+    assert [answer.status for answer in answers] == [200, 200, 200, 420]
+    assert answers[-1].body == b"slow down"
+    assert "retry-after" in answers[-1].headers
+
+
+def test_the_client_behind_a_proxy(app: Served, key: str) -> None:
+    octets = [int(key[place : place + 2], 16) for place in (0, 2, 4)]
+    client = f"10.{octets[0]}.{octets[1]}.{octets[2]}"
+    # The left-most address is the client's own claim.
+    for claim in range(3):
+        assert app.ask(x_forwarded_for=f"192.0.2.{claim}, {client}").status == 200
+    assert app.ask(x_forwarded_for=f"192.0.2.9, {client}").status == 429
+    assert app.ask(x_forwarded_for=f"{client}, 192.0.2.9").status == 200
+
+
+def test_totals_are_exact(app: Served, key: str) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        statuses = Counter(pool.map(lambda _: app.ask(x_api_key=key).status, range(40)))
+    assert statuses == {200: 3, 429: 37}
+
+
+def test_totals_are_exact_over_workers(redis: RedisServer, key: str) -> None:
+    with Served.uvicorn("plain:app", APPS, "--workers", "2", STORE=redis.url) as server:
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda _: server.ask("/several", x_api_key=key), range(40)))
+            spread = list(pool.map(lambda number: server.ask(x_api_key=f"{key}{number}"), range(24)))
+        assert Counter(answer.status for answer in answers) == {200: 2, 429: 38}
+        assert {answer.status for answer in spread} == {200}
+        assert len({json.loads(answer.body)["pid"] for answer in spread}) == 2
+
+
+def test_websockets(app: Served, key: str) -> None:
+    headers = {"X-Api-Key": key}
+    with connect(f"ws://127.0.0.1:{app.port}/talk", additional_headers=headers) as socket:
+        answers = []
+        for _ in range(4):
+            socket.send("hello")
+            answers.append(socket.recv(5))
+    assert answers == ["yes", "yes", "no", "no"]
+    for _ in range(2):
+        app.ask(x_api_key=key)
+    with pytest.raises(InvalidStatus) as refused:
+        connect(f"ws://127.0.0.1:{app.port}/talk", additional_headers=headers)
+    response = refused.value.response
+    assert response.status_code == 429
+    assert "retry-after" in response.headers
