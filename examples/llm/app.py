@@ -49,8 +49,8 @@ async def model(prompt: Prompt) -> AsyncIterator[str]:
 
 
 app = FastAPI()
-app.add_middleware(RateLimitMiddleware, limiter=os.environ.get("STORE", "memory://"))
-TOKENS = RateLimit("100000/hour", name="tokens", key="header:x-api-key", cost=estimate)
+app.add_middleware(RateLimitMiddleware, limiter=os.environ.get("STORE", "memory://"), headers="both")
+TOKENS = RateLimit(os.environ.get("TOKENS", "100000/hour"), name="tokens", key="header:x-api-key", cost=estimate)
 REQUESTS = RateLimit("1000/hour", name="completions", key="header:x-api-key")
 
 

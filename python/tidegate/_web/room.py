@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Unpack
 
-    from .._tidegate import Limit
     from .guard import Guard, Part
 
 __all__ = ["Room"]
@@ -51,7 +50,6 @@ class Room(Generic[R]):
         if made_inside:
             self.gate.report("limiter-per-request", made_inside)
         self._known: set[tuple[Guard[R], str]] = set()
-        self._definitions: dict[str, Limit] = {}
 
     def peer(self, request: R) -> str | None:
         """The address at the other end of the connection, as the server says."""
@@ -107,8 +105,8 @@ class Room(Generic[R]):
         if len(self._known) < 10_000:
             self._known.add(seen)
         for limit in guard.definitions(route):
-            first = self._definitions.setdefault(limit.key, limit)
-            if first != limit:
+            first = self.store.differing(limit)
+            if first is not None:
                 self.gate.report("same-key-twice", f"{first!r} and {limit!r}")
 
     def part(self, guard: Guard[R], request: R, route: str) -> Part | None:

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from .._aio import AsyncLimiter
 from .._errors import LimitError
-from .._tidegate import Limiter, LimitInfo
+from .._tidegate import Limit, Limiter, LimitInfo
 from .._types import Check
 
 __all__ = ["LimiterLike", "Store", "store_of"]
@@ -20,7 +20,7 @@ LimiterLike: TypeAlias = "str | Limiter | AsyncLimiter | Store"
 class Store:
     """A ``Limiter`` and an ``AsyncLimiter`` over the same store."""
 
-    __slots__ = ("__weakref__", "aio", "shared", "sync")
+    __slots__ = ("__weakref__", "_definitions", "aio", "shared", "sync")
 
     def __init__(self, limiter: str | Limiter | AsyncLimiter) -> None:
         if isinstance(limiter, AsyncLimiter):
@@ -33,6 +33,7 @@ class Store:
         self.sync = self.aio._limiter
         # A call of a store in memory never waits, so it needs no coroutine.
         self.shared = self.sync._shared
+        self._definitions: dict[str, Limit] = {}
 
     def decide(self, checks: Sequence[Check]) -> LimitInfo:
         """Decides all checks in one call."""
@@ -42,11 +43,17 @@ class Store:
         """Decides all checks in one call."""
         return await (self.aio.limit(*checks[0]) if len(checks) == 1 else self.aio.limit_all(checks))
 
+    def differing(self, limit: Limit) -> Limit | None:
+        """An earlier definition with the same key that is another one."""
+        first = self._definitions.setdefault(limit.key, limit)
+        return None if first == limit else first
+
     def __repr__(self) -> str:
         return repr(self.sync)
 
 
 _open: WeakValueDictionary[str, Store] = WeakValueDictionary()
+_stores: WeakValueDictionary[int, Store] = WeakValueDictionary()
 
 
 def store_of(limiter: LimiterLike | None) -> Store:
@@ -56,7 +63,12 @@ def store_of(limiter: LimiterLike | None) -> Store:
     if limiter is None:
         return Store("memory://")
     if isinstance(limiter, Limiter | AsyncLimiter):
-        return Store(limiter)
+        # A store keeps its limiter, so the number is its own as long as it is here.
+        number = id(limiter)
+        store = _stores.get(number)
+        if store is None:
+            store = _stores[number] = Store(limiter)
+        return store
     if not isinstance(limiter, str):
         wanted = "a Limiter, an AsyncLimiter or the URL of a store"
         raise LimitError(f"limiter must be {wanted}, got {limiter!r}", "", "limiter", repr(limiter))

@@ -12,11 +12,11 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from typing_extensions import Self
 
-__all__ = ["ROOT", "Answer", "Served", "ask", "free_port"]
+__all__ = ["ROOT", "Answer", "Served", "ask", "free_port", "workers"]
 
 ROOT = Path(__file__).parents[3]
 START_WITHIN = 30.0
@@ -114,14 +114,18 @@ class Served:
         return ask(self.port, path, method, body, **headers)
 
 
+def workers(server: Served, path: str, number: int) -> set[bytes]:
+    """The answers of as many workers, each of which has begun to serve when this returns."""
+    seen: set[bytes] = set()
+    until = time.monotonic() + START_WITHIN
+    while len(seen) < number and time.monotonic() < until:
+        seen.add(server.ask(path).body)
+    return seen
+
+
 def free_port() -> int:
     """A port that is free."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
-
-
-def lines(server: Any, text: str) -> int:
-    """The number of lines of a server's log with this text."""
-    return sum(text in line for line in server.log.splitlines())

@@ -22,7 +22,7 @@ class AsgiRoom(Room[R]):
 
     kind = "asgi"
     begun = False
-    _reaching: asyncio.Task[Any] | None = None
+    reaching: asyncio.Task[Any] | None = None
 
     def peer(self, request: R) -> str | None:
         """The address at the other end of the connection, as the server says."""
@@ -42,7 +42,7 @@ class AsgiRoom(Room[R]):
         self.begun = True
         self.start()
         if self.store.shared:
-            self._reaching = asyncio.ensure_future(asyncio.to_thread(self.reached))
+            self.reaching = asyncio.ensure_future(asyncio.to_thread(self.reached))
 
 
 def accept(scope: Scope) -> bytes | None:

@@ -55,8 +55,8 @@ async def own(info: PerAccount) -> int:
 
 
 @router.get("/health", dependencies=[Depends(exempt)])
-async def health() -> str:
-    return "ok"
+async def health() -> int:
+    return os.getpid()
 
 
 @router.get("/bulk", dependencies=[Depends(RateLimit("5/day", key="header:x-api-key", override=True))])

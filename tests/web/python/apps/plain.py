@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket
 from tidegate import Bucket, LimitInfo
 from tidegate.asgi import MessageLimit, RateLimitMiddleware, Request, info, settle
 
-logging.basicConfig(level=logging.WARNING)
+logging.basicConfig(level=logging.WARNING, format="%(tidegate_code)s %(message)s", force=True)
 # Each is limited by its own key, so that tests do not disturb each other.
 DAY = 86_400_000
 
@@ -93,7 +93,7 @@ app: Any = Starlette(
         Route("/own", hello),
         Route("/text", hello),
         Route("/several", hello),
-        Route("/free", lambda _request: PlainTextResponse("free")),
+        Route("/free", lambda _request: PlainTextResponse(str(os.getpid()))),
         Route("/stream", stream),
         Route("/status/{code}", status),
         Route("/crash", crash),

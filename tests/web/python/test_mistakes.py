@@ -1,0 +1,189 @@
+"""Mistakes in the configuration: each is told once, and can be silenced."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tidegate._http import MISTAKES, forget_mistakes
+
+from harness import Client, hello
+from server import RedisServer
+from serving import Served, free_port
+from tidegate import AsyncLimiter, Bucket, ConfigurationError, Limiter, LimitError
+from tidegate._web.guard import Guard
+from tidegate.asgi import RateLimitMiddleware
+
+APPS = Path(__file__).parent / "apps"
+API = Bucket("api", size=100)
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    forget_mistakes()
+    yield
+    forget_mistakes()
+
+
+@pytest.fixture
+def told(caplog: pytest.LogCaptureFixture) -> Any:
+    """The codes that have been told."""
+    caplog.set_level(logging.WARNING, "tidegate")
+    return lambda: [getattr(record, "tidegate_code", "") for record in caplog.records]
+
+
+def test_a_header_of_a_proxy_that_is_not_trusted(told: Any) -> None:
+    client = Client(RateLimitMiddleware, limits=API)
+    for _ in range(3):
+        assert client.ask(x_forwarded_for="203.0.113.9").headers["x-ratelimit-remaining"]
+    assert told() == ["forwarded-not-trusted"]
+
+
+def test_everything_is_trusted(told: Any) -> None:
+    client = Client(RateLimitMiddleware, limits=API, trusted_proxies=True)
+    for _ in range(3):
+        client.ask(x_forwarded_for="203.0.113.9")
+    assert told() == ["everything-trusted"]
+
+
+def test_a_mistake_is_silenced(told: Any) -> None:
+    client = Client(RateLimitMiddleware, limits=API, silence=["forwarded-not-trusted"])
+    client.ask(x_forwarded_for="203.0.113.9")
+    assert told() == []
+
+
+def test_one_request_is_counted_twice(told: Any) -> None:
+    limiter = Limiter()
+    inner = RateLimitMiddleware(hello, limiter, API)
+    client = Client(RateLimitMiddleware, app=inner, limiter=limiter, limits=API)
+    assert [client.ask().headers["x-ratelimit-remaining"] for _ in range(2)] == ["98", "96"]
+    assert told() == ["counted-twice"]
+
+
+def test_a_limiter_per_request(told: Any) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await RateLimitMiddleware(hello, limits="5/minute")(scope, receive, send)
+
+    client = Client(RateLimitMiddleware, app=app)
+    for _ in range(3):
+        client.ask()
+    assert told() == ["limiter-per-request"]
+
+
+def test_two_definitions_with_one_key(told: Any) -> None:
+    limiter = Limiter()
+    inner = RateLimitMiddleware(hello, limiter, Bucket("api", size=50))
+    client = Client(RateLimitMiddleware, app=inner, limiter=limiter, limits=API)
+    client.ask()
+    client.ask()
+    assert told() == ["same-key-twice"]
+
+
+def test_a_store_that_cannot_be_reached(told: Any) -> None:
+    client = Client(RateLimitMiddleware, limiter=f"redis://127.0.0.1:{free_port()}", limits=API)
+
+    async def serve() -> None:
+        for _ in range(3):
+            assert (await client.ask_async()).status == 200
+        await client.app.room.reaching
+
+    client.loop.run_until_complete(serve())
+    assert told().count("store-unreachable") == 1
+
+
+def test_a_sync_limiter_on_an_event_loop(told: Any, redis: RedisServer) -> None:
+    room = RateLimitMiddleware(hello, redis.url).room
+    guard: Guard[Any] = Guard(API, key=lambda _request: "ada")
+
+    async def serve() -> None:
+        part = room.part(guard, None, "")
+        assert part is not None
+        for _ in range(3):
+            assert not room.decide([part]).blocked
+
+    asyncio.run(serve())
+    assert told() == ["sync-on-event-loop"]
+
+
+@pytest.mark.parametrize("peer", [None, ("/run/app.sock", 0)])
+def test_no_address(peer: Any) -> None:
+    client = Client(RateLimitMiddleware, limits=API)
+    with pytest.raises(ConfigurationError) as error:
+        client.ask(peer=peer)
+    assert error.value.code == "no-client-address"
+
+
+def test_memory_under_several_workers() -> None:
+    with Served.uvicorn("plain:app", APPS, "--workers", "2", STORE="memory://") as server:
+        for _ in range(8):
+            server.ask()
+        # Once in each worker.
+        assert 1 <= server.log.count("errors/memory-many-workers.md") <= 2, server.log
+
+
+def test_memory_under_one_worker() -> None:
+    with Served.uvicorn("plain:app", APPS, STORE="memory://") as server:
+        server.ask()
+        assert "memory-many-workers" not in server.log
+
+
+def test_a_dependency_without_the_middleware() -> None:
+    with Served.uvicorn("alone:app", APPS) as server:
+        answers = [server.ask() for _ in range(3)]
+        assert [answer.status for answer in answers] == [200, 200, 429]
+        assert "x-ratelimit-remaining" not in answers[0].headers
+        assert "retry-after" in answers[2].headers
+        assert server.log.count("errors/middleware-missing.md") == 1, server.log
+
+
+def test_every_mistake_is_tested() -> None:
+    text = Path(__file__).read_text(encoding="utf-8")
+    assert [code for code in MISTAKES if code not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"limits": "5/fortnight"}, "fortnight"),
+        ({"limits": 5}, "limits must be a limit, a text such as '100/minute'"),
+        ({"limits": []}, "limits must hold at least one limit"),
+        ({"limits": API, "key": 5}, "key must be a function, got 5"),
+        ({"limits": API, "key": "user"}, "key must be a function of the request or one of ip, header:NAME, got 'user'"),
+        ({"limits": API, "cost": "1"}, "cost must be a whole number or a function, got '1'"),
+        ({"limits": API, "skip": True}, "skip must be a function, got True"),
+        ({"limits": API, "charge_on": "401"}, "charge_on must be a function of the response or the statuses"),
+        ({"limits": API, "shadow": 5}, "shadow must be a limit"),
+        ({"limits": API, "headers": "z"}, "headers"),
+        ({"limits": API, "status": 200}, "status"),
+        ({"limits": API, "trusted_proxies": -1}, "trusted"),
+        ({"limits": API, "trusted": 1}, "trusted is not an option"),
+        ({"limits": API, "limiter": 5}, "limiter must be a Limiter, an AsyncLimiter or the URL of a store, got 5"),
+        ({"cost": 5}, "cost needs limits beside it"),
+    ],
+)
+def test_options_are_checked_when_they_are_given(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(LimitError) as error:
+        RateLimitMiddleware(hello, **options)
+    assert message in str(error.value)
+
+
+def test_any_limiter_is_a_limiter(redis: RedisServer) -> None:
+    sync, aio = Limiter(redis.url, namespace="any", timeout=5), AsyncLimiter(redis.url, namespace="any", timeout=5)
+    for limiter in (sync, aio, sync):
+        client = Client(RateLimitMiddleware, limiter=limiter, limits=API)
+        remaining = int(client.ask().headers["x-ratelimit-remaining"])
+    assert remaining == 97
+    # A URL is opened once in a process.
+    first, second = (RateLimitMiddleware(hello, redis.url).room.store for _ in range(2))
+    assert first is second
+
+
+def test_an_actor_that_is_no_text() -> None:
+    client = Client(RateLimitMiddleware, limits=API, key=lambda _request: 1.5)
+    with pytest.raises(LimitError, match="key must return text, a whole number or a UUID"):
+        client.ask()
+    assert Client(RateLimitMiddleware, limits=API, key=lambda _request: 15).ask().status == 200

@@ -1,0 +1,172 @@
+"""ASGI as the specification says: what passes through the middleware untouched."""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from harness import Client, hello
+from tidegate import Bucket, Limiter
+from tidegate.asgi import MessageLimit, RateLimitMiddleware, info, settle
+
+DAY = 86_400_000
+user: ContextVar[str] = ContextVar("user", default="nobody")
+
+
+def one() -> Bucket:
+    return Bucket("one", size=1, drip_rate=DAY)
+
+
+def run(app: Any, scope: dict[str, Any], *received: dict[str, Any]) -> list[dict[str, Any]]:
+    """Everything that an application sends."""
+    sent: list[dict[str, Any]] = []
+    messages = iter(received)
+
+    async def receive() -> dict[str, Any]:
+        return next(messages)
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def serve() -> None:
+        await app(scope, receive, send)
+
+    asyncio.run(serve())
+    return sent
+
+
+def socket(**more: Any) -> dict[str, Any]:
+    return {"type": "websocket", "path": "/chat", "headers": [], "client": ("203.0.113.9", 1), **more}
+
+
+def test_lifespan_passes_through() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert (await receive())["type"] == "lifespan.startup"
+        assert "tidegate" not in scope
+        await send({"type": "lifespan.startup.complete"})
+
+    scope = {"type": "lifespan", "asgi": {"version": "3.0"}}
+    assert run(RateLimitMiddleware(app, limits=one()), scope, {"type": "lifespan.startup"}) == [
+        {"type": "lifespan.startup.complete"}
+    ]
+
+
+def test_context_variables_pass_through() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        user.set("ada")
+        await hello(scope, receive, send)
+
+    limited = RateLimitMiddleware(app, limits=one())
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": ("203.0.113.9", 1)}
+
+    async def outer(scope: Any, receive: Any, send: Any) -> None:
+        await limited(scope, receive, send)
+        # Set in the application, seen around it: no task lies between them.
+        assert user.get() == "ada"
+
+    assert run(outer, scope)[0]["status"] == 200
+
+
+def test_messages_are_passed_on_as_they_come() -> None:
+    parts = [{"type": "http.response.body", "body": b"a", "more_body": True}, {"type": "http.response.body"}]
+    extra = {"type": "http.response.trailers", "headers": [], "more_trailers": False}
+    start = {"type": "http.response.start", "status": 200, "headers": [(b"x-own", b"1")], "trailers": True}
+
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        for message in (start, *parts, extra):
+            await send(message)
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": ("203.0.113.9", 1)}
+    sent = run(RateLimitMiddleware(app, limits=one()), scope)
+    assert sent[1:] == [*parts, extra]
+    assert sent[0]["trailers"] is True
+    assert sent[0]["headers"][0] == (b"x-own", b"1")
+    assert [name for name, _ in sent[0]["headers"][1:]] == [b"x-ratelimit-remaining", b"x-ratelimit-clear"]
+    # The application's own message is not changed.
+    assert start["headers"] == [(b"x-own", b"1")]
+
+
+def test_a_websocket_that_is_refused() -> None:
+    async def app(_scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+
+    limited = RateLimitMiddleware(app, limits=one())
+    connect = {"type": "websocket.connect"}
+    assert run(limited, socket(), connect) == [{"type": "websocket.accept"}]
+    closed = run(limited, socket(), connect)
+    assert [(message["type"], message.get("code")) for message in closed] == [("websocket.close", 1008)]
+    start, body = run(limited, socket(extensions={"websocket.http.response": {}}), connect)
+    assert (start["type"], start["status"]) == ("websocket.http.response.start", 429)
+    assert b"retry-after" in dict(start["headers"])
+    assert body["type"] == "websocket.http.response.body"
+
+
+def test_messages_of_a_websocket() -> None:
+    messages = MessageLimit(Bucket("messages", size=2, drip_rate=DAY), cost=1)
+    answers = []
+
+    async def app(scope: Any, _receive: Any, send: Any) -> None:
+        answers.extend([(await messages.limit(scope)).blocked for _ in range(3)])
+        await send({"type": "websocket.close"})
+
+    limiter = Limiter()
+    run(RateLimitMiddleware(app, limiter), socket(), {"type": "websocket.connect"})
+    assert answers == [False, False, True]
+    # It is the limiter of the middleware.
+    assert limiter.peek(Bucket("messages", size=2, drip_rate=DAY), "203.0.113.9").remaining == 0
+
+
+def test_what_is_not_limited() -> None:
+    seen = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.extend([info(scope), settle(scope, 5)])
+        await hello(scope, receive, send)
+
+    answer = Client(RateLimitMiddleware, app=app).ask()
+    assert answer.headers == {"content-type": "text/plain"}
+    assert seen == [None, False]
+
+
+def test_a_cancelled_request_is_settled() -> None:
+    limiter, tokens = Limiter(), Bucket("tokens", size=100, drip_rate=DAY)
+    began = asyncio.Event()
+
+    async def app(scope: Any, _receive: Any, _send: Any) -> None:
+        settle(scope, 7)
+        began.set()
+        await asyncio.sleep(3600)
+
+    client = Client(RateLimitMiddleware, app=app, limiter=limiter, limits=tokens, cost=50)
+
+    async def serve() -> None:
+        task = asyncio.ensure_future(client.ask_async())
+        await began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    client.loop.run_until_complete(serve())
+    assert limiter.peek(tokens, "127.0.0.1").remaining == 93
+
+
+def test_an_error_is_an_outcome() -> None:
+    limiter, api = Limiter(), Bucket("api", size=5, drip_rate=DAY)
+    outcomes = []
+
+    async def app(_scope: Any, _receive: Any, _send: Any) -> None:
+        raise RuntimeError("crash")
+
+    def succeeded(outcome: Any) -> bool:
+        outcomes.append((outcome.status, str(outcome.error)))
+        return outcome.error is None
+
+    client = Client(RateLimitMiddleware, app=app, limiter=limiter, limits=api, charge_on=succeeded)
+    with pytest.raises(RuntimeError, match="crash"):
+        client.ask()
+    assert outcomes == [(500, "crash")]
+    assert limiter.peek(api, "127.0.0.1").remaining == 5

@@ -1,0 +1,104 @@
+"""Shadow limits and candidates: decided and counted, never enforced, in memory and over Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from harness import Client
+from server import RedisServer
+from tidegate import Bucket, Limiter, SlidingWindow
+from tidegate.asgi import RateLimitMiddleware, settle
+from tidegate.shadow import CandidateCounts, ShadowCounts, candidate_counts, clear_counts, shadow_counts
+
+DAY = 86_400_000
+
+
+def bucket(key: str, size: int) -> Bucket:
+    return Bucket(key, size=size, drip_rate=DAY)
+
+
+@pytest.fixture(autouse=True)
+def counts() -> Iterator[None]:
+    clear_counts()
+    yield
+    clear_counts()
+
+
+@pytest.fixture
+def limiter(store: str, request: pytest.FixtureRequest) -> Iterator[Limiter]:
+    with Limiter(store, namespace=request.node.name, timeout=5) as made:
+        yield made
+
+
+def statuses(client: Client, requests: int) -> list[int]:
+    return [client.ask().status for _ in range(requests)]
+
+
+def test_a_shadow_limit_is_counted_and_not_enforced(limiter: Limiter) -> None:
+    client = Client(RateLimitMiddleware, limiter=limiter, limits=bucket("api", 5), shadow=bucket("strict", 2))
+    answer = client.ask()
+    assert answer.headers["x-ratelimit-remaining"] == "4"
+    assert statuses(client, 6) == [200] * 4 + [429] * 2
+    assert shadow_counts() == {"strict shadow": ShadowCounts(admitted=2, denied=3)}
+    # Its entry has been charged for what it admitted.
+    assert limiter.peek(bucket("strict shadow", 2), "127.0.0.1").remaining == 0
+
+
+def test_a_shadow_limit_has_no_header(limiter: Limiter) -> None:
+    limits = [bucket("api", 5), bucket("burst", 3)]
+    client = Client(RateLimitMiddleware, limiter=limiter, limits=limits, shadow=bucket("strict", 1), headers="ietf")
+    first, second = client.ask(), client.ask()
+    assert first.headers["ratelimit"].startswith('"api";r=4')
+    assert second.headers["ratelimit"].startswith('"api";r=3')
+    assert "strict" not in first.headers["ratelimit"] + first.headers["ratelimit-policy"]
+    assert client.state["rate_limit"].key == "burst"
+
+
+def test_a_stricter_candidate(limiter: Limiter) -> None:
+    client = Client(RateLimitMiddleware, limiter=limiter, limits=bucket("api", 3), candidate=bucket("api", 2))
+    assert statuses(client, 5) == [200, 200, 200, 429, 429]
+    expected = CandidateCounts(both_admitted=2, both_denied=2, only_live_denied=0, only_candidate_denied=1)
+    assert candidate_counts() == {"api candidate": expected}
+    assert expected.differing == 1
+
+
+def test_a_looser_candidate(limiter: Limiter) -> None:
+    client = Client(RateLimitMiddleware, limiter=limiter, limits=bucket("api", 2), candidate=bucket("api", 4))
+    assert statuses(client, 6) == [200, 200, 429, 429, 429, 429]
+    expected = CandidateCounts(both_admitted=2, both_denied=2, only_live_denied=2, only_candidate_denied=0)
+    assert candidate_counts() == {"api candidate": expected}
+
+
+def test_limits_that_count_blocked_attempts(limiter: Limiter) -> None:
+    def window(key: str, most: int) -> SlidingWindow:
+        return SlidingWindow(key, max=most, period=DAY, resolution=DAY, count_blocked=True)
+
+    client = Client(RateLimitMiddleware, limiter=limiter, limits=window("api", 2), candidate=window("api", 1))
+    assert statuses(client, 4) == [200, 200, 429, 429]
+    assert candidate_counts() == {"api candidate": CandidateCounts(1, 2, 0, 1)}
+    # Four attempts have counted, and not one more for what was observed.
+    assert limiter.peek(window("api", 5), "127.0.0.1").remaining == 1
+
+
+def test_one_call_decides_both(redis: RedisServer) -> None:
+    limiter = Limiter(redis.url, namespace="both", timeout=5)
+    client = Client(RateLimitMiddleware, limiter=limiter, limits=bucket("api", 3), candidate=bucket("api", 9))
+    before = limiter.stats().decisions
+    assert statuses(client, 3) == [200] * 3
+    assert limiter.stats().decisions - before == 3
+
+
+def test_a_settlement_settles_what_is_observed(limiter: Limiter) -> None:
+    async def app(scope: Any, _receive: Any, send: Any) -> None:
+        settle(scope, 10)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    options = {"limits": bucket("tokens", 100), "candidate": bucket("tokens", 120), "cost": 50}
+    client = Client(RateLimitMiddleware, app=app, limiter=limiter, **options)
+    assert statuses(client, 3) == [200] * 3
+    assert limiter.peek(bucket("tokens", 100), "127.0.0.1").remaining == 70
+    assert limiter.peek(bucket("tokens candidate", 120), "127.0.0.1").remaining == 90
