@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.requests import HTTPConnection, Request
 
-from ._web.asgi.connection import Outcome, Receive, Scope, Send
+from ._web.asgi.connection import Outcome, Scope
 from ._web.asgi.messages import MessageLimit
 from ._web.asgi.middleware import RateLimitMiddleware as _Middleware
 from ._web.asgi.record import info, settle
@@ -14,7 +14,6 @@ from ._web.fastapi.dependency import RateLimit
 from ._web.fastapi.openapi import document
 from ._web.fastapi.plan import exempt
 from ._web.fastapi.refusal import RateLimited
-from ._web.frames import serves
 
 __all__ = [
     "MessageLimit",
@@ -45,9 +44,8 @@ class RateLimitMiddleware(_Middleware):
         """The request that functions get."""
         return Request(scope) if scope["type"] == "http" else HTTPConnection(scope)
 
-    @serves
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one connection, as the ASGI specification says."""
-        if not self.room.begun and "app" in scope:
+    def begin(self, scope: Scope) -> None:
+        """Looks for mistakes before the first connection is served, and documents the refusals."""
+        super().begin(scope)
+        if "app" in scope:
             document(scope["app"])
-        await super().__call__(scope, receive, send)

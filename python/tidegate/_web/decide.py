@@ -19,7 +19,7 @@ Steps: TypeAlias = Generator[Sequence[Asked], LimitInfo, Decision]
 def decide(store: Store, parts: Sequence[Part]) -> Decision:
     """Decides in the caller's thread. There is at least one part."""
     if len(parts) == 1 and not parts[0].observes:
-        return Decision.of_one(store, parts[0], store.decide(parts[0].checks))
+        return Decision(store, parts, store.decide(parts[0].checks))
     steps = _steps(store, parts)
     checks = next(steps)
     try:
@@ -35,7 +35,7 @@ async def decide_async(store: Store, parts: Sequence[Part]) -> Decision:
     if not store.shared:
         return decide(store, parts)
     if len(parts) == 1 and not parts[0].observes:
-        return Decision.of_one(store, parts[0], await store.decide_async(parts[0].checks))
+        return Decision(store, parts, await store.decide_async(parts[0].checks))
     steps = _steps(store, parts)
     checks = next(steps)
     while True:
@@ -52,7 +52,7 @@ def _steps(store: Store, parts: Sequence[Part]) -> Steps:
     live = ask(parts)
     if not any(part.observes for part in parts):
         info = yield live.checks
-        return Decision(store, parts, live.places, info, info.checks, [Receipt(info, live.owners)])
+        return Decision(store, parts, info, live.places, info.checks, [Receipt(info, live.owners)])
     if any(part.guard.counts_blocked for part in parts):
         return (yield from _apart(store, parts, live))
     return (yield from _together(store, parts, live))
@@ -100,10 +100,10 @@ def _together(store: Store, parts: Sequence[Part], live: Ask) -> Steps:
     first = yield every.checks
     if first.blocked:
         info = yield live.checks
-        decision = Decision(store, parts, live.places, info, info.checks, [Receipt(info, live.owners)])
+        decision = Decision(store, parts, info, live.places, info.checks, [Receipt(info, live.owners)])
     else:
         checks = first.checks[: len(live.checks)]
-        decision = Decision(store, parts, live.places, merged(checks), checks, [Receipt(first, every.owners)])
+        decision = Decision(store, parts, merged(checks), live.places, checks, [Receipt(first, every.owners)])
     late: list[tuple[Part, list[Asked]]] = []
     place = len(live.places)
     for one in observed:
@@ -122,7 +122,7 @@ def _together(store: Store, parts: Sequence[Part], live: Ask) -> Steps:
 def _apart(store: Store, parts: Sequence[Part], live: Ask) -> Steps:
     """The same in a call each, for limits that count blocked attempts: a denied call charges those."""
     info = yield live.checks
-    decision = Decision(store, parts, live.places, info, info.checks, [Receipt(info, live.owners)])
+    decision = Decision(store, parts, info, live.places, info.checks, [Receipt(info, live.owners)])
     for one in _observed(parts):
         if one.applies(decision):
             asked = Ask([(one.part, one.checks)])

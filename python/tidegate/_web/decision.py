@@ -64,39 +64,51 @@ def ask(parts: Sequence[Part]) -> Ask:
 class Decision:
     """The answer to one request, and what it charged."""
 
-    __slots__ = ("_places", "blocked", "checks", "info", "parts", "receipts", "store")
+    __slots__ = ("_checks", "_places", "_receipts", "blocked", "info", "parts", "store")
 
     def __init__(
         self,
         store: Store,
         parts: Sequence[Part],
-        places: Sequence[int],
         info: LimitInfo,
-        checks: Sequence[LimitInfo],
-        receipts: list[Receipt],
+        places: Sequence[int] | None = None,
+        checks: Sequence[LimitInfo] | None = None,
+        receipts: list[Receipt] | None = None,
     ) -> None:
+        """The last three may be left out where one part was asked for as it is."""
         self.store = store
         self.info = info
         """The answer of all limits that are enforced."""
-        self.checks = checks
-        """The answers of the limits that are enforced."""
         self.blocked = info.blocked
         self.parts = parts
-        self.receipts = receipts
         self._places = places
+        self._checks = checks
+        self._receipts = receipts
 
-    @classmethod
-    def of_one(cls, store: Store, part: Part, info: LimitInfo) -> Decision:
-        """The decision of one guard whose checks were asked for as they are."""
-        owners = [[(part, check[2])] for check in part.checks]
-        return cls(store, (part,), range(len(part.checks)), info, info.checks, [Receipt(info, owners)])
+    @property
+    def checks(self) -> Sequence[LimitInfo]:
+        """The answers of the limits that are enforced."""
+        return self.info.checks if self._checks is None else self._checks
+
+    @property
+    def places(self) -> Sequence[int]:
+        """The index of each part's checks, one after the other, in ``checks``."""
+        return range(len(self.parts[0].checks)) if self._places is None else self._places
+
+    @property
+    def receipts(self) -> list[Receipt]:
+        """The calls that may have charged."""
+        if self._receipts is None:
+            part = self.parts[0]
+            self._receipts = [Receipt(self.info, [[(part, check[2])] for check in part.checks])]
+        return self._receipts
 
     def _of(self, wanted: Part) -> list[LimitInfo]:
         start = 0
         for part in self.parts:
             end = start + len(part.checks)
             if part is wanted:
-                return [self.checks[place] for place in self._places[start:end]]
+                return [self.checks[place] for place in self.places[start:end]]
             start = end
         return []
 
@@ -108,7 +120,7 @@ class Decision:
     def deciding(self) -> Guard[Any]:
         """The guard whose limit decides."""
         asked = [part for part in self.parts for _ in part.checks]
-        return asked[self._places.index(self.info.binding)].guard
+        return asked[self.places.index(self.info.binding)].guard
 
     def answer(self, guard: Guard[Any]) -> LimitInfo | None:
         """The answer of one guard's limits; ``None`` where it limits nothing."""
@@ -143,18 +155,24 @@ class Decision:
     @property
     def waits(self) -> bool:
         """A limit is charged by the response."""
-        return not self.blocked and any(part.guard.charge_on is not None for part in self.parts)
+        if self.blocked:
+            return False
+        # A loop, because every request comes here.
+        for part in self.parts:  # noqa: SIM110
+            if part.guard.charge_on is not None:
+                return True
+        return False
 
     @property
     def is_open(self) -> bool:
         """There is something to settle."""
-        return bool(self.receipts) and any(part.refunded or part.actual is not None for part in self.parts)
+        return self._receipts != [] and any(part.refunded or part.actual is not None for part in self.parts)
 
     def settlements(self) -> list[tuple[LimitInfo, list[int]]]:
         """Receipts with the costs that their checks really had. Each is named once."""
         if not self.is_open:
             return []
-        receipts, self.receipts = self.receipts, []
+        receipts, self._receipts = self.receipts, []
         return [(receipt.info, receipt.costs()) for receipt in receipts if not receipt.info.blocked]
 
     def close(self) -> None:

@@ -82,7 +82,6 @@ class Guard(Generic[R]):
     """Limits and the options that go with them, checked once."""
 
     __slots__ = (
-        "_asks",
         "_candidate",
         "_choices",
         "_cost",
@@ -92,6 +91,7 @@ class Guard(Generic[R]):
         "_shadow",
         "_skip",
         "_static",
+        "asks",
         "charge_on",
         "counts_blocked",
         "has_cost",
@@ -133,7 +133,7 @@ class Guard(Generic[R]):
         self.on_blocked = _function("on_blocked", on_blocked)
         self.override = override
         functions = [self._limits, self._key, self._skip, cost, factor]
-        self._asks = any(callable(function) for function in functions)
+        self.asks = any(callable(function) for function in functions)
         self.is_async = any(_is_async(function) for function in functions)
         observed = [definitions for definitions in (self._static, self._shadow, self._candidate) if definitions]
         # A function's limits are not known yet, so they may.
@@ -147,7 +147,7 @@ class Guard(Generic[R]):
 
     def part(self, request: R, room: Room[R], route: str) -> Part | None:
         """The checks of a request, or ``None`` where it is not limited here."""
-        if not self._asks:
+        if not self.asks:
             return self._made(request, room, route, None, None, self._cost, self._factor)
         if self.is_async:
             raise LimitError("a coroutine function needs an async view", "", "limits", "")

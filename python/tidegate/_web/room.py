@@ -99,11 +99,8 @@ class Room(Generic[R]):
 
     def know(self, guard: Guard[R], route: str) -> None:
         """Reports two definitions of one key, the first time that a guard is asked for a route."""
-        seen = (guard, route)
-        if seen in self._known:
-            return
         if len(self._known) < 10_000:
-            self._known.add(seen)
+            self._known.add((guard, route))
         for limit in guard.definitions(route):
             first = self.store.differing(limit)
             if first is not None:
@@ -111,15 +108,16 @@ class Room(Generic[R]):
 
     def part(self, guard: Guard[R], request: R, route: str) -> Part | None:
         """The checks of one guard, ``None`` where it does not limit this request."""
-        self.know(guard, route)
+        if (guard, route) not in self._known:
+            self.know(guard, route)
         return guard.part(request, self, route or self.kind)
 
     async def part_async(self, guard: Guard[R], request: R, route: str) -> Part | None:
-        """The same for guards with coroutine functions."""
-        self.know(guard, route)
+        """The same for guards that may have coroutine functions."""
         if guard.is_async:
+            self.know(guard, route)
             return await guard.part_async(request, self, route or self.kind)
-        return guard.part(request, self, route or self.kind)
+        return self.part(guard, request, route)
 
     def part_of(self, guard: Guard[R], actor: object, request: R, route: str) -> Part | None:
         """The same for an actor that was found elsewhere."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..._http import GateOptions
 from ..._tidegate import LimitInfo
+from ..decide import decide, decide_async
 from ..decision import Decision
 from ..frames import serves
 from ..guard import Guard, GuardOptions, Limits
@@ -68,33 +69,30 @@ class RateLimitMiddleware:
         """The request that functions get."""
         return Request(scope)
 
+    def begin(self, _scope: Scope) -> None:
+        """Looks for mistakes before the first connection is served."""
+        self.room.begin()
+
     @serves
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection, as the ASGI specification says."""
+        if not self.room.begun:
+            self.begin(scope)
         kind = scope["type"]
-        room = self.room
-        if not room.begun:
-            room.begin()
-        if kind == "http":
-            outer: Record | None = scope.get(KEY)
-            if outer is None:
-                await self._serve(scope, receive, send, Record(room))
-            else:
-                await self._serve_inside(scope, receive, send, outer)
-        elif kind == "websocket":
-            await self._connect(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
-        scope[KEY] = record
-        judged = started = False
+        if kind != "http" or KEY in scope:
+            serve = {"http": self._serve_inside, "websocket": self._connect}.get(kind, self.app)
+            await serve(scope, receive, send)
+            return
+        record = scope[KEY] = Record(self.room)
+        if self.guard is not None and await self._denied(scope, record):
+            await self._refuse(scope, receive, send, record)
+            return
+        judged = False
 
         async def carry(message: Message) -> None:
-            nonlocal judged, started
+            nonlocal judged
             kind = message["type"]
             if kind == "http.response.start":
-                started = True
                 status, headers = message["status"], message.get("headers", ())
                 if record.waits:
                     judged = True
@@ -107,8 +105,6 @@ class RateLimitMiddleware:
             await send(message)
 
         try:
-            if self.guard is not None and await self._refused(scope, receive, send, record):
-                return
             await self.app(scope, receive, carry)
         except BaseException as error:
             if record.waits:
@@ -119,57 +115,56 @@ class RateLimitMiddleware:
         if record.waits:
             await record.close()
 
-    async def _serve_inside(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
+    async def _serve_inside(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves below another instance, which carries the headers and settles."""
+        record: Record = scope[KEY]
         outer, record.room = record.room, self.room
         try:
-            if self.guard is None or not await self._refused(scope, receive, send, record):
+            if self.guard is not None and await self._denied(scope, record):
+                await self._refuse(scope, receive, send, record)
+            else:
                 await self.app(scope, receive, send)
         finally:
             record.room = outer
 
-    async def _refused(self, scope: Scope, receive: Receive, send: Send, record: Record) -> bool:
-        """Decides, and responds where the request is denied."""
-        request = self.request_of(scope)
-        decision = await self._decided(request, record)
-        if decision is None or not decision.blocked:
-            return False
-        await self._refuse(decision, request, receive, send, record)
-        return True
-
-    async def _decided(self, request: Any, record: Record) -> Decision | None:
-        assert self.guard is not None
-        part = await self.room.part_async(self.guard, request, "")
+    async def _denied(self, scope: Scope, record: Record) -> bool:
+        """Decides a request or a websocket."""
+        guard, room = self.guard, self.room
+        assert guard is not None
+        request = self.request_of(scope) if guard.asks else Request(scope)
+        part = await room.part_async(guard, request, "") if guard.is_async else room.part(guard, request, "")
         if part is None:
-            return None
-        decision = await self.room.decide_async((part,))
+            return False
+        parts, store = (part,), room.store
+        decision = await decide_async(store, parts) if store.shared else decide(store, parts)
         record.add(decision)
-        remember(request.scope, decision.info)
-        return decision
+        remember(scope, decision.info)
+        return decision.blocked
 
-    async def _refuse(self, decision: Decision, request: Any, receive: Receive, send: Send, record: Record) -> None:
-        scope = request.scope
-        response = await answered(decision, request)
-        if response is not None:
-
-            async def carry(message: Message) -> None:
-                if message["type"].endswith("http.response.start"):
-                    fields = with_fields(record, message.get("headers", ()), message["status"])
-                    message = {**message, "headers": fields}
-                await send(message)
-
-            await response(scope, receive, carry)
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
+        """Responds to what was denied."""
+        response = await answered(record.decisions[-1], self.request_of, scope)
+        if response is None:
+            await refuse(self.room, scope, record.infos, send)
             return
-        await refuse(self.room, scope, record.infos, send)
+
+        async def carry(message: Message) -> None:
+            if message["type"].endswith("http.response.start"):
+                fields = with_fields(record, message.get("headers", ()), message["status"])
+                message = {**message, "headers": fields}
+            await send(message)
+
+        await response(scope, receive, carry)
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
         record = scope.get(KEY)
         if record is None:
             record = scope[KEY] = Record(self.room)
         try:
-            if self.guard is not None and await self._refused(scope, receive, send, record):
-                return
-            await self.app(scope, receive, send)
+            if self.guard is not None and await self._denied(scope, record):
+                await self._refuse(scope, receive, send, record)
+            else:
+                await self.app(scope, receive, send)
         finally:
             record.close_soon()
 
@@ -196,12 +191,12 @@ def remember(scope: Scope, info: LimitInfo) -> None:
         state["rate_limit"] = info
 
 
-async def answered(decision: Decision, request: Any) -> Any:
+async def answered(decision: Decision, request_of: Callable[[Scope], Any], scope: Scope) -> Any:
     """The response of ``on_blocked``, ``None`` where there is none."""
     on_blocked = decision.deciding.on_blocked
     if on_blocked is None:
         return None
-    response = on_blocked(request, decision.info)
+    response = on_blocked(request_of(scope), decision.info)
     return await response if inspect.isawaitable(response) else response
 
 

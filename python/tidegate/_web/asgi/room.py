@@ -37,6 +37,11 @@ class AsgiRoom(Room[R]):
         wanted = name.encode("latin-1")
         return [value for key, value in request.scope["headers"] if key == wanted]
 
+    def client(self, request: R) -> str:
+        """The address that is limited by default."""
+        scope = request.scope
+        return self.gate.client_of(self.peer(request), scope["headers"])
+
     def begin(self) -> None:
         """Looks for mistakes of the configuration once, beside the first request or the start of the server."""
         self.begun = True

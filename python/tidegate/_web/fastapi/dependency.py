@@ -14,7 +14,7 @@ from ..._tidegate import LimitInfo
 from ..asgi.middleware import answered, remember
 from ..asgi.record import KEY, Record, settle
 from ..asgi.room import AsgiRoom
-from ..decide import decide_async
+from ..decide import decide, decide_async
 from ..decision import NO_LIMIT, Decision
 from ..guard import Guard, LimitOptions, Limits, Part
 from ..store import LimiterLike, Store, store_of
@@ -100,25 +100,29 @@ class RateLimit:
         for one in group:
             if overridden and one in overridden:
                 continue
-            part = (
-                room.part_of(one.guard, key, connection, route)
-                if one.asks_dependency
-                else await room.part_async(one.guard, connection, route)
-            )
+            guard = one.guard
+            if one.asks_dependency:
+                part = room.part_of(guard, key, connection, route)
+            elif guard.is_async:
+                part = await room.part_async(guard, connection, route)
+            else:
+                part = room.part(guard, connection, route)
             if part is not None:
                 parts.append(part)
-        decision = await decide_async(self._store or room.store, parts) if parts else None
+        decision = None
+        if parts:
+            store = self._store or room.store
+            decision = await decide_async(store, parts) if store.shared else decide(store, parts)
+            record.add(decision)
+            remember(connection.scope, decision.info)
         decided[self] = None
         for one in group:
             decided[one] = decision
-        if decision is not None:
-            record.add(decision)
-            remember(connection.scope, decision.info)
-            if decision.blocked:
-                await self._refuse(record, decision, connection)
+        if decision is not None and decision.blocked:
+            await self._refuse(record, decision, connection)
 
     async def _refuse(self, record: Record, decision: Decision, connection: HTTPConnection) -> None:
-        response = await answered(decision, connection)
+        response = await answered(decision, lambda _scope: connection, connection.scope)
         if response is None:
             raise refusal_of(record, connection, decision.info)
         register(connection.scope)

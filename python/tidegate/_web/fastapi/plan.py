@@ -71,7 +71,7 @@ def plan_of(scope: Any) -> Plan | None:
     dependant = getattr(route, "dependant", None)
     if dependant is None:
         return None
-    mount = _mount(scope, route)
+    mount = _mount(scope, route) if scope.get("root_path") else ""
     known = _plans.get((id(dependant), mount))
     if known is None or known[0] is not dependant:
         methods = "WS" if scope["type"] == "websocket" else ",".join(sorted(route.methods))
