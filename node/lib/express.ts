@@ -1,0 +1,167 @@
+/**
+ * Rate limits for Express 4 and 5.
+ *
+ * @packageDocumentation
+ */
+
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { wrongType } from './errors.js'
+import type { LimitInfo } from './info.js'
+import { clientOf } from './room/address.js'
+import { isPromise } from './room/later.js'
+import { admit, decideFor, refusalError, refuse } from './room/node.js'
+import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { setAll } from './room/response.js'
+import { type Framework, type Gates, Room } from './room/room.js'
+import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
+import type { Trials } from './room/trials.js'
+
+export { RateLimitError } from './room/error.js'
+export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
+export type { Trials } from './room/trials.js'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** The answer to this request, where it is limited. */
+      rateLimit?: LimitInfo
+    }
+  }
+}
+
+/** The options of {@link rateLimit}. */
+export interface RateLimitOptions extends RoomOptions<Request> {
+  /**
+   * The response to a refused request, in place of the one with status 429; `'error'` passes a {@link RateLimitError}
+   * to `next`.
+   */
+  readonly onBlocked?:
+    | 'error'
+    | ((info: LimitInfo, request: Request, response: Response, next: NextFunction) => unknown)
+    | undefined
+  /** Charges requests with this outcome only: what was charged is given back once the response says otherwise. */
+  readonly chargeIf?: ((request: Request, response: Response) => Later<boolean>) | undefined
+}
+
+/** A middleware that limits requests. */
+export interface RateLimit extends RequestHandler {
+  /**
+   * A middleware that adds limits to these: one decision for all of them, either every one is charged or none. On a
+   * request that this middleware has decided, it decides its own limits alone.
+   */
+  and(more: RoomLimits<Request> | LimitsOfRequest<Request> | RouteOptions<RateLimitOptions>): RateLimit
+  /** The counts of limits in shadow mode and of candidates. */
+  trials(): Trials
+}
+
+const framework: Framework<Request> = {
+  options: ['onBlocked', 'chargeIf'],
+  client(request: Request, { gate, trusting }: Gates): string {
+    if (!gate.trustsNobody) return clientOf(request, gate)
+    const trusted: unknown = request.app.get('trust proxy')
+    if (trusted === false || trusted === undefined) return clientOf(request, gate)
+    // Express would take the left-most address, which clients can write themselves.
+    if (trusted === true) return clientOf(request, trusting)
+    return gate.client(request.ip)
+  },
+  template({ route, method }: Request): string | undefined {
+    if (route === undefined) return undefined
+    // A route for all methods is one, however a client spells the method.
+    return route.methods?._all ? `${route.path}` : `${method === 'HEAD' ? 'GET' : method} ${route.path}`
+  },
+}
+
+/**
+ * A middleware that limits requests: `app.use(rateLimit({ limits: '100/minute' }))`. It answers a refused request with
+ * status 429, and puts the headers on all others.
+ *
+ * The answer is in `request.rateLimit`. Without a `key`, the client's address is limited; behind proxies it is read as
+ * the app's `trust proxy` says, or as `trustedProxies`.
+ *
+ * @throws {@link LimitError} for an option that does not exist or cannot be.
+ *
+ * @example
+ * ```js
+ * import express from 'express'
+ * import { rateLimit } from 'tidegate/express'
+ *
+ * const app = express()
+ * app.use(rateLimit({ limits: '2/minute' }))
+ * app.get('/', (request, response) => response.json({ left: request.rateLimit.remaining }))
+ *
+ * const server = app.listen(0, '127.0.0.1')
+ * await new Promise((ready) => server.once('listening', ready))
+ * const get = () => fetch(`http://127.0.0.1:${server.address().port}`)
+ * const answers = [await get(), await get(), await get()]
+ * assert.deepEqual(await answers[0].json(), { left: 1 })
+ * assert.deepEqual(answers.map((answer) => answer.status), [200, 200, 429])
+ * assert.equal(answers[2].headers.get('Retry-After'), '30')
+ * server.close()
+ * server.closeAllConnections()
+ * ```
+ */
+export function rateLimit(options: RateLimitOptions): RateLimit {
+  return middlewareOf(new Room<Request>(options, framework))
+}
+
+function middlewareOf(room: Room<Request>): RateLimit {
+  const options = room.options as unknown as RateLimitOptions
+  const { onBlocked, chargeIf } = options
+  if (onBlocked !== undefined && onBlocked !== 'error' && typeof onBlocked !== 'function') {
+    throw wrongType('', 'onBlocked', "must be a function or 'error'", onBlocked)
+  }
+  functionOption(room.options, 'chargeIf')
+
+  const limit = (request: Request, response: Response, next: NextFunction): void => {
+    let info: Later<LimitInfo | undefined>
+    try {
+      info = decideFor(room, request, response)
+    } catch (error) {
+      next(error)
+      return
+    }
+    if (isPromise(info)) info.then((info) => proceed(info, request, response, next), next)
+    else proceed(info, request, response, next)
+  }
+
+  const proceed = (info: LimitInfo | undefined, request: Request, response: Response, next: NextFunction): void => {
+    if (info === undefined) {
+      next()
+      return
+    }
+    request.rateLimit = info
+    if (info.blocked) {
+      blocked(info, request, response, next)
+      return
+    }
+    admit(response, room, info, chargeIf === undefined ? undefined : () => chargeIf(request, response))
+    next()
+  }
+
+  const blocked = (info: LimitInfo, request: Request, response: Response, next: NextFunction): void => {
+    if (onBlocked === undefined) {
+      const { status, headers, body } = refuse(request, response, room, info)
+      response.statusCode = status
+      setAll(response, headers)
+      response.end(body)
+      return
+    }
+    const error = refusalError(request, response, room, info)
+    if (onBlocked === 'error') {
+      next(error)
+      return
+    }
+    response.status(error.status)
+    try {
+      const answered = onBlocked(info, request, response, next)
+      if (isPromise(answered)) answered.catch(next)
+    } catch (error) {
+      next(error)
+    }
+  }
+
+  return Object.assign(limit, {
+    and: (more: unknown) => middlewareOf(room.extend(routeOptions(more), { adds: true })),
+    trials: () => room.trials(),
+  }) as RateLimit
+}

@@ -1,0 +1,277 @@
+/**
+ * Rate limits for Fastify 5.
+ *
+ * @packageDocumentation
+ */
+
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions as FastifyRoute } from 'fastify'
+import { outOfRange, wrongType } from './errors.js'
+import type { LimitInfo } from './info.js'
+import { clientOf } from './room/address.js'
+import { RateLimitError as Refused } from './room/error.js'
+import { isPromise } from './room/later.js'
+import { admit, decideFor, refusalError, refuse } from './room/node.js'
+import { functionOption, type RoomOptions, type RouteOptions } from './room/options.js'
+import { type Framework, type Gates, Room } from './room/room.js'
+import type * as rules from './room/rules.js'
+import type { Trials as TrialCounts } from './room/trials.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The answer to this request, where it is limited. */
+    rateLimit: LimitInfo | null
+  }
+  interface FastifyInstance {
+    /** A hook that limits what is no route, such as the handler of routes that are not found. */
+    rateLimit(options?: tidegate.RouteLimits): (request: FastifyRequest, reply: FastifyReply, done: Done) => void
+  }
+  interface FastifyContextConfig {
+    /** Limits of this route, in place of those of the plugin or added to them; false for none. */
+    rateLimit?: false | tidegate.RouteLimits
+  }
+}
+
+type Done = (error?: Error) => void
+/** A decision about a request, in a hook. */
+type Hook = (request: FastifyRequest, reply: FastifyReply, done: Done) => void
+type HookName = 'onRequest' | 'preValidation' | 'preHandler'
+
+const HOOKS: readonly string[] = ['onRequest', 'preValidation', 'preHandler']
+const OPTIONS = ['onBlocked', 'chargeIf', 'hook', 'global']
+
+/** One address more than any app has proxies, of networks that are for documentation alone. */
+const NOBODY = Array.from({ length: 64 }, (_, host) => `192.0.2.${host + 1}`)
+
+/** The way in which an instance reads addresses; it is the same for all its requests. */
+type Trust = 'nobody' | 'everybody' | 'some'
+const trusts = new WeakMap<object, Trust>()
+
+/** Asks the request's own reader of addresses about a request that never was. */
+function trustOf(request: FastifyRequest): Trust {
+  if (request.ips === undefined) return 'nobody'
+  const probe = Object.create(Object.getPrototypeOf(request)) as { raw: unknown; ip: string }
+  const socket = { remoteAddress: '192.0.2.254' }
+  probe.raw = { headers: { 'x-forwarded-for': NOBODY.join() }, socket, connection: socket }
+  return probe.ip === NOBODY[0] ? 'everybody' : 'some'
+}
+
+function trust(request: FastifyRequest): Trust {
+  const { constructor } = Object.getPrototypeOf(request) as object
+  let known = trusts.get(constructor)
+  if (known === undefined) {
+    known = trustOf(request)
+    trusts.set(constructor, known)
+  }
+  return known
+}
+
+/** The framework of an instance, whose prefix is the key of limits that are given as text. */
+const frameworkOf = (prefix: string): Framework<FastifyRequest> => ({ ...framework, name: prefix || undefined })
+
+const framework: Framework<FastifyRequest> = {
+  options: OPTIONS,
+  client(request: FastifyRequest, gates: Gates): string {
+    const { gate } = gates
+    if (!gate.trustsNobody) return clientOf(request.raw, gate)
+    const trusted = trust(request)
+    if (trusted === 'nobody') return clientOf(request.raw, gate)
+    // Fastify would take the left-most address, which clients can write themselves.
+    if (trusted === 'everybody') return clientOf(request.raw, gates.trusting)
+    return gate.client(request.ip)
+  },
+}
+
+/** The room of an instance; those inside find it through their prototypes. */
+const ROOM = Symbol('tidegate.room')
+type Housed = FastifyInstance & { [ROOM]?: Room<FastifyRequest> }
+
+/**
+ * A plugin that limits requests: `app.register(tidegate, { limits: '100/minute' })`. It limits the routes that are
+ * added after it, in this instance and those inside; a refused request is an error with status 429.
+ *
+ * A route says otherwise in its `config.rateLimit`. The answer is in `request.rateLimit`. Without a `key`, the
+ * client's address is limited; behind proxies it is read as the instance's `trustProxy` says, or as `trustedProxies`.
+ *
+ * @example
+ * ```js
+ * import Fastify from 'fastify'
+ * import tidegate from 'tidegate/fastify'
+ *
+ * const app = Fastify()
+ * await app.register(tidegate, { limits: '100/minute' })
+ * app.get('/', (request) => ({ left: request.rateLimit.remaining }))
+ * app.post('/login', { config: { rateLimit: { limits: '1/minute' } } }, () => 'welcome')
+ * app.get('/health', { config: { rateLimit: false } }, () => 'fine')
+ *
+ * assert.deepEqual((await app.inject('/')).json(), { left: 99 })
+ * const answers = [await app.inject({ method: 'POST', url: '/login' }), await app.inject({ method: 'POST', url: '/login' })]
+ * assert.deepEqual(answers.map((answer) => answer.statusCode), [200, 429])
+ * assert.equal((await app.inject('/health')).headers['x-ratelimit-remaining'], undefined)
+ * ```
+ */
+function tidegate(instance: FastifyInstance, options: tidegate.RateLimitOptions, done: (error?: Error) => void): void {
+  try {
+    register(instance, options)
+  } catch (error) {
+    done(error as Error)
+    return
+  }
+  done()
+}
+
+function register(instance: Housed, given: tidegate.RateLimitOptions): void {
+  const outer = instance[ROOM]
+  const inside = outer !== undefined && given.limiter === undefined
+  const room = inside ? outer.extend(given, { adds: true }) : new Room(given, frameworkOf(instance.prefix))
+  const { global = true } = given
+  if (typeof global !== 'boolean') throw wrongType('', 'global', 'must be a boolean', global)
+  Object.defineProperty(instance, ROOM, { value: room })
+  if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', null)
+  if (!instance.hasDecorator('rateLimit')) {
+    instance.decorate('rateLimit', function (this: Housed, options?: tidegate.RouteLimits) {
+      const own = this[ROOM] ?? room
+      return hookOf(options === undefined ? own : roomOf(own, options, 'not found')).run
+    })
+  }
+  const everywhere = hookOf(room)
+  instance.addHook('onRoute', function (this: Housed, route) {
+    const config = route.config?.rateLimit
+    const nearest = this[ROOM] ?? room
+    // A room inside that adds to this one decides for both.
+    if (config === false || (nearest !== room && basesOf(nearest).includes(room))) return
+    if (config === undefined || nearest !== room) {
+      if (global) add(route, everywhere)
+      return
+    }
+    const method = [route.method].flat().join()
+    add(route, hookOf(roomOf(room, config, `${method} ${route.url}`)))
+  })
+}
+
+function basesOf({ base }: Room<FastifyRequest>): Room<FastifyRequest>[] {
+  return base === undefined ? [] : [base, ...basesOf(base)]
+}
+
+/** The room of a route that says otherwise. */
+function roomOf(room: Room<FastifyRequest>, config: tidegate.RouteLimits, name: string): Room<FastifyRequest> {
+  if (typeof config !== 'object' || config === null) {
+    throw wrongType('', 'rateLimit', 'must be false or an object with options', config)
+  }
+  const { adds = false, ...options } = config
+  if (typeof adds !== 'boolean') throw wrongType('', 'adds', 'must be a boolean', adds)
+  return room.extend({ name, ...options }, { adds: adds && options.limits !== undefined })
+}
+
+interface Placed {
+  readonly name: HookName
+  readonly run: Hook
+}
+
+const ours = new WeakSet<Hook>()
+
+/** Puts the hook before those of the route. A route for HEAD that Fastify makes of one for GET has it already. */
+function add(route: FastifyRoute, { name, run }: Placed): void {
+  const before = [(route[name] ?? []) as Hook | Hook[]].flat()
+  if (route.method === 'HEAD' && before.some((hook) => ours.has(hook))) return
+  route[name] = [run, ...before] as never
+}
+
+function hookOf(room: Room<FastifyRequest>): Placed {
+  const { onBlocked, chargeIf, body, hook = 'onRequest' } = room.options as unknown as tidegate.RateLimitOptions
+  if (!HOOKS.includes(hook)) throw outOfRange('', 'hook', `must be one of ${HOOKS.join(', ')}`, hook)
+  functionOption(room.options, 'onBlocked')
+  functionOption(room.options, 'chargeIf')
+
+  const proceed = (info: LimitInfo | undefined, request: FastifyRequest, reply: FastifyReply, done: Done): void => {
+    if (info === undefined) {
+      done()
+      return
+    }
+    request.rateLimit = info
+    if (info.blocked) {
+      blocked(info, request, reply, done)
+      return
+    }
+    admit(reply.raw, room, info, chargeIf === undefined ? undefined : () => chargeIf(request, reply))
+    done()
+  }
+
+  const blocked = (info: LimitInfo, request: FastifyRequest, reply: FastifyReply, done: Done): void => {
+    if (onBlocked === undefined && body !== undefined) {
+      const refusal = refuse(request.raw, reply.raw, room, info)
+      reply.code(refusal.status).headers(refusal.headers).send(refusal.body)
+      return
+    }
+    const error = refusalError(request.raw, reply.raw, room, info)
+    if (onBlocked === undefined) {
+      done(error)
+      return
+    }
+    reply.code(error.status)
+    try {
+      const answered = onBlocked(info, request, reply)
+      // To call `done` would run the handler: the reply is sent here, or by what was called.
+      const send = (payload: unknown): unknown =>
+        payload === undefined || payload === reply || reply.sent ? undefined : reply.send(payload)
+      if (isPromise(answered)) answered.then(send).catch(done)
+      else send(answered)
+    } catch (thrown) {
+      done(thrown as Error)
+    }
+  }
+
+  const run: Hook = (request, reply, done) => {
+    let info: rules.Later<LimitInfo | undefined>
+    try {
+      info = decideFor(room, request, reply.raw)
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    if (isPromise(info)) info.then((info) => proceed(info, request, reply, done), done)
+    else proceed(info, request, reply, done)
+  }
+  ours.add(run)
+  return { name: hook, run }
+}
+
+namespace tidegate {
+  /** The options of the plugin. */
+  export interface RateLimitOptions extends RoomOptions<FastifyRequest> {
+    /** Limits every route, not only those with a `config.rateLimit`. @defaultValue true */
+    readonly global?: boolean | undefined
+    /** The hook that decides; `preHandler` has the body. @defaultValue 'onRequest' */
+    readonly hook?: HookName | undefined
+    /**
+     * The response to a refused request, in place of an error with status 429, which `setErrorHandler` sees: it sends
+     * the reply, or returns its payload. Where there is none, but a `body`, the response has that.
+     */
+    readonly onBlocked?: ((info: LimitInfo, request: FastifyRequest, reply: FastifyReply) => unknown) | undefined
+    /** Charges requests with this outcome only: what was charged is given back once the response says otherwise. */
+    readonly chargeIf?: ((request: FastifyRequest, reply: FastifyReply) => rules.Later<boolean>) | undefined
+  }
+
+  /** The limits of a route, with options in place of those of the plugin. */
+  export interface RouteLimits extends RouteOptions<RateLimitOptions> {
+    /** Adds the limits to those of the plugin: one decision for all of them. @defaultValue false */
+    readonly adds?: boolean | undefined
+  }
+
+  /** A refused request, as `setErrorHandler` sees it. */
+  export const RateLimitError = Refused
+  export type RateLimitError = Refused
+  export type RoomLimit = rules.RoomLimit<FastifyRequest>
+  export type RoomLimits = rules.RoomLimits<FastifyRequest>
+  export type Rule = rules.Rule<FastifyRequest>
+  export type Trials = TrialCounts
+}
+
+// The marks that fastify-plugin makes: no scope of its own, and the versions that it is for.
+Object.assign(tidegate, {
+  [Symbol.for('skip-override')]: true,
+  [Symbol.for('fastify.display-name')]: 'tidegate',
+  [Symbol.for('plugin-meta')]: { fastify: '5.x', name: 'tidegate' },
+  default: tidegate,
+})
+
+export = tidegate

@@ -1,0 +1,172 @@
+/**
+ * Rate limits for Hono 4, on every runtime of it that Node's addons run on.
+ *
+ * @packageDocumentation
+ */
+
+import type { Context, MiddlewareHandler, Next } from 'hono'
+import { outOfRange, wrongType } from './errors.js'
+import type { LimitInfo } from './info.js'
+import { RateLimitError } from './room/error.js'
+import { responseOf } from './room/fetch.js'
+import { isPromise } from './room/later.js'
+import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { type Framework, type Gates, Room } from './room/room.js'
+import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
+import { settle } from './room/settle.js'
+import type { Trials } from './room/trials.js'
+
+export { RateLimitError } from './room/error.js'
+export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
+export type { Trials } from './room/trials.js'
+
+/** What a runtime's `getConnInfo` says, as far as it is read here. */
+export type GetConnInfo = (context: Context) => { remote: { address?: string } }
+
+/** The environment of a handler behind {@link rateLimit}: `context.var.rateLimit` is the answer. */
+export interface RateLimitEnv {
+  Variables: {
+    /** The answer to this request, where it is limited. */
+    rateLimit: LimitInfo | undefined
+  }
+}
+
+/** The options of {@link rateLimit}. */
+export interface RateLimitOptions extends RoomOptions<Context> {
+  /** The `getConnInfo` of the runtime, such as that of `@hono/node-server/conninfo`; needed where there is no `key`. */
+  readonly getConnInfo?: GetConnInfo | undefined
+  /** The response to a refused request, in place of the one with status 429; `'error'` throws a {@link RateLimitError}. */
+  readonly onBlocked?: 'error' | ((info: LimitInfo, context: Context) => Later<Response>) | undefined
+  /** Charges requests with this outcome only: what was charged is given back once the response says otherwise. */
+  readonly chargeIf?: ((context: Context) => Later<boolean>) | undefined
+}
+
+/** A middleware that limits requests. */
+export interface RateLimit extends MiddlewareHandler<RateLimitEnv> {
+  /**
+   * A middleware that adds limits to these: one decision for all of them, either every one is charged or none. On a
+   * request that this middleware has decided, it decides its own limits alone.
+   */
+  and(more: RoomLimits<Context> | LimitsOfRequest<Context> | RouteOptions<RateLimitOptions>): RateLimit
+  /** The counts of limits in shadow mode and of candidates. */
+  trials(): Trials
+}
+
+const NO_ADDRESS = "must be given where there is no key: the runtime's own, such as that of @hono/node-server/conninfo"
+
+const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> => ({
+  options: ['getConnInfo', 'onBlocked', 'chargeIf'],
+  client(context: Context, { gate }: Gates): string {
+    const peer = getConnInfo?.(context).remote.address
+    if (!gate.trustsNobody) return gate.client(peer, context.req.header(gate.forwardedHeader) ?? [])
+    return gate.client(peer, context.req.header('x-forwarded-for') ?? context.req.header('forwarded'))
+  },
+  template: (context: Context) => context.req.routePath,
+})
+
+/**
+ * A middleware that limits requests: `app.use(rateLimit({ limits: '100/minute', getConnInfo }))`. It answers a refused
+ * request with status 429, and puts the headers on all others, those to errors included.
+ *
+ * The answer is in `context.var.rateLimit`. Without a `key`, the client's address is limited, which `getConnInfo` of
+ * the runtime tells; behind proxies, say how many with `trustedProxies`.
+ *
+ * @throws {@link LimitError} for an option that does not exist or cannot be.
+ *
+ * @example
+ * ```js
+ * import { serve } from '@hono/node-server'
+ * import { getConnInfo } from '@hono/node-server/conninfo'
+ * import { Hono } from 'hono'
+ * import { rateLimit } from 'tidegate/hono'
+ *
+ * const app = new Hono()
+ * app.use(rateLimit({ limits: '2/minute', getConnInfo }))
+ * app.get('/', (context) => context.json({ left: context.var.rateLimit.remaining }))
+ *
+ * const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
+ * await new Promise((ready) => server.once('listening', ready))
+ * const get = () => fetch(`http://127.0.0.1:${server.address().port}`)
+ * const answers = [await get(), await get(), await get()]
+ * assert.deepEqual(await answers[0].json(), { left: 1 })
+ * assert.deepEqual(answers.map((answer) => answer.status), [200, 200, 429])
+ * server.close()
+ * server.closeAllConnections()
+ * ```
+ */
+export function rateLimit(options: RateLimitOptions): RateLimit {
+  const getConnInfo = options?.getConnInfo
+  const room = new Room<Context>(options, frameworkOf(getConnInfo))
+  functionOption(room.options, 'getConnInfo')
+  if (getConnInfo === undefined && options.key === undefined) throw wrongType('', 'getConnInfo', NO_ADDRESS, undefined)
+  return middlewareOf(room)
+}
+
+/** The decisions of rooms about a request. */
+const DECIDED = Symbol('tidegate.decided')
+type Decided = Context & { [DECIDED]?: { readonly room: Room<Context>; readonly info: LimitInfo }[] }
+
+function middlewareOf(room: Room<Context>): RateLimit {
+  const { onBlocked, chargeIf } = room.options as unknown as RateLimitOptions
+  if (onBlocked !== undefined && onBlocked !== 'error' && typeof onBlocked !== 'function') {
+    throw outOfRange('', 'onBlocked', "must be a function or 'error'", onBlocked)
+  }
+  functionOption(room.options, 'chargeIf')
+
+  const limit = (context: Context, next: Next): Promise<Response | undefined> => {
+    const before = (context as Decided)[DECIDED] ?? []
+    const rooms = before.map(({ room }) => room)
+    if (rooms.includes(room)) {
+      room.gate.report('counted-twice', 'the same rate limit is asked twice')
+      return passOn(next)
+    }
+    const info = room.decide(context, room.base !== undefined && rooms.includes(room.base))
+    return isPromise(info) ? info.then((info) => proceed(info, context, next)) : proceed(info, context, next)
+  }
+
+  const proceed = async (info: LimitInfo | undefined, context: Context, next: Next): Promise<Response | undefined> => {
+    if (info === undefined) return passOn(next)
+    context.set('rateLimit', info)
+    const decided = ((context as Decided)[DECIDED] ??= [])
+    decided.push({ room, info })
+    const infos = (): LimitInfo[] => decided.map(({ info }) => info)
+    if (info.blocked) {
+      for (const before of decided) before.room.giveBack(before.info)
+      return blocked(info, infos(), context)
+    }
+    await next()
+    // Rooms inside have set theirs; the outermost one knows all.
+    const headers = room.gate.headers(decided.length === 1 ? info : infos(), context.res.status)
+    for (const name in headers) {
+      if (decided.some(({ info }) => info.blocked)) break
+      context.header(name, headers[name])
+    }
+    if (chargeIf !== undefined) settle(room, info, () => chargeIf(context))
+    return undefined
+  }
+
+  const blocked = async (info: LimitInfo, infos: readonly LimitInfo[], context: Context): Promise<Response> => {
+    const refusal = room.gate.refusal(infos, context.req.header('accept'))
+    const response = responseOf(refusal, context.req.method)
+    if (onBlocked === undefined) return response
+    const kept = Object.entries(refusal.headers).filter(([name]) => !name.toLowerCase().startsWith('content-'))
+    if (onBlocked === 'error') {
+      // Hono's own handler of errors answers with what an error has for a response.
+      const error = new RateLimitError(info, refusal.status, Object.fromEntries(kept))
+      throw Object.assign(error, { getResponse: () => response })
+    }
+    context.status(refusal.status as 429)
+    for (const [name, value] of kept) context.header(name, value)
+    return onBlocked(info, context)
+  }
+
+  return Object.assign(limit, {
+    and: (more: unknown) => middlewareOf(room.extend(routeOptions(more), { adds: true })),
+    trials: () => room.trials(),
+  }) as unknown as RateLimit
+}
+
+async function passOn(next: Next): Promise<undefined> {
+  await next()
+  return undefined
+}

@@ -1,0 +1,140 @@
+/**
+ * Rate limits for Koa 2 and 3.
+ *
+ * @packageDocumentation
+ */
+
+import type { DefaultContext, Middleware, Next, ParameterizedContext } from 'koa'
+import { outOfRange } from './errors.js'
+import type { LimitInfo } from './info.js'
+import { clientOf } from './room/address.js'
+import { isPromise } from './room/later.js'
+import { admit, decideFor, refusalError, refuse } from './room/node.js'
+import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { type Framework, type Gates, Room } from './room/room.js'
+import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
+import type { Trials } from './room/trials.js'
+
+export { RateLimitError } from './room/error.js'
+export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
+export type { Trials } from './room/trials.js'
+
+/** The part of a context's state that a rate limit sets. */
+export interface RateLimitState {
+  /** The answer to this request, where it is limited. */
+  rateLimit?: LimitInfo
+}
+
+/** The context of a request. */
+export type Context = ParameterizedContext<RateLimitState, DefaultContext>
+
+/** The options of {@link rateLimit}. */
+export interface RateLimitOptions extends RoomOptions<Context> {
+  /** The response to a refused request, in place of the one with status 429; `'error'` throws a {@link RateLimitError}. */
+  readonly onBlocked?: 'error' | ((info: LimitInfo, context: Context, next: Next) => unknown) | undefined
+  /** Charges requests with this outcome only: what was charged is given back once the response says otherwise. */
+  readonly chargeIf?: ((context: Context) => Later<boolean>) | undefined
+}
+
+/** A middleware that limits requests. */
+export interface RateLimit extends Middleware<RateLimitState> {
+  /**
+   * A middleware that adds limits to these: one decision for all of them, either every one is charged or none. On a
+   * request that this middleware has decided, it decides its own limits alone.
+   */
+  and(more: RoomLimits<Context> | LimitsOfRequest<Context> | RouteOptions<RateLimitOptions>): RateLimit
+  /** The counts of limits in shadow mode and of candidates. */
+  trials(): Trials
+}
+
+/** The header whose left-most address a client can write itself. */
+const LIST = 'x-forwarded-for'
+
+const framework: Framework<Context> = {
+  options: ['onBlocked', 'chargeIf'],
+  client(context: Context, { gate, trusting }: Gates): string {
+    const { app, req } = context
+    if (!gate.trustsNobody || !app.proxy) return clientOf(req, gate)
+    // Koa takes the left-most address, unless it is told how many proxies there are.
+    const isList = (app.proxyIpHeader ?? LIST).toLowerCase() === LIST
+    if (isList && !(app.maxIpsCount > 0)) return clientOf(req, trusting)
+    return gate.client(context.ip)
+  },
+  // Set by @koa/router.
+  template: (context: Context) => (context._matchedRoute === undefined ? undefined : `${context._matchedRoute}`),
+}
+
+/**
+ * A middleware that limits requests: `app.use(rateLimit({ limits: '100/minute' }))`. It answers a refused request with
+ * status 429, and puts the headers on all others, those to errors included.
+ *
+ * The answer is in `context.state.rateLimit`. Without a `key`, the client's address is limited. Behind proxies, give
+ * `trustedProxies`, or the app's `proxy` with `maxIpsCount`: with `proxy` alone, Koa takes an address that clients can
+ * write themselves, so one proxy is trusted then, and a warning says so.
+ *
+ * @throws {@link LimitError} for an option that does not exist or cannot be.
+ *
+ * @example
+ * ```js
+ * import Koa from 'koa'
+ * import { rateLimit } from 'tidegate/koa'
+ *
+ * const app = new Koa()
+ * app.use(rateLimit({ limits: '2/minute' }))
+ * app.use((context) => {
+ *   context.body = { left: context.state.rateLimit.remaining }
+ * })
+ *
+ * const server = app.listen(0, '127.0.0.1')
+ * await new Promise((ready) => server.once('listening', ready))
+ * const get = () => fetch(`http://127.0.0.1:${server.address().port}`)
+ * const answers = [await get(), await get(), await get()]
+ * assert.deepEqual(await answers[0].json(), { left: 1 })
+ * assert.deepEqual(answers.map((answer) => answer.status), [200, 200, 429])
+ * server.close()
+ * server.closeAllConnections()
+ * ```
+ */
+export function rateLimit(options: RateLimitOptions): RateLimit {
+  return middlewareOf(new Room<Context>(options, framework))
+}
+
+function middlewareOf(room: Room<Context>): RateLimit {
+  const { onBlocked, chargeIf } = room.options as unknown as RateLimitOptions
+  if (onBlocked !== undefined && onBlocked !== 'error' && typeof onBlocked !== 'function') {
+    throw outOfRange('', 'onBlocked', "must be a function or 'error'", onBlocked)
+  }
+  functionOption(room.options, 'chargeIf')
+
+  const proceed = (info: LimitInfo | undefined, context: Context, next: Next): unknown => {
+    if (info === undefined) return next()
+    context.state.rateLimit = info
+    if (info.blocked) return blocked(info, context, next)
+    admit(context.res, room, info, chargeIf === undefined ? undefined : () => chargeIf(context))
+    return next()
+  }
+
+  const blocked = (info: LimitInfo, context: Context, next: Next): unknown => {
+    if (onBlocked === undefined) {
+      const { status, headers, body } = refuse(context.req, context.res, room, info)
+      context.status = status
+      context.set(headers)
+      context.body = body
+      return undefined
+    }
+    const error = refusalError(context.req, context.res, room, info)
+    if (onBlocked === 'error') throw error
+    context.status = error.status
+    return onBlocked(info, context, next)
+  }
+
+  const limit = (context: Context, next: Next): unknown => {
+    const info = decideFor(room, context, context.res)
+    return isPromise(info) ? info.then((info) => proceed(info, context, next)) : proceed(info, context, next)
+  }
+
+  return Object.assign(limit, {
+    and: (more: unknown) => middlewareOf(room.extend(routeOptions(more), { adds: true })),
+    trials: () => room.trials(),
+  }) as unknown as RateLimit
+}

@@ -1,0 +1,36 @@
+/* The client of a request of Node's own HTTP server. */
+
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Gate } from '../http.js'
+
+const CLIENT = Symbol('tidegate.client')
+
+/** The client of a connection, as a gate said it. */
+interface Known {
+  readonly gate: Gate
+  readonly client: string
+  /** The gate has seen that there is a forwarded header. */
+  readonly forwarded: boolean
+}
+
+type Knowing = Socket & { [CLIENT]?: Known }
+
+/** The client's address: the peer's, or behind trusted proxies the one that they forward. */
+export function clientOf(request: IncomingMessage, gate: Gate): string {
+  if (!gate.trustsNobody) return gate.client(request.socket.remoteAddress, linesOf(request, gate.forwardedHeader))
+  // Nothing but the peer counts, so it is read once a connection.
+  const socket = request.socket as Knowing
+  const { headers } = request
+  const forwarded = headers['x-forwarded-for'] ?? headers.forwarded
+  const known = socket[CLIENT]
+  if (known !== undefined && known.gate === gate && (forwarded === undefined || known.forwarded)) return known.client
+  const client = gate.client(socket.remoteAddress, forwarded)
+  socket[CLIENT] = { gate, client, forwarded: forwarded !== undefined }
+  return client
+}
+
+/** The client's address behind proxies that are trusted with this header. */
+export function linesOf({ headers }: IncomingMessage, name: string): string | readonly string[] {
+  return headers[name] ?? []
+}

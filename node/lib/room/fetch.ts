@@ -1,0 +1,25 @@
+/* Requests and responses of the web's own kind. */
+
+import type { Headers } from '../headers.js'
+import type { Refusal } from '../http.js'
+
+/** The response of a refusal; the answer to HEAD has no body. */
+export function responseOf({ status, headers, body }: Refusal, method: string): Response {
+  return new Response(method === 'HEAD' ? null : body, { status, headers })
+}
+
+/** The same response with these headers; a copy where its own cannot be changed, as those of `fetch`. */
+export function withHeaders(response: Response, headers: Headers): Response {
+  const names = Object.keys(headers)
+  if (names.length === 0) return response
+  const set = (to: Response): Response => {
+    for (const name of names) to.headers.set(name, headers[name] as string)
+    return to
+  }
+  try {
+    return set(response)
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    return set(new Response(response.body, response))
+  }
+}

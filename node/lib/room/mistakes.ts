@@ -1,0 +1,56 @@
+/* Mistakes in the set-up that a room can see: each is told once, with its code. */
+
+import cluster from 'node:cluster'
+import type { Gate } from '../http.js'
+import type { Limiter } from '../limiter.js'
+import type { ReadyRule } from './rules.js'
+
+/** Definitions by their keys, as far as the rooms of a limiter know them. */
+const definitions = new WeakMap<Limiter, Map<string, string>>()
+const MOST_KEYS = 10_000
+
+/** Tells of a key that stands for two definitions. */
+export function sameKeyTwice(gate: Gate, limiter: Limiter, rules: readonly ReadyRule<never>[]): void {
+  const known = definitions.get(limiter) ?? new Map<string, string>()
+  definitions.set(limiter, known)
+  for (const { limit } of rules) {
+    const wire = JSON.stringify(limit)
+    const other = known.get(limit.key)
+    if (other !== undefined && other !== wire) gate.report('same-key-twice', `${other} and ${wire}`)
+    else if (known.size < MOST_KEYS) known.set(limit.key, wire)
+  }
+}
+
+const asked = new WeakSet<Limiter>()
+
+/** Tells of a store that cannot be reached; each limiter is asked once. */
+export function storeUnreachable(gate: Gate, limiter: Limiter): void {
+  if (asked.has(limiter)) return
+  asked.add(limiter)
+  limiter.ping().catch((error: unknown) => {
+    gate.report('store-unreachable', error instanceof Error ? error.message : String(error))
+  })
+}
+
+/** Tells of memory in more than one worker; the first worker may be the only one. */
+export function memoryManyWorkers(gate: Gate): void {
+  if (cluster.isWorker && (cluster.worker?.id ?? 0) > 1) gate.report('memory-many-workers')
+}
+
+/** The frame of Node's that is on the stack while a request is begun. */
+const IN_REQUEST = /\b(parserOnIncoming|onServerStream|onSessionHeaders)\b/
+/** One is a room that is made when it is first needed. */
+const MADE_IN_REQUESTS = 3
+let madeInRequests = 0
+const seen = new WeakSet<Limiter>()
+
+/** Tells of limiters in memory that are made again for each request, so that nothing is ever counted twice. */
+export function limiterPerRequest(gate: Gate, limiter: Limiter): void {
+  if (seen.has(limiter)) return
+  seen.add(limiter)
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 100
+  const { stack = '' } = new Error()
+  Error.stackTraceLimit = stackTraceLimit
+  if (IN_REQUEST.test(stack) && ++madeInRequests >= MADE_IN_REQUESTS) gate.report('limiter-per-request')
+}

@@ -1,0 +1,68 @@
+/* One request through a room, for frameworks that are made of Node's own request and response. */
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Headers } from '../headers.js'
+import type { Refusal } from '../http.js'
+import type { LimitInfo } from '../info.js'
+import { RateLimitError } from './error.js'
+import { carry, decisionsOf, giveAllBack, onFinished } from './response.js'
+import type { Room } from './room.js'
+import type { Later } from './rules.js'
+import { settle } from './settle.js'
+
+/** Decides a request whose response is this one; nothing where it is not limited, or this room has decided it. */
+export function decideFor<Request>(
+  room: Room<Request>,
+  request: Request,
+  response: ServerResponse,
+): Later<LimitInfo | undefined> {
+  const before = decisionsOf(response)
+  if (before.length === 0) return room.decide(request)
+  const rooms = before.map(({ room }) => room as unknown as Room<Request>)
+  if (rooms.includes(room)) {
+    room.gate.report('counted-twice', 'the same rate limit is asked twice')
+    return undefined
+  }
+  return room.decide(request, room.base !== undefined && rooms.includes(room.base))
+}
+
+/** Has an admitted request carry its headers, and gives its charge back where the outcome says so. */
+export function admit<Request>(
+  response: ServerResponse,
+  room: Room<Request>,
+  info: LimitInfo,
+  chargeIf: (() => Later<boolean>) | undefined,
+): void {
+  carry(response, room, info)
+  if (chargeIf === undefined) return
+  onFinished(response, () => settle(room, info, chargeIf))
+}
+
+/** The refusal of a request; what other rooms charged it is given back. */
+export function refuse<Request>(
+  request: IncomingMessage,
+  response: ServerResponse,
+  room: Room<Request>,
+  info: LimitInfo,
+): Refusal {
+  const before = decisionsOf(response)
+  if (before.length === 0) return room.gate.refusal(info, request.headers.accept)
+  giveAllBack(response)
+  return room.gate.refusal([...before.map(({ info }) => info), info], request.headers.accept)
+}
+
+/** The error for a refused request that the app answers itself; the response carries the headers, whoever writes it. */
+export function refusalError<Request>(
+  request: IncomingMessage,
+  response: ServerResponse,
+  room: Room<Request>,
+  info: LimitInfo,
+): RateLimitError {
+  const { status, headers } = refuse(request, response, room, info)
+  const kept: Headers = {}
+  for (const name in headers) {
+    if (!name.toLowerCase().startsWith('content-')) kept[name] = headers[name] as string
+  }
+  carry(response, room, info, kept)
+  return new RateLimitError(info, status, kept)
+}

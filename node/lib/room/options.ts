@@ -1,0 +1,120 @@
+/* The options that every room takes, read and checked once. */
+
+import { outOfRange, ownKeys, read, wrongType } from '../errors.js'
+import type { GateOptions } from '../http.js'
+import { Limiter } from '../limiter.js'
+import type { Actor, Later, LimitsOfRequest, RoomLimits, Rule } from './rules.js'
+
+/** The options of every room; `Request` is the request, or the context, of its framework. */
+export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
+  /**
+   * A limiter, or the URL of a store; rooms with the same URL share one limiter and its connections.
+   * @defaultValue a limiter of its own, in the memory of this process
+   */
+  readonly limiter?: Limiter | string | URL | undefined
+  /** The limits: one, several, as text, or a function of the request. */
+  readonly limits: RoomLimits<Request> | LimitsOfRequest<Request>
+  /** The key of limits that are given as text. @defaultValue the template of the route, or `default` */
+  readonly name?: string | undefined
+  /**
+   * The actor of a request: a user id, an API key. Where it gives nothing, or an empty text, the client's address is
+   * the actor.
+   * @defaultValue the client's address
+   */
+  readonly key?: ((request: Request) => Later<Actor>) | undefined
+  /** The units that a request costs. @defaultValue 1 */
+  readonly cost?: number | ((request: Request) => Later<number>) | undefined
+  /** Scales the limits for the request's actor: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
+  readonly factor?: number | ((request: Request) => Later<number>) | undefined
+  /** Requests that are not limited. */
+  readonly skip?: ((request: Request) => Later<boolean>) | undefined
+  /** Decides and counts, but never refuses and sends no headers. @defaultValue false */
+  readonly shadow?: boolean | undefined
+  /** A definition that may replace the limit: decided beside it and counted, never enforced. */
+  readonly candidate?: Rule<Request>['candidate']
+}
+
+/** The options of a route: those of its room in part, in place of the room's. */
+export type RouteOptions<Options> = Partial<Omit<Options, 'limiter'>>
+
+const GATE = [
+  'trustedProxies',
+  'forwardedHeader',
+  'ipv6Prefix',
+  'headers',
+  'draft',
+  'reset',
+  'status',
+  'body',
+  'silence',
+] as const
+const ROOM = ['limiter', 'limits', 'name', 'key', 'cost', 'factor', 'skip', 'shadow', 'candidate'] as const
+
+/** The options as an object of their own, each read once; a misspelt one is refused. */
+export function roomOptions(given: unknown, framework: readonly string[]): Record<string, unknown> {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw wrongType('', 'options', 'must be an object with limits', given)
+  }
+  const options: Record<string, unknown> = {}
+  const names: readonly string[] = [...ROOM, ...GATE, ...framework]
+  for (const name of ownKeys(given, 'options', '')) {
+    const value = read(given, name, '')
+    if (!names.includes(name)) throw wrongType('', name, 'is not an option of a rate limit', value)
+    if (value !== undefined) options[name] = value
+  }
+  return options
+}
+
+/** Options, or limits that stand for them. */
+export function routeOptions(given: unknown): unknown {
+  const isOptions = typeof given === 'object' && given !== null && 'limits' in given
+  return isOptions ? given : { limits: given }
+}
+
+/** Options that are functions are checked for being one. */
+export function functionOption(options: Record<string, unknown>, name: string): void {
+  const value = options[name]
+  if (value !== undefined && typeof value !== 'function') throw wrongType('', name, 'must be a function', value)
+}
+
+/** The options that are the gate's. */
+export function gateOptions(options: Record<string, unknown>, scope: string): GateOptions {
+  const given = GATE.filter((name) => options[name] !== undefined).map((name) => [name, options[name]])
+  return { ...Object.fromEntries(given), scope } as GateOptions
+}
+
+/** The key of limits that are given as text. */
+export function nameOption(name: unknown): string | undefined {
+  if (name === undefined) return undefined
+  if (typeof name !== 'string') throw wrongType('', 'name', 'must be a string', name)
+  if (name === '') throw outOfRange('', 'name', 'must not be empty', name)
+  return name
+}
+
+/** Limiters by the URL of their store, so that rooms share their connections. */
+const byUrl = new Map<string, Limiter>()
+const scopes = new WeakMap<Limiter, string>()
+let limiters = 0
+
+/** The limiter of a room. */
+export function limiterOption(given: unknown): Limiter {
+  if (given === undefined) return scoped(new Limiter(), 'memory')
+  if (given instanceof Limiter) return scoped(given, 'limiter')
+  if (typeof given !== 'string' && !(given instanceof URL)) {
+    throw wrongType('', 'limiter', 'must be a Limiter or the URL of a store', given)
+  }
+  const url = String(given)
+  const known = byUrl.get(url)
+  if (known !== undefined) return known
+  const made = scoped(new Limiter(url), 'store')
+  if (!url.startsWith('memory:')) byUrl.set(url, made)
+  return made
+}
+
+function scoped(limiter: Limiter, kind: string): Limiter {
+  if (!scopes.has(limiter)) scopes.set(limiter, `${kind} ${++limiters}`)
+  return limiter
+}
+
+/** The name of a limiter among those of this process. */
+export const scopeOf = (limiter: Limiter): string => scopes.get(limiter) ?? ''

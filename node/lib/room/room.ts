@@ -1,0 +1,304 @@
+/* One decision for each request, for the rooms of all frameworks. */
+
+import type { Limit } from '../compiled.js'
+import { outOfRange, StoreError, wrongType } from '../errors.js'
+import { combine, Gate } from '../http.js'
+import type { LimitInfo } from '../info.js'
+import type { Limiter } from '../limiter.js'
+import type { Check } from '../parts.js'
+import { after, all, isPromise } from './later.js'
+import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './mistakes.js'
+import { claimedName } from './names.js'
+import { functionOption, gateOptions, limiterOption, nameOption, roomOptions, scopeOf } from './options.js'
+import {
+  type Actor,
+  type Later,
+  type LimitsOfRequest,
+  needsName,
+  type ReadyRule,
+  type RoomLimits,
+  rulesOf,
+  type Settings,
+  settingsOf,
+} from './rules.js'
+import { TrialCounts, type Trials } from './trials.js'
+
+/** The part of a room that knows its framework. */
+export interface Framework<Request> {
+  /** Names of options beside those of every room. */
+  readonly options: readonly string[]
+  /** The key of limits that are given as text without a name, where no route has one. @defaultValue 'default' */
+  readonly name?: string | undefined
+  /** The client's address, as a gate of the room says it. */
+  client(request: Request, gates: Gates): string
+  /** The template of the request's route: the key of limits that are given as text without a name. */
+  template?(request: Request): string | undefined
+}
+
+/** The gates of a room: its own, and the one for an app that trusts every proxy. */
+export interface Gates {
+  readonly gate: Gate
+  readonly trusting: Gate
+}
+
+/** Rules that hold for every request of a name. */
+interface Fixed<Request> {
+  readonly rules: readonly ReadyRule<Request>[]
+  /** The limits, where all of them are decided for the same actor at cost 1 and nothing else is asked. */
+  readonly plain: Limit | Limit[] | undefined
+}
+
+const DEFAULT_NAME = 'default'
+const MISSING = 'must be given: a definition, a limit as text, a list of them, or a function of the request'
+
+/** Decides requests of a framework; immutable but for its counts. */
+export class Room<Request> implements Gates {
+  readonly limiter: Limiter
+  /** What knows addresses, headers and refusals. */
+  readonly gate: Gate
+  /** The options as they were given. */
+  readonly options: Readonly<Record<string, unknown>>
+  /** The room to whose limits these are added, if any. */
+  readonly base: Room<Request> | undefined
+  readonly #framework: Framework<Request>
+  readonly #settings: Settings<Request>
+  readonly #skip: ((request: Request) => Later<boolean>) | undefined
+  readonly #choose: LimitsOfRequest<Request> | undefined
+  readonly #limits: unknown
+  readonly #name: string | undefined
+  /** Rules by the names that their texts have; one, under an empty name, where no name is needed. */
+  readonly #fixed = new Map<string, Fixed<Request>>()
+  /** The rules of every request, where neither a function nor a template is asked. */
+  readonly #always: Fixed<Request> | undefined
+  readonly #shared: boolean
+  readonly #trials: TrialCounts
+  #trusting: Gate | undefined
+
+  /** A room of these options; one that comes from another shares its limiter and counts, and may add to its limits. */
+  constructor(given: unknown, framework: Framework<Request>, from?: Room<Request>, adds = false) {
+    const options = roomOptions(given, framework.options)
+    if (options.limits === undefined) throw wrongType('', 'limits', MISSING, undefined)
+    this.options = options
+    this.base = adds ? from : undefined
+    this.#framework = framework
+    this.limiter = from?.limiter ?? limiterOption(options.limiter)
+    this.#shared = isShared(this.limiter)
+    this.gate = new Gate(gateOptions(options, scopeOf(this.limiter)))
+    this.#settings = { key: undefined, cost: 1, factor: 1, shadow: false, ...present(settingsOf<Request>(options, '')) }
+    functionOption(options, 'skip')
+    this.#skip = options.skip as ((request: Request) => Later<boolean>) | undefined
+    this.#trials = from === undefined ? new TrialCounts() : from.#trials
+    this.#limits = options.limits
+    this.#name = nameOption(options.name)
+    if (typeof this.#limits === 'function') {
+      this.#choose = this.#limits as LimitsOfRequest<Request>
+    } else {
+      const named = this.#name !== undefined || !needsName(this.#limits)
+      const templated = !named && framework.template !== undefined
+      if (templated) rulesOf(this.#limits, DEFAULT_NAME, this.#settings)
+      else this.#always = this.#fix(this.#name ?? (named ? '' : claimedName(this.limiter, this.#defaultName)))
+    }
+    this.#tellMistakes()
+  }
+
+  /** A room of the same limiter for some of the requests: its options go before those of this one. */
+  extend(given: unknown, { adds }: { readonly adds: boolean }): Room<Request> {
+    const own = roomOptions(given, this.#framework.options)
+    if (own.limiter !== undefined) throw outOfRange('', 'limiter', 'must be the one of the room', 'another one')
+    const { limiter: _, name: __, limits, candidate, ...kept } = this.options
+    const inherited = adds || own.limits !== undefined ? {} : { limits, candidate }
+    return new Room({ ...kept, ...inherited, ...own }, this.#framework, this, adds)
+  }
+
+  /**
+   * Decides a request, in one round trip; nothing where it is not limited. The answer is no promise where nothing has
+   * to be waited for. With `own`, the limits of the base are left out, because it has decided this request.
+   */
+  decide(request: Request, own = false): Later<LimitInfo | undefined> {
+    if (this.#skip === undefined) return this.#decide(request, own)
+    return after(this.#skip(request), (skipped) => (skipped ? undefined : this.#decide(request, own)))
+  }
+
+  /** The gate for an app whose framework trusts every proxy: it tells of that, and trusts one. */
+  get trusting(): Gate {
+    this.#trusting ??= new Gate({ ...gateOptions(this.options, scopeOf(this.limiter)), trustedProxies: true })
+    return this.#trusting
+  }
+
+  /** Gives back what a decision charged; a failure is told by the limiter's own events. */
+  giveBack(info: LimitInfo): void {
+    if (info.blocked) return
+    if (!this.#shared) this.limiter.refundSync(info)
+    else this.limiter.refund(info).catch(() => {})
+  }
+
+  /** The counts of limits in shadow mode and of candidates. */
+  trials(): Trials {
+    return this.#trials.read()
+  }
+
+  #decide(request: Request, own: boolean): Later<LimitInfo | undefined> {
+    const fixed = this.#always
+    if (fixed?.plain !== undefined && (own || this.base === undefined)) {
+      const actor = this.#actor(request, this.#settings.key)
+      if (!isPromise(actor)) return this.#ask(fixed.plain, actor)
+      return actor.then((actor) => this.#ask(fixed.plain as Limit, actor))
+    }
+    return after(this.#rules(request, own), (rules) => this.#decideRules(request, rules))
+  }
+
+  /** The quick way: the same actor for all, at cost 1. */
+  #ask(limits: Limit | Limit[], actor: string): Later<LimitInfo> {
+    return this.#shared ? this.limiter.limit(limits, actor) : this.limiter.limitSync(limits, actor)
+  }
+
+  #rules(request: Request, own: boolean): Later<readonly ReadyRule<Request>[]> {
+    const mine = this.#own(request)
+    if (own || this.base === undefined) return mine
+    return after(all([this.base.#rules(request, false), mine]), (each) => each.flat())
+  }
+
+  #own(request: Request): Later<readonly ReadyRule<Request>[]> {
+    if (this.#always !== undefined) return this.#always.rules
+    if (this.#choose !== undefined) return after(this.#choose(request), (given) => this.#chosen(request, given))
+    return this.#named(request).rules
+  }
+
+  #chosen(request: Request, given: RoomLimits<Request> | null | undefined | false): readonly ReadyRule<Request>[] {
+    if (given === undefined || given === null || given === false) return []
+    const name = this.#name ?? this.#framework.template?.(request) ?? this.#defaultName
+    return withCandidate(rulesOf(given, name, this.#settings), this.options.candidate)
+  }
+
+  /** The rules of texts whose key is the template of a route. */
+  #named(request: Request): Fixed<Request> {
+    const template = this.#framework.template?.(request) ?? ''
+    return this.#fixed.get(template) ?? this.#claim(template)
+  }
+
+  #claim(template: string): Fixed<Request> {
+    const fixed = this.#fix(claimedName(this.limiter, template || this.#defaultName))
+    this.#fixed.set(template, fixed)
+    return fixed
+  }
+
+  #fix(name: string): Fixed<Request> {
+    const rules = withCandidate(rulesOf(this.#limits, name, this.#settings), this.options.candidate)
+    sameKeyTwice(this.gate, this.limiter, rules)
+    const { key } = this.#settings
+    const plain = rules.every(
+      (rule) =>
+        rule.key === key && rule.cost === 1 && rule.factor === 1 && !rule.shadow && rule.candidate === undefined,
+    )
+    const limits = rules.map((rule) => rule.limit)
+    return { rules, plain: plain && limits.length > 0 ? (limits.length === 1 ? limits[0] : limits) : undefined }
+  }
+
+  get #defaultName(): string {
+    return this.#framework.name ?? DEFAULT_NAME
+  }
+
+  #actor(request: Request, key: Settings<Request>['key']): Later<string> {
+    if (key === undefined) return this.#framework.client(request, this)
+    const actor = key(request)
+    return isPromise(actor) ? actor.then((actor) => this.#actorOf(request, actor)) : this.#actorOf(request, actor)
+  }
+
+  #actorOf(request: Request, actor: Actor): string {
+    if (typeof actor === 'string' && actor !== '') return actor
+    if (typeof actor === 'number' || typeof actor === 'bigint') return `${actor}`
+    if (actor === undefined || actor === null || actor === '') return this.#framework.client(request, this)
+    throw wrongType('', 'key', 'must give a text or a number', actor)
+  }
+
+  #decideRules(request: Request, rules: readonly ReadyRule<Request>[]): Later<LimitInfo | undefined> {
+    const checks = all(rules.map((rule) => this.#check(request, rule)))
+    return after(checks, (checks) => this.#decideChecks(rules, checks))
+  }
+
+  #check(request: Request, rule: ReadyRule<Request>): Later<Check> {
+    const { limit, cost, factor } = rule
+    const actor = this.#actor(request, rule.key)
+    const costs = typeof cost === 'function' ? cost(request) : cost
+    const scale = typeof factor === 'function' ? factor(request) : factor
+    return after(all<unknown>([actor, costs, scale]), ([actor, cost, factor]) => {
+      return { limit, actor, cost, factor } as Check
+    })
+  }
+
+  /** What is enforced is one decision; what is tried is asked for beside it, in the same round trip. */
+  #decideChecks(rules: readonly ReadyRule<Request>[], checks: readonly Check[]): Later<LimitInfo | undefined> {
+    const enforced = checks.filter((_, index) => !rules[index]?.shadow)
+    const info = enforced.length === 0 ? undefined : this.#askAll(enforced)
+    rules.forEach((rule, index) => {
+      const check = checks[index] as Check
+      if (rule.shadow) this.#try(check, (shadow) => this.#trials.shadow(rule.limit.key, shadow))
+      const { candidate } = rule
+      if (candidate === undefined || rule.shadow) return
+      this.#try({ ...check, limit: candidate }, (tried) =>
+        after(info as Later<LimitInfo>, (live) => {
+          const part = live.checks.find(({ key }) => key === rule.limit.key) ?? live
+          this.#trials.candidate(rule.limit.key, part, tried)
+        }),
+      )
+    })
+    return info
+  }
+
+  #askAll(checks: readonly Check[]): Later<LimitInfo> {
+    const once = checks.length > 1 ? combine(checks) : checks
+    return this.#shared ? this.limiter.limitAll(once) : this.limiter.limitAllSync(once)
+  }
+
+  /** Decides what is not enforced; a failure must not fail the request. */
+  #try(check: Check, count: (info: LimitInfo) => unknown): void {
+    try {
+      const info = this.#askAll([check])
+      if (isPromise(info)) info.then(count).catch(() => {})
+      else count(info)
+    } catch (error) {
+      // A cost or a factor that cannot be is an error for limits that are tried, too.
+      if (!(error instanceof StoreError)) throw error
+    }
+  }
+
+  #tellMistakes(): void {
+    if (this.#shared) {
+      storeUnreachable(this.gate, this.limiter)
+    } else {
+      memoryManyWorkers(this.gate)
+      limiterPerRequest(this.gate, this.limiter)
+    }
+  }
+}
+
+/** Only what is given: a setting that is undefined would hide its default. */
+function present<T extends object>(settings: T): T {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as T
+}
+
+/** The candidate of a room is one for its only limit. */
+function withCandidate<Request>(rules: readonly ReadyRule<Request>[], given: unknown): readonly ReadyRule<Request>[] {
+  if (given === undefined) return rules
+  const [only, ...more] = rules
+  if (only === undefined || more.length > 0) {
+    const problem = 'must stand beside the limit that it is for, where there are several'
+    throw outOfRange('', 'candidate', problem, `${rules.length} limits`)
+  }
+  const { limit, key, cost, factor, shadow } = only
+  return rulesOf({ limit, candidate: given }, '', { key, cost, factor, shadow } as Settings<Request>)
+}
+
+/** A probe of no limit's, to see which limiters answer at once; it writes nothing. */
+const PROBE = { key: 'tidegate/probe', type: 'bucket', size: 1 } as const
+
+/** True for a limiter whose answers have to be waited for. */
+function isShared(limiter: Limiter): boolean {
+  try {
+    limiter.peekSync(PROBE, 'probe')
+    return false
+  } catch (error) {
+    if (error instanceof StoreError && error.failure === 'must-wait') return true
+    throw error
+  }
+}

@@ -1,0 +1,178 @@
+/* The limits of a room, read once: definitions and texts become checked limits, each with its key, cost and factor. */
+
+import type { Limit } from '../compiled.js'
+import type { Definition } from '../definitions.js'
+import { limitFrom, parseLimits } from '../documents.js'
+import { outOfRange, ownKeys, read, wrongType } from '../errors.js'
+
+/** A value, or a promise of it. */
+export type Later<T> = T | Promise<T>
+
+/** An actor; a number is written in decimals, and a missing one stands for the client's address. */
+export type Actor = string | number | bigint | null | undefined
+
+/** A limit of a room with settings of its own, in place of those of the room. */
+export interface Rule<Request> {
+  /** A definition, or a limit as text. */
+  readonly limit: Definition | string
+  /** The key of a limit that is given as text. */
+  readonly name?: string | undefined
+  /** The actor of a request. @defaultValue the key of the room */
+  readonly key?: ((request: Request) => Later<Actor>) | undefined
+  /** The units that a request costs. @defaultValue the cost of the room */
+  readonly cost?: number | ((request: Request) => Later<number>) | undefined
+  /** Scales the limit: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue the factor of the room */
+  readonly factor?: number | ((request: Request) => Later<number>) | undefined
+  /** Decides and counts, but never refuses and sends no headers. @defaultValue the shadow of the room */
+  readonly shadow?: boolean | undefined
+  /** A definition that may replace this limit: decided beside it and counted, never enforced. */
+  readonly candidate?: Definition | string | undefined
+}
+
+/** A definition, a limit as text (`'100/minute'`), or either with settings of its own. */
+export type RoomLimit<Request> = string | Definition | Rule<Request>
+
+/** One limit, or several that are decided together: either every one is charged or none. */
+export type RoomLimits<Request> = RoomLimit<Request> | readonly RoomLimit<Request>[]
+
+/** The limits of a request; without any, it is not limited. */
+export type LimitsOfRequest<Request> = (request: Request) => Later<RoomLimits<Request> | null | undefined | false>
+
+/** A limit that is ready to be decided. */
+export interface ReadyRule<Request> extends Settings<Request> {
+  readonly limit: Limit
+  readonly candidate: Limit | undefined
+}
+
+/** The settings that a room has for all its limits, and a limit may have for itself. */
+export interface Settings<Request> {
+  readonly key: ((request: Request) => Later<Actor>) | undefined
+  readonly cost: number | ((request: Request) => Later<number>)
+  readonly factor: number | ((request: Request) => Later<number>)
+  readonly shadow: boolean
+}
+
+const RULE_FIELDS = ['limit', 'name', 'key', 'cost', 'factor', 'shadow', 'candidate']
+/** The key of a candidate, behind that of its limit: an entry of its own. */
+const CANDIDATE = '/candidate'
+
+/** The rules that these limits are; `name` is the key of limits as text. */
+export function rulesOf<Request>(
+  given: unknown,
+  name: string,
+  settings: Settings<Request>,
+): readonly ReadyRule<Request>[] {
+  const each = (Array.isArray(given) ? given : [given]).map((one) => ruleFields(one))
+  const unnamed = each.filter(({ limit, name }) => typeof limit === 'string' && name === undefined)
+  // Texts without a name share one, so their keys need the period behind it.
+  const texts = unnamed.map(({ limit }) => limit as string)
+  const named = texts.length > 1 ? textLimits(name, texts.join(';')) : undefined
+  let next = 0
+  return each.flatMap((fields) => {
+    const { limit } = fields
+    if (typeof limit !== 'string') return [ready(fields, limitFrom(limit as object), settings)]
+    if (named === undefined || fields.name !== undefined) {
+      return textLimits(fields.name ?? name, limit).map((one) => ready(fields, one, settings))
+    }
+    const count = textLimits(name, limit).length
+    next += count
+    return named.slice(next - count, next).map((one) => ready(fields, one, settings))
+  })
+}
+
+/** True if one of these limits is text that needs the name of its room. */
+export function needsName(given: unknown): boolean {
+  return (Array.isArray(given) ? given : [given])
+    .map((one) => ruleFields(one))
+    .some(({ limit, name }) => typeof limit === 'string' && name === undefined)
+}
+
+interface Fields {
+  readonly limit: unknown
+  readonly name?: string | undefined
+  readonly key?: unknown
+  readonly cost?: unknown
+  readonly factor?: unknown
+  readonly shadow?: unknown
+  readonly candidate?: unknown
+}
+
+function ruleFields(given: unknown): Fields {
+  if (typeof given === 'string') return { limit: given }
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw wrongType('', 'limits', 'must be a definition, a limit as text, or a list of them', given)
+  }
+  if (!('limit' in given)) return { limit: given }
+  const fields: Record<string, unknown> = {}
+  for (const name of ownKeys(given, 'limits', '')) {
+    if (!RULE_FIELDS.includes(name)) throw wrongType('', name, 'is not an option of a limit', read(given, name, ''))
+    fields[name] = read(given, name, '')
+  }
+  const { limit, name } = fields
+  if (typeof limit !== 'string' && (typeof limit !== 'object' || limit === null)) {
+    throw wrongType('', 'limit', 'must be a definition or a limit as text', limit)
+  }
+  if (name !== undefined && (typeof name !== 'string' || name === '')) {
+    throw wrongType('', 'name', 'must be a string that is not empty', name)
+  }
+  return fields as unknown as Fields
+}
+
+function ready<Request>(fields: Fields, limit: Limit, settings: Settings<Request>): ReadyRule<Request> {
+  const { candidate } = fields
+  const own = settingsOf<Request>(fields, limit.key)
+  return {
+    limit,
+    key: own.key ?? settings.key,
+    cost: own.cost ?? settings.cost,
+    factor: own.factor ?? settings.factor,
+    shadow: own.shadow ?? settings.shadow,
+    candidate: candidate === undefined || candidate === null ? undefined : candidateOf(candidate, limit.key),
+  }
+}
+
+/** A limit under a key of its own, so that the live one and its candidate do not share an entry. */
+function candidateOf(given: unknown, liveKey: string): Limit {
+  const key = liveKey + CANDIDATE
+  if (typeof given !== 'string') {
+    if (typeof given !== 'object' || given === null) {
+      throw wrongType(liveKey, 'candidate', 'must be a definition or a limit as text', given)
+    }
+    return limitFrom({ ...given, key })
+  }
+  const [one, ...more] = textLimits(key, given)
+  if (one === undefined || more.length > 0) throw outOfRange(liveKey, 'candidate', 'must be one limit', given)
+  return one
+}
+
+/** The settings that are given here; each is checked. */
+export function settingsOf<Request>(given: Fields | object, key: string): Partial<Settings<Request>> {
+  const { key: actor, cost, factor, shadow } = given as Fields
+  if (actor !== undefined && typeof actor !== 'function') {
+    throw wrongType(key, 'key', 'must be a function of the request', actor)
+  }
+  for (const [name, value] of [
+    ['cost', cost],
+    ['factor', factor],
+  ] as const) {
+    if (value !== undefined && typeof value !== 'number' && typeof value !== 'function') {
+      throw wrongType(key, name, 'must be a number or a function of the request', value)
+    }
+  }
+  if (shadow !== undefined && typeof shadow !== 'boolean') throw wrongType(key, 'shadow', 'must be a boolean', shadow)
+  return { key: actor, cost, factor, shadow } as Partial<Settings<Request>>
+}
+
+/** Limits as text are read once: a function of the request may give the same ones for every request. */
+const known = new Map<string, readonly Limit[]>()
+const MOST_TEXTS = 1000
+
+function textLimits(name: string, text: string): readonly Limit[] {
+  const id = `${name}\n${text}`
+  const seen = known.get(id)
+  if (seen !== undefined) return seen
+  const limits = parseLimits(name, text)
+  if (known.size >= MOST_TEXTS) known.delete(known.keys().next().value as string)
+  known.set(id, limits)
+  return limits
+}

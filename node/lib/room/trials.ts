@@ -1,0 +1,64 @@
+import type { LimitInfo } from '../info.js'
+
+/** Counts of a limit in shadow mode: what it would have done. */
+export interface ShadowCounts {
+  admitted: number
+  blocked: number
+}
+
+/** Counts of a candidate beside the live limit. */
+export interface CandidateCounts {
+  /** Both admitted the request, or both blocked it. */
+  same: number
+  /** The live limit admitted it, and the candidate would have blocked it. */
+  blocksMore: number
+  /** The live limit blocked it, and the candidate would have admitted it. */
+  blocksLess: number
+}
+
+/** Counts by the keys of limits: those in shadow mode, and the live ones that have a candidate. */
+export interface Trials {
+  readonly shadow: Readonly<Record<string, Readonly<ShadowCounts>>>
+  readonly candidates: Readonly<Record<string, Readonly<CandidateCounts>>>
+}
+
+/** The counts of a room. */
+export class TrialCounts {
+  readonly #shadow = new Map<string, ShadowCounts>()
+  readonly #candidates = new Map<string, CandidateCounts>()
+
+  /** Counts the answer of a limit in shadow mode. */
+  shadow(key: string, { blocked }: LimitInfo): void {
+    const counts = entry(this.#shadow, key, () => ({ admitted: 0, blocked: 0 }))
+    if (blocked) counts.blocked++
+    else counts.admitted++
+  }
+
+  /** Counts the answer of a candidate beside that of the live limit. */
+  candidate(key: string, live: LimitInfo, { blocked }: LimitInfo): void {
+    const counts = entry(this.#candidates, key, () => ({ same: 0, blocksMore: 0, blocksLess: 0 }))
+    if (live.blocked === blocked) counts.same++
+    else if (blocked) counts.blocksMore++
+    else counts.blocksLess++
+  }
+
+  /** The counts so far. */
+  read(): Trials {
+    return { shadow: copy(this.#shadow), candidates: copy(this.#candidates) }
+  }
+}
+
+/** Keys that are made up at run time must not pile up. */
+const MOST_KEYS = 1000
+
+function entry<T>(counts: Map<string, T>, key: string, make: () => T): T {
+  const known = counts.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  if (counts.size < MOST_KEYS) counts.set(key, made)
+  return made
+}
+
+function copy<T extends object>(counts: ReadonlyMap<string, T>): Record<string, T> {
+  return Object.fromEntries(Array.from(counts, ([key, each]) => [key, { ...each }]))
+}

@@ -1,0 +1,123 @@
+/**
+ * Rate limits for handlers of the web's own `Request` and `Response`, in any framework.
+ *
+ * @packageDocumentation
+ */
+
+import type { Headers } from './headers.js'
+import type { LimitInfo } from './info.js'
+import { responseOf, withHeaders } from './room/fetch.js'
+import { after } from './room/later.js'
+import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { type Framework, type Gates, Room } from './room/room.js'
+import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
+import { settle } from './room/settle.js'
+import type { Trials } from './room/trials.js'
+
+export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
+export type { Trials } from './room/trials.js'
+
+/** The options of {@link rateLimit}. */
+export interface RateLimitOptions extends RoomOptions<Request> {
+  /** Charges requests with this outcome only: what was charged is given back by {@link Limited.apply}. */
+  readonly chargeIf?: ((request: Request, response: Response) => Later<boolean>) | undefined
+}
+
+/** What a request does not say itself. */
+export interface Peer {
+  /**
+   * The address of the peer, as the server or the platform tells it; never a header that a client can write. Needed
+   * where there is no `key`.
+   */
+  readonly address?: string | undefined
+}
+
+/** The answer to a request. */
+export interface Limited {
+  /** The answer of the limiter; nothing where the request is not limited. */
+  readonly info: LimitInfo | undefined
+  /** The headers for the response, by name. */
+  readonly headers: Headers
+  /** The response to a refused request; nothing where it may pass. */
+  readonly response: Response | undefined
+  /** The handler's response with the headers, unless it is a redirection; it settles `chargeIf`. */
+  apply(response: Response): Response
+}
+
+/** Checks a request. */
+export interface RateLimit {
+  (request: Request, peer?: Peer): Promise<Limited>
+  /** A check that adds limits to these: one decision for all of them, either every one is charged or none. */
+  and(more: RoomLimits<Request> | LimitsOfRequest<Request> | RouteOptions<RateLimitOptions>): RateLimit
+  /** The counts of limits in shadow mode and of candidates. */
+  trials(): Trials
+}
+
+/** The addresses of peers, which requests do not carry. */
+const addresses = new WeakMap<Request, string | undefined>()
+
+const framework: Framework<Request> = {
+  options: ['chargeIf'],
+  client(request: Request, { gate }: Gates): string {
+    const { headers } = request
+    const name = gate.trustsNobody ? 'x-forwarded-for' : gate.forwardedHeader
+    const lines = headers.get(name) ?? (gate.trustsNobody ? headers.get('forwarded') : null) ?? []
+    return gate.client(addresses.get(request), lines)
+  },
+}
+
+/**
+ * A check of requests, for a handler that takes a `Request` and answers with a `Response`: a route handler of Next, a
+ * worker, an app that is made of nothing else.
+ *
+ * @throws {@link LimitError} for an option that does not exist or cannot be.
+ *
+ * @example
+ * ```js
+ * import { rateLimit } from 'tidegate/web'
+ *
+ * const check = rateLimit({ limits: '1/minute' })
+ * async function handler(request, address) {
+ *   const limited = await check(request, { address })
+ *   if (limited.response) return limited.response
+ *   return limited.apply(Response.json({ left: limited.info.remaining }))
+ * }
+ *
+ * const request = new Request('http://localhost/')
+ * const answers = [await handler(request, '203.0.113.9'), await handler(request, '203.0.113.9')]
+ * assert.deepEqual(answers.map((answer) => answer.status), [200, 429])
+ * assert.equal(answers[0].headers.get('X-RateLimit-Remaining'), '0')
+ * ```
+ */
+export function rateLimit(options: RateLimitOptions): RateLimit {
+  return checkOf(new Room<Request>(options, framework))
+}
+
+function checkOf(room: Room<Request>): RateLimit {
+  const { chargeIf } = room.options as unknown as RateLimitOptions
+  functionOption(room.options, 'chargeIf')
+
+  const limited = (request: Request, info: LimitInfo | undefined): Limited => {
+    if (info === undefined) return { info, headers: {}, response: undefined, apply: (response) => response }
+    if (info.blocked) {
+      const refusal = room.gate.refusal(info, request.headers.get('accept') ?? undefined)
+      const { headers } = refusal
+      return { info, headers, response: responseOf(refusal, request.method), apply: (response) => response }
+    }
+    const apply = (response: Response): Response => {
+      if (chargeIf !== undefined) settle(room, info, () => chargeIf(request, response))
+      return withHeaders(response, room.gate.headers(info, response.status))
+    }
+    return { info, headers: room.gate.headers(info), response: undefined, apply }
+  }
+
+  const check = async (request: Request, peer: Peer = {}): Promise<Limited> => {
+    addresses.set(request, peer.address)
+    return after(room.decide(request), (info) => limited(request, info))
+  }
+
+  return Object.assign(check, {
+    and: (more: unknown) => checkOf(room.extend(routeOptions(more), { adds: true })),
+    trials: () => room.trials(),
+  }) as RateLimit
+}
