@@ -22,8 +22,8 @@ declare module 'fastify' {
     rateLimit: LimitInfo | null
   }
   interface FastifyInstance {
-    /** A hook that limits what is no route, such as the handler of routes that are not found. */
-    rateLimit(options?: tidegate.RouteLimits): (request: FastifyRequest, reply: FastifyReply, done: Done) => void
+    /** The limits of this instance, for hooks of what is no route. */
+    readonly rateLimit: tidegate.RateLimit
   }
   interface FastifyContextConfig {
     /** Limits of this route, in place of those of the plugin or added to them; false for none. */
@@ -128,9 +128,13 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   Object.defineProperty(instance, ROOM, { value: room })
   if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', null)
   if (!instance.hasDecorator('rateLimit')) {
-    instance.decorate('rateLimit', function (this: Housed, options?: tidegate.RouteLimits) {
-      const own = this[ROOM] ?? room
-      return hookOf(options === undefined ? own : roomOf(own, options, 'not found')).run
+    instance.decorate<tidegate.RateLimit>('rateLimit', {
+      getter(this: Housed) {
+        const nearest = this[ROOM] ?? room
+        const limit = (options?: tidegate.RouteLimits): Hook =>
+          hookOf(options === undefined ? nearest : roomOf(nearest, options, 'not found')).run
+        return Object.assign(limit, { trials: () => nearest.trials() })
+      },
     })
   }
   const everywhere = hookOf(room)
@@ -255,6 +259,14 @@ namespace tidegate {
   export interface RouteLimits extends RouteOptions<RateLimitOptions> {
     /** Adds the limits to those of the plugin: one decision for all of them. @defaultValue false */
     readonly adds?: boolean | undefined
+  }
+
+  /** The limits of an instance. */
+  export interface RateLimit {
+    /** A hook that limits what is no route, such as the handler of routes that are not found. */
+    (options?: RouteLimits): (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+    /** The counts of limits in shadow mode and of candidates. */
+    trials(): TrialCounts
   }
 
   /** A refused request, as `setErrorHandler` sees it. */

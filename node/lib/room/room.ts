@@ -95,7 +95,7 @@ export class Room<Request> implements Gates {
     } else {
       const named = this.#name !== undefined || !needsName(this.#limits)
       const templated = !named && framework.template !== undefined
-      if (templated) rulesOf(this.#limits, DEFAULT_NAME, this.#settings)
+      if (templated) this.#compile(DEFAULT_NAME)
       else this.#always = this.#fix(this.#name ?? (named ? '' : claimedName(this.limiter, this.#defaultName)))
     }
     this.#tellMistakes()
@@ -182,8 +182,12 @@ export class Room<Request> implements Gates {
     return fixed
   }
 
+  #compile(name: string): readonly ReadyRule<Request>[] {
+    return withCandidate(rulesOf(this.#limits, name, this.#settings), this.options.candidate)
+  }
+
   #fix(name: string): Fixed<Request> {
-    const rules = withCandidate(rulesOf(this.#limits, name, this.#settings), this.options.candidate)
+    const rules = this.#compile(name)
     sameKeyTwice(this.gate, this.limiter, rules)
     const { key } = this.#settings
     const plain = rules.every(

@@ -1,0 +1,149 @@
+/** One small app for each framework, with the same routes, on a real server. */
+
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { Readable } from 'node:stream'
+import { after } from 'node:test'
+import { serve } from '@hono/node-server'
+import { getConnInfo } from '@hono/node-server/conninfo'
+import express5 from 'express'
+import express4 from 'express4'
+import Fastify from 'fastify'
+import { Hono } from 'hono'
+import Koa3 from 'koa'
+import Koa2 from 'koa2'
+import { rateLimit as forExpress } from 'tidegate/express'
+import forFastify from 'tidegate/fastify'
+import { rateLimit as forHono } from 'tidegate/hono'
+import { rateLimit as forKoa } from 'tidegate/koa'
+import { rateLimit as forWeb } from 'tidegate/web'
+
+/** The routes of every app: a text, a stream, an error, a redirection, and a login that fails without a password. */
+const chunks = ['one ', 'two ', 'three']
+const failing = () => {
+  throw new Error('on purpose')
+}
+const granted = (url) => url.includes('password')
+
+/** Starts a server on a free port, which ends with the test file; the URL of its top. */
+async function listening(server) {
+  if (!server.listening) await once(server, 'listening')
+  after(() => stop(server))
+  return `http://127.0.0.1:${server.address().port}`
+}
+
+export function stop(server) {
+  server.close()
+  server.closeAllConnections?.()
+}
+
+const expressApp = (express) => async (options, { route, settings = {} } = {}) => {
+  const app = express()
+  app.set('env', 'test')
+  for (const [name, value] of Object.entries(settings)) app.set(name, value)
+  const limit = forExpress(options)
+  app.use(limit)
+  app.get('/', (_request, response) => response.send('hello'))
+  app.get('/stream', (_request, response) => Readable.from(chunks).pipe(response))
+  app.get('/error', failing)
+  app.get('/redirect', (_request, response) => response.redirect('/'))
+  app.get('/login', (request, response) => response.status(granted(request.url) ? 200 : 401).send('login'))
+  if (route) app.get('/route', limit.and(route), (_request, response) => response.send('route'))
+  return { url: await listening(app.listen(settings.port ?? 0, '127.0.0.1')), trials: limit.trials }
+}
+
+async function fastifyApp(options, { route, settings = {} } = {}) {
+  const { port = 0, ...instance } = settings
+  const app = Fastify({ ...instance, forceCloseConnections: true })
+  await app.register(forFastify, options)
+  app.get('/', () => 'hello')
+  app.get('/stream', (_request, reply) => reply.send(Readable.from(chunks)))
+  app.get('/error', failing)
+  app.get('/redirect', (_request, reply) => reply.redirect('/'))
+  app.get('/login', (request, reply) => reply.code(granted(request.url) ? 200 : 401).send('login'))
+  if (route) app.get('/route', { config: { rateLimit: { limits: route, adds: true } } }, () => 'route')
+  await app.listen({ port, host: '127.0.0.1' })
+  after(() => app.close())
+  return { url: `http://127.0.0.1:${app.server.address().port}`, trials: () => app.rateLimit.trials() }
+}
+
+const koaApp = (Koa) => async (options, { route, settings = {} } = {}) => {
+  const { port = 0, ...fields } = settings
+  const app = Object.assign(new Koa(), fields)
+  app.silent = true
+  const limit = forKoa(options)
+  app.use(limit)
+  const more = route === undefined ? undefined : limit.and(route)
+  app.use((context, next) => (more && context.path === '/route' ? more(context, next) : next()))
+  app.use((context) => {
+    if (context.path === '/error') failing()
+    if (context.path === '/redirect') context.redirect('/')
+    else if (context.path === '/stream') context.body = Readable.from(chunks)
+    else if (context.path === '/login') context.status = granted(context.url) ? 200 : 401
+    else context.body = context.path === '/' ? 'hello' : 'route'
+  })
+  return { url: await listening(app.listen(port, '127.0.0.1')), trials: limit.trials }
+}
+
+async function honoApp(options, { route, settings = {} } = {}) {
+  const app = new Hono()
+  const limit = forHono({ getConnInfo, ...options })
+  app.use(limit)
+  app.get('/', (context) => context.text('hello'))
+  app.get('/stream', () => new Response(ReadableStream.from(chunks.map((chunk) => Buffer.from(chunk)))))
+  app.get('/error', failing)
+  app.get('/redirect', (context) => context.redirect('/'))
+  app.get('/login', (context) => context.text('login', granted(context.req.url) ? 200 : 401))
+  if (route) app.get('/route', limit.and(route), (context) => context.text('route'))
+  app.onError((_error, context) => context.text('error', 500))
+  if (options.onBlocked === 'error') app.onError((error) => error.getResponse?.() ?? new Response('', { status: 500 }))
+  const server = serve({ fetch: app.fetch, port: settings.port ?? 0, hostname: '127.0.0.1' })
+  return { url: await listening(server), trials: limit.trials }
+}
+
+/** Node's own server, which hands a `Request` to a handler and writes the `Response`. */
+async function webApp(options, { route, settings = {} } = {}) {
+  const check = forWeb(options)
+  const more = route === undefined ? undefined : check.and(route)
+  const respond = (path) => {
+    if (path === '/error') return new Response('error', { status: 500 })
+    if (path === '/redirect') return Response.redirect('http://localhost/')
+    if (path === '/stream') return new Response(ReadableStream.from(chunks.map((chunk) => Buffer.from(chunk))))
+    if (path.startsWith('/login')) return new Response('login', { status: granted(path) ? 200 : 401 })
+    return new Response(path === '/' ? 'hello' : 'route')
+  }
+  const server = createServer(async (incoming, outgoing) => {
+    const headers = Object.entries(incoming.headers).map(([name, value]) => [name, String(value)])
+    const request = new Request(`http://localhost${incoming.url}`, { headers, method: incoming.method })
+    const one = more && incoming.url === '/route' ? more : check
+    const limited = await one(request, { address: incoming.socket.remoteAddress }).catch(() => undefined)
+    const response = limited?.response ?? limited?.apply(respond(incoming.url)) ?? new Response('', { status: 500 })
+    outgoing.writeHead(response.status, [...response.headers].flat())
+    outgoing.end(Buffer.from(await response.arrayBuffer()))
+  })
+  return { url: await listening(server.listen(settings.port ?? 0, '127.0.0.1')), trials: check.trials }
+}
+
+/** Makes an app of each framework: `await apps.koa3({ limits: '10/minute' }, { route: '1/minute' })`. */
+export const apps = {
+  express4: expressApp(express4),
+  express5: expressApp(express5),
+  fastify: fastifyApp,
+  koa2: koaApp(Koa2),
+  koa3: koaApp(Koa3),
+  hono: honoApp,
+  web: webApp,
+}
+
+/** The response to a request, with its body read. */
+export async function get(url, path = '/', { headers = {}, method = 'GET' } = {}) {
+  const response = await fetch(url + path, { headers, method, redirect: 'manual' })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+/** The responses to several requests, one after another. */
+export async function several(count, ...request) {
+  const responses = []
+  for (let index = 0; index < count; index++) responses.push(await get(...request))
+  return responses
+}

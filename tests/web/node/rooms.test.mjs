@@ -1,0 +1,191 @@
+/** The same behaviour in every framework, over real HTTP, in memory and on Redis. */
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Limiter, tokenBucket } from 'tidegate'
+import { Clock } from 'tidegate/testing'
+import { eventually, RedisServer } from '../../node/server.mjs'
+import { apps, get, several } from './apps.mjs'
+
+const redis = await RedisServer.start()
+let names = 0
+/** A limiter of each kind, with entries of its own. */
+const stores = {
+  memory: () => new Limiter(),
+  redis: () => new Limiter(redis.url, { timeoutMs: 5000, onError: 'raise', namespace: `rooms${names++}` }),
+}
+const hourly = (count, key = 'api') => tokenBucket({ key, count, period: 3_600_000 })
+const statuses = (responses) => responses.map(({ status }) => status)
+const remaining = ({ headers }) => headers.get('x-ratelimit-remaining')
+
+for (const [framework, make] of Object.entries(apps)) {
+  for (const [store, limiterOf] of Object.entries(stores)) {
+    const on = `${framework}, ${store}`
+
+    test(`${on}: headers on every response but redirections; the refusal says when to come back`, async () => {
+      const { url } = await make({ limiter: limiterOf(), limits: hourly(5) })
+      const left = []
+      for (const [path, status] of [
+        ['/', 200],
+        ['/stream', 200],
+        ['/error', 500],
+        ['/redirect', 302],
+        ['/login', 401],
+      ]) {
+        const response = await get(url, path)
+        assert.equal(response.status, status, path)
+        left.push(remaining(response))
+        assert.equal(response.headers.get('x-ratelimit-clear') === null, path === '/redirect', path)
+        assert.equal(response.headers.get('retry-after'), null)
+      }
+      assert.deepEqual(left, ['4', '3', '2', null, '0'])
+
+      const refused = await get(url)
+      assert.equal(refused.status, 429)
+      assert.equal(remaining(refused), '0')
+      assert.match(refused.headers.get('retry-after'), /^7[12]\d$/)
+      assert.equal(refused.headers.get('cache-control'), 'no-store')
+      if (framework === 'fastify') {
+        assert.equal(JSON.parse(refused.text).code, 'ERR_RATE_LIMITED')
+      } else {
+        assert.equal(refused.headers.get('content-type'), 'application/problem+json')
+        assert.equal(Number(refused.headers.get('content-length')), refused.text.length)
+        assert.equal(JSON.parse(refused.text).status, 429)
+      }
+      const head = await get(url, '/', { method: 'HEAD' })
+      assert.deepEqual([head.status, head.text], [429, ''])
+    })
+
+    test(`${on}: concurrent requests are counted exactly`, async () => {
+      const { url } = await make({ limiter: limiterOf(), limits: [hourly(20), hourly(30, 'other')] })
+      const responses = await Promise.all(Array.from({ length: 40 }, () => get(url)))
+      assert.equal(responses.filter(({ status }) => status === 200).length, 20)
+      assert.equal(responses.filter(({ status }) => status === 429).length, 20)
+    })
+
+    test(`${on}: the limits of a route are added in one decision, all or nothing`, async () => {
+      const limiter = limiterOf()
+      const { url } = await make({ limiter, limits: hourly(10) }, { route: hourly(2, 'route') })
+      assert.deepEqual(statuses(await several(4, url, '/route')), [200, 200, 429, 429])
+      // What the route refused is not charged to the limit of the app either.
+      await eventually(
+        () => limiter.peek(hourly(10), '127.0.0.1'),
+        (info) => info.remaining === 8,
+      )
+      const other = await get(url)
+      assert.deepEqual([other.status, remaining(other)], [200, '7'])
+    })
+
+    test(`${on}: only outcomes that are asked for stay charged`, async () => {
+      const limiter = limiterOf()
+      // The arguments differ from framework to framework; the last one, or what it holds, has the status.
+      const failed = (...given) => {
+        const last = given.at(-1)
+        return (last.statusCode ?? last.status?.valueOf() ?? last.res.status) === 401
+      }
+      const chargeIf = framework === 'hono' ? (context) => context.res.status === 401 : failed
+      const { url } = await make({ limiter, limits: hourly(2), chargeIf })
+      const left = async (wanted) =>
+        eventually(
+          () => limiter.peek(hourly(2), '127.0.0.1'),
+          ({ remaining }) => remaining === wanted,
+        )
+      for (let login = 0; login < 5; login++) {
+        assert.equal((await get(url, '/login?password')).status, 200)
+        await left(2)
+      }
+      assert.deepEqual(statuses(await several(3, url, '/login')), [401, 401, 429])
+      await sleep(10)
+      await left(0)
+    })
+
+    test(`${on}: a key, a cost, a factor and requests that are skipped`, async () => {
+      const header = (name) => (given) => {
+        const headers = given.headers ?? given.req.raw?.headers
+        return headers.get?.(name) ?? headers[name]
+      }
+      const user = header('x-user')
+      const { url } = await make({
+        limiter: limiterOf(),
+        limits: hourly(10),
+        key: async (request) => user(request),
+        cost: (request) => Number(header('x-cost')(request) ?? 1),
+        factor: (request) => (user(request) === 'gold' ? 0.5 : 1),
+        skip: (request) => header('x-skip')(request) != null,
+      })
+      const left = async (headers) => remaining(await get(url, '/', { headers }))
+      assert.equal(await left({ 'x-user': 'ada' }), '9')
+      assert.equal(await left({ 'x-user': 'ada', 'x-cost': '4' }), '5')
+      assert.equal(await left({ 'x-user': 'gold' }), '19')
+      assert.equal(await left({ 'x-user': 'ada', 'x-skip': '1' }), null)
+      assert.equal(await left({}), '9') // the client's address
+      assert.equal(await left({ 'x-cost': '11' }), null)
+      assert.equal((await get(url, '/', { headers: { 'x-cost': '11' } })).status, 500)
+    })
+
+    test(`${on}: several keys, shadow limits and candidates are one round trip`, async () => {
+      const { url, trials } = await make({
+        limiter: limiterOf(),
+        limits: [
+          { limit: hourly(3, 'address'), candidate: { type: 'bucket', key: 'any', size: 1, dripRate: 3_600_000 } },
+          { limit: '2/hour', name: 'everybody', key: () => 'all' },
+          { limit: '1/hour', name: 'strict', shadow: true },
+        ],
+      })
+      const responses = await several(3, url)
+      assert.deepEqual(statuses(responses), [200, 200, 429])
+      assert.deepEqual(responses.map(remaining), ['1', '0', '0'])
+      await eventually(
+        () => trials().shadow.strict,
+        ({ admitted, blocked }) => admitted === 1 && blocked === 2,
+      )
+      // The second and the third request would have been blocked; the limit on the address had admitted both.
+      assert.deepEqual(trials().candidates, { address: { same: 1, blocksMore: 2, blocksLess: 0 } })
+    })
+  }
+
+  test(`${framework}: limits that a function of the request gives; none is no limit`, async () => {
+    const path = (given) => given.path ?? new URL(given.url ?? given.req.url, 'http://localhost').pathname
+    const { url } = await make({
+      limits: async (request) => (path(request) === '/' ? ['2/minute', '3/hour'] : undefined),
+    })
+    const responses = await several(3, url)
+    assert.deepEqual(statuses(responses), [200, 200, 429])
+    assert.equal(remaining(await get(url, '/login')), null)
+  })
+
+  test(`${framework}: time is the limiter's`, async () => {
+    const clock = new Clock()
+    const { url } = await make({ limiter: new Limiter({ clock }), limits: hourly(1) })
+    assert.deepEqual(statuses(await several(2, url)), [200, 429])
+    clock.advance(3_600_000)
+    assert.equal((await get(url)).status, 200)
+  })
+
+  test(`${framework}: options that cannot be are refused when the app is made`, async () => {
+    for (const [options, field] of [
+      [{}, 'limits'],
+      [{ limits: 5 }, 'limits'],
+      [{ limits: '5/fortnight' }, 'limit'],
+      [{ limits: '5/minute', limit: 5 }, 'limit'],
+      [{ limits: { limit: '5/minute', keys: () => 'x' } }, 'keys'],
+      [{ limits: { key: 'k', type: 'bucket', size: 0 } }, 'size'],
+      [{ limits: '5/minute', key: 'ip' }, 'key'],
+      [{ limits: '5/minute', cost: '1' }, 'cost'],
+      [{ limits: '5/minute', skip: true }, 'skip'],
+      [{ limits: '5/minute', shadow: 1 }, 'shadow'],
+      [{ limits: '5/minute', status: 200 }, 'status'],
+      [{ limits: '5/minute', chargeIf: 401 }, 'chargeIf'],
+      [{ limits: '5/minute', limiter: 5 }, 'limiter'],
+      [{ limits: '5/minute', name: '' }, 'name'],
+      [{ limits: ['5/minute', '5/second'], candidate: '5/hour' }, 'candidate'],
+    ]) {
+      await assert.rejects(
+        async () => make(options),
+        (error) => error.code === 'ERR_LIMIT' && (field === 'limit' || error.field === field),
+        `${field}: ${JSON.stringify(options)}`,
+      )
+    }
+  })
+}
