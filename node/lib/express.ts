@@ -66,8 +66,9 @@ const framework: Framework<Request> = {
   },
   template({ route, method }: Request): string | undefined {
     if (route === undefined) return undefined
-    // A route for all methods is one, however a client spells the method.
-    return route.methods?._all ? `${route.path}` : `${method === 'HEAD' ? 'GET' : method} ${route.path}`
+    // A route for several methods is one, however a client spells the method.
+    const several = Object.keys(route.methods ?? {}).length > 1
+    return several ? `${route.path}` : `${method === 'HEAD' ? 'GET' : method} ${route.path}`
   },
 }
 

@@ -122,7 +122,10 @@ function tidegate(instance: FastifyInstance, options: tidegate.RateLimitOptions,
 function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   const outer = instance[ROOM]
   const inside = outer !== undefined && given.limiter === undefined
-  const room = inside ? outer.extend(given, { adds: true }) : new Room(given, frameworkOf(instance.prefix))
+  const name = instance.prefix ? { name: instance.prefix } : {}
+  const room = inside
+    ? outer.extend({ ...name, ...given }, { adds: true })
+    : new Room(given, frameworkOf(instance.prefix))
   const { global = true } = given
   if (typeof global !== 'boolean') throw wrongType('', 'global', 'must be a boolean', global)
   Object.defineProperty(instance, ROOM, { value: room })
@@ -138,6 +141,7 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
     })
   }
   const everywhere = hookOf(room)
+  const hooks = new RouteHooks(room)
   instance.addHook('onRoute', function (this: Housed, route) {
     const config = route.config?.rateLimit
     const nearest = this[ROOM] ?? room
@@ -147,9 +151,27 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
       if (global) add(route, everywhere)
       return
     }
-    const method = [route.method].flat().join()
-    add(route, hookOf(roomOf(room, config, `${method} ${route.url}`)))
+    add(route, hooks.of(config, route))
   })
+}
+
+/** Hooks of routes by their configuration and name: a route for HEAD that Fastify makes of one for GET has the same. */
+class RouteHooks {
+  readonly #known = new WeakMap<object, Map<string, Placed>>()
+  readonly #room: Room<FastifyRequest>
+
+  constructor(room: Room<FastifyRequest>) {
+    this.#room = room
+  }
+
+  of(config: tidegate.RouteLimits, route: FastifyRoute): Placed {
+    const method = route.method === 'HEAD' ? 'GET' : [route.method].flat().join()
+    const name = `${method} ${route.url}`
+    const known = this.#known.get(config) ?? new Map<string, Placed>()
+    const placed = known.get(name) ?? hookOf(roomOf(this.#room, config, name))
+    this.#known.set(config, known.set(name, placed))
+    return placed
+  }
 }
 
 function basesOf({ base }: Room<FastifyRequest>): Room<FastifyRequest>[] {
@@ -171,13 +193,10 @@ interface Placed {
   readonly run: Hook
 }
 
-const ours = new WeakSet<Hook>()
-
-/** Puts the hook before those of the route. A route for HEAD that Fastify makes of one for GET has it already. */
+/** Puts the hook before those of the route. */
 function add(route: FastifyRoute, { name, run }: Placed): void {
   const before = [(route[name] ?? []) as Hook | Hook[]].flat()
-  if (route.method === 'HEAD' && before.some((hook) => ours.has(hook))) return
-  route[name] = [run, ...before] as never
+  if (!before.includes(run)) route[name] = [run, ...before] as never
 }
 
 function hookOf(room: Room<FastifyRequest>): Placed {
@@ -203,7 +222,7 @@ function hookOf(room: Room<FastifyRequest>): Placed {
   const blocked = (info: LimitInfo, request: FastifyRequest, reply: FastifyReply, done: Done): void => {
     if (onBlocked === undefined && body !== undefined) {
       const refusal = refuse(request.raw, reply.raw, room, info)
-      reply.code(refusal.status).headers(refusal.headers).send(refusal.body)
+      reply.code(refusal.status).headers(refusal.headers).send(Buffer.from(refusal.body))
       return
     }
     const error = refusalError(request.raw, reply.raw, room, info)
@@ -235,7 +254,6 @@ function hookOf(room: Room<FastifyRequest>): Placed {
     if (isPromise(info)) info.then((info) => proceed(info, request, reply, done), done)
     else proceed(info, request, reply, done)
   }
-  ours.add(run)
   return { name: hook, run }
 }
 

@@ -93,28 +93,30 @@ export function nameOption(name: unknown): string | undefined {
 
 /** Limiters by the URL of their store, so that rooms share their connections. */
 const byUrl = new Map<string, Limiter>()
-const scopes = new WeakMap<Limiter, string>()
-let limiters = 0
+const MEMORY = 'memory:'
 
 /** The limiter of a room. */
 export function limiterOption(given: unknown): Limiter {
-  if (given === undefined) return scoped(new Limiter(), 'memory')
-  if (given instanceof Limiter) return scoped(given, 'limiter')
+  if (given === undefined) return new Limiter()
+  if (given instanceof Limiter) return given
   if (typeof given !== 'string' && !(given instanceof URL)) {
     throw wrongType('', 'limiter', 'must be a Limiter or the URL of a store', given)
   }
   const url = String(given)
   const known = byUrl.get(url)
   if (known !== undefined) return known
-  const made = scoped(new Limiter(url), 'store')
-  if (!url.startsWith('memory:')) byUrl.set(url, made)
+  const made = new Limiter(url)
+  if (!url.startsWith(MEMORY)) byUrl.set(url, made)
   return made
 }
 
-function scoped(limiter: Limiter, kind: string): Limiter {
-  if (!scopes.has(limiter)) scopes.set(limiter, `${kind} ${++limiters}`)
-  return limiter
-}
+const scopes = new WeakMap<Limiter, string>()
+let stores = 0
 
-/** The name of a limiter among those of this process. */
-export const scopeOf = (limiter: Limiter): string => scopes.get(limiter) ?? ''
+/** The name of a limiter, for which each mistake is told once; all in memory have one. */
+export function scopeOf(limiter: Limiter, shared: boolean): string {
+  if (!shared) return 'memory'
+  const scope = scopes.get(limiter) ?? `store ${++stores}`
+  scopes.set(limiter, scope)
+  return scope
+}

@@ -83,7 +83,7 @@ export class Room<Request> implements Gates {
     this.#framework = framework
     this.limiter = from?.limiter ?? limiterOption(options.limiter)
     this.#shared = isShared(this.limiter)
-    this.gate = new Gate(gateOptions(options, scopeOf(this.limiter)))
+    this.gate = new Gate(gateOptions(options, scopeOf(this.limiter, this.#shared)))
     this.#settings = { key: undefined, cost: 1, factor: 1, shadow: false, ...present(settingsOf<Request>(options, '')) }
     functionOption(options, 'skip')
     this.#skip = options.skip as ((request: Request) => Later<boolean>) | undefined
@@ -121,7 +121,10 @@ export class Room<Request> implements Gates {
 
   /** The gate for an app whose framework trusts every proxy: it tells of that, and trusts one. */
   get trusting(): Gate {
-    this.#trusting ??= new Gate({ ...gateOptions(this.options, scopeOf(this.limiter)), trustedProxies: true })
+    this.#trusting ??= new Gate({
+      ...gateOptions(this.options, scopeOf(this.limiter, this.#shared)),
+      trustedProxies: true,
+    })
     return this.#trusting
   }
 

@@ -26,7 +26,7 @@ const failing = () => {
 const granted = (url) => url.includes('password')
 
 /** Starts a server on a free port, which ends with the test file; the URL of its top. */
-async function listening(server) {
+export async function listening(server) {
   if (!server.listening) await once(server, 'listening')
   after(() => stop(server))
   return `http://127.0.0.1:${server.address().port}`
@@ -37,20 +37,22 @@ export function stop(server) {
   server.closeAllConnections?.()
 }
 
-const expressApp = (express) => async (options, { route, settings = {} } = {}) => {
-  const app = express()
-  app.set('env', 'test')
-  for (const [name, value] of Object.entries(settings)) app.set(name, value)
-  const limit = forExpress(options)
-  app.use(limit)
-  app.get('/', (_request, response) => response.send('hello'))
-  app.get('/stream', (_request, response) => Readable.from(chunks).pipe(response))
-  app.get('/error', failing)
-  app.get('/redirect', (_request, response) => response.redirect('/'))
-  app.get('/login', (request, response) => response.status(granted(request.url) ? 200 : 401).send('login'))
-  if (route) app.get('/route', limit.and(route), (_request, response) => response.send('route'))
-  return { url: await listening(app.listen(settings.port ?? 0, '127.0.0.1')), trials: limit.trials }
-}
+const expressApp =
+  (express) =>
+  async (options, { route, settings = {} } = {}) => {
+    const app = express()
+    app.set('env', 'test')
+    for (const [name, value] of Object.entries(settings)) app.set(name, value)
+    const limit = forExpress(options)
+    app.use(limit)
+    app.get('/', (_request, response) => response.send('hello'))
+    app.get('/stream', (_request, response) => Readable.from(chunks).pipe(response))
+    app.get('/error', failing)
+    app.get('/redirect', (_request, response) => response.redirect('/'))
+    app.get('/login', (request, response) => response.status(granted(request.url) ? 200 : 401).send('login'))
+    if (route) app.get('/route', limit.and(route), (_request, response) => response.send('route'))
+    return { url: await listening(app.listen(settings.port ?? 0, '127.0.0.1')), trials: limit.trials }
+  }
 
 async function fastifyApp(options, { route, settings = {} } = {}) {
   const { port = 0, ...instance } = settings
@@ -67,23 +69,25 @@ async function fastifyApp(options, { route, settings = {} } = {}) {
   return { url: `http://127.0.0.1:${app.server.address().port}`, trials: () => app.rateLimit.trials() }
 }
 
-const koaApp = (Koa) => async (options, { route, settings = {} } = {}) => {
-  const { port = 0, ...fields } = settings
-  const app = Object.assign(new Koa(), fields)
-  app.silent = true
-  const limit = forKoa(options)
-  app.use(limit)
-  const more = route === undefined ? undefined : limit.and(route)
-  app.use((context, next) => (more && context.path === '/route' ? more(context, next) : next()))
-  app.use((context) => {
-    if (context.path === '/error') failing()
-    if (context.path === '/redirect') context.redirect('/')
-    else if (context.path === '/stream') context.body = Readable.from(chunks)
-    else if (context.path === '/login') context.status = granted(context.url) ? 200 : 401
-    else context.body = context.path === '/' ? 'hello' : 'route'
-  })
-  return { url: await listening(app.listen(port, '127.0.0.1')), trials: limit.trials }
-}
+const koaApp =
+  (Koa) =>
+  async (options, { route, settings = {} } = {}) => {
+    const { port = 0, ...fields } = settings
+    const app = Object.assign(new Koa(), fields)
+    app.silent = true
+    const limit = forKoa(options)
+    app.use(limit)
+    const more = route === undefined ? undefined : limit.and(route)
+    app.use((context, next) => (more && context.path === '/route' ? more(context, next) : next()))
+    app.use((context) => {
+      if (context.path === '/error') failing()
+      if (context.path === '/redirect') context.redirect('/')
+      else if (context.path === '/stream') context.body = Readable.from(chunks)
+      else if (context.path === '/login') context.status = granted(context.url) ? 200 : 401
+      else context.body = context.path === '/' ? 'hello' : 'route'
+    })
+    return { url: await listening(app.listen(port, '127.0.0.1')), trials: limit.trials }
+  }
 
 async function honoApp(options, { route, settings = {} } = {}) {
   const app = new Hono()

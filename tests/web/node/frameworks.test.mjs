@@ -1,0 +1,310 @@
+/** The ways of each framework. */
+
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { test } from 'node:test'
+import express5 from 'express'
+import express4 from 'express4'
+import Fastify from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { Limiter } from 'tidegate'
+import { rateLimit as forExpress, RateLimitError } from 'tidegate/express'
+import tidegate from 'tidegate/fastify'
+import { rateLimit as forHono } from 'tidegate/hono'
+import { rateLimit as forKoa } from 'tidegate/koa'
+import { rateLimit as forWeb } from 'tidegate/web'
+import { apps, get, listening, several } from './apps.mjs'
+
+const statuses = (responses) => responses.map(({ status, statusCode }) => status ?? statusCode)
+const getInfo = () => ({ remote: { address: '127.0.0.1' } })
+
+for (const [name, express] of Object.entries({ express4, express5 })) {
+  const served = async (app) => listening(app.listen(0, '127.0.0.1'))
+  const appOf = () => express().set('env', 'test')
+
+  test(`${name}: a refusal is passed to the app's own handler of errors`, async () => {
+    const app = appOf().use(forExpress({ limits: '1/minute', onBlocked: 'error' }))
+    app.get('/', (_request, response) => response.send('hello'))
+    app.use((error, _request, response, _next) => {
+      assert.ok(error instanceof RateLimitError)
+      response.status(error.status).json({ wait: error.info.resetSec, key: error.info.key })
+    })
+    const [, refused] = await several(2, await served(app))
+    assert.equal(refused.status, 429)
+    assert.deepEqual(JSON.parse(refused.text), { wait: 60, key: 'default' })
+    assert.deepEqual([refused.headers.get('retry-after'), refused.headers.get('cache-control')], ['60', 'no-store'])
+  })
+
+  test(`${name}: without a handler of errors the status is right, and the headers are there`, async () => {
+    const app = appOf().use(forExpress({ limits: '1/minute', onBlocked: 'error' }))
+    const [, refused] = await several(2, await served(app))
+    assert.equal(refused.status, 429)
+    assert.equal(refused.headers.get('retry-after'), '60')
+    assert.match(refused.text, /Too many requests, retry in 60 seconds/)
+  })
+
+  test(`${name}: a response of the app's own, and what it throws`, async () => {
+    const app = appOf()
+    const onBlocked = (info, _request, response) => response.type('text').send(`in ${info.resetSec} s`)
+    app.get('/own', forExpress({ limits: '1/minute', status: 503, onBlocked }), (_request, response) =>
+      response.send('ok'),
+    )
+    const failing = async () => {
+      throw Object.assign(new Error('teapot'), { status: 418 })
+    }
+    app.get('/fails', forExpress({ limits: '1/minute', onBlocked: failing }), (_request, response) =>
+      response.send('ok'),
+    )
+    const url = await served(app)
+    const [, own] = await several(2, url, '/own')
+    assert.deepEqual([own.status, own.text, own.headers.get('retry-after')], [503, 'in 60 s', '60'])
+    assert.deepEqual(statuses(await several(2, url, '/fails')), [200, 418])
+  })
+
+  test(`${name}: text limits of two routes are never shared; the template is their key`, async () => {
+    const limiter = new Limiter()
+    const app = appOf()
+    const answer = (request, response) => response.send(request.rateLimit.key)
+    app.get('/users/:id', forExpress({ limiter, limits: '5/minute' }), answer)
+    const two = [express.Router(), express.Router()]
+    for (const router of two) router.get('/', forExpress({ limiter, limits: '5/minute' }), answer)
+    app.use('/a', two[0]).use('/b', two[1])
+    app.all('/any', forExpress({ limiter, limits: '5/minute' }), answer)
+    const url = await served(app)
+    const keys = []
+    for (const path of ['/users/1', '/users/2', '/a', '/b', '/a', '/any']) keys.push((await get(url, path)).text)
+    assert.deepEqual(keys, ['GET /users/:id', 'GET /users/:id', 'GET /', 'GET /-2', 'GET /', '/any'])
+    assert.equal((await get(url, '/users/1', { method: 'HEAD' })).headers.get('x-ratelimit-remaining'), '2')
+    const any = await get(url, '/any', { method: 'PUT' })
+    assert.equal(any.headers.get('x-ratelimit-remaining'), '3')
+  })
+}
+
+test('express: headers that the app writes by itself are kept, and so is the object that they are in', async () => {
+  const fields = Object.freeze({ 'Content-Type': 'text/plain', 'X-RateLimit-Remaining': 'mine' })
+  const app = express5().use(forExpress({ limits: '5/minute' }))
+  app.get('/object', (_request, response) => response.writeHead(200, fields).end('ok'))
+  app.get('/list', (_request, response) => response.writeHead(200, 'Fine', ['Content-Type', 'text/plain']).end('ok'))
+  const url = await listening(app.listen(0, '127.0.0.1'))
+  const object = await get(url, '/object')
+  assert.deepEqual(
+    ['content-type', 'x-ratelimit-remaining', 'x-ratelimit-clear'].map((name) => object.headers.get(name)),
+    ['text/plain', 'mine', '12'],
+  )
+  const list = await get(url, '/list')
+  assert.deepEqual([list.headers.get('content-type'), list.headers.get('x-ratelimit-remaining')], ['text/plain', '3'])
+})
+
+test('fastify: a refusal is an error that setErrorHandler sees', async () => {
+  const app = Fastify()
+  app.setErrorHandler((error, _request, reply) => {
+    assert.ok(error instanceof tidegate.RateLimitError)
+    return reply.code(error.statusCode).send({ wait: error.info.resetSec })
+  })
+  await app.register(tidegate, { limits: '1/minute' })
+  app.get('/', () => 'hello')
+  const [, refused] = [await app.inject('/'), await app.inject('/')]
+  assert.deepEqual([refused.statusCode, refused.json()], [429, { wait: 60 }])
+  assert.deepEqual([refused.headers['retry-after'], refused.headers['cache-control']], ['60', 'no-store'])
+})
+
+test('fastify: routes say otherwise, and HEAD is the route for GET', async () => {
+  const app = Fastify()
+  await app.register(tidegate, { limits: '9/minute' })
+  const route = (rateLimit) => ({ config: { rateLimit } })
+  const key = (request) => request.rateLimit?.checks.map(({ key }) => key) ?? 'none'
+  app.get('/', key)
+  app.get('/none', route(false), key)
+  app.get('/own', route({ limits: '5/minute' }), key)
+  app.get('/adds', route({ limits: '5/minute', adds: true }), key)
+  app.get('/costs', route({ cost: 3 }), key)
+  app.post('/own', route({ limits: '5/minute' }), key)
+  const answer = async (url, method = 'GET') => {
+    const { headers, body } = await app.inject({ url, method })
+    return [headers['x-ratelimit-remaining'], body]
+  }
+  assert.deepEqual(await answer('/'), ['8', '["default"]'])
+  assert.deepEqual(await answer('/none'), [undefined, 'none'])
+  assert.deepEqual(await answer('/own'), ['4', '["GET /own"]'])
+  assert.deepEqual(await answer('/own', 'POST'), ['4', '["POST /own"]'])
+  assert.deepEqual(await answer('/own', 'HEAD'), ['3', ''])
+  assert.deepEqual(await answer('/adds'), ['4', '["default","GET /adds"]'])
+  assert.deepEqual(await answer('/costs'), ['6', '["GET /costs"]'])
+  assert.deepEqual(await answer('/', 'HEAD'), ['6', ''])
+})
+
+test('fastify: an instance inside adds to the limits outside, and does not change them', async () => {
+  const app = Fastify()
+  await app.register(tidegate, { limits: '9/minute' })
+  const keys = (request) => request.rateLimit?.checks.map(({ key }) => key) ?? []
+  await app.register(
+    async (inside) => {
+      await inside.register(tidegate, { limits: '2/minute' })
+      inside.get('/', keys)
+      inside.get('/none', { config: { rateLimit: false } }, keys)
+    },
+    { prefix: '/inside' },
+  )
+  app.get('/', keys)
+  assert.deepEqual((await app.inject('/inside')).json(), ['default', '/inside'])
+  assert.deepEqual((await app.inject('/inside/none')).json(), [])
+  assert.deepEqual((await app.inject('/')).json(), ['default'])
+  assert.deepEqual(statuses([await app.inject('/inside'), await app.inject('/inside')]), [200, 429])
+  // The refused request is charged nowhere.
+  assert.equal((await app.inject('/')).headers['x-ratelimit-remaining'], '5')
+})
+
+test('fastify: only routes of the instance are limited, and only those that say so where it is not global', async () => {
+  const app = Fastify()
+  await app.register(async (inside) => {
+    await inside.register(tidegate, { limits: '1/minute', global: false })
+    inside.get('/free', () => 'free')
+    inside.get('/limited', { config: { rateLimit: {} } }, () => 'limited')
+  })
+  app.get('/outside', { config: { rateLimit: { limits: '1/minute' } } }, () => 'outside')
+  const twice = async (url) => statuses([await app.inject(url), await app.inject(url)])
+  assert.deepEqual(await twice('/free'), [200, 200])
+  assert.deepEqual(await twice('/limited'), [200, 429])
+  assert.deepEqual(await twice('/outside'), [200, 200])
+})
+
+test('fastify: what is not found, a hook that has the body, and a body for the refusal', async () => {
+  const app = Fastify()
+  await app.register(tidegate, { limits: '9/minute', hook: 'preHandler', body: 'problem' })
+  app.setNotFoundHandler({ preHandler: app.rateLimit({ limits: '1/minute' }) }, (_request, reply) =>
+    reply.code(404).send(),
+  )
+  const limited = { config: { rateLimit: { limits: '1/minute', key: (request) => request.body.user } } }
+  app.post('/login', limited, (request) => request.rateLimit.remaining)
+  const login = (user) => app.inject({ method: 'POST', url: '/login', payload: { user } })
+  assert.deepEqual(statuses([await login('ada'), await login('bob'), await login('ada')]), [200, 200, 429])
+  assert.equal((await login('ada')).headers['content-type'], 'application/problem+json')
+  assert.deepEqual(statuses([await app.inject('/nowhere'), await app.inject('/nowhere')]), [404, 429])
+})
+
+test('fastify: a response of the app itself, returned, sent, or thrown', async () => {
+  const onBlocked = {
+    returned: (info) => ({ wait: info.resetSec }),
+    later: async (info) => ({ wait: info.resetSec }),
+    sent: (info, _request, reply) => reply.send({ wait: info.resetSec }),
+  }
+  for (const [way, call] of Object.entries(onBlocked)) {
+    const app = Fastify()
+    await app.register(tidegate, { limits: '1/minute', onBlocked: call })
+    app.get('/', () => 'hello')
+    await app.inject('/')
+    const refused = await app.inject('/')
+    assert.deepEqual([refused.statusCode, refused.json()], [429, { wait: 60 }], way)
+  }
+  const app = Fastify()
+  const thrown = Object.assign(new Error('teapot'), { statusCode: 418 })
+  await app.register(tidegate, { limits: '1/minute', onBlocked: () => Promise.reject(thrown) })
+  app.get('/', () => 'hello')
+  assert.deepEqual(statuses([await app.inject('/'), await app.inject('/')]), [200, 418])
+})
+
+test('fastify: headers on a response that is written by hand', async () => {
+  const app = Fastify({ forceCloseConnections: true })
+  await app.register(tidegate, { limits: '5/minute' })
+  app.get('/', (_request, reply) => {
+    reply.hijack()
+    reply.raw.writeHead(200, { 'Content-Type': 'text/event-stream' })
+    reply.raw.end('data: one\n\n')
+  })
+  const { headers } = await app.inject('/')
+  assert.deepEqual([headers['x-ratelimit-remaining'], headers['content-type']], ['4', 'text/event-stream'])
+})
+
+test('fastify: the plugin has the marks that fastify-plugin makes', async () => {
+  const made = fastifyPlugin(() => {}, { fastify: '5.x', name: 'tidegate' })
+  for (const symbol of Object.getOwnPropertySymbols(made)) assert.deepEqual(tidegate[symbol], made[symbol])
+  assert.equal(createRequire(import.meta.url)('tidegate/fastify'), tidegate)
+  await assert.rejects(async () => Fastify().register(tidegate, { limits: '5/minute', hook: 'onSend' }), /hook/)
+  const app = Fastify()
+  await app.register(tidegate, { limits: '5/minute' })
+  assert.ok(app.hasPlugin('tidegate'))
+  assert.throws(
+    () => app.get('/', { config: { rateLimit: { limit: '5/minute' } } }, () => ''),
+    /limit is not an option/,
+  )
+  assert.throws(() => app.get('/', { config: { rateLimit: '5/minute' } }, () => ''), /rateLimit must be/)
+})
+
+test('koa: a refusal that the app handles, and the answer in the state', async () => {
+  const app = new Koa()
+  app.use(async (context, next) => {
+    try {
+      await next()
+    } catch (error) {
+      context.status = error.status
+      context.body = { wait: error.info.resetSec }
+    }
+  })
+  app.use(forKoa({ limits: '1/minute', onBlocked: 'error' }))
+  app.use((context) => {
+    context.body = context.state.rateLimit
+  })
+  const [first, refused] = await several(2, await listening(app.listen(0, '127.0.0.1')))
+  assert.equal(JSON.parse(first.text).remaining, 0)
+  assert.deepEqual([refused.status, JSON.parse(refused.text)], [429, { wait: 60 }])
+  assert.equal(refused.headers.get('retry-after'), '60')
+})
+
+test('hono: the answer in c.var, the key from the path, and responses that cannot be changed', async () => {
+  const app = new Hono()
+  app.use('/api/*', forHono({ limits: '5/minute', getConnInfo: getInfo }))
+  app.get('/api/key', (context) => context.text(context.var.rateLimit.key))
+  const immutable = new Response('ok', { headers: { 'x-from': 'afar' } })
+  Object.defineProperty(immutable.headers, 'set', {
+    value: () => {
+      throw new TypeError('immutable')
+    },
+  })
+  app.get('/api/immutable', () => immutable)
+  const response = await app.request('/api/key')
+  assert.equal(await response.text(), '/api/*')
+  assert.equal(response.headers.get('x-ratelimit-remaining'), '4')
+  const other = await app.request('/api/immutable')
+  assert.deepEqual([other.headers.get('x-ratelimit-remaining'), other.headers.get('x-from')], ['3', 'afar'])
+})
+
+test('hono: a refusal that onError sees, or answers with by itself', async () => {
+  for (const handled of [true, false]) {
+    const app = new Hono()
+    app.use(forHono({ limits: '1/minute', getConnInfo: getInfo, onBlocked: 'error' }))
+    app.get('/', (context) => context.text('hello'))
+    if (handled)
+      app.onError((error, context) => context.json({ wait: error.info.resetSec }, error.status, error.headers))
+    await app.request('/')
+    const refused = await app.request('/')
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '60'])
+    if (handled) assert.deepEqual(await refused.json(), { wait: 60 })
+    else assert.equal(refused.headers.get('content-type'), 'application/problem+json')
+  }
+})
+
+test('hono: without a key there has to be a getConnInfo', () => {
+  assert.throws(() => forHono({ limits: '1/minute' }), /getConnInfo must be given/)
+  assert.throws(() => forHono({ limits: '1/minute', getConnInfo: 'node' }), /getConnInfo must be a function/)
+  forHono({ limits: '1/minute', key: () => 'all' })
+})
+
+test('web: the answer, its headers, and a response of fetch', async () => {
+  const { url } = await apps.express5({ limits: '9/minute' })
+  const check = forWeb({ limits: '1/minute' })
+  const request = new Request('http://localhost/')
+  await assert.rejects(check(request), { code: 'ERR_CONFIGURATION' })
+  const peer = { address: '203.0.113.9' }
+  const first = await check(request, peer)
+  assert.deepEqual(first.headers, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Clear': '60' })
+  assert.equal(first.response, undefined)
+  // A response of `fetch` is immutable.
+  assert.equal(first.apply(await fetch(url)).headers.get('x-ratelimit-remaining'), '0')
+  const second = await check(request, peer)
+  assert.equal(second.info.blocked, true)
+  assert.equal(second.response.status, 429)
+  const free = await forWeb({ limits: () => undefined })(request)
+  assert.deepEqual([free.info, free.headers, free.response], [undefined, {}, undefined])
+})

@@ -1,0 +1,178 @@
+/** Mistakes in the set-up: each is told once, with its code, and can be silenced. */
+
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, beforeEach, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import express from 'express'
+import { Limiter } from 'tidegate'
+import { rateLimit } from 'tidegate/express'
+import { forgetMistakes } from '../../../node/dist/http.js'
+import { eventually } from '../../node/server.mjs'
+import { apps, get, several, stop } from './apps.mjs'
+
+const told = []
+process.on('warning', (warning) => told.push(warning))
+/** The codes told since the test began. */
+const codes = async () => {
+  await setImmediate()
+  return told.map(({ code }) => code)
+}
+beforeEach(() => {
+  told.length = 0
+  forgetMistakes()
+})
+
+const forwarded = (addresses) => ({ headers: { 'x-forwarded-for': addresses } })
+/** How many of these addresses, which a client makes up, are taken for a client of its own. */
+async function admitted(url, count = 3) {
+  let admitted = 0
+  for (let host = 1; host <= count; host++) {
+    if ((await get(url, '/', forwarded(`203.0.113.${host}, 198.51.100.1`))).status === 200) admitted++
+  }
+  return admitted
+}
+
+for (const [number, [framework, make]] of Object.entries(apps).entries()) {
+  const proxies = {
+    koa2: 'proxy',
+    koa3: 'proxy',
+    fastify: 'trustProxy',
+    express4: 'trust proxy',
+    express5: 'trust proxy',
+  }
+  const setting = proxies[framework]
+
+  test(`${framework}: a forwarded header, but no proxy is trusted`, async () => {
+    const { url } = await make({ limits: '1/hour' })
+    assert.equal(await admitted(url), 1)
+    assert.deepEqual(await codes(), ['forwarded-not-trusted'])
+    assert.match(told[0].message, /trustedProxies/)
+    assert.equal(told[0].name, 'TidegateWarning')
+  })
+
+  test(`${framework}: proxies that are trusted by number`, async () => {
+    const { url } = await make({ limits: '1/hour', trustedProxies: 1 })
+    assert.equal(await admitted(url), 1)
+    assert.equal((await get(url, '/', forwarded('203.0.113.9'))).status, 200)
+    const behindTwo = await make({ limits: '1/hour', trustedProxies: 2 })
+    assert.equal(await admitted(behindTwo.url), 3)
+    assert.deepEqual(await codes(), [])
+  })
+
+  test(`${framework}: everything is trusted: one proxy is, and it is told`, async () => {
+    const everything = setting ? [{}, { settings: { [setting]: true } }] : [{ trustedProxies: true }]
+    const [options, more] = everything
+    const { url } = await make({ limits: '1/hour', ...options }, more)
+    assert.equal(await admitted(url), 1)
+    assert.equal((await get(url, '/', forwarded('203.0.113.9'))).status, 200)
+    assert.deepEqual(await codes(), ['everything-trusted'])
+  })
+
+  if (setting) {
+    test(`${framework}: the framework's own trust in proxies is enough`, async () => {
+      // Fastify trusts nobody where it is given a number.
+      const trusting = framework === 'fastify' ? '127.0.0.1' : 1
+      const settings = framework.startsWith('koa') ? { proxy: true, maxIpsCount: 1 } : { [setting]: trusting }
+      const { url } = await make({ limits: '1/hour' }, { settings })
+      assert.equal(await admitted(url), 1)
+      assert.equal((await get(url, '/', forwarded('203.0.113.9'))).status, 200)
+      assert.deepEqual(await codes(), [])
+    })
+  }
+
+  test(`${framework}: a store that cannot be reached at start`, async () => {
+    const { url } = await make({ limits: '2/hour', limiter: `redis://127.0.0.1:1/${number}` })
+    await eventually(codes, (codes) => codes.includes('store-unreachable'))
+    assert.equal((await get(url)).status, 200)
+    await make({ limits: '2/hour', limiter: `redis://127.0.0.1:1/${number}` })
+    assert.deepEqual((await codes()).filter((code) => code === 'store-unreachable').length, 1)
+  })
+
+  test(`${framework}: one key for two definitions`, async () => {
+    const limiter = new Limiter()
+    const limits = (size) => ({ key: 'api', type: 'bucket', size })
+    await make({ limits: limits(5), limiter })
+    await make({ limits: limits(5), limiter })
+    assert.deepEqual(await codes(), [])
+    await make({ limits: limits(6), limiter })
+    await make({ limits: limits(7), limiter })
+    assert.deepEqual(await codes(), ['same-key-twice'])
+    assert.match(told[0].message, /"api"/)
+  })
+
+  test(`${framework}: what is silenced is not told`, async () => {
+    const { url } = await make({ limits: '5/hour', silence: ['forwarded-not-trusted'] })
+    await get(url, '/', forwarded('203.0.113.9'))
+    assert.deepEqual(await codes(), [])
+  })
+}
+
+/** An app of this middleware, each as `app.use`. */
+async function expressWith(...middleware) {
+  const app = express()
+  app.set('env', 'test')
+  for (const one of middleware) app.use(one)
+  app.get('/', (_request, response) => response.send('hello'))
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((ready) => server.once('listening', ready))
+  after(() => stop(server))
+  return `http://127.0.0.1:${server.address().port}`
+}
+
+test('one request that two instances count for one limit', async () => {
+  const limiter = new Limiter()
+  const options = { limiter, limits: { key: 'api', type: 'bucket', size: 10, dripRate: 60_000 } }
+  const url = await expressWith(rateLimit(options), rateLimit(options))
+  const [, second] = await several(2, url)
+  assert.equal(second.headers.get('x-ratelimit-remaining'), '6')
+  assert.deepEqual(await codes(), ['counted-twice'])
+})
+
+test('one middleware that is asked twice decides once', async () => {
+  const limit = rateLimit({ limits: '10/hour' })
+  const url = await expressWith(limit, limit)
+  const [, second] = await several(2, url)
+  assert.equal(second.headers.get('x-ratelimit-remaining'), '8')
+  assert.deepEqual(await codes(), ['counted-twice'])
+})
+
+test('a middleware that is made when it is first needed is no mistake', async () => {
+  let limit
+  const url = await expressWith((request, response, next) => {
+    limit ??= rateLimit({ limits: '3/hour' })
+    limit(request, response, next)
+  })
+  assert.deepEqual(
+    (await several(4, url)).map(({ status }) => status),
+    [200, 200, 200, 429],
+  )
+  assert.deepEqual(await codes(), [])
+})
+
+test('a limiter that is made again for each request', async () => {
+  const url = await expressWith((request, response, next) => rateLimit({ limits: '1/hour' })(request, response, next))
+  for (const { status } of await several(5, url)) assert.equal(status, 200)
+  assert.deepEqual(await codes(), ['limiter-per-request'])
+})
+
+test('a client without an address is an error, never a bucket for all of them', async () => {
+  const path = join(tmpdir(), `tidegate-${process.pid}.sock`)
+  const limit = rateLimit({ limits: '5/hour' })
+  const app = express().set('env', 'test').use(limit)
+  let code
+  app.use((error, _request, response, _next) => {
+    code = error.code
+    response.sendStatus(500)
+  })
+  const server = createServer(app).listen(path)
+  await new Promise((ready) => server.once('listening', ready))
+  after(() => stop(server))
+  const { request } = await import('node:http')
+  const status = await new Promise((resolve) => {
+    request({ socketPath: path }, (response) => resolve(response.resume().statusCode)).end()
+  })
+  assert.deepEqual([status, code], [500, 'ERR_CONFIGURATION'])
+})

@@ -1,0 +1,41 @@
+/**
+ * A cluster of workers, with one app of each framework in every one: `node worker.mjs WORKERS [URL]`. It prints the URLs
+ * as JSON once all of them listen, then the codes of warnings as they come; it ends when its input does.
+ */
+
+import cluster from 'node:cluster'
+import { createServer } from 'node:net'
+import { Limiter } from 'tidegate'
+
+const [, , workers, store] = process.argv
+const FRAMEWORKS = ['express4', 'express5', 'fastify', 'koa2', 'koa3', 'hono', 'web']
+
+async function freePort() {
+  const server = createServer()
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+if (cluster.isPrimary) {
+  const ports = {}
+  for (const framework of FRAMEWORKS) ports[framework] = await freePort()
+  let listening = 0
+  for (let worker = 0; worker < Number(workers); worker++) {
+    cluster.fork({ PORTS: JSON.stringify(ports) }).on('message', (message) => {
+      if (message !== 'listening') console.log(message)
+      else if (++listening === Number(workers)) console.log(JSON.stringify(ports))
+    })
+  }
+  process.stdin.on('end', () => process.exit(0)).resume()
+} else {
+  process.on('warning', ({ code }) => process.send(code))
+  const { apps } = await import('./apps.mjs')
+  const limits = { key: 'api', type: 'token-bucket', count: 30, period: 3_600_000 }
+  for (const [framework, port] of Object.entries(JSON.parse(process.env.PORTS))) {
+    const limiter = store ? new Limiter(store, { namespace: framework, timeoutMs: 5000 }) : undefined
+    await apps[framework]({ limits, limiter }, { settings: { port } })
+  }
+  process.send('listening')
+}
