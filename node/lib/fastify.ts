@@ -9,6 +9,7 @@ import { outOfRange, wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
 import { clientOf } from './room/address.js'
 import { RateLimitError as Refused } from './room/error.js'
+import { trustOf } from './room/fastify-trust.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
 import { functionOption, type RoomOptions, type RouteOptions } from './room/options.js'
@@ -39,32 +40,6 @@ type HookName = 'onRequest' | 'preValidation' | 'preHandler'
 const HOOKS: readonly string[] = ['onRequest', 'preValidation', 'preHandler']
 const OPTIONS = ['onBlocked', 'chargeIf', 'hook', 'global']
 
-/** One address more than any app has proxies, of networks that are for documentation alone. */
-const NOBODY = Array.from({ length: 64 }, (_, host) => `192.0.2.${host + 1}`)
-
-/** The way in which an instance reads addresses; it is the same for all its requests. */
-type Trust = 'nobody' | 'everybody' | 'some'
-const trusts = new WeakMap<object, Trust>()
-
-/** Asks the request's own reader of addresses about a request that never was. */
-function trustOf(request: FastifyRequest): Trust {
-  if (request.ips === undefined) return 'nobody'
-  const probe = Object.create(Object.getPrototypeOf(request)) as { raw: unknown; ip: string }
-  const socket = { remoteAddress: '192.0.2.254' }
-  probe.raw = { headers: { 'x-forwarded-for': NOBODY.join() }, socket, connection: socket }
-  return probe.ip === NOBODY[0] ? 'everybody' : 'some'
-}
-
-function trust(request: FastifyRequest): Trust {
-  const { constructor } = Object.getPrototypeOf(request) as object
-  let known = trusts.get(constructor)
-  if (known === undefined) {
-    known = trustOf(request)
-    trusts.set(constructor, known)
-  }
-  return known
-}
-
 /** The framework of an instance, whose prefix is the key of limits that are given as text. */
 const frameworkOf = (prefix: string): Framework<FastifyRequest> => ({ ...framework, name: prefix || undefined })
 
@@ -73,7 +48,7 @@ const framework: Framework<FastifyRequest> = {
   client(request: FastifyRequest, gates: Gates): string {
     const { gate } = gates
     if (!gate.trustsNobody) return clientOf(request.raw, gate)
-    const trusted = trust(request)
+    const trusted = trustOf(request)
     if (trusted === 'nobody') return clientOf(request.raw, gate)
     // Fastify would take the left-most address, which clients can write themselves.
     if (trusted === 'everybody') return clientOf(request.raw, gates.trusting)

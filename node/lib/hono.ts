@@ -104,7 +104,16 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 
 /** The decisions of rooms about a request. */
 const DECIDED = Symbol('tidegate.decided')
-type Decided = Context & { [DECIDED]?: { readonly room: Room<Context>; readonly info: LimitInfo }[] }
+interface Decision {
+  readonly room: Room<Context>
+  readonly info: LimitInfo
+}
+
+function decisionsOf(context: Context & { [DECIDED]?: Decision[] }): Decision[] {
+  const known = context[DECIDED] ?? []
+  context[DECIDED] = known
+  return known
+}
 
 function middlewareOf(room: Room<Context>): RateLimit {
   const { onBlocked, chargeIf } = room.options as unknown as RateLimitOptions
@@ -114,7 +123,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
   functionOption(room.options, 'chargeIf')
 
   const limit = (context: Context, next: Next): Promise<Response | undefined> => {
-    const before = (context as Decided)[DECIDED] ?? []
+    const before = decisionsOf(context)
     const rooms = before.map(({ room }) => room)
     if (rooms.includes(room)) {
       room.gate.report('counted-twice', 'the same rate limit is asked twice')
@@ -127,7 +136,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
   const proceed = async (info: LimitInfo | undefined, context: Context, next: Next): Promise<Response | undefined> => {
     if (info === undefined) return passOn(next)
     context.set('rateLimit', info)
-    const decided = ((context as Decided)[DECIDED] ??= [])
+    const decided = decisionsOf(context)
     decided.push({ room, info })
     const infos = (): LimitInfo[] => decided.map(({ info }) => info)
     if (info.blocked) {

@@ -1,3 +1,4 @@
 /** The same class for `import` as for `require`. */
 
-export { Clock } from './testing.js'
+export type { Restorable } from './testing.js'
+export { Clock, rateLimitsOff } from './testing.js'

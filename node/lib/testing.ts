@@ -5,6 +5,7 @@
  */
 
 import { outOfRange, wrongType } from './errors.js'
+import { turn } from './room/switch.js'
 
 /** 1 January 2024, so that an instant in a failed test can be read. */
 const START = Date.UTC(2024, 0, 1)
@@ -58,4 +59,32 @@ function instant(field: string, given: unknown): number {
   if (typeof ms !== 'number') throw wrongType('', field, 'must be a number of milliseconds', given)
   if (!(ms >= 0 && ms < Infinity)) throw outOfRange('', field, 'must be at least 0 and finite', ms)
   return ms
+}
+
+/** Rate limits that are switched off, until they are restored. */
+export interface Restorable extends Disposable {
+  /** Switches the rate limits on again. */
+  restore(): void
+}
+
+/**
+ * Switches the rate limits of all web frameworks off, in this process: no request is counted or refused, and responses
+ * have no headers. For tests of what is behind a limit; limiters that are called directly go on.
+ *
+ * @example
+ * ```js
+ * import { rateLimitsOff } from 'tidegate/testing'
+ * import { rateLimit } from 'tidegate/web'
+ *
+ * const check = rateLimit({ limits: '1/minute', key: () => 'all' })
+ * const off = rateLimitsOff()
+ * assert.equal((await check(new Request('http://localhost'))).info, undefined)
+ * off.restore()
+ * assert.equal((await check(new Request('http://localhost'))).info.remaining, 0)
+ * ```
+ */
+export function rateLimitsOff(): Restorable {
+  turn('off')
+  const restore = (): void => turn('on')
+  return { restore, [Symbol.dispose]: restore }
 }

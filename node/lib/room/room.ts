@@ -21,6 +21,7 @@ import {
   type Settings,
   settingsOf,
 } from './rules.js'
+import { isOff } from './switch.js'
 import { TrialCounts, type Trials } from './trials.js'
 
 /** The part of a room that knows its framework. */
@@ -115,6 +116,7 @@ export class Room<Request> implements Gates {
    * to be waited for. With `own`, the limits of the base are left out, because it has decided this request.
    */
   decide(request: Request, own = false): Later<LimitInfo | undefined> {
+    if (isOff()) return undefined
     if (this.#skip === undefined) return this.#decide(request, own)
     return after(this.#skip(request), (skipped) => (skipped ? undefined : this.#decide(request, own)))
   }
