@@ -53,15 +53,14 @@ export function carry<Request>(
   carrying.writeHead = writeHead
 }
 
-function writeHead(this: Carrying, ...given: unknown[]): unknown {
+function writeHead(this: Carrying, status: unknown, second?: unknown, third?: unknown): unknown {
   const { decisions, writeHead } = this[CARRIED] as Carried
   this.writeHead = writeHead
-  const last = given.length - 1
-  const status = typeof given[0] === 'number' ? given[0] : this.statusCode
-  const headers = headersOf(decisions, status)
-  if (last > 0 && isFields(given[last])) given[last] = withFields(given[last], headers)
-  else for (const name in headers) this.setHeader(name, headers[name] as string)
-  return writeHead.apply(this, given)
+  const headers = headersOf(decisions, typeof status === 'number' ? status : this.statusCode)
+  if (isFields(second)) return writeHead.call(this, status, withFields(second, headers))
+  if (isFields(third)) return writeHead.call(this, status, second, withFields(third, headers))
+  for (const name in headers) this.setHeader(name, headers[name] as string)
+  return third === undefined ? writeHead.call(this, status, second) : writeHead.call(this, status, second, third)
 }
 
 function headersOf(decisions: readonly Decision[], status: number): Headers {
@@ -77,14 +76,23 @@ const isFields = (given: unknown): given is Record<string, unknown> =>
 
 /** A copy, because the caller's object may be a constant. A header of the caller's own wins. */
 function withFields(given: Record<string, unknown>, headers: Headers): Record<string, unknown> {
-  const all: Record<string, unknown> = {}
-  for (const name in headers) all[name.toLowerCase()] = headers[name]
-  for (const name in given) {
-    const lower = name.toLowerCase()
-    if (lower !== name && lower in all) delete all[lower]
-    all[name] = given[name]
+  const all = { ...given }
+  for (const name in headers) {
+    const lower = lowerCase(name)
+    if (!(lower in given) && !(name in given)) all[lower] = headers[name]
   }
   return all
+}
+
+/** The few names that there are, in the form that frameworks have them in. */
+const lowerCased = new Map<string, string>()
+
+function lowerCase(name: string): string {
+  const known = lowerCased.get(name)
+  if (known !== undefined) return known
+  const lower = name.toLowerCase()
+  lowerCased.set(name, lower)
+  return lower
 }
 
 /** Tells of a request that two rooms count for the same limit. */

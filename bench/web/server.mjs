@@ -1,0 +1,65 @@
+/**
+ * A hello-world of one framework, with a rate limit or without: `node server.mjs FRAMEWORK LIMIT [REDIS]`. It tells its
+ * parent the port, and on every message the time that its processor took since.
+ */
+
+import { createRequire } from 'node:module'
+import express from 'express'
+import Fastify from 'fastify'
+import { rateLimit } from 'tidegate/express'
+import tidegate from 'tidegate/fastify'
+
+const [, , framework, limit, redis] = process.argv
+const peers = createRequire(new URL('../node/package.json', import.meta.url))
+
+/** Large enough that nothing is denied. */
+const PLENTY = 1_000_000_000
+const limits = { key: 'bench', type: 'fixed-window', max: PLENTY, period: 60_000 }
+const ours = { limits, ...(redis ? { limiter: redis } : {}), headers: limit === 'common' ? 'common' : 'x' }
+
+function redisClient() {
+  const { Redis } = peers('ioredis')
+  return new Redis(redis)
+}
+
+function expressPeer() {
+  const { rateLimit } = peers('express-rate-limit')
+  if (!redis) return rateLimit({ windowMs: 60_000, limit: PLENTY })
+  const { RedisStore } = peers('rate-limit-redis')
+  const client = redisClient()
+  const store = new RedisStore({ sendCommand: (...words) => client.call(...words) })
+  return rateLimit({ windowMs: 60_000, limit: PLENTY, store })
+}
+
+async function expressApp() {
+  const app = express()
+  app.disable('x-powered-by')
+  if (limit === 'peer') app.use(expressPeer())
+  else if (limit !== 'none') app.use(rateLimit(ours))
+  app.get('/', (_request, response) => response.send('hello world'))
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((ready) => server.once('listening', ready))
+  return server.address().port
+}
+
+async function fastifyApp() {
+  const app = Fastify()
+  if (limit === 'peer') {
+    const plugin = peers('@fastify/rate-limit')
+    await app.register(plugin, { max: PLENTY, timeWindow: 60_000, ...(redis ? { redis: redisClient() } : {}) })
+  } else if (limit !== 'none') {
+    await app.register(tidegate, ours)
+  }
+  app.get('/', (_request, reply) => reply.send('hello world'))
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return app.server.address().port
+}
+
+let since = process.cpuUsage()
+process.on('message', () => {
+  const { user, system } = process.cpuUsage(since)
+  since = process.cpuUsage()
+  process.send(user + system)
+})
+process.on('disconnect', () => process.exit(0))
+process.send(await (framework === 'express' ? expressApp() : fastifyApp()))
