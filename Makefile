@@ -7,7 +7,7 @@ DIST_VENV := .venv-dist
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-fleet test-web fmt bench bench-redis clean
+.PHONY: version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-web test-fleet fmt bench bench-redis bench-web clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -36,7 +36,7 @@ demo: build ## One FastAPI and one Express app, the same burst to both, their an
 	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
 	$(BIN)/python examples/demo/run.py
 
-test: lint test-rust test-python test-readme test-node test-fleet test-web ## Every test and linter of all three languages
+test: lint test-rust test-python test-readme test-node test-web test-fleet ## Every test and linter of all three languages
 
 lint: build
 	cargo fmt --all --check
@@ -81,6 +81,9 @@ test-readme: build redis-server
 	$(BIN)/pytest tests/readme
 	cargo run --quiet -p tidegate --example pictures -- --check
 
+test-web: build redis-server ## The web frameworks
+	npm run --silent test:web
+
 test-fleet: build redis-server
 	$(BIN)/pytest tests/fleet
 
@@ -123,6 +126,11 @@ bench-redis: build redis-server ## The same beside the peers over Redis
 	cargo build --release --quiet -p tidegate-bench --bin tidegate-bench-redis
 	npm ci --prefix bench/node --no-audit --no-fund --silent
 	@$(BIN)/python bench/redis/run.py $(RESULTS)
+
+# Over a server of its own, where a store is shared.
+bench-web: build redis-server ## The cost of a rate limit in web frameworks, beside the peers
+	npm ci --prefix bench/node --no-audit --no-fund --silent
+	@node bench/web/node.mjs
 
 clean: ## Remove what was built and installed
 	rm -rf target dist $(VENV) $(DIST_VENV) node_modules node/dist bench/node/node_modules examples/demo/node_modules $(RESULTS)

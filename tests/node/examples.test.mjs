@@ -19,7 +19,7 @@ function* examples(file) {
 }
 
 let count = 0
-for (const file of readdirSync(library)) {
+for (const file of readdirSync(library, { recursive: true }).filter((name) => /\.m?ts$/.test(name))) {
   for (const { line, code } of examples(file)) {
     count++
     test(`${file}:${line}`, async () => {
