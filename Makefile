@@ -82,13 +82,11 @@ test-readme: build redis-server
 	cargo run --quiet -p tidegate --example pictures -- --check
 
 test-web: build redis-server ## The web frameworks
+	$(BIN)/pytest tests/web/python
 	npm run --silent test:web
 
 test-fleet: build redis-server
 	$(BIN)/pytest tests/fleet
-
-test-web: build redis-server
-	$(BIN)/pytest tests/web/python
 
 # Tools of their own, which nothing else needs.
 $(DIST_VENV)/.ready: tools/dist/requirements.txt
