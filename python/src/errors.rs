@@ -78,7 +78,6 @@ pub(crate) fn call_error(error: tidegate::Error) -> PyErr {
 
 /// The exception for a request that cannot be limited as it is set up.
 #[cold]
-#[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
 pub(crate) fn configuration_error(error: tidegate::http::ConfigurationError) -> PyErr {
     let mistake = error.mistake();
     ConfigurationError::new_err((error.to_string(), mistake.code(), mistake.page()))

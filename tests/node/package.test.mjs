@@ -79,7 +79,7 @@ test('import and require give the same objects', async () => {
   const exported = Object.keys(await import('tidegate'))
     .sort()
     .join()
-  assert.match(exported, /^LimitError,.*,bucket,/)
+  assert.match(exported, /^ConfigurationError,LimitError,.*,bucket,/)
   assert.equal(await run(process.execPath, ['both.mjs']), `${exported}\n`)
   const required = "const { Limiter } = require('tidegate'); console.log(new Limiter().entries)"
   assert.equal(await run(process.execPath, ['-e', required]), '0\n')

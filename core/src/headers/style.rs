@@ -7,10 +7,11 @@ use super::x::x;
 use crate::info::LimitInfo;
 
 /// The fields that a response gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Style {
     /// `X-RateLimit-Remaining` and `X-RateLimit-Clear`, as [`x`] writes them.
+    #[default]
     X,
     /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, as [`common`](common()) writes them.
     Common(Reset),
@@ -20,12 +21,6 @@ pub enum Style {
     Both(Draft),
     /// None.
     None,
-}
-
-impl Default for Style {
-    fn default() -> Self {
-        Self::X
-    }
 }
 
 impl Style {

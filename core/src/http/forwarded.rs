@@ -49,7 +49,7 @@ impl<'a, L: AsRef<[u8]>> Walk<'a, L> {
             let tail = &line[line.len() - seen..];
             let comma = match self.grammar {
                 Grammar::List => tail.iter().rposition(|byte| *byte == b','),
-                Grammar::Forwarded => last_comma(tail)?,
+                Grammar::Forwarded => last_comma(tail).ok()?,
             };
             let element = match comma {
                 Some(at) => {
@@ -72,8 +72,12 @@ impl<'a, L: AsRef<[u8]>> Walk<'a, L> {
     }
 }
 
-/// The last comma that is not inside a quoted string; none at all if a quoted string does not begin.
-fn last_comma(text: &[u8]) -> Option<Option<usize>> {
+/// A quoted string that does not begin, or does not end.
+#[derive(Debug)]
+struct OpenQuote;
+
+/// The last comma that is not inside a quoted string.
+fn last_comma(text: &[u8]) -> Result<Option<usize>, OpenQuote> {
     let mut quoted = false;
     for (at, byte) in text.iter().enumerate().rev() {
         match byte {
@@ -82,14 +86,14 @@ fn last_comma(text: &[u8]) -> Option<Option<usize>> {
                 if escapes % 2 == 0 {
                     quoted = !quoted;
                 } else if !quoted {
-                    return None;
+                    return Err(OpenQuote);
                 }
             }
-            b',' if !quoted => return Some(Some(at)),
+            b',' if !quoted => return Ok(Some(at)),
             _ => {}
         }
     }
-    if quoted { None } else { Some(None) }
+    if quoted { Err(OpenQuote) } else { Ok(None) }
 }
 
 /// The address in the only `for` of an element.

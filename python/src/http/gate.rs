@@ -167,7 +167,7 @@ fn answers<T>(infos: &Bound<'_, PyAny>, ask: impl FnOnce(&[Policy<'_>]) -> T) ->
 }
 
 fn checks_of<'py>(info: &Bound<'py, LimitInfo>) -> PyResult<Vec<Bound<'py, LimitInfo>>> {
-    Ok(LimitInfo::checks(info)?.extract()?)
+    LimitInfo::checks(info)?.extract()
 }
 
 fn policies<'a>(checks: &'a [Bound<'_, LimitInfo>]) -> Vec<Policy<'a>> {

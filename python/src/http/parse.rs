@@ -14,6 +14,7 @@ type Parts = (Vec<PolicyParts>, Option<u64>, Option<u64>, Option<u64>, Option<u6
 
 /// Reads pairs of name and value; ``now`` is milliseconds since the epoch.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as it is extracted")]
 #[pyo3(name = "_parse_headers", signature = (pairs, now, /))]
 pub(crate) fn parse_headers(pairs: Vec<(String, String)>, now: Arg<'_, '_>) -> PyResult<Parts> {
     let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));

@@ -10,8 +10,9 @@ pub(super) fn seconds(text: &str) -> Option<u64> {
     }
     let words: Vec<_> = text.split([' ', ',', '-', ':']).filter(|word| !word.is_empty()).collect();
     let (day, month, year, time) = match words[..] {
-        [_, day, month, year, hour, minute, second, "GMT" | "UTC"] => (day, month, year, [hour, minute, second]),
-        [_, month, day, hour, minute, second, year] => (day, month, year, [hour, minute, second]),
+        [_, day, month, year, hour, minute, second, "GMT" | "UTC"] | [_, month, day, hour, minute, second, year] => {
+            (day, month, year, [hour, minute, second])
+        }
         _ => return None,
     };
     let number = |word: &str, most: u64| word.parse::<u64>().ok().filter(|number| *number <= most);
