@@ -9,6 +9,9 @@ mod definitions {}
 #[doc = include_str!("../../docs/errors.md")]
 mod errors {}
 
+#[doc = include_str!("../../docs/proxies.md")]
+mod proxies {}
+
 #[doc = include_str!("../../docs/receipts.md")]
 mod receipts {}
 

@@ -2,19 +2,25 @@ import { ANSWER_WIDTH, Answer, bufferOf, Out } from './buffer.js'
 import { answered, read, wrongType } from './errors.js'
 import { native } from './native.js'
 
-/** The `X-RateLimit` family with `Retry-After`, the fields that the IETF is standardising, or both. */
-export type HeaderKind = 'x' | 'ietf' | 'both'
+/**
+ * A style of headers: the `X-RateLimit` family with `Retry-After` (`'x'`), the fields of most other libraries
+ * (`'common'`), those that the IETF is standardising (`'ietf'`), `'x'` and `'ietf'` (`'both'`), or none.
+ */
+export type HeaderKind = 'x' | 'common' | 'ietf' | 'both' | 'none'
 
-/** How to write the IETF fields. */
+/** How to write the headers. */
 export interface HeaderOptions {
-  /** The version of draft-ietf-httpapi-ratelimit-headers that the clients read: 6, 7 or 11. @defaultValue 11 */
-  readonly draft?: number | null | undefined
+  /**
+   * The version of draft-ietf-httpapi-ratelimit-headers that the clients read: 6, 7 or 11, or the parameters that its
+   * editors have proposed since. @defaultValue 11
+   */
+  readonly draft?: number | 'editors' | null | undefined
+  /** The form of `X-RateLimit-Reset` in the style `'common'`. @defaultValue 'seconds' */
+  readonly reset?: 'seconds' | 'epoch' | null | undefined
 }
 
 /** Values by name. */
 export type Headers = Record<string, string>
-
-const NEWEST_DRAFT = 11
 
 /** The numbers of an answer that its headers say. */
 interface Numbers {
@@ -35,10 +41,10 @@ export interface Headed extends Numbers {
   readonly checks: readonly (Numbers & { readonly key: string })[]
 }
 
-/** The headers of an answer, by name. */
-export function headersOf(info: Headed, kind: HeaderKind, options: HeaderOptions | undefined): Headers {
+/** The headers of an answer, by name; `at` is its instant in microseconds. */
+export function headersOf(info: Headed, kind: HeaderKind, options: HeaderOptions | undefined, at = 0): Headers {
   if (kind === 'x' && options === undefined) return xHeaders(info)
-  const flat = fields(info, kind, options)
+  const flat = fields(info, kind, options, at)
   const headers: Headers = {}
   for (let index = 0; index < flat.length; index += 2) {
     headers[flat[index] as string] = flat[index + 1] as string
@@ -73,34 +79,32 @@ function seconds(ms: number): string {
 }
 
 /** Names and values in turn. */
-function fields(info: Headed, kind: HeaderKind, options: HeaderOptions | undefined): string[] {
-  if (typeof kind !== 'string') throw wrongType('', 'headers', 'must be a string', kind)
-  const draft = options === undefined ? NEWEST_DRAFT : draftFrom(options)
-  if (kind === 'x') return Object.entries(xHeaders(info)).flat()
+function fields(info: Headed, kind: HeaderKind, options: HeaderOptions | undefined, at: number): string[] {
+  const { draft, reset } = optionsFrom(options)
   const { checks } = info
   const buffer = bufferOf(checks.length)
   buffer[Out.Count] = checks.length
   buffer[Out.Binding] = info.binding
-  write(buffer, 0, info)
+  write(buffer, 0, info, at)
   if (checks.length > 1) {
     checks.forEach((check, index) => {
-      write(buffer, 1 + index, check)
+      write(buffer, 1 + index, check, at)
     })
   }
   const keys = checks.map((check) => check.key)
-  return answered(native.headers(buffer, keys, kind, draft))
+  return answered(native.headers(buffer, keys, kind, draft, reset))
 }
 
-function draftFrom(options: HeaderOptions): number {
+/** Options, each read once; `null` is as if it were not there. */
+function optionsFrom(options: HeaderOptions | undefined): { draft: unknown; reset: unknown } {
+  if (options === undefined) return { draft: undefined, reset: undefined }
   if (typeof options !== 'object' || options === null) throw wrongType('', 'options', 'must be an object', options)
-  const draft = read(options, 'draft', '')
-  if (draft === undefined || draft === null) return NEWEST_DRAFT
-  if (typeof draft !== 'number') throw wrongType('', 'draft', 'must be a number', draft)
-  return draft
+  return { draft: read(options, 'draft', '') ?? undefined, reset: read(options, 'reset', '') ?? undefined }
 }
 
-function write(buffer: Float64Array, place: number, info: Numbers): void {
+function write(buffer: Float64Array, place: number, info: Numbers, instant: number): void {
   const at = Out.Answers + place * ANSWER_WIDTH
+  buffer[at + Answer.At] = instant
   buffer[at + Answer.Fate] = info.blocked ? 1 : 0
   buffer[at + Answer.Remaining] = info.remaining
   buffer[at + Answer.ResetMs] = info.resetMs

@@ -2,7 +2,7 @@
 
 import { compiled } from './compiled.js'
 import { answered, outOfRange, ownKeys, read, wrongType } from './errors.js'
-import { type Headers, headersOf } from './headers.js'
+import { type HeaderKind, type Headers, headersOf } from './headers.js'
 import { LimitInfo } from './info.js'
 import { type MistakeCode, tell } from './mistakes.js'
 import { type NativeGate, native } from './native.js'
@@ -29,7 +29,7 @@ export interface GateOptions {
   /** The bits of an IPv6 address that make one client. @defaultValue 64 */
   readonly ipv6Prefix?: number | null | undefined
   /** The style of the headers. @defaultValue 'x' */
-  readonly headers?: HeaderStyle | null | undefined
+  readonly headers?: HeaderKind | null | undefined
   /** The draft of the IETF's fields. @defaultValue 11 */
   readonly draft?: number | 'editors' | null | undefined
   /** The form of `X-RateLimit-Reset` in the style `'common'`. @defaultValue 'seconds' */
@@ -43,9 +43,6 @@ export interface GateOptions {
   /** The name of the limiter, for which each mistake is warned of once. */
   readonly scope?: string | null | undefined
 }
-
-/** The styles of headers. */
-export type HeaderStyle = 'x' | 'common' | 'ietf' | 'both' | 'none'
 
 /** The response to a request that is denied. */
 export interface Refusal {

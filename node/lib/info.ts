@@ -213,9 +213,10 @@ export class LimitInfo {
 
   /**
    * The HTTP headers that go with this answer, by name: the `X-RateLimit` family with `Retry-After` (`'x'`), the
-   * fields of draft-ietf-httpapi-ratelimit-headers (`'ietf'`), or both.
+   * fields of most other libraries (`'common'`), those of draft-ietf-httpapi-ratelimit-headers (`'ietf'`), `'x'` and
+   * `'ietf'` (`'both'`), or none (`'none'`).
    *
-   * @throws {@link LimitError} for a kind or a draft that does not exist.
+   * @throws {@link LimitError} for a style or a draft that does not exist.
    *
    * @example
    * ```js
@@ -228,7 +229,7 @@ export class LimitInfo {
    * ```
    */
   headers(kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
-    return headersOf(this, kind, options)
+    return headersOf(this, kind, options, this.#at)
   }
 
   /**

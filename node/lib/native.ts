@@ -128,7 +128,13 @@ interface Native {
   explainLimit(limit: number, factor: number): { json: string; text: string } | Failure
   jsonSchema(): string
   freeLimit(limit: number): void
-  headers(buffer: Float64Array, keys: readonly string[], kind: string, draft: number): string[] | Failure
+  headers(
+    buffer: Float64Array,
+    keys: readonly string[],
+    kind: unknown,
+    draft: unknown,
+    reset: unknown,
+  ): string[] | Failure
   makeGate(names: readonly string[], values: readonly unknown[]): NativeGate | Failure
   gateOptions(): string[]
   mistakes(): string[]

@@ -1,6 +1,6 @@
 import { wrongType } from './errors.js'
 import { type HeaderKind, type HeaderOptions, type Headers, headersOf } from './headers.js'
-import type { LimitInfo } from './info.js'
+import { LimitInfo } from './info.js'
 
 /**
  * The HTTP headers that go with an answer, by name.
@@ -25,7 +25,7 @@ import type { LimitInfo } from './info.js'
  */
 export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
   if (typeof info !== 'object' || info === null) throw wrongType('', 'info', 'must be an answer', info)
-  return headersOf(info, kind, options)
+  return headersOf(info, kind, options, info instanceof LimitInfo ? LimitInfo.instant(info) : 0)
 }
 
 /** A response on which headers can be set: Node's own, and so Express's, or Fastify's reply. */

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use tidegate::headers::Draft;
 use tidegate::{ErrorKind, Micros, Value, host};
 
 use crate::errors::{limit_error, wrong_type};
@@ -80,18 +79,6 @@ impl Arg<'_, '_> {
         // In the unit that it was given in.
         host::max_wait(key, millis).map_err(|_| refused(key, "max_wait", PROBLEM, millis / 1000.0))
     }
-}
-
-/// A draft of the IETF fields, by its number.
-pub(crate) fn draft(given: &Bound<'_, PyAny>) -> PyResult<Draft> {
-    let number = value::read(given)?;
-    let draft = match number {
-        Value::Number(number) => {
-            (0..=99_u32).find(|draft| f64::from(*draft).total_cmp(&number).is_eq()).and_then(Draft::from_number)
-        }
-        _ => None,
-    };
-    draft.ok_or_else(|| refused("", "draft", "must be 6, 7 or 11", number))
 }
 
 /// A function that tells the time.

@@ -7,8 +7,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
-use tidegate::headers::{self, Draft, Policy};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use tidegate::headers::{Policy, Style};
+use tidegate::http::style_of;
 use tidegate::{Charge, Value};
 
 use crate::args::{self, Arg};
@@ -236,35 +237,48 @@ impl LimitInfo {
     /// The HTTP fields that go with this answer.
     ///
     /// ``"x"``: ``X-RateLimit-Remaining`` and ``X-RateLimit-Clear``, in a denial ``X-RateLimit-Reset`` and
-    /// ``Retry-After`` too. ``"ietf"``: those of draft-ietf-httpapi-ratelimit-headers, in the form of one ``draft``
-    /// (6, 7 or 11). Or ``"both"``.
+    /// ``Retry-After`` too. ``"common"``: ``X-RateLimit-Limit``, ``-Remaining`` and ``-Reset``, which is in seconds or
+    /// an ``"epoch"``, and ``Retry-After``. ``"ietf"``: those of draft-ietf-httpapi-ratelimit-headers, in the form of
+    /// one ``draft`` (6, 7, 11 or ``"editors"``). ``"both"``: ``"x"`` and ``"ietf"``. Or ``"none"``.
     ///
     /// >>> from tidegate import Bucket, Limiter
     /// >>> info = Limiter().limit(Bucket("login", size=10), "203.0.113.9")
     /// >>> info.headers()
     /// {'X-RateLimit-Remaining': '9', 'X-RateLimit-Clear': '1'}
+    /// >>> info.headers("common")
+    /// {'X-RateLimit-Limit': '10', 'X-RateLimit-Remaining': '9', 'X-RateLimit-Reset': '1'}
     /// >>> info.headers("ietf")
     /// {'RateLimit-Policy': '"login";q=10;w=10', 'RateLimit': '"login";r=9;t=1'}
-    #[pyo3(signature = (kind = Arg(None), *, draft = Arg(None)), text_signature = "($self, kind='x', *, draft=11)")]
-    fn headers<'py>(this: &Bound<'py, Self>, kind: Arg<'_, 'py>, draft: Arg<'_, 'py>) -> PyResult<Bound<'py, PyDict>> {
-        let kind = kind.0.as_deref().map_or(Ok(Cow::Borrowed("x")), |kind| args::text("kind", kind))?;
-        let (x, ietf) = match kind.as_ref() {
-            "x" => (true, false),
-            "ietf" => (false, true),
-            "both" => (true, true),
-            _ => return Err(args::refused("", "kind", "must be \"x\", \"ietf\" or \"both\"", format!("{kind:?}"))),
+    #[pyo3(
+        signature = (kind = Arg(None), *, draft = Arg(None), reset = Arg(None)),
+        text_signature = "($self, kind='x', *, draft=11, reset='seconds')"
+    )]
+    fn headers<'py>(
+        this: &Bound<'py, Self>,
+        kind: Arg<'_, 'py>,
+        draft: Arg<'_, 'py>,
+        reset: Arg<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let read = |given: Arg<'_, 'py>| given.0.map(|given| value::read(&given)).transpose();
+        let style = match (read(kind)?, read(draft)?, read(reset)?) {
+            (None, None, None) => Style::X,
+            (kind, draft, reset) => {
+                let kind = kind.unwrap_or_else(|| Value::Text("x".to_owned()));
+                style_of("kind", kind, draft, reset).map_err(limit_error)?
+            }
         };
-        let draft = draft.0.map_or(Ok(Draft::default()), |given| args::draft(&given))?;
+        let info = &this.get().info;
+        let headers = if style == Style::X {
+            style.fields(info, &[], 0)
+        } else {
+            let checks: Vec<Bound<'_, Self>> = Self::checks(this)?.extract()?;
+            let policies: Vec<_> =
+                checks.iter().map(|check| Policy { key: check.get().key(), info: &check.get().info }).collect();
+            style.fields(info, &policies, this.get().binding())
+        };
         let fields = PyDict::new(this.py());
-        if x {
-            for (name, value) in headers::x(&this.get().info) {
-                fields.set_item(name, value)?;
-            }
-        }
-        if ietf {
-            for (name, value) in Self::ietf(this, draft)? {
-                fields.set_item(name, value)?;
-            }
+        for (name, value) in headers {
+            fields.set_item(PyString::intern(this.py(), name), value)?;
         }
         Ok(fields)
     }
@@ -390,12 +404,5 @@ impl LimitInfo {
         };
         let (merged, limit) = (tidegate::LimitInfo::from_numbers(info.numbers()), limit(info));
         Ok(Self { info: merged, limit, several, receipt: Some(receipt) })
-    }
-
-    fn ietf(this: &Bound<'_, Self>, draft: Draft) -> PyResult<Vec<headers::Header>> {
-        let checks: Vec<Bound<'_, Self>> = Self::checks(this)?.extract()?;
-        let policies: Vec<_> =
-            checks.iter().map(|check| Policy { key: check.get().key(), info: &check.get().info }).collect();
-        Ok(headers::ietf(&policies, this.get().binding(), draft))
     }
 }

@@ -492,17 +492,26 @@ class LimitInfo:
         >>> {name: value for name, value in info.to_dict().items() if name in ("allowed", "remaining", "key")}
         {'allowed': True, 'remaining': 9, 'key': 'login'}
         """
-    def headers(self, kind: Literal["x", "ietf", "both"] = "x", *, draft: Literal[6, 7, 11] = 11) -> dict[str, str]:
+    def headers(
+        self,
+        kind: Literal["x", "common", "ietf", "both", "none"] = "x",
+        *,
+        draft: Literal[6, 7, 11, "editors"] = 11,
+        reset: Literal["seconds", "epoch"] = "seconds",
+    ) -> dict[str, str]:
         """The HTTP fields that go with this answer.
 
         ``"x"``: ``X-RateLimit-Remaining`` and ``X-RateLimit-Clear``, in a denial ``X-RateLimit-Reset`` and
-        ``Retry-After`` too. ``"ietf"``: those of draft-ietf-httpapi-ratelimit-headers, in the form of one ``draft``
-        (6, 7 or 11). Or ``"both"``.
+        ``Retry-After`` too. ``"common"``: ``X-RateLimit-Limit``, ``-Remaining`` and ``-Reset``, which is in seconds or
+        an ``"epoch"``, and ``Retry-After``. ``"ietf"``: those of draft-ietf-httpapi-ratelimit-headers, in the form of
+        one ``draft`` (6, 7, 11 or ``"editors"``). ``"both"``: ``"x"`` and ``"ietf"``. Or ``"none"``.
 
         >>> from tidegate import Bucket, Limiter
         >>> info = Limiter().limit(Bucket("login", size=10), "203.0.113.9")
         >>> info.headers()
         {'X-RateLimit-Remaining': '9', 'X-RateLimit-Clear': '1'}
+        >>> info.headers("common")
+        {'X-RateLimit-Limit': '10', 'X-RateLimit-Remaining': '9', 'X-RateLimit-Reset': '1'}
         >>> info.headers("ietf")
         {'RateLimit-Policy': '"login";q=10;w=10', 'RateLimit': '"login";r=9;t=1'}
         """

@@ -39,6 +39,18 @@ impl Style {
             _ => None,
         }
     }
+
+    /// The fields of one answer, with the policies of its checks, of which `binding` is the index of the deciding one.
+    #[must_use]
+    pub fn fields(self, info: &LimitInfo, policies: &[Policy<'_>], binding: usize) -> Vec<Header> {
+        match self {
+            Self::X => x(info),
+            Self::Common(reset) => common(policies.get(binding).map_or(info, |policy| policy.info), reset),
+            Self::Ietf(draft) => ietf(policies, binding, draft),
+            Self::Both(draft) => [x(info), ietf(policies, binding, draft)].concat(),
+            Self::None => Vec::new(),
+        }
+    }
 }
 
 /// The fields for one response of all answers that belong to it, whichever decisions they came from.
@@ -62,13 +74,13 @@ impl Style {
 #[must_use]
 pub fn merged(answers: &[Policy<'_>], style: Style) -> Vec<Header> {
     let policies = tightest(answers);
-    let Some(binding) = binding(&policies) else { return Vec::new() };
-    match style {
-        Style::X => x(&together(&policies)),
-        Style::Common(reset) => common(policies[binding].info, reset),
-        Style::Ietf(draft) => ietf(&policies, binding, draft),
-        Style::Both(draft) => [x(&together(&policies)), ietf(&policies, binding, draft)].concat(),
-        Style::None => Vec::new(),
+    match (binding(&policies), &policies[..]) {
+        (None, _) => Vec::new(),
+        (Some(binding), [one]) => style.fields(one.info, &policies, binding),
+        (Some(binding), _) => {
+            let together = LimitInfo::merged(policies.iter().map(|policy| policy.info.clone()).collect());
+            style.fields(&together, &policies, binding)
+        }
     }
 }
 
@@ -94,8 +106,4 @@ fn binding(policies: &[Policy<'_>]) -> Option<usize> {
     let tighter =
         |best: usize, index: usize| if policies[index].info.outdoes(policies[best].info) { index } else { best };
     (0..policies.len()).reduce(tighter)
-}
-
-fn together(policies: &[Policy<'_>]) -> LimitInfo {
-    LimitInfo::merged(policies.iter().map(|policy| policy.info.clone()).collect())
 }

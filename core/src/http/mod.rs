@@ -19,6 +19,6 @@ pub use accept::Form;
 pub use combine::combined;
 pub use gate::{Body, Client, Gate, Warning};
 pub use mistakes::{ConfigurationError, Mistake, forget_mistakes};
-pub use options::GATE_OPTIONS;
+pub use options::{GATE_OPTIONS, style_of};
 pub use proxies::TrustedProxies;
 pub use refusal::Refusal;

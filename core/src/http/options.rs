@@ -89,11 +89,8 @@ impl Given {
                 return Ok(gate.ipv6_prefix(count(name, &value, 1.0, 128.0)? as u8));
             }
             "headers" => self.style = Some(choice(name, value, &Style::NAMES)?),
-            "draft" => self.draft = draft(name, &value)?,
-            "reset" => {
-                let is_epoch = choice(name, value, &["seconds", "epoch"])? == "epoch";
-                self.reset = if is_epoch { Reset::Epoch } else { Reset::Seconds };
-            }
+            "draft" => self.draft = draft(value)?,
+            "reset" => self.reset = reset(value)?,
             "status" => {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within its bounds")]
                 return Ok(gate.status(count(name, &value, 400.0, 599.0)? as u16));
@@ -135,17 +132,38 @@ impl Given {
     }
 }
 
-/// The draft by its number, or the form of its editors.
-pub(crate) fn draft(name: &str, value: &Value) -> Result<Draft, LimitError> {
+/// The style of headers with this name, with the values of the options `draft` and `reset`; an error names it `field`.
+///
+/// # Errors
+/// When one of them does not exist.
+pub fn style_of(
+    field: &str,
+    name: Value,
+    given_draft: Option<Value>,
+    given_reset: Option<Value>,
+) -> Result<Style, LimitError> {
+    let name = choice(field, name, &Style::NAMES)?;
+    let draft = given_draft.map_or(Ok(Draft::default()), draft)?;
+    let reset = given_reset.map_or(Ok(Reset::default()), reset)?;
+    Ok(Style::named(&name, draft, reset).unwrap_or_default())
+}
+
+/// A draft by its number, or the form of its editors.
+fn draft(value: Value) -> Result<Draft, LimitError> {
     const PROBLEM: &str = r#"must be 6, 7, 11 or "editors""#;
-    let found = match value {
-        Value::Text(text) if text == "editors" => Some(Draft::Editors),
-        Value::Number(number) => {
-            (0..=99_u32).find(|draft| f64::from(*draft).total_cmp(number).is_eq()).and_then(Draft::from_number)
-        }
-        _ => None,
-    };
-    found.ok_or_else(|| LimitError::range("", name, PROBLEM, value))
+    match value {
+        Value::Text(text) if text == "editors" => Ok(Draft::Editors),
+        Value::Number(number) => (0..=99_u32)
+            .find(|draft| f64::from(*draft).total_cmp(&number).is_eq())
+            .and_then(Draft::from_number)
+            .ok_or_else(|| LimitError::range("", "draft", PROBLEM, number)),
+        other => Err(LimitError::wrong_type("", "draft", PROBLEM, other)),
+    }
+}
+
+fn reset(value: Value) -> Result<Reset, LimitError> {
+    let is_epoch = choice("reset", value, &["seconds", "epoch"])? == "epoch";
+    Ok(if is_epoch { Reset::Epoch } else { Reset::Seconds })
 }
 
 fn body(name: &str, value: Value) -> Result<Body, LimitError> {
