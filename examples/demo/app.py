@@ -5,25 +5,21 @@ import socket
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
-from tidegate import AsyncLimiter, Limit
+from tidegate.fastapi import RateLimitMiddleware
 
-LIMIT = Limit.from_dict(json.loads(Path(__file__).with_name("limit.json").read_text(encoding="utf-8")))
+LIMIT = json.loads(Path(__file__).with_name("limit.json").read_text(encoding="utf-8"))
 
-limiter = AsyncLimiter()
 app = FastAPI()
-
-
-@app.middleware("http")
-async def limited(request: Request, call_next) -> Response:
-    """Answers a request that is over the limit with 429, and puts the headers on every answer."""
-    # Behind a proxy the peer is the proxy; then the address is in a header that only the proxy may set.
-    info = await limiter.limit(LIMIT, request.client.host)
-    response = JSONResponse({"error": "too many requests"}, 429) if info.blocked else await call_next(request)
-    response.headers.update(info.headers("both"))
-    return response
+# Behind a proxy the peer is the proxy; then `trusted_proxies=1` makes it read a header that only the proxy may set.
+app.add_middleware(
+    RateLimitMiddleware,
+    limits=LIMIT,
+    headers="both",
+    on_blocked=lambda _request, _info: JSONResponse({"error": "too many requests"}, 429),
+)
 
 
 @app.get("/")

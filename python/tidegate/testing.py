@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
+from ._aio import AsyncLimiter
 from ._errors import LimitError
+from ._tidegate import Limiter
 
-__all__ = ["Clock"]
+__all__ = ["Clock", "limits_off", "use_limiter"]
 
 # 1 January 2024, so that an instant in a failed test can be read; windows of a day and less begin then.
 START = 1_704_067_200
@@ -67,3 +71,38 @@ def _micros(field: str, given: float | datetime | timedelta) -> int:
     if not 0 <= given < float("inf"):
         raise LimitError(f"{field} must be at least 0 and finite, got {given!r}", "", field, repr(given))
     return round(given * 1_000_000)
+
+
+@contextmanager
+def use_limiter(limiter: Limiter | AsyncLimiter) -> Iterator[None]:
+    """Has every application of this process use this limiter in place of its own, until the block ends.
+
+    It is for tests of applications that limit requests with a module for their framework, such as
+    ``tidegate.fastapi``. Most often the limiter is one in memory, on a ``Clock``; its ``clear`` begins anew.
+
+    >>> from tidegate import Limiter
+    >>> from tidegate.testing import Clock, use_limiter
+    >>> clock = Clock()
+    >>> with use_limiter(Limiter(clock=clock)):
+    ...     clock.advance(60)
+    """
+    from ._web.stand_in import StandIn
+
+    with StandIn(limiter):
+        yield
+
+
+@contextmanager
+def limits_off() -> Iterator[None]:
+    """Has every application of this process admit every request and charge nothing, until the block ends.
+
+    Responses then have no rate-limit headers.
+
+    >>> from tidegate.testing import limits_off
+    >>> with limits_off():
+    ...     pass
+    """
+    from ._web.stand_in import StandIn
+
+    with StandIn(None):
+        yield

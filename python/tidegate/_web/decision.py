@@ -178,12 +178,12 @@ class Decision:
     def close(self) -> None:
         """Settles in the caller's thread, once."""
         for info, costs in self.settlements():
-            self.store.sync.settle(info, costs)
+            self.store.settle(info, costs)
 
     async def close_async(self) -> None:
         """Settles without blocking the event loop, once."""
         for info, costs in self.settlements():
-            await self.store.aio.settle(info, costs)
+            await self.store.settle_async(info, costs)
 
 
 def merged(checks: Sequence[LimitInfo]) -> LimitInfo:

@@ -43,6 +43,14 @@ class Store:
         """Decides all checks in one call."""
         return await (self.aio.limit(*checks[0]) if len(checks) == 1 else self.aio.limit_all(checks))
 
+    def settle(self, info: LimitInfo, costs: Sequence[int]) -> None:
+        """Makes of what a call was charged what was used."""
+        self.sync.settle(info, costs)
+
+    async def settle_async(self, info: LimitInfo, costs: Sequence[int]) -> None:
+        """Makes of what a call was charged what was used."""
+        await self.aio.settle(info, costs)
+
     def differing(self, limit: Limit) -> Limit | None:
         """An earlier definition with the same key that is another one."""
         first = self._definitions.setdefault(limit.key, limit)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tidegate._http import MISTAKES, forget_mistakes
 
 from harness import Client, hello
 from server import RedisServer
 from serving import Served, free_port
 from tidegate import AsyncLimiter, Bucket, ConfigurationError, Limiter, LimitError
+from tidegate._http import MISTAKES, forget_mistakes
 from tidegate._web.guard import Guard
 from tidegate.asgi import RateLimitMiddleware
 
