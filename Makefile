@@ -128,7 +128,8 @@ bench-redis: build redis-server ## The same beside the peers over Redis
 # Over a server of its own, where a store is shared.
 bench-web: build redis-server ## The cost of a rate limit in web frameworks, beside the peers
 	npm ci --prefix bench/node --no-audit --no-fund --silent
-	@node bench/web/node.mjs
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement bench/web/python/requirements.txt
+	@$(BIN)/python bench/web/python/bench_web.py; python=$$?; node bench/web/node.mjs && exit $$python
 
 clean: ## Remove what was built and installed
 	rm -rf target dist $(VENV) $(DIST_VENV) node_modules node/dist bench/node/node_modules examples/demo/node_modules $(RESULTS)

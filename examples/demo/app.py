@@ -6,7 +6,6 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
-from fastapi.responses import JSONResponse
 
 from tidegate.fastapi import RateLimitMiddleware
 
@@ -14,12 +13,7 @@ LIMIT = json.loads(Path(__file__).with_name("limit.json").read_text(encoding="ut
 
 app = FastAPI()
 # Behind a proxy the peer is the proxy; then `trusted_proxies=1` makes it read a header that only the proxy may set.
-app.add_middleware(
-    RateLimitMiddleware,
-    limits=LIMIT,
-    headers="both",
-    on_blocked=lambda _request, _info: JSONResponse({"error": "too many requests"}, 429),
-)
+app.add_middleware(RateLimitMiddleware, limits=LIMIT, headers="both")
 
 
 @app.get("/")

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from .._tidegate import LimitInfo
 from ..shadow import count_candidate, count_shadow
-from .decision import Ask, Decision, Receipt, ask, merged
+from .decision import NO_LIMIT, Ask, Decision, Receipt, ask, merged
 from .guard import Asked, Part
 from .store import Store
 
@@ -98,7 +98,10 @@ def _together(store: Store, parts: Sequence[Part], live: Ask) -> Steps:
     observed = _observed(parts)
     every = Ask([*((part, part.checks) for part in parts), *((one.part, one.checks) for one in observed)])
     first = yield every.checks
-    if first.blocked:
+    if not live.checks:
+        receipts = [] if first.blocked else [Receipt(first, every.owners)]
+        decision = Decision(store, parts, NO_LIMIT, (), (), receipts)
+    elif first.blocked:
         info = yield live.checks
         decision = Decision(store, parts, info, live.places, info.checks, [Receipt(info, live.owners)])
     else:
@@ -121,8 +124,11 @@ def _together(store: Store, parts: Sequence[Part], live: Ask) -> Steps:
 
 def _apart(store: Store, parts: Sequence[Part], live: Ask) -> Steps:
     """The same in a call each, for limits that count blocked attempts: a denied call charges those."""
-    info = yield live.checks
-    decision = Decision(store, parts, info, live.places, info.checks, [Receipt(info, live.owners)])
+    if live.checks:
+        info = yield live.checks
+        decision = Decision(store, parts, info, live.places, info.checks, [Receipt(info, live.owners)])
+    else:
+        decision = Decision(store, parts, NO_LIMIT, (), (), [])
     for one in _observed(parts):
         if one.applies(decision):
             asked = Ask([(one.part, one.checks)])

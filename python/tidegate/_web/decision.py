@@ -128,7 +128,7 @@ class Decision:
             return self.info if self.parts[0].guard is guard else None
         for part in self.parts:
             if part.guard is guard:
-                return merged(self._of(part))
+                return merged(self._of(part)) if part.checks else None
         return None
 
     def settle(self, cost: int, guard: Guard[Any] | None = None) -> bool:

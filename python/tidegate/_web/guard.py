@@ -44,8 +44,8 @@ class LimitOptions(TypedDict, Generic[R], total=False):
     """Statuses, or a predicate of the response: any other response gives the charge back."""
     on_blocked: Callable[[R, LimitInfo], Any] | None
     """Makes the response to a denied request."""
-    shadow: Written | Sequence[Written] | None
-    """Limits that are decided and counted, and never enforced."""
+    shadow: bool | Written | Sequence[Written] | None
+    """Limits that are decided and counted, and never enforced; ``True`` makes these limits such."""
     candidate: Written | Sequence[Written] | None
     """Limits that might replace these, decided beside them and counted where the two differ."""
     override: bool
@@ -86,6 +86,7 @@ class Guard(Generic[R]):
         "_choices",
         "_cost",
         "_factor",
+        "_is_shadow",
         "_key",
         "_limits",
         "_shadow",
@@ -113,7 +114,7 @@ class Guard(Generic[R]):
         name: str | None = None,
         charge_on: Collection[int] | Callable[[Any], bool] | None = None,
         on_blocked: Callable[[R, LimitInfo], Any] | None = None,
-        shadow: Written | Sequence[Written] | None = None,
+        shadow: bool | Written | Sequence[Written] | None = None,
         candidate: Written | Sequence[Written] | None = None,
         override: bool = False,
     ) -> None:
@@ -121,7 +122,10 @@ class Guard(Generic[R]):
         self._limits = limits if callable(limits) else None
         self._static = None if callable(limits) else Definitions("limits", limits, name)
         self._choices: dict[Any, Definitions] = {}
-        self._shadow = None if shadow is None else Definitions("shadow", shadow, name, " shadow")
+        # In shadow mode the limits keep their entries, so that they can be enforced later as they stand.
+        self._is_shadow = shadow is True
+        observed = None if shadow is None or isinstance(shadow, bool) else shadow
+        self._shadow = None if observed is None else Definitions("shadow", observed, name, " shadow")
         self._candidate = None if candidate is None else Definitions("candidate", candidate, name, " candidate")
         self._key = None if isinstance(key, str) else _function("key", key)
         self.key_name = key if isinstance(key, str) else "ip"
@@ -135,13 +139,15 @@ class Guard(Generic[R]):
         functions = [self._limits, self._key, self._skip, cost, factor]
         self.asks = any(callable(function) for function in functions)
         self.is_async = any(_is_async(function) for function in functions)
-        observed = [definitions for definitions in (self._static, self._shadow, self._candidate) if definitions]
+        known = [definitions for definitions in (self._static, self._shadow, self._candidate) if definitions]
         # A function's limits are not known yet, so they may.
-        self.counts_blocked = self._limits is not None or any(one.counts_blocked for one in observed)
+        self.counts_blocked = self._limits is not None or any(one.counts_blocked for one in known)
         if not callable(self._cost) and (isinstance(self._cost, bool) or not isinstance(self._cost, int)):
             raise LimitError(f"cost must be a whole number or a function, got {cost!r}", "", "cost", repr(cost))
         if not callable(self._factor) and not isinstance(self._factor, int | float):
             raise LimitError(f"factor must be a number or a function, got {factor!r}", "", "factor", repr(factor))
+        if self._is_shadow and candidate is not None:
+            raise LimitError("candidate needs limits that are enforced beside it", "", "candidate", repr(candidate))
         if name is not None and not isinstance(name, str):
             raise LimitError(f"name must be text, got {name!r}", "", "name", repr(name))
 
@@ -187,7 +193,7 @@ class Guard(Generic[R]):
         actor = room.actor(request, self.key_name) if key is None else key if type(key) is str else _text(key)
         checks: list[Asked] = [(limit, actor, cost, factor) for limit in definitions.of(route)]
         if self._shadow is None and self._candidate is None:
-            return Part(self, checks, None, None)
+            return Part(self, [], checks, None) if self._is_shadow else Part(self, checks, None, None)
 
         def beside(definitions: Definitions | None) -> list[Asked] | None:
             return None if definitions is None else [(limit, actor, cost, factor) for limit in definitions.of(route)]

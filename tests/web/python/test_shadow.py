@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness import Client
+from harness import Client, hello
 from server import RedisServer
 from tidegate import Bucket, Limiter, SlidingWindow
 from tidegate.asgi import RateLimitMiddleware, settle
@@ -55,6 +55,27 @@ def test_a_shadow_limit_has_no_header(limiter: Limiter) -> None:
     assert second.headers["ratelimit"].startswith('"api";r=3')
     assert "strict" not in first.headers["ratelimit"] + first.headers["ratelimit-policy"]
     assert client.state["rate_limit"].key == "burst"
+
+
+def test_limits_in_shadow_mode(limiter: Limiter) -> None:
+    limits = [bucket("api", 3), bucket("burst", 2)]
+    client = Client(RateLimitMiddleware, limiter=limiter, limits=limits, shadow=True)
+    answers = [client.ask() for _ in range(4)]
+    assert {answer.status for answer in answers} == {200}
+    assert not any("ratelimit" in name for answer in answers for name in answer.headers)
+    assert shadow_counts() == {"api": ShadowCounts(3, 1), "burst": ShadowCounts(2, 2)}
+    # The entries are those of the limits, so that enforcing them begins with what was used.
+    enforced = Client(RateLimitMiddleware, limiter=limiter, limits=limits)
+    assert enforced.ask().status == 429
+
+
+def test_shadow_mode_beside_enforced_limits(limiter: Limiter) -> None:
+    inner = RateLimitMiddleware(hello, limiter, bucket("strict", 1), shadow=True)
+    client = Client(RateLimitMiddleware, app=inner, limiter=limiter, limits=bucket("api", 3))
+    answers = [client.ask() for _ in range(4)]
+    assert [answer.status for answer in answers] == [200, 200, 200, 429]
+    assert answers[1].headers["x-ratelimit-remaining"] == "1"
+    assert shadow_counts() == {"strict": ShadowCounts(1, 2)}
 
 
 def test_a_stricter_candidate(limiter: Limiter) -> None:

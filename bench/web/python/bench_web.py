@@ -1,4 +1,4 @@
-"""Requests per second of a hello-world with rate-limit headers, ours beside its peers: ``run.py``.
+"""Requests per second of a hello-world with rate-limit headers, ours beside its peers: ``bench_web.py``.
 
 Each server runs alone on one core, in turns, and its best turn counts. Its cost is the CPU time of a request beyond
 that of the same app without limits, which other load on the machine changes least. The exit code is 1 where ours costs
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent.parent / "tests" / "redis"))
+sys.path.insert(0, str(HERE.parents[2] / "tests" / "redis"))
 
 from server import RedisServer  # noqa: E402
 
@@ -48,7 +48,7 @@ class Turn(NamedTuple):
 
 
 def uvicorn(framework: str, app: str, limited: str, most: float | None = None) -> Row:
-    command = [sys.executable, "-m", "uvicorn", app, "--app-dir", str(HERE / "python"), "--port", "{port}"]
+    command = [sys.executable, "-m", "uvicorn", app, "--app-dir", str(HERE), "--port", "{port}"]
     command += ["--log-level", "warning", "--no-access-log"]
     return Row(framework, limited, command, {"LIMITED": limited}, most)
 
