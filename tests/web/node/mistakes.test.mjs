@@ -49,7 +49,7 @@ for (const [number, [framework, make]] of Object.entries(apps).entries()) {
     const { url } = await make({ limits: '1/hour' })
     assert.equal(await admitted(url), 1)
     assert.deepEqual(await codes(), ['forwarded-not-trusted'])
-    assert.match(told[0].message, /trustedProxies/)
+    assert.match(told[0].message, /no proxy is trusted/)
     assert.equal(told[0].name, 'TidegateWarning')
   })
 
