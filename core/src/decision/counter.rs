@@ -1,6 +1,6 @@
 //! Two windows' counts, the older one weighted by what is left of it.
 
-use super::{Drains, Room};
+use super::{Algorithm, Drains};
 use crate::limit::Counter;
 use crate::span::Span;
 use crate::time::{EXACT, Micros};
@@ -38,9 +38,9 @@ impl Counter {
         state.start.saturating_add(tick.saturating_mul(self.tick.get())).saturating_sub(now)
     }
 
-    /// The most ticks that a window with this count may have left for its weight to be no more than `room`.
-    fn ticks_within(&self, room: u64, count: u64) -> u64 {
-        self.weigh(room).checked_div(count).unwrap_or(0)
+    /// The most ticks that a window with this count may have left for its weight to be no more than `free`.
+    fn ticks_within(&self, free: u64, count: u64) -> u64 {
+        self.weigh(free).checked_div(count).unwrap_or(0)
     }
 
     /// The start of the window in which an instant lies.
@@ -48,7 +48,7 @@ impl Counter {
         at.saturating_sub(at % self.period)
     }
 
-    /// [`advance`](Room::advance) where it is another window than the state's own.
+    /// [`advance`](Algorithm::advance) where it is another window than the state's own.
     #[inline(never)]
     fn in_another_window(&self, state: Windows, now: Micros) -> (Windows, bool) {
         // Another definition may have left a start that is inside of a window of this one.
@@ -70,9 +70,9 @@ impl Counter {
     #[inline(always)]
     fn until_fits(&self, state: &Windows, now: Micros, cost: u64) -> Micros {
         let ticks = self.ticks.get();
-        let tick = if let Some(room) = self.max.checked_sub(cost.saturating_add(state.current)) {
+        let tick = if let Some(free) = self.max.checked_sub(cost.saturating_add(state.current)) {
             // The previous window has to fade.
-            ticks.saturating_sub(self.ticks_within(room, state.previous))
+            ticks.saturating_sub(self.ticks_within(free, state.previous))
         } else {
             // This one has to become the previous one, and fade in its turn.
             let left = self.ticks_within(self.max.saturating_sub(cost), state.current);
@@ -82,7 +82,7 @@ impl Counter {
     }
 }
 
-impl Room for Counter {
+impl Algorithm for Counter {
     type State = Windows;
 
     const RESERVES: bool = false;

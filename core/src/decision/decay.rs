@@ -1,6 +1,6 @@
 //! A count that is divided by a factor at every slot boundary.
 
-use super::{Drains, Room};
+use super::{Algorithm, Drains};
 use crate::limit::{Decaying, real, whole};
 use crate::span::Span;
 use crate::time::{EXACT, Micros};
@@ -34,7 +34,7 @@ impl Decaying {
         later.saturating_sub(earlier) / self.resolution
     }
 
-    /// [`advance`](Room::advance) where it is another slot than the state's own.
+    /// [`advance`](Algorithm::advance) where it is another slot than the state's own.
     #[inline(never)]
     fn in_another_slot(&self, state: Decayed, now: Micros) -> (Decayed, bool) {
         // Another definition may have left a start that is inside of a slot of this one.
@@ -57,7 +57,7 @@ impl Decaying {
     }
 }
 
-impl Room for Decaying {
+impl Algorithm for Decaying {
     type State = Decayed;
 
     const RESERVES: bool = false;
@@ -109,8 +109,8 @@ impl Room for Decaying {
         let slots = if self.fits_beside(self.after_one(state.count), cost) {
             1
         } else {
-            let room = real(self.max) - real(cost);
-            self.slots_until(|left| self.fits_beside(left, cost), state.count, room)
+            let free = real(self.max) - real(cost);
+            self.slots_until(|left| self.fits_beside(left, cost), state.count, free)
         };
         self.until_slot(state, now, slots)
     }

@@ -1,6 +1,6 @@
 //! The level: whole units that drain at ticks. Bucket, token bucket and fixed window are this.
 
-use super::{Drains, Room};
+use super::{Algorithm, Drains};
 use crate::limit::LevelRule;
 use crate::span::Span;
 use crate::time::{EXACT, Micros};
@@ -69,7 +69,7 @@ impl LevelRule {
     }
 }
 
-impl Room for LevelRule {
+impl Algorithm for LevelRule {
     type State = Level;
 
     const RESERVES: bool = true;

@@ -1,6 +1,6 @@
 //! The log: every charged instant, so that no span of a period ever holds more than the limit.
 
-use super::Room;
+use super::Algorithm;
 use super::series::Series;
 use crate::limit::Log;
 use crate::time::Micros;
@@ -13,7 +13,7 @@ impl Log {
 
     /// From further ahead than it takes to drain: a clock was wrong.
     pub(super) fn is_impossible(&self, state: &Series, now: Micros) -> bool {
-        state.newest().is_some_and(|last| last > now.saturating_add(Room::window(self)))
+        state.newest().is_some_and(|last| last > now.saturating_add(Algorithm::window(self)))
     }
 
     fn count(&self, state: &Series, now: Micros) -> u64 {
@@ -29,7 +29,7 @@ impl Log {
     }
 }
 
-impl Room for Log {
+impl Algorithm for Log {
     type State = Series;
 
     const RESERVES: bool = false;

@@ -1,6 +1,6 @@
 //! A decision is a function of (rule, state, now, call): no clock, no I/O, no allocation.
 //!
-//! The calls are written here, once, over the questions that each kind of rule answers in its own room.
+//! The calls are written here, once, over the functions that each kind of rule has in its own algorithm.
 
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 #![allow(clippy::inline_always, reason = "a state whose address is passed on is in memory instead of registers")]
@@ -43,7 +43,7 @@ use crate::time::{Micros, millis_up};
 /// The arithmetic of one kind of rule: all that the calls need of it.
 ///
 /// Every question but `advance` is asked of a state that has been brought to `now`.
-pub(crate) trait Room {
+pub(crate) trait Algorithm {
     type State;
 
     /// A call that does not fit yet may reserve its place.
@@ -156,36 +156,38 @@ impl Impossible {
 /// The first step of a call: brings the state to `now` and asks whether the cost, or of an undo what it
 /// [adds](Verb::adds), fits beside `prior`, what earlier checks of the same decision take from the same entry.
 #[inline(always)]
-pub(crate) fn examine<R: Room>(
-    room: &R,
+pub(crate) fn examine<R: Algorithm>(
+    algorithm: &R,
     state: &mut R::State,
     now: Micros,
     verb: Verb,
     cost: u64,
     prior: u64,
 ) -> Result<Verdict, Impossible> {
-    let mended = room.advance(state, now);
+    let mended = algorithm.advance(state, now);
     let total = cost.saturating_add(prior);
-    if matches!(verb, Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. }) && total > room.largest_cost() {
-        return Err(Impossible::NeverFits { quota: room.quota(), total });
+    if matches!(verb, Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. })
+        && total > algorithm.largest_cost()
+    {
+        return Err(Impossible::NeverFits { quota: algorithm.quota(), total });
     }
     let at_once = |fits| Ok(Verdict { fits, wait: 0, mended });
     match verb {
-        Verb::Charge if room.bears(state, total) => at_once(true),
+        Verb::Charge if algorithm.bears(state, total) => at_once(true),
         Verb::Charge => Err(Impossible::Overflows),
-        Verb::Undo { .. } if total > 0 && !room.bears(state, total) => Err(Impossible::Overflows),
+        Verb::Undo { .. } if total > 0 && !algorithm.bears(state, total) => Err(Impossible::Overflows),
         Verb::Refund | Verb::Undo { .. } | Verb::Reset => at_once(true),
         Verb::Acquire { max_wait } if R::RESERVES => {
-            let wait = room.until(state, now, total);
+            let wait = algorithm.until(state, now, total);
             let fits = wait <= max_wait;
-            if fits && !room.bears(state, total) {
+            if fits && !algorithm.bears(state, total) {
                 return Err(Impossible::Overflows);
             }
             Ok(Verdict { fits, wait, mended })
         }
         Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. } => {
-            let fits = room.fits(state, now, total);
-            if R::PAYS_LATER && fits && !room.bears(state, total) {
+            let fits = algorithm.fits(state, now, total);
+            if R::PAYS_LATER && fits && !algorithm.bears(state, total) {
                 return Err(Impossible::Overflows);
             }
             at_once(fits)
@@ -197,12 +199,12 @@ pub(crate) fn examine<R: Room>(
 /// told was `spent`; an undo of more than was charged charges the difference.
 /// Answers whether the state has to be kept; what only time has done to it, time will do again.
 #[inline(always)]
-pub(crate) fn commit<R: Room>(
-    room: &R,
+pub(crate) fn commit<R: Algorithm>(
+    algorithm: &R,
     state: &mut R::State,
     now: Micros,
     verb: Verb,
-    check: Settled,
+    check: Resolved,
     spent: u64,
 ) -> bool {
     let writes = match verb {
@@ -214,49 +216,55 @@ pub(crate) fn commit<R: Room>(
         // It writes nothing, so that what it saw is there again for a clock that steps back.
         return check.verdict.mended && verb != Verb::Peek;
     }
-    if charges(room, verb, check) {
-        room.charge(state, now, check.cost);
+    if charges(algorithm, verb, check) {
+        algorithm.charge(state, now, check.cost);
         return true;
     }
     match verb {
-        Verb::Refund => room.give_back(state, now, check.cost),
-        Verb::Undo { .. } if spent > check.cost => room.charge(state, now, verb.adds(check.cost, spent)),
-        Verb::Undo { charged_at } => room.undo(state, now, check.cost, spent, charged_at),
-        Verb::Reset => *state = room.fresh(now),
+        Verb::Refund => algorithm.give_back(state, now, check.cost),
+        Verb::Undo { .. } if spent > check.cost => algorithm.charge(state, now, verb.adds(check.cost, spent)),
+        Verb::Undo { charged_at } => algorithm.undo(state, now, check.cost, spent, charged_at),
+        Verb::Reset => *state = algorithm.fresh(now),
         _ => return check.verdict.mended && verb != Verb::Peek,
     }
     true
 }
 
-fn charges<R: Room>(room: &R, verb: Verb, check: Settled) -> bool {
+fn charges<R: Algorithm>(algorithm: &R, verb: Verb, check: Resolved) -> bool {
     match verb {
         Verb::Peek | Verb::Refund | Verb::Undo { .. } | Verb::Reset => false,
         Verb::Charge => true,
-        Verb::Limit | Verb::Denied | Verb::Acquire { .. } => check.admitted || room.counts_blocked(),
+        Verb::Limit | Verb::Denied | Verb::Acquire { .. } => check.admitted || algorithm.counts_blocked(),
     }
 }
 
 /// The last step: describes the state as the call leaves it.
 #[inline(always)]
-pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, verb: Verb, check: Settled) -> LimitInfo {
+pub(crate) fn answer<R: Algorithm>(
+    algorithm: &R,
+    state: &R::State,
+    now: Micros,
+    verb: Verb,
+    check: Resolved,
+) -> LimitInfo {
     let (blocked, awaited) = match verb {
-        _ if verb.gives_back() => (!room.fits(state, now, 1), 1),
+        _ if verb.gives_back() => (!algorithm.fits(state, now, 1), 1),
         Verb::Limit | Verb::Charge | Verb::Acquire { .. } if check.admitted => (false, 1),
         // What was charged is in the state already, earlier checks of the same entry included.
-        _ if charges(room, verb, check) => (!check.verdict.fits, check.cost),
+        _ if charges(algorithm, verb, check) => (!check.verdict.fits, check.cost),
         _ => (!check.verdict.fits, check.cost.saturating_add(check.prior)),
     };
-    let remaining = room.remaining(state, now);
+    let remaining = algorithm.remaining(state, now);
     LimitInfo {
         blocked,
         remaining,
-        reset_ms: millis_up(room.until(state, now, awaited)),
-        full_reset_ms: millis_up(room.full(state, now)),
-        at: if charges(room, verb, check) { room.charged_at(state, now) } else { now },
+        reset_ms: millis_up(algorithm.until(state, now, awaited)),
+        full_reset_ms: millis_up(algorithm.full(state, now)),
+        at: if charges(algorithm, verb, check) { algorithm.charged_at(state, now) } else { now },
         wait_ms: if check.admitted { millis_up(check.verdict.wait) } else { 0 },
-        next_ms: millis_up(room.next(state, now, remaining)),
-        quota: room.quota(),
-        window_ms: room.window_ms(),
+        next_ms: millis_up(algorithm.next(state, now, remaining)),
+        quota: algorithm.quota(),
+        window_ms: algorithm.window_ms(),
         degraded: false,
         check: 0,
         several: None,
@@ -265,7 +273,7 @@ pub(crate) fn answer<R: Room>(room: &R, state: &R::State, now: Micros, verb: Ver
 
 /// A check whose fate is known.
 #[derive(Clone, Copy)]
-pub(crate) struct Settled {
+pub(crate) struct Resolved {
     pub(crate) verdict: Verdict,
     /// Every check of the decision fits.
     pub(crate) admitted: bool,
@@ -273,7 +281,7 @@ pub(crate) struct Settled {
     pub(crate) prior: u64,
 }
 
-impl Settled {
+impl Resolved {
     /// The only check of its decision.
     #[inline]
     pub(crate) fn alone(verdict: Verdict, cost: u64) -> Self {

@@ -1,6 +1,6 @@
 //! Counts in slots: a sliding window that is as fine as its slots.
 
-use super::Room;
+use super::Algorithm;
 use super::series::Series;
 use crate::limit::Slots;
 use crate::time::{EXACT, Micros};
@@ -37,7 +37,7 @@ impl Slots {
     }
 }
 
-impl Room for Slots {
+impl Algorithm for Slots {
     type State = Series;
 
     const RESERVES: bool = false;

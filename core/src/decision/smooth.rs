@@ -1,6 +1,6 @@
 //! Paced permits: a call goes at once, and the next one waits for what it cost.
 
-use super::{Drains, Room};
+use super::{Algorithm, Drains};
 use crate::limit::{Pacing, floor, real, whole, whole_up};
 use crate::span::Span;
 use crate::time::{EXACT, Micros};
@@ -77,7 +77,7 @@ impl Pacing {
     }
 }
 
-impl Room for Pacing {
+impl Algorithm for Pacing {
     type State = Paced;
 
     const RESERVES: bool = true;

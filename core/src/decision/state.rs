@@ -22,7 +22,7 @@ pub(crate) enum Entry {
     Log(Box<Series>),
 }
 
-/// A way to the state of one kind of room. The kind is part of an entry's name, so it is that or absent.
+/// Access to the state of one algorithm. The kind is part of an entry's name, so it is that or absent.
 macro_rules! state {
     ($name:ident, $variant:ident, $state:ty) => {
         #[inline]

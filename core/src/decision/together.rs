@@ -5,7 +5,7 @@ use std::mem;
 
 use smallvec::smallvec;
 
-use super::{Entry, Impossible, Settled, Verb};
+use super::{Entry, Impossible, Resolved, Verb};
 use crate::few::Few;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
@@ -47,7 +47,7 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
     now: Micros,
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
-    let mut settled: Few<Settled> = Few::new();
+    let mut resolved: Few<Resolved> = Few::new();
     let (mut admitted, mut beyond) = (verb != Verb::Denied, None);
     let taken = takes(parts, entries.len(), verb);
     for (((index, part), prior), (cost, spent)) in
@@ -60,7 +60,7 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
         match verdict {
             Ok(verdict) => {
                 admitted &= verdict.fits;
-                settled.push(Settled { verdict, admitted: false, cost: part.cost, prior });
+                resolved.push(Resolved { verdict, admitted: false, cost: part.cost, prior });
             }
             // A store may be asked only about costs that can fit, so those that cannot are told first.
             Err(why @ Impossible::Overflows) => beyond = beyond.or(Some((index, why))),
@@ -71,9 +71,9 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
         return Err(beyond);
     }
     let mut answers = Vec::with_capacity(parts.len());
-    for (((index, part), check), (cost, spent)) in parts.iter().enumerate().zip(&settled).zip(taken) {
+    for (((index, part), check), (cost, spent)) in parts.iter().enumerate().zip(&resolved).zip(taken) {
         let Some(held) = entries.get_mut(part.entry) else { continue };
-        let (rule, check) = (part.rule.borrow(), Settled { admitted, cost, ..*check });
+        let (rule, check) = (part.rule.borrow(), Resolved { admitted, cost, ..*check });
         if rule.commit(&mut held.entry, now, verb.of_charge(part.charged_at), check, spent) {
             held.kept_by = Some(index);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::checks::{self, rules};
 use crate::Error;
 use crate::check::Check;
-use crate::decision::{Call, Impossible, Part, Room, Small, Verb};
+use crate::decision::{Algorithm, Call, Impossible, Part, Small, Verb};
 use crate::distinct::Distinct;
 use crate::few::Few;
 use crate::fingerprint::Fingerprint;
@@ -32,10 +32,10 @@ impl Local {
             && check.cost <= EXACT
         {
             match rule {
-                Rule::Level(room) => return self.limit_small(room, check, now),
-                Rule::Counter(room) => return self.limit_aside(room, *check, now),
-                Rule::Decay(room) => return self.limit_aside(room, *check, now),
-                Rule::Smooth(room) => return self.limit_aside(room, *check, now),
+                Rule::Level(algorithm) => return self.limit_small(algorithm, check, now),
+                Rule::Counter(algorithm) => return self.limit_aside(algorithm, *check, now),
+                Rule::Decay(algorithm) => return self.limit_aside(algorithm, *check, now),
+                Rule::Smooth(algorithm) => return self.limit_aside(algorithm, *check, now),
                 Rule::Slots(_) | Rule::Log(_) => {}
             }
         }
@@ -48,26 +48,26 @@ impl Local {
 
     #[expect(clippy::inline_always, reason = "as its callers")]
     #[inline(always)]
-    fn limit_small<R: Room<State: Small> + Copy + Into<Rule>>(
+    fn limit_small<R: Algorithm<State: Small> + Copy + Into<Rule>>(
         &self,
-        room: &R,
+        algorithm: &R,
         check: &Check<'_>,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
         let actor = || Fingerprint::of_actor(check.actor);
-        self.memory.decide_small(room, self.question(check, Call::Limit, now), actor, refusal(check, Call::Limit))
+        self.memory.decide_small(algorithm, self.question(check, Call::Limit, now), actor, refusal(check, Call::Limit))
     }
 
     /// Out of the way of the levels, which nearly all limits are; a copy of the check, so that it need not be in memory
     /// for their sake.
     #[inline(never)]
-    fn limit_aside<R: Room<State: Small> + Copy + Into<Rule>>(
+    fn limit_aside<R: Algorithm<State: Small> + Copy + Into<Rule>>(
         &self,
-        room: &R,
+        algorithm: &R,
         check: Check<'_>,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        self.limit_small(room, &check, now)
+        self.limit_small(algorithm, &check, now)
     }
 
     #[inline(never)]

@@ -7,7 +7,7 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::decision::{Entry, Impossible, Level, Room, Settled, Verb, Verdict, answer, commit, examine};
+use crate::decision::{Algorithm, Entry, Impossible, Level, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::LevelRule;
@@ -109,7 +109,7 @@ impl Memory {
         let mut moved = false;
         for (index, (Wanted { rule, fingerprint, cost }, held)) in wanted.iter().zip(&mut held).enumerate() {
             let Held { place, level, verdict } = held;
-            let check = Settled { admitted, ..Settled::alone(*verdict, *cost) };
+            let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
             if commit(*rule, level, now, Verb::Limit, check, 0) {
                 let table = tables.of(index);
                 let place = if moved { table.find(*fingerprint) } else { *place };
@@ -126,7 +126,7 @@ impl Memory {
         drop(tables);
         let answered = |index: usize| {
             let (Wanted { rule, cost, .. }, Held { level, verdict, .. }) = (&wanted[index], &held[index]);
-            let check = Settled { admitted, ..Settled::alone(*verdict, *cost) };
+            let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
             answer(*rule, level, now, Verb::Limit, check).of_check(index)
         };
         Ok(Some((0..N).map(answered).collect()))

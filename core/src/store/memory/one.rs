@@ -6,7 +6,7 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::decision::{Entry, Impossible, Part, Room, Settled, Small, Verb, answer, commit, examine};
+use crate::decision::{Algorithm, Entry, Impossible, Part, Resolved, Small, Verb, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
@@ -31,10 +31,10 @@ impl Memory {
         refuse: impl FnOnce(Impossible) -> E,
     ) -> Result<LimitInfo, E> {
         match rule {
-            Rule::Level(room) => self.decide_small(room, question, actor, refuse),
-            Rule::Counter(room) => self.decide_small(room, question, actor, refuse),
-            Rule::Decay(room) => self.decide_small(room, question, actor, refuse),
-            Rule::Smooth(room) => self.decide_small(room, question, actor, refuse),
+            Rule::Level(algorithm) => self.decide_small(algorithm, question, actor, refuse),
+            Rule::Counter(algorithm) => self.decide_small(algorithm, question, actor, refuse),
+            Rule::Decay(algorithm) => self.decide_small(algorithm, question, actor, refuse),
+            Rule::Smooth(algorithm) => self.decide_small(algorithm, question, actor, refuse),
             Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, question, actor).map_err(refuse),
         }
     }
@@ -42,9 +42,9 @@ impl Memory {
     /// One check whose state of a few numbers is copied out of the table and back.
     #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
     #[inline(always)]
-    pub(crate) fn decide_small<R: Room<State: Small> + Copy + Into<Rule>, E>(
+    pub(crate) fn decide_small<R: Algorithm<State: Small> + Copy + Into<Rule>, E>(
         &self,
-        room: &R,
+        algorithm: &R,
         question: Question,
         actor: impl Fn() -> Fingerprint,
         refuse: impl FnOnce(Impossible) -> E,
@@ -55,26 +55,26 @@ impl Memory {
         let place = table.find(fingerprint);
         if place.is_err() && table.is_shared() {
             drop(table);
-            return self.decide_crowded_one((*room).into(), question, &actor).map_err(refuse);
+            return self.decide_crowded_one((*algorithm).into(), question, &actor).map_err(refuse);
         }
-        let mut state = table.read(place).unwrap_or_else(|| room.fresh(now));
-        let check = match examine(room, &mut state, now, verb, verb.adds(cost, spent), 0) {
-            Ok(verdict) => Settled::alone(verdict, cost),
+        let mut state = table.read(place).unwrap_or_else(|| algorithm.fresh(now));
+        let check = match examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0) {
+            Ok(verdict) => Resolved::alone(verdict, cost),
             Err(why) => return Err(refuse(why)),
         };
-        let changed = commit(room, &mut state, now, verb, check, spent);
+        let changed = commit(algorithm, &mut state, now, verb, check, spent);
         if changed {
-            let drain = Drain::new(room.drains(&state, now), moment.timeline);
-            let is_empty = room.is_empty(&state, now);
+            let drain = Drain::new(algorithm.drains(&state, now), moment.timeline);
+            let is_empty = algorithm.is_empty(&state, now);
             if place.is_err() && !is_empty && !self.reserve(1) {
                 drop(table);
-                return self.decide_crowded_one((*room).into(), question, &actor).map_err(refuse);
+                return self.decide_crowded_one((*algorithm).into(), question, &actor).map_err(refuse);
             }
             self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain);
         }
         // Nobody else has to wait while the answer is put into words.
         drop(table);
-        Ok(answer(room, &state, now, verb, check))
+        Ok(answer(algorithm, &state, now, verb, check))
     }
 
     /// A state of any length is lent by the table, and put back.
@@ -93,7 +93,7 @@ impl Memory {
         }
         let mut entry = table.take(place, |entry| rule.may_borrow(entry, moment.now));
         let check = match rule.examine(&mut entry, moment.now, verb, verb.adds(cost, spent), 0) {
-            Ok(verdict) => Settled::alone(verdict, cost),
+            Ok(verdict) => Resolved::alone(verdict, cost),
             Err(why) => {
                 table.put_back(place, entry);
                 return Err(why);

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use super::slot::{Drain, Timeline};
 use super::table::{Beside, GIVEN_LIVES, Place, Table};
 use crate::clock;
-use crate::decision::{Entry, Settled, Verb, Verdict};
+use crate::decision::{Entry, Resolved, Verb, Verdict};
 use crate::distinct::Distinct;
 use crate::fingerprint::Fingerprint;
 use crate::limit::Rule;
@@ -215,7 +215,7 @@ impl Rule {
 
     /// Charges an entry whatever it holds.
     pub(super) fn charge(&self, entry: &mut Entry, now: Micros, cost: u64) {
-        self.commit(entry, now, Verb::Charge, Settled::alone(Verdict::default(), cost), 0);
+        self.commit(entry, now, Verb::Charge, Resolved::alone(Verdict::default(), cost), 0);
     }
 
     /// An entry that nothing fits into.

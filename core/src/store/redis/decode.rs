@@ -4,7 +4,7 @@ use redis::Value;
 
 use super::encode::{Decision, Part};
 use crate::clock;
-use crate::decision::{Decayed, Entry, Impossible, Level, Paced, Series, Settled, Verb, Verdict, Windows};
+use crate::decision::{Decayed, Entry, Impossible, Level, Paced, Resolved, Series, Verb, Verdict, Windows};
 use crate::few::Few;
 use crate::info::LimitInfo;
 use crate::limit::{Rule, whole};
@@ -178,11 +178,11 @@ fn answers(decision: &Decision, now: Micros, checked: Few<Checked>) -> (Few<Limi
     let admitted = decision.verb != Verb::Denied && checked.iter().all(|check| check.verdict.fits);
     let mut reset = 0;
     let answer = |((part, mut check), prior): ((&Part, Checked), u64)| {
-        let settled = Settled { verdict: check.verdict, admitted, cost: part.cost, prior };
+        let resolved = Resolved { verdict: check.verdict, admitted, cost: part.cost, prior };
         if !check.verdict.fits {
             reset = reset.max(part.rule.until(&mut check.entry, now, part.cost.saturating_add(prior)));
         }
-        part.rule.answer(&mut check.entry, now, decision.verb, settled)
+        part.rule.answer(&mut check.entry, now, decision.verb, resolved)
     };
     (decision.parts.iter().zip(checked).zip(decision.priors()).map(answer).collect(), reset)
 }

@@ -174,7 +174,7 @@ pub(crate) fn encode<'a>(decisions: impl IntoIterator<Item = (&'a Decision, Micr
     ScriptCall { keys: keys.into_list().into_vec(), blob }
 }
 
-/// A rule as it is written down: which room is its own (a byte), and the room's numbers.
+/// A rule as it is written down: its algorithm (a byte), and the numbers of that.
 type WrittenRule = [u8; RULE];
 const RULE: usize = 1 + 6 * 8;
 /// The first byte of a [`plain`] decision, in place of a verb.
@@ -281,11 +281,11 @@ fn index(index: usize) -> [u8; 4] {
 
 fn written(rule: &Rule, layout: Layout) -> WrittenRule {
     let flag = |set| if set { 1.0 } else { 0.0 };
-    let (room, numbers) = match rule {
+    let (algorithm, numbers) = match rule {
         Rule::Level(level) => {
             let [tick, drain, ticks] = [level.tick, level.drain, level.ticks].map(|number| real(number.get()));
-            let room = if layout == Layout::Sharkey { 7 } else { 1 };
-            (room, [tick, drain, ticks, flag(level.aligned), real(level.quota), real(level.most.min(EXACT))])
+            let algorithm = if layout == Layout::Sharkey { 7 } else { 1 };
+            (algorithm, [tick, drain, ticks, flag(level.aligned), real(level.quota), real(level.most.min(EXACT))])
         }
         Rule::Counter(counter) => {
             let [period, tick, ticks] = [counter.period, counter.tick, counter.ticks].map(|number| real(number.get()));
@@ -308,7 +308,7 @@ fn written(rule: &Rule, layout: Layout) -> WrittenRule {
             (6, [real(log.max), real(log.period), interval, flag(log.counts_blocked), 0.0, 0.0])
         }
     };
-    let mut written = [room; RULE];
+    let mut written = [algorithm; RULE];
     for (place, number) in written[1..].chunks_exact_mut(8).zip(numbers) {
         place.copy_from_slice(&number.to_le_bytes());
     }

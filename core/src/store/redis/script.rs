@@ -7,7 +7,7 @@ pub(crate) const SOURCE: &str = concat!(
     include_str!("lua/prelude.lua"),
     "while place < rules_at do\n",
     include_str!("lua/plain.lua"),
-    "if place < rules_at then if not decide then local function room_of(kind)\n",
+    "if place < rules_at then if not decide then local function algorithm_of(kind)\n",
     include_str!("lua/text.lua"),
     include_str!("lua/level.lua"),
     include_str!("lua/counter.lua"),

@@ -1,4 +1,4 @@
--- The commonest call: `limit` with one check, of a level. What the level's room says is written out here.
+-- The commonest call: `limit` with one check, of a level. What the level's algorithm says is written out here.
 
 local known, tick, drain, ticks, aligned, quota, most
 local expiry, text
@@ -58,7 +58,7 @@ while place < rules_at do
       fits = 1
       if cost > 0 then
         level = level + cost
-        -- full, and how the level's room writes
+        -- full, and how the level's algorithm writes
         local time
         if ticks == 1 then
           time = ceil(level / drain) * tick

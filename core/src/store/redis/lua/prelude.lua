@@ -1,4 +1,4 @@
--- The engine's arithmetic once more, where the entries are: the rooms of core/src/decision, function by function.
+-- The engine's arithmetic once more, where the entries are: the algorithms of core/src/decision, function by function.
 --
 -- Numbers are doubles, so every integer stays below 2^53, sums that may not are compared as differences, and no number
 -- becomes text but by a format. A number that is an argument of a command is written in full.
@@ -6,7 +6,7 @@
 -- A key that is to be removed expires at once: a user may be allowed EXPIRE, and not DEL.
 --
 -- Making a function or a table takes as long as a good part of a command, and a local that a function sees takes longer
--- than a global. So the rooms come after the commonest call, are entered only when they are needed, and see little.
+-- than a global. So the algorithms come after the commonest call, are entered only when they are needed, and see little.
 
 local call, try = redis.call, redis.pcall
 local floor, ceil = math.floor, math.ceil

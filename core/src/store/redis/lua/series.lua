@@ -1,7 +1,7 @@
 -- Counts in order of time, of which the oldest and the newest can be taken away.
 --
 -- A sorted set of runs: a run's instant is its score, and its member the sum of all units up to it, behind the tag of
--- its room. A run at -1 stands for what was dropped: its sum is where those that are kept begin. In slots the member
+-- its algorithm. A run at -1 stands for what was dropped: its sum is where those that are kept begin. In slots the member
 -- ends in the resolution that all instants are multiples of, by which a definition of other slots is told.
 
 local pattern = kind == 5 and '^s(%d+):(%d+)$' or '^l(%d+)()$'
@@ -240,8 +240,8 @@ local function keep_newest(state, units, from)
   state.base = dropped
 end
 
-local function write(room, rule, _, state, now, given)
-  local full = room.full(rule, state, now)
+local function write(algorithm, rule, _, state, now, given)
+  local full = algorithm.full(rule, state, now)
   if full == 0 then
     clear(state)
   elseif given then

@@ -2,7 +2,7 @@
 -- millisecond from which its ticks count. Others change them by differences, in between two of our calls.
 
 if kind == 7 then
-  local level_room = room_of(1)
+  local level_algorithm = algorithm_of(1)
 
   -- Nothing where there is none; nil and true where it is something else.
   local function number(key)
@@ -27,12 +27,12 @@ if kind == 7 then
     return now - now % 1000
   end
 
-  local room = setmetatable({}, { __index = level_room })
+  local algorithm = setmetatable({}, { __index = level_algorithm })
 
   -- Nothing is kept of how far a clock of the caller's own may be behind. The server's does not go back: a tick that is
   -- ahead of it was moved there by somebody who has dripped what others had dripped already, and is about to take it
   -- back. As many drips as it is ahead are still in the bucket; until then its tick is let alone.
-  room.read = function(_, rule, key, now)
+  algorithm.read = function(_, rule, key, now)
     local counter, foreign = number(key)
     local tick, foreign_too = number(tick_of(key))
     local level = counter and counter > 0 and counter or 0
@@ -41,7 +41,7 @@ if kind == 7 then
     state.corrupt = foreign or foreign_too
     if tick and tick > 0 then
       local ahead = tick * 1000 - whole(now)
-      local window = level_room.full(rule, { level = rule.quota, since = 0 }, 0)
+      local window = level_algorithm.full(rule, { level = rule.quota, since = 0 }, 0)
       if now == server and ahead > 0 and ahead <= 1000 * window then
         local drips = math.ceil(ahead / rule.tick)
         local inside = math.min((counter or 0) + drips * rule.drain, math.max(level, rule.quota))
@@ -58,7 +58,7 @@ if kind == 7 then
     return state
   end
 
-  room.write = function(_, rule, key, state, now, given)
+  algorithm.write = function(_, rule, key, state, now, given)
     if state.level == 0 and state.owed == 0 then
       if state.kept then
         redis.call('PEXPIRE', key, 0)
@@ -67,7 +67,7 @@ if kind == 7 then
       return
     end
     -- Both live equally long, and as long as a full bucket takes: others charge without looking.
-    local time = math.max(room.full(rule, state, now), level_room.full(rule, { level = rule.quota, since = 0 }, 0))
+    local time = math.max(algorithm.full(rule, state, now), level_algorithm.full(rule, { level = rule.quota, since = 0 }, 0))
     if given then
       time = math.max(time, 3600000000)
     end
@@ -76,23 +76,23 @@ if kind == 7 then
     redis.call('SET', tick_of(key), string.format('%.0f', state.tick or state.since / 1000), 'EX', time)
   end
 
-  room.advance = function(rule, state, now)
+  algorithm.advance = function(rule, state, now)
     if state.tick then
       -- Less than a drip has passed, and what is empty is not begun anew.
       return false
     end
-    local mended = level_room.advance(rule, state, whole(now)) or state.untimed
+    local mended = level_algorithm.advance(rule, state, whole(now)) or state.untimed
     state.untimed = nil
     return mended
   end
 
-  room.wait = function(rule, state, now, cost)
-    return level_room.wait(rule, state, whole(now), cost)
+  algorithm.wait = function(rule, state, now, cost)
+    return level_algorithm.wait(rule, state, whole(now), cost)
   end
 
-  room.full = function(rule, state, now)
-    return level_room.full(rule, state, whole(now))
+  algorithm.full = function(rule, state, now)
+    return level_algorithm.full(rule, state, whole(now))
   end
 
-  return room
+  return algorithm
 end

@@ -1,42 +1,42 @@
 -- Functions shared by the algorithms whose state is a few numbers, kept as one string.
 
 -- The state that is kept, or else the one that an absent entry stands for.
-local function read(room, rule, key, now)
+local function read(algorithm, rule, key, now)
   local value = redis.pcall('GET', key)
   if not value then
-    return room.fresh(rule, now)
+    return algorithm.fresh(rule, now)
   end
   local state
   if type(value) == 'string' then
-    state = room.decode(value)
+    state = algorithm.decode(value)
   elseif string.sub(value.err, 1, 9) ~= 'WRONGTYPE' then
     redis.call('GET', key)
   end
   if not state then
     -- No limit of ours has left this here.
-    state = room.fresh(rule, now)
+    state = algorithm.fresh(rule, now)
     state.corrupt = true
   end
   state.kept = true
   return state
 end
 
-local function write(room, rule, key, state, now, given)
-  if room.is_empty(rule, state, now) then
+local function write(algorithm, rule, key, state, now, given)
+  if algorithm.is_empty(rule, state, now) then
     if state.kept then
       redis.call('PEXPIRE', key, 0)
     end
     return
   end
-  local full = room.full(rule, state, now)
+  local full = algorithm.full(rule, state, now)
   if full > 2 ^ 53 then
     full = 2 ^ 53
   end
   if given then
     -- The caller's clock says nothing of the server's.
     full = full > 3600000000 and full or 3600000000
-    redis.call('SET', key, room.encode(state), 'PX', math.ceil(full / 1000))
+    redis.call('SET', key, algorithm.encode(state), 'PX', math.ceil(full / 1000))
   else
-    redis.call('SET', key, room.encode(state), 'PXAT', math.ceil((now + full) / 1000))
+    redis.call('SET', key, algorithm.encode(state), 'PXAT', math.ceil((now + full) / 1000))
   end
 end

@@ -2,15 +2,15 @@
 
 local rules, entered = {}, {}
 
--- A rule as its own room knows it.
+-- A rule as its own algorithm knows it.
 local function rule_of(index)
   local rule = rules[index]
   if not rule then
     local kind, a, b, c, d, e, f = struct.unpack('<Bdddddd', blob, rules_at + index * 49)
-    local room = entered[kind] or room_of(kind)
-    rule = room.rule(a, b, c, d, e, f)
-    rule.room = room
-    rules[index], entered[kind] = rule, room
+    local algorithm = entered[kind] or algorithm_of(kind)
+    rule = algorithm.rule(a, b, c, d, e, f)
+    rule.algorithm = algorithm
+    rules[index], entered[kind] = rule, algorithm
   end
   return rule
 end
@@ -49,25 +49,25 @@ decide = function(at)
       index, key, cost, total, spent, at = struct.unpack('<I4I4ddd', blob, at)
     end
     local rule, corrupt = rule_of(index), false
-    local room = rule.room
+    local algorithm = rule.algorithm
     if not states[key] then
-      local state = room.read(room, rule, KEYS[key], now)
+      local state = algorithm.read(algorithm, rule, KEYS[key], now)
       states[key], corrupt = state, state.corrupt
     end
     local state = states[key]
-    local mended = room.advance(rule, state, now)
+    local mended = algorithm.advance(rule, state, now)
     local fits, wait, bears = true, 0, true
-    if asked == ACQUIRE and room.reserves then
-      wait = room.wait(rule, state, now, total)
+    if asked == ACQUIRE and algorithm.reserves then
+      wait = algorithm.wait(rule, state, now, total)
       fits = wait <= number
-      bears = not fits or room.bears(rule, state, total)
+      bears = not fits or algorithm.bears(rule, state, total)
     elseif asked == LIMIT or asked == PEEK or asked == ACQUIRE or asked == DENIED then
-      fits = room.fits(rule, state, now, total)
-      bears = not (fits and room.pays_later) or room.bears(rule, state, total)
+      fits = algorithm.fits(rule, state, now, total)
+      bears = not (fits and algorithm.pays_later) or algorithm.bears(rule, state, total)
     elseif asked == CHARGE then
-      bears = room.bears(rule, state, total)
+      bears = algorithm.bears(rule, state, total)
     elseif asked == UNDO and spent > cost then
-      bears = room.bears(rule, state, spent - cost)
+      bears = algorithm.bears(rule, state, spent - cost)
     end
     if not bears then
       return struct.pack('<Bd', 254, i), at + (count - i) * 32
@@ -90,7 +90,7 @@ decide = function(at)
   for i = 1, count do
     local check = checks[i]
     local rule, cost = check.rule, check.cost
-    local room, state = rule.room, states[check.key]
+    local algorithm, state = rule.algorithm, states[check.key]
     local gives_back = asked == REFUND or asked == UNDO
     local charges = asked == CHARGE or not gives_back and asked ~= PEEK and (admitted or rule.counts_blocked)
     -- True if the state has to be kept; and the units that must fit for the answer's reset.
@@ -99,19 +99,19 @@ decide = function(at)
       awaited = charges and cost or check.total
     end
     if asked == UNDO and check.spent > cost then
-      room.charge(rule, state, now, check.spent - cost)
+      algorithm.charge(rule, state, now, check.spent - cost)
     elseif cost == 0 or not charges and not gives_back then
       -- Nothing is written, so that what was seen is there again for a clock that steps back.
       keeps = check.mended and asked ~= PEEK
     elseif charges then
-      room.charge(rule, state, now, cost)
+      algorithm.charge(rule, state, now, cost)
     elseif asked == REFUND then
-      room.give_back(rule, state, now, cost)
+      algorithm.give_back(rule, state, now, cost)
     else
       -- Here the total is the instant of the charge.
-      room.undo(rule, state, now, cost, check.spent, check.total)
+      algorithm.undo(rule, state, now, cost, check.spent, check.total)
     end
-    told[i] = room.tell(rule, state, now, check.first, check.wait, awaited)
+    told[i] = algorithm.tell(rule, state, now, check.first, check.wait, awaited)
     check.keeps = keeps
   end
 
@@ -121,7 +121,7 @@ decide = function(at)
     local key = check.key
     if check.keeps and states[key] then
       local rule = check.rule
-      rule.room.write(rule.room, rule, KEYS[key], states[key], now, given >= 0)
+      rule.algorithm.write(rule.algorithm, rule, KEYS[key], states[key], now, given >= 0)
       states[key] = nil
     end
   end

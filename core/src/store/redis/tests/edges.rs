@@ -18,7 +18,7 @@ use crate::store::redis::encode::{Decision, encode};
 use crate::store::redis::keys::{key, slot};
 use crate::time::{EXACT, Micros};
 
-/// One limit of each room, all with the key `k`.
+/// One limit of each shape, all with the key `k`.
 fn limits() -> Vec<Limit> {
     [
         json!({ "type": "bucket", "size": 10, "dripRate": 60_000 }),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::entry_view::EntryView;
-use crate::decision::{Entry, Held, Level, Room as _, Verb, together};
+use crate::decision::{Algorithm as _, Entry, Held, Level, Verb, together};
 use crate::few::Few;
 use crate::limit::{LevelRule, Rule};
 use crate::store::redis::decode::Reply;
