@@ -5,12 +5,12 @@ use std::hash::Hash;
 
 use ahash::RandomState;
 
-use crate::few::Few;
+use crate::inline_vec::InlineVec;
 
 /// A list of different things, which knows where each of them is.
 #[derive(Debug)]
 pub(crate) struct Distinct<T> {
-    known: Few<T>,
+    known: InlineVec<T>,
     /// Made when there are more than a few, which are found faster by looking at each.
     places: Option<HashMap<T, usize, RandomState>>,
 }
@@ -19,7 +19,7 @@ const FEW: usize = 8;
 
 impl<T> Default for Distinct<T> {
     fn default() -> Self {
-        Self { known: Few::new(), places: None }
+        Self { known: InlineVec::new(), places: None }
     }
 }
 
@@ -54,7 +54,7 @@ impl<T: Clone + Eq + Hash> Distinct<T> {
     }
 
     #[cfg(feature = "redis")]
-    pub(crate) fn into_list(self) -> Few<T> {
+    pub(crate) fn into_list(self) -> InlineVec<T> {
         self.known
     }
 }

@@ -8,13 +8,14 @@ mod check;
 mod clock;
 mod decision;
 mod distinct;
+#[cfg(doctest)]
+mod doctests;
 mod error;
 #[cfg(feature = "redis")]
 mod events;
 mod explain;
 #[cfg(feature = "redis")]
 mod failure;
-mod few;
 mod fingerprint;
 #[cfg(feature = "redis")]
 mod fork;
@@ -22,19 +23,18 @@ pub mod headers;
 pub mod host;
 pub mod http;
 mod info;
+mod inline_vec;
 #[cfg(feature = "redis")]
 mod interrupt;
 mod limit;
 mod limiter;
 mod limits;
-#[cfg(doctest)]
-mod pages;
+mod log_duration;
 #[cfg(feature = "redis")]
 mod policy;
 mod queue;
 mod receipt;
 mod shape;
-mod span;
 #[cfg(feature = "redis")]
 mod stats;
 mod store;

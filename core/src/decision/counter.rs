@@ -2,7 +2,7 @@
 
 use super::{Algorithm, Drains};
 use crate::limit::Counter;
-use crate::span::Span;
+use crate::log_duration::LogDuration;
 use crate::time::{EXACT, Micros};
 
 /// The counts of the window that starts at an instant, and of the one before.
@@ -170,7 +170,7 @@ impl Algorithm for Counter {
 
     #[inline(always)]
     fn drains(&self, state: &Windows, now: Micros) -> Drains {
-        Drains { since: now, time: Span::of(self.full(state, now)) }
+        Drains { since: now, time: LogDuration::of(self.full(state, now)) }
     }
 
     fn quota(&self) -> u64 {

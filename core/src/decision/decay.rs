@@ -2,7 +2,7 @@
 
 use super::{Algorithm, Drains};
 use crate::limit::{Decaying, real, whole};
-use crate::span::Span;
+use crate::log_duration::LogDuration;
 use crate::time::{EXACT, Micros};
 
 /// A count as it was in the slot that starts at an instant.
@@ -139,7 +139,7 @@ impl Algorithm for Decaying {
 
     #[inline(always)]
     fn drains(&self, state: &Decayed, now: Micros) -> Drains {
-        Drains { since: now, time: Span::of_real(self.drains_within(state.count)) }
+        Drains { since: now, time: LogDuration::of_real(self.drains_within(state.count)) }
     }
 
     fn quota(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::{Algorithm, Drains};
 use crate::limit::LevelRule;
-use crate::span::Span;
+use crate::log_duration::LogDuration;
 use crate::time::{EXACT, Micros};
 
 /// The highest that a charge may take a level.
@@ -161,7 +161,7 @@ impl Algorithm for LevelRule {
 
     #[inline(always)]
     fn drains(&self, state: &Level, _now: Micros) -> Drains {
-        Drains { since: state.since, time: Span::of(self.time(state.level)) }
+        Drains { since: state.since, time: LogDuration::of(self.time(state.level)) }
     }
 
     fn quota(&self) -> u64 {

@@ -37,7 +37,7 @@ pub(crate) use together::{priors, takes};
 
 use crate::error::LimitError;
 use crate::info::LimitInfo;
-use crate::span::Span;
+use crate::log_duration::LogDuration;
 use crate::time::{Micros, millis_up};
 
 /// The arithmetic of one kind of rule: all that the calls need of it.
@@ -84,7 +84,7 @@ pub(crate) trait Algorithm {
     /// When the state is empty, for a store that drops it then; asked while others wait, so it may be rough where that
     /// is quicker.
     fn drains(&self, state: &Self::State, now: Micros) -> Drains {
-        Drains { since: now, time: Span::of(self.full(state, now)) }
+        Drains { since: now, time: LogDuration::of(self.full(state, now)) }
     }
     /// The units that an empty entry admits.
     fn quota(&self) -> u64;
@@ -109,7 +109,7 @@ pub(crate) struct Drains {
     /// The instant from which the drain time counts.
     pub(crate) since: Micros,
     /// No shorter than it takes.
-    pub(crate) time: Span,
+    pub(crate) time: LogDuration,
 }
 
 /// The answer of a rule to its own check, before those of the others are known.

@@ -2,8 +2,8 @@
 
 use super::{Call, Entry, Held, Part, State, together};
 use crate::error::LimitError;
-use crate::few::Few;
 use crate::info::LimitInfo;
+use crate::inline_vec::InlineVec;
 use crate::limit::{Limit, Rule};
 use crate::shape::Shape;
 use crate::time::{EXACT, Micros};
@@ -48,14 +48,14 @@ impl Limit {
             return Err(LimitError::range(self.key(), "now", format!("must be below {EXACT} microseconds"), now));
         }
         let rules = self.rules(factor)?;
-        let parts: Few<Part<&Rule>> = rules
+        let parts: InlineVec<Part<&Rule>> = rules
             .iter()
             .enumerate()
             .map(|(entry, rule)| Part { rule, cost, spent: 0, charged_at: None, entry })
             .collect();
-        let shapes: Few<Shape> = rules.shaped().map(|(shape, _)| shape).collect();
-        let before: Few<Entry> = shapes.iter().map(|shape| state.take(*shape)).collect();
-        let mut held: Few<Held> = before.iter().map(|entry| Held::new(entry.clone(), ())).collect();
+        let shapes: InlineVec<Shape> = rules.shaped().map(|(shape, _)| shape).collect();
+        let before: InlineVec<Entry> = shapes.iter().map(|shape| state.take(*shape)).collect();
+        let mut held: InlineVec<Held> = before.iter().map(|entry| Held::new(entry.clone(), ())).collect();
         let infos = together(&parts, &mut held, now, call.into()).map_err(|(_, why)| why.of(self.key(), cost))?;
         for ((shape, before), mut held) in shapes.into_iter().zip(before).zip(held) {
             let after = match held.kept_by.and_then(|index| parts.get(index)) {

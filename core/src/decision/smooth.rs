@@ -2,7 +2,7 @@
 
 use super::{Algorithm, Drains};
 use crate::limit::{Pacing, floor, real, whole, whole_up};
-use crate::span::Span;
+use crate::log_duration::LogDuration;
 use crate::time::{EXACT, Micros};
 
 /// The permits in store, the instant from which the next call may go, and that of the last write.
@@ -162,7 +162,7 @@ impl Algorithm for Pacing {
     #[inline(always)]
     fn drains(&self, state: &Paced, now: Micros) -> Drains {
         let time = real(state.free.saturating_sub(now)) + (self.max_permits - state.stored) * self.cool;
-        Drains { since: now, time: Span::of_real(time) }
+        Drains { since: now, time: LogDuration::of_real(time) }
     }
 
     fn window(&self) -> Micros {

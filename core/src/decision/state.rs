@@ -5,7 +5,7 @@ use super::decay::Decayed;
 use super::level::Level;
 use super::series::Series;
 use super::smooth::Paced;
-use crate::few::Few;
+use crate::inline_vec::InlineVec;
 use crate::shape::Shape;
 
 /// The state of one rule for one actor.
@@ -88,7 +88,7 @@ small!(Level Level, Counter Windows, Decay Decayed, Smooth Paced);
 /// Opaque: keep it, and hand it to the next [`Limit::decide`](crate::Limit::decide) of the same limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    pub(crate) entries: Few<(Shape, Entry)>,
+    pub(crate) entries: InlineVec<(Shape, Entry)>,
 }
 
 impl State {

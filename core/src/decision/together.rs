@@ -6,8 +6,8 @@ use std::mem;
 use smallvec::smallvec;
 
 use super::{Entry, Impossible, Resolved, Verb};
-use crate::few::Few;
 use crate::info::LimitInfo;
+use crate::inline_vec::InlineVec;
 use crate::limit::Rule;
 use crate::time::Micros;
 
@@ -47,7 +47,7 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
     now: Micros,
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
-    let mut resolved: Few<Resolved> = Few::new();
+    let mut resolved: InlineVec<Resolved> = InlineVec::new();
     let (mut admitted, mut beyond) = (verb != Verb::Denied, None);
     let taken = takes(parts, entries.len(), verb);
     for (((index, part), prior), (cost, spent)) in
@@ -83,8 +83,8 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
 }
 
 /// The units that earlier checks of a decision take from the same entry, for each check.
-pub(crate) fn priors<R>(parts: &[Part<R>], entries: usize) -> Few<u64> {
-    let mut sums: Few<u64> = smallvec![0; entries];
+pub(crate) fn priors<R>(parts: &[Part<R>], entries: usize) -> InlineVec<u64> {
+    let mut sums: InlineVec<u64> = smallvec![0; entries];
     let prior = |part: &Part<R>| {
         let sum = sums.get_mut(part.entry)?;
         let prior = *sum;
@@ -98,11 +98,11 @@ pub(crate) fn priors<R>(parts: &[Part<R>], entries: usize) -> Few<u64> {
 ///
 /// In an undo the first check of an entry stands for all others of it: what they charged at one instant has drained
 /// together, and must not be taken off each of them.
-pub(crate) fn takes<R>(parts: &[Part<R>], entries: usize, verb: Verb) -> Few<(u64, u64)> {
+pub(crate) fn takes<R>(parts: &[Part<R>], entries: usize, verb: Verb) -> InlineVec<(u64, u64)> {
     if !matches!(verb, Verb::Undo { .. }) {
         return parts.iter().map(|part| (part.cost, 0)).collect();
     }
-    let mut sums: Few<(u64, u64)> = smallvec![(0, 0); entries];
+    let mut sums: InlineVec<(u64, u64)> = smallvec![(0, 0); entries];
     for part in parts {
         if let Some((cost, spent)) = sums.get_mut(part.entry) {
             *cost = cost.saturating_add(part.cost);

@@ -10,9 +10,9 @@ use crate::decision::{Call, Part, Verb};
 use crate::distinct::Distinct;
 use crate::error::{Error, LimitError};
 use crate::failure::Failure;
-use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
+use crate::inline_vec::InlineVec;
 use crate::limit::Rules;
 use crate::policy::{OnError, Question};
 use crate::shape::Shape;
@@ -40,7 +40,7 @@ impl Fleet {
             return Begun::Known(self.decide_locally(&here, checks, call, now));
         }
         if call == Call::Reset {
-            let entries: Few<Fingerprint> = checks.iter().flat_map(|check| self.entries(check)).collect();
+            let entries: InlineVec<Fingerprint> = checks.iter().flat_map(|check| self.entries(check)).collect();
             here.fallback.remove(&entries, Moment::new(None));
         }
         match self.prepare(checks, call.into(), now, question) {
@@ -50,7 +50,7 @@ impl Fleet {
             }
             Ok((caller, decision)) if decision.entries.is_empty() => {
                 here.stats.answered(false);
-                Begun::Known(Ok(caller.merge(Few::new())))
+                Begun::Known(Ok(caller.merge(InlineVec::new())))
             }
             Ok((caller, decision)) if matches!(call, Call::UndoDegraded { .. }) => {
                 Begun::Known(caller.decide_here(&here.fallback, &decision))
@@ -102,10 +102,10 @@ impl Fleet {
     pub(super) fn caller(&self, call: Verb, question: Option<Question>) -> Box<Caller> {
         Box::new(Caller {
             shared: self.shared.clone(),
-            limits: Few::new(),
-            actors: Few::new(),
-            answers: Few::new(),
-            entries: Few::new(),
+            limits: InlineVec::new(),
+            actors: InlineVec::new(),
+            answers: InlineVec::new(),
+            entries: InlineVec::new(),
             question,
             since: self.shared.here().denials.since(),
             started: clock::now(),
@@ -122,9 +122,9 @@ impl Fleet {
     ) -> Result<(Box<Caller>, Decision), LimitError> {
         checks::agree(checks)?;
         let mut caller = self.caller(verb, question);
-        let mut keys: Few<Key> = Few::new();
+        let mut keys: InlineVec<Key> = InlineVec::new();
         let mut entries: Distinct<Fingerprint> = Distinct::default();
-        let mut parts: Few<Part> = Few::new();
+        let mut parts: InlineVec<Part> = InlineVec::new();
         let layout = self.shared.settings.layout();
         for (index, check) in checks.iter().enumerate() {
             layout.admits(check.limit)?;
@@ -158,7 +158,7 @@ impl Fleet {
         caller.entries = entries.into_list();
         // Two rules have two answers, of which only one could be remembered.
         caller.question = caller.question.filter(|_| parts.len() == 1);
-        let costs: Few<u64> = parts.iter().map(|part| part.cost).collect();
+        let costs: InlineVec<u64> = parts.iter().map(|part| part.cost).collect();
         let decision =
             Decision::call(verb, keys, parts, now).map_err(|(part, why)| caller.refusal(part, why, &costs))?;
         Ok((caller, decision.laid_out(layout)))

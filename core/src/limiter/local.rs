@@ -8,9 +8,9 @@ use crate::Error;
 use crate::check::Check;
 use crate::decision::{Algorithm, Call, Impossible, Part, Small, Verb};
 use crate::distinct::Distinct;
-use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
+use crate::inline_vec::InlineVec;
 use crate::limit::{Limit, Rule, Rules};
 use crate::store::memory::{Memory, Moment, Question, Wanted};
 use crate::time::{EXACT, Micros};
@@ -130,10 +130,10 @@ impl Local {
         let scaled: Vec<Rules> =
             checks.iter().filter(|check| compiled(check).is_none()).map(rules).collect::<Result<_, _>>()?;
         let mut scaled = scaled.iter();
-        let mut parts: Few<Part<&Rule>> = Few::new();
+        let mut parts: InlineVec<Part<&Rule>> = InlineVec::new();
         let mut entries: Distinct<Fingerprint> = Distinct::default();
         // Which check each part belongs to.
-        let mut owners: Few<usize> = Few::new();
+        let mut owners: InlineVec<usize> = InlineVec::new();
         // One answer for each check, unless one of them is limited by nothing, or twice.
         let mut one_each = true;
         let mut last: Option<(&str, Fingerprint)> = None;
@@ -183,7 +183,7 @@ impl Local {
         checks::agree(checks)?;
         let moment = Moment::new(now);
         let mut infos = Vec::with_capacity(checks.len());
-        let mut entries: Few<Fingerprint> = Few::new();
+        let mut entries: InlineVec<Fingerprint> = InlineVec::new();
         for (index, check) in checks.iter().enumerate() {
             let answered = infos.len();
             infos.extend(rules(check)?.iter().map(|rule| rule.emptied(moment.now).of_check(index)));

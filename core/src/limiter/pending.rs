@@ -6,9 +6,9 @@ use crate::charge::Charge;
 use crate::decision::{Impossible, Verb};
 use crate::error::{Error, LimitError, StoreError};
 use crate::failure::Failure;
-use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
+use crate::inline_vec::InlineVec;
 use crate::limit::Limit;
 use crate::policy::{Question, Since};
 use crate::store::redis::{Answer, Decision, Job, RemoteStore};
@@ -18,13 +18,13 @@ use crate::time::Micros;
 pub(super) struct Caller {
     pub(super) shared: Arc<RemoteStore>,
     /// The limit of each part, for errors.
-    pub(super) limits: Few<Limit>,
+    pub(super) limits: InlineVec<Limit>,
     /// The actor of each part.
-    pub(super) actors: Few<Fingerprint>,
+    pub(super) actors: InlineVec<Fingerprint>,
     /// The check that each answer belongs to; of one that is not limited at all there is no part.
-    pub(super) answers: Few<Answers>,
+    pub(super) answers: InlineVec<Answers>,
     /// The entries as this process's memory knows them.
-    pub(super) entries: Few<Fingerprint>,
+    pub(super) entries: InlineVec<Fingerprint>,
     /// The key of its denial, if that may be remembered.
     pub(super) question: Option<Question>,
     pub(super) since: Since,
@@ -149,7 +149,7 @@ impl Caller {
     }
 
     /// One answer for all, with those in between that are not limited at all.
-    pub(super) fn merge(&self, infos: Few<LimitInfo>) -> LimitInfo {
+    pub(super) fn merge(&self, infos: InlineVec<LimitInfo>) -> LimitInfo {
         let mut infos = infos.into_iter();
         let in_order = self.answers.iter().map(|of| match *of {
             Answers::Part(check) => infos.next().unwrap_or_default().of_check(check),

@@ -10,9 +10,9 @@ use super::slot::Drain;
 
 use super::{Memory, Moment};
 use crate::decision::{Entry, Held, Impossible, Part, Verb, together};
-use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
+use crate::inline_vec::InlineVec;
 use crate::limit::Rule;
 use crate::time::{Micros, millis_up};
 
@@ -53,16 +53,16 @@ impl Memory {
         verb: Verb,
     ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
         let now = moment.now;
-        let mut shards: Few<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
+        let mut shards: InlineVec<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
         shards.sort_unstable();
         shards.dedup();
-        let mut tables: Few<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
+        let mut tables: InlineVec<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
         let gives_back = matches!(verb, Verb::Refund | Verb::Undo { .. });
 
-        let mut needed = Few::from(fingerprints);
+        let mut needed = InlineVec::from(fingerprints);
         needed.sort_unstable();
         // First, because it moves others about.
-        let reserved: Few<bool> = fingerprints
+        let reserved: InlineVec<bool> = fingerprints
             .iter()
             .map(|fingerprint| {
                 let table = &mut tables[position(&shards, self.shard_of(*fingerprint))];
@@ -72,10 +72,10 @@ impl Memory {
                     && self.make_room(table, moment, &needed)
             })
             .collect();
-        let mut parts: Few<Part<&Rule>> = parts.iter().map(borrowed).collect();
+        let mut parts: InlineVec<Part<&Rule>> = parts.iter().map(borrowed).collect();
         let asked = asked_of(&parts, fingerprints.len());
         let cost_of = |entry: usize| asked[entry].map_or(0, |(_, cost)| cost);
-        let mut entries: Few<Held<Source>> = Few::new();
+        let mut entries: InlineVec<Held<Source>> = InlineVec::new();
         let mut seats = Taken::default();
         for (index, fingerprint) in fingerprints.iter().enumerate() {
             let shard = position(&shards, self.shard_of(*fingerprint));
@@ -250,8 +250,8 @@ fn borrowed<R: Borrow<Rule>>(part: &Part<R>) -> Part<&Rule> {
 }
 
 /// Of each entry the first check, and all that is asked of it; all of its checks are of one rule.
-fn asked_of(parts: &[Part<&Rule>], entries: usize) -> Few<Option<(usize, u64)>> {
-    let mut asked: Few<Option<(usize, u64)>> = smallvec![None; entries];
+fn asked_of(parts: &[Part<&Rule>], entries: usize) -> InlineVec<Option<(usize, u64)>> {
+    let mut asked: InlineVec<Option<(usize, u64)>> = smallvec![None; entries];
     for (number, part) in parts.iter().enumerate() {
         let (_, cost) = asked[part.entry].get_or_insert((number, 0));
         *cost = cost.saturating_add(part.cost);

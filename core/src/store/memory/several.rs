@@ -5,16 +5,16 @@ use std::borrow::Borrow;
 use super::table::Place;
 use super::{Memory, Moment};
 use crate::decision::{Held, Impossible, Part, Verb, together};
-use crate::few::Few;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
+use crate::inline_vec::InlineVec;
 use crate::limit::Rule;
 
 impl Memory {
     /// Removes all of these entries at once.
     pub(crate) fn remove(&self, fingerprints: &[Fingerprint], moment: Moment) {
         let shards = self.shards_of(fingerprints);
-        let mut tables: Few<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
+        let mut tables: InlineVec<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
         for fingerprint in fingerprints {
             let shard = self.shard_of(*fingerprint);
             let number = shards.iter().take_while(|other| **other < shard).count();
@@ -25,8 +25,8 @@ impl Memory {
     }
 
     /// The shards of these entries, in the one order in which they are locked.
-    fn shards_of(&self, fingerprints: &[Fingerprint]) -> Few<usize> {
-        let mut shards: Few<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
+    fn shards_of(&self, fingerprints: &[Fingerprint]) -> InlineVec<usize> {
+        let mut shards: InlineVec<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
         shards.sort_unstable();
         shards.dedup();
         shards
@@ -43,9 +43,9 @@ impl Memory {
         verb: Verb,
     ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
         let shards = self.shards_of(fingerprints);
-        let mut tables: Few<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
+        let mut tables: InlineVec<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
 
-        let places: Few<(usize, Place)> = fingerprints
+        let places: InlineVec<(usize, Place)> = fingerprints
             .iter()
             .map(|fingerprint| {
                 let number = shards.iter().take_while(|other| **other < self.shard_of(*fingerprint)).count();
@@ -60,11 +60,11 @@ impl Memory {
         }
 
         // All checks of an entry are of one rule.
-        let mut rules: Few<Option<&Rule>> = fingerprints.iter().map(|_| None).collect();
+        let mut rules: InlineVec<Option<&Rule>> = fingerprints.iter().map(|_| None).collect();
         for part in parts {
             rules[part.entry] = Some(part.rule.borrow());
         }
-        let mut entries: Few<Held<(usize, Place)>> = Few::new();
+        let mut entries: InlineVec<Held<(usize, Place)>> = InlineVec::new();
         for ((number, place), rule) in places.into_iter().zip(rules) {
             let may_lend = |entry: &_| rule.is_some_and(|rule| rule.may_borrow(entry, moment.now));
             entries.push(Held::new(tables[number].take(place, may_lend), (number, place)));

@@ -2,11 +2,11 @@
 
 use crate::decision::{Drains, Level};
 use crate::fingerprint::Fingerprint;
-use crate::span::Span;
+use crate::log_duration::LogDuration;
 use crate::time::Micros;
 
 /// Half of the clock's range that fits beside ten bits of something else.
-const NUMBER_BITS: u32 = FLAG.trailing_zeros() - Span::BITS;
+const NUMBER_BITS: u32 = FLAG.trailing_zeros() - LogDuration::BITS;
 const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
 const FLAG: u64 = 1 << 63;
 
@@ -22,7 +22,7 @@ pub(super) enum Timeline {
 /// The drain of an entry: its start and its duration, in the places of a slot's two numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drain {
-    /// The drain time as a [`Span`], above the bits of a number.
+    /// The drain time as a [`LogDuration`], above the bits of a number.
     time: u64,
     /// A level's instant, or else when the entry was written; then whether the timeline is given.
     since: u64,
@@ -42,7 +42,7 @@ impl Drain {
 
     /// The time that the entry takes to drain from its `since`, rounded up by at most an eighth.
     pub(super) fn time(self) -> Micros {
-        Span::from_bits(self.time >> NUMBER_BITS).duration()
+        LogDuration::from_bits(self.time >> NUMBER_BITS).duration()
     }
 
     /// When the entry is empty, rounded up.

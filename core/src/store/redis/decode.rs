@@ -5,8 +5,8 @@ use redis::Value;
 use super::encode::{Decision, Part};
 use crate::clock;
 use crate::decision::{Decayed, Entry, Impossible, Level, Paced, Resolved, Series, Verb, Verdict, Windows};
-use crate::few::Few;
 use crate::info::LimitInfo;
+use crate::inline_vec::InlineVec;
 use crate::limit::{Rule, whole};
 use crate::time::{EXACT, Micros};
 
@@ -17,7 +17,7 @@ pub(crate) enum Reply {
     Decided {
         now: Micros,
         /// One answer for each check, in order; none for a reset.
-        infos: Few<LimitInfo>,
+        infos: InlineVec<LimitInfo>,
         /// The number of checks whose entry had a value that no limit has written.
         corrupt: u32,
         /// An entry was from a future that cannot be, and what has to be kept of that is not kept by a peek.
@@ -73,7 +73,7 @@ impl Reader<'_> {
             return self.resetting(decision, server);
         }
         let now = decision.instant(server);
-        let mut checked: Few<Checked> = Few::new();
+        let mut checked: InlineVec<Checked> = InlineVec::new();
         let (mut corrupt, mut mended) = (0, false);
         for (index, part) in decision.parts.iter().enumerate() {
             let first = self.byte()?;
@@ -174,7 +174,7 @@ impl Decision {
 }
 
 /// The results of the engine for entries in this state, and the instant until which it denies what it denied.
-fn answers(decision: &Decision, now: Micros, checked: Few<Checked>) -> (Few<LimitInfo>, Micros) {
+fn answers(decision: &Decision, now: Micros, checked: InlineVec<Checked>) -> (InlineVec<LimitInfo>, Micros) {
     let admitted = decision.verb != Verb::Denied && checked.iter().all(|check| check.verdict.fits);
     let mut reset = 0;
     let answer = |((part, mut check), prior): ((&Part, Checked), u64)| {

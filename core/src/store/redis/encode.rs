@@ -7,7 +7,7 @@ use super::layout::Layout;
 use super::script::{SHA, SOURCE};
 use crate::decision::{self, Impossible, Verb, priors, takes};
 use crate::distinct::Distinct;
-use crate::few::Few;
+use crate::inline_vec::InlineVec;
 use crate::limit::{Rule, real};
 use crate::time::{EXACT, Micros};
 
@@ -16,8 +16,8 @@ use crate::time::{EXACT, Micros};
 pub(crate) struct Decision {
     pub(super) verb: Verb,
     /// Names that are all different. Those of a reset are all that its checks can have.
-    pub(crate) entries: Few<Key>,
-    pub(crate) parts: Few<Part>,
+    pub(crate) entries: InlineVec<Key>,
+    pub(crate) parts: InlineVec<Part>,
     /// Given by the caller; otherwise the server's clock says.
     pub(crate) now: Option<Micros>,
     pub(super) layout: Layout,
@@ -30,8 +30,8 @@ impl Decision {
     /// A call; on error, the index of the check whose cost is above what it can ever admit.
     pub(crate) fn call(
         verb: Verb,
-        entries: Few<Key>,
-        parts: Few<Part>,
+        entries: InlineVec<Key>,
+        parts: InlineVec<Part>,
         now: Option<Micros>,
     ) -> Result<Self, (usize, Impossible)> {
         let decision = Self { verb, entries, parts, now, layout: Layout::Own };
@@ -47,8 +47,8 @@ impl Decision {
     }
 
     /// Removes these entries.
-    pub(crate) fn reset(entries: Few<Key>) -> Self {
-        Self { verb: Verb::Reset, entries, parts: Few::new(), now: None, layout: Layout::Own }
+    pub(crate) fn reset(entries: InlineVec<Key>) -> Self {
+        Self { verb: Verb::Reset, entries, parts: InlineVec::new(), now: None, layout: Layout::Own }
     }
 
     /// The same decision about entries in this layout, whose names these are.
@@ -56,7 +56,7 @@ impl Decision {
         self.layout = layout;
         if layout == Layout::Sharkey {
             // What is not encoded may be the same for two actors.
-            let (mut names, mut firsts): (Distinct<Key>, Few<usize>) = (Distinct::default(), Few::new());
+            let (mut names, mut firsts): (Distinct<Key>, InlineVec<usize>) = (Distinct::default(), InlineVec::new());
             let mut first_of_its_name = |(index, name): (usize, &Key)| {
                 let place = names.index_of(name);
                 if place == firsts.len() {
@@ -64,7 +64,7 @@ impl Decision {
                 }
                 firsts[place]
             };
-            let places: Few<usize> = self.entries.iter().enumerate().map(&mut first_of_its_name).collect();
+            let places: InlineVec<usize> = self.entries.iter().enumerate().map(&mut first_of_its_name).collect();
             for part in &mut self.parts {
                 part.entry = places[part.entry];
             }
@@ -104,7 +104,7 @@ impl Decision {
     }
 
     /// The cost of each check that an error names.
-    pub(crate) fn costs(&self) -> Few<u64> {
+    pub(crate) fn costs(&self) -> InlineVec<u64> {
         self.parts.iter().map(|part| self.verb.named_cost(part.cost, part.spent)).collect()
     }
 
@@ -114,12 +114,12 @@ impl Decision {
     }
 
     /// The units that earlier checks of this decision take from the same entry, for each check.
-    pub(super) fn priors(&self) -> Few<u64> {
+    pub(super) fn priors(&self) -> InlineVec<u64> {
         priors(&self.parts, self.entries.len())
     }
 
     /// The units that each check charges or gives back, and how many of those were spent.
-    fn takes(&self) -> Few<(u64, u64)> {
+    fn takes(&self) -> InlineVec<(u64, u64)> {
         takes(&self.parts, self.entries.len(), self.verb)
     }
 }
@@ -205,8 +205,8 @@ impl Writer {
             Verb::Denied => (8, 0),
         };
         // Where an entry has two keys, the second one comes right after the first.
-        let mut keys: Few<usize> = Few::new();
-        let mut entries: Few<usize> = Few::new();
+        let mut keys: InlineVec<usize> = InlineVec::new();
+        let mut entries: InlineVec<usize> = InlineVec::new();
         for entry in &decision.entries {
             entries.push(keys.len());
             match decision.layout {

@@ -18,8 +18,8 @@ use super::keys::slot;
 use super::topology::Topology;
 use crate::decision::Verb;
 use crate::failure::Failure;
-use crate::few::Few;
 use crate::info::LimitInfo;
+use crate::inline_vec::InlineVec;
 use crate::time::Micros;
 
 /// The share of one slot in a decision.
@@ -32,7 +32,7 @@ struct Share {
 /// The outcome of a share.
 struct ShareReply {
     now: Micros,
-    infos: Few<LimitInfo>,
+    infos: InlineVec<LimitInfo>,
     corrupt: u32,
     mended: bool,
     reset: Micros,
@@ -57,8 +57,8 @@ impl Decision {
         let nothing = || Share {
             decision: Self {
                 verb: self.verb,
-                entries: Few::new(),
-                parts: Few::new(),
+                entries: InlineVec::new(),
+                parts: InlineVec::new(),
                 now: self.now,
                 layout: self.layout,
             },
@@ -160,7 +160,7 @@ async fn deny(
 }
 
 /// The results after a denial, with the checks marked that were in the way before.
-fn denied_for(before: &[LimitInfo], after: Few<LimitInfo>) -> Few<LimitInfo> {
+fn denied_for(before: &[LimitInfo], after: InlineVec<LimitInfo>) -> InlineVec<LimitInfo> {
     before.iter().zip(after).map(|(before, after)| LimitInfo { blocked: before.blocked, ..after }).collect()
 }
 
@@ -230,6 +230,6 @@ fn gather(decision: &Decision, shares: &[Share], each: Vec<Result<ShareReply, An
             infos[*place] = Some(info);
         }
     }
-    let infos: Option<Few<LimitInfo>> = infos.into_iter().collect();
+    let infos: Option<InlineVec<LimitInfo>> = infos.into_iter().collect();
     infos.map_or(Err(Failure::Other), |infos| Ok(Reply::Decided { now, infos, corrupt, mended, reset }))
 }

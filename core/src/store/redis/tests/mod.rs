@@ -20,8 +20,8 @@ use super::script::{SHA, SOURCE};
 use crate::check::Check;
 use crate::decision::{Call, Impossible, Verb};
 use crate::error::LimitError;
-use crate::few::Few;
 use crate::info::LimitInfo;
+use crate::inline_vec::InlineVec;
 use crate::limit::{Limit, Rules};
 use crate::shape::Shape;
 use crate::time::Micros;
@@ -101,7 +101,7 @@ struct Question {
 
 impl Question {
     fn new(namespace: &str, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Self {
-        let (mut names, mut parts, mut answers) = (Few::new(), Few::new(), Vec::new());
+        let (mut names, mut parts, mut answers) = (InlineVec::new(), InlineVec::new(), Vec::new());
         for (index, check) in checks.iter().enumerate() {
             let (of, limit) = (check.actor, check.limit.key());
             let rules = check.limit.rules(check.factor).unwrap();

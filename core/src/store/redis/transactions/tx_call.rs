@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::entry_view::EntryView;
 use crate::decision::{Algorithm as _, Entry, Held, Level, Verb, together};
-use crate::few::Few;
+use crate::inline_vec::InlineVec;
 use crate::limit::{LevelRule, Rule};
 use crate::store::redis::decode::Reply;
 use crate::store::redis::encode::Decision;
@@ -17,7 +17,7 @@ use crate::time::Micros;
 pub(super) struct TxCall {
     pub(super) job: Arc<Job>,
     /// The index, among the views of the batch, of each of the decision's entries.
-    pub(super) views: Few<usize>,
+    pub(super) views: InlineVec<usize>,
     pub(super) outcome: Option<Reply>,
     /// It changes something.
     pub(super) writes: bool,
@@ -31,14 +31,14 @@ pub(super) struct TxCall {
 struct Made {
     outcome: Reply,
     /// Of each entry: what it was, what time made of it, and what the call did; and whether that has to be written.
-    levels: Few<([Level; 3], bool)>,
-    mends: Few<bool>,
+    levels: InlineVec<([Level; 3], bool)>,
+    mends: InlineVec<bool>,
     /// True for an entry of which the state before is a guess.
-    unsettled: Few<bool>,
+    unsettled: InlineVec<bool>,
 }
 
 impl TxCall {
-    pub(super) fn new(job: Arc<Job>, views: Few<usize>) -> Self {
+    pub(super) fn new(job: Arc<Job>, views: InlineVec<usize>) -> Self {
         Self { job, views, outcome: None, writes: false, charged: false, doubtful: false }
     }
 
@@ -98,8 +98,8 @@ impl TxCall {
 
     fn make(&self, decision: &Decision, verb: Verb, views: &[EntryView], now: Micros) -> Made {
         let given = decision.now.is_some();
-        let (mut before, mut unsettled): (Few<Level>, Few<bool>) = (Few::new(), Few::new());
-        let mut rules: Few<Option<&LevelRule>> = self.views.iter().map(|_| None).collect();
+        let (mut before, mut unsettled): (InlineVec<Level>, InlineVec<bool>) = (InlineVec::new(), InlineVec::new());
+        let mut rules: InlineVec<Option<&LevelRule>> = self.views.iter().map(|_| None).collect();
         for part in decision.parts.iter().rev() {
             rules[part.entry] = level_rule(&part.rule);
         }
@@ -109,14 +109,14 @@ impl TxCall {
             before.push(level);
             unsettled.push(guessed);
         }
-        let mut mends: Few<bool> = self.views.iter().map(|place| views[*place].is_untimed()).collect();
+        let mut mends: InlineVec<bool> = self.views.iter().map(|place| views[*place].is_untimed()).collect();
         let mut advanced = before.clone();
         for part in &decision.parts {
             if let Some(rule) = level_rule(&part.rule) {
                 mends[part.entry] |= rule.advance(&mut advanced[part.entry], now);
             }
         }
-        let mut entries: Few<Held> = advanced.iter().map(|level| Held::new(Entry::Level(*level), ())).collect();
+        let mut entries: InlineVec<Held> = advanced.iter().map(|level| Held::new(Entry::Level(*level), ())).collect();
         let outcome = match together(&decision.parts, &mut entries, now, verb) {
             Err((part, why)) => Reply::Impossible(part, why),
             Ok(infos) => {

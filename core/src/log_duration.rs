@@ -5,15 +5,15 @@ use crate::time::{EXACT, Micros};
 /// A duration rounded up by at most an eighth: the exponent of a float and the first four bits of its fraction, which
 /// the processor finds in a few instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span(u64);
+pub(crate) struct LogDuration(u64);
 
 /// The bits of a fraction that are dropped.
 const DROPPED: u32 = 23 - 4;
 /// The stored form of the number 1.
 const ONE: u32 = 127 << 4;
-const LARGEST: u64 = (1 << Span::BITS) - 1;
+const LARGEST: u64 = (1 << LogDuration::BITS) - 1;
 
-impl Span {
+impl LogDuration {
     pub(crate) const BITS: u32 = 10;
 
     /// 0 counts as 1, and what is above 2^53 as that.
@@ -47,7 +47,7 @@ impl Span {
     }
 }
 
-/// Rounding loses less than a span is rounded up by. What is signed converts in one instruction.
+/// Rounding loses less than a rounded is rounded up by. What is signed converts in one instruction.
 #[inline]
 fn float(number: u64) -> f32 {
     number.cast_signed() as f32
@@ -62,11 +62,11 @@ mod tests {
         #[test]
         fn rounds_up_by_at_most_an_eighth(exponent in 0_u32..53, rest in 0_u64..(1 << 53)) {
             let duration = (1 << exponent) + rest % (1 << exponent);
-            let span = Span::of(duration);
-            prop_assert_eq!(Span::from_bits(span.to_bits()), span);
-            prop_assert!(span.duration() >= duration);
-            prop_assert!(span.duration() <= duration + duration / 8 + 1);
-            let real = Span::of_real(crate::limit::real(duration)).duration();
+            let rounded = LogDuration::of(duration);
+            prop_assert_eq!(LogDuration::from_bits(rounded.to_bits()), rounded);
+            prop_assert!(rounded.duration() >= duration);
+            prop_assert!(rounded.duration() <= duration + duration / 8 + 1);
+            let real = LogDuration::of_real(crate::limit::real(duration)).duration();
             prop_assert!(real >= duration && real <= duration + duration / 8 + 1);
         }
     }

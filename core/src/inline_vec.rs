@@ -3,4 +3,4 @@
 use smallvec::SmallVec;
 
 /// A list whose first few items need no allocation: a decision seldom has more checks.
-pub(crate) type Few<T> = SmallVec<[T; 4]>;
+pub(crate) type InlineVec<T> = SmallVec<[T; 4]>;
