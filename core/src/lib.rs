@@ -51,7 +51,7 @@ pub use error::StoreError;
 pub use error::{Error, ErrorKind, LimitError};
 #[cfg(feature = "redis")]
 pub use events::{Event, EventKind};
-pub use explain::{Allowance, Explanation, Stand, Standing, Translated};
+pub use explain::{Allowance, CallExplanation, CheckExplanation, Explanation, LegacyTranslation};
 #[cfg(feature = "redis")]
 pub use failure::Failure;
 #[cfg(feature = "redis")]

@@ -47,7 +47,7 @@ impl LogDuration {
     }
 }
 
-/// Rounding loses less than a rounded is rounded up by. What is signed converts in one instruction.
+/// Rounding loses less than the duration is rounded up by. What is signed converts in one instruction.
 #[inline]
 fn float(number: u64) -> f32 {
     number.cast_signed() as f32

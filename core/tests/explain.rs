@@ -151,7 +151,7 @@ fn the_numbers_are_json_too() {
     assert!(unbounded["allowances"][0]["mostInDay"].is_null());
 }
 
-fn standing(limits: &[&str], charges: &[(usize, u64, Micros)], cost: u64, now: Micros) -> String {
+fn explanation(limits: &[&str], charges: &[(usize, u64, Micros)], cost: u64, now: Micros) -> String {
     let limits: Vec<_> = limits.iter().map(|wire| limit(wire)).collect();
     let limiter = Limiter::new(Memory::new());
     for (index, cost, at) in charges {
@@ -160,40 +160,43 @@ fn standing(limits: &[&str], charges: &[(usize, u64, Micros)], cost: u64, now: M
     }
     let checks: Vec<_> = limits.iter().map(|limit| Check::new(limit, "ada").cost(cost)).collect();
     let before = limiter.decide_sync_at(&checks, Call::Peek, now).expect("a peek");
-    let standing = limiter.explain_checks_sync(&checks, Some(now)).expect("an explanation");
-    assert_eq!(standing.info, before, "explaining is peeking");
+    let explanation = limiter.explain_checks_sync(&checks, Some(now)).expect("an explanation");
+    assert_eq!(explanation.info, before, "explaining is peeking");
     assert_eq!(limiter.decide_sync_at(&checks, Call::Peek, now).expect("a peek"), before, "and charges nothing");
-    assert_eq!(standing.blocked_until(), before.blocked.then(|| now + before.reset_ms * 1000));
-    standing.to_string()
+    assert_eq!(explanation.blocked_until(), before.blocked.then(|| now + before.reset_ms * 1000));
+    explanation.to_string()
 }
 
 #[test]
 fn why_an_answer_is_what_it_is() {
     let bucket = r#"{ "key": "login", "type": "bucket", "size": 10 }"#;
-    assert_eq!(standing(&[bucket], &[], 1, 0), r#""login" would admit this call: all 10 units are free."#);
+    assert_eq!(explanation(&[bucket], &[], 1, 0), r#""login" would admit this call: all 10 units are free."#);
     assert_eq!(
-        standing(&[bucket], &[(0, 3, 0)], 1, 600_000),
+        explanation(&[bucket], &[(0, 3, 0)], 1, 600_000),
         r#""login" would admit this call: 7 of 10 units are free, the next comes back in 0.4 s, all of them in 2.4 s."#
     );
     assert_eq!(
-        standing(&[bucket], &[(0, 9, 0)], 5, 600_000),
+        explanation(&[bucket], &[(0, 9, 0)], 5, 600_000),
         r#""login" would refuse this call of cost 5: 1 of 10 units are free. It will admit it in 3.4 s, and be as new in 8.4 s."#
     );
     let log = r#"{ "key": "otp", "type": "sliding-log", "max": 5, "period": 60000, "minInterval": 1000 }"#;
     assert_eq!(
-        standing(&[log], &[(0, 1, 0)], 1, 250_000),
+        explanation(&[log], &[(0, 1, 0)], 1, 250_000),
         r#""otp" would refuse this call: the last call was less than 1 s ago. It will admit it in 0.75 s, and be as new in 59.75 s."#
     );
     let smooth = r#"{ "key": "mail", "type": "smooth", "rate": 2 }"#;
     assert_eq!(
-        standing(&[smooth], &[(0, 3, 0)], 1, 100_000),
+        explanation(&[smooth], &[(0, 3, 0)], 1, 100_000),
         r#""mail" would refuse this call: what was taken before is not paid off yet. It will admit it in 0.4 s, and be as new in 1.4 s."#
     );
     assert_eq!(
-        standing(&[smooth], &[], 1, 0),
+        explanation(&[smooth], &[], 1, 0),
         r#""mail" would admit this call: its turn has come, with 2 permits saved up."#
     );
-    assert_eq!(standing(&[r#"{ "key": "free" }"#], &[], 1, 0), r#""free" would admit this call: it limits nothing."#);
+    assert_eq!(
+        explanation(&[r#"{ "key": "free" }"#], &[], 1, 0),
+        r#""free" would admit this call: it limits nothing."#
+    );
 }
 
 #[test]
@@ -201,7 +204,7 @@ fn several_limits_each_say_their_own() {
     let both = r#"{ "key": "both", "max": 10, "duration": 10000, "minInterval": 500, "translation": "exact" }"#;
     let free = r#"{ "key": "free" }"#;
     assert_eq!(
-        standing(&[free, both], &[(1, 1, 0)], 1, 100_000),
+        explanation(&[free, both], &[(1, 1, 0)], 1, 100_000),
         "The call would be refused; \"both\" decides.\n\
          \"free\" would admit this call: it limits nothing.\n\
          \"both\" would admit this call: 9 of 10 units are free, the next comes back in 0.9 s, all of them in 0.9 s.\n\
@@ -224,10 +227,10 @@ async fn the_futures_say_the_same() {
     let login = Limit::bucket("login", 10).drip_rate(Duration::from_mins(1)).build().expect("sound");
     let limiter = Limiter::new(Memory::new());
     limiter.limit(&login, "ada").await.expect("admitted");
-    let standing = limiter.explain(&login, "ada").await.expect("an explanation");
-    assert!(standing.to_string().starts_with("\"login\" would admit this call: 9 of 10 units are free"));
+    let explanation = limiter.explain(&login, "ada").await.expect("an explanation");
+    assert!(explanation.to_string().starts_with("\"login\" would admit this call: 9 of 10 units are free"));
     let several = limiter.explain_checks(&[Check::new(&login, "ada")], None).await.expect("an explanation");
-    assert_eq!(several.stands.len(), 1);
+    assert_eq!(several.checks.len(), 1);
 }
 
 fn any_limit() -> impl Strategy<Value = Limit> {

@@ -1,6 +1,6 @@
 //! The replies of the store's thread to JavaScript.
 
-use tidegate::{AcquireHandle, Error, Event, Health, LimitInfo, Standing};
+use tidegate::{AcquireHandle, CallExplanation, Error, Event, Health, LimitInfo};
 
 use crate::buffer::answer_length;
 
@@ -15,7 +15,7 @@ pub(crate) enum Content {
     Answer(Result<LimitInfo, Error>),
     /// The answer to an acquire.
     Turn(Result<LimitInfo, Error>, AcquireHandle),
-    Explained(Result<Standing, Error>),
+    Explained(Result<CallExplanation, Error>),
     /// The answer to a ping or a clear.
     Found(Result<Found, Error>),
     Event(Event),

@@ -78,7 +78,7 @@ impl Standing {
         let parts: Vec<_> =
             asked.all().iter().zip(&actors).map(|(one, actor)| one.part(py, actor)).collect::<PyResult<_>>()?;
         let checks: Vec<_> = parts.iter().map(Part::check).collect();
-        let standing = tidegate::Standing::of(&checks, info).map_err(limit_error)?;
+        let standing = tidegate::CallExplanation::of(&checks, info).map_err(limit_error)?;
         let text = standing.to_string();
         let info = LimitInfo::of(py, Receipt::new(owner, Call::Peek, asked), standing.info)?;
         Ok(Self { text, info: Py::new(py, info)? })

@@ -1,16 +1,16 @@
 //! Explanations of definitions and of answers, in numbers and in words.
 
+mod call;
 mod figures;
-mod standing;
-mod translated;
+mod legacy;
 mod words;
 
 use std::fmt;
 
 use serde::Serialize;
 
-pub use standing::{Stand, Standing};
-pub use translated::Translated;
+pub use call::{CallExplanation, CheckExplanation};
+pub use legacy::LegacyTranslation;
 
 use crate::error::LimitError;
 use crate::limit::{Kind, Limit, Rule};
@@ -35,7 +35,7 @@ pub struct Explanation {
     /// The allowances; where there are two, both hold at once; none is no limit.
     pub allowances: Vec<Allowance>,
     /// The translation of a legacy limit's fields.
-    pub translated: Option<Translated>,
+    pub translated: Option<LegacyTranslation>,
 }
 
 /// The allowance of one rule, counted in calls of cost 1. `None` is no bound.
@@ -113,7 +113,7 @@ impl Limit {
 
     fn explained(&self, factor: f64, allowances: Vec<Allowance>) -> Explanation {
         let translated = match self.kind() {
-            Kind::Legacy(legacy) => self.compiled(1.0).and_then(|rules| Translated::of(legacy, rules)),
+            Kind::Legacy(legacy) => self.compiled(1.0).and_then(|rules| LegacyTranslation::of(legacy, rules)),
             _ => None,
         };
         let type_name = self.kind().type_name().unwrap_or("legacy");

@@ -12,7 +12,7 @@ use crate::limit::{Legacy, Rule, Rules, Translation};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Translated {
+pub struct LegacyTranslation {
     /// The translation that was chosen.
     pub translation: Translation,
     /// Of the bucket that it became, how many units it holds; `None` where it became a token bucket.
@@ -33,7 +33,7 @@ pub struct Translated {
     pub min_interval_enforced: bool,
 }
 
-impl Translated {
+impl LegacyTranslation {
     /// Nothing where there is no limit.
     pub(super) fn of(legacy: &Legacy, rules: &Rules) -> Option<Self> {
         let (rate, spacing) = match rules {
@@ -70,7 +70,7 @@ fn keeps_apart(rule: &Rule, interval: f64) -> bool {
     matches!(rule, Rule::Level(level) if level.quota == 1 && level.by_groups && level.group.get() as f64 >= interval * 1000.0)
 }
 
-impl fmt::Display for Translated {
+impl fmt::Display for LegacyTranslation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.size, self.drip_rate, self.drip_size) {
             (Some(size), Some(drip_rate), Some(drip_size)) => write!(

@@ -22,26 +22,26 @@ use crate::time::Micros;
 /// let checks = [Check::new(&login, "ada").cost(3)];
 /// limiter.decide_sync_at(&checks, Call::Limit, 0)?;
 ///
-/// let standing = limiter.explain_checks_sync(&[Check::new(&login, "ada")], Some(600_000))?;
+/// let explanation = limiter.explain_checks_sync(&[Check::new(&login, "ada")], Some(600_000))?;
 /// assert_eq!(
-///     standing.to_string(),
+///     explanation.to_string(),
 ///     r#""login" would admit this call: 7 of 10 units are free, the next comes back in 0.4 s, all of them in 2.4 s."#
 /// );
 /// # Ok::<(), tidegate::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Standing {
+pub struct CallExplanation {
     /// The answer of a peek at all checks.
     pub info: LimitInfo,
     /// The state of each of the limits, in order; two of an exactly translated legacy limit.
-    pub stands: Vec<Stand>,
+    pub checks: Vec<CheckExplanation>,
 }
 
 /// The state of one limit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Stand {
+pub struct CheckExplanation {
     /// The key of the limit.
     pub key: String,
     /// The cost of the call.
@@ -51,7 +51,7 @@ pub struct Stand {
     rule: Option<Rule>,
 }
 
-impl Standing {
+impl CallExplanation {
     /// The instant from which the call would be admitted; `None` where it would be now.
     #[must_use]
     pub fn blocked_until(&self) -> Option<Micros> {
@@ -69,11 +69,11 @@ impl Limiter {
     /// use tidegate::{Limit, Limiter, Memory};
     ///
     /// let limiter = Limiter::new(Memory::new());
-    /// let standing = limiter.explain_sync(&Limit::bucket("login", 10).build()?, "ada")?;
-    /// assert_eq!(standing.to_string(), r#""login" would admit this call: all 10 units are free."#);
+    /// let explanation = limiter.explain_sync(&Limit::bucket("login", 10).build()?, "ada")?;
+    /// assert_eq!(explanation.to_string(), r#""login" would admit this call: all 10 units are free."#);
     /// # Ok::<(), tidegate::Error>(())
     /// ```
-    pub fn explain_sync(&self, limit: &Limit, actor: &str) -> Result<Standing, Error> {
+    pub fn explain_sync(&self, limit: &Limit, actor: &str) -> Result<CallExplanation, Error> {
         self.explain_checks_sync(&[Check::new(limit, actor)], None)
     }
 
@@ -81,19 +81,19 @@ impl Limiter {
     ///
     /// # Errors
     /// As [`decide_sync`](Self::decide_sync).
-    pub fn explain_checks_sync(&self, checks: &[Check<'_>], now: Option<Micros>) -> Result<Standing, Error> {
+    pub fn explain_checks_sync(&self, checks: &[Check<'_>], now: Option<Micros>) -> Result<CallExplanation, Error> {
         let info = match now {
             Some(now) => self.decide_sync_at(checks, Call::Peek, now)?,
             None => self.decide_sync(checks, Call::Peek)?,
         };
-        Ok(Standing::of(checks, info)?)
+        Ok(CallExplanation::of(checks, info)?)
     }
 
     /// [`explain_sync`](Self::explain_sync) as a future.
     ///
     /// # Errors
     /// As [`explain_sync`](Self::explain_sync).
-    pub async fn explain(&self, limit: &Limit, actor: &str) -> Result<Standing, Error> {
+    pub async fn explain(&self, limit: &Limit, actor: &str) -> Result<CallExplanation, Error> {
         self.explain_checks(&[Check::new(limit, actor)], None).await
     }
 
@@ -101,12 +101,12 @@ impl Limiter {
     ///
     /// # Errors
     /// As [`explain_checks_sync`](Self::explain_checks_sync).
-    pub async fn explain_checks(&self, checks: &[Check<'_>], now: Option<Micros>) -> Result<Standing, Error> {
+    pub async fn explain_checks(&self, checks: &[Check<'_>], now: Option<Micros>) -> Result<CallExplanation, Error> {
         let info = match now {
             Some(now) => self.decide_at(checks, Call::Peek, now).await?,
             None => self.decide(checks, Call::Peek).await?,
         };
-        Ok(Standing::of(checks, info)?)
+        Ok(CallExplanation::of(checks, info)?)
     }
 }
 
@@ -117,12 +117,12 @@ impl Limiter {
         &self,
         checks: &[Check<'_>],
         now: Option<Micros>,
-        done: impl FnOnce(Result<Standing, Error>) + Clone + Send + 'static,
+        done: impl FnOnce(Result<CallExplanation, Error>) + Clone + Send + 'static,
     ) {
         let owned: Vec<OwnedCheck> = checks.iter().map(OwnedCheck::from).collect();
         let explained = move |info: Result<LimitInfo, Error>| {
             let checks: Vec<_> = owned.iter().map(OwnedCheck::check).collect();
-            done(info.and_then(|info| Ok(Standing::of(&checks, info)?)));
+            done(info.and_then(|info| Ok(CallExplanation::of(&checks, info)?)));
         };
         let later = explained.clone();
         let known = self.start(checks, Call::Peek, now, move |info| {
@@ -133,42 +133,44 @@ impl Limiter {
     }
 }
 
-impl Standing {
+impl CallExplanation {
     /// Explains what [`Call::Peek`] answered to these checks, for a host that asked in its own way.
     ///
     /// # Errors
     /// When a check's factor cannot be.
     pub fn of(checks: &[Check<'_>], info: LimitInfo) -> Result<Self, LimitError> {
-        let mut stands = Vec::with_capacity(info.checks().len());
+        let mut explained = Vec::with_capacity(info.checks().len());
         for (index, check) in checks.iter().enumerate() {
             let rules = check.limit.rules(check.factor)?;
             let mut rules = rules.iter();
-            stands.extend(info.checks().iter().filter(|info| info.check_index() == index).map(|info| Stand {
-                key: check.limit.key().to_owned(),
-                cost: check.cost,
-                info: info.clone(),
-                rule: rules.next().copied(),
+            explained.extend(info.checks().iter().filter(|info| info.check_index() == index).map(|info| {
+                CheckExplanation {
+                    key: check.limit.key().to_owned(),
+                    cost: check.cost,
+                    info: info.clone(),
+                    rule: rules.next().copied(),
+                }
             }));
         }
-        Ok(Self { info, stands })
+        Ok(Self { info, checks: explained })
     }
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for CallExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.stands[..], self.stands.get(self.info.binding())) {
+        match (&self.checks[..], self.checks.get(self.info.binding())) {
             ([], _) | (_, None) => f.write_str("Nothing is limited here: the call would be admitted."),
-            ([stand], _) => stand.fmt(f),
-            (stands, Some(deciding)) => {
+            ([check], _) => check.fmt(f),
+            (checks, Some(deciding)) => {
                 let fate = if self.info.blocked { "refused" } else { "admitted" };
                 write!(f, "The call would be {fate}; {:?} decides.", deciding.key)?;
-                stands.iter().try_for_each(|stand| write!(f, "\n{stand}"))
+                checks.iter().try_for_each(|check| write!(f, "\n{check}"))
             }
         }
     }
 }
 
-impl fmt::Display for Stand {
+impl fmt::Display for CheckExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fate = if self.info.blocked { "refuse" } else { "admit" };
         write!(f, "{:?} would {fate} this call", self.key)?;
@@ -200,7 +202,7 @@ impl fmt::Display for Stand {
     }
 }
 
-impl Stand {
+impl CheckExplanation {
     fn units(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let info = &self.info;
         let (free, quota) = (number(info.remaining as f64), number(info.quota as f64));
