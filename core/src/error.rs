@@ -218,7 +218,7 @@ pub enum Error {
     #[cfg(feature = "redis")]
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A host ended the wait for the store; only where it asked to, with [`host::while_waiting`](crate::host::while_waiting).
+    /// A host ended the wait for the store; only where it asked to, with `ffi::while_waiting`.
     #[cfg(feature = "redis")]
     #[error("the wait for the store was interrupted")]
     Interrupted,

@@ -16,11 +16,12 @@ mod events;
 mod explain;
 #[cfg(feature = "redis")]
 mod failure;
+#[doc(hidden)]
+pub mod ffi;
 mod fingerprint;
 #[cfg(feature = "redis")]
 mod fork;
 pub mod headers;
-pub mod host;
 pub mod http;
 mod info;
 mod inline_vec;

@@ -75,7 +75,7 @@ fn the_numbers_of_an_answer_are_the_answer() -> Result<(), Box<dyn Error>> {
     (degraded.blocked, degraded.degraded) = (true, true);
     assert_eq!(LimitInfo::from_numbers(degraded.numbers()), degraded);
     // The flags, and a number for each field but those that one number holds; then its instant and its check.
-    let flags = LimitInfo::FIELDS.iter().filter(|field| matches!(field.takes, tidegate::host::InfoTakes::Flag(_)));
+    let flags = LimitInfo::FIELDS.iter().filter(|field| matches!(field.takes, tidegate::ffi::InfoTakes::Flag(_)));
     assert_eq!(LimitInfo::NUMBERS, LimitInfo::FIELDS.len() - flags.count() + 1 + 2);
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tidegate::{Call, Check, Error, ErrorKind, Limit, LimitError, Limiter, Memory, State, Value, host};
+use tidegate::{Call, Check, Error, ErrorKind, Limit, LimitError, Limiter, Memory, State, Value, ffi};
 
 /// Fields by name, with a sound value and the least that is.
 type Numbers = &'static [(&'static str, f64, f64)];
@@ -259,9 +259,9 @@ fn numbers_of_a_host_language_are_checked_alike() {
     for (bad, shown) in
         [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (-1.0, "-1"), (0.5, "0.5"), (TWO_53 * 2.0, "18014398509481984")]
     {
-        assert_names(&host::cost("k", bad).expect_err("a bad cost"), "k", "cost", shown);
+        assert_names(&ffi::cost("k", bad).expect_err("a bad cost"), "k", "cost", shown);
     }
-    assert_eq!((host::cost("k", 0.0), host::cost("k", -0.0), host::cost("k", TWO_53)), (Ok(0), Ok(0), Ok(1 << 53)));
+    assert_eq!((ffi::cost("k", 0.0), ffi::cost("k", -0.0), ffi::cost("k", TWO_53)), (Ok(0), Ok(0), Ok(1 << 53)));
     for (bad, shown) in [
         (f64::NAN, "NaN"),
         (f64::NEG_INFINITY, "-inf"),
@@ -269,9 +269,9 @@ fn numbers_of_a_host_language_are_checked_alike() {
         (1e300, "1000"),
         (TWO_53, "9007199254740992"),
     ] {
-        assert_names(&host::instant("k", bad).expect_err("a bad time"), "k", "now", shown);
-        assert_names(&host::max_wait("k", bad).expect_err("a bad wait"), "k", "maxWait", shown);
+        assert_names(&ffi::instant("k", bad).expect_err("a bad time"), "k", "now", shown);
+        assert_names(&ffi::max_wait("k", bad).expect_err("a bad wait"), "k", "maxWait", shown);
     }
-    assert_eq!(host::instant("k", 1_743_589_620_681.617), Ok(1_743_589_620_681_617));
-    assert_eq!(host::max_wait("k", 0.5), Ok(Duration::from_micros(500)));
+    assert_eq!(ffi::instant("k", 1_743_589_620_681.617), Ok(1_743_589_620_681_617));
+    assert_eq!(ffi::max_wait("k", 0.5), Ok(Duration::from_micros(500)));
 }

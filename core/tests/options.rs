@@ -2,13 +2,13 @@
 #![cfg(feature = "redis")]
 #![allow(missing_docs, reason = "a test")]
 
-use tidegate::host::{Dialect, STORE_OPTIONS, Takes};
-use tidegate::{ErrorKind, Event, LimitError, Limiter, Value, host};
+use tidegate::ffi::{Dialect, STORE_OPTIONS, Takes};
+use tidegate::{ErrorKind, Event, LimitError, Limiter, Value, ffi};
 
 const STORES: [&str; 2] = ["memory://", "redis://localhost"];
 
 fn opened(dialect: Dialect, name: &str, value: &Value) -> Result<(), LimitError> {
-    let open = |url| host::open(dialect, url, [(name.to_owned(), value.clone())], |_: &Event| {}).map(drop);
+    let open = |url| ffi::open(dialect, url, [(name.to_owned(), value.clone())], |_: &Event| {}).map(drop);
     let [memory, shared] = STORES.map(open);
     assert_eq!(memory, shared, "{name}");
     memory

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, Receipt, host};
+use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, Receipt, ffi};
 
 fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
@@ -49,7 +49,7 @@ fn play(sequence: &Value, limiter: &Limiter) {
     let mut receipts: HashMap<&str, Receipt> = HashMap::new();
     for step in list(sequence, "steps") {
         let what = format!("{step} of {}", sequence["says"]);
-        let now = host::instant("", step["now"].as_f64().expect("a time")).expect("a time");
+        let now = ffi::instant("", step["now"].as_f64().expect("a time")).expect("a time");
         let info = if let Some(name) = step["use"].as_str() {
             let receipt = &receipts[name];
             let spent = match &step["spent"] {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use oracle::{Asked, Oracle};
 use serde_json::{Value, json};
 use tidegate::headers::{self, Draft, Header, Policy};
-use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, host};
+use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, ffi};
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors").join(name)
@@ -29,7 +29,7 @@ fn limit(wire: &Value) -> Limit {
 }
 
 fn micros(value: &Value) -> u64 {
-    host::instant("", value.as_f64().expect("milliseconds")).expect("a time")
+    ffi::instant("", value.as_f64().expect("milliseconds")).expect("a time")
 }
 
 /// A step's call, for the engine and for the oracle.
@@ -40,7 +40,7 @@ fn calls(step: &Value) -> (Call, Asked) {
         "charge" => (Call::Charge, Asked::Charge),
         "refund" => (Call::Refund, Asked::Refund),
         "acquire" => {
-            let max_wait = host::max_wait("", step["maxWaitMs"].as_f64().expect("a wait")).expect("a wait");
+            let max_wait = ffi::max_wait("", step["maxWaitMs"].as_f64().expect("a wait")).expect("a wait");
             (Call::Acquire { max_wait }, Asked::Acquire(max_wait.as_micros().try_into().expect("a short wait")))
         }
         other => panic!("unknown call {other}"),

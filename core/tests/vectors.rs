@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, host};
+use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, ffi};
 
 fn vectors(name: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors").join(name);
@@ -23,7 +23,7 @@ fn call(step: &Value) -> Call {
         "charge" => Call::Charge,
         "refund" => Call::Refund,
         "acquire" => Call::Acquire {
-            max_wait: host::max_wait("", step["maxWaitMs"].as_f64().expect("a wait")).unwrap_or(Duration::ZERO),
+            max_wait: ffi::max_wait("", step["maxWaitMs"].as_f64().expect("a wait")).unwrap_or(Duration::ZERO),
         },
         other => panic!("unknown call {other}"),
     }
@@ -52,7 +52,7 @@ fn limits(sequence: &Value) -> Vec<Limit> {
 }
 
 fn now(step: &Value) -> u64 {
-    host::instant("", step["now"].as_f64().expect("a time")).expect("a time")
+    ffi::instant("", step["now"].as_f64().expect("a time")).expect("a time")
 }
 
 fn factor(value: &Value) -> f64 {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tidegate::Limit;
-use tidegate::host::outlines;
+use tidegate::ffi::outlines;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let only_checks = env::args().any(|argument| argument == "--check");

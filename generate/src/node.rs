@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::{self, Write as _};
 
 use serde_json::Value;
-use tidegate::host::{Bounds, Field, FieldTakes as Takes, Outline};
+use tidegate::ffi::{Bounds, Field, FieldTakes as Takes, Outline};
 use tidegate::{Call, Limit, State};
 
 use crate::text::{WIDTH, camel, number, paragraphs, prefixed};

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tidegate::Limit;
-use tidegate::host::{Field, FieldTakes as Takes, Outline};
+use tidegate::ffi::{Field, FieldTakes as Takes, Outline};
 
 use crate::text::{WIDTH, number, paragraphs, prefixed, snake};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
-use tidegate::host::{self, Spent};
+use tidegate::ffi::{self, Spent};
 use tidegate::{Call, Check, Limit, Limiter};
 
 use crate::buffer::{CallBuffer, CheckNumbers, FastBuffer};
@@ -45,7 +45,7 @@ pub(crate) fn decide_one(
     let call = call(buffer, check.key())?;
     let info = match buffer.now() {
         None => limiter.decide_sync(&[check], call),
-        Some(now) => limiter.decide_sync_at(&[check], call, host::instant(check.key(), now)?),
+        Some(now) => limiter.decide_sync_at(&[check], call, ffi::instant(check.key(), now)?),
     };
     buffer.answer_one(fast, &info?)
 }
@@ -64,7 +64,7 @@ pub(crate) fn decide_few<'a>(
     let first = one(0)?;
     let key = registry.limits.get(buffer.limit()).map_or("", Limit::key);
     let call = call(buffer, key)?;
-    let now = buffer.now().map(|now| host::instant(key, now)).transpose()?;
+    let now = buffer.now().map(|now| ffi::instant(key, now)).transpose()?;
     let decide = |checks: &[Check<'_>]| match now {
         None => limiter.decide_sync(checks, call),
         Some(now) => limiter.decide_sync_at(checks, call, now),
@@ -134,7 +134,7 @@ fn decide_together(buffer: &mut CallBuffer<'_>, actors: &[String], spent: &Spend
         let call = call_of(buffer, key, &mut checks, spent)?;
         let info = match buffer.now() {
             None => limiter.decide_sync(&checks, call),
-            Some(now) => limiter.decide_sync_at(&checks, call, host::instant(key, now)?),
+            Some(now) => limiter.decide_sync_at(&checks, call, ffi::instant(key, now)?),
         }?;
         buffer.answer(&info)
     })
@@ -144,7 +144,7 @@ fn explain_together(buffer: &mut CallBuffer<'_>, actors: &[String]) -> Answered<
     registry::with(|registry| {
         let (limiter, checks) = asked(registry, buffer, actors)?;
         let key = first_key(&checks);
-        let now = buffer.now().map(|now| host::instant(key, now)).transpose()?;
+        let now = buffer.now().map(|now| ffi::instant(key, now)).transpose()?;
         let standing = limiter.explain_checks_sync(&checks, now)?;
         buffer.answer(&standing.info)?;
         Ok(standing.to_string())
@@ -179,7 +179,7 @@ pub(crate) fn check<'a>(
     let CheckNumbers { limit, cost, factor } = buffer.check(index);
     let limit = registry.limits.get(limit).ok_or_else(no_limit)?;
     // Nearly every call costs 1, which need not be looked at any closer.
-    let units = if cost.to_bits() == ONE { 1 } else { host::cost(limit.key(), cost)? };
+    let units = if cost.to_bits() == ONE { 1 } else { ffi::cost(limit.key(), cost)? };
     Ok(Check::new(limit, actor).cost(units).factor(factor))
 }
 
@@ -208,7 +208,7 @@ pub(crate) fn call_of(
     spent: &Spending,
 ) -> Answered<Call> {
     let Some(spent) = spent else { return call(buffer, key) };
-    let spent = host::spent(
+    let spent = ffi::spent(
         checks,
         match spent {
             Either::A(all) => Spent::All(*all),
@@ -225,5 +225,5 @@ pub(crate) fn call_of(
 
 /// The longest wait that is worth it.
 pub(crate) fn max_wait(buffer: &CallBuffer<'_>, key: &str) -> Answered<Duration> {
-    Ok(buffer.max_wait().map_or(Ok(Duration::MAX), |millis| host::max_wait(key, millis))?)
+    Ok(buffer.max_wait().map_or(Ok(Duration::MAX), |millis| ffi::max_wait(key, millis))?)
 }

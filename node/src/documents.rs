@@ -3,7 +3,7 @@
 use napi::Result as NapiResult;
 use napi::bindgen_prelude::{Either3, Unknown};
 use napi_derive::napi;
-use tidegate::host::Entry;
+use tidegate::ffi::Entry;
 use tidegate::{ErrorKind, Format, LimitError, Limits, LimitsError};
 
 use crate::errors::{Answered, Failure};

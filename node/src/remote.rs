@@ -6,7 +6,7 @@ use std::sync::Arc;
 use napi::bindgen_prelude::{Float64Array, Unknown};
 use napi::{Env, sys};
 use napi_derive::napi;
-use tidegate::{Call, Check, Error, LimitInfo, Limiter, host};
+use tidegate::{Call, Check, Error, LimitInfo, Limiter, ffi};
 
 use crate::buffer::CallBuffer;
 use crate::calls::{Spending, asked, call, call_of, check, first_key, names};
@@ -52,7 +52,7 @@ impl<'a> RemoteCall<'a> {
 
     /// Asks; either the answer is known at once, or it comes in a reply.
     fn ask(&self, key: &str, checks: &[Check<'_>], call: Call) -> Answered<Option<Answer>> {
-        let now = self.now.map(|now| host::instant(key, now)).transpose()?;
+        let now = self.now.map(|now| ffi::instant(key, now)).transpose()?;
         let (to, replies) = (self.to, self.queue.clone());
         AT_ONCE.set(AtOnce::Empty);
         let started = self.limiter.start(checks, call, now, move |answer| {
@@ -139,7 +139,7 @@ fn why(env: sys::napi_env, buffer: &mut CallBuffer<'_>, actors: &[String]) -> An
     registry::with(|registry| {
         let remote = RemoteCall::new(env, registry, buffer)?;
         let (_, checks) = asked(registry, buffer, actors)?;
-        let now = remote.now.map(|now| host::instant(first_key(&checks), now)).transpose()?;
+        let now = remote.now.map(|now| ffi::instant(first_key(&checks), now)).transpose()?;
         let (to, replies) = (remote.to, remote.queue.clone());
         let explain = move |standing| {
             // Whoever cannot be told was charged nothing.

@@ -7,8 +7,8 @@ use napi::Env;
 use napi::ValueType;
 use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
-use tidegate::host::{Dialect, STORE_OPTIONS};
-use tidegate::{BreakerState, Limiter, Statistics, Value, host};
+use tidegate::ffi::{Dialect, STORE_OPTIONS};
+use tidegate::{BreakerState, Limiter, Statistics, Value, ffi};
 
 use crate::errors::{Answered, Failure};
 use crate::limiters::keep;
@@ -49,7 +49,7 @@ fn new_limiter(
     }
     // A limiter must not keep the reply queue of an environment that has ended.
     let queue = queue.map(Arc::downgrade);
-    let opened = host::open(Dialect::JavaScript, &url, fields, move |event| {
+    let opened = ffi::open(Dialect::JavaScript, &url, fields, move |event| {
         if let Some(queue) = queue.as_ref().and_then(std::sync::Weak::upgrade) {
             let _ = queue.post(Reply { to, content: Content::Event(event.clone()) });
         }

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 
 use napi::bindgen_prelude::Unknown;
 use napi::{JsValue, sys};
-use tidegate::host;
+use tidegate::ffi;
 
 use crate::errors::{Answered, Failure};
 use crate::value::value;
@@ -121,11 +121,11 @@ fn to_ascii<'a>(units: &[u16], ascii: &'a mut [u8; ON_STACK]) -> Option<&'a [u8]
 #[inline(never)]
 fn wide<T>(units: &[u16], work: impl FnOnce(&str) -> T) -> Result<T, NoActor> {
     // A unit is at least a byte: what is longer than this need not be copied.
-    if units.len() > host::LONGEST_ACTOR {
+    if units.len() > ffi::LONGEST_ACTOR {
         return Err(NoActor::Long(units.len()));
     }
     let actor = String::from_utf16_lossy(units);
-    if actor.len() > host::LONGEST_ACTOR { Err(NoActor::Long(actor.len())) } else { Ok(work(&actor)) }
+    if actor.len() > ffi::LONGEST_ACTOR { Err(NoActor::Long(actor.len())) } else { Ok(work(&actor)) }
 }
 
 /// # Safety
@@ -169,7 +169,7 @@ pub(crate) fn actor_text(of: &Unknown<'_>, key: impl FnOnce() -> String) -> Answ
 #[inline(never)]
 pub(crate) fn not_an_actor(problem: NoActor, key: &str, of: &Unknown<'_>) -> Box<Failure> {
     match problem {
-        NoActor::Long(bytes) => host::long_actor(key, bytes).into(),
+        NoActor::Long(bytes) => ffi::long_actor(key, bytes).into(),
         NoActor::Type => match given(of) {
             Ok(given) => refused(NotText::Type, key, "actor", given),
             Err(failure) => failure,

@@ -3,7 +3,7 @@
 use napi::Env;
 use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
-use tidegate::host;
+use tidegate::ffi;
 
 use crate::acquire::Waiting;
 use crate::buffer::CallBuffer;
@@ -33,7 +33,7 @@ fn start(env: Env, buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<Waiti
         let max_wait = max_wait(buffer, key)?;
         let mut acquire = limiter.start_acquire(&checks, max_wait);
         if let Some(now) = buffer.now() {
-            acquire = acquire.at(host::instant(key, now)?);
+            acquire = acquire.at(ffi::instant(key, now)?);
         }
         let (to, replies) = (buffer.id(), queue.clone());
         let handle = acquire.spawn(move |answer, handle| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use tidegate::{ErrorKind, Micros, Value, host};
+use tidegate::{ErrorKind, Micros, Value, ffi};
 
 use crate::errors::{limit_error, wrong_type};
 use crate::value;
@@ -31,7 +31,7 @@ impl Arg<'_, '_> {
 
     #[inline]
     pub(crate) fn cost(self, key: &str) -> PyResult<u64> {
-        self.0.map_or(Ok(1), |object| host::cost(key, number(key, "cost", &object)?).map_err(limit_error))
+        self.0.map_or(Ok(1), |object| ffi::cost(key, number(key, "cost", &object)?).map_err(limit_error))
     }
 
     #[inline]
@@ -45,7 +45,7 @@ impl Arg<'_, '_> {
         let Some(object) = self.0 else { return Ok(default) };
         match value::read(&object)? {
             // As a cost is: only the words differ.
-            Value::Number(number) => host::cost("", number).map_err(|_| refused("", name, PROBLEM, number)),
+            Value::Number(number) => ffi::cost("", number).map_err(|_| refused("", name, PROBLEM, number)),
             other => Err(wrong_type("", name, PROBLEM, other)),
         }
     }
@@ -64,7 +64,7 @@ impl Arg<'_, '_> {
     pub(crate) fn now(self, key: &str) -> PyResult<Option<Micros>> {
         match self.0.filter(|object| !object.is_none()) {
             None => Ok(None),
-            Some(object) => host::instant(key, number(key, "now", &object)?).map(Some).map_err(limit_error),
+            Some(object) => ffi::instant(key, number(key, "now", &object)?).map(Some).map_err(limit_error),
         }
     }
 
@@ -77,7 +77,7 @@ impl Arg<'_, '_> {
             None => number(key, "max_wait", &object)? * 1000.0,
         };
         // In the unit that it was given in.
-        host::max_wait(key, millis).map_err(|_| refused(key, "max_wait", PROBLEM, millis / 1000.0))
+        ffi::max_wait(key, millis).map_err(|_| refused(key, "max_wait", PROBLEM, millis / 1000.0))
     }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn instant_of(clock: &Bound<'_, PyAny>, key: &str) -> PyResult<Micros
     const PROBLEM: &str = "must tell seconds since the epoch, up to the year 2255";
     match value::read(&clock.call0()?)? {
         Value::Number(seconds) => {
-            host::instant(key, seconds * 1000.0).map_err(|_| refused(key, "clock", PROBLEM, seconds))
+            ffi::instant(key, seconds * 1000.0).map_err(|_| refused(key, "clock", PROBLEM, seconds))
         }
         other => Err(wrong_type(key, "clock", PROBLEM, other)),
     }
@@ -106,7 +106,7 @@ pub(crate) fn instant_of(clock: &Bound<'_, PyAny>, key: &str) -> PyResult<Micros
 pub(crate) fn actor<'a>(key: &str, actor: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     let Ok(text) = actor.cast::<PyString>() else { return Err(no_actor(key, actor)?) };
     let text = text.to_cow().or_else(|_| value::without_surrogates(text).map(Cow::Owned))?;
-    if text.len() > host::LONGEST_ACTOR { Err(limit_error(host::long_actor(key, text.len()))) } else { Ok(text) }
+    if text.len() > ffi::LONGEST_ACTOR { Err(limit_error(ffi::long_actor(key, text.len()))) } else { Ok(text) }
 }
 
 /// Things that name somebody well once they are text. `None` and bytes would only seem to.

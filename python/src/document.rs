@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
-use tidegate::host::Entry;
+use tidegate::ffi::Entry;
 use tidegate::{Format, Limits};
 
 use crate::args;

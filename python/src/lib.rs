@@ -61,7 +61,7 @@ mod _tidegate {
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         super::claim_interpreter()?;
-        tidegate::host::while_waiting(super::signals::handle);
+        tidegate::ffi::while_waiting(super::signals::handle);
         super::limits::add(module)
     }
 

@@ -1,7 +1,7 @@
 //! Answers as receipts: the engine says what to do about one, once.
 
 use pyo3::prelude::*;
-use tidegate::host::{self, Spent};
+use tidegate::ffi::{self, Spent};
 use tidegate::{Call, Check, ErrorKind, Micros};
 
 use crate::args::Arg;
@@ -114,9 +114,9 @@ fn read_spent(checks: &[Check<'_>], given: &Bound<'_, PyAny>) -> PyResult<Vec<u6
     let number = |given: &Bound<'_, PyAny>| crate::args::number(key, "cost", given);
     let spent = if is_list(given) {
         let each = given.try_iter()?.map(|cost| number(&cost?)).collect::<PyResult<Vec<_>>>()?;
-        host::spent(checks, Spent::Each(&each))
+        ffi::spent(checks, Spent::Each(&each))
     } else {
-        host::spent(checks, Spent::All(number(given)?))
+        ffi::spent(checks, Spent::All(number(given)?))
     };
     spent.map_err(limit_error)
 }

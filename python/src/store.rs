@@ -6,8 +6,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use tidegate::host::{Dialect, STORE_OPTIONS, StoreOption, Takes};
-use tidegate::{Value, host};
+use tidegate::ffi::{Dialect, STORE_OPTIONS, StoreOption, Takes};
+use tidegate::{Value, ffi};
 
 use crate::args::{self, Arg};
 use crate::errors::{limit_error, wrong_type};
@@ -51,7 +51,7 @@ pub(crate) fn engine(
     }
     let in_memory = address == "memory://";
     let opened =
-        host::open(
+        ffi::open(
             Dialect::Python,
             &address,
             fields,

@@ -16,7 +16,7 @@ FLOORS = [
     {"store/redis"},
     {"store/options"},
     {"limiter"},
-    {"acquire", "explain", "host", "receipt"},
+    {"acquire", "explain", "ffi", "receipt"},
 ]
 
 GRAPHS = graphs()

@@ -82,7 +82,7 @@ def test_every_example_is_tested() -> None:
 
 def test_rust_examples_are_doctests() -> None:
     """The engine's documentation includes every page that has one."""
-    included = (ROOT / "core/src/pages.rs").read_text(encoding="utf-8")
+    included = (ROOT / "core/src/doctests.rs").read_text(encoding="utf-8")
     for page in {block.page for block in blocks("rust")}:
         assert f'include_str!("../../{page.relative_to(ROOT)}")' in included, page
 

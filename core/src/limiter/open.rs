@@ -11,10 +11,9 @@ const MEMORY: &str = "memory://";
 
 impl Limiter {
     /// A limiter over the store at this URL (`memory://`, or what [`Redis::open`](crate::Redis::open) takes), with
-    /// options by their names in the wire form, as a configuration file has them. [`host::STORE_OPTIONS`] lists them;
-    /// times are in milliseconds, and one that is null is as if it were not given.
-    ///
-    /// [`host::STORE_OPTIONS`]: crate::host::STORE_OPTIONS
+    /// options by their names in the wire form, as a configuration file has them: the methods of
+    /// [`Redis`](crate::Redis) in camelCase (`onError`, `denyCache`, …). Times are in milliseconds, and one that is null
+    /// is as if it were not given.
     ///
     /// ```
     /// use tidegate::{Limiter, Value};

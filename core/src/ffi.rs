@@ -1,5 +1,5 @@
 //! Arguments as a host language passes them, checked here so that every language refuses the same ones with the same
-//! words; and what a host may do while a thread of its own waits.
+//! words; and what a host may do while a thread of its own waits. For the bindings alone: it may change at any time.
 
 use std::time::Duration;
 
