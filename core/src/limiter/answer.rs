@@ -1,6 +1,6 @@
 //! The answer of a shared store in words, and the fallback's where it has none.
 
-use super::pending::{Caller, Decided};
+use super::pending::{Decided, PendingCall};
 use crate::clock;
 use crate::error::Error;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use crate::policy::OnError;
 use crate::store::memory::{Memory, Moment};
 use crate::store::redis::{Answer, Decision, Reply};
 
-impl Caller {
+impl PendingCall {
     /// Puts into words what came of the decision.
     pub(super) fn word(&self, decision: &Decision, answer: Answer) -> Result<LimitInfo, Error> {
         let here = self.shared.here();
@@ -25,8 +25,8 @@ impl Caller {
                 here.stats.repaired(corrupt);
                 here.reports.decided(heard);
                 let info = self.merge(infos);
-                if let Some(question) = self.question.filter(|_| info.blocked) {
-                    here.denials.keep(question, &info, heard, reset, self.since);
+                if let Some(deny_key) = self.deny_key.filter(|_| info.blocked) {
+                    here.denials.keep(deny_key, &info, heard, reset, self.since);
                 }
                 here.stats.answered(info.blocked);
                 return Ok(info);

@@ -2,7 +2,7 @@
 
 use super::checks::{self, rules};
 use super::local::Local;
-use super::pending::{Answers, Begun, Caller, Decided};
+use super::pending::{Answers, Begun, Decided, PendingCall};
 use super::shared::Fleet;
 use crate::check::Check;
 use crate::clock;
@@ -14,7 +14,7 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::Rules;
-use crate::policy::{OnError, Question};
+use crate::policy::{DenyKey, OnError};
 use crate::shape::Shape;
 use crate::store::memory::Moment;
 use crate::store::redis::{Decision, Key, ProcessState};
@@ -29,9 +29,9 @@ impl Fleet {
         on_callers_runtime: bool,
     ) -> Begun {
         let here = self.shared.here();
-        let question = self.question(checks, call, now);
-        if let Some(question) = &question
-            && let Some(info) = here.denials.find(question, clock::now())
+        let deny_key = self.deny_key(checks, call, now);
+        if let Some(deny_key) = &deny_key
+            && let Some(info) = here.denials.find(deny_key, clock::now())
         {
             here.stats.cached();
             return Begun::Known(Ok(info));
@@ -43,19 +43,19 @@ impl Fleet {
             let entries: InlineVec<Fingerprint> = checks.iter().flat_map(|check| self.entries(check)).collect();
             here.fallback.remove(&entries, Moment::new(None));
         }
-        match self.prepare(checks, call.into(), now, question) {
+        match self.prepare(checks, call.into(), now, deny_key) {
             Err(error) => {
                 here.stats.failed();
                 Begun::Known(Err(error.into()))
             }
-            Ok((caller, decision)) if decision.entries.is_empty() => {
+            Ok((pending, decision)) if decision.entries.is_empty() => {
                 here.stats.answered(false);
-                Begun::Known(Ok(caller.merge(InlineVec::new())))
+                Begun::Known(Ok(pending.merge(InlineVec::new())))
             }
-            Ok((caller, decision)) if matches!(call, Call::UndoDegraded { .. }) => {
-                Begun::Known(caller.decide_here(&here.fallback, &decision))
+            Ok((pending, decision)) if matches!(call, Call::UndoDegraded { .. }) => {
+                Begun::Known(pending.decide_here(&here.fallback, &decision))
             }
-            Ok((caller, decision)) => Begun::Ask(caller, decision),
+            Ok((pending, decision)) => Begun::Ask(pending, decision),
         }
     }
 
@@ -90,23 +90,23 @@ impl Fleet {
     }
 
     /// The key of this call among the denials that are remembered.
-    fn question(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Option<Question> {
+    fn deny_key(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Option<DenyKey> {
         let [check] = checks else { return None };
         if call != Call::Limit || now.is_some() || check.limit.counts_blocked() {
             return None;
         }
         let entry = self.fingerprint(check.limit, check.actor);
-        Some(Question { entry, definition: check.limit.digest(), cost: check.cost, factor: check.factor })
+        Some(DenyKey { entry, definition: check.limit.digest(), cost: check.cost, factor: check.factor })
     }
 
-    pub(super) fn caller(&self, call: Verb, question: Option<Question>) -> Box<Caller> {
-        Box::new(Caller {
+    pub(super) fn pending_call(&self, call: Verb, deny_key: Option<DenyKey>) -> Box<PendingCall> {
+        Box::new(PendingCall {
             shared: self.shared.clone(),
             limits: InlineVec::new(),
             actors: InlineVec::new(),
             answers: InlineVec::new(),
             entries: InlineVec::new(),
-            question,
+            deny_key,
             since: self.shared.here().denials.since(),
             started: clock::now(),
             call,
@@ -118,10 +118,10 @@ impl Fleet {
         checks: &[Check<'_>],
         verb: Verb,
         now: Option<Micros>,
-        question: Option<Question>,
-    ) -> Result<(Box<Caller>, Decision), LimitError> {
+        deny_key: Option<DenyKey>,
+    ) -> Result<(Box<PendingCall>, Decision), LimitError> {
         checks::agree(checks)?;
-        let mut caller = self.caller(verb, question);
+        let mut pending = self.pending_call(verb, deny_key);
         let mut keys: InlineVec<Key> = InlineVec::new();
         let mut entries: Distinct<Fingerprint> = Distinct::default();
         let mut parts: InlineVec<Part> = InlineVec::new();
@@ -147,20 +147,20 @@ impl Fleet {
                 }
                 let Check { cost, spent, charged_at, .. } = *check;
                 parts.push(Part { rule: *rule, cost, spent, charged_at, entry });
-                caller.limits.push(check.limit.clone());
-                caller.actors.push(actor);
-                caller.answers.push(Answers::Part(index));
+                pending.limits.push(check.limit.clone());
+                pending.actors.push(actor);
+                pending.answers.push(Answers::Part(index));
             }
             if matches!(rules, Rules::Unlimited) {
-                caller.answers.push(Answers::Unlimited(index));
+                pending.answers.push(Answers::Unlimited(index));
             }
         }
-        caller.entries = entries.into_list();
+        pending.entries = entries.into_list();
         // Two rules have two answers, of which only one could be remembered.
-        caller.question = caller.question.filter(|_| parts.len() == 1);
+        pending.deny_key = pending.deny_key.filter(|_| parts.len() == 1);
         let costs: InlineVec<u64> = parts.iter().map(|part| part.cost).collect();
         let decision =
-            Decision::call(verb, keys, parts, now).map_err(|(part, why)| caller.refusal(part, why, &costs))?;
-        Ok((caller, decision.laid_out(layout)))
+            Decision::call(verb, keys, parts, now).map_err(|(part, why)| pending.refusal(part, why, &costs))?;
+        Ok((pending, decision.laid_out(layout)))
     }
 }

@@ -1,4 +1,4 @@
-//! A call that waits for a shared store: its delivery.
+//! A call that waits for a shared store: its drop guard.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::Limit;
-use crate::policy::{Question, Since};
+use crate::policy::{DenyKey, Since};
 use crate::store::redis::{Answer, Decision, Job, RemoteStore};
 use crate::time::Micros;
 
 /// A call whose answer is still to come.
-pub(super) struct Caller {
+pub(super) struct PendingCall {
     pub(super) shared: Arc<RemoteStore>,
     /// The limit of each part, for errors.
     pub(super) limits: InlineVec<Limit>,
@@ -26,7 +26,7 @@ pub(super) struct Caller {
     /// The entries as this process's memory knows them.
     pub(super) entries: InlineVec<Fingerprint>,
     /// The key of its denial, if that may be remembered.
-    pub(super) question: Option<Question>,
+    pub(super) deny_key: Option<DenyKey>,
     pub(super) since: Since,
     pub(super) started: Micros,
     pub(super) call: Verb,
@@ -46,13 +46,13 @@ pub(super) type Decided = Result<LimitInfo, Error>;
 
 /// An answer on its way to whoever asked. Dropped before somebody has taken it, it gives back the place that was taken
 /// for them, wherever it was lost: on its way, or where nobody picked it up.
-pub(super) struct Delivery {
+pub(super) struct AnswerGuard {
     decided: Option<Decided>,
     /// The decision that took a place, where one did.
-    back: Option<(Box<Caller>, Decision)>,
+    back: Option<(Box<PendingCall>, Decision)>,
 }
 
-impl Delivery {
+impl AnswerGuard {
     pub(super) fn take(mut self) -> Decided {
         self.back = None;
         self.decided.take().unwrap_or_else(|| Err(lost()))
@@ -68,10 +68,10 @@ impl Delivery {
     }
 }
 
-impl Drop for Delivery {
+impl Drop for AnswerGuard {
     fn drop(&mut self) {
-        if let (Some((caller, decision)), Some(Ok(info))) = (self.back.take(), &self.decided) {
-            caller.take_back(&decision, info);
+        if let (Some((pending, decision)), Some(Ok(info))) = (self.back.take(), &self.decided) {
+            pending.take_back(&decision, info);
         }
     }
 }
@@ -80,16 +80,16 @@ impl Drop for Delivery {
 #[expect(clippy::large_enum_variant, reason = "it lives for as long as it takes to match it")]
 pub(super) enum Begun {
     Known(Decided),
-    Ask(Box<Caller>, Decision),
+    Ask(Box<PendingCall>, Decision),
 }
 
 /// A host that is told once what came of its call, even if all that knew of it is dropped.
 pub(super) struct Host<F: FnOnce(Decided) -> Result<(), Decided>>(pub(super) Option<F>);
 
 impl<F: FnOnce(Decided) -> Result<(), Decided>> Host<F> {
-    pub(super) fn take(mut self, delivery: Delivery) {
+    pub(super) fn take(mut self, guard: AnswerGuard) {
         if let Some(done) = self.0.take() {
-            delivery.hand_to(done);
+            guard.hand_to(done);
         }
     }
 }
@@ -102,7 +102,7 @@ impl<F: FnOnce(Decided) -> Result<(), Decided>> Drop for Host<F> {
     }
 }
 
-impl Caller {
+impl PendingCall {
     /// The error that this part of the decision cannot be decided with.
     pub(super) fn refusal(&self, part: usize, why: Impossible, costs: &[u64]) -> LimitError {
         let key = self.limits.get(part).map_or("", Limit::key);
@@ -114,7 +114,7 @@ impl Caller {
         self: Box<Self>,
         decision: Decision,
         on_callers_runtime: bool,
-        done: impl FnOnce(Delivery) + Send + 'static,
+        done: impl FnOnce(AnswerGuard) + Send + 'static,
     ) -> Arc<Job> {
         let shared = self.shared.clone();
         let done = Box::new(move |job: &Job, answer: Answer| done(self.deliver(job.decision(), answer)));
@@ -125,12 +125,12 @@ impl Caller {
         job
     }
 
-    fn deliver(self: Box<Self>, decision: &Decision, answer: Answer) -> Delivery {
+    fn deliver(self: Box<Self>, decision: &Decision, answer: Answer) -> AnswerGuard {
         let decided = self.word(decision, answer);
         let took_a_place =
             matches!(self.call, Verb::Acquire { .. }) && decided.as_ref().is_ok_and(|info| !info.blocked);
         let back = took_a_place.then(|| (self, decision.clone()));
-        Delivery { decided: Some(decided), back }
+        AnswerGuard { decided: Some(decided), back }
     }
 
     /// Nobody waits for this answer any more: the place that was taken is given back.
@@ -139,7 +139,7 @@ impl Caller {
         let verb = Verb::Undo { charged_at: charge.at };
         let limited = info.checks().iter().zip(&self.answers).filter(|(_, of)| matches!(of, Answers::Part(_)));
         let undo = decision.undone(charge.at, limited.map(|(info, _)| Charge::of_turn(info).at));
-        let back = Self { call: verb, question: None, ..*self };
+        let back = Self { call: verb, deny_key: None, ..*self };
         if info.degraded {
             // The store has charged nothing.
             let _ = back.decide_here(&back.shared.here().fallback, &undo);

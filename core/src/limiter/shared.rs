@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::pending::{Begun, Caller, Decided, Delivery, Host, lost};
+use super::pending::{AnswerGuard, Begun, Decided, Host, PendingCall, lost};
 use crate::check::Check;
 use crate::clock;
 use crate::decision::{Call, Verb};
@@ -59,9 +59,9 @@ impl Fleet {
 
     /// Connects, if that can be done in time.
     pub(super) async fn greet(&self) {
-        let caller = self.caller(Verb::Refund, None);
+        let pending = self.pending_call(Verb::Refund, None);
         // A server that is not there is no error yet.
-        let _ = Self::ask(caller, self.shared.settings.probe()).await;
+        let _ = Self::ask(pending, self.shared.settings.probe()).await;
     }
 
     /// The worker for operators' tasks on the store, and the runtime that it works on.
@@ -98,19 +98,19 @@ impl Fleet {
     ) -> Result<LimitInfo, Error> {
         match self.begin(checks, call, now, false) {
             Begun::Known(answer) => answer,
-            Begun::Ask(caller, decision) => self.wait(caller, decision),
+            Begun::Ask(pending, decision) => self.wait(pending, decision),
         }
     }
 
-    fn wait(&self, caller: Box<Caller>, decision: Decision) -> Result<LimitInfo, Error> {
+    fn wait(&self, pending: Box<PendingCall>, decision: Decision) -> Result<LimitInfo, Error> {
         let (answered, answer) = sync_channel(1);
-        let job = caller.send(decision, false, move |delivery| drop(answered.send(delivery)));
+        let job = pending.send(decision, false, move |guard| drop(answered.send(guard)));
         let patience = self.shared.settings.timeout() + GRACE;
         match receive(&answer, patience) {
-            Ok(Ok(delivery)) => delivery.take(),
+            Ok(Ok(guard)) => guard.take(),
             Ok(Err(RecvTimeoutError::Timeout)) => {
                 job.fail(Failure::Timeout);
-                answer.recv().map_or_else(|_| Err(lost()), Delivery::take)
+                answer.recv().map_or_else(|_| Err(lost()), AnswerGuard::take)
             }
             Ok(Err(RecvTimeoutError::Disconnected)) => Err(lost()),
             Err(Interrupted) => Err(Error::Interrupted),
@@ -130,15 +130,15 @@ impl Fleet {
                 tokio::task::coop::consume_budget().await;
                 answer
             }
-            Begun::Ask(caller, decision) => Self::ask(caller, decision).await,
+            Begun::Ask(pending, decision) => Self::ask(pending, decision).await,
         }
     }
 
     /// [`wait`](Self::wait) without a thread.
-    async fn ask(caller: Box<Caller>, decision: Decision) -> Decided {
+    async fn ask(pending: Box<PendingCall>, decision: Decision) -> Decided {
         let (answered, answer) = oneshot::channel();
-        caller.send(decision, true, move |delivery| drop(answered.send(delivery)));
-        answer.await.map_or_else(|_| Err(lost()), Delivery::take)
+        pending.send(decision, true, move |guard| drop(answered.send(guard)));
+        answer.await.map_or_else(|_| Err(lost()), AnswerGuard::take)
     }
 
     /// Begins to decide; either the answer is here at once, or `done` is told on the store's thread. It gives the
@@ -152,9 +152,9 @@ impl Fleet {
     ) -> Option<Decided> {
         match self.begin(checks, call, now, false) {
             Begun::Known(answer) => Some(answer),
-            Begun::Ask(caller, decision) => {
+            Begun::Ask(pending, decision) => {
                 let host = Host(Some(done));
-                caller.send(decision, false, |delivery| host.take(delivery));
+                pending.send(decision, false, |guard| host.take(guard));
                 None
             }
         }
@@ -165,7 +165,10 @@ impl Fleet {
 struct Interrupted;
 
 /// Waits for an answer, in slices where a host wants to be asked meanwhile.
-fn receive(answer: &Receiver<Delivery>, patience: Duration) -> Result<Result<Delivery, RecvTimeoutError>, Interrupted> {
+fn receive(
+    answer: &Receiver<AnswerGuard>,
+    patience: Duration,
+) -> Result<Result<AnswerGuard, RecvTimeoutError>, Interrupted> {
     let Some(go_on) = interrupt::asked_while_waiting() else { return Ok(answer.recv_timeout(patience)) };
     let mut left = patience;
     while left > interrupt::SLICE {

@@ -18,7 +18,7 @@ type Segment = Box<[Mutex<Set>]>;
 /// The identity of a denied call; the same call again is denied until the time that its denial named. Another
 /// definition of the same key may admit what this one denied.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Question {
+pub(crate) struct DenyKey {
     pub(crate) entry: Fingerprint,
     pub(crate) definition: u64,
     pub(crate) cost: u64,
@@ -50,7 +50,7 @@ struct Set {
 
 #[derive(Debug)]
 struct Denial {
-    question: Question,
+    key: DenyKey,
     info: LimitInfo,
     /// When it was heard, until when it holds, and until when it may be told.
     heard: Micros,
@@ -71,10 +71,10 @@ impl DenyCache {
     }
 
     /// The denial of this very call, as it stands now.
-    pub(crate) fn find(&self, question: &Question, now: Micros) -> Option<LimitInfo> {
-        let (segment, set) = place(question.entry);
+    pub(crate) fn find(&self, key: &DenyKey, now: Micros) -> Option<LimitInfo> {
+        let (segment, set) = place(key.entry);
         let set = lock(&self.segments[segment].get()?[set]);
-        let denial = set.denials.iter().find(|denial| denial.question == *question)?;
+        let denial = set.denials.iter().find(|denial| denial.key == *key)?;
         if now >= denial.told {
             return None;
         }
@@ -88,17 +88,17 @@ impl DenyCache {
     }
 
     /// Keeps a denial that was heard at `heard` and holds for `reset`, unless some were dropped since the call began.
-    pub(crate) fn keep(&self, question: Question, info: &LimitInfo, heard: Micros, reset: Micros, since: Since) {
+    pub(crate) fn keep(&self, key: DenyKey, info: &LimitInfo, heard: Micros, reset: Micros, since: Since) {
         if self.max_age == 0 || reset == 0 || self.since().0 != since.0 {
             return;
         }
         let holds = heard.saturating_add(reset);
         let told = holds.min(heard.saturating_add(self.max_age));
-        let (segment, set) = place(question.entry);
+        let (segment, set) = place(key.entry);
         let segment = self.segments[segment].get_or_init(|| (0..SETS).map(|_| Mutex::default()).collect());
         let mut set = lock(&segment[set]);
-        let index = set.room_for(&question);
-        let denial = Denial { question, info: info.clone(), heard, holds, told };
+        let index = set.room_for(&key);
+        let denial = Denial { key, info: info.clone(), heard, holds, told };
         if let Some(place) = set.denials.get_mut(index) {
             *place = denial;
         } else {
@@ -124,15 +124,15 @@ impl DenyCache {
         self.dropped.fetch_add(1, Ordering::AcqRel);
         let (segment, set) = place(entry);
         if let Some(segment) = self.segments[segment].get() {
-            lock(&segment[set]).denials.retain(|denial| denial.question.entry != entry);
+            lock(&segment[set]).denials.retain(|denial| denial.key.entry != entry);
         }
     }
 }
 
 impl Set {
     /// The place of this call's denial, or of the next one that is kept.
-    fn room_for(&mut self, question: &Question) -> usize {
-        let known = self.denials.iter().position(|known| known.question == *question);
+    fn room_for(&mut self, key: &DenyKey) -> usize {
+        let known = self.denials.iter().position(|known| known.key == *key);
         known.unwrap_or_else(|| {
             if self.denials.len() < WAYS {
                 return self.denials.len();
@@ -156,16 +156,16 @@ fn place(entry: Fingerprint) -> (usize, usize) {
 mod tests {
     use super::*;
 
-    fn question(entry: u128) -> Question {
-        Question { entry: Fingerprint(entry), definition: 0, cost: 1, factor: 1.0 }
+    fn key(entry: u128) -> DenyKey {
+        DenyKey { entry: Fingerprint(entry), definition: 0, cost: 1, factor: 1.0 }
     }
 
     #[test]
     fn grows_with_use_and_keeps_a_few_of_each_set() {
         let cache = DenyCache::new(Duration::from_secs(1));
         let info = LimitInfo::unlimited();
-        let keep = |entry| cache.keep(question(entry), &info, 1_000, 500_000, cache.since());
-        let finds = |entry| cache.find(&question(entry), 2_000).is_some();
+        let keep = |entry| cache.keep(key(entry), &info, 1_000, 500_000, cache.since());
+        let finds = |entry| cache.find(&key(entry), 2_000).is_some();
         let made = || cache.segments.iter().filter(|segment| segment.get().is_some()).count();
         assert_eq!(made(), 0);
         keep(1);

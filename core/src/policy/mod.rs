@@ -3,5 +3,5 @@
 mod deny_cache;
 mod on_error;
 
-pub(crate) use deny_cache::{DenyCache, Question, Since};
+pub(crate) use deny_cache::{DenyCache, DenyKey, Since};
 pub use on_error::OnError;

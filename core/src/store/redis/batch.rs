@@ -5,7 +5,7 @@ use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
 
 use super::context::Context;
 use super::decode::decode;
-use super::dial::Connection;
+use super::dial::Transport;
 use super::encode::{ScriptCall, encode};
 use super::error_action::nonsense;
 use super::group_reply::GroupReply;
@@ -39,7 +39,7 @@ pub(super) struct BatchReply {
     pub(super) received: Micros,
     /// Present if something has to wait for replicas.
     pub(super) acknowledgement: Option<Acknowledgement>,
-    pub(super) connection: Connection,
+    pub(super) connection: Transport,
 }
 
 /// Bytes that a reply may take for each check: the longest state is 255 pairs of numbers. A decision that takes several
@@ -49,8 +49,8 @@ const OF_A_PART: u64 = 16 * 1024;
 /// Decisions on their way together.
 pub(super) type Batch = Underway<BatchReply>;
 
-/// Sends decisions over one of a link's connections.
-pub(super) fn send(connection: Connection, number: u64, groups: Vec<Group>, context: &Context) -> Batch {
+/// Sends decisions over this connection or an earlier one of its task.
+pub(super) fn send(connection: Transport, number: u64, groups: Vec<Group>, context: &Context) -> Batch {
     let messages = || groups.iter().flat_map(|group| &group.messages);
     let wait = Wait::of(messages(), context);
     let parts = messages().map(|message| message.job.decision.parts.len() + 1).sum::<usize>();
@@ -115,7 +115,7 @@ impl Group {
 }
 
 /// One round trip, or as many as the strategy takes.
-async fn exchange(connection: Connection, groups: Vec<Group>, strategy: Strategy, wait: Option<Wait>) -> BatchReply {
+async fn exchange(connection: Transport, groups: Vec<Group>, strategy: Strategy, wait: Option<Wait>) -> BatchReply {
     let sent = clock::now();
     let mut wire = connection.wire.clone();
     let (decided, acknowledgement) = match (wait, strategy) {

@@ -7,14 +7,14 @@ use redis::RedisError;
 use tokio::time::Instant;
 
 use super::batch::{BatchReply, Group, is_lost};
+use super::connection::ConnectionTask;
 use super::connection_state::ConnectionState;
 use super::decode::Reply;
-use super::dial::Connection;
+use super::dial::Transport;
 use super::encode::Decision;
 use super::error_action::{ErrorAction, opens_breaker};
 use super::group_reply::Pending;
 use super::job::{Job, LONGEST_TIMEOUT};
-use super::link::ConnectionTask;
 use super::message::Message;
 use super::replicas::{Acknowledged, hold, is_charged};
 use super::server_clock::ServerClock;
@@ -27,7 +27,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(10);
 
 /// The connection that something came back over.
 struct Over {
-    connection: Connection,
+    connection: Transport,
     number: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A cluster's map: which node has which slot, and a link to each.
+//! A cluster's map: which node has which slot, and a connection to each.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +10,11 @@ use redis::{ConnectionInfo, RedisResult, Value};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
+use super::connection::Connection;
 use super::context::Context;
 use super::dial::{A_MAP, open};
 use super::endpoint::{Endpoint, at};
 use super::error_action::nonsense;
-use super::link::Link;
 use super::message::Message;
 use super::reroute::{NoOthers, Reroute};
 use crate::failure::Failure;
@@ -40,7 +40,7 @@ pub(super) struct Cluster {
 
 #[derive(Default)]
 struct Map {
-    links: HashMap<Node, Arc<Link>>,
+    connections: HashMap<Node, Arc<Connection>>,
     /// For each slot the index of its node; empty before the map is known.
     owners: Vec<Option<u16>>,
     nodes: Vec<Node>,
@@ -108,19 +108,19 @@ impl Cluster {
             self.refresh();
             return Ok(());
         }
-        let link = map.owner(slot).ok_or(Failure::NotReady)?;
+        let connection = map.owner(slot).ok_or(Failure::NotReady)?;
         drop(map);
-        link.send(message)
+        connection.send(message)
     }
 
     /// To the node that another one named, for good or for this once.
     pub(super) fn redirect(&self, to: &Node, message: Message) {
-        let link = self.link(&mut self.map(), to);
+        let connection = self.connection(&mut self.map(), to);
         if !message.asking {
             self.refresh();
         }
         let job = message.job.clone();
-        if let Err(fault) = link.send(message) {
+        if let Err(fault) = connection.send(message) {
             job.finish(Err(fault));
         }
     }
@@ -139,7 +139,7 @@ impl Cluster {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        self.lost.load(Ordering::Relaxed) || self.map().links.values().any(|link| link.is_open())
+        self.lost.load(Ordering::Relaxed) || self.map().connections.values().any(|connection| connection.is_open())
     }
 
     /// The task that keeps the map is gone, and with it the runtime.
@@ -151,17 +151,17 @@ impl Cluster {
         self.map.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Only ever asked for on the runtime, which drives the link.
-    fn link(&self, map: &mut Map, node: &Node) -> Arc<Link> {
+    /// Only ever asked for on the runtime, which drives the connection.
+    fn connection(&self, map: &mut Map, node: &Node) -> Arc<Connection> {
         let start = || {
             let endpoint = Endpoint::node(at(&self.template, &node.0, node.1), self.context.greeting());
-            Arc::new(Link::start(endpoint, self.context.clone(), Arc::new(self.me.clone())))
+            Arc::new(Connection::start(endpoint, self.context.clone(), Arc::new(self.me.clone())))
         };
-        let link = map.links.entry(node.clone()).or_insert_with(start);
-        if link.is_dead() {
-            *link = start();
+        let connection = map.connections.entry(node.clone()).or_insert_with(start);
+        if connection.is_dead() {
+            *connection = start();
         }
-        link.clone()
+        connection.clone()
     }
 
     /// Asks every node that is known at once, and believes the first that answers.
@@ -190,11 +190,11 @@ impl Cluster {
             });
             let index = u16::try_from(index).ok();
             map.owners.get_mut(first..=last).into_iter().flatten().for_each(|owner| *owner = index);
-            self.link(&mut map, &node);
+            self.connection(&mut map, &node);
         }
-        let Map { links, nodes, early, .. } = &mut *map;
-        // A link that leaves the map finishes what is on its way, and sends on what is not.
-        let gone: Vec<_> = links.extract_if(|node, _| !nodes.contains(node)).collect();
+        let Map { connections, nodes, early, .. } = &mut *map;
+        // A connection that leaves the map finishes what is on its way, and sends on what is not.
+        let gone: Vec<_> = connections.extract_if(|node, _| !nodes.contains(node)).collect();
         let early = std::mem::take(early);
         drop(map);
         drop(gone);
@@ -223,9 +223,9 @@ impl Cluster {
 }
 
 impl Map {
-    fn owner(&self, slot: usize) -> Option<Arc<Link>> {
+    fn owner(&self, slot: usize) -> Option<Arc<Connection>> {
         let index = (*self.owners.get(slot)?)?;
-        self.links.get(self.nodes.get(usize::from(index))?).cloned()
+        self.connections.get(self.nodes.get(usize::from(index))?).cloned()
     }
 }
 

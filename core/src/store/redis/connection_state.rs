@@ -6,7 +6,7 @@ use std::pin::Pin;
 use redis::RedisResult;
 use tokio::time::{Instant, sleep_until};
 
-use super::dial::Connection;
+use super::dial::Transport;
 use super::greeting::Said;
 use crate::time::Micros;
 
@@ -14,7 +14,7 @@ pub(super) type Connecting = Pin<Box<dyn Future<Output = RedisResult<Connected>>
 
 /// A connection that has just answered.
 pub(super) struct Connected {
-    pub(super) connection: Connection,
+    pub(super) connection: Transport,
     /// The time that the server reported, between two instants of this process.
     pub(super) heard: Option<(Micros, Micros, Micros)>,
     pub(super) said: Said,
@@ -23,7 +23,7 @@ pub(super) struct Connected {
 pub(super) enum ConnectionState {
     Down,
     Connecting(Connecting),
-    Up(Connection),
+    Up(Transport),
     /// Failed; not to be tried again before this instant.
     Resting(Instant),
 }

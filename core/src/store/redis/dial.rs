@@ -28,15 +28,15 @@ pub(super) const FEW: u64 = 64 * 1024;
 /// Bytes of a cluster's map.
 pub(super) const A_MAP: u64 = 16 * 1024 * 1024;
 
-/// A connection, which is closed when the last that holds it lets go.
+/// A multiplexed connection and the bytes that may come over it; it is closed when the last that holds it lets go.
 #[derive(Clone)]
-pub(super) struct Connection {
+pub(super) struct Transport {
     pub(super) wire: MultiplexedConnection,
     allowance: Arc<Allowance>,
     _driver: Option<Arc<Driver>>,
 }
 
-impl Connection {
+impl Transport {
     /// So many bytes more may come.
     pub(super) fn allow(&self, bytes: u64) {
         self.allowance.allowed.fetch_add(bytes, Ordering::Relaxed);
@@ -98,7 +98,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
 }
 
 /// Opens a connection over which so many bytes may come, and more for each request. Our own deadlines are the only ones.
-pub(super) async fn open(info: &ConnectionInfo, allowed: u64) -> RedisResult<Connection> {
+pub(super) async fn open(info: &ConnectionInfo, allowed: u64) -> RedisResult<Transport> {
     // What is told of the library would cost a round trip of its own.
     let settings = info.redis_settings().clone().set_skip_set_lib_name();
     let config =
@@ -121,11 +121,11 @@ pub(super) async fn open(info: &ConnectionInfo, allowed: u64) -> RedisResult<Con
             }
             let client = Client::open(info.clone().set_redis_settings(settings))?;
             let wire = client.get_multiplexed_async_connection_with_config(&config).await?;
-            return Ok(Connection { wire, allowance, _driver: None });
+            return Ok(Transport { wire, allowance, _driver: None });
         }
     };
     let (wire, driver) = MultiplexedConnection::new_with_config(&settings, bounded(stream), config).await?;
-    Ok(Connection { wire, allowance, _driver: Some(Arc::new(Driver(tokio::spawn(driver)))) })
+    Ok(Transport { wire, allowance, _driver: Some(Arc::new(Driver(tokio::spawn(driver)))) })
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}

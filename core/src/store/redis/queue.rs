@@ -1,4 +1,4 @@
-//! The way for messages into the task of a link.
+//! The queue into the task of a connection.
 //!
 //! A queue that is closed takes nothing any more, and gives back what it is given; closing it drops what is in it. Both
 //! happen under one lock, so no message is left in a queue without a reader.

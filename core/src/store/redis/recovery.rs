@@ -7,10 +7,10 @@ use redis::RedisResult;
 use tokio::time::{Instant, sleep};
 
 use super::batch::Group;
+use super::connection::ConnectionTask;
 use super::connection_state::{Connected, ConnectionState};
 use super::error_action::ErrorAction;
 use super::job::{Answer, Job};
-use super::link::ConnectionTask;
 use super::message::Message;
 use crate::failure::Failure;
 

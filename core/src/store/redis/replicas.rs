@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::context::Context;
 use super::decode::Reply;
-use super::dial::Connection;
+use super::dial::Transport;
 use super::encode::Decision;
 use super::group_reply::Pending;
 use super::message::Message;
@@ -80,7 +80,7 @@ pub(super) type Holding = Underway<Acknowledged>;
 
 pub(super) fn hold(
     held: Vec<Pending>,
-    connection: &Connection,
+    connection: &Transport,
     number: u64,
     acknowledgement: Acknowledgement,
 ) -> Holding {

@@ -6,10 +6,10 @@ use tokio::runtime::Handle;
 
 use super::address::Address;
 use super::cluster::Cluster;
+use super::connection::Connection;
 use super::context::Context;
 use super::endpoint::Endpoint;
 use super::job::Job;
-use super::link::Link;
 use super::message::Message;
 use super::reroute::NoOthers;
 use crate::failure::Failure;
@@ -23,15 +23,15 @@ pub(crate) struct Topology {
 }
 
 enum Servers {
-    One(Link),
+    One(Connection),
     /// One server, or a cluster if it turns out to be a node of one.
-    Unknown(Link, Arc<Cluster>),
+    Unknown(Connection, Arc<Cluster>),
     Cluster(Arc<Cluster>),
 }
 
 /// The servers as far as they are known by now.
 enum Current<'a> {
-    One(&'a Link),
+    One(&'a Connection),
     Cluster(&'a Cluster),
 }
 
@@ -39,15 +39,16 @@ impl Topology {
     /// Starts the tasks that keep the connections, which begin to connect. They end when this is dropped.
     pub(crate) fn start(address: &Address, context: &Arc<Context>, runtime: &Handle, is_background: bool) -> Self {
         let _entered = runtime.enter();
-        let single = |endpoint| Servers::One(Link::start(endpoint, context.clone(), Arc::new(NoOthers)));
+        let single = |endpoint| Servers::One(Connection::start(endpoint, context.clone(), Arc::new(NoOthers)));
         let servers = match address.clone() {
             Address::Server(info) => match Endpoint::seed(&info).filter(|_| context.suits_clusters()) {
                 Some(seed) => {
                     // Who writes the URL of one node may not know that there are others.
                     let cluster = Cluster::start_asleep(vec![seed], (*info).clone(), context.clone());
                     let router = Arc::new(Arc::downgrade(&cluster));
-                    let link = Link::start(Endpoint::server(*info, context.greeting()), context.clone(), router);
-                    Servers::Unknown(link, cluster)
+                    let connection =
+                        Connection::start(Endpoint::server(*info, context.greeting()), context.clone(), router);
+                    Servers::Unknown(connection, cluster)
                 }
                 None => single(Endpoint::server(*info, context.greeting())),
             },
@@ -63,14 +64,14 @@ impl Topology {
     pub(crate) fn send(&self, job: Arc<Job>) -> Result<(), Failure> {
         let message = Message { job, asking: false };
         match self.current() {
-            Current::One(link) => link.send(message),
+            Current::One(connection) => connection.send(message),
             Current::Cluster(cluster) => cluster.send(message),
         }
     }
 
     pub(crate) fn is_open(&self) -> bool {
         match self.current() {
-            Current::One(link) => link.is_open(),
+            Current::One(connection) => connection.is_open(),
             Current::Cluster(cluster) => cluster.is_open(),
         }
     }
@@ -90,7 +91,7 @@ impl Topology {
 
     pub(crate) fn is_dead(&self) -> bool {
         match self.current() {
-            Current::One(link) => link.is_dead(),
+            Current::One(connection) => connection.is_dead(),
             Current::Cluster(cluster) => cluster.is_dead(),
         }
     }
@@ -103,7 +104,7 @@ impl Topology {
         match &self.servers {
             Servers::Cluster(cluster) => Current::Cluster(cluster),
             Servers::Unknown(_, cluster) if cluster.is_awake() => Current::Cluster(cluster),
-            Servers::One(link) | Servers::Unknown(link, _) => Current::One(link),
+            Servers::One(connection) | Servers::Unknown(connection, _) => Current::One(connection),
         }
     }
 }

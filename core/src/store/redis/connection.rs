@@ -20,7 +20,7 @@ use super::batch::{self, Batch, BatchReply, Group};
 use super::breaker::Breaker;
 use super::connection_state::{Connected, ConnectionState};
 use super::context::Context;
-use super::dial::Connection;
+use super::dial::Transport;
 use super::endpoint::Endpoint;
 use super::job::Job;
 use super::layout::Strategy;
@@ -37,15 +37,15 @@ const MOST_IN_A_BATCH: usize = 128;
 /// Batches on the way at once while no job waits long, so that neither side waits for the other.
 const BATCHES: usize = 2;
 
-/// The way to one server.
-pub(super) struct Link {
+/// The handle to the connection of one server: the queue into its task, and its breaker.
+pub(super) struct Connection {
     queue: Sender,
     /// True while the breaker of the server is open.
     open: Arc<AtomicBool>,
 }
 
-impl Link {
-    /// Starts the task that keeps the connection, which begins to connect. When the link is dropped, the task finishes
+impl Connection {
+    /// Starts the task that keeps the connection, which begins to connect. When this is dropped, the task finishes
     /// what it has, and ends.
     pub(super) fn start(endpoint: Endpoint, context: Arc<Context>, router: Arc<dyn Reroute>) -> Self {
         let (sender, receiver) = queue();
@@ -79,7 +79,7 @@ impl Link {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// The runtime that drove this link is gone.
+    /// The runtime that drove its task is gone.
     pub(super) fn is_dead(&self) -> bool {
         self.queue.is_closed()
     }
@@ -266,7 +266,7 @@ impl ConnectionTask {
     }
 
     /// Sends these over one of the connections.
-    pub(super) fn launch(&mut self, connection: Connection, number: u64, groups: Vec<Group>) {
+    pub(super) fn launch(&mut self, connection: Transport, number: u64, groups: Vec<Group>) {
         self.batches.push(batch::send(connection, number, groups, &self.context));
     }
 
