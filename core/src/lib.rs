@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::incompatible_msrv))]
 
-mod acquire;
 mod charge;
 mod check;
 mod clock;
@@ -31,19 +30,11 @@ mod limit;
 mod limiter;
 mod limits;
 mod log_duration;
-#[cfg(feature = "redis")]
-mod policy;
-mod queue;
 mod receipt;
 mod shape;
-#[cfg(feature = "redis")]
-mod stats;
 mod store;
 mod time;
 
-#[cfg(feature = "redis")]
-pub use acquire::AcquireHandle;
-pub use acquire::{Acquire, Step};
 pub use charge::Charge;
 pub use check::Check;
 pub use decision::{Call, State};
@@ -60,14 +51,17 @@ pub use fork::after_fork;
 pub use info::LimitInfo;
 pub use limit::types::*;
 pub use limit::{Anchor, Builder, FactorScales, Kind, Limit, Translation, Value};
+#[cfg(feature = "redis")]
+pub use limiter::AcquireHandle;
+pub use limiter::{Acquire, Step};
 pub use limiter::{AnyStore, Limiter};
 pub use limits::{Fault, Format, Limits, LimitsError};
-#[cfg(feature = "redis")]
-pub use policy::OnError;
 pub use receipt::Receipt;
-#[cfg(feature = "redis")]
-pub use stats::{BreakerState, Latency, Statistics};
 pub use store::memory::Memory;
 #[cfg(feature = "redis")]
 pub use store::redis::{Health, Layout, Redis, Strategy};
+#[cfg(feature = "redis")]
+pub use store::remote::OnError;
+#[cfg(feature = "redis")]
+pub use store::remote::{BreakerState, Latency, Statistics};
 pub use time::Micros;

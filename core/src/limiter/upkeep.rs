@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 
 use tokio::sync::oneshot;
 
-use super::shared::Fleet;
+use super::remote::Fleet;
 use super::{Limiter, Store};
 use crate::Error;
 use crate::check::Check;

@@ -5,3 +5,5 @@ pub(crate) mod memory;
 pub(crate) mod options;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
+#[cfg(feature = "redis")]
+pub(crate) mod remote;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::redis::{Layout, Redis, Strategy};
 use crate::error::LimitError;
 use crate::limit::Value;
-use crate::policy::OnError;
 use crate::store::memory::Memory;
+use crate::store::remote::OnError;
 
 /// One option of a limiter.
 #[derive(Clone, Copy, Debug)]

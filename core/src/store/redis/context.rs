@@ -22,7 +22,7 @@ use crate::decision::Verb;
 use crate::events::{Event, EventKind};
 use crate::failure::Failure;
 use crate::limit::{LevelRule, Rule};
-use crate::stats::Stats;
+use crate::store::remote::Stats;
 
 /// The size of the entry that probes use.
 const PROBED: u64 = 1000;

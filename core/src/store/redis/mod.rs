@@ -3,7 +3,6 @@
 #![allow(clippy::disallowed_methods, reason = "deadlines go by the timers of tokio, not by the time that limits see")]
 
 mod address;
-mod background;
 mod batch;
 mod batch_replies;
 mod breaker;
@@ -38,7 +37,6 @@ mod underway;
 mod upkeep;
 mod url;
 
-pub(crate) use background::handle as background;
 #[cfg(test)]
 mod tests;
 

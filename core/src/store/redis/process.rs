@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use tokio::runtime::Handle;
 
-use super::background;
 use super::context::Context;
 use super::job::Job;
 use super::reports::Reports;
@@ -16,9 +15,10 @@ use super::topology::Topology;
 use super::upkeep::Upkeep;
 use crate::failure::Failure;
 use crate::fork::Process;
-use crate::policy::DenyCache;
-use crate::stats::{BreakerState, Stats};
 use crate::store::memory::Memory;
+use crate::store::remote::DenyCache;
+use crate::store::remote::background;
+use crate::store::remote::{BreakerState, Stats};
 
 /// A store of a fleet, as one process sees it.
 pub(crate) struct RemoteStore {

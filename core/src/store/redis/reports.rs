@@ -10,8 +10,8 @@ use crate::clock;
 use crate::error::StoreError;
 use crate::events::{Event, EventKind, Events};
 use crate::failure::Failure;
-use crate::policy::OnError;
-use crate::stats::Stats;
+use crate::store::remote::OnError;
+use crate::store::remote::Stats;
 use crate::time::Micros;
 
 /// Between two reports of the same kind.

@@ -9,8 +9,8 @@ use super::layout::{Layout, Strategy};
 use super::url::StoreUrl;
 use crate::error::LimitError;
 use crate::events::{Event, Events};
-use crate::policy::OnError;
 use crate::shape::Shape;
+use crate::store::remote::OnError;
 
 /// A store on Redis, Valkey or a Redis Cluster, which a fleet shares.
 ///

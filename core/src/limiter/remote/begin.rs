@@ -1,9 +1,7 @@
 //! The beginning of a call to a shared store: the deny cache, the fallback, and the request.
 
-use super::checks::{self, rules};
-use super::local::Local;
+use super::Fleet;
 use super::pending::{Answers, Begun, Decided, PendingCall};
-use super::shared::Fleet;
 use crate::check::Check;
 use crate::clock;
 use crate::decision::{Call, Part, Verb};
@@ -14,14 +12,17 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::Rules;
-use crate::policy::{DenyKey, OnError};
+use crate::limiter::checks::{self, rules};
+use crate::limiter::memory::Local;
 use crate::shape::Shape;
 use crate::store::memory::Moment;
-use crate::store::redis::{Decision, Key, ProcessState};
+use crate::store::redis::ProcessState;
+use crate::store::redis::{Decision, Key};
+use crate::store::remote::{DenyKey, OnError};
 use crate::time::Micros;
 
 impl Fleet {
-    pub(super) fn begin(
+    pub(in crate::limiter) fn begin(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -99,7 +100,7 @@ impl Fleet {
         Some(DenyKey { entry, definition: check.limit.digest(), cost: check.cost, factor: check.factor })
     }
 
-    pub(super) fn pending_call(&self, call: Verb, deny_key: Option<DenyKey>) -> Box<PendingCall> {
+    pub(in crate::limiter) fn pending_call(&self, call: Verb, deny_key: Option<DenyKey>) -> Box<PendingCall> {
         Box::new(PendingCall {
             shared: self.shared.clone(),
             limits: InlineVec::new(),
@@ -113,7 +114,7 @@ impl Fleet {
         })
     }
 
-    pub(super) fn prepare(
+    pub(in crate::limiter) fn prepare(
         &self,
         checks: &[Check<'_>],
         verb: Verb,

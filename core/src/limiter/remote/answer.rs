@@ -7,13 +7,14 @@ use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
-use crate::policy::OnError;
 use crate::store::memory::{Memory, Moment};
-use crate::store::redis::{Answer, Decision, Reply};
+use crate::store::redis::Answer;
+use crate::store::redis::{Decision, Reply};
+use crate::store::remote::OnError;
 
 impl PendingCall {
     /// Puts into words what came of the decision.
-    pub(super) fn word(&self, decision: &Decision, answer: Answer) -> Result<LimitInfo, Error> {
+    pub(in crate::limiter) fn word(&self, decision: &Decision, answer: Answer) -> Result<LimitInfo, Error> {
         let here = self.shared.here();
         if self.call.gives_back() {
             self.entries.iter().for_each(|entry| here.denials.forget(*entry));
@@ -57,7 +58,7 @@ impl PendingCall {
     }
 
     /// Decides in this process's memory.
-    pub(super) fn decide_here(&self, fallback: &Memory, decision: &Decision) -> Decided {
+    pub(in crate::limiter) fn decide_here(&self, fallback: &Memory, decision: &Decision) -> Decided {
         let actor_of = |part: usize| self.actors.get(part).copied().unwrap_or(Fingerprint(0));
         let now = Moment::new(decision.now);
         let infos = fallback.decide_several(&self.entries, &decision.parts, actor_of, now, self.call);

@@ -54,7 +54,7 @@ impl Acquire {
         done: impl FnOnce(Result<LimitInfo, Error>, AcquireHandle) + Send + 'static,
     ) -> io::Result<AcquireHandle> {
         let process = Process::current();
-        let runtime = crate::store::redis::background(process)?;
+        let runtime = crate::store::remote::background(process)?;
         let handle = AcquireHandle(Arc::new(Shared {
             limiter: self.limiter.clone(),
             checks: self.checks.iter().map(|wanted| wanted.check.clone()).collect(),

@@ -16,7 +16,7 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
-use crate::queue::Ticket;
+use crate::limiter::queue::Ticket;
 use crate::time::{Micros, millis_up};
 
 /// An `acquire` under way, for whoever brings a way to sleep: [`step`](Self::step), sleep as told, and step again.

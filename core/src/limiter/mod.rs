@@ -5,29 +5,29 @@
     allow(clippy::unused_async, reason = "the public calls are futures for the sake of stores that do I/O")
 )]
 
-#[cfg(feature = "redis")]
-mod answer;
-#[cfg(feature = "redis")]
-mod begin;
+mod acquire;
 mod checks;
-mod local;
+mod memory;
 #[cfg(feature = "redis")]
 mod open;
+pub(crate) mod queue;
 #[cfg(feature = "redis")]
-mod pending;
-#[cfg(feature = "redis")]
-mod shared;
+mod remote;
 #[cfg(feature = "redis")]
 mod upkeep;
 
 use std::sync::Arc;
 
+#[cfg(feature = "redis")]
+pub use self::acquire::AcquireHandle;
+pub use self::acquire::{Acquire, Step};
 use self::checks::check_now;
-use self::local::Local;
+use self::memory::Local;
 #[cfg(feature = "redis")]
 pub use self::open::Opened;
+use self::queue::WaitQueue;
 #[cfg(feature = "redis")]
-use self::shared::Fleet;
+use self::remote::Fleet;
 use crate::Error;
 use crate::charge::Charge;
 use crate::check::Check;
@@ -37,12 +37,11 @@ use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
-use crate::queue::WaitQueue;
-#[cfg(feature = "redis")]
-use crate::stats::Statistics;
 use crate::store::memory::Memory;
 #[cfg(feature = "redis")]
 use crate::store::redis::Redis;
+#[cfg(feature = "redis")]
+use crate::store::remote::Statistics;
 use crate::time::Micros;
 
 /// Decides calls against limits, and keeps what has to be kept in its store.

@@ -1,5 +1,9 @@
 //! The front door of a shared store.
 
+mod answer;
+mod begin;
+mod pending;
+
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -7,7 +11,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::pending::{AnswerGuard, Begun, Decided, Host, PendingCall, lost};
+use self::pending::{AnswerGuard, Begun, Decided, Host, PendingCall, lost};
 use crate::check::Check;
 use crate::clock;
 use crate::decision::{Call, Verb};
@@ -17,25 +21,26 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::interrupt;
 use crate::limit::Limit;
-use crate::stats::Statistics;
 use crate::store::memory::Memory;
-use crate::store::redis::{Decision, ProcessState, Redis, RemoteStore, Settings, Upkeep};
+use crate::store::redis::{Decision, Redis, Settings, Upkeep};
+use crate::store::redis::{ProcessState, RemoteStore};
+use crate::store::remote::Statistics;
 use crate::time::Micros;
 
 /// A limiter's part of a store that others use as well.
 #[derive(Clone, Debug)]
-pub(super) struct Fleet {
-    pub(super) shared: Arc<RemoteStore>,
+pub(in crate::limiter) struct Fleet {
+    pub(in crate::limiter) shared: Arc<RemoteStore>,
     /// The namespace, as the store spells it and as this process does.
-    pub(super) name: Arc<str>,
-    pub(super) namespace: Fingerprint,
+    pub(in crate::limiter) name: Arc<str>,
+    pub(in crate::limiter) namespace: Fingerprint,
 }
 
 /// The time past a deadline for which a thread waits for the store's thread to report the end of a call.
 const GRACE: Duration = Duration::from_millis(5);
 
 impl Fleet {
-    pub(super) fn new(store: Redis) -> Self {
+    pub(in crate::limiter) fn new(store: Redis) -> Self {
         let settings = store.into_settings();
         let (name, namespace) = (settings.namespace().into(), Fingerprint::of_namespace(settings.namespace()));
         let shared = Arc::new(RemoteStore::new(settings));
@@ -44,53 +49,53 @@ impl Fleet {
         Self { shared, name, namespace }
     }
 
-    pub(super) fn namespace(&self, namespace: &str) -> Self {
+    pub(in crate::limiter) fn namespace(&self, namespace: &str) -> Self {
         let shared = self.shared.clone();
         Self { shared, name: namespace.into(), namespace: Fingerprint::of_namespace(namespace) }
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(in crate::limiter) fn url(&self) -> String {
         self.shared.settings.url()
     }
 
-    pub(super) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
+    pub(in crate::limiter) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
         self.namespace ^ limit.fingerprint() ^ Fingerprint::of_actor(actor)
     }
 
     /// Connects, if that can be done in time.
-    pub(super) async fn greet(&self) {
+    pub(in crate::limiter) async fn greet(&self) {
         let pending = self.pending_call(Verb::Refund, None);
         // A server that is not there is no error yet.
         let _ = Self::ask(pending, self.shared.settings.probe()).await;
     }
 
     /// The worker for operators' tasks on the store, and the runtime that it works on.
-    pub(super) fn upkeep(&self) -> std::io::Result<(Upkeep, Handle)> {
+    pub(in crate::limiter) fn upkeep(&self) -> std::io::Result<(Upkeep, Handle)> {
         self.shared.here_for_sure().upkeep(&self.shared.settings)
     }
 
-    pub(super) fn settings(&self) -> &Settings {
+    pub(in crate::limiter) fn settings(&self) -> &Settings {
         &self.shared.settings
     }
 
-    pub(super) fn here(&self) -> Arc<ProcessState> {
+    pub(in crate::limiter) fn here(&self) -> Arc<ProcessState> {
         arc_swap::Guard::into_inner(self.shared.here())
     }
 
-    pub(super) fn namespace_name(&self) -> Arc<str> {
+    pub(in crate::limiter) fn namespace_name(&self) -> Arc<str> {
         self.name.clone()
     }
 
-    pub(super) fn fallback(&self) -> Arc<Memory> {
+    pub(in crate::limiter) fn fallback(&self) -> Arc<Memory> {
         self.shared.here().fallback.clone()
     }
 
-    pub(super) fn stats(&self) -> Statistics {
+    pub(in crate::limiter) fn stats(&self) -> Statistics {
         self.shared.here().stats.read(self.shared.breaker())
     }
 
     /// Decides on this thread, which waits for the answer.
-    pub(super) fn decide_sync(
+    pub(in crate::limiter) fn decide_sync(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -118,7 +123,7 @@ impl Fleet {
     }
 
     /// Decides while other tasks go on.
-    pub(super) async fn decide(
+    pub(in crate::limiter) async fn decide(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -143,7 +148,7 @@ impl Fleet {
 
     /// Begins to decide; either the answer is here at once, or `done` is told on the store's thread. It gives the
     /// answer back if nobody listens any more.
-    pub(super) fn start(
+    pub(in crate::limiter) fn start(
         &self,
         checks: &[Check<'_>],
         call: Call,
