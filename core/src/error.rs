@@ -145,6 +145,8 @@ pub struct StoreError(Box<Trouble>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Trouble {
     failure: crate::failure::Failure,
+    /// The kind of the store.
+    kind: &'static str,
     server: String,
     cause: Option<String>,
 }
@@ -152,18 +154,35 @@ struct Trouble {
 #[cfg(feature = "redis")]
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.failure)?;
-        if !self.server.is_empty() {
-            write!(f, ", redis at {}", self.server)?;
+        let Self { failure, kind, server, cause } = self;
+        write!(f, "{failure}")?;
+        if !server.is_empty() {
+            write!(f, ", {kind} at {server}")?;
         }
-        self.cause.iter().try_for_each(|cause| write!(f, ": {cause}"))
+        cause.iter().try_for_each(|cause| write!(f, ": {cause}"))
     }
 }
 
 #[cfg(feature = "redis")]
 impl StoreError {
-    pub(crate) fn new(failure: crate::failure::Failure, server: &str, cause: Option<String>) -> Self {
-        Self(Box::new(Trouble { failure, server: server.to_owned(), cause }))
+    /// An error for this failure, of a server that is not known.
+    #[must_use]
+    pub fn new(failure: crate::failure::Failure) -> Self {
+        Self(Box::new(Trouble { failure, kind: "", server: String::new(), cause: None }))
+    }
+
+    /// Names the kind of the store, such as `redis`, and the server.
+    #[must_use]
+    pub fn at(mut self, kind: &'static str, server: impl fmt::Display) -> Self {
+        (self.0.kind, self.0.server) = (kind, server.to_string());
+        self
+    }
+
+    /// Adds the message of the server or the system.
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<String>) -> Self {
+        self.0.cause = Some(cause.into());
+        self
     }
 
     /// Why it did not, as a name that programs can go by.

@@ -11,6 +11,8 @@ use crate::failure::Failure;
 pub struct Event {
     /// The kind of the event.
     pub kind: EventKind,
+    /// The kind of the store: `redis`, or `memory`.
+    pub store: &'static str,
     /// The server that it happened to.
     pub server: String,
     /// Why, in words.
@@ -98,24 +100,24 @@ impl EventKind {
 const LONGEST_MESSAGE: usize = 400;
 
 impl Event {
-    pub(crate) fn new(kind: EventKind, server: &dyn fmt::Display, message: &str) -> Self {
-        Self { kind, server: server.to_string(), message: crate::error::shortened(message, LONGEST_MESSAGE) }
+    pub(crate) fn new(kind: EventKind, store: &'static str, server: &dyn fmt::Display, message: &str) -> Self {
+        Self { kind, store, server: server.to_string(), message: crate::error::shortened(message, LONGEST_MESSAGE) }
     }
 }
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, server, message } = self;
+        let Self { kind, store, server, message } = self;
         match kind {
-            EventKind::BreakerOpen(failure) => write!(f, "redis at {server} failed ({failure}): {message}"),
-            EventKind::BreakerClose => write!(f, "redis at {server} is back: {message}"),
             EventKind::Overflow => write!(f, "the memory store is full: {message}"),
-            EventKind::Failure(failure) => write!(f, "redis at {server} refused a call ({failure}): {message}"),
-            EventKind::Degraded(_) => write!(f, "redis at {server} did not decide: {message}"),
-            EventKind::Recovered => write!(f, "redis at {server} decides again: {message}"),
-            EventKind::Eviction => write!(f, "redis at {server} may forget blocked clients: {message}"),
-            EventKind::Unverified => write!(f, "redis at {server} may be anybody: {message}"),
-            EventKind::Cluster => write!(f, "redis at {server} is a node of a cluster: {message}"),
+            EventKind::BreakerOpen(failure) => write!(f, "{store} at {server} failed ({failure}): {message}"),
+            EventKind::BreakerClose => write!(f, "{store} at {server} is back: {message}"),
+            EventKind::Failure(failure) => write!(f, "{store} at {server} refused a call ({failure}): {message}"),
+            EventKind::Degraded(_) => write!(f, "{store} at {server} did not decide: {message}"),
+            EventKind::Recovered => write!(f, "{store} at {server} decides again: {message}"),
+            EventKind::Eviction => write!(f, "{store} at {server} may forget blocked clients: {message}"),
+            EventKind::Unverified => write!(f, "{store} at {server} may be anybody: {message}"),
+            EventKind::Cluster => write!(f, "{store} at {server} is a node of a cluster: {message}"),
         }
     }
 }

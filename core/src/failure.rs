@@ -24,8 +24,7 @@ pub enum Failure {
     Denied,
     /// The slot is being moved, and was until the deadline.
     Moving,
-    /// Fewer replicas than [wanted](crate::Redis::wait_replicas) had the charge by the deadline. On the primary it
-    /// stands.
+    /// Fewer replicas than were asked for had the charge by the deadline. On the primary it stands.
     Unreplicated,
     /// Any other error of the server, or an answer that makes no sense.
     Other,

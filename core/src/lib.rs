@@ -59,9 +59,28 @@ pub use limits::{Fault, Format, Limits, LimitsError};
 pub use receipt::Receipt;
 pub use store::memory::Memory;
 #[cfg(feature = "redis")]
-pub use store::redis::{Health, Layout, Redis, Strategy};
+pub use store::redis::{Layout, Redis, Strategy};
 #[cfg(feature = "redis")]
-pub use store::remote::OnError;
-#[cfg(feature = "redis")]
-pub use store::remote::{BreakerState, Latency, Statistics};
+pub use store::remote::{BreakerState, Health, Latency, OnError, Statistics};
 pub use time::Micros;
+
+/// The interface of stores that are asked over a network: implement [`Backend`](remote::Backend) and
+/// [`Servers`](remote::Servers) for a store of your own, and make a limiter of it with [`AnyStore::remote`].
+///
+/// A [`Backend`](remote::Backend) names the entries and connects. For each runtime that asks, it makes
+/// [`Servers`](remote::Servers), which take over a [`Job`](remote::Job): one [`Request`](remote::Request) under way, with
+/// a deadline. The store reads the values of the request's entries, [decides](remote::Request::decide) on them in this
+/// process, writes what has changed if no other process has changed it in between, and
+/// [completes](remote::Job::complete) the job. The limiter does the rest: the deny cache, the fallback policy, events,
+/// statistics, and a fresh start in a forked process.
+///
+/// `core/tests/conformance` holds an example, and the suite that every store has to pass.
+///
+/// This interface is not stable yet: any release may change it.
+#[cfg(feature = "redis")]
+pub mod remote {
+    pub use crate::shape::Shape;
+    pub use crate::store::remote::{
+        Backend, Decision, EntryName, Job, Key, Request, Servers, Session, Settings, Work, Write,
+    };
+}

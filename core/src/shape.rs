@@ -1,20 +1,30 @@
 //! Shapes of entries.
 
+#![cfg_attr(not(feature = "redis"), allow(unreachable_pub, reason = "remote stores are told of it"))]
+
 /// The shape of an entry. It is part of the entry's name, so that definitions of different shapes under one key do not see
 /// each other's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+#[non_exhaustive]
+pub enum Shape {
+    /// A level that drains: bucket, token bucket, fixed window, and a legacy limit.
     Level,
     /// The level of the second rule of an exactly translated legacy limit.
     Interval,
+    /// Counts in slots: sliding window.
     Slots,
+    /// The counts of two windows: sliding counter.
     Counter,
+    /// Instants with their units: sliding log.
     Log,
+    /// A count that decays.
     Decay,
+    /// Permits that were saved up, and the instant of the next turn.
     Smooth,
 }
 
 impl Shape {
-    pub(crate) const ALL: [Self; 7] =
+    /// Every shape.
+    pub const ALL: [Self; 7] =
         [Self::Level, Self::Interval, Self::Slots, Self::Counter, Self::Log, Self::Decay, Self::Smooth];
 }

@@ -33,6 +33,12 @@ impl Series {
         Self { runs: runs.into_iter().map(|(at, sum)| Run { at, sum }).collect(), dropped: 0, grain: 0 }
     }
 
+    /// The runs that are kept, each with the sum up to itself.
+    #[cfg(feature = "redis")]
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.runs.iter().map(|run| (run.at, run.sum.saturating_sub(self.dropped)))
+    }
+
     pub(crate) fn newest(&self) -> Option<u64> {
         self.runs.back().map(|run| run.at)
     }

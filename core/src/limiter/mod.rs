@@ -27,21 +27,17 @@ use self::memory::Local;
 pub use self::open::Opened;
 use self::queue::WaitQueue;
 #[cfg(feature = "redis")]
-use self::remote::Fleet;
+use self::remote::Remote;
 use crate::Error;
 use crate::charge::Charge;
 use crate::check::Check;
 use crate::decision::Call;
-#[cfg(feature = "redis")]
-use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::store::memory::Memory;
 #[cfg(feature = "redis")]
-use crate::store::redis::Redis;
-#[cfg(feature = "redis")]
-use crate::store::remote::Statistics;
+use crate::store::remote::{Backend, Settings, Statistics};
 use crate::time::Micros;
 
 /// Decides calls against limits, and keeps what has to be kept in its store.
@@ -71,7 +67,7 @@ pub struct Limiter {
 enum Store {
     Local(Local),
     #[cfg(feature = "redis")]
-    Fleet(Fleet),
+    Remote(Remote),
 }
 
 /// A store of entries: made of a [`Memory`], or of a [`Redis`](crate::Redis).
@@ -86,9 +82,11 @@ impl From<Memory> for AnyStore {
 }
 
 #[cfg(feature = "redis")]
-impl From<Redis> for AnyStore {
-    fn from(redis: Redis) -> Self {
-        Self(Store::Fleet(Fleet::new(redis)))
+impl AnyStore {
+    /// A store that is asked over a network, whatever it is.
+    #[must_use]
+    pub fn remote(backend: impl Backend, settings: Settings) -> Self {
+        Self(Store::Remote(Remote::new(backend, settings)))
     }
 }
 
@@ -99,19 +97,6 @@ impl Limiter {
         Self { store: store.into().0, queue: Arc::default() }
     }
 
-    /// A limiter over a store on Redis at this URL; see [`Redis::open`](crate::Redis::open).
-    ///
-    /// It connects right away, for as long as a decision may take; a store that cannot be reached is no error here.
-    ///
-    /// # Errors
-    /// When the URL makes no sense.
-    #[cfg(feature = "redis")]
-    pub async fn connect(url: &str) -> Result<Self, LimitError> {
-        let fleet = Fleet::new(Redis::open(url)?);
-        fleet.greet().await;
-        Ok(Self { store: Store::Fleet(fleet), queue: Arc::default() })
-    }
-
     /// The same store seen through another namespace: its entries are apart from all others.
     #[must_use]
     pub fn namespace(&self, namespace: &str) -> Self {
@@ -120,7 +105,7 @@ impl Limiter {
                 Store::Local(Local { namespace: Fingerprint::of_namespace(namespace), ..local.clone() })
             }
             #[cfg(feature = "redis")]
-            Store::Fleet(fleet) => Store::Fleet(fleet.namespace(namespace)),
+            Store::Remote(remote) => Store::Remote(remote.namespace(namespace)),
         };
         Self { store, queue: self.queue.clone() }
     }
@@ -131,7 +116,7 @@ impl Limiter {
         match &self.store {
             Store::Local(local) => local.memory.clone(),
             #[cfg(feature = "redis")]
-            Store::Fleet(fleet) => fleet.fallback(),
+            Store::Remote(remote) => remote.fallback(),
         }
     }
 
@@ -147,7 +132,7 @@ impl Limiter {
     pub fn stats(&self) -> Statistics {
         match &self.store {
             Store::Local(_) => Statistics::default(),
-            Store::Fleet(fleet) => fleet.stats(),
+            Store::Remote(remote) => remote.stats(),
         }
     }
 
@@ -259,7 +244,7 @@ impl Limiter {
         match &self.store {
             Store::Local(local) => local.decide_on(checks, call, None),
             #[cfg(feature = "redis")]
-            Store::Fleet(fleet) => fleet.decide(checks, call, None).await,
+            Store::Remote(remote) => remote.decide(checks, call, None).await,
         }
     }
 
@@ -272,7 +257,7 @@ impl Limiter {
         match &self.store {
             Store::Local(local) => local.decide_on(checks, call, Some(now)),
             #[cfg(feature = "redis")]
-            Store::Fleet(fleet) => fleet.decide(checks, call, Some(now)).await,
+            Store::Remote(remote) => remote.decide(checks, call, Some(now)).await,
         }
     }
 
@@ -298,7 +283,7 @@ impl Limiter {
                 Some(local.decide_on(checks, call, now))
             }
             #[cfg(feature = "redis")]
-            Store::Fleet(fleet) => fleet.start(checks, call, now, done),
+            Store::Remote(remote) => remote.start(checks, call, now, done),
         }
     }
 
@@ -309,7 +294,7 @@ impl Limiter {
         match &self.store {
             Store::Local(local) => local.decide_on(checks, call, now),
             #[cfg(feature = "redis")]
-            Store::Fleet(fleet) => fleet.decide_sync(checks, call, now),
+            Store::Remote(remote) => remote.decide_sync(checks, call, now),
         }
     }
 
@@ -329,7 +314,7 @@ impl Limiter {
         match &self.store {
             Store::Local(local) => local.fingerprint(limit, actor),
             #[cfg(feature = "redis")]
-            Store::Fleet(fleet) => fleet.fingerprint(limit, actor),
+            Store::Remote(remote) => remote.fingerprint(limit, actor),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A limiter by the URL of its store and options by their names.
 
-use super::{Limiter, Store};
+use super::{AnyStore, Limiter, Store};
 use crate::error::LimitError;
 use crate::events::Event;
 use crate::limit::Value;
@@ -9,7 +9,28 @@ use crate::store::redis::{Redis, refused};
 
 const MEMORY: &str = "memory://";
 
+impl From<Redis> for AnyStore {
+    fn from(redis: Redis) -> Self {
+        let (backend, settings) = redis.into_parts();
+        Self::remote(backend, settings)
+    }
+}
+
 impl Limiter {
+    /// A limiter over a store on Redis at this URL; see [`Redis::open`](crate::Redis::open).
+    ///
+    /// It connects right away, for as long as a decision may take; a store that cannot be reached is no error here.
+    ///
+    /// # Errors
+    /// When the URL makes no sense.
+    pub async fn connect(url: &str) -> Result<Self, LimitError> {
+        let limiter = Self::new(Redis::open(url)?);
+        if let Store::Remote(remote) = &limiter.store {
+            remote.connect().await;
+        }
+        Ok(limiter)
+    }
+
     /// A limiter over the store at this URL (`memory://`, or what [`Redis::open`](crate::Redis::open) takes), with
     /// options by their names in the wire form, as a configuration file has them: the methods of
     /// [`Redis`](crate::Redis) in camelCase (`onError`, `denyCache`, …). Times are in milliseconds, and one that is null
@@ -53,7 +74,7 @@ impl Limiter {
         }
         let redis = Redis::open(url)?;
         let url_has_secret = redis.has_secret();
-        let mut redis = given.apply(redis)?;
+        let mut redis = redis.with(&given)?;
         if let Some(listener) = listener {
             redis = redis.listener(listener);
         }
@@ -65,7 +86,7 @@ impl Limiter {
     pub fn url(&self) -> String {
         match &self.store {
             Store::Local(_) => MEMORY.to_owned(),
-            Store::Fleet(fleet) => fleet.url(),
+            Store::Remote(remote) => remote.url(),
         }
     }
 }

@@ -1,19 +1,14 @@
 //! Operations for operators and tests: health checks, and clearing a store.
 
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use tokio::sync::oneshot;
 
-use super::remote::Fleet;
 use super::{Limiter, Store};
 use crate::Error;
-use crate::check::Check;
-use crate::decision::Verb;
 use crate::error::StoreError;
 use crate::failure::Failure;
-use crate::limit::Limit;
-use crate::store::redis::{Decision, Health, Upkeep, encode};
+use crate::store::remote::Health;
 
 impl Limiter {
     /// Has the store decide once, past everything that spares it, and says how fit it is: for the start of a program
@@ -53,7 +48,7 @@ impl Limiter {
     pub fn start_ping(&self, done: impl FnOnce(Result<Health, Error>) + Send + 'static) {
         match &self.store {
             Store::Local(_) => done(Ok(Health::default())),
-            Store::Fleet(fleet) => fleet.start_ping(done),
+            Store::Remote(remote) => remote.start_ping(done),
         }
     }
 
@@ -88,72 +83,12 @@ impl Limiter {
     pub fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {
         match &self.store {
             Store::Local(local) => done(Ok(local.memory.clear())),
-            Store::Fleet(fleet) => fleet.start_clear(done),
-        }
-    }
-}
-
-impl Limiter {
-    /// The command that `limit` sends for this check, but for its deadline: a benchmark sends it by other means.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn bare_command(&self, check: Check<'_>) -> Option<Vec<Vec<u8>>> {
-        let Store::Fleet(fleet) = &self.store else { return None };
-        let (_, decision) = fleet.prepare(&[check], Verb::Limit, None, None).ok()?;
-        let command = encode([(&decision, 0)]).command(false);
-        let words = command.args_iter().filter_map(|word| match word {
-            ::redis::Arg::Simple(bytes) => Some(bytes.to_vec()),
-            _ => None,
-        });
-        Some(words.collect())
-    }
-}
-
-impl Fleet {
-    fn start_ping(&self, done: impl FnOnce(Result<Health, Error>) + Send + 'static) {
-        let probes = self.probes();
-        self.work(done, async move |upkeep: Upkeep, _| upkeep.ping(&probes?).await.map_err(Error::from));
-    }
-
-    /// A charge, and what undoes it.
-    fn probes(&self) -> Result<[Decision; 2], Error> {
-        let limit = Limit::bucket("probe", 1).build()?;
-        let (_, charge) = self.prepare(&[Check::new(&limit, "")], Verb::Charge, None, None)?;
-        Ok([charge, self.settings().probe()])
-    }
-
-    fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {
-        let here = self.here();
-        self.work(done, async move |upkeep: Upkeep, namespace: Arc<str>| {
-            let removed = upkeep.clear(&namespace).await.map_err(Error::from);
-            let _ = here.fallback.clear();
-            here.denials.clear();
-            removed
-        });
-    }
-
-    /// Works on the process's own runtime: a caller's need not be one that can.
-    fn work<T, W>(
-        &self,
-        done: impl FnOnce(Result<T, Error>) + Send + 'static,
-        work: impl FnOnce(Upkeep, Arc<str>) -> W + Send + 'static,
-    ) where
-        W: Future<Output = Result<T, Error>> + Send + 'static,
-    {
-        match self.upkeep() {
-            Ok((upkeep, runtime)) => {
-                let work = work(upkeep, self.namespace_name());
-                drop(runtime.spawn(async move { done(work.await) }));
-            }
-            Err(error) => {
-                let cause = Some(format!("no thread to ask it on: {error}"));
-                done(Err(StoreError::new(Failure::Unreachable, "", cause).into()));
-            }
+            Store::Remote(remote) => remote.start_clear(done),
         }
     }
 }
 
 /// The process's runtime has ended.
 fn ended() -> Error {
-    StoreError::new(Failure::Disconnected, "", None).into()
+    StoreError::new(Failure::Disconnected).into()
 }

@@ -3,11 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use super::redis::{Layout, Redis, Strategy};
 use crate::error::LimitError;
 use crate::limit::Value;
 use crate::store::memory::Memory;
-use crate::store::remote::OnError;
 
 /// One option of a limiter.
 #[derive(Clone, Copy, Debug)]
@@ -166,21 +164,21 @@ impl Given {
         Ok(given)
     }
 
-    fn text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.values.iter().find_map(|(known, value)| match value {
             Checked::Text(text) if *known == name => Some(text.as_str()),
             _ => None,
         })
     }
 
-    fn number(&self, name: &str) -> Option<f64> {
+    pub(crate) fn number(&self, name: &str) -> Option<f64> {
         self.values.iter().find_map(|(known, value)| match value {
             Checked::Number(number) if *known == name => Some(*number),
             _ => None,
         })
     }
 
-    fn flag(&self, name: &str) -> Option<bool> {
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         self.values.iter().find_map(|(known, value)| match value {
             Checked::Flag(flag) if *known == name => Some(*flag),
             _ => None,
@@ -188,13 +186,13 @@ impl Given {
     }
 
     /// A duration in the language's unit; one above zero does not round to zero.
-    fn time(&self, name: &str) -> Option<Duration> {
+    pub(crate) fn time(&self, name: &str) -> Option<Duration> {
         let millis = self.number(name)?;
         let shortest = if millis > 0.0 { Duration::from_micros(1) } else { Duration::ZERO };
         Some(Duration::from_secs_f64(millis / 1000.0).max(shortest))
     }
 
-    fn file(&self, name: &'static str) -> Result<Option<Vec<u8>>, LimitError> {
+    pub(crate) fn file(&self, name: &'static str) -> Result<Option<Vec<u8>>, LimitError> {
         let Some(path) = self.text(name) else { return Ok(None) };
         let refused = |error| {
             let problem = format!("must be a file that can be read ({error})");
@@ -218,67 +216,8 @@ impl Given {
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number within its bounds")]
-    fn max_entries(&self) -> Option<usize> {
+    pub(crate) fn max_entries(&self) -> Option<usize> {
         self.number("maxEntries").map(|most| most as usize)
-    }
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number within its bounds")]
-    pub(crate) fn apply(&self, mut redis: Redis) -> Result<Redis, LimitError> {
-        if let Some(strategy) = self.text("strategy").and_then(Strategy::named) {
-            redis = redis.strategy(strategy)?;
-        }
-        if let Some(layout) = self.text("layout").and_then(Layout::named) {
-            redis = redis.layout(layout)?;
-        }
-        if let Some(namespace) = self.namespace() {
-            redis = redis.namespace(namespace);
-        }
-        if let Some(timeout) = self.time("timeout") {
-            redis = redis.timeout(timeout);
-        }
-        if let Some(policy) = self.text("onError").and_then(OnError::named) {
-            redis = redis.on_error(policy);
-        }
-        if let Some(most) = self.max_entries() {
-            redis = redis.max_entries(most);
-        }
-        if let Some(age) = self.time("denyCache") {
-            redis = redis.deny_cache(age);
-        }
-        if let Some(replicas) = self.number("waitReplicas") {
-            redis = redis.wait_replicas(replicas as u32);
-        }
-        if let Some(username) = self.text("username") {
-            redis = redis.username(username)?;
-        }
-        if let Some(password) = self.text("password") {
-            redis = redis.password(password)?;
-        }
-        let sentinels = (self.text("sentinelUsername"), self.text("sentinelPassword"));
-        if sentinels != (None, None) {
-            redis = redis.sentinel_login(sentinels.0, sentinels.1)?;
-        }
-        self.certificates(redis)
-    }
-
-    fn certificates(&self, mut redis: Redis) -> Result<Redis, LimitError> {
-        let pem = |name| self.text(name).map(|text| text.as_bytes().to_vec());
-        if let Some(authority) = self.file("sslCaCerts")?.or_else(|| pem("tls.ca")) {
-            redis = redis.certificate_authority(&authority)?;
-        }
-        let identity = match (self.file("sslCertfile")?, self.file("sslKeyfile")?) {
-            // One file may hold both.
-            (Some(both), None) => Some((both.clone(), both)),
-            (Some(certificate), Some(key)) => Some((certificate, key)),
-            (None, _) => pem("tls.cert").zip(pem("tls.key")),
-        };
-        if let Some((certificate, key)) = identity {
-            redis = redis.client_certificate(&certificate, &key)?;
-        }
-        if self.text("sslCertReqs") == Some("none") || self.flag("tls.rejectUnauthorized") == Some(false) {
-            redis = redis.accept_any_certificate()?;
-        }
-        Ok(redis)
     }
 }
 

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, Value};
-use tidegate::{Check, Limit, Limiter};
+use tidegate::{Limit, Limiter, Redis};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::measure::duel;
@@ -19,7 +19,7 @@ pub(crate) fn rows(server: &Server) -> Result<Vec<serde_json::Value>> {
     let (limiter, limit) = (limiter(server)?, limit()?);
     // As many as are called in a round, so that both contenders meet entries that have not been used for as long.
     let actors = actors("latency", CALLS);
-    let commands = commands(&limiter, &limit, &actors)?;
+    let commands = commands(server, &limiter, &limit, &actors)?;
     let rows = vec![
         asynchronous(server, &limiter, &limit, &actors, &commands)?,
         synchronous(server, &limiter, &limit, &actors, &commands)?,
@@ -105,9 +105,15 @@ fn command(words: &[Vec<u8>]) -> Cmd {
 }
 
 /// The commands that the limiter sends for each of these actors. It has talked to the server once, which knows the script then.
-pub(crate) fn commands(limiter: &Limiter, limit: &Limit, actors: &[String]) -> Result<Vec<Vec<Vec<u8>>>> {
+pub(crate) fn commands(
+    server: &Server,
+    limiter: &Limiter,
+    limit: &Limit,
+    actors: &[String],
+) -> Result<Vec<Vec<Vec<u8>>>> {
+    let store = Redis::open(server.url())?;
     limiter.limit_sync(limit, "the first of all")?;
-    let command = |actor: &String| limiter.bare_command(Check::new(limit, actor)).ok_or("nothing to send");
+    let command = |actor: &String| store.bare_command(limit, actor).ok_or("nothing to send");
     Ok(actors.iter().map(command).collect::<std::result::Result<_, _>>()?)
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn rows(server: &mut Server) -> Result<Vec<serde_json::Value>> {
     let runtime = runtime()?;
     let (limiter, limit) = (limiter(server)?, Arc::new(limit()?));
     let actors = actors("many", TASKS * EACH);
-    let commands = Arc::new(commands(&limiter, &limit, &actors)?);
+    let commands = Arc::new(commands(server, &limiter, &limit, &actors)?);
     let actors = Arc::new(actors);
     let connection = runtime.block_on(connect(server.url()))?;
 

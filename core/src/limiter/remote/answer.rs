@@ -1,4 +1,4 @@
-//! The answer of a shared store in words, and the fallback's where it has none.
+//! The answer to a call from the reply of a remote store, or from the fallback where there is none.
 
 use super::pending::{Decided, PendingCall};
 use crate::clock;
@@ -8,61 +8,59 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
 use crate::store::memory::{Memory, Moment};
-use crate::store::redis::Answer;
-use crate::store::redis::{Decision, Reply};
-use crate::store::remote::OnError;
+use crate::store::remote::{Answer, OnError, Reply, Request};
 
 impl PendingCall {
     /// Puts into words what came of the decision.
-    pub(in crate::limiter) fn word(&self, decision: &Decision, answer: Answer) -> Result<LimitInfo, Error> {
-        let here = self.shared.here();
+    pub(in crate::limiter) fn word(&self, request: &Request, answer: Answer) -> Result<LimitInfo, Error> {
+        let state = self.store.state();
         if self.call.gives_back() {
-            self.entries.iter().for_each(|entry| here.denials.forget(*entry));
+            self.entries.iter().for_each(|entry| state.denials.forget(*entry));
         }
         let failure = match answer {
             Ok(Reply::Decided { infos, corrupt, reset, .. }) => {
                 let heard = clock::now();
-                here.stats.took(heard.saturating_sub(self.started));
-                here.stats.repaired(corrupt);
-                here.reports.decided(heard);
+                state.stats.took(heard.saturating_sub(self.started));
+                state.stats.repaired(corrupt);
+                state.reports.decided(heard);
                 let info = self.merge(infos);
                 if let Some(deny_key) = self.deny_key.filter(|_| info.blocked) {
-                    here.denials.keep(deny_key, &info, heard, reset, self.since);
+                    state.denials.keep(deny_key, &info, heard, reset, self.since);
                 }
-                here.stats.answered(info.blocked);
+                state.stats.answered(info.blocked);
                 return Ok(info);
             }
             Ok(Reply::Impossible(part, why)) => {
-                here.stats.failed();
-                return Err(self.refusal(part, why, &decision.costs()).into());
+                state.stats.failed();
+                return Err(self.refusal(part, why, &request.costs()).into());
             }
             Ok(Reply::Late { .. }) => Failure::Timeout,
             Err(failure) => failure,
         };
-        here.degraded(failure);
-        let answer = self.without_the_store(&here.fallback, decision, failure);
-        here.stats.came_to(&answer);
+        state.degraded(failure);
+        let answer = self.without_the_store(&state.fallback, request, failure);
+        state.stats.came_to(&answer);
         answer
     }
 
-    fn without_the_store(&self, fallback: &Memory, decision: &Decision, failure: Failure) -> Result<LimitInfo, Error> {
+    fn without_the_store(&self, fallback: &Memory, request: &Request, failure: Failure) -> Result<LimitInfo, Error> {
         let of_each = |words: fn(&Rule) -> LimitInfo| {
-            Ok(self.merge(decision.parts.iter().map(|part| words(&part.rule)).collect()).into_degraded())
+            Ok(self.merge(request.parts.iter().map(|part| words(&part.rule)).collect()).into_degraded())
         };
-        match self.shared.settings.on_error {
-            OnError::Raise => Err(self.shared.here().reports.error(failure).into()),
+        match self.store.settings.on_error {
+            OnError::Raise => Err(self.store.state().reports.error(failure).into()),
             OnError::Allow => of_each(Rule::allowed),
             OnError::Deny => of_each(Rule::denied),
-            OnError::Local => self.decide_here(fallback, &decision.outside_the_store()),
+            OnError::Local => self.decide_here(fallback, &request.outside_the_store()),
         }
     }
 
     /// Decides in this process's memory.
-    pub(in crate::limiter) fn decide_here(&self, fallback: &Memory, decision: &Decision) -> Decided {
+    pub(in crate::limiter) fn decide_here(&self, fallback: &Memory, request: &Request) -> Decided {
         let actor_of = |part: usize| self.actors.get(part).copied().unwrap_or(Fingerprint(0));
-        let now = Moment::new(decision.now);
-        let infos = fallback.decide_several(&self.entries, &decision.parts, actor_of, now, self.call);
-        let infos = infos.map_err(|(part, why)| self.refusal(part, why, &decision.costs()))?;
+        let now = Moment::new(request.now);
+        let infos = fallback.decide_several(&self.entries, &request.parts, actor_of, now, self.call);
+        let infos = infos.map_err(|(part, why)| self.refusal(part, why, &request.costs()))?;
         Ok(self.merge(infos.into_iter().collect()).into_degraded())
     }
 }

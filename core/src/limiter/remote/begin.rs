@@ -1,6 +1,6 @@
-//! The beginning of a call to a shared store: the deny cache, the fallback, and the request.
+//! The beginning of a call to a remote store: the deny cache, the fallback, and the request.
 
-use super::Fleet;
+use super::Remote;
 use super::pending::{Answers, Begun, Decided, PendingCall};
 use crate::check::Check;
 use crate::clock;
@@ -16,12 +16,10 @@ use crate::limiter::checks::{self, rules};
 use crate::limiter::memory::Local;
 use crate::shape::Shape;
 use crate::store::memory::Moment;
-use crate::store::redis::ProcessState;
-use crate::store::redis::{Decision, Key};
-use crate::store::remote::{DenyKey, OnError};
+use crate::store::remote::{DenyKey, EntryName, Key, OnError, ProcessState, Request};
 use crate::time::Micros;
 
-impl Fleet {
+impl Remote {
     pub(in crate::limiter) fn begin(
         &self,
         checks: &[Check<'_>],
@@ -29,45 +27,44 @@ impl Fleet {
         now: Option<Micros>,
         on_callers_runtime: bool,
     ) -> Begun {
-        let here = self.shared.here();
+        let state = self.store.state();
         let deny_key = self.deny_key(checks, call, now);
         if let Some(deny_key) = &deny_key
-            && let Some(info) = here.denials.find(deny_key, clock::now())
+            && let Some(info) = state.denials.find(deny_key, clock::now())
         {
-            here.stats.cached();
+            state.stats.cached();
             return Begun::Known(Ok(info));
         }
-        if self.shared.settings.on_error == OnError::Local && self.shared.is_open(on_callers_runtime) {
-            return Begun::Known(self.decide_locally(&here, checks, call, now));
+        if self.store.settings.on_error == OnError::Local && self.store.is_unavailable(on_callers_runtime) {
+            return Begun::Known(self.decide_locally(&state, checks, call, now));
         }
         if call == Call::Reset {
             let entries: InlineVec<Fingerprint> = checks.iter().flat_map(|check| self.entries(check)).collect();
-            here.fallback.remove(&entries, Moment::new(None));
+            state.fallback.remove(&entries, Moment::new(None));
         }
         match self.prepare(checks, call.into(), now, deny_key) {
             Err(error) => {
-                here.stats.failed();
+                state.stats.failed();
                 Begun::Known(Err(error.into()))
             }
-            Ok((pending, decision)) if decision.entries.is_empty() => {
-                here.stats.answered(false);
+            Ok((pending, request)) if request.entries.is_empty() => {
+                state.stats.answered(false);
                 Begun::Known(Ok(pending.merge(InlineVec::new())))
             }
-            Ok((pending, decision)) if matches!(call, Call::UndoDegraded { .. }) => {
-                Begun::Known(pending.decide_here(&here.fallback, &decision))
+            Ok((pending, request)) if matches!(call, Call::UndoDegraded { .. }) => {
+                Begun::Known(pending.decide_here(&state.fallback, &request))
             }
-            Ok((pending, decision)) => Begun::Ask(pending, decision),
+            Ok((pending, request)) => Begun::Ask(pending, request),
         }
     }
 
     /// The whole way in this process's memory, of a call that the store would not even be asked for.
-    fn decide_locally(&self, here: &ProcessState, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Decided {
-        let layout = self.shared.settings.layout();
-        let local = Local { memory: here.fallback.clone(), namespace: self.namespace };
-        let admitted = checks.iter().try_for_each(|check| layout.admits(check.limit)).map_err(Error::from);
+    fn decide_locally(&self, state: &ProcessState, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Decided {
+        let local = Local { memory: state.fallback.clone(), namespace: self.namespace };
+        let admitted = checks.iter().try_for_each(|check| self.store.backend.admits(check.limit)).map_err(Error::from);
         let answer = admitted.and_then(|()| match call {
             Call::Undo { .. } => {
-                // What the store charged is not here.
+                // What the store charged is not state.
                 let added = checks.iter().map(|check| check.cost(0).spent(check.spent.saturating_sub(check.cost)));
                 local.decide_on(&added.collect::<Vec<_>>(), call, now)
             }
@@ -75,12 +72,12 @@ impl Fleet {
         });
         let answer = answer.map(LimitInfo::into_degraded);
         if Verb::from(call).gives_back() {
-            checks.iter().flat_map(|check| self.entries(check)).for_each(|entry| here.denials.forget(entry));
+            checks.iter().flat_map(|check| self.entries(check)).for_each(|entry| state.denials.forget(entry));
         }
         if answer.as_ref().is_ok_and(|info| info.degraded) {
-            here.degraded(Failure::Unavailable);
+            state.degraded(Failure::Unavailable);
         }
-        here.stats.came_to(&answer);
+        state.stats.came_to(&answer);
         answer
     }
 
@@ -102,13 +99,13 @@ impl Fleet {
 
     pub(in crate::limiter) fn pending_call(&self, call: Verb, deny_key: Option<DenyKey>) -> Box<PendingCall> {
         Box::new(PendingCall {
-            shared: self.shared.clone(),
+            store: self.store.clone(),
             limits: InlineVec::new(),
             actors: InlineVec::new(),
             answers: InlineVec::new(),
             entries: InlineVec::new(),
             deny_key,
-            since: self.shared.here().denials.since(),
+            since: self.store.state().denials.since(),
             started: clock::now(),
             call,
         })
@@ -120,31 +117,32 @@ impl Fleet {
         verb: Verb,
         now: Option<Micros>,
         deny_key: Option<DenyKey>,
-    ) -> Result<(Box<PendingCall>, Decision), LimitError> {
+    ) -> Result<(Box<PendingCall>, Request), LimitError> {
         checks::agree(checks)?;
         let mut pending = self.pending_call(verb, deny_key);
         let mut keys: InlineVec<Key> = InlineVec::new();
         let mut entries: Distinct<Fingerprint> = Distinct::default();
         let mut parts: InlineVec<Part> = InlineVec::new();
-        let layout = self.shared.settings.layout();
+        let backend = &self.store.backend;
         for (index, check) in checks.iter().enumerate() {
-            layout.admits(check.limit)?;
+            let key = |shape| backend.key(EntryName::new(&self.name, check.actor, check.limit.key(), shape));
+            backend.admits(check.limit)?;
             let rules = rules(check)?;
             let actor = Fingerprint::of_actor(check.actor);
             let first = self.namespace ^ check.limit.fingerprint() ^ actor;
             if verb == Verb::Reset {
                 // Whatever their shape.
                 let every = Shape::ALL.into_iter().zip(self.entries(check));
-                for (shape, fingerprint) in every.filter(|(shape, _)| layout.shapes().contains(shape)) {
+                for (shape, fingerprint) in every.filter(|(shape, _)| backend.shapes().contains(shape)) {
                     if entries.index_of(&fingerprint) == keys.len() {
-                        keys.push(layout.key(&self.name, check.actor, check.limit.key(), shape));
+                        keys.push(key(shape));
                     }
                 }
             }
             for ((shape, rule), fingerprint) in rules.shaped().zip([first, first.second()]) {
                 let entry = entries.index_of(&fingerprint);
                 if entry == keys.len() {
-                    keys.push(layout.key(&self.name, check.actor, check.limit.key(), shape));
+                    keys.push(key(shape));
                 }
                 let Check { cost, spent, charged_at, .. } = *check;
                 parts.push(Part { rule: *rule, cost, spent, charged_at, entry });
@@ -160,8 +158,8 @@ impl Fleet {
         // Two rules have two answers, of which only one could be remembered.
         pending.deny_key = pending.deny_key.filter(|_| parts.len() == 1);
         let costs: InlineVec<u64> = parts.iter().map(|part| part.cost).collect();
-        let decision =
-            Decision::call(verb, keys, parts, now).map_err(|(part, why)| pending.refusal(part, why, &costs))?;
-        Ok((pending, decision.laid_out(layout)))
+        let request = Request::new(verb, keys, parts, now).map_err(|(part, why)| pending.refusal(part, why, &costs))?;
+        let request = request.of_resolution(backend.resolution());
+        Ok((pending, if backend.names_may_coincide() { request.with_names_merged() } else { request }))
     }
 }

@@ -1,14 +1,14 @@
-//! The front door of a shared store.
+//! Decisions of a store that is asked over a network.
 
 mod answer;
 mod begin;
 mod pending;
+mod upkeep;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use self::pending::{AnswerGuard, Begun, Decided, Host, PendingCall, lost};
@@ -22,15 +22,13 @@ use crate::info::LimitInfo;
 use crate::interrupt;
 use crate::limit::Limit;
 use crate::store::memory::Memory;
-use crate::store::redis::{Decision, Redis, Settings, Upkeep};
-use crate::store::redis::{ProcessState, RemoteStore};
-use crate::store::remote::Statistics;
+use crate::store::remote::{Backend, RemoteStore, Request, Settings, Statistics};
 use crate::time::Micros;
 
-/// A limiter's part of a store that others use as well.
+/// A limiter's part of a remote store.
 #[derive(Clone, Debug)]
-pub(in crate::limiter) struct Fleet {
-    pub(in crate::limiter) shared: Arc<RemoteStore>,
+pub(in crate::limiter) struct Remote {
+    pub(in crate::limiter) store: Arc<RemoteStore>,
     /// The namespace, as the store spells it and as this process does.
     pub(in crate::limiter) name: Arc<str>,
     pub(in crate::limiter) namespace: Fingerprint,
@@ -39,23 +37,22 @@ pub(in crate::limiter) struct Fleet {
 /// The time past a deadline for which a thread waits for the store's thread to report the end of a call.
 const GRACE: Duration = Duration::from_millis(5);
 
-impl Fleet {
-    pub(in crate::limiter) fn new(store: Redis) -> Self {
-        let settings = store.into_settings();
-        let (name, namespace) = (settings.namespace().into(), Fingerprint::of_namespace(settings.namespace()));
-        let shared = Arc::new(RemoteStore::new(settings));
+impl Remote {
+    pub(in crate::limiter) fn new(backend: impl Backend, settings: Settings) -> Self {
+        let (name, namespace) = (settings.name().into(), Fingerprint::of_namespace(settings.name()));
+        let store = Arc::new(RemoteStore::new(backend, settings));
         // So that the first call need not wait for it.
-        shared.begin_to_connect();
-        Self { shared, name, namespace }
+        store.begin_to_connect();
+        Self { store, name, namespace }
     }
 
     pub(in crate::limiter) fn namespace(&self, namespace: &str) -> Self {
-        let shared = self.shared.clone();
-        Self { shared, name: namespace.into(), namespace: Fingerprint::of_namespace(namespace) }
+        let store = self.store.clone();
+        Self { store, name: namespace.into(), namespace: Fingerprint::of_namespace(namespace) }
     }
 
     pub(in crate::limiter) fn url(&self) -> String {
-        self.shared.settings.url()
+        self.store.backend.url()
     }
 
     pub(in crate::limiter) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
@@ -63,35 +60,18 @@ impl Fleet {
     }
 
     /// Connects, if that can be done in time.
-    pub(in crate::limiter) async fn greet(&self) {
+    pub(in crate::limiter) async fn connect(&self) {
         let pending = self.pending_call(Verb::Refund, None);
         // A server that is not there is no error yet.
-        let _ = Self::ask(pending, self.shared.settings.probe()).await;
-    }
-
-    /// The worker for operators' tasks on the store, and the runtime that it works on.
-    pub(in crate::limiter) fn upkeep(&self) -> std::io::Result<(Upkeep, Handle)> {
-        self.shared.here_for_sure().upkeep(&self.shared.settings)
-    }
-
-    pub(in crate::limiter) fn settings(&self) -> &Settings {
-        &self.shared.settings
-    }
-
-    pub(in crate::limiter) fn here(&self) -> Arc<ProcessState> {
-        arc_swap::Guard::into_inner(self.shared.here())
-    }
-
-    pub(in crate::limiter) fn namespace_name(&self) -> Arc<str> {
-        self.name.clone()
+        let _ = Self::ask(pending, self.store.probe()).await;
     }
 
     pub(in crate::limiter) fn fallback(&self) -> Arc<Memory> {
-        self.shared.here().fallback.clone()
+        self.store.state().fallback.clone()
     }
 
     pub(in crate::limiter) fn stats(&self) -> Statistics {
-        self.shared.here().stats.read(self.shared.breaker())
+        self.store.state().stats.read(self.store.breaker())
     }
 
     /// Decides on this thread, which waits for the answer.
@@ -103,14 +83,14 @@ impl Fleet {
     ) -> Result<LimitInfo, Error> {
         match self.begin(checks, call, now, false) {
             Begun::Known(answer) => answer,
-            Begun::Ask(pending, decision) => self.wait(pending, decision),
+            Begun::Ask(pending, request) => self.wait(pending, request),
         }
     }
 
-    fn wait(&self, pending: Box<PendingCall>, decision: Decision) -> Result<LimitInfo, Error> {
+    fn wait(&self, pending: Box<PendingCall>, request: Request) -> Result<LimitInfo, Error> {
         let (answered, answer) = sync_channel(1);
-        let job = pending.send(decision, false, move |guard| drop(answered.send(guard)));
-        let patience = self.shared.settings.timeout() + GRACE;
+        let job = pending.send(request, false, move |guard| drop(answered.send(guard)));
+        let patience = self.store.settings.timeout + GRACE;
         match receive(&answer, patience) {
             Ok(Ok(guard)) => guard.take(),
             Ok(Err(RecvTimeoutError::Timeout)) => {
@@ -135,14 +115,14 @@ impl Fleet {
                 tokio::task::coop::consume_budget().await;
                 answer
             }
-            Begun::Ask(pending, decision) => Self::ask(pending, decision).await,
+            Begun::Ask(pending, request) => Self::ask(pending, request).await,
         }
     }
 
     /// [`wait`](Self::wait) without a thread.
-    async fn ask(pending: Box<PendingCall>, decision: Decision) -> Decided {
+    async fn ask(pending: Box<PendingCall>, request: Request) -> Decided {
         let (answered, answer) = oneshot::channel();
-        pending.send(decision, true, move |guard| drop(answered.send(guard)));
+        pending.send(request, true, move |guard| drop(answered.send(guard)));
         answer.await.map_or_else(|_| Err(lost()), AnswerGuard::take)
     }
 
@@ -157,9 +137,9 @@ impl Fleet {
     ) -> Option<Decided> {
         match self.begin(checks, call, now, false) {
             Begun::Known(answer) => Some(answer),
-            Begun::Ask(pending, decision) => {
+            Begun::Ask(pending, request) => {
                 let host = Host(Some(done));
-                pending.send(decision, false, |guard| host.take(guard));
+                pending.send(request, false, |guard| host.take(guard));
                 None
             }
         }

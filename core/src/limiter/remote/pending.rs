@@ -1,4 +1,4 @@
-//! A call that waits for a shared store: its drop guard.
+//! A call that waits for a remote store, and the drop guard of its answer.
 
 use std::sync::Arc;
 
@@ -10,14 +10,12 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::Limit;
-use crate::store::redis::Decision;
-use crate::store::redis::{Answer, Job, RemoteStore};
-use crate::store::remote::{DenyKey, Since};
+use crate::store::remote::{Answer, DenyKey, Job, RemoteStore, Request, Since};
 use crate::time::Micros;
 
 /// A call whose answer is still to come.
 pub(in crate::limiter) struct PendingCall {
-    pub(in crate::limiter) shared: Arc<RemoteStore>,
+    pub(in crate::limiter) store: Arc<RemoteStore>,
     /// The limit of each part, for errors.
     pub(in crate::limiter) limits: InlineVec<Limit>,
     /// The actor of each part.
@@ -50,7 +48,7 @@ pub(in crate::limiter) type Decided = Result<LimitInfo, Error>;
 pub(in crate::limiter) struct AnswerGuard {
     decided: Option<Decided>,
     /// The decision that took a place, where one did.
-    back: Option<(Box<PendingCall>, Decision)>,
+    back: Option<(Box<PendingCall>, Request)>,
 }
 
 impl AnswerGuard {
@@ -71,8 +69,8 @@ impl AnswerGuard {
 
 impl Drop for AnswerGuard {
     fn drop(&mut self) {
-        if let (Some((pending, decision)), Some(Ok(info))) = (self.back.take(), &self.decided) {
-            pending.take_back(&decision, info);
+        if let (Some((pending, request)), Some(Ok(info))) = (self.back.take(), &self.decided) {
+            pending.take_back(&request, info);
         }
     }
 }
@@ -81,7 +79,7 @@ impl Drop for AnswerGuard {
 #[expect(clippy::large_enum_variant, reason = "it lives for as long as it takes to match it")]
 pub(in crate::limiter) enum Begun {
     Known(Decided),
-    Ask(Box<PendingCall>, Decision),
+    Ask(Box<PendingCall>, Request),
 }
 
 /// A host that is told once what came of its call, even if all that knew of it is dropped.
@@ -113,37 +111,37 @@ impl PendingCall {
     /// Sends the decision on its way. `done` is told the answer, on this thread if the store cannot be asked.
     pub(in crate::limiter) fn send(
         self: Box<Self>,
-        decision: Decision,
+        request: Request,
         on_callers_runtime: bool,
         done: impl FnOnce(AnswerGuard) + Send + 'static,
     ) -> Arc<Job> {
-        let shared = self.shared.clone();
-        let done = Box::new(move |job: &Job, answer: Answer| done(self.deliver(job.decision(), answer)));
-        let job = Arc::new(Job::new(decision, shared.settings.timeout(), done));
-        if let Err(failure) = shared.send(&job, on_callers_runtime) {
+        let store = self.store.clone();
+        let done = Box::new(move |job: &Job, answer: Answer| done(self.deliver(job.request(), answer)));
+        let job = Arc::new(Job::new(request, store.settings.timeout, done));
+        if let Err(failure) = store.send(&job, on_callers_runtime) {
             job.finish(Err(failure));
         }
         job
     }
 
-    fn deliver(self: Box<Self>, decision: &Decision, answer: Answer) -> AnswerGuard {
-        let decided = self.word(decision, answer);
+    fn deliver(self: Box<Self>, request: &Request, answer: Answer) -> AnswerGuard {
+        let decided = self.word(request, answer);
         let took_a_place =
             matches!(self.call, Verb::Acquire { .. }) && decided.as_ref().is_ok_and(|info| !info.blocked);
-        let back = took_a_place.then(|| (self, decision.clone()));
+        let back = took_a_place.then(|| (self, request.clone()));
         AnswerGuard { decided: Some(decided), back }
     }
 
     /// Nobody waits for this answer any more: the place that was taken is given back.
-    fn take_back(self: Box<Self>, decision: &Decision, info: &LimitInfo) {
+    fn take_back(self: Box<Self>, request: &Request, info: &LimitInfo) {
         let charge = Charge::of_turn(info);
         let verb = Verb::Undo { charged_at: charge.at };
         let limited = info.checks().iter().zip(&self.answers).filter(|(_, of)| matches!(of, Answers::Part(_)));
-        let undo = decision.undone(charge.at, limited.map(|(info, _)| Charge::of_turn(info).at));
+        let undo = request.undone(charge.at, limited.map(|(info, _)| Charge::of_turn(info).at));
         let back = Self { call: verb, deny_key: None, ..*self };
         if info.degraded {
             // The store has charged nothing.
-            let _ = back.decide_here(&back.shared.here().fallback, &undo);
+            let _ = back.decide_here(&back.store.state().fallback, &undo);
         } else {
             Box::new(back).send(undo, false, drop);
         }
@@ -162,5 +160,5 @@ impl PendingCall {
 
 /// The runtime that was to bring the answer has ended.
 pub(in crate::limiter) fn lost() -> Error {
-    StoreError::new(Failure::Disconnected, "", None).into()
+    StoreError::new(Failure::Disconnected).into()
 }

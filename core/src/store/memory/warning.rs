@@ -24,6 +24,6 @@ impl Warning {
             return;
         }
         let why = format!("all {entries} entries are in use, so new clients share entries and may be denied early");
-        self.events.tell(&Event::new(EventKind::Overflow, &"memory", &why));
+        self.events.tell(&Event::new(EventKind::Overflow, "memory", &"memory", &why));
     }
 }

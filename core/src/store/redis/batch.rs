@@ -9,6 +9,7 @@ use super::dial::Transport;
 use super::encode::{ScriptCall, encode};
 use super::error_action::nonsense;
 use super::group_reply::GroupReply;
+use super::keys::slot_of;
 use super::layout::Strategy;
 use super::message::Message;
 use super::replicas::{Acknowledgement, Wait, right_behind};
@@ -53,7 +54,7 @@ pub(super) type Batch = Underway<BatchReply>;
 pub(super) fn send(connection: Transport, number: u64, groups: Vec<Group>, context: &Context) -> Batch {
     let messages = || groups.iter().flat_map(|group| &group.messages);
     let wait = Wait::of(messages(), context);
-    let parts = messages().map(|message| message.job.decision.parts.len() + 1).sum::<usize>();
+    let parts = messages().map(|message| message.job.request.parts.len() + 1).sum::<usize>();
     let weight = u64::try_from(parts).unwrap_or(u64::MAX).saturating_mul(OF_A_PART);
     connection.allow(weight);
     let until = last_deadline(messages());
@@ -64,13 +65,13 @@ impl Group {
     /// Groups what may share a script call: everything on a single server, one slot of a sharded one.
     pub(super) fn of(
         messages: impl Iterator<Item = Message>,
-        strategy: Strategy,
+        context: &Context,
         sharded: bool,
         clock: &ServerClock,
     ) -> Vec<Self> {
         let mut grouped: Vec<(Place, Vec<Message>)> = Vec::new();
         for message in messages {
-            let place = sharded.then(|| (message.job.decision.slot(), message.asking));
+            let place = sharded.then(|| (slot_of(&message.job.request), message.asking));
             match grouped.iter_mut().find(|(known, _)| *known == place) {
                 Some((_, together)) => together.push(message),
                 None => grouped.push((place, vec![message])),
@@ -78,8 +79,9 @@ impl Group {
         }
         let of_messages = |(place, messages): (Place, Vec<Message>)| {
             let by = |message: &Message| clock.at_server(message.job.expires).unwrap_or(0);
-            let call = match strategy {
-                Strategy::Script => encode(messages.iter().map(|message| (&message.job.decision, by(message)))),
+            let requests = messages.iter().map(|message| (&message.job.request, by(message)));
+            let call = match context.strategy() {
+                Strategy::Script => encode(requests, context.layout()),
                 Strategy::Transactions => ScriptCall::default(),
             };
             Self { messages, call, asking: place.is_some_and(|(_, asking)| asking), with_script: false }
@@ -93,7 +95,7 @@ impl Group {
 
     /// Of a sharded server, where these belong.
     pub(super) fn slot(&self) -> Option<u16> {
-        self.messages.first().map(|message| message.job.decision.slot())
+        self.messages.first().map(|message| slot_of(&message.job.request))
     }
 
     fn command(&self) -> Cmd {
@@ -102,8 +104,8 @@ impl Group {
 
     fn decode(&self, reply: Value) -> RedisResult<GroupReply> {
         let reply = reply.extract_error()?;
-        let decisions = self.messages.iter().map(|message| &message.job.decision);
-        let (server, outcomes) = decode(&reply, decisions).map_err(|_| nonsense("the script"))?;
+        let requests = self.messages.iter().map(|message| &message.job.request);
+        let (server, outcomes) = decode(&reply, requests).map_err(|_| nonsense("the script"))?;
         Ok(GroupReply { server, outcomes, held: Vec::new() })
     }
 

@@ -9,18 +9,16 @@ use tokio::time::Instant;
 use super::batch::{BatchReply, Group, is_lost};
 use super::connection::ConnectionTask;
 use super::connection_state::ConnectionState;
-use super::decode::Reply;
 use super::dial::Transport;
-use super::encode::Decision;
 use super::error_action::{ErrorAction, opens_breaker};
 use super::group_reply::Pending;
-use super::job::{Job, LONGEST_TIMEOUT};
 use super::message::Message;
 use super::replicas::{Acknowledged, hold, is_charged};
 use super::server_clock::ServerClock;
 use super::underway::{Back, Underway};
-use crate::decision::Verb;
 use crate::failure::Failure;
+use crate::store::remote::Job;
+use crate::store::remote::Reply;
 
 /// Delay before a slot that was found in motion is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
@@ -104,21 +102,17 @@ impl ConnectionTask {
                 continue;
             }
             match &mut held {
-                Some(held) if is_charged(&job.decision, &outcome) => held.push(Pending::new(job, outcome)),
+                Some(held) if is_charged(&job.request, &outcome) => held.push(Pending::new(job, outcome)),
                 _ => {
-                    let undo = undo(&job.decision, &outcome);
-                    if !job.finish(Ok(outcome)) {
-                        undone.extend(undo.map(|decision| {
-                            let job = Job::new(decision, LONGEST_TIMEOUT, Box::new(|_, _| ())).staying();
-                            Message { job: Arc::new(job), asking }
-                        }));
-                    }
+                    undone.extend(job.reply(outcome).map(|undo| {
+                        let job = Job::unheard(undo).staying();
+                        Message { job: Arc::new(job), asking }
+                    }));
                 }
             }
         }
         if !undone.is_empty() {
-            let (strategy, sharded) = (self.context.strategy(), self.endpoint.is_sharded());
-            let groups = Group::of(undone.into_iter(), strategy, sharded, &self.clock);
+            let groups = Group::of(undone.into_iter(), &self.context, self.endpoint.is_sharded(), &self.clock);
             self.launch(over.connection.clone(), over.number, groups);
         }
     }
@@ -201,13 +195,4 @@ impl ConnectionTask {
             self.open_breaker(fault, &error.to_string());
         }
     }
-}
-
-/// The decision that gives a charge back whose caller was answered by the policy before the reply came: a degraded
-/// answer charges nothing.
-fn undo(decision: &Decision, outcome: &Reply) -> Option<Decision> {
-    let Reply::Decided { now, infos, .. } = outcome else { return None };
-    let may_charge = matches!(decision.verb, Verb::Limit | Verb::Acquire { .. });
-    let is_charged = may_charge && !infos.iter().any(|info| info.blocked);
-    is_charged.then(|| decision.undone(*now, infos.iter().map(|info| info.at)))
 }

@@ -15,6 +15,7 @@ use super::context::Context;
 use super::dial::{A_MAP, open};
 use super::endpoint::{Endpoint, at};
 use super::error_action::nonsense;
+use super::keys::slot_of;
 use super::message::Message;
 use super::reroute::{NoOthers, Reroute};
 use crate::failure::Failure;
@@ -92,7 +93,7 @@ impl Cluster {
     }
 
     pub(super) fn send(&self, message: Message) -> Result<(), Failure> {
-        let slot = usize::from(message.job.decision.slot());
+        let slot = usize::from(slot_of(&message.job.request));
         let mut map = self.map();
         if map.closed {
             return Err(Failure::Unreachable);
@@ -104,7 +105,7 @@ impl Cluster {
             let job = message.job.clone();
             map.early.push(message);
             drop(map);
-            self.context.runtime().spawn(job.expire());
+            self.context.session.runtime().spawn(job.expire());
             self.refresh();
             return Ok(());
         }

@@ -22,7 +22,6 @@ use super::connection_state::{Connected, ConnectionState};
 use super::context::Context;
 use super::dial::Transport;
 use super::endpoint::Endpoint;
-use super::job::Job;
 use super::layout::Strategy;
 use super::message::Message;
 use super::queue::{Received, Receiver, Sender, queue};
@@ -31,6 +30,7 @@ use super::reroute::Reroute;
 use super::server_clock::ServerClock;
 use super::underway::Back;
 use crate::failure::Failure;
+use crate::store::remote::Job;
 
 /// Decisions in one batch: few enough that the server is not held up for longer than a fraction of a millisecond.
 const MOST_IN_A_BATCH: usize = 128;
@@ -231,9 +231,9 @@ impl ConnectionTask {
             let several = self.waiting.len().min(MOST_IN_A_BATCH);
             let messages = self.waiting.drain(..several).map(|(_, message)| message);
             let messages = messages.filter(|message| !message.job.is_over());
-            let groups = Group::of(messages, self.context.strategy(), self.endpoint.is_sharded(), &self.clock);
+            let groups = Group::of(messages, &self.context, self.endpoint.is_sharded(), &self.clock);
             if !groups.is_empty() {
-                self.context.stats.sent(groups.iter().map(Group::len).sum());
+                self.context.session.sent(groups.iter().map(Group::len).sum());
                 self.launch(connection.clone(), self.connection_number, groups);
             }
         }

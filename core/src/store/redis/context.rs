@@ -2,27 +2,22 @@
 
 use std::fmt::Display;
 use std::iter;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use redis::Pipeline;
-use tokio::runtime::Handle;
 
-use super::encode::{Decision, Part, encode};
+use super::encode::encode;
 use super::greeting::{Said, advised};
-use super::job::LONGEST_TIMEOUT;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
-use super::reports::{QUIET, Reports};
 use super::script::SOURCE;
 use super::settings::Settings;
-use crate::clock;
 use crate::decision::Verb;
-use crate::events::{Event, EventKind};
+use crate::events::EventKind;
 use crate::failure::Failure;
 use crate::limit::{LevelRule, Rule};
-use crate::store::remote::Stats;
+use crate::store::remote::{Part, Request, Session};
 
 /// The size of the entry that probes use.
 const PROBED: u64 = 1000;
@@ -30,18 +25,10 @@ const PROBED: u64 = 1000;
 const LEAST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(crate) struct Context {
-    pub(super) stats: Arc<Stats>,
-    reports: Arc<Reports>,
-    timeout: Duration,
+    pub(super) session: Session,
     strategy: Strategy,
     replicas: u32,
     layout: Layout,
-    namespace: String,
-    /// A decision that writes but changes nothing: what a server must be able to do to be of use.
-    probe: Decision,
-    runtime: Handle,
-    /// The instant of the last event of each kind of failure.
-    told: [AtomicU64; Failure::ALL.len()],
     evictions_told: AtomicBool,
     unverified_told: AtomicBool,
     cluster_told: AtomicBool,
@@ -49,23 +36,21 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(super) fn new(settings: &Settings, stats: Arc<Stats>, reports: Arc<Reports>, runtime: Handle) -> Self {
+    pub(super) fn new(settings: &Settings, session: Session) -> Self {
         Self {
-            stats,
-            reports,
-            timeout: settings.timeout.min(LONGEST_TIMEOUT),
+            session,
             strategy: settings.strategy,
             replicas: settings.wait_replicas,
             layout: settings.layout(),
-            namespace: settings.namespace().to_owned(),
-            probe: settings.probe(),
-            runtime,
-            told: Default::default(),
             evictions_told: AtomicBool::new(false),
             unverified_told: AtomicBool::new(false),
             cluster_told: AtomicBool::new(false),
             is_unverified: settings.is_unverified(),
         }
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        self.layout
     }
 
     pub(super) fn strategy(&self) -> Strategy {
@@ -78,24 +63,23 @@ impl Context {
     }
 
     /// A decision like any other, on an entry of its own in this slot, which drains within a millisecond.
-    pub(super) fn probing(&self, slot: Option<u16>) -> Decision {
+    pub(super) fn probing(&self, slot: Option<u16>) -> Request {
         let bucket = LevelRule::new(PROBED, 1000, PROBED);
         let part = Part { rule: Rule::Level(bucket), cost: 1, spent: 0, charged_at: None, entry: 0 };
-        let entries = iter::once(self.layout.mark(&self.namespace, slot)).collect();
-        let probing = Decision::call(Verb::Limit, entries, iter::once(part).collect(), None);
-        probing.map_or_else(|_| self.probe.clone(), |probing| probing.laid_out(self.layout))
+        let entries = iter::once(self.layout.mark(self.session.namespace(), slot)).collect();
+        let probing = Request::new(Verb::Limit, entries, iter::once(part).collect(), None);
+        probing.map_or_else(
+            |_| self.session.probe().clone(),
+            |probing| probing.of_resolution(self.session.probe().resolution),
+        )
     }
 
     pub(super) fn timeout(&self) -> Duration {
-        self.timeout
+        self.session.timeout()
     }
 
     pub(super) fn connect_timeout(&self) -> Duration {
-        (self.timeout * 4).max(LEAST_CONNECT_TIMEOUT)
-    }
-
-    pub(super) fn runtime(&self) -> &Handle {
-        &self.runtime
+        (self.timeout() * 4).max(LEAST_CONNECT_TIMEOUT)
     }
 
     /// The commands that begin a connection: the first reply tells the kind of server, the last ones whether it
@@ -108,10 +92,10 @@ impl Context {
         match self.strategy {
             Strategy::Script => {
                 greeting.cmd("SCRIPT").arg("LOAD").arg(SOURCE);
-                greeting.add_command(encode([(&self.probe, 0)]).command(false));
+                greeting.add_command(encode([(self.session.probe(), 0)], self.layout).command(false));
             }
             Strategy::Transactions => {
-                for key in self.probe.entries.iter().flat_map(both) {
+                for key in self.session.probe().entries().iter().flat_map(both) {
                     greeting.cmd("EXPIRE").arg(key.as_ref()).arg(0);
                 }
             }
@@ -131,12 +115,12 @@ impl Context {
         if self.is_unverified && !self.unverified_told.swap(true, Ordering::Relaxed) {
             let why = "its certificate is not looked at (ssl_cert_reqs=none), so whoever is on the way can read the \
                 password and answer in its place";
-            self.reports.events.tell(&Event::new(EventKind::Unverified, server, why));
+            self.session.tell(EventKind::Unverified, server, why);
         }
         if let Some(why) = said.eviction()
             && !self.evictions_told.swap(true, Ordering::Relaxed)
         {
-            self.reports.events.tell(&Event::new(EventKind::Eviction, server, &why));
+            self.session.tell(EventKind::Eviction, server, &why);
         }
         if let Some((failure, why)) = &said.refusal {
             self.fault(server, *failure, why);
@@ -151,33 +135,22 @@ impl Context {
     pub(super) fn is_node(&self, server: &dyn Display) {
         if !self.cluster_told.swap(true, Ordering::Relaxed) {
             let why = "all its nodes are used; say so by redis+cluster:// in the URL, with several of them";
-            self.reports.events.tell(&Event::new(EventKind::Cluster, server, why));
+            self.session.tell(EventKind::Cluster, server, why);
         }
     }
 
     /// Reports that a server is not asked for now.
-    pub(super) fn opened(&self, server: &dyn Display, fault: Failure, why: &str) {
-        let why = &*advised(why);
-        self.reports.trouble(server, fault, why);
-        self.reports.opened(Some((server, why)));
-        self.reports.events.tell(&Event::new(EventKind::BreakerOpen(fault), server, why));
+    pub(super) fn opened(&self, server: &dyn Display, failure: Failure, why: &str) {
+        self.session.opened(server, failure, &advised(why));
     }
 
     /// Reports that a server decides again.
     pub(super) fn closed(&self, server: &dyn Display) {
-        self.reports.opened(None);
-        self.reports.events.tell(&Event::new(EventKind::BreakerClose, server, "it answers again"));
+        self.session.closed(server);
     }
 
     /// Reports a failure that does not stop the server from being asked, once a minute.
-    pub(super) fn fault(&self, server: &dyn Display, fault: Failure, why: &str) {
-        let why = &*advised(why);
-        self.reports.trouble(server, fault, why);
-        let told = &self.told[fault.index()];
-        let (now, last) = (clock::now(), told.load(Ordering::Relaxed));
-        let due = last == 0 || now.saturating_sub(last) >= QUIET;
-        if due && told.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            self.reports.events.tell(&Event::new(EventKind::Failure(fault), server, why));
-        }
+    pub(super) fn fault(&self, server: &dyn Display, failure: Failure, why: &str) {
+        self.session.failed(server, failure, &advised(why));
     }
 }

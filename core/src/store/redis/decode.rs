@@ -2,34 +2,12 @@
 
 use redis::Value;
 
-use super::encode::{Decision, Part};
-use crate::clock;
 use crate::decision::{Decayed, Entry, Impossible, Level, Paced, Resolved, Series, Verb, Verdict, Windows};
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::{Rule, whole};
+use crate::store::remote::{Part, Reply, Request};
 use crate::time::{EXACT, Micros};
-
-/// The outcome of a decision.
-#[expect(clippy::large_enum_variant, reason = "nearly all are the large one, and none is kept for long")]
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Reply {
-    Decided {
-        now: Micros,
-        /// One answer for each check, in order; none for a reset.
-        infos: InlineVec<LimitInfo>,
-        /// The number of checks whose entry had a value that no limit has written.
-        corrupt: u32,
-        /// An entry was from a future that cannot be, and what has to be kept of that is not kept by a peek.
-        mended: bool,
-        /// Of a denied call, until it would be admitted.
-        reset: Micros,
-    },
-    /// This check cannot be decided, and nothing was charged.
-    Impossible(usize, Impossible),
-    /// The deadline was past, and nothing was charged.
-    Late { now: Micros },
-}
 
 /// The script cannot have answered this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,13 +19,13 @@ pub(crate) struct Malformed;
 /// smaller, or -1; then what came of each decision.
 pub(crate) fn decode<'a>(
     reply: &Value,
-    decisions: impl IntoIterator<Item = &'a Decision>,
+    requests: impl IntoIterator<Item = &'a Request>,
 ) -> Result<(Option<Micros>, Vec<Reply>), Malformed> {
     let Value::BulkString(bytes) = reply else { return Err(Malformed) };
     let mut reader = Reader(bytes);
     let time = reader.number()?;
     let server = if time < 0.0 { None } else { Some(integer(time)?) };
-    let outcomes = decisions.into_iter().map(|decision| reader.outcome(decision, server)).collect::<Result<_, _>>()?;
+    let outcomes = requests.into_iter().map(|request| reader.outcome(request, server)).collect::<Result<_, _>>()?;
     if reader.0.is_empty() { Ok((server, outcomes)) } else { Err(Malformed) }
 }
 
@@ -68,48 +46,48 @@ struct Checked {
 }
 
 impl Reader<'_> {
-    fn outcome(&mut self, decision: &Decision, server: Option<Micros>) -> Result<Reply, Malformed> {
-        if decision.verb == Verb::Reset {
-            return self.resetting(decision, server);
+    fn outcome(&mut self, request: &Request, server: Option<Micros>) -> Result<Reply, Malformed> {
+        if request.verb == Verb::Reset {
+            return self.resetting(request, server);
         }
-        let now = decision.instant(server);
+        let now = request.instant(server);
         let mut checked: InlineVec<Checked> = InlineVec::new();
         let (mut corrupt, mut mended) = (0, false);
-        for (index, part) in decision.parts.iter().enumerate() {
+        for (index, part) in request.parts.iter().enumerate() {
             let first = self.byte()?;
             if index == 0 && first >= OVERFLOWS {
-                return self.undecided(first, decision, server);
+                return self.undecided(first, request, server);
             }
             corrupt += u32::from(first & CORRUPT != 0);
             mended |= first & MENDED != 0;
             let verdict = Verdict::told(first & FITS != 0, self.wait()?);
             checked.push(Checked { entry: self.entry(&part.rule)?, verdict });
         }
-        if decision.parts.is_empty() {
+        if request.parts.is_empty() {
             let first = self.byte()?;
             if first >= OVERFLOWS {
-                return self.undecided(first, decision, server);
+                return self.undecided(first, request, server);
             }
         }
         let now = now.ok_or(Malformed)?;
-        let (infos, reset) = answers(decision, now, checked);
+        let (infos, reset) = answers(request, now, checked);
         Ok(Reply::Decided { now, infos, corrupt, mended, reset })
     }
 
-    fn resetting(&mut self, decision: &Decision, server: Option<Micros>) -> Result<Reply, Malformed> {
+    fn resetting(&mut self, request: &Request, server: Option<Micros>) -> Result<Reply, Malformed> {
         match (self.byte()?, server) {
             (LATE, Some(now)) => Ok(Reply::Late { now }),
-            (FITS, now) => Ok(decision.emptied(now)),
+            (FITS, now) => Ok(request.emptied(now)),
             _ => Err(Malformed),
         }
     }
 
-    fn undecided(&mut self, why: u8, decision: &Decision, server: Option<Micros>) -> Result<Reply, Malformed> {
+    fn undecided(&mut self, why: u8, request: &Request, server: Option<Micros>) -> Result<Reply, Malformed> {
         if why == LATE {
             return Ok(Reply::Late { now: server.ok_or(Malformed)? });
         }
         let index = usize::try_from(self.integer()?).ok().and_then(|index| index.checked_sub(1)).ok_or(Malformed)?;
-        if index < decision.parts.len() { Ok(Reply::Impossible(index, Impossible::Overflows)) } else { Err(Malformed) }
+        if index < request.parts.len() { Ok(Reply::Impossible(index, Impossible::Overflows)) } else { Err(Malformed) }
     }
 
     /// The state in which the call left an entry.
@@ -164,25 +142,16 @@ fn integer(number: f64) -> Result<u64, Malformed> {
     if is_one { Ok(whole(number)) } else { Err(Malformed) }
 }
 
-impl Decision {
-    /// The outcome of a reset.
-    pub(super) fn emptied(&self, server: Option<Micros>) -> Reply {
-        let now = self.instant(server).unwrap_or_else(clock::now);
-        let infos = self.parts.iter().map(|part| part.rule.emptied(now)).collect();
-        Reply::Decided { now, infos, corrupt: 0, mended: false, reset: 0 }
-    }
-}
-
 /// The results of the engine for entries in this state, and the instant until which it denies what it denied.
-fn answers(decision: &Decision, now: Micros, checked: InlineVec<Checked>) -> (InlineVec<LimitInfo>, Micros) {
-    let admitted = decision.verb != Verb::Denied && checked.iter().all(|check| check.verdict.fits);
+fn answers(request: &Request, now: Micros, checked: InlineVec<Checked>) -> (InlineVec<LimitInfo>, Micros) {
+    let admitted = request.verb != Verb::Denied && checked.iter().all(|check| check.verdict.fits);
     let mut reset = 0;
     let answer = |((part, mut check), prior): ((&Part, Checked), u64)| {
         let resolved = Resolved { verdict: check.verdict, admitted, cost: part.cost, prior };
         if !check.verdict.fits {
             reset = reset.max(part.rule.until(&mut check.entry, now, part.cost.saturating_add(prior)));
         }
-        part.rule.answer(&mut check.entry, now, decision.verb, resolved)
+        part.rule.answer(&mut check.entry, now, request.verb, resolved)
     };
-    (decision.parts.iter().zip(checked).zip(decision.priors()).map(answer).collect(), reset)
+    (request.parts.iter().zip(checked).zip(request.priors()).map(answer).collect(), reset)
 }

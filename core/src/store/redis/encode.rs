@@ -2,127 +2,15 @@
 
 use redis::Cmd;
 
-use super::keys::{Key, both, slot};
+use super::keys::both;
 use super::layout::Layout;
 use super::script::{SHA, SOURCE};
-use crate::decision::{self, Impossible, Verb, priors, takes};
+use crate::decision::Verb;
 use crate::distinct::Distinct;
 use crate::inline_vec::InlineVec;
 use crate::limit::{Rule, real};
+use crate::store::remote::{Key, Part, Request};
 use crate::time::{EXACT, Micros};
-
-/// A decision for a server to make.
-#[derive(Clone, Debug)]
-pub(crate) struct Decision {
-    pub(super) verb: Verb,
-    /// Names that are all different. Those of a reset are all that its checks can have.
-    pub(crate) entries: InlineVec<Key>,
-    pub(crate) parts: InlineVec<Part>,
-    /// Given by the caller; otherwise the server's clock says.
-    pub(crate) now: Option<Micros>,
-    pub(super) layout: Layout,
-}
-
-/// One check of a decision.
-pub(crate) type Part = decision::Part<Rule>;
-
-impl Decision {
-    /// A call; on error, the index of the check whose cost is above what it can ever admit.
-    pub(crate) fn call(
-        verb: Verb,
-        entries: InlineVec<Key>,
-        parts: InlineVec<Part>,
-        now: Option<Micros>,
-    ) -> Result<Self, (usize, Impossible)> {
-        let decision = Self { verb, entries, parts, now, layout: Layout::Own };
-        if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) {
-            for ((index, part), prior) in decision.parts.iter().enumerate().zip(decision.priors()) {
-                let total = part.cost.saturating_add(prior);
-                if total > part.rule.largest_cost() {
-                    return Err((index, Impossible::NeverFits { quota: part.rule.quota(), total }));
-                }
-            }
-        }
-        Ok(decision)
-    }
-
-    /// Removes these entries.
-    pub(crate) fn reset(entries: InlineVec<Key>) -> Self {
-        Self { verb: Verb::Reset, entries, parts: InlineVec::new(), now: None, layout: Layout::Own }
-    }
-
-    /// The same decision about entries in this layout, whose names these are.
-    pub(crate) fn laid_out(mut self, layout: Layout) -> Self {
-        self.layout = layout;
-        if layout == Layout::Sharkey {
-            // What is not encoded may be the same for two actors.
-            let (mut names, mut firsts): (Distinct<Key>, InlineVec<usize>) = (Distinct::default(), InlineVec::new());
-            let mut first_of_its_name = |(index, name): (usize, &Key)| {
-                let place = names.index_of(name);
-                if place == firsts.len() {
-                    firsts.push(index);
-                }
-                firsts[place]
-            };
-            let places: InlineVec<usize> = self.entries.iter().enumerate().map(&mut first_of_its_name).collect();
-            for part in &mut self.parts {
-                part.entry = places[part.entry];
-            }
-        }
-        self
-    }
-
-    /// The instant of the decision, in whole milliseconds where the layout is.
-    pub(super) fn instant(&self, server: Option<Micros>) -> Option<Micros> {
-        let now = self.now.or(server)?;
-        Some(if self.layout == Layout::Sharkey { now - now % 1000 } else { now })
-    }
-
-    /// The same checks under another verb.
-    pub(crate) fn with(&self, verb: Verb) -> Self {
-        Self { verb, ..self.clone() }
-    }
-
-    /// What gives back its charges: all at one instant, but for those of its checks that these instants are of.
-    pub(crate) fn undone(&self, charged_at: Micros, each: impl IntoIterator<Item = Micros>) -> Self {
-        let mut undo = self.with(Verb::Undo { charged_at });
-        for (part, at) in undo.parts.iter_mut().zip(each) {
-            part.charged_at = Some(at);
-        }
-        undo
-    }
-
-    /// The same for this process's memory alone: it does not have what a receipt of the store's gives back.
-    pub(crate) fn outside_the_store(&self) -> Self {
-        let mut decision = self.clone();
-        if let Verb::Undo { .. } = self.verb {
-            for part in &mut decision.parts {
-                (part.cost, part.spent) = (0, self.verb.adds(part.cost, part.spent));
-            }
-        }
-        decision
-    }
-
-    /// The cost of each check that an error names.
-    pub(crate) fn costs(&self) -> InlineVec<u64> {
-        self.parts.iter().map(|part| self.verb.named_cost(part.cost, part.spent)).collect()
-    }
-
-    /// The slot of a cluster that the first entry belongs to; those of one actor share it.
-    pub(crate) fn slot(&self) -> u16 {
-        self.entries.first().map_or(0, |key| slot(key))
-    }
-
-    /// The units that earlier checks of this decision take from the same entry, for each check.
-    pub(super) fn priors(&self) -> InlineVec<u64> {
-        priors(&self.parts, self.entries.len())
-    }
-
-    /// The units that each check charges or gives back, and how many of those were spent.
-    fn takes(&self) -> InlineVec<(u64, u64)> {
-        takes(&self.parts, self.entries.len(), self.verb)
-    }
-}
 
 /// The arguments of one call of the script: any number of decisions, made in order.
 #[derive(Clone, Debug, Default)]
@@ -157,12 +45,12 @@ impl ScriptCall {
 ///
 /// The blob is little-endian and has no gaps: whether the time has to be asked for (a byte), where the rules are (4
 /// bytes), the decisions, and the rules. Every number that is not said to be smaller is a double.
-pub(crate) fn encode<'a>(decisions: impl IntoIterator<Item = (&'a Decision, Micros)>) -> ScriptCall {
-    let mut writer = Writer { blob: vec![0; 5], ..Writer::default() };
-    for (decision, deadline) in decisions {
-        writer.decision(decision, deadline);
+pub(crate) fn encode<'a>(requests: impl IntoIterator<Item = (&'a Request, Micros)>, layout: Layout) -> ScriptCall {
+    let mut writer = Writer { blob: vec![0; 5], layout, ..Writer::default() };
+    for (request, deadline) in requests {
+        writer.request(request, deadline);
     }
-    let Writer { mut blob, keys, rules, asks_for_time } = writer;
+    let Writer { mut blob, keys, rules, asks_for_time, .. } = writer;
     blob[0] = u8::from(asks_for_time);
     let rules_at = index(blob.len());
     blob[1..5].copy_from_slice(&rules_at);
@@ -187,14 +75,15 @@ struct Writer {
     blob: Vec<u8>,
     keys: Distinct<Key>,
     rules: Distinct<WrittenRule>,
+    layout: Layout,
     asks_for_time: bool,
 }
 
 impl Writer {
     /// Encodes the verb (a byte) with its number, the number of checks (4 bytes), `now` (-1 = not given) and the
     /// deadline; then the checks. The checks of a reset are its keys.
-    fn decision(&mut self, decision: &Decision, deadline: Micros) {
-        let (asked, number) = match decision.verb {
+    fn request(&mut self, request: &Request, deadline: Micros) {
+        let (asked, number) = match request.verb {
             Verb::Reset => (0, 0),
             Verb::Limit => (1, 0),
             Verb::Peek => (2, 0),
@@ -207,33 +96,33 @@ impl Writer {
         // Where an entry has two keys, the second one comes right after the first.
         let mut keys: InlineVec<usize> = InlineVec::new();
         let mut entries: InlineVec<usize> = InlineVec::new();
-        for entry in &decision.entries {
+        for entry in &request.entries {
             entries.push(keys.len());
-            match decision.layout {
+            match self.layout {
                 Layout::Own => keys.push(self.keys.index_of(entry)),
                 Layout::Sharkey => keys.extend(both(entry).iter().map(|key| self.keys.index_of(key))),
             }
         }
-        self.asks_for_time |= deadline > 0 || (decision.now.is_none() && decision.verb != Verb::Reset);
+        self.asks_for_time |= deadline > 0 || (request.now.is_none() && request.verb != Verb::Reset);
         let deadline = if deadline > 0 { real(deadline) } else { f64::INFINITY };
-        if let Some((rule, cost)) = plain(decision) {
-            let rule = self.rules.index_of(&written(rule, decision.layout));
+        if let Some((rule, cost)) = plain(request, self.layout) {
+            let rule = self.rules.index_of(&written(rule, self.layout));
             return self.plain(rule, keys[0], cost, deadline);
         }
-        let checks = if decision.verb == Verb::Reset { keys.len() } else { decision.parts.len() };
+        let checks = if request.verb == Verb::Reset { keys.len() } else { request.parts.len() };
         self.blob.push(asked);
         self.blob.extend(index(checks));
-        self.numbers([real(number), decision.instant(None).map_or(-1.0, real), deadline]);
+        self.numbers([real(number), request.instant(None).map_or(-1.0, real), deadline]);
 
-        if decision.verb == Verb::Reset {
+        if request.verb == Verb::Reset {
             for key in keys {
                 self.check(0, key, [0.0; 3]);
             }
             return;
         }
-        for ((part, prior), (cost, spent)) in decision.parts.iter().zip(decision.priors()).zip(decision.takes()) {
-            let rule = self.rules.index_of(&written(&part.rule, decision.layout));
-            let total = match decision.verb.of_charge(part.charged_at) {
+        for ((part, prior), (cost, spent)) in request.parts.iter().zip(request.priors()).zip(request.takes()) {
+            let rule = self.rules.index_of(&written(&part.rule, self.layout));
+            let total = match request.verb.of_charge(part.charged_at) {
                 Verb::Undo { charged_at } => charged_at,
                 _ => part.cost.saturating_add(prior),
             };
@@ -266,8 +155,8 @@ impl Writer {
 }
 
 /// The rule and the cost of a `limit` by the server's clock with one check, of a level.
-fn plain(decision: &Decision) -> Option<(&Rule, u32)> {
-    match (&decision.parts[..], decision.verb, decision.now, decision.layout) {
+fn plain(request: &Request, layout: Layout) -> Option<(&Rule, u32)> {
+    match (&request.parts[..], request.verb, request.now, layout) {
         ([Part { rule: rule @ Rule::Level(_), cost, .. }], Verb::Limit, None, Layout::Own) => {
             Some((rule, u32::try_from(*cost).ok()?))
         }

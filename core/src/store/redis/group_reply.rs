@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::decode::Reply;
-use super::job::Job;
 use crate::failure::Failure;
+use crate::store::remote::Job;
+use crate::store::remote::Reply;
 use crate::time::Micros;
 
 /// The reply to a group.

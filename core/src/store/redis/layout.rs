@@ -1,9 +1,10 @@
 //! Strategies, and layouts of entries.
 
-use super::keys::{self, Key};
+use super::keys;
 use crate::error::LimitError;
 use crate::limit::{Kind, Limit, Translation};
 use crate::shape::Shape;
+use crate::store::remote::{EntryName, Key};
 
 /// The way in which a server decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,16 +68,16 @@ impl Layout {
         }
     }
 
-    /// The name of an entry of this shape. The other layout has levels only.
-    pub(crate) fn key(self, namespace: &str, actor: &str, limit: &str, shape: Shape) -> Key {
+    /// The name of an entry. The other layout has levels only.
+    pub(super) fn key(self, name: EntryName<'_>) -> Key {
         match self {
-            Self::Own => keys::key(namespace, actor, limit, shape),
-            Self::Sharkey => keys::pair(namespace, actor, limit),
+            Self::Own => name.to_key(),
+            Self::Sharkey => keys::pair(name.namespace, name.actor, name.limit),
         }
     }
 
     /// The shapes of which a limit may have left an entry.
-    pub(crate) fn shapes(self) -> &'static [Shape] {
+    pub(super) fn shapes(self) -> &'static [Shape] {
         match self {
             Self::Own => &Shape::ALL,
             Self::Sharkey => &[Shape::Level],
@@ -92,7 +93,7 @@ impl Layout {
     }
 
     /// Refuses what cannot be kept so.
-    pub(crate) fn admits(self, limit: &Limit) -> Result<(), LimitError> {
+    pub(super) fn admits(self, limit: &Limit) -> Result<(), LimitError> {
         let value = match limit.kind() {
             _ if self == Self::Own => return Ok(()),
             Kind::Bucket(_) => return Ok(()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::job::Job;
+use crate::store::remote::Job;
 
 /// A job, and whether it was sent to this server for this once.
 pub(super) struct Message {

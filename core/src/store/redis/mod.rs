@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "deadlines go by the timers of tokio, not by the time that limits see")]
 
 mod address;
+mod backend;
 mod batch;
 mod batch_replies;
 mod breaker;
@@ -17,15 +18,13 @@ mod endpoint;
 mod error_action;
 mod greeting;
 mod group_reply;
-mod job;
 mod keys;
 mod layout;
 mod message;
-mod process;
+mod options;
 mod queue;
 mod recovery;
 mod replicas;
-mod reports;
 mod reroute;
 mod scattered;
 mod script;
@@ -40,14 +39,6 @@ mod url;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decode::Reply;
-pub(crate) use encode::{Decision, encode};
-pub(crate) use job::{Answer, Job};
-pub(crate) use keys::Key;
 pub use layout::{Layout, Strategy};
-pub(crate) use process::{ProcessState, RemoteStore};
 pub use settings::Redis;
-pub(crate) use settings::Settings;
-pub use upkeep::Health;
-pub(crate) use upkeep::Upkeep;
 pub(crate) use url::refused;

@@ -10,9 +10,9 @@ use super::batch::Group;
 use super::connection::ConnectionTask;
 use super::connection_state::{Connected, ConnectionState};
 use super::error_action::ErrorAction;
-use super::job::{Answer, Job};
 use super::message::Message;
 use crate::failure::Failure;
+use crate::store::remote::{Answer, Job};
 
 const NO_ANSWER: &str = "no answer in time";
 const TOO_FEW: &str = "too few replicas acknowledge what it writes";
@@ -82,11 +82,11 @@ impl ConnectionTask {
         let done = Box::new(move |_: &Job, answer: Answer| {
             let _ = tell.set(answer.err());
         });
-        let decision = self.context.probing(self.slot);
-        let job = Arc::new(Job::new(decision, self.context.timeout(), done).staying());
+        let request = self.context.probing(self.slot);
+        let job = Arc::new(Job::new(request, self.context.timeout(), done).staying());
         self.watch(&job, Instant::now());
         let message = iter::once(Message { job, asking: false });
-        let groups = Group::of(message, self.context.strategy(), self.endpoint.is_sharded(), &self.clock);
+        let groups = Group::of(message, &self.context, self.endpoint.is_sharded(), &self.clock);
         self.probing = Some(told);
         self.launch(connection, self.connection_number, groups);
     }

@@ -13,13 +13,13 @@ use redis::{Cmd, RedisResult, from_redis_value};
 use tokio::time::Instant;
 
 use super::context::Context;
-use super::decode::Reply;
 use super::dial::Transport;
-use super::encode::Decision;
 use super::group_reply::Pending;
 use super::message::Message;
 use super::underway::Underway;
 use crate::decision::Verb;
+use crate::store::remote::Reply;
+use crate::store::remote::Request;
 
 /// The number of replicas that have acknowledged, once that is known.
 pub(super) type Acknowledgement = Pin<Box<dyn Future<Output = RedisResult<u32>> + Send>>;
@@ -36,7 +36,7 @@ impl Wait {
     /// The acknowledgement that these decisions need; none if they write nothing or are not to wait.
     pub(super) fn of<'a>(mut messages: impl Iterator<Item = &'a Message>, context: &Context) -> Option<Self> {
         let replicas = context.replicas();
-        let writes = |message: &Message| message.job.decision.verb != Verb::Peek;
+        let writes = |message: &Message| message.job.request.verb != Verb::Peek;
         // The latest of them has just come, and nobody waits for longer than it does.
         (replicas > 0 && messages.any(writes)).then(|| Self { replicas, until: Instant::now() + context.timeout() })
     }
@@ -95,16 +95,16 @@ pub(super) fn hold(
 }
 
 /// True if a decision changed an entry: peeks and most denials do not, and no failover can lose them.
-pub(super) fn is_charged(decision: &Decision, outcome: &Reply) -> bool {
+pub(super) fn is_charged(request: &Request, outcome: &Reply) -> bool {
     let Reply::Decided { infos, .. } = outcome else { return false };
-    match decision.verb {
+    match request.verb {
         Verb::Peek => false,
         Verb::Limit | Verb::Acquire { .. } => {
-            !infos.iter().any(|info| info.blocked) || decision.parts.iter().any(|part| part.rule.counts_blocked())
+            !infos.iter().any(|info| info.blocked) || request.parts.iter().any(|part| part.rule.counts_blocked())
         }
         // What is given back of a receipt that is used up already.
         Verb::Charge | Verb::Refund | Verb::Undo { .. } | Verb::Denied => {
-            decision.parts.iter().any(|part| part.cost != part.spent)
+            request.parts.iter().any(|part| part.cost != part.spent)
         }
         Verb::Reset => true,
     }

@@ -11,20 +11,18 @@ use futures_util::future::join_all;
 use tokio::sync::oneshot;
 use tokio::time::sleep_until;
 
-use super::decode::Reply;
-use super::encode::{Decision, Part};
-use super::job::{Answer, Job};
 use super::keys::slot;
 use super::topology::Topology;
 use crate::decision::Verb;
 use crate::failure::Failure;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
+use crate::store::remote::{Answer, Job, Part, Reply, Request};
 use crate::time::Micros;
 
 /// The share of one slot in a decision.
 struct Share {
-    decision: Decision,
+    request: Request,
     /// The indices of these checks in the whole decision.
     parts: Vec<usize>,
 }
@@ -44,46 +42,37 @@ impl ShareReply {
     }
 }
 
-impl Decision {
-    /// True if its entries are in different slots.
-    pub(super) fn is_scattered(&self) -> bool {
-        let mut slots = self.entries.iter().map(|key| slot(key));
-        let first = slots.next();
-        slots.any(|slot| Some(slot) != first)
+fn shares_of(request: &Request) -> Vec<Share> {
+    let mut shares: Vec<(u16, Share)> = Vec::new();
+    let nothing = || Share {
+        request: Request {
+            verb: request.verb,
+            entries: InlineVec::new(),
+            parts: InlineVec::new(),
+            now: request.now,
+            resolution: request.resolution,
+        },
+        parts: Vec::new(),
+    };
+    // Where each entry went.
+    let mut places = Vec::with_capacity(request.entries.len());
+    for key in &request.entries {
+        let slot = slot(key);
+        let share = shares.iter().position(|(known, _)| *known == slot).unwrap_or_else(|| {
+            shares.push((slot, nothing()));
+            shares.len() - 1
+        });
+        let entries = &mut shares[share].1.request.entries;
+        entries.push(key.clone());
+        places.push((share, entries.len() - 1));
     }
-
-    fn shares(&self) -> Vec<Share> {
-        let mut shares: Vec<(u16, Share)> = Vec::new();
-        let nothing = || Share {
-            decision: Self {
-                verb: self.verb,
-                entries: InlineVec::new(),
-                parts: InlineVec::new(),
-                now: self.now,
-                layout: self.layout,
-            },
-            parts: Vec::new(),
-        };
-        // Where each entry went.
-        let mut places = Vec::with_capacity(self.entries.len());
-        for key in &self.entries {
-            let slot = slot(key);
-            let share = shares.iter().position(|(known, _)| *known == slot).unwrap_or_else(|| {
-                shares.push((slot, nothing()));
-                shares.len() - 1
-            });
-            let entries = &mut shares[share].1.decision.entries;
-            entries.push(key.clone());
-            places.push((share, entries.len() - 1));
-        }
-        for (index, part) in self.parts.iter().enumerate() {
-            let (share, entry) = places[part.entry];
-            let share = &mut shares[share].1;
-            share.decision.parts.push(Part { entry, ..*part });
-            share.parts.push(index);
-        }
-        shares.into_iter().map(|(_, share)| share).collect()
+    for (index, part) in request.parts.iter().enumerate() {
+        let (share, entry) = places[part.entry];
+        let share = &mut shares[share].1;
+        share.request.parts.push(Part { entry, ..*part });
+        share.parts.push(index);
     }
+    shares.into_iter().map(|(_, share)| share).collect()
 }
 
 /// Makes such a decision, and finishes its job.
@@ -96,31 +85,31 @@ pub(super) async fn decide(topology: Arc<Topology>, job: Arc<Job>) {
 }
 
 async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
-    let decision = &job.decision;
-    let shares = decision.shares();
-    let verb = decision.verb;
+    let request = &job.request;
+    let shares = shares_of(request);
+    let verb = request.verb;
     if !matches!(verb, Verb::Limit | Verb::Acquire { .. }) {
-        let each = all(topology, shares.iter().map(|share| share.decision.clone()), job).await;
+        let each = all(topology, shares.iter().map(|share| share.request.clone()), job).await;
         if let Some(failed) = each.iter().position(Result::is_err)
             && verb == Verb::Charge
         {
             give_back(topology, &shares, &each);
             return failure(&shares, &each, failed);
         }
-        return gather(decision, &shares, each);
+        return gather(request, &shares, each);
     }
     // To reserve a place is to charge whatever is there, so only the charge itself can say whether it comes in time.
     if verb == Verb::Limit {
-        let looked = all(topology, shares.iter().map(|share| share.decision.with(Verb::Peek)), job).await;
+        let looked = all(topology, shares.iter().map(|share| share.request.with(Verb::Peek)), job).await;
         let denied = looked.iter().flatten().any(ShareReply::is_denied);
         if denied || looked.iter().any(Result::is_err) {
             let told = if denied { deny(topology, &shares, looked, job).await } else { looked };
-            return gather(decision, &shares, told);
+            return gather(request, &shares, told);
         }
     }
-    let mut each = all(topology, shares.iter().map(|share| share.decision.clone()), job).await;
+    let mut each = all(topology, shares.iter().map(|share| share.request.clone()), job).await;
     if each.iter().all(|told| told.as_ref().is_ok_and(|told| !told.is_denied())) {
-        return gather(decision, &shares, each);
+        return gather(request, &shares, each);
     }
     give_back(topology, &shares, &each);
     if let Some(failed) = each.iter().position(Result::is_err) {
@@ -131,13 +120,13 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
         if let Ok(told) = told.as_mut()
             && !told.is_denied()
         {
-            match one(topology, share.decision.with(Verb::Denied), job).await {
+            match one(topology, share.request.with(Verb::Denied), job).await {
                 Ok(denied) => told.infos = denied_for(&told.infos, denied.infos),
                 Err(answer) => return answer,
             }
         }
     }
-    gather(decision, &shares, each)
+    gather(request, &shares, each)
 }
 
 /// Writes the effects of a denial: checks that count denied attempts are charged, and an entry that a wrong clock had
@@ -150,10 +139,10 @@ async fn deny(
 ) -> Vec<Result<ShareReply, Answer>> {
     let denied = shares.iter().zip(looked).map(async |(share, looked)| {
         let looked = looked?;
-        if !looked.mended && !share.decision.parts.iter().any(|part| part.rule.counts_blocked()) {
+        if !looked.mended && !share.request.parts.iter().any(|part| part.rule.counts_blocked()) {
             return Ok(looked);
         }
-        let after = one(topology, share.decision.with(Verb::Denied), job).await?;
+        let after = one(topology, share.request.with(Verb::Denied), job).await?;
         Ok(ShareReply { infos: denied_for(&looked.infos, after.infos), ..looked })
     });
     join_all(denied).await
@@ -170,30 +159,30 @@ fn give_back(topology: &Arc<Topology>, shares: &[Share], each: &[Result<ShareRep
         if let Ok(told) = told
             && !told.is_denied()
         {
-            forget(topology, share.decision.undone(told.now, told.infos.iter().map(|info| info.at)));
+            forget(topology, share.request.undone(told.now, told.infos.iter().map(|info| info.at)));
         }
     }
 }
 
 /// Sends a decision whose answer is not needed.
-fn forget(topology: &Arc<Topology>, decision: Decision) {
-    let job = Arc::new(Job::new(decision, super::job::LONGEST_TIMEOUT, Box::new(|_, _| ())));
+fn forget(topology: &Arc<Topology>, request: Request) {
+    let job = Arc::new(Job::unheard(request));
     // A server that is not asked any more has forgotten, or will be told by its own drain.
-    let _ = topology.send(job);
+    let _ = topology.dispatch(job);
 }
 
 async fn all(
     topology: &Arc<Topology>,
-    decisions: impl Iterator<Item = Decision>,
+    requests: impl Iterator<Item = Request>,
     job: &Arc<Job>,
 ) -> Vec<Result<ShareReply, Answer>> {
-    join_all(decisions.map(|decision| one(topology, decision, job))).await
+    join_all(requests.map(|request| one(topology, request, job))).await
 }
 
-async fn one(topology: &Arc<Topology>, decision: Decision, job: &Arc<Job>) -> Result<ShareReply, Answer> {
+async fn one(topology: &Arc<Topology>, request: Request, job: &Arc<Job>) -> Result<ShareReply, Answer> {
     let (answered, answer) = oneshot::channel();
     let done = Box::new(move |_: &Job, answer: Answer| drop(answered.send(answer)));
-    topology.send(Arc::new(Job::share(job, decision, done))).map_err(Err)?;
+    topology.dispatch(Arc::new(Job::share(job, request, done))).map_err(Err)?;
     match answer.await {
         Ok(Ok(Reply::Decided { now, infos, corrupt, mended, reset })) => {
             Ok(ShareReply { now, infos, corrupt, mended, reset })
@@ -215,11 +204,11 @@ fn failure(shares: &[Share], each: &[Result<ShareReply, Answer>], failed: usize)
 }
 
 /// One answer of all, in the order of the whole decision's checks.
-fn gather(decision: &Decision, shares: &[Share], each: Vec<Result<ShareReply, Answer>>) -> Answer {
+fn gather(request: &Request, shares: &[Share], each: Vec<Result<ShareReply, Answer>>) -> Answer {
     if let Some(failed) = each.iter().position(Result::is_err) {
         return failure(shares, &each, failed);
     }
-    let mut infos: Vec<Option<LimitInfo>> = vec![None; decision.parts.len()];
+    let mut infos: Vec<Option<LimitInfo>> = vec![None; request.parts.len()];
     let (mut now, mut corrupt, mut mended, mut reset) = (0, 0, false, 0);
     for (share, told) in shares.iter().zip(each.into_iter().flatten()) {
         now = told.now.max(now);

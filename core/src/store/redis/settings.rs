@@ -4,13 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use super::address::Address;
-use super::encode::Decision;
 use super::layout::{Layout, Strategy};
 use super::url::StoreUrl;
 use crate::error::LimitError;
-use crate::events::{Event, Events};
-use crate::shape::Shape;
-use crate::store::remote::OnError;
+use crate::events::Event;
+use crate::store::remote::{self, OnError};
 
 /// A store on Redis, Valkey or a Redis Cluster, which a fleet shares.
 ///
@@ -30,28 +28,21 @@ use crate::store::remote::OnError;
 /// # Ok::<(), tidegate::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Redis(Settings);
+pub struct Redis {
+    shared: remote::Settings,
+    own: Settings,
+}
 
+/// The settings that no other remote store has.
 #[derive(Clone)]
 pub(crate) struct Settings {
-    url: StoreUrl,
+    pub(super) url: StoreUrl,
     pub(super) address: Address,
-    pub(super) timeout: Duration,
-    pub(super) deny_cache: Duration,
-    pub(super) max_entries: usize,
-    pub(super) events: Events,
-    pub(crate) on_error: OnError,
     pub(super) wait_replicas: u32,
     pub(super) strategy: Strategy,
     layout: Layout,
-    namespace: Option<String>,
 }
 
-/// The timeout of a decision unless another is given.
-const TIMEOUT: Duration = Duration::from_millis(100);
-/// The longest time for which a denial is remembered: another process may give back what it was denied for.
-const DENY_CACHE: Duration = Duration::from_secs(1);
-const MAX_ENTRIES: usize = 1_000_000;
 const TWO_KEYS: &str = "a cluster, where the two keys of an entry need not share a slot";
 
 impl Redis {
@@ -72,32 +63,25 @@ impl Redis {
     /// not understood but its scheme, because the rest may hold a password.
     pub fn open(url: &str) -> Result<Self, LimitError> {
         let url = StoreUrl::parse(url)?;
-        Ok(Self(Settings {
-            address: Address::of(&url)?,
-            url,
-            timeout: TIMEOUT,
-            deny_cache: DENY_CACHE,
-            max_entries: MAX_ENTRIES,
-            events: Events::default(),
-            on_error: OnError::default(),
-            wait_replicas: 0,
-            strategy: Strategy::default(),
-            layout: Layout::default(),
-            namespace: None,
-        }))
+        let address = Address::of(&url)?;
+        let (strategy, layout) = Default::default();
+        Ok(Self {
+            shared: remote::Settings::default(),
+            own: Settings { url, address, wait_replicas: 0, strategy, layout },
+        })
     }
 
     /// Sets the timeout of a decision, connecting included; 100 ms unless set.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.0.timeout = timeout;
+        self.shared = self.shared.timeout(timeout);
         self
     }
 
     /// Sets the policy for calls that the store cannot decide.
     #[must_use]
     pub fn on_error(mut self, policy: OnError) -> Self {
-        self.0.on_error = policy;
+        self.shared = self.shared.on_error(policy);
         self
     }
 
@@ -105,14 +89,14 @@ impl Redis {
     /// Redis; 1 s unless set, and never longer than the denial itself said. Zero asks Redis every time.
     #[must_use]
     pub fn deny_cache(mut self, max_age: Duration) -> Self {
-        self.0.deny_cache = max_age;
+        self.shared = self.shared.deny_cache(max_age);
         self
     }
 
     /// Sets the largest number of entries that this process keeps while the store cannot decide; 1,000,000 unless set.
     #[must_use]
     pub fn max_entries(mut self, entries: usize) -> Self {
-        self.0.max_entries = entries;
+        self.shared = self.shared.max_entries(entries);
         self
     }
 
@@ -130,14 +114,14 @@ impl Redis {
     /// `+wait`.
     #[must_use]
     pub fn wait_replicas(mut self, replicas: u32) -> Self {
-        self.0.wait_replicas = replicas;
+        self.own.wait_replicas = replicas;
         self
     }
 
     /// Sets the prefix of the names of all keys; `tidegate` unless set, and nothing in [`Layout::Sharkey`].
     #[must_use]
     pub fn namespace(mut self, namespace: &str) -> Self {
-        self.0.namespace = Some(namespace.to_owned());
+        self.shared = self.shared.namespace(namespace);
         self
     }
 
@@ -146,10 +130,10 @@ impl Redis {
     /// # Errors
     /// For [`Strategy::Transactions`] on a cluster, which cannot do them.
     pub fn strategy(mut self, strategy: Strategy) -> Result<Self, LimitError> {
-        if strategy == Strategy::Transactions && self.0.address.is_cluster() {
+        if strategy == Strategy::Transactions && self.own.address.is_cluster() {
             return Err(LimitError::range("", "strategy", format!("must be script on {TWO_KEYS}"), "transactions"));
         }
-        self.0.strategy = strategy;
+        self.own.strategy = strategy;
         Ok(self)
     }
 
@@ -159,10 +143,10 @@ impl Redis {
     /// # Errors
     /// For [`Layout::Sharkey`] on a cluster, where its two keys need not be on one server.
     pub fn layout(mut self, layout: Layout) -> Result<Self, LimitError> {
-        if layout == Layout::Sharkey && self.0.address.is_cluster() {
+        if layout == Layout::Sharkey && self.own.address.is_cluster() {
             return Err(LimitError::range("", "layout", format!("must be own on {TWO_KEYS}"), "sharkey"));
         }
-        self.0.layout = layout;
+        self.own.layout = layout;
         Ok(self)
     }
 
@@ -171,7 +155,7 @@ impl Redis {
     /// # Errors
     /// When they cannot be read, or the URL does not ask for TLS.
     pub fn certificate_authority(mut self, pem: &[u8]) -> Result<Self, LimitError> {
-        self.0.url.tls.authority = Some(pem.to_owned());
+        self.own.url.tls.authority = Some(pem.to_owned());
         self.reread()
     }
 
@@ -180,7 +164,7 @@ impl Redis {
     /// # Errors
     /// When they cannot be read, or the URL does not ask for TLS.
     pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Result<Self, LimitError> {
-        self.0.url.tls.identity = Some((certificate.to_owned(), key.to_owned()));
+        self.own.url.tls.identity = Some((certificate.to_owned(), key.to_owned()));
         self.reread()
     }
 
@@ -190,7 +174,7 @@ impl Redis {
     /// # Errors
     /// When the URL does not ask for TLS.
     pub fn accept_any_certificate(mut self) -> Result<Self, LimitError> {
-        self.0.url.tls.unverified = true;
+        self.own.url.tls.unverified = true;
         self.reread()
     }
 
@@ -199,7 +183,7 @@ impl Redis {
     /// # Errors
     /// None that opening it would not have had.
     pub fn username(mut self, username: &str) -> Result<Self, LimitError> {
-        self.0.url.login.username = Some(username.to_owned()).filter(|name| !name.is_empty());
+        self.own.url.login.username = Some(username.to_owned()).filter(|name| !name.is_empty());
         self.reread()
     }
 
@@ -208,7 +192,7 @@ impl Redis {
     /// # Errors
     /// None that opening it would not have had.
     pub fn password(mut self, password: &str) -> Result<Self, LimitError> {
-        self.0.url.login.password = Some(password.to_owned()).filter(|password| !password.is_empty());
+        self.own.url.login.password = Some(password.to_owned()).filter(|password| !password.is_empty());
         self.reread()
     }
 
@@ -217,14 +201,14 @@ impl Redis {
     /// # Errors
     /// None that opening it would not have had.
     pub fn sentinel_login(mut self, username: Option<&str>, password: Option<&str>) -> Result<Self, LimitError> {
-        let login = &mut self.0.url.sentinel_login;
+        let login = &mut self.own.url.sentinel_login;
         login.username = username.map(str::to_owned).or(login.username.take());
         login.password = password.map(str::to_owned).or(login.password.take());
         self.reread()
     }
 
     fn reread(mut self) -> Result<Self, LimitError> {
-        self.0.address = Address::of(&self.0.url)?;
+        self.own.address = Address::of(&self.own.url)?;
         Ok(self)
     }
 
@@ -232,56 +216,34 @@ impl Redis {
     /// the store, and must not block.
     #[must_use]
     pub fn listener(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        self.0.events = Events::to(listener);
+        self.shared = self.shared.listener(listener);
         self
     }
 
     pub(crate) fn has_secret(&self) -> bool {
-        let logins = [&self.0.url.login, &self.0.url.sentinel_login];
+        let logins = [&self.own.url.login, &self.own.url.sentinel_login];
         logins.iter().any(|login| login.password.is_some())
     }
 
-    pub(crate) fn into_settings(self) -> Settings {
-        self.0
+    /// The store, and the settings that every remote store has.
+    pub(crate) fn into_parts(self) -> (Settings, remote::Settings) {
+        let Self { mut shared, own } = self;
+        shared.namespace.get_or_insert_with(|| own.layout().namespace().to_owned());
+        (own, shared)
     }
 }
 
 impl Settings {
-    /// The URL without what is secret.
-    pub(crate) fn url(&self) -> String {
-        self.url.to_string()
-    }
-
-    /// The servers alone, as events name them.
-    pub(crate) fn servers(&self) -> String {
-        self.url.servers_shown()
-    }
-
     /// The server may show any certificate.
     pub(super) fn is_unverified(&self) -> bool {
         self.url.tls.unverified
     }
 
-    pub(crate) fn timeout(&self) -> Duration {
-        self.timeout
-    }
-
-    pub(crate) fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> Layout {
         match self.strategy {
             Strategy::Script => self.layout,
             Strategy::Transactions => Layout::Sharkey,
         }
-    }
-
-    pub(crate) fn namespace(&self) -> &str {
-        self.namespace.as_deref().unwrap_or(self.layout().namespace())
-    }
-
-    /// The decision that tests whether a server can decide and write.
-    pub(crate) fn probe(&self) -> Decision {
-        let layout = self.layout();
-        Decision::reset(std::iter::once(layout.key(self.namespace(), "", "probe", Shape::Level)).collect())
-            .laid_out(layout)
     }
 }
 
@@ -290,15 +252,9 @@ impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
             .field("url", &format_args!("{}", self.url))
-            .field("timeout", &self.timeout)
-            .field("on_error", &self.on_error)
-            .field("deny_cache", &self.deny_cache)
-            .field("max_entries", &self.max_entries)
             .field("wait_replicas", &self.wait_replicas)
             .field("strategy", &self.strategy)
             .field("layout", &self.layout())
-            .field("namespace", &self.namespace())
-            .field("events", &self.events)
             .finish_non_exhaustive()
     }
 }

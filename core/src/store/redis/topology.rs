@@ -2,27 +2,23 @@
 
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
-
 use super::address::Address;
 use super::cluster::Cluster;
 use super::connection::Connection;
 use super::context::Context;
 use super::endpoint::Endpoint;
-use super::job::Job;
 use super::message::Message;
 use super::reroute::NoOthers;
 use crate::failure::Failure;
+use crate::store::remote::Job;
 
 /// All the servers of a store, driven by one runtime.
 pub(crate) struct Topology {
-    servers: Servers,
-    runtime: tokio::runtime::Id,
-    /// That runtime is the process's own.
-    is_background: bool,
+    kind: Kind,
+    context: Arc<Context>,
 }
 
-enum Servers {
+enum Kind {
     One(Connection),
     /// One server, or a cluster if it turns out to be a node of one.
     Unknown(Connection, Arc<Cluster>),
@@ -37,10 +33,9 @@ enum Current<'a> {
 
 impl Topology {
     /// Starts the tasks that keep the connections, which begin to connect. They end when this is dropped.
-    pub(crate) fn start(address: &Address, context: &Arc<Context>, runtime: &Handle, is_background: bool) -> Self {
-        let _entered = runtime.enter();
-        let single = |endpoint| Servers::One(Connection::start(endpoint, context.clone(), Arc::new(NoOthers)));
-        let servers = match address.clone() {
+    pub(crate) fn start(address: &Address, context: &Arc<Context>) -> Self {
+        let single = |endpoint| Kind::One(Connection::start(endpoint, context.clone(), Arc::new(NoOthers)));
+        let kind = match address.clone() {
             Address::Server(info) => match Endpoint::seed(&info).filter(|_| context.suits_clusters()) {
                 Some(seed) => {
                     // Who writes the URL of one node may not know that there are others.
@@ -48,20 +43,20 @@ impl Topology {
                     let router = Arc::new(Arc::downgrade(&cluster));
                     let connection =
                         Connection::start(Endpoint::server(*info, context.greeting()), context.clone(), router);
-                    Servers::Unknown(connection, cluster)
+                    Kind::Unknown(connection, cluster)
                 }
                 None => single(Endpoint::server(*info, context.greeting())),
             },
             Address::Sentinels { sentinels, service, template } => {
                 single(Endpoint::primary(sentinels, service, *template, context.greeting()))
             }
-            Address::Cluster { seeds, template } => Servers::Cluster(Cluster::start(seeds, *template, context.clone())),
+            Address::Cluster { seeds, template } => Kind::Cluster(Cluster::start(seeds, *template, context.clone())),
         };
-        Self { servers, runtime: runtime.id(), is_background }
+        Self { kind, context: context.clone() }
     }
 
     /// Takes a job over, or says at once why not.
-    pub(crate) fn send(&self, job: Arc<Job>) -> Result<(), Failure> {
+    pub(super) fn dispatch(&self, job: Arc<Job>) -> Result<(), Failure> {
         let message = Message { job, asking: false };
         match self.current() {
             Current::One(connection) => connection.send(message),
@@ -76,17 +71,8 @@ impl Topology {
         }
     }
 
-    pub(crate) fn runtime(&self) -> tokio::runtime::Id {
-        self.runtime
-    }
-
-    pub(crate) fn is_background(&self) -> bool {
-        self.is_background
-    }
-
-    /// True if this runtime drives it, and still runs.
-    pub(crate) fn is_driven_by(&self, runtime: &Handle) -> bool {
-        self.runtime == runtime.id() && !self.is_dead()
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.context
     }
 
     pub(crate) fn is_dead(&self) -> bool {
@@ -101,10 +87,10 @@ impl Topology {
     }
 
     fn current(&self) -> Current<'_> {
-        match &self.servers {
-            Servers::Cluster(cluster) => Current::Cluster(cluster),
-            Servers::Unknown(_, cluster) if cluster.is_awake() => Current::Cluster(cluster),
-            Servers::One(connection) | Servers::Unknown(connection, _) => Current::One(connection),
+        match &self.kind {
+            Kind::Cluster(cluster) => Current::Cluster(cluster),
+            Kind::Unknown(_, cluster) if cluster.is_awake() => Current::Cluster(cluster),
+            Kind::One(connection) | Kind::Unknown(connection, _) => Current::One(connection),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Both go over connections of their own, past the breaker, and take longer than a decision may.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use super::address::Address;
 use super::cluster::nodes_of;
 use super::connection_state::Connected;
 use super::context::Context;
-use super::encode::{Decision, encode};
+use super::encode::encode;
 use super::endpoint::{Endpoint, at};
 use super::error_action::ErrorAction;
 use super::keys::both;
@@ -23,23 +24,7 @@ use super::settings::Settings;
 use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::shape::Shape;
-
-/// The health of a store; see [`Limiter::ping`](crate::Limiter::ping).
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Health {
-    /// The servers that were asked; none of a store in memory.
-    pub servers: Vec<String>,
-    /// The time that the slowest of them took to decide.
-    pub round_trip: Duration,
-    /// The time by which the clock of one is ahead of this process's, in seconds; negative if it is behind. Decisions
-    /// go by the server's clock, so this changes none.
-    pub clock_ahead: f64,
-    /// The `maxmemory-policy` of the first, where the user may ask for it.
-    pub memory_policy: Option<String>,
-    /// Problems, in words, although calls are decided.
-    pub warnings: Vec<String>,
-}
+use crate::store::remote::{EntryName, Health, Request, Session};
 
 /// Keys that are looked at in one step: few enough that a server is not held up.
 const STEP: usize = 500;
@@ -48,47 +33,35 @@ const MOST_READ: u64 = 16 * 1024 * 1024;
 /// Clocks of hosts that are kept in time differ by less.
 const SKEW: f64 = 1.0;
 
-impl Health {
-    fn join(mut self, other: Self) -> Self {
-        self.servers.extend(other.servers);
-        self.round_trip = self.round_trip.max(other.round_trip);
-        if other.clock_ahead.abs() > self.clock_ahead.abs() {
-            self.clock_ahead = other.clock_ahead;
-        }
-        self.memory_policy = self.memory_policy.or(other.memory_policy);
-        self.warnings.extend(other.warnings);
-        self
-    }
-}
-
 /// The servers of a store, as operators work on them.
-pub(crate) struct Upkeep {
+pub(super) struct Upkeep {
     address: Address,
     context: Arc<Context>,
     layout: Layout,
 }
 
 impl Upkeep {
-    pub(super) fn new(settings: &Settings, context: Context) -> Self {
-        Self { address: settings.address.clone(), context: Arc::new(context), layout: settings.layout() }
+    pub(super) fn new(settings: &Settings, session: Session) -> Self {
+        let context = Arc::new(Context::new(settings, session));
+        Self { address: settings.address.clone(), context, layout: settings.layout() }
     }
 
     /// Has every server make these decisions, which use all rights that a bucket needs.
-    pub(crate) async fn ping(&self, probes: &[Decision; 2]) -> Result<Health, StoreError> {
+    pub(super) async fn ping(&self, probes: &[Request; 2]) -> Result<Health, StoreError> {
         ping(&self.address, &self.context, probes).await
     }
 
     /// Removes every entry of a namespace, in steps; says how many keys there were.
-    pub(crate) async fn clear(&self, namespace: &str) -> Result<u64, StoreError> {
+    pub(super) async fn clear(&self, namespace: &str) -> Result<u64, StoreError> {
         clear(&self.address, &self.context, self.layout, namespace).await
     }
 }
 
-async fn ping(address: &Address, context: &Arc<Context>, probes: &[Decision; 2]) -> Result<Health, StoreError> {
+async fn ping(address: &Address, context: &Arc<Context>, probes: &[Request; 2]) -> Result<Health, StoreError> {
     let endpoints = endpoints(address, context).await?;
     let asked = endpoints.iter().map(|endpoint| async move {
         let health = timeout(context.connect_timeout(), examine(endpoint, context, probes)).await;
-        health.map_err(|_| StoreError::new(Failure::Timeout, &endpoint.to_string(), None))?
+        health.map_err(|_| error(Failure::Timeout, endpoint))?
     });
     let mut health = try_join_all(asked).await?.into_iter().fold(Health::default(), Health::join);
     if matches!(address, Address::Server(_)) && endpoints.iter().any(Endpoint::is_sharded) {
@@ -97,12 +70,12 @@ async fn ping(address: &Address, context: &Arc<Context>, probes: &[Decision; 2])
     Ok(health)
 }
 
-async fn examine(endpoint: &Endpoint, context: &Context, probes: &[Decision; 2]) -> Result<Health, StoreError> {
+async fn examine(endpoint: &Endpoint, context: &Context, probes: &[Request; 2]) -> Result<Health, StoreError> {
     let failed = |error: &RedisError| failed(endpoint, error);
     let Connected { mut connection, heard, said, .. } = endpoint.connect().await.map_err(|error| failed(&error))?;
     let server = endpoint.to_string();
     if let Some((failure, why)) = said.refusal {
-        return Err(StoreError::new(failure, &server, Some(why)));
+        return Err(error(failure, endpoint).because(why));
     }
     let began = Instant::now();
     for probe in probes {
@@ -114,7 +87,7 @@ async fn examine(endpoint: &Endpoint, context: &Context, probes: &[Decision; 2])
         wait.arg(context.replicas()).arg(context.timeout().as_millis().clamp(1, 3_600_000) as u64);
         let there: u32 = wait.query_async(&mut connection.wire).await.map_err(|error| failed(&error))?;
         if there < context.replicas() {
-            return Err(StoreError::new(Failure::Unreplicated, &server, None));
+            return Err(error(Failure::Unreplicated, endpoint));
         }
     }
     let mut warnings: Vec<String> = said.eviction().into_iter().collect();
@@ -141,10 +114,10 @@ async fn examine(endpoint: &Endpoint, context: &Context, probes: &[Decision; 2])
 }
 
 /// Decides once; a node that has not this slot has shown all the same that it would.
-async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe: &Decision) -> RedisResult<()> {
+async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe: &Request) -> RedisResult<()> {
     let answer = match context.strategy() {
         Strategy::Script => {
-            let call = encode([(probe, 0)]);
+            let call = encode([(probe, 0)], context.layout());
             match call.command(false).query_async::<redis::Value>(connection).await {
                 Err(error) if matches!(ErrorAction::of(&error), ErrorAction::SendScript) => {
                     call.command(true).query_async(connection).await
@@ -154,7 +127,7 @@ async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe
         }
         Strategy::Transactions => {
             let mut all = redis::pipe();
-            for key in probe.entries.iter().flat_map(both) {
+            for key in probe.entries().iter().flat_map(both) {
                 all.cmd("GET").arg(key.as_ref());
                 all.cmd("INCRBY").arg(key.as_ref()).arg(0);
                 all.cmd("EXPIRE").arg(key.as_ref()).arg(0);
@@ -174,7 +147,7 @@ async fn clear(address: &Address, context: &Arc<Context>, layout: Layout, namesp
     let pattern = pattern(layout, namespace);
     let mut removed = 0;
     for endpoint in endpoints(address, context).await? {
-        let late = |_| StoreError::new(Failure::Timeout, &endpoint.to_string(), None);
+        let late = |_| error(Failure::Timeout, &endpoint);
         let connected = timeout(context.connect_timeout(), endpoint.connect()).await.map_err(late)?;
         let mut connection = connected.map_err(|error| failed(&endpoint, &error))?.connection;
         let mut cursor = 0_u64;
@@ -217,7 +190,7 @@ async fn remove_some(
 
 /// The pattern that matches the keys of a namespace, and no others.
 fn pattern(layout: Layout, namespace: &str) -> Vec<u8> {
-    let key = layout.key(namespace, "", "", Shape::Level);
+    let key = layout.key(EntryName::new(namespace, "", "", Shape::Level));
     let end = match layout {
         Layout::Own => key.windows(2).position(|pair| pair == b":{").map_or(0, |at| at + 2),
         Layout::Sharkey => key.len() - b"__".len(),
@@ -234,7 +207,7 @@ async fn endpoints(address: &Address, context: &Arc<Context>) -> Result<Vec<Endp
         Address::Server(info) => {
             let endpoint = Endpoint::server((*info).clone(), greeting());
             let connected = timeout(context.connect_timeout(), endpoint.connect()).await;
-            let late = |_| StoreError::new(Failure::Timeout, &endpoint.to_string(), None);
+            let late = |_| error(Failure::Timeout, &endpoint);
             let connected = connected.map_err(late)?.map_err(|error| failed(&endpoint, &error))?;
             match Endpoint::seed(&info).filter(|_| connected.said.is_cluster && context.suits_clusters()) {
                 Some(seed) => nodes(&[seed], &info, context).await,
@@ -255,16 +228,18 @@ async fn nodes(
 ) -> Result<Vec<Endpoint>, StoreError> {
     let asked = seeds.iter().map(|seed| Box::pin(nodes_of(template, seed)));
     let found = timeout(context.connect_timeout(), select_ok(asked)).await;
-    let found = found.map_err(|_| StoreError::new(Failure::Timeout, "the cluster", None))?;
-    let (nodes, _) = found.map_err(|error| {
-        let cause = Some(error.to_string());
-        StoreError::new(failure_of(&error), "the cluster", cause)
-    })?;
+    let found = found.map_err(|_| error(Failure::Timeout, &"the cluster"))?;
+    let (nodes, _) =
+        found.map_err(|error| self::error(failure_of(&error), &"the cluster").because(error.to_string()))?;
     Ok(nodes.iter().map(|(host, port)| Endpoint::node(at(template, host, *port), context.greeting())).collect())
 }
 
 fn failed(endpoint: &Endpoint, error: &RedisError) -> StoreError {
-    StoreError::new(failure_of(error), &endpoint.to_string(), Some(error.to_string()))
+    self::error(failure_of(error), endpoint).because(error.to_string())
+}
+
+fn error(failure: Failure, server: &dyn Display) -> StoreError {
+    StoreError::new(failure).at("redis", server)
 }
 
 fn failure_of(error: &RedisError) -> Failure {

@@ -1,12 +1,43 @@
-//! Stores that are asked over a network.
+//! Stores that are asked over a network: everything about them that no particular store is needed for.
+//!
+//! A [`Backend`] names the entries and connects. For each runtime that asks, it makes [`Servers`], which take over a
+//! [`Job`]: one [`Request`] under way, with a deadline. The store either reads the values of the request's entries,
+//! [decides](Request::decide) on them in this process and writes what has changed, if nothing has changed in between;
+//! or its server decides by the same arithmetic. The engine does the rest: the deny cache, the fallback policy, events,
+//! statistics, and a fresh start in a forked process.
 
+#![allow(clippy::disallowed_methods, reason = "deadlines go by the timers of tokio, not by the time that limits see")]
+
+mod backend;
 pub(crate) mod background;
+mod decide;
 mod deny_cache;
+mod health;
+mod job;
+mod key;
 mod on_error;
+mod process;
+mod reply;
+mod reports;
+mod request;
+mod session;
+mod settings;
 mod stats;
+mod value;
 
+pub use backend::{Backend, Servers, Work};
 pub(crate) use background::handle as background;
-pub(crate) use deny_cache::{DenyCache, DenyKey, Since};
+pub use decide::{Decision, Write};
+pub(crate) use deny_cache::{DenyKey, Since};
+pub use health::Health;
+pub use job::Job;
+pub(crate) use key::name;
+pub use key::{EntryName, Key};
 pub use on_error::OnError;
-pub(crate) use stats::Stats;
+pub(crate) use process::{ProcessState, RemoteStore};
+pub(crate) use reply::{Answer, Reply};
+pub(crate) use request::Part;
+pub use request::Request;
+pub use session::Session;
+pub use settings::Settings;
 pub use stats::{BreakerState, Latency, Statistics};

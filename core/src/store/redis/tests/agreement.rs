@@ -17,7 +17,7 @@ use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
 use crate::store::memory::Memory;
-use crate::store::redis::decode::Reply;
+use crate::store::remote::Reply;
 use crate::time::EXACT;
 
 #[derive(Clone, Copy, Debug)]

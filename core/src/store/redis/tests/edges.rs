@@ -13,9 +13,11 @@ use crate::limit::Limit;
 use crate::limiter::Limiter;
 use crate::shape::Shape;
 use crate::store::memory::Memory;
-use crate::store::redis::decode::{Malformed, Reply, decode};
-use crate::store::redis::encode::{Decision, encode};
-use crate::store::redis::keys::{key, slot};
+use crate::store::redis::decode::{Malformed, decode};
+use crate::store::redis::encode::encode;
+use crate::store::redis::keys::slot;
+use crate::store::redis::layout::Layout;
+use crate::store::remote::{EntryName, Reply, Request};
 use crate::time::{EXACT, Micros};
 
 /// One limit of each shape, all with the key `k`.
@@ -42,7 +44,7 @@ fn bucket(size: u64) -> Limit {
     Limit::bucket("k", size).build().unwrap()
 }
 
-fn ask(limit: &Limit, call: Call, cost: u64, now: Option<Micros>) -> Decision {
+fn ask(limit: &Limit, call: Call, cost: u64, now: Option<Micros>) -> Request {
     Question::new("t", &[Check::new(limit, "ada").cost(cost)], call, now).decision.unwrap()
 }
 
@@ -59,7 +61,7 @@ const ENTRY: &str = "t:{ada}:k";
 /// The entry of a limit of one of the [`limits`], each of which keeps another shape but for the first three.
 fn entry(limit: &Limit) -> String {
     let shape = limit.rules(1.0).unwrap().shape();
-    String::from_utf8(key("t", "ada", limit.key(), shape).to_vec()).unwrap()
+    String::from_utf8(EntryName::new("t", "ada", limit.key(), shape).to_key().to_vec()).unwrap()
 }
 
 /// The stored form of a level.
@@ -315,7 +317,7 @@ fn several_late_checks_are_skipped_as_one() {
 fn a_decision_about_nothing_is_made() {
     let mut script = Script::start();
     let nothing = Question::new("t", &[], Call::Limit, None).decision.unwrap();
-    let reset = Decision::reset(std::iter::empty().collect());
+    let reset = Request::reset(std::iter::empty().collect());
     let (time, outcomes) = script.decide_by(&[(&nothing, 0), (&nothing, 1), (&reset, 0)]);
     let now = time.unwrap();
     let made = Reply::Decided { now, infos: std::iter::empty().collect(), corrupt: 0, mended: false, reset: 0 };
@@ -427,7 +429,8 @@ fn slots_are_those_of_a_cluster() {
     let mut script = Script::start_with(&["--cluster-enabled", "yes"]);
     let plain = ["", "a", "{", "}", "{}", "a{}b", "{}{a}", "a{b}c{d}", "{a", "a}", "foo{{bar}}zap", "123456789"];
     let keys = plain.iter().map(|key| key.as_bytes().to_vec());
-    let ours = ["", "ada", "{x}", "Ægir", "a:b%"].map(|actor| key("tidegate", actor, "login", Shape::Level).to_vec());
+    let ours = ["", "ada", "{x}", "Ægir", "a:b%"]
+        .map(|actor| EntryName::new("tidegate", actor, "login", Shape::Level).to_key().to_vec());
     for key in keys.chain(ours) {
         let asked: u16 = ::redis::cmd("CLUSTER").arg("KEYSLOT").arg(&key).query(&mut script.connection).unwrap();
         assert_eq!(slot(&key), asked, "{:?}", String::from_utf8_lossy(&key));
@@ -438,10 +441,10 @@ fn slots_are_those_of_a_cluster() {
 fn rules_and_entries_are_told_once() {
     let limits: Vec<_> = (1..30).map(bucket).collect();
     let decisions: Vec<_> = (0..200).map(|index| ask(&limits[index % limits.len()], Call::Limit, 1, None)).collect();
-    let call = encode(decisions.iter().map(|decision| (decision, 0)));
+    let call = encode(decisions.iter().map(|decision| (decision, 0)), Layout::Own);
     assert_eq!(call.keys.len(), 1);
-    let one = crate::store::redis::encode::encode([(&decisions[0], 0)]).blob.len();
-    let two = crate::store::redis::encode::encode([(&decisions[0], 0), (&decisions[0], 0)]).blob.len();
+    let one = encode([(&decisions[0], 0)], Layout::Own).blob.len();
+    let two = encode([(&decisions[0], 0), (&decisions[0], 0)], Layout::Own).blob.len();
     let rule = one - (two - one) - 5;
     assert_eq!(call.blob.len(), 5 + 200 * (two - one) + limits.len() * rule);
 }

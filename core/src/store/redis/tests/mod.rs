@@ -13,9 +13,9 @@ mod strategies;
 use ::redis::{Cmd, Connection, Pipeline, Value};
 use servers::Server;
 
-use super::decode::{Malformed, Reply, decode};
-use super::encode::{Decision, Part, encode};
-use super::keys::key;
+use super::decode::{Malformed, decode};
+use super::encode::encode;
+use super::layout::Layout;
 use super::script::{SHA, SOURCE};
 use crate::check::Check;
 use crate::decision::{Call, Impossible, Verb};
@@ -24,6 +24,7 @@ use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::{Limit, Rules};
 use crate::shape::Shape;
+use crate::store::remote::{EntryName, Part, Reply, Request};
 use crate::time::Micros;
 
 /// A server that knows the script, and a connection to it.
@@ -46,17 +47,17 @@ impl Script {
     }
 
     /// Makes decisions in one call of the script, each with its deadline.
-    fn decide_by(&mut self, decisions: &[(&Decision, Micros)]) -> (Option<Micros>, Vec<Reply>) {
+    fn decide_by(&mut self, decisions: &[(&Request, Micros)]) -> (Option<Micros>, Vec<Reply>) {
         let reply = evalsha(decisions).query(&mut self.connection).unwrap();
         decode(&reply, decisions.iter().map(|(decision, _)| *decision)).unwrap()
     }
 
-    fn decide(&mut self, decision: &Decision) -> Reply {
+    fn decide(&mut self, decision: &Request) -> Reply {
         self.decide_by(&[(decision, 0)]).1.pop().unwrap()
     }
 
     /// Makes batches of decisions, which the server gets all at once.
-    fn decide_batches(&mut self, batches: &[&[Decision]]) -> Result<Vec<Reply>, Malformed> {
+    fn decide_batches(&mut self, batches: &[&[Request]]) -> Result<Vec<Reply>, Malformed> {
         let mut pipeline = Pipeline::with_capacity(batches.len());
         for batch in batches {
             pipeline.add_command(evalsha(&batch.iter().map(|decision| (decision, 0)).collect::<Vec<_>>()));
@@ -81,8 +82,8 @@ impl Script {
     }
 }
 
-fn evalsha(decisions: &[(&Decision, Micros)]) -> Cmd {
-    let call = encode(decisions.iter().copied());
+fn evalsha(decisions: &[(&Request, Micros)]) -> Cmd {
+    let call = encode(decisions.iter().copied(), Layout::Own);
     let mut command = Cmd::new();
     command.arg("EVALSHA").arg(&*SHA).arg(call.keys.len());
     for key in &call.keys {
@@ -94,7 +95,7 @@ fn evalsha(decisions: &[(&Decision, Micros)]) -> Cmd {
 
 /// A decision about checks, with what is needed to put its outcome into a caller's words.
 struct Question {
-    decision: Result<Decision, (usize, Impossible)>,
+    decision: Result<Request, (usize, Impossible)>,
     /// For each answer its check, with the limit's key and the cost; `None` where nothing is limited.
     answers: Vec<(usize, Option<(String, u64)>)>,
 }
@@ -106,7 +107,7 @@ impl Question {
             let (of, limit) = (check.actor, check.limit.key());
             let rules = check.limit.rules(check.factor).unwrap();
             for (shape, rule) in rules.shaped() {
-                let name = key(namespace, of, limit, shape);
+                let name = EntryName::new(namespace, of, limit, shape).to_key();
                 let entry = names.iter().position(|known| *known == name).unwrap_or(names.len());
                 if entry == names.len() {
                     names.push(name);
@@ -120,12 +121,13 @@ impl Question {
                 answers.push((index, None));
             }
         }
-        Self { decision: Decision::call(Verb::from(call), names, parts, now), answers }
+        Self { decision: Request::new(Verb::from(call), names, parts, now), answers }
     }
 
     fn forget(namespace: &str, limit: &Limit, actor: &str) -> Self {
-        let names = Shape::ALL.iter().map(|shape| key(namespace, actor, limit.key(), *shape)).collect();
-        Self { decision: Ok(Decision::reset(names)), answers: Vec::new() }
+        let names =
+            Shape::ALL.iter().map(|shape| EntryName::new(namespace, actor, limit.key(), *shape).to_key()).collect();
+        Self { decision: Ok(Request::reset(names)), answers: Vec::new() }
     }
 
     /// The answer to the caller.

@@ -7,7 +7,7 @@ use super::{Question, Script, evalsha};
 use crate::check::Check;
 use crate::decision::Call;
 use crate::limit::Limit;
-use crate::store::redis::encode::Decision;
+use crate::store::remote::Request;
 
 const ACTORS: usize = 1000;
 
@@ -29,7 +29,7 @@ impl Script {
         (rounds[0], rounds[rounds.len() / 2])
     }
 
-    fn show(&mut self, name: &str, of: impl Fn(&str) -> Decision) {
+    fn show(&mut self, name: &str, of: impl Fn(&str) -> Request) {
         for size in [1, 16, 64] {
             let decisions: Vec<_> = (0..ACTORS).map(|index| of(&format!("user-{index:015}"))).collect();
             let pipelines: Vec<_> = (0..5)

@@ -3,7 +3,7 @@
 use super::wire::Kept;
 use crate::decision::Level;
 use crate::limit::LevelRule;
-use crate::store::redis::keys::Key;
+use crate::store::remote::Key;
 use crate::time::Micros;
 
 const SECOND: Micros = 1_000_000;

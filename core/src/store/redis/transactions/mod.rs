@@ -32,9 +32,10 @@ use self::entry_view::{Changes, Drip, EntryView, Seen};
 use self::tx_call::TxCall;
 use self::wire::{Kept, Replies, Transaction};
 use super::group_reply::{GroupReply, Pending};
-use super::keys::{Key, both};
+use super::keys::both;
 use super::message::Message;
 use crate::decision::Verb;
+use crate::store::remote::Key;
 use crate::time::Micros;
 
 /// Decides, and tells everyone what came of it as soon as it is known; what was charged is held instead, where it is to
@@ -86,8 +87,8 @@ impl TxBatch {
     fn of(messages: &[Message]) -> Self {
         let mut batch = Self { calls: Vec::with_capacity(messages.len()), views: Vec::new(), sent: Vec::new() };
         for message in messages {
-            let decision = &message.job.decision;
-            let views = decision.entries.iter().map(|entry| batch.view(both(entry))).collect();
+            let request = &message.job.request;
+            let views = request.entries.iter().map(|entry| batch.view(both(entry))).collect();
             batch.calls.push(TxCall::new(message.job.clone(), views));
         }
         batch
@@ -103,7 +104,7 @@ impl TxBatch {
 
     /// Looks at everything once, all of it at one instant.
     async fn read(&mut self, connection: &mut MultiplexedConnection) -> RedisResult<Option<Micros>> {
-        if self.calls.iter().all(|call| call.job.decision.verb == Verb::Reset) {
+        if self.calls.iter().all(|call| call.job.request.verb == Verb::Reset) {
             return Ok(None);
         }
         let mut transaction = Transaction::begin();

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::entry_view::EntryView;
-use crate::decision::{Algorithm as _, Entry, Held, Level, Verb, together};
+use crate::decision::{Algorithm as _, Entry, Held, Level, Verb};
 use crate::inline_vec::InlineVec;
 use crate::limit::{LevelRule, Rule};
-use crate::store::redis::decode::Reply;
-use crate::store::redis::encode::Decision;
 use crate::store::redis::group_reply::Pending;
-use crate::store::redis::job::Job;
+use crate::store::remote::Job;
+use crate::store::remote::Reply;
+use crate::store::remote::Request;
 use crate::time::Micros;
 
 pub(super) struct TxCall {
@@ -62,21 +62,21 @@ impl TxCall {
     /// Decides on what the views say, and notes there what is to be done.
     pub(super) fn decide(&mut self, views: &mut [EntryView], server: Option<Micros>) {
         let job = self.job.clone();
-        let decision = &job.decision;
-        let verb = decision.verb;
+        let request = &job.request;
+        let verb = request.verb;
         if verb == Verb::Reset {
             for place in &self.views {
                 views[*place].forget();
             }
             self.writes = true;
-            self.outcome = Some(decision.emptied(server));
+            self.outcome = Some(request.emptied(server));
             return;
         }
-        let now = decision.instant(server).unwrap_or(0);
-        let mut made = self.make(decision, verb, views, now);
-        if self.charged && verb == Verb::Limit && decision.parts.len() == 1 && is_blocked(&made.outcome) {
+        let now = request.instant(server).unwrap_or(0);
+        let mut made = self.make(request, verb, views, now);
+        if self.charged && verb == Verb::Limit && request.parts.len() == 1 && is_blocked(&made.outcome) {
             // Others came first, and it overfills the bucket.
-            made = self.make(decision, Verb::Charge, views, now);
+            made = self.make(request, Verb::Charge, views, now);
         }
         self.writes = made.levels.iter().any(|(_, kept)| *kept);
         for (place, (levels, kept)) in self.views.iter().zip(&made.levels) {
@@ -84,10 +84,10 @@ impl TxCall {
                 views[*place].settle(*levels);
             }
         }
-        for part in &decision.parts {
+        for part in &request.parts {
             let view = &mut views[self.views[part.entry]];
             if let (true, Some(rule)) = (made.levels[part.entry].1, level_rule(&part.rule)) {
-                view.keep(rule, now, decision.now.is_some());
+                view.keep(rule, now, request.now.is_some());
                 view.changes.mends |= made.mends[part.entry];
                 view.changes.unsettled |= made.unsettled[part.entry];
             }
@@ -96,11 +96,11 @@ impl TxCall {
         self.outcome = Some(made.outcome);
     }
 
-    fn make(&self, decision: &Decision, verb: Verb, views: &[EntryView], now: Micros) -> Made {
-        let given = decision.now.is_some();
+    fn make(&self, request: &Request, verb: Verb, views: &[EntryView], now: Micros) -> Made {
+        let given = request.now.is_some();
         let (mut before, mut unsettled): (InlineVec<Level>, InlineVec<bool>) = (InlineVec::new(), InlineVec::new());
         let mut rules: InlineVec<Option<&LevelRule>> = self.views.iter().map(|_| None).collect();
-        for part in decision.parts.iter().rev() {
+        for part in request.parts.iter().rev() {
             rules[part.entry] = level_rule(&part.rule);
         }
         for (index, place) in self.views.iter().enumerate() {
@@ -111,26 +111,14 @@ impl TxCall {
         }
         let mut mends: InlineVec<bool> = self.views.iter().map(|place| views[*place].is_untimed()).collect();
         let mut advanced = before.clone();
-        for part in &decision.parts {
+        for part in &request.parts {
             if let Some(rule) = level_rule(&part.rule) {
                 mends[part.entry] |= rule.advance(&mut advanced[part.entry], now);
             }
         }
         let mut entries: InlineVec<Held> = advanced.iter().map(|level| Held::new(Entry::Level(*level), ())).collect();
-        let outcome = match together(&decision.parts, &mut entries, now, verb) {
-            Err((part, why)) => Reply::Impossible(part, why),
-            Ok(infos) => {
-                let asks = matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. });
-                let mut reset = 0;
-                let checks = decision.parts.iter().zip(decision.priors()).zip(&infos);
-                for ((part, prior), _) in checks.filter(|(_, info)| asks && info.blocked) {
-                    let total = part.cost.saturating_add(prior);
-                    reset = reset.max(part.rule.until(&mut entries[part.entry].entry, now, total));
-                }
-                let corrupt = self.views.iter().map(|place| u32::from(views[*place].is_corrupt())).sum();
-                Reply::Decided { now, infos: infos.into(), corrupt, mended: mends.contains(&true), reset }
-            }
-        };
+        let corrupt = self.views.iter().map(|place| u32::from(views[*place].is_corrupt())).sum();
+        let outcome = request.reply_on(verb, &mut entries, now, corrupt, mends.contains(&true));
         let decided = matches!(outcome, Reply::Decided { .. });
         let levels = before.iter().zip(&advanced).zip(&entries).zip(&mends);
         let levels = levels.map(|(((before, advanced), held), mends)| {

@@ -5,23 +5,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::on_error::OnError;
 use super::settings::Settings;
+use super::stats::Stats;
 use crate::clock;
 use crate::error::StoreError;
 use crate::events::{Event, EventKind, Events};
 use crate::failure::Failure;
-use crate::store::remote::OnError;
-use crate::store::remote::Stats;
 use crate::time::Micros;
 
 /// Between two reports of the same kind.
-pub(super) const QUIET: Micros = 60 * 1_000_000;
+const QUIET: Micros = 60 * 1_000_000;
 /// Time for which all calls have to be decided before the store counts as recovered.
 const CALM: Micros = 1_000_000;
 
 /// The failures of a store, as this process knows them.
 pub(crate) struct Reports {
-    pub(super) events: Events,
+    events: Events,
+    /// The kind of the store, and its servers.
+    kind: &'static str,
     servers: String,
     policy: OnError,
     timeout: Duration,
@@ -29,6 +31,8 @@ pub(crate) struct Reports {
     /// The instant at which the next decided call has to check for the end of the outage; 0 if there is none.
     due: AtomicU64,
     troubles: Mutex<Troubles>,
+    /// The instant of the last event of each kind of failure.
+    failed_told: [AtomicU64; Failure::ALL.len()],
 }
 
 /// Calls that were answered without the store.
@@ -58,15 +62,17 @@ struct Trouble {
 }
 
 impl Reports {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings, kind: &'static str, servers: String) -> Self {
         Self {
             events: settings.events.clone(),
-            servers: settings.servers(),
+            kind,
+            servers,
             policy: settings.on_error,
-            timeout: settings.timeout(),
+            timeout: settings.timeout,
             outage: Mutex::default(),
             due: AtomicU64::new(0),
             troubles: Mutex::default(),
+            failed_told: Default::default(),
         }
     }
 
@@ -89,7 +95,7 @@ impl Reports {
         drop(outage);
         let most = Failure::ALL.into_iter().max_by_key(|failure| counts[failure.index()]).unwrap_or(failure);
         let message = self.degraded_message(&counts, most, since.map(|since| now - since), stats);
-        self.events.tell(&Event::new(EventKind::Degraded(most), &self.servers, &message));
+        self.tell(EventKind::Degraded(most), &self.servers, &message);
     }
 
     /// The store decided a call.
@@ -116,7 +122,7 @@ impl Reports {
         outage.recovered_told = Some(now);
         drop(outage);
         let message = format!("{} without it within {}", calls(total), seconds(took));
-        self.events.tell(&Event::new(EventKind::Recovered, &self.servers, &message));
+        self.tell(EventKind::Recovered, &self.servers, &message);
     }
 
     fn degraded_message(&self, counts: &[u64], most: Failure, since: Option<Micros>, stats: &Stats) -> String {
@@ -150,19 +156,39 @@ impl Reports {
         message
     }
 
-    /// A server said or did this.
-    pub(super) fn trouble(&self, server: &dyn Display, failure: Failure, cause: &str) {
-        let trouble = Trouble { server: server.to_string(), cause: crate::error::shortened(cause, 200) };
-        self.troubles().of_kind[failure.index()] = Some(trouble);
+    /// Reports that a server is not asked for now.
+    pub(super) fn opened(&self, server: &dyn Display, failure: Failure, why: &str) {
+        let trouble = self.trouble(server, failure, why);
+        self.troubles().opened = Some(trouble);
+        self.tell(EventKind::BreakerOpen(failure), server, why);
     }
 
-    /// Records the reason for which a server is not asked; none once it is asked again.
-    pub(super) fn opened(&self, why: Option<(&dyn Display, &str)>) {
-        let trouble = |(server, cause): (&dyn Display, &str)| Trouble {
-            server: server.to_string(),
-            cause: crate::error::shortened(cause, 200),
-        };
-        self.troubles().opened = why.map(trouble);
+    /// Reports that a server decides again.
+    pub(super) fn closed(&self, server: &dyn Display) {
+        self.troubles().opened = None;
+        self.tell(EventKind::BreakerClose, server, "it answers again");
+    }
+
+    /// Reports a failure that does not stop the server from being asked, once a minute.
+    pub(super) fn failed(&self, server: &dyn Display, failure: Failure, why: &str) {
+        self.trouble(server, failure, why);
+        let told = &self.failed_told[failure.index()];
+        let (now, last) = (clock::now(), told.load(Ordering::Relaxed));
+        let due = last == 0 || now.saturating_sub(last) >= QUIET;
+        if due && told.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            self.tell(EventKind::Failure(failure), server, why);
+        }
+    }
+
+    pub(super) fn tell(&self, kind: EventKind, server: &dyn Display, why: &str) {
+        self.events.tell(&Event::new(kind, self.kind, server, why));
+    }
+
+    /// Keeps the last error of this kind.
+    fn trouble(&self, server: &dyn Display, failure: Failure, cause: &str) -> Trouble {
+        let trouble = Trouble { server: server.to_string(), cause: crate::error::shortened(cause, 200) };
+        self.troubles().of_kind[failure.index()] = Some(trouble.clone());
+        trouble
     }
 
     /// The error for a call that the store did not decide.
@@ -177,8 +203,8 @@ impl Reports {
         };
         drop(troubles);
         match trouble {
-            Some(Trouble { server, cause }) => StoreError::new(failure, &server, Some(cause)),
-            None => StoreError::new(failure, &self.servers, None),
+            Some(Trouble { server, cause }) => StoreError::new(failure).at(self.kind, server).because(cause),
+            None => StoreError::new(failure).at(self.kind, &self.servers),
         }
     }
 
@@ -204,14 +230,12 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::store::redis::Redis;
 
     fn reports() -> (Reports, Arc<Mutex<Vec<Event>>>) {
         let heard: Arc<Mutex<Vec<Event>>> = Arc::default();
         let listener = heard.clone();
-        let store = Redis::open("redis://us3r:S3cr3t@somewhere").expect("a URL");
-        let store = store.listener(move |event| listener.lock().expect("a lock").push(event.clone()));
-        (Reports::new(&store.into_settings()), heard)
+        let settings = Settings::default().listener(move |event| listener.lock().expect("a lock").push(event.clone()));
+        (Reports::new(&settings, "redis", "somewhere:6379".to_owned()), heard)
     }
 
     #[test]

@@ -1,0 +1,91 @@
+//! The traits that a remote store implements.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use super::health::Health;
+use super::job::Job;
+use super::key::{EntryName, Key};
+use super::request::Request;
+use super::session::Session;
+use crate::error::{LimitError, StoreError};
+use crate::failure::Failure;
+use crate::limit::Limit;
+use crate::shape::Shape;
+use crate::time::Micros;
+
+/// An operation of a store that takes several steps.
+pub type Work<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
+
+/// A store that is asked over a network: how its entries are named, and how its servers are reached.
+pub trait Backend: Send + Sync + 'static {
+    /// The kind of the store in events and errors, such as `redis`.
+    fn kind(&self) -> &'static str;
+
+    /// The URL of the store, without what is secret.
+    fn url(&self) -> String;
+
+    /// The servers of the store in events that are about all of them.
+    fn servers(&self) -> String;
+
+    /// Starts to connect, and returns the way to the servers. Called once for each runtime of a process, in the context
+    /// of that runtime. Everything that it starts ends when the result is dropped.
+    fn connect(&self, session: Session) -> Arc<dyn Servers>;
+
+    /// Checks that the servers decide these requests, which use all rights that a bucket needs.
+    fn ping(&self, session: Session, probes: [Request; 2]) -> Work<Health>;
+
+    /// Removes every entry of a namespace; the result is the number of entries that were removed.
+    fn clear(&self, session: Session, namespace: &str) -> Work<u64>;
+
+    /// The name of an entry.
+    fn key(&self, name: EntryName<'_>) -> Key {
+        name.to_key()
+    }
+
+    /// The shapes of entries that it can keep.
+    fn shapes(&self) -> &[Shape] {
+        &Shape::ALL
+    }
+
+    /// True if different entries may have the same name.
+    fn names_may_coincide(&self) -> bool {
+        false
+    }
+
+    /// The unit of the instants that it keeps, in microseconds.
+    fn resolution(&self) -> Micros {
+        1
+    }
+
+    /// Refuses a limit that it cannot keep.
+    ///
+    /// # Errors
+    /// Names the key, the field and the value at fault.
+    fn admits(&self, limit: &Limit) -> Result<(), LimitError> {
+        let _ = limit;
+        Ok(())
+    }
+}
+
+/// The servers of a store, as one runtime of a process reaches them.
+pub trait Servers: Send + Sync {
+    /// Takes over a job, or says at once why not. The job has to be finished by its deadline; [`Job::expire`] does that
+    /// where nothing else does.
+    ///
+    /// # Errors
+    /// The reason for which no server is asked.
+    fn send(self: Arc<Self>, job: Arc<Job>) -> Result<(), Failure>;
+
+    /// True while the circuit breaker of a server is open.
+    fn is_open(&self) -> bool;
+
+    /// True while no request would be sent to any server.
+    fn is_unavailable(&self) -> bool {
+        self.is_open()
+    }
+
+    /// True once the tasks behind it have ended, with their runtime.
+    fn is_dead(&self) -> bool;
+}

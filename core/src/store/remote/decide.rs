@@ -1,0 +1,103 @@
+//! Decisions in this process on the values that a store has read.
+
+use std::time::Duration;
+
+use super::reply::Reply;
+use super::request::Request;
+use super::value::{decode, encode};
+use crate::decision::{Entry, Held, Verb, together};
+use crate::inline_vec::InlineVec;
+use crate::limit::Rule;
+use crate::time::Micros;
+
+/// The decision on a request: the writes to make, and the reply to give once they are made.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    writes: Vec<Write>,
+    pub(super) reply: Reply,
+}
+
+/// A change to one entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Write {
+    /// The index of the entry in [`Request::entries`].
+    pub entry: usize,
+    /// The value to keep; `None` removes the entry.
+    pub value: Option<Vec<u8>>,
+    /// The time after which the entry is empty, so that it need not be kept any more.
+    pub lasts: Duration,
+}
+
+impl Decision {
+    /// The writes that it needs. All of them have to be made, or none; and none if another process has changed one of
+    /// the [entries](Request::entries) since they were read.
+    #[must_use]
+    pub fn writes(&self) -> &[Write] {
+        &self.writes
+    }
+}
+
+/// The least time for which an entry is kept whose caller gives `now`: the store's clock is not the caller's.
+const LEAST: Micros = 3600 * 1_000_000;
+
+impl Request {
+    /// Decides on these values of its [entries](Self::entries), in their order, at this instant of the store's clock.
+    ///
+    /// A value that no limit has written counts as none.
+    #[must_use]
+    pub fn decide(&self, values: &[Option<Vec<u8>>], clock: Micros) -> Decision {
+        if self.verb == Verb::Reset {
+            let gone = |entry| Write { entry, value: None, lasts: Duration::ZERO };
+            return Decision { writes: (0..self.entries.len()).map(gone).collect(), reply: self.emptied(Some(clock)) };
+        }
+        let now = self.instant(Some(clock)).unwrap_or(clock);
+        let mut corrupt = 0;
+        let read = |entry: usize| {
+            let value = values.get(entry)?.as_deref()?;
+            let found = decode(self.rule_of(entry)?, value);
+            corrupt += u32::from(found.is_none());
+            found
+        };
+        let entries = (0..self.entries.len()).map(read).map(Option::unwrap_or_default);
+        let mut entries: InlineVec<Held> = entries.map(|entry| Held::new(entry, ())).collect();
+        let reply = self.reply_on(self.verb, &mut entries, now, corrupt, false);
+        let decided = matches!(reply, Reply::Decided { .. });
+        let writes = entries.iter_mut().enumerate().filter(|(_, held)| decided && held.kept_by.is_some());
+        let writes = writes.filter_map(|(entry, held)| self.write(entry, &mut held.entry, now)).collect();
+        Decision { writes, reply }
+    }
+
+    /// The engine's reply for entries in this state, which it changes.
+    pub(crate) fn reply_on(&self, verb: Verb, entries: &mut [Held], now: Micros, corrupt: u32, mended: bool) -> Reply {
+        let infos = match together(&self.parts, entries, now, verb) {
+            Ok(infos) => infos,
+            Err((part, why)) => return Reply::Impossible(part, why),
+        };
+        let mut reset = 0;
+        if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) {
+            let checks = self.parts.iter().zip(self.priors()).zip(&infos);
+            for ((part, prior), _) in checks.filter(|(_, info)| info.blocked) {
+                let total = part.cost.saturating_add(prior);
+                reset = reset.max(part.rule.until(&mut entries[part.entry].entry, now, total));
+            }
+        }
+        Reply::Decided { now, infos: infos.into(), corrupt, mended, reset }
+    }
+
+    /// The rule of an entry. All checks of one are of the same.
+    fn rule_of(&self, entry: usize) -> Option<&Rule> {
+        self.parts.iter().find(|part| part.entry == entry).map(|part| &part.rule)
+    }
+
+    fn write(&self, entry: usize, kept: &mut Entry, now: Micros) -> Option<Write> {
+        let rule = self.rule_of(entry)?;
+        if rule.is_empty(kept, now) {
+            return Some(Write { entry, value: None, lasts: Duration::ZERO });
+        }
+        let drains = rule.drains(kept, now);
+        let lasts = drains.since.saturating_add(drains.time.duration()).saturating_sub(now);
+        let least = if self.now.is_some() { LEAST.max(rule.window()) } else { 0 };
+        Some(Write { entry, value: Some(encode(kept)), lasts: Duration::from_micros(lasts.max(least)) })
+    }
+}

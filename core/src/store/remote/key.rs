@@ -1,0 +1,156 @@
+//! Names of entries in a keyspace that is shared with others.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::shape::Shape;
+
+/// The name of an entry in a store, as bytes; see [`EntryName::to_key`].
+pub type Key = Arc<[u8]>;
+
+/// The longest that a part may be once it is encoded.
+const LONGEST_PART: usize = 200;
+
+/// The parts that the name of an entry is made of.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct EntryName<'a> {
+    /// The namespace of the limiter.
+    pub namespace: &'a str,
+    /// The actor, whose entries belong together.
+    pub actor: &'a str,
+    /// The key of the limit.
+    pub limit: &'a str,
+    /// The shape of the entry. Different shapes are different entries.
+    pub shape: Shape,
+}
+
+impl<'a> EntryName<'a> {
+    pub(crate) fn new(namespace: &'a str, actor: &'a str, limit: &'a str, shape: Shape) -> Self {
+        Self { namespace, actor, limit, shape }
+    }
+
+    /// The name `{namespace}:{actor}:{key}` with braces around the actor, so that a store which is spread over several
+    /// servers can keep all entries of one actor together. For shapes other than the level a suffix follows.
+    ///
+    /// Different entries never share a name, and no part can break out of its place: special characters are
+    /// percent-encoded, and a part that is longer than 200 bytes is replaced by its hash.
+    #[must_use]
+    pub fn to_key(&self) -> Key {
+        let suffix = match self.shape {
+            Shape::Level => "",
+            Shape::Interval => "~interval",
+            Shape::Slots => "~slots",
+            Shape::Counter => "~counter",
+            Shape::Log => "~log",
+            Shape::Decay => "~decay",
+            Shape::Smooth => "~smooth",
+        };
+        name(self.namespace, self.actor, self.limit, suffix)
+    }
+}
+
+/// A name with this suffix. No entry has one that begins with a percent sign which no two hexadecimal digits follow.
+pub(crate) fn name(namespace: &str, actor: &str, limit: &str, suffix: &str) -> Key {
+    let mut name = String::with_capacity(namespace.len() + actor.len() + limit.len() + suffix.len() + 4);
+    encode(&mut name, namespace);
+    name.push_str(":{");
+    encode(&mut name, actor);
+    name.push_str("}:");
+    encode(&mut name, limit);
+    name.push_str(suffix);
+    name.into_bytes().into()
+}
+
+fn encode(name: &mut String, part: &str) {
+    let start = name.len();
+    if part.is_empty() {
+        // Empty braces would be no hash tag.
+        name.push('%');
+    }
+    for c in part.chars() {
+        if matches!(c, '%' | ':' | '~' | '{' | '}' | '\0'..='\x1f' | '\x7f') {
+            hexadecimal(name, &[u8::try_from(c).unwrap_or_default()], "%");
+        } else {
+            name.push(c);
+        }
+        if name.len() - start > LONGEST_PART {
+            name.truncate(start);
+            name.push_str("%sha256-");
+            hexadecimal(name, &Sha256::digest(part), "");
+            return;
+        }
+    }
+}
+
+fn hexadecimal(name: &mut String, bytes: &[u8], before_each: &str) {
+    for byte in bytes {
+        // Writing to a string does not fail.
+        let _ = write!(name, "{before_each}{byte:02x}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    fn key(namespace: &str, actor: &str, limit: &str, shape: Shape) -> Key {
+        EntryName::new(namespace, actor, limit, shape).to_key()
+    }
+
+    fn text(key: &Key) -> String {
+        String::from_utf8(key.to_vec()).expect("text stays text")
+    }
+
+    #[test]
+    fn reads_as_what_it_is() {
+        let level = |namespace, actor, limit| text(&key(namespace, actor, limit, Shape::Level));
+        assert_eq!(level("tidegate", "203.0.113.9", "login"), "tidegate:{203.0.113.9}:login");
+        assert_eq!(level("a:b", "{x}", "50%~log"), "a%3ab:{%7bx%7d}:50%25%7elog");
+        assert_eq!(level("", "", "k"), "%:{%}:k");
+        assert_eq!(level("n", "Ægir\n\x7f", "k"), "n:{Ægir%0a%7f}:k");
+        let names = Shape::ALL.map(|shape| text(&key("n", "ada", "k", shape)));
+        let suffixes = ["", "~interval", "~slots", "~counter", "~log", "~decay", "~smooth"];
+        assert_eq!(names, suffixes.map(|suffix| format!("n:{{ada}}:k{suffix}")));
+    }
+
+    #[test]
+    fn stays_short_whatever_the_actor() {
+        let long = "a".repeat(200);
+        assert_eq!(text(&key("n", &long, "k", Shape::Level)), format!("n:{{{long}}}:k"));
+        let digest = text(&key("n", &"a".repeat(201), "k", Shape::Level));
+        assert_eq!(digest.len(), "n:{%sha256-}:k".len() + 64);
+        // Printed by `printf 'a%.0s' $(seq 201) | sha256sum`.
+        assert!(digest.contains("a92efd82109373e58f9a2056dee01e807e216ce6075f7051207c0a9f7d666e50"), "{digest}");
+    }
+
+    fn part() -> impl Strategy<Value = String> {
+        prop_oneof!["[ab:{}%2~]{0,4}", "[~log]{0,5}", "[ab%25]{0,6}", any::<String>(), "[a:]{195,210}"]
+    }
+
+    proptest! {
+        #[test]
+        fn different_triples_have_different_names(
+            (a, b) in (select(Shape::ALL.to_vec()), (part(), part(), part())),
+            (c, d) in (select(Shape::ALL.to_vec()), (part(), part(), part())),
+        ) {
+            let name = |shape, (namespace, actor, limit): &(String, String, String)| key(namespace, actor, limit, shape);
+            prop_assert_eq!((a, &b) == (c, &d), name(a, &b) == name(c, &d));
+        }
+
+        #[test]
+        fn there_is_one_tag_and_it_is_the_actor(namespace in part(), actor in part(), limit in part()) {
+            let name = text(&key(&namespace, &actor, &limit, Shape::Level));
+            prop_assert_eq!((name.matches('{').count(), name.matches('}').count()), (1, 1));
+            let (before, rest) = name.split_once(":{").expect("a tag");
+            let (tag, after) = rest.split_once("}:").expect("its end");
+            prop_assert!(!tag.is_empty() && !before.contains(':') && !after.contains(':'));
+            prop_assert!(name.len() <= 3 * LONGEST_PART + 4);
+            prop_assert!(!name.chars().any(|c| c.is_ascii_control()));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The state of a store in one process: its connections, and its deny cache.
+
+use std::fmt;
+use std::iter;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use tokio::runtime::{self, Handle};
+
+use super::backend::{Backend, Servers};
+use super::background;
+use super::deny_cache::DenyCache;
+use super::job::Job;
+use super::key::EntryName;
+use super::reports::Reports;
+use super::request::Request;
+use super::session::Session;
+use super::settings::Settings;
+use super::stats::{BreakerState, Stats};
+use crate::failure::Failure;
+use crate::fork::Process;
+use crate::shape::Shape;
+use crate::store::memory::Memory;
+
+/// A remote store, as one process sees it.
+pub(crate) struct RemoteStore {
+    pub(crate) backend: Box<dyn Backend>,
+    pub(crate) settings: Settings,
+    state: ArcSwap<ProcessState>,
+}
+
+/// All that a forked child must not share with its parent.
+pub(crate) struct ProcessState {
+    process: Process,
+    pub(crate) stats: Arc<Stats>,
+    pub(crate) reports: Arc<Reports>,
+    pub(crate) denials: DenyCache,
+    /// Decides while the store cannot.
+    pub(crate) fallback: Arc<Memory>,
+    ways: Mutex<Vec<Way>>,
+}
+
+/// The servers as one runtime reaches them.
+struct Way {
+    servers: Arc<dyn Servers>,
+    runtime: runtime::Id,
+    /// That runtime is the process's own.
+    is_background: bool,
+}
+
+impl RemoteStore {
+    pub(crate) fn new(backend: impl Backend, settings: Settings) -> Self {
+        let state = ArcSwap::from_pointee(ProcessState::new(&backend, &settings));
+        Self { backend: Box::new(backend), settings, state }
+    }
+
+    /// The state of this process; a child process starts anew.
+    pub(crate) fn state(&self) -> arc_swap::Guard<Arc<ProcessState>> {
+        let state = self.state.load();
+        if state.process.is_current_as_told() { state } else { self.start_over() }
+    }
+
+    /// Before a server is talked to, when it is worth asking the system who we are.
+    fn state_for_sure(&self) -> arc_swap::Guard<Arc<ProcessState>> {
+        let state = self.state.load();
+        if state.process.is_current() { state } else { self.start_over() }
+    }
+
+    fn start_over(&self) -> arc_swap::Guard<Arc<ProcessState>> {
+        let parents = self.state.load_full();
+        if !parents.process.is_current() {
+            let own = ProcessState::new(&*self.backend, &self.settings);
+            let before = self.state.compare_and_swap(&parents, Arc::new(own));
+            // Dropping what a thread of the parent may hold could wait for that thread for ever.
+            std::mem::forget((parents, arc_swap::Guard::into_inner(before)));
+        }
+        self.state.load()
+    }
+
+    /// Sends a job on its way, or says at once why not. It goes over the caller's own runtime where there is one and
+    /// that is wanted, else over the process's.
+    pub(crate) fn send(&self, job: &Arc<Job>, on_callers_runtime: bool) -> Result<(), Failure> {
+        self.state_for_sure().servers(self, on_callers_runtime)?.send(job.clone())
+    }
+
+    /// Begins to connect, over the caller's own runtime where there is one, else over the process's.
+    pub(crate) fn begin_to_connect(&self) {
+        // Where no thread can be had, the first call will say so.
+        let _ = self.state_for_sure().servers(self, true);
+    }
+
+    /// True if a call would not be sent to any server now.
+    pub(crate) fn is_unavailable(&self, on_callers_runtime: bool) -> bool {
+        let state = self.state();
+        let callers = if on_callers_runtime { Handle::try_current().ok().map(|runtime| runtime.id()) } else { None };
+        let ways = state.ways.lock().unwrap_or_else(PoisonError::into_inner);
+        // A caller without a runtime is served by the process's own, of which there is one.
+        let is_callers = |way: &&Way| match callers {
+            Some(runtime) => way.runtime == runtime,
+            None => way.is_background,
+        };
+        ways.iter().find(is_callers).is_some_and(|way| way.servers.is_unavailable())
+    }
+
+    pub(crate) fn breaker(&self) -> BreakerState {
+        let state = self.state();
+        let ways = state.ways.lock().unwrap_or_else(PoisonError::into_inner);
+        if ways.iter().any(|way| way.servers.is_open()) { BreakerState::Open } else { BreakerState::Closed }
+    }
+
+    /// The session for an operator's task, which runs on the runtime of the process.
+    pub(crate) fn session(&self) -> std::io::Result<Session> {
+        let state = self.state_for_sure();
+        let runtime = background::handle(state.process)?;
+        Ok(state.session(self, runtime))
+    }
+
+    /// The request that tests whether a server can decide and write.
+    pub(crate) fn probe(&self) -> Request {
+        let name = EntryName::new(self.settings.name(), "", "probe", Shape::Level);
+        Request::reset(iter::once(self.backend.key(name)).collect()).of_resolution(self.backend.resolution())
+    }
+}
+
+impl Drop for ProcessState {
+    fn drop(&mut self) {
+        if !self.process.is_current() {
+            // To end the parent's tasks from here could wait for a thread that only the parent has.
+            std::mem::forget(std::mem::take(&mut self.ways));
+        }
+    }
+}
+
+impl fmt::Debug for RemoteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteStore").field("url", &self.backend.url()).field("settings", &self.settings).finish()
+    }
+}
+
+impl ProcessState {
+    fn new(backend: &dyn Backend, settings: &Settings) -> Self {
+        Self {
+            process: Process::current(),
+            stats: Arc::default(),
+            reports: Arc::new(Reports::new(settings, backend.kind(), backend.servers())),
+            denials: DenyCache::new(settings.deny_cache),
+            fallback: Arc::new(Memory::with_max_entries(settings.max_entries).telling(settings.events.clone())),
+            ways: Mutex::default(),
+        }
+    }
+
+    /// The store did not decide a call.
+    pub(crate) fn degraded(&self, failure: Failure) {
+        self.stats.degraded(failure);
+        self.reports.degraded(failure, &self.stats);
+    }
+
+    fn session(&self, store: &RemoteStore, runtime: Handle) -> Session {
+        Session {
+            stats: self.stats.clone(),
+            reports: self.reports.clone(),
+            timeout: store.settings.timeout,
+            namespace: store.settings.name().to_owned(),
+            probe: store.probe(),
+            runtime,
+        }
+    }
+
+    fn servers(&self, store: &RemoteStore, on_callers_runtime: bool) -> Result<Arc<dyn Servers>, Failure> {
+        let callers = if on_callers_runtime { Handle::try_current().ok() } else { None };
+        let is_background = callers.as_ref().is_none_or(background::is);
+        let runtime = callers.map_or_else(|| background::handle(self.process), Ok).map_err(|_| Failure::Unreachable)?;
+        let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = runtime.id();
+        if let Some(known) = ways.iter().find(|way| way.runtime == id && !way.servers.is_dead()) {
+            return Ok(known.servers.clone());
+        }
+        ways.retain(|way| !way.servers.is_dead());
+        let _entered = runtime.enter();
+        let servers = store.backend.connect(self.session(store, runtime.clone()));
+        ways.push(Way { servers: servers.clone(), runtime: id, is_background });
+        Ok(servers)
+    }
+}

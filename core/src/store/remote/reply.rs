@@ -1,0 +1,31 @@
+//! The reply of a store to a request.
+
+use crate::decision::Impossible;
+use crate::failure::Failure;
+use crate::info::LimitInfo;
+use crate::inline_vec::InlineVec;
+use crate::time::Micros;
+
+/// The outcome of a request.
+#[expect(clippy::large_enum_variant, reason = "nearly all are the large one, and none is kept for long")]
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Reply {
+    Decided {
+        now: Micros,
+        /// One answer for each check, in order; none for a reset.
+        infos: InlineVec<LimitInfo>,
+        /// The number of checks whose entry had a value that no limit has written.
+        corrupt: u32,
+        /// An entry was from a future that cannot be, and what has to be kept of that is not kept by a peek.
+        mended: bool,
+        /// Of a denied call, until it would be admitted.
+        reset: Micros,
+    },
+    /// This check cannot be decided, and nothing was charged.
+    Impossible(usize, Impossible),
+    /// The deadline was past, and nothing was charged.
+    Late { now: Micros },
+}
+
+/// The reply to a request, or the reason for which there is none.
+pub(crate) type Answer = Result<Reply, Failure>;

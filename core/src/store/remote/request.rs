@@ -1,0 +1,152 @@
+//! The request to a store: one call, as far as its entries are concerned.
+
+use super::key::Key;
+use super::reply::Reply;
+use crate::clock;
+use crate::decision::{self, Impossible, Verb, priors, takes};
+use crate::distinct::Distinct;
+use crate::inline_vec::InlineVec;
+use crate::limit::Rule;
+use crate::time::Micros;
+
+/// A call for a store to decide: its entries, and what is asked of each.
+///
+/// A store reads the values of its [`entries`](Self::entries) and [decides](Self::decide) on them in this process, or
+/// has its server decide by the same arithmetic.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub(crate) verb: Verb,
+    /// Those of a reset are all that its checks can have.
+    pub(crate) entries: InlineVec<Key>,
+    pub(crate) parts: InlineVec<Part>,
+    /// Given by the caller; otherwise the server's clock says.
+    pub(crate) now: Option<Micros>,
+    /// Instants are whole multiples of this.
+    pub(crate) resolution: Micros,
+}
+
+/// One check of a request.
+pub(crate) type Part = decision::Part<Rule>;
+
+impl Request {
+    /// A call; on error, the index of the check whose cost is above what it can ever admit.
+    pub(crate) fn new(
+        verb: Verb,
+        entries: InlineVec<Key>,
+        parts: InlineVec<Part>,
+        now: Option<Micros>,
+    ) -> Result<Self, (usize, Impossible)> {
+        let request = Self { verb, entries, parts, now, resolution: 1 };
+        if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) {
+            for ((index, part), prior) in request.parts.iter().enumerate().zip(request.priors()) {
+                let total = part.cost.saturating_add(prior);
+                if total > part.rule.largest_cost() {
+                    return Err((index, Impossible::NeverFits { quota: part.rule.quota(), total }));
+                }
+            }
+        }
+        Ok(request)
+    }
+
+    /// Removes these entries.
+    pub(crate) fn reset(entries: InlineVec<Key>) -> Self {
+        Self { verb: Verb::Reset, entries, parts: InlineVec::new(), now: None, resolution: 1 }
+    }
+
+    /// The names of its entries. One may come twice where names [may coincide](super::Backend::names_may_coincide).
+    #[must_use]
+    pub fn entries(&self) -> &[Key] {
+        &self.entries
+    }
+
+    /// The instant that the caller gave, in microseconds since the Unix epoch; `None` leaves it to the store's clock.
+    #[must_use]
+    pub fn now(&self) -> Option<Micros> {
+        self.now
+    }
+
+    /// The same request with instants that are whole multiples of `resolution`.
+    pub(crate) fn of_resolution(mut self, resolution: Micros) -> Self {
+        self.resolution = resolution.max(1);
+        self
+    }
+
+    /// The same request where entries of one name are one entry.
+    pub(crate) fn with_names_merged(mut self) -> Self {
+        let (mut names, mut firsts): (Distinct<Key>, InlineVec<usize>) = (Distinct::default(), InlineVec::new());
+        let mut first_of_its_name = |(index, name): (usize, &Key)| {
+            let place = names.index_of(name);
+            if place == firsts.len() {
+                firsts.push(index);
+            }
+            firsts[place]
+        };
+        let places: InlineVec<usize> = self.entries.iter().enumerate().map(&mut first_of_its_name).collect();
+        for part in &mut self.parts {
+            part.entry = places[part.entry];
+        }
+        self
+    }
+
+    /// The instant of the decision, where the store's clock shows this.
+    pub(crate) fn instant(&self, server: Option<Micros>) -> Option<Micros> {
+        let now = self.now.or(server)?;
+        Some(now - now % self.resolution)
+    }
+
+    /// The same checks under another verb.
+    pub(crate) fn with(&self, verb: Verb) -> Self {
+        Self { verb, ..self.clone() }
+    }
+
+    /// The request that gives back its charges: all at one instant, but for those of its checks that these instants are
+    /// of.
+    pub(crate) fn undone(&self, charged_at: Micros, each: impl IntoIterator<Item = Micros>) -> Self {
+        let mut undo = self.with(Verb::Undo { charged_at });
+        for (part, at) in undo.parts.iter_mut().zip(each) {
+            part.charged_at = Some(at);
+        }
+        undo
+    }
+
+    /// The request that gives back what this reply charged, if it did.
+    pub(crate) fn undo_of(&self, reply: &Reply) -> Option<Self> {
+        let Reply::Decided { now, infos, .. } = reply else { return None };
+        let may_charge = matches!(self.verb, Verb::Limit | Verb::Acquire { .. });
+        let is_charged = may_charge && !infos.iter().any(|info| info.blocked);
+        is_charged.then(|| self.undone(*now, infos.iter().map(|info| info.at)))
+    }
+
+    /// The same for this process's memory alone: it does not have what a receipt of the store's gives back.
+    pub(crate) fn outside_the_store(&self) -> Self {
+        let mut request = self.clone();
+        if let Verb::Undo { .. } = self.verb {
+            for part in &mut request.parts {
+                (part.cost, part.spent) = (0, self.verb.adds(part.cost, part.spent));
+            }
+        }
+        request
+    }
+
+    /// The cost of each check that an error names.
+    pub(crate) fn costs(&self) -> InlineVec<u64> {
+        self.parts.iter().map(|part| self.verb.named_cost(part.cost, part.spent)).collect()
+    }
+
+    /// The units that earlier checks of this request take from the same entry, for each check.
+    pub(crate) fn priors(&self) -> InlineVec<u64> {
+        priors(&self.parts, self.entries.len())
+    }
+
+    /// The units that each check charges or gives back, and how many of those were spent.
+    pub(crate) fn takes(&self) -> InlineVec<(u64, u64)> {
+        takes(&self.parts, self.entries.len(), self.verb)
+    }
+
+    /// The reply to a reset.
+    pub(crate) fn emptied(&self, server: Option<Micros>) -> Reply {
+        let now = self.instant(server).unwrap_or_else(clock::now);
+        let infos = self.parts.iter().map(|part| part.rule.emptied(now)).collect();
+        Reply::Decided { now, infos, corrupt: 0, mended: false, reset: 0 }
+    }
+}
