@@ -1,4 +1,4 @@
-//! A server that forgets, that is full, and that is still reading what it had kept.
+//! A server that forgets, that is full, that is still reading what it had kept, and that is told to forget.
 #![cfg(feature = "redis")]
 #![allow(missing_docs, reason = "a test")]
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use calls::{ask, from_the_store, hourly, well};
 use servers::{Server, wait_until};
-use tidegate::{Call, Check, Error, Failure, OnError};
+use tidegate::{Call, Check, Error, Failure, Limit, OnError};
 
 #[test]
 fn a_flush_gives_one_allowance_more() {
@@ -65,4 +65,40 @@ fn a_server_that_is_loading_is_asked_once_it_has_loaded() {
     assert!(met > 10 && limiter.stats().failures[&Failure::Unavailable] > 0, "{:?}", limiter.stats().failures);
     let took = wait_until("the store decides", || from_the_store(&limiter, &limit, "ada"));
     assert!(took < Duration::from_millis(500), "{took:?}");
+}
+
+#[test]
+fn a_receipt_that_a_full_server_refused_may_be_used_again() {
+    let server = Server::start();
+    let (limiter, limit) = (well(&server.url(), OnError::Raise), hourly("login", 10));
+    let checks = [Check::new(&limit, "ada").cost(4)];
+    let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
+    let mine = limiter.receipt(&checks, Call::Limit, &info);
+    server.run::<()>("CONFIG SET maxmemory 1");
+    let Err(Error::Store(error)) = mine.settle_sync(&[1]) else { panic!("it is full") };
+    assert_eq!(error.failure(), Failure::OutOfMemory);
+    assert!(mine.is_open());
+    server.run::<()>("CONFIG SET maxmemory 0");
+    wait_until("the store decides", || mine.settle_sync(&[1]).is_ok());
+    assert_eq!(limiter.peek_sync(&limit, "ada").expect("an answer").remaining, 9);
+    assert!(!mine.is_open());
+}
+
+#[test]
+fn several_limits_are_reset_in_one_round_trip() {
+    let server = Server::start();
+    let limiter = well(&server.url(), OnError::Raise);
+    let log = Limit::sliding_log("log", 3, Duration::from_hours(1)).build().expect("a log");
+    let limits = [hourly("one", 10), hourly("two", 20), log];
+    let checks: Vec<_> = limits.iter().map(|limit| Check::new(limit, "ada")).collect();
+    wait_until("the store decides", || limiter.decide_sync(&checks, Call::Limit).is_ok());
+    let calls = || {
+        let statistics = server.run::<String>("INFO commandstats");
+        let line = statistics.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+        line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse::<u64>().expect("a number"))
+    };
+    let before = calls();
+    let info = limiter.decide_sync(&checks, Call::Reset).expect("an answer");
+    assert_eq!(calls(), before + 1);
+    assert_eq!(info.full_reset_ms, 0);
 }

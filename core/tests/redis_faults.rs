@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use calls::{DEADLINE, ask, from_the_store, over, well};
 use servers::proxy::Proxy;
 use servers::{Server, wait_until};
-use tidegate::{BreakerState, Call, Check, Error, Event, EventKind, Failure, Limit, Limiter, OnError, Redis};
+use tidegate::{BreakerState, Call, Check, Event, EventKind, Failure, Limit, Limiter, OnError, Redis};
 
 fn hourly(size: u64) -> Limit {
     calls::hourly("faults", size)
@@ -71,32 +71,6 @@ fn nothing_has_to_be_there_at_first() {
     assert_eq!(blocked, [false, false, true], "this process enforces the limit by itself");
     let _server = Server::on(port, &[]);
     assert!(recovery(&limiter, &limit) < Duration::from_secs(1));
-}
-
-#[test]
-fn every_policy_answers_as_it_says() {
-    let url = format!("redis://127.0.0.1:{}", servers::free_port());
-    let limit = hourly(3);
-    let answers = |policy| {
-        let limiter = over(&url, policy);
-        (0..5).map(|_| ask(&limiter, &limit, "ada")).collect::<Vec<_>>()
-    };
-    for info in answers(OnError::Allow) {
-        let info = info.expect("an answer");
-        assert_eq!((info.blocked, info.degraded, info.remaining, info.quota), (false, true, 3, 3));
-    }
-    for info in answers(OnError::Deny) {
-        let info = info.expect("an answer");
-        assert_eq!((info.blocked, info.degraded, info.remaining, info.reset_sec()), (true, true, 0, 1));
-    }
-    for answer in answers(OnError::Raise) {
-        let Err(Error::Store(error)) = answer else { panic!("{answer:?} is no store's error") };
-        assert!(matches!(error.failure(), Failure::Unreachable | Failure::Unavailable), "{error}");
-    }
-    // A definition or a cost that cannot be is the caller's fault, whatever the store does.
-    let limiter = over(&url, OnError::Allow);
-    let check = Check::new(&limit, "ada").cost(4);
-    assert!(matches!(limiter.decide_sync(&[check], Call::Limit), Err(Error::Limit(_))));
 }
 
 #[test]
@@ -177,21 +151,6 @@ fn connections_that_are_cut_lose_what_was_on_its_way_and_no_more() {
     let charged = 500_000 - limiter.peek_sync(&limit, "ada").expect("an answer").remaining;
     let calls = u64::from(calls);
     assert!(charged <= calls && charged >= calls - u64::from(failed), "{charged} charged for {calls} calls");
-}
-
-#[test]
-fn a_lost_answer_is_not_charged_twice() {
-    let server = Server::start();
-    let proxy = Proxy::to(server.port);
-    let (limiter, limit) = (well(&proxy.url(), OnError::Raise), hourly(1000));
-    assert!(from_the_store(&limiter, &limit, "ada"));
-    proxy.deafen(true);
-    assert!(ask(&limiter, &limit, "ada").is_err());
-    proxy.cut();
-    proxy.deafen(false);
-    recovery(&limiter, &limit);
-    let charged = 1000 - limiter.peek_sync(&limit, "ada").expect("an answer").remaining;
-    assert!(charged <= 2, "{charged} charged for 2 calls");
 }
 
 #[test]
@@ -303,33 +262,6 @@ fn a_server_that_evicts_at_random_is_warned_of_once() {
     }
     let heard = heard.lock().expect("a lock");
     assert!(heard.len() == 1 && heard[0].contains("maxmemory-policy"), "{heard:?}");
-}
-
-#[test]
-fn a_denial_is_remembered_until_it_is_over_or_given_back() {
-    let server = Server::start();
-    let limiter = Limiter::new(Redis::open(&server.url()).expect("a URL"));
-    let limit = hourly(2);
-    for _ in 0..2 {
-        assert!(!limiter.limit_sync(&limit, "eve").expect("an answer").blocked);
-    }
-    let first = limiter.limit_sync(&limit, "eve").expect("an answer");
-    let before = limiter.stats();
-    for _ in 0..10_000 {
-        let info = limiter.limit_sync(&limit, "eve").expect("an answer");
-        assert!(info.blocked && info.reset_ms <= first.reset_ms);
-    }
-    let after = limiter.stats();
-    assert!(after.store_calls - before.store_calls <= 2, "one for each second that the denial is remembered");
-    assert!(after.deny_cache_hits - before.deny_cache_hits >= 9_998);
-    // Another cost is another question.
-    let check = [Check::new(&limit, "eve").cost(2)];
-    assert!(limiter.decide_sync(&check, Call::Limit).expect("an answer").blocked);
-    limiter.refund_sync(&limit, "eve").expect("an answer");
-    assert!(!limiter.limit_sync(&limit, "eve").expect("an answer").blocked, "given back, so it is asked again");
-    assert!(limiter.limit_sync(&limit, "eve").expect("an answer").blocked);
-    limiter.reset_sync(&limit, "eve").expect("an answer");
-    assert!(!limiter.limit_sync(&limit, "eve").expect("an answer").blocked, "forgotten, so it is asked again");
 }
 
 #[test]

@@ -134,36 +134,12 @@ fn a_cluster_decides_as_one_server_would() {
     for node in &cluster.nodes {
         assert!(node.run::<u64>("DBSIZE") > 20, "every node has its share");
     }
-    // Several limits of one actor are one decision in one slot.
-    let (a, b) = (hourly("a", 2), hourly("b", 5));
-    let both = [Check::new(&a, "ada"), Check::new(&b, "ada")];
-    let blocked: Vec<_> = (0..3).map(|_| limiter.decide_sync(&both, Call::Limit).expect("an answer").blocked).collect();
-    assert_eq!(blocked, [false, false, true]);
-    assert_eq!(limiter.peek_sync(&b, "ada").expect("an answer").remaining, 3, "all or nothing");
 }
 
 #[test]
-fn checks_in_different_slots_are_all_or_nothing() {
+fn checks_in_different_slots_are_given_back_whole() {
     let cluster = Cluster::start(0);
     let limiter = raising(&cluster.url());
-    let (narrow, wide) = (hourly("narrow", 2), hourly("wide", 50));
-    let actors: Vec<String> = (0..6).map(|number| format!("actor {number}")).collect();
-    let mut checks: Vec<_> = actors.iter().map(|actor| Check::new(&wide, actor)).collect();
-    checks.push(Check::new(&narrow, "ada"));
-    for remaining in [1, 0] {
-        let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
-        assert_eq!((info.blocked, info.remaining, info.checks().len()), (false, remaining, 7));
-        assert_eq!(info.binding(), 6);
-    }
-    for _ in 0..5 {
-        let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
-        assert!(info.blocked && info.checks()[6].blocked && !info.checks()[0].blocked);
-        assert_eq!(info.checks()[0].remaining, 48);
-    }
-    for actor in &actors {
-        assert_eq!(limiter.peek_sync(&wide, actor).expect("an answer").remaining, 48, "{actor}");
-    }
-    // Many at once: what is given back is given back whole.
     let (few, many) = (hourly("few", 40), hourly("many", 1000));
     let threads: Vec<_> = (0..4)
         .map(|_| {

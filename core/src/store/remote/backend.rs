@@ -86,6 +86,8 @@ pub trait Servers: Send + Sync {
         self.is_open()
     }
 
-    /// True once the tasks behind it have ended, with their runtime.
-    fn is_dead(&self) -> bool;
+    /// True once it can send nothing any more and has to be made anew, as it is after the end of its runtime.
+    fn is_dead(&self) -> bool {
+        false
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use tokio::runtime::{self, Handle};
+use tokio::sync::oneshot;
 
 use super::backend::{Backend, Servers};
 use super::background;
@@ -46,6 +47,14 @@ struct Way {
     runtime: runtime::Id,
     /// That runtime is the process's own.
     is_background: bool,
+    /// Closed by the end of that runtime.
+    open: oneshot::Sender<()>,
+}
+
+impl Way {
+    fn is_dead(&self) -> bool {
+        self.open.is_closed() || self.servers.is_dead()
+    }
 }
 
 impl RemoteStore {
@@ -172,13 +181,15 @@ impl ProcessState {
         let runtime = callers.map_or_else(|| background::handle(self.process), Ok).map_err(|_| Failure::Unreachable)?;
         let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
         let id = runtime.id();
-        if let Some(known) = ways.iter().find(|way| way.runtime == id && !way.servers.is_dead()) {
+        if let Some(known) = ways.iter().find(|way| way.runtime == id && !way.is_dead()) {
             return Ok(known.servers.clone());
         }
-        ways.retain(|way| !way.servers.is_dead());
+        ways.retain(|way| !way.is_dead());
+        let (open, closed) = oneshot::channel();
+        runtime.spawn(closed);
         let _entered = runtime.enter();
         let servers = store.backend.connect(self.session(store, runtime.clone()));
-        ways.push(Way { servers: servers.clone(), runtime: id, is_background });
+        ways.push(Way { servers: servers.clone(), runtime: id, is_background, open });
         Ok(servers)
     }
 }

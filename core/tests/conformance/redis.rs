@@ -1,0 +1,138 @@
+//! Redis: a server by its script, one by transactions, and a cluster.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tidegate::{Kind, Limit, Limiter, OnError, Redis, Strategy};
+
+use crate::Subject;
+use crate::faults::{DEADLINE, Faulty};
+use crate::servers::proxy::Proxy;
+use crate::servers::{Cluster, Server};
+
+struct Single {
+    server: Server,
+    wire: Proxy,
+    strategy: Strategy,
+    namespaces: AtomicUsize,
+}
+
+impl Single {
+    fn start(strategy: Strategy) -> Self {
+        let server = Server::start();
+        Self { wire: Proxy::to(server.port), server, strategy, namespaces: AtomicUsize::new(0) }
+    }
+
+    fn store(&self, url: &str, policy: OnError, timeout: Duration) -> Redis {
+        let store = Redis::open(url).expect("a URL").timeout(timeout).on_error(policy);
+        store.strategy(self.strategy).expect("a strategy for one server")
+    }
+}
+
+impl Subject for Single {
+    fn limiters(&self) -> [Limiter; 2] {
+        let namespace = self.namespaces.fetch_add(1, Ordering::Relaxed).to_string();
+        let limiter = || Limiter::new(self.store(&self.server.url(), OnError::Raise, Duration::from_secs(10)));
+        [limiter().namespace(&namespace), limiter().namespace(&namespace)]
+    }
+
+    fn keeps(&self, limit: &Limit) -> bool {
+        self.strategy == Strategy::Script || matches!(limit.kind(), Kind::Bucket(_))
+    }
+}
+
+impl Faulty for Single {
+    fn wire(&self) -> &Proxy {
+        &self.wire
+    }
+
+    fn over(&self, policy: OnError) -> Limiter {
+        Limiter::new(self.store(&self.wire.url(), policy, DEADLINE))
+    }
+}
+
+impl Subject for Cluster {
+    fn limiters(&self) -> [Limiter; 2] {
+        static NAMESPACES: AtomicUsize = AtomicUsize::new(0);
+        let namespace = NAMESPACES.fetch_add(1, Ordering::Relaxed).to_string();
+        let store = || Redis::open(&self.url()).expect("a URL").timeout(Duration::from_secs(10));
+        let limiter = || Limiter::new(store().on_error(OnError::Raise)).namespace(&namespace);
+        [limiter(), limiter()]
+    }
+}
+
+mod script {
+    use super::*;
+
+    crate::conforms!(Single::start(Strategy::Script),
+        vectors {
+            one_limit_at_a_time
+            definitions_and_factors_that_change
+            several_limits_together
+            receipts_are_used_once
+        }
+        suite {
+            several_checks_are_all_charged_or_none
+            calls_at_once_are_charged_each
+            several_limits_are_reset_together
+            a_reset_removes_every_shape_of_a_key
+            namespaces_are_apart
+            a_call_that_cannot_be_decided_charges_nothing
+        }
+        faults {
+            a_server_that_hangs_costs_a_deadline_and_the_policy_answers
+            nobody_has_to_be_there_at_first
+            an_answer_that_comes_too_late_leaves_no_charge
+            a_request_that_comes_too_late_is_not_charged
+            a_receipt_whose_use_may_have_happened_is_used_up
+            a_charge_is_given_back_where_it_was_made
+            an_acquire_that_was_answered_is_called_off_once
+            an_acquire_that_this_process_answered_is_given_back_here
+            a_denial_is_remembered_until_it_is_given_back
+            a_store_that_is_fit_says_so_and_can_be_cleared
+        }
+    );
+}
+
+/// Instants are whole milliseconds there, so that the golden answers are not its own; and calls of several processes at
+/// once may overfill a bucket.
+mod transactions {
+    use super::*;
+
+    crate::conforms!(Single::start(Strategy::Transactions),
+        suite {
+            several_checks_are_all_charged_or_none
+            several_limits_are_reset_together
+            namespaces_are_apart
+            a_call_that_cannot_be_decided_charges_nothing
+        }
+        faults {
+            a_server_that_hangs_costs_a_deadline_and_the_policy_answers
+            nobody_has_to_be_there_at_first
+            an_answer_that_comes_too_late_leaves_no_charge
+            a_request_that_comes_too_late_is_not_charged
+            a_receipt_whose_use_may_have_happened_is_used_up
+            a_charge_is_given_back_where_it_was_made
+            an_acquire_that_was_answered_is_called_off_once
+            an_acquire_that_this_process_answered_is_given_back_here
+            a_denial_is_remembered_until_it_is_given_back
+            a_store_that_is_fit_says_so_and_can_be_cleared
+        }
+    );
+}
+
+mod cluster {
+    use super::*;
+
+    #[test]
+    fn passes_what_needs_no_wire() {
+        let cluster = Cluster::start(0);
+        crate::vectors::one_limit_at_a_time(&cluster);
+        crate::vectors::several_limits_together(&cluster);
+        crate::vectors::receipts_are_used_once(&cluster);
+        crate::suite::several_checks_are_all_charged_or_none(&cluster);
+        crate::suite::calls_at_once_are_charged_each(&cluster);
+        crate::suite::several_limits_are_reset_together(&cluster);
+        crate::suite::a_call_that_cannot_be_decided_charges_nothing(&cluster);
+    }
+}

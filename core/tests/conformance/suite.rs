@@ -1,0 +1,111 @@
+//! Decisions that every store makes alike.
+
+use std::thread;
+use std::time::Duration;
+
+use tidegate::{Call, Check, Limit, Limiter};
+
+use crate::Subject;
+
+pub(crate) fn hourly(key: &str, size: u64) -> Limit {
+    Limit::bucket(key, size).drip_rate(Duration::from_hours(1)).build().expect("a bucket")
+}
+
+pub(crate) fn left(limiter: &Limiter, limit: &Limit, actor: &str) -> u64 {
+    limiter.peek_sync(limit, actor).expect("an answer").remaining
+}
+
+pub(crate) fn several_checks_are_all_charged_or_none(subject: &impl Subject) {
+    let limiter = subject.limiter();
+    let (narrow, wide) = (hourly("narrow", 2), hourly("wide", 50));
+    let actors: Vec<String> = (0..6).map(|number| format!("actor {number}")).collect();
+    let mut checks: Vec<_> = actors.iter().map(|actor| Check::new(&wide, actor)).collect();
+    checks.push(Check::new(&narrow, "ada"));
+    for remaining in [1, 0] {
+        let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
+        assert_eq!((info.blocked, info.remaining, info.checks().len()), (false, remaining, 7));
+        assert_eq!(info.binding(), 6);
+    }
+    for _ in 0..3 {
+        let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
+        assert!(info.blocked && info.checks()[6].blocked && !info.checks()[0].blocked);
+        assert_eq!(info.checks()[0].remaining, 48);
+    }
+    for actor in &actors {
+        assert_eq!(left(&limiter, &wide, actor), 48, "{actor}");
+    }
+}
+
+/// Two processes, with two threads each.
+pub(crate) fn calls_at_once_are_charged_each(subject: &impl Subject) {
+    const SIZE: u64 = 40;
+    let [limiter, other] = subject.limiters();
+    let (few, many) = (hourly("few", SIZE), hourly("many", 1000));
+    let admitted = |limiter: &Limiter| {
+        let checks = [Check::new(&many, "ada"), Check::new(&few, "ada")];
+        (0..25).filter(|_| !limiter.decide_sync(&checks, Call::Limit).expect("an answer").blocked).count() as u64
+    };
+    let admitted: u64 = thread::scope(|scope| {
+        let threads = [&limiter, &other, &limiter, &other].map(|limiter| scope.spawn(|| admitted(limiter)));
+        threads.into_iter().map(|thread| thread.join().expect("a thread")).sum()
+    });
+    assert_eq!(admitted, SIZE);
+    assert_eq!((left(&limiter, &few, "ada"), left(&other, &many, "ada")), (0, 1000 - SIZE));
+}
+
+pub(crate) fn several_limits_are_reset_together(subject: &impl Subject) {
+    let limiter = subject.limiter();
+    let log = Limit::sliding_log("log", 3, Duration::from_hours(1)).build().expect("a log");
+    let limits: Vec<_> =
+        [hourly("one", 10), hourly("two", 20), log].into_iter().filter(|limit| subject.keeps(limit)).collect();
+    let checks: Vec<_> = limits.iter().map(|limit| Check::new(limit, "ada")).collect();
+    let others = [Check::new(&limits[0], "eve")];
+    for checks in [&checks[..], &others] {
+        assert!(!limiter.decide_sync(checks, Call::Limit).expect("an answer").blocked);
+    }
+    let info = limiter.decide_sync(&checks, Call::Reset).expect("an answer");
+    let quotas: Vec<_> = info.checks().iter().map(|info| info.quota).collect();
+    let remaining: Vec<_> = info.checks().iter().map(|info| info.remaining).collect();
+    assert_eq!((remaining, info.full_reset_ms, info.blocked), (quotas, 0, false));
+    let peeked = limiter.decide_sync(&checks, Call::Peek).expect("an answer");
+    assert_eq!(peeked.checks().iter().map(|info| info.full_reset_ms).max(), Some(0));
+    assert_eq!(left(&limiter, &limits[0], "eve"), 9, "another actor's entries stay");
+}
+
+pub(crate) fn a_reset_removes_every_shape_of_a_key(subject: &impl Subject) {
+    let limiter = subject.limiter();
+    let log = Limit::sliding_log("k", 3, Duration::from_hours(1)).build().expect("a log");
+    let limits: Vec<_> = [hourly("k", 10), log].into_iter().filter(|limit| subject.keeps(limit)).collect();
+    for limit in &limits {
+        limiter.limit_sync(limit, "ada").expect("an answer");
+    }
+    limiter.reset_sync(&limits[0], "ada").expect("a reset");
+    for limit in &limits {
+        assert_eq!(limiter.peek_sync(limit, "ada").expect("an answer").full_reset_ms, 0);
+    }
+}
+
+pub(crate) fn namespaces_are_apart(subject: &impl Subject) {
+    let limiter = subject.limiter();
+    let limit = hourly("spaces", 10);
+    let other = limiter.namespace("another namespace of the conformance suite");
+    other.reset_sync(&limit, "ada").expect("a reset");
+    limiter.limit_sync(&limit, "ada").expect("an answer");
+    assert_eq!((left(&limiter, &limit, "ada"), left(&other, &limit, "ada")), (9, 10));
+}
+
+pub(crate) fn a_call_that_cannot_be_decided_charges_nothing(subject: &impl Subject) {
+    let limiter = subject.limiter();
+    let (one, two) = (hourly("one", 10), hourly("two", 10));
+    let checks = [Check::new(&one, "ada"), Check::new(&two, "ada").cost(11)];
+    let error = limiter.decide_sync(&checks, Call::Limit).expect_err("more than it ever admits");
+    assert!(error.to_string().starts_with("limit \"two\": cost must be at most 10"), "{error}");
+    assert_eq!(left(&limiter, &one, "ada"), 10);
+    // More than any level may hold, which only the store can know.
+    let most = 1 << 52;
+    let charge = |cost| limiter.decide_sync(&[Check::new(&one, "eve").cost(cost)], Call::Charge);
+    charge(1).expect("an answer");
+    let error = charge(most).expect_err("out of range");
+    assert!(error.to_string().contains("must keep the level below 2^52"), "{error}");
+    assert_eq!(left(&limiter, &one, "eve"), 9);
+}
