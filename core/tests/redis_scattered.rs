@@ -92,3 +92,43 @@ fn any_checks_of_several_actors() {
         panic!("{error}");
     }
 }
+
+#[test]
+fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
+    const CALLS: usize = 30;
+    let deadline = Duration::from_millis(200);
+    let cluster = Cluster::start(0);
+    let limit = Limit::bucket("halves", 1000).drip_rate(HOUR).build().expect("a bucket");
+    let store = Redis::open(&cluster.url()).expect("a URL").timeout(deadline).on_error(OnError::Raise);
+    let limiter = Limiter::new(store.deny_cache(Duration::ZERO));
+    let actor_of = |node: &servers::Server| {
+        let mut actors = (0..).map(|number| format!("actor{number}"));
+        let is_there = |actor: &String| {
+            servers::wait_until("the store decides", || limiter.limit_sync(&limit, actor).is_ok());
+            limiter.reset_sync(&limit, actor).expect("a reset");
+            let mut write = redis::cmd("SET");
+            write.arg(format!("{{{actor}}}")).arg("").query::<()>(&mut node.connect()).is_ok()
+        };
+        actors.find(is_there).expect("an actor")
+    };
+    let (here, there) = (actor_of(&cluster.nodes[0]), actor_of(&cluster.nodes[1]));
+    let (answered, answers) = std::sync::mpsc::channel();
+    cluster.nodes[1].pause();
+    for _ in 0..CALLS {
+        let answered = answered.clone();
+        let done = move |answer: Result<_, _>| answered.send(answer.is_err()).map_err(|_| unreachable!());
+        let checks = [Check::new(&limit, &here), Check::new(&limit, &there)];
+        // No look comes before, so that one half is charged.
+        let call = Call::Acquire { max_wait: Duration::ZERO };
+        assert!(limiter.start(&checks, call, None, done).is_none());
+    }
+    for _ in 0..CALLS {
+        assert!(answers.recv_timeout(Duration::from_secs(20)).expect("every call is answered"), "one half hangs");
+    }
+    cluster.nodes[1].resume();
+    for actor in [&here, &there] {
+        servers::wait_until("nothing is charged", || {
+            limiter.peek_sync(&limit, actor).is_ok_and(|info| !info.degraded && info.remaining == 1000)
+        });
+    }
+}

@@ -5,6 +5,7 @@
 //! exactly what they charged. A process that dies in between leaves its charges, which drain like any other charge: at
 //! most the cost of that one decision, for at most the time that it takes to drain.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -77,10 +78,21 @@ fn shares_of(request: &Request) -> Vec<Share> {
 
 /// Makes such a decision, and finishes its job.
 pub(super) async fn decide(topology: Arc<Topology>, job: Arc<Job>) {
-    let decided = run(&topology, &job);
-    tokio::select! {
-        answer = decided => drop(job.finish(answer)),
-        () = sleep_until(job.deadline) => job.fail(Failure::Timeout),
+    let mut decided = pin!(run(&topology, &job));
+    let answer = tokio::select! {
+        answer = &mut decided => answer,
+        () = sleep_until(job.deadline) => {
+            job.fail(Failure::Timeout);
+            // What some slots have charged is given back once the others are known to have charged nothing.
+            decided.await
+        }
+    };
+    match answer {
+        Ok(reply) => {
+            let undone = job.reply(reply).iter().flat_map(shares_of).collect::<Vec<_>>();
+            undone.into_iter().for_each(|share| forget(&topology, share.request));
+        }
+        Err(failure) => drop(job.finish(Err(failure))),
     }
 }
 
