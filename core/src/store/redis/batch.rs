@@ -106,7 +106,7 @@ impl Group {
         let reply = reply.extract_error()?;
         let requests = self.messages.iter().map(|message| &message.job.request);
         let (server, outcomes) = decode(&reply, requests).map_err(|_| nonsense("the script"))?;
-        Ok(GroupReply { server, outcomes, held: Vec::new() })
+        Ok(GroupReply { server, outcomes, held: Vec::new(), undone: Vec::new() })
     }
 
     pub(super) fn fail(self, failure: Failure) {

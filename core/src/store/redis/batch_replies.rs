@@ -17,8 +17,7 @@ use super::replicas::{Acknowledged, hold, is_charged};
 use super::server_clock::ServerClock;
 use super::underway::{Back, Underway};
 use crate::failure::Failure;
-use crate::store::remote::Job;
-use crate::store::remote::Reply;
+use crate::store::remote::{Job, Reply, Request};
 
 /// Delay before a slot that was found in motion is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
@@ -68,6 +67,7 @@ impl ConnectionTask {
                         self.slot = group.slot();
                     }
                     self.complete(group, decided.outcomes, acknowledgement.is_some().then_some(&mut held), &over);
+                    self.undo(decided.undone.into_iter().map(|undo| (undo, false)), &over);
                 }
                 Err(error) => self.handle_error(group, &error, &over),
             }
@@ -104,15 +104,18 @@ impl ConnectionTask {
             match &mut held {
                 Some(held) if is_charged(&job.request, &outcome) => held.push(Pending::new(job, outcome)),
                 _ => {
-                    undone.extend(job.reply(outcome).map(|undo| {
-                        let job = Job::unheard(undo).staying();
-                        Message { job: Arc::new(job), asking }
-                    }));
+                    undone.extend(job.reply(outcome).map(|undo| (undo, asking)));
                 }
             }
         }
-        if !undone.is_empty() {
-            let groups = Group::of(undone.into_iter(), &self.context, self.endpoint.is_sharded(), &self.clock);
+        self.undo(undone.into_iter(), over);
+    }
+
+    /// Gives back charges over the connection that they were made over.
+    fn undo(&mut self, undone: impl Iterator<Item = (Request, bool)>, over: &Over) {
+        let messages = undone.map(|(undo, asking)| Message { job: Arc::new(Job::unheard(undo).staying()), asking });
+        let groups = Group::of(messages, &self.context, self.endpoint.is_sharded(), &self.clock);
+        if !groups.is_empty() {
             self.launch(over.connection.clone(), over.number, groups);
         }
     }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::failure::Failure;
-use crate::store::remote::Job;
-use crate::store::remote::Reply;
+use crate::store::remote::{Job, Reply, Request};
 use crate::time::Micros;
 
 /// The reply to a group.
@@ -16,6 +15,8 @@ pub(super) struct GroupReply {
     /// The outcome of each decision; none where all callers are answered already, or the decisions are held.
     pub(super) outcomes: Vec<Reply>,
     pub(super) held: Vec<Pending>,
+    /// The requests that give back what was charged too late for its caller.
+    pub(super) undone: Vec<Request>,
 }
 
 /// A decision that was made, and whose caller is answered when enough replicas have it.

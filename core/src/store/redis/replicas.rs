@@ -18,8 +18,7 @@ use super::group_reply::Pending;
 use super::message::Message;
 use super::underway::Underway;
 use crate::decision::Verb;
-use crate::store::remote::Reply;
-use crate::store::remote::Request;
+use crate::store::remote::{Reply, Request};
 
 /// The number of replicas that have acknowledged, once that is known.
 pub(super) type Acknowledgement = Pin<Box<dyn Future<Output = RedisResult<u32>> + Send>>;

@@ -35,7 +35,7 @@ use super::group_reply::{GroupReply, Pending};
 use super::keys::both;
 use super::message::Message;
 use crate::decision::Verb;
-use crate::store::remote::Key;
+use crate::store::remote::{Key, Request};
 use crate::time::Micros;
 
 /// Decides, and tells everyone what came of it as soon as it is known; what was charged is held instead, where it is to
@@ -69,7 +69,7 @@ pub(super) async fn decide(
     }
     let held = if holds { batch.hold_all() } else { Vec::new() };
     batch.complete_all();
-    Ok(GroupReply { server, outcomes: Vec::new(), held })
+    Ok(GroupReply { server, outcomes: Vec::new(), held, undone: batch.undone })
 }
 
 /// Further reads before a denial that is due to a drip which another process is about to undo.
@@ -81,11 +81,14 @@ struct TxBatch {
     views: Vec<EntryView>,
     /// The changes that were sent, if they have to be compared again.
     sent: Vec<Changes>,
+    /// The requests that give back what was charged too late.
+    undone: Vec<Request>,
 }
 
 impl TxBatch {
     fn of(messages: &[Message]) -> Self {
-        let mut batch = Self { calls: Vec::with_capacity(messages.len()), views: Vec::new(), sent: Vec::new() };
+        let mut batch =
+            Self { calls: Vec::with_capacity(messages.len()), views: Vec::new(), sent: Vec::new(), undone: Vec::new() };
         for message in messages {
             let request = &message.job.request;
             let views = request.entries.iter().map(|entry| batch.view(both(entry))).collect();
@@ -132,7 +135,7 @@ impl TxBatch {
     fn complete_unchanged(&mut self) {
         self.calls.retain_mut(|call| {
             if !call.writes {
-                call.complete();
+                self.undone.extend(call.complete());
             }
             call.writes
         });
@@ -243,7 +246,7 @@ impl TxBatch {
     }
 
     fn complete_all(&mut self) {
-        self.calls.iter_mut().for_each(TxCall::complete);
+        self.undone.extend(self.calls.iter_mut().filter_map(TxCall::complete));
     }
 }
 

@@ -9,9 +9,7 @@ use crate::decision::{Algorithm as _, Entry, Held, Level, Verb};
 use crate::inline_vec::InlineVec;
 use crate::limit::{LevelRule, Rule};
 use crate::store::redis::group_reply::Pending;
-use crate::store::remote::Job;
-use crate::store::remote::Reply;
-use crate::store::remote::Request;
+use crate::store::remote::{Job, Reply, Request};
 use crate::time::Micros;
 
 pub(super) struct TxCall {
@@ -47,11 +45,9 @@ impl TxCall {
         !self.job.is_over() && self.job.deadline > Instant::now()
     }
 
-    /// Delivers the outcome now.
-    pub(super) fn complete(&mut self) {
-        if let Some(outcome) = self.outcome.take() {
-            self.job.finish(Ok(outcome));
-        }
+    /// Delivers the outcome now. Where its caller has had another answer, the result gives back what was charged.
+    pub(super) fn complete(&mut self) -> Option<Request> {
+        self.outcome.take().and_then(|outcome| self.job.reply(outcome))
     }
 
     /// Takes the outcome, to be reported later.
