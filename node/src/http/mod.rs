@@ -7,7 +7,7 @@ use napi::bindgen_prelude::{Either, Either3, Float64Array, Unknown};
 use napi_derive::napi;
 use tidegate::headers::{Header, Policy};
 use tidegate::http::{self, GATE_OPTIONS, Mistake, Warning, combined, forget_mistakes};
-use tidegate::{Check, ErrorKind, LimitError, LimitInfo, host};
+use tidegate::{Check, ErrorKind, LimitError, LimitInfo, ffi};
 
 use crate::errors::{Answered, Failure};
 use crate::numbers::whole;
@@ -181,7 +181,7 @@ pub(crate) fn combine(
             let mut checks = Vec::with_capacity(limits.len());
             for (((limit, actor), cost), factor) in limits.iter().zip(&actors).zip(&costs).zip(&factors) {
                 let limit = registry.limits.get(*limit).ok_or_else(|| Failure::internal("no such limit"))?;
-                checks.push(Check::new(limit, actor).cost(host::cost(limit.key(), *cost)?).factor(*factor));
+                checks.push(Check::new(limit, actor).cost(ffi::cost(limit.key(), *cost)?).factor(*factor));
             }
             let combined = combined(&checks);
             Ok(combined.into_iter().flat_map(|(index, check)| [index as f64, check.units() as f64]).collect())

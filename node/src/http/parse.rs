@@ -2,8 +2,8 @@
 
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
+use tidegate::ffi;
 use tidegate::headers::{PolicyFields, parse};
-use tidegate::host;
 
 use crate::errors::Failure;
 
@@ -48,7 +48,7 @@ pub(crate) struct RateLimitPolicy {
 /// Reads names and values; `now` is milliseconds since the epoch.
 #[napi(catch_unwind)]
 pub(crate) fn parse_headers(names: Vec<String>, values: Vec<String>, now: f64) -> Either<RateLimits, Failure> {
-    let now = match host::instant("", now) {
+    let now = match ffi::instant("", now) {
         Ok(now) => now,
         Err(error) => return Either::B(*Box::<Failure>::from(error)),
     };
