@@ -4,10 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DIST_VENV := .venv-dist
+SITE_VENV := .venv-site
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-web test-fleet fmt bench bench-redis bench-web clean
+.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-web test-fleet fmt bench bench-redis bench-web clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -85,6 +86,11 @@ test-web: build redis-server ## The web frameworks
 	$(BIN)/pytest tests/web/python
 	npm run --silent test:web
 
+# With a browser, which is installed where it is missing.
+test-docs: docs
+	@command -v chromium >/dev/null || { apt-get update --quiet && apt-get install --quiet --yes chromium; } >/dev/null
+	node --test tests/site/*.test.mjs
+
 test-fleet: build redis-server
 	$(BIN)/pytest tests/fleet
 
@@ -93,6 +99,19 @@ $(DIST_VENV)/.ready: tools/dist/requirements.txt
 	$(PYTHON) -m venv $(DIST_VENV)
 	$(DIST_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tools/dist/requirements.txt
 	@touch $@
+
+# Its tools are its own: the references of the three languages need a generator each.
+$(SITE_VENV)/.ready: tools/site/requirements.txt tools/site/package-lock.json
+	$(PYTHON) -m venv $(SITE_VENV)
+	$(SITE_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tools/site/requirements.txt
+	npm ci --prefix tools/site --no-audit --no-fund --silent
+	@touch $@
+
+docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site; open index.html there
+	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --strict --quiet
+	tools/site/node_modules/.bin/typedoc --options tools/site/typedoc.json --logLevel Warn
+	RUSTDOCFLAGS="-D warnings" cargo doc --package tidegate --no-deps --quiet
+	mkdir -p target/site/reference/rust && cp -r target/doc/. target/site/reference/rust/
 
 version: ## One version for all packages: make version VERSION=1.2.3
 	$(PYTHON) tools/dist/version.py $(VERSION)
@@ -132,4 +151,4 @@ bench-web: build redis-server ## The cost of a rate limit in web frameworks, bes
 	@$(BIN)/python bench/web/python/bench_web.py; python=$$?; node bench/web/node.mjs && exit $$python
 
 clean: ## Remove what was built and installed
-	rm -rf target dist $(VENV) $(DIST_VENV) node_modules node/dist bench/node/node_modules examples/demo/node_modules $(RESULTS)
+	rm -rf target dist $(VENV) $(DIST_VENV) $(SITE_VENV) node_modules node/dist bench/node/node_modules examples/demo/node_modules $(RESULTS)

@@ -1,11 +1,19 @@
-"""What the site does to pages that are also read in the repository: links to its other files lead there."""
+"""Two changes to what the theme makes.
+
+Links of a page to files outside `docs/` lead to the repository. And the one script that the theme fetches from elsewhere,
+which lets the search work in pages that are opened from the disk, becomes a file of the site.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import re
+import shutil
+from pathlib import Path
 from typing import Any
 
+SHIM = "https://unpkg.com/iframe-worker/shim"
+SHIM_FILE = "assets/javascripts/iframe-worker.js"
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)\s]+)\)")
 
 
@@ -18,3 +26,19 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
         return match[0] if path.startswith("docs/") else f"]({config.repo_url}/blob/main/{path})"
 
     return LINK.sub(resolve, markdown)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Names the site's own copy of the script."""
+    return output.replace(SHIM, posixpath.relpath(SHIM_FILE, posixpath.dirname(page.file.dest_uri) or "."))
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """The same for pages that are made from a template, such as that of an address that is not there."""
+    return output_content.replace(SHIM, SHIM_FILE)
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """Copies the script."""
+    script = Path(__file__).parent / "node_modules/iframe-worker/shim/index.js"
+    shutil.copy(script, Path(config.site_dir) / SHIM_FILE)

@@ -1,0 +1,118 @@
+/** The documentation site, opened from the disk by a browser: every page, its links, its search, on a phone and in the dark. */
+
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const site = join(root, 'target/site')
+const { chromium } = createRequire(join(root, 'tools/site/package.json'))('playwright-core')
+
+/** The pages that are written here; the references of Node and Rust are checked by a page each. */
+const pages = readdirSync(site, { recursive: true })
+  .filter((name) => name.endsWith('.html') && !/^reference\/(node|rust)\//.test(name) && name !== '404.html')
+  .concat('reference/node/index.html', 'reference/rust/tidegate/index.html')
+
+let browser
+before(async () => {
+  const args = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update']
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args })
+})
+after(() => browser?.close())
+
+/** Opens a page, and gives what went wrong on it. */
+async function open(name, options = {}) {
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
+  const faults = []
+  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
+  page.on('pageerror', (error) => faults.push(String(error)))
+  page.on('requestfailed', (request) => faults.push(`${request.url()} failed`))
+  page.on('request', (request) => {
+    if (!/^(file|data|blob):/.test(request.url())) faults.push(`${request.url()} is fetched from elsewhere`)
+  })
+  await page.goto(pathToFileURL(join(site, name)).href)
+  return { page, faults, close: () => context.close() }
+}
+
+test('has all its parts', () => {
+  assert.ok(pages.length > 25, `${pages.length} pages`)
+  for (const name of ['index', 'tutorial', 'redis', 'reference/python']) assert.ok(pages.includes(`${name}.html`), name)
+})
+
+test('opens every page without an error, and every link leads somewhere', async () => {
+  const wrong = []
+  const anchors = new Map()
+  const wanted = []
+  for (const name of pages) {
+    const { page, faults, close } = await open(name)
+    wrong.push(...faults.map((fault) => `${name}: ${fault}`))
+    anchors.set(join(site, name), new Set(await page.$$eval('[id]', (all) => all.map((each) => each.id))))
+    for (const href of await page.$$eval('a[href]', (all) => all.map((each) => each.href))) {
+      if (href.startsWith('file:')) wanted.push([name, new URL(href)])
+    }
+    await close()
+  }
+  for (const [name, url] of wanted) {
+    const path = fileURLToPath(new URL(url.pathname, 'file://'))
+    const there = anchors.get(path)
+    if (!existsSync(path)) wrong.push(`${name}: ${relative(dirname(join(site, name)), path)} is not there`)
+    else if (there && url.hash.length > 1 && !url.hash.startsWith('#__') && !there.has(decodeURIComponent(url.hash.slice(1)))) {
+      wrong.push(`${name}: ${relative(site, path)} has no ${url.hash}`)
+    }
+  }
+  assert.deepEqual([...new Set(wrong)], [])
+})
+
+test('finds a page by a word, without a server', async () => {
+  const { page, close } = await open('index.html')
+  await page.click('.md-search__input')
+  await page.keyboard.type('replicas')
+  await page.waitForSelector('.md-search-result__link')
+  const found = await page.$$eval('.md-search-result__link', (all) => all.map((each) => each.getAttribute('href')))
+  assert.ok(found.some((href) => href.includes('redis.html')), found.join())
+  await close()
+})
+
+test('remembers the language that was chosen', async () => {
+  const { page, close } = await open('tutorial.html')
+  const shown = () => page.$$eval('.tabbed-block', (all) => all.filter((each) => each.offsetParent).map((each) => each.innerText))
+  assert.ok((await shown()).some((text) => text.includes('pip install')))
+  await page.click('.tabbed-labels label:has-text("Node")')
+  const chosen = await shown()
+  assert.ok(chosen.length > 4 && chosen.every((text) => !text.includes('from tidegate import')), 'every example follows')
+  await page.reload()
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('.tabbed-block')].some((each) => each.offsetParent && /npm install/.test(each.innerText)),
+  )
+  await close()
+})
+
+test('can be read on a phone, and in the dark', async () => {
+  for (const name of pages.filter((name) => !/^reference\/(node|rust)\//.test(name))) {
+    const { page, close } = await open(name, { viewport: { width: 390, height: 844 }, colorScheme: 'dark' })
+    const [width, background] = await page.evaluate(() => [
+      document.documentElement.scrollWidth,
+      getComputedStyle(document.body).backgroundColor,
+    ])
+    assert.ok(width <= 390, `${name} is ${width} pixels wide`)
+    const brightness = background.match(/\d+/g).slice(0, 3).map(Number)
+    assert.ok(Math.max(...brightness) < 80, `${name}: ${background}`)
+    await close()
+  }
+})
+
+test('shows what it looks like', { skip: !process.env.SCREENSHOTS }, async () => {
+  const views = [
+    ['site-light.png', 'index.html', { viewport: { width: 1280, height: 800 } }],
+    ['site-dark-phone.png', 'tutorial.html', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
+  ]
+  for (const [file, name, options] of views) {
+    const { page, close } = await open(name, options)
+    await page.screenshot({ path: join(root, 'docs/pictures', file) })
+    await close()
+  }
+})
