@@ -37,7 +37,7 @@ demo: build ## One FastAPI and one Express app, the same burst to both, their an
 	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
 	$(BIN)/python examples/demo/run.py
 
-test: lint test-rust test-python test-readme test-node test-web test-fleet ## Every test and linter of all three languages
+test: lint test-rust test-python test-readme test-node test-web test-docs test-fleet ## Every test and linter of all three languages
 
 lint: build
 	cargo fmt --all --check

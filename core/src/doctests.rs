@@ -3,6 +3,10 @@
 #[doc = include_str!("../../README.md")]
 mod readme {}
 
+#[cfg(feature = "redis")]
+#[doc = include_str!("../../docs/tutorial.md")]
+mod tutorial {}
+
 #[doc = include_str!("../../docs/definitions.md")]
 mod definitions {}
 
