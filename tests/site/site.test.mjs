@@ -60,7 +60,12 @@ test('opens every page without an error, and every link leads somewhere', async 
     const path = fileURLToPath(new URL(url.pathname, 'file://'))
     const there = anchors.get(path)
     if (!existsSync(path)) wrong.push(`${name}: ${relative(dirname(join(site, name)), path)} is not there`)
-    else if (there && url.hash.length > 1 && !url.hash.startsWith('#__') && !there.has(decodeURIComponent(url.hash.slice(1)))) {
+    else if (
+      there &&
+      url.hash.length > 1 &&
+      !url.hash.startsWith('#__') &&
+      !there.has(decodeURIComponent(url.hash.slice(1)))
+    ) {
       wrong.push(`${name}: ${relative(site, path)} has no ${url.hash}`)
     }
   }
@@ -73,20 +78,29 @@ test('finds a page by a word, without a server', async () => {
   await page.keyboard.type('replicas')
   await page.waitForSelector('.md-search-result__link')
   const found = await page.$$eval('.md-search-result__link', (all) => all.map((each) => each.getAttribute('href')))
-  assert.ok(found.some((href) => href.includes('redis.html')), found.join())
+  assert.ok(
+    found.some((href) => href.includes('redis.html')),
+    found.join(),
+  )
   await close()
 })
 
 test('remembers the language that was chosen', async () => {
   const { page, close } = await open('tutorial.html')
-  const shown = () => page.$$eval('.tabbed-block', (all) => all.filter((each) => each.offsetParent).map((each) => each.innerText))
+  const shown = () =>
+    page.$$eval('.tabbed-block', (all) => all.filter((each) => each.offsetParent).map((each) => each.innerText))
   assert.ok((await shown()).some((text) => text.includes('pip install')))
   await page.click('.tabbed-labels label:has-text("Node")')
   const chosen = await shown()
-  assert.ok(chosen.length > 4 && chosen.every((text) => !text.includes('from tidegate import')), 'every example follows')
+  assert.ok(
+    chosen.length > 4 && chosen.every((text) => !text.includes('from tidegate import')),
+    'every example follows',
+  )
   await page.reload()
   await page.waitForFunction(() =>
-    [...document.querySelectorAll('.tabbed-block')].some((each) => each.offsetParent && /npm install/.test(each.innerText)),
+    [...document.querySelectorAll('.tabbed-block')].some(
+      (each) => each.offsetParent && /npm install/.test(each.innerText),
+    ),
   )
   await close()
 })

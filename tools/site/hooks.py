@@ -1,7 +1,7 @@
 """Two changes to what the theme makes.
 
-Links of a page to files outside `docs/` lead to the repository. And the one script that the theme fetches from elsewhere,
-which lets the search work in pages that are opened from the disk, becomes a file of the site.
+Links of a page to files outside `docs/` lead to the repository. And the one script that the theme fetches from
+elsewhere becomes a file of the site: it lets the search work in pages that are opened from the disk.
 """
 
 from __future__ import annotations
