@@ -56,8 +56,9 @@ def uvicorn(framework: str, app: str, limited: str, most: float | None = None) -
 # Of each framework the first row is without limits, and the last one is the peer.
 ROWS = [
     uvicorn("FastAPI", "fastapi_app:app", "bare"),
+    uvicorn("FastAPI", "fastapi_app:app", "empty dependency"),
     uvicorn("FastAPI", "fastapi_app:app", "middleware", 0.25),
-    uvicorn("FastAPI", "fastapi_app:app", "dependency", 0.25),
+    uvicorn("FastAPI", "fastapi_app:app", "dependency"),
     uvicorn("FastAPI", "fastapi_app:app", "slowapi"),
 ]
 
@@ -106,7 +107,7 @@ def turn(row: Row, store: str) -> Turn:
 
 
 def ask(port: int, seconds: float, row: Row) -> int:
-    options = ["--bare"] if row.name == "bare" else []
+    options = ["--bare"] if row.name in ("bare", "empty dependency") else []
     command = [sys.executable, str(HERE / "load.py"), str(port), str(seconds), *options]
     return int(subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=60).stdout)
 
@@ -122,14 +123,14 @@ def main() -> int:
     with RedisServer() as redis:
         for store in ("memory://", redis.url):
             best = measure(store)
-            print(f"\n{store.partition(':')[0]}\n{'':24}{'requests/s':>12}{'CPU us':>10}{'cost us':>10}{'of peer':>10}")
+            print(f"\n{store.partition(':')[0]}\n{'':28}{'requests/s':>12}{'CPU us':>10}{'cost us':>10}{'of peer':>10}")
             for row, shown in zip(ROWS, best):
                 same = [number for number, other in enumerate(ROWS) if other.framework == row.framework]
                 cost = shown.micros - best[same[0]].micros
                 share = cost / (best[same[-1]].micros - best[same[0]].micros)
-                of_peer = f"{share:.2f}" if row.most is not None else ""
                 name = f"{row.framework} {row.name}"
-                print(f"{name:24}{shown.rate:12.0f}{shown.micros:10.1f}{cost:10.1f}{of_peer:>10}")
+                of_peer = f"{share:.2f}" if row is not ROWS[same[-1]] else ""
+                print(f"{name:28}{shown.rate:12.0f}{shown.micros:10.1f}{cost:10.1f}{of_peer:>10}")
                 too_dear += row.most is not None and share > row.most
     return 1 if too_dear else 0
 

@@ -9,6 +9,7 @@ from fastapi import Depends, FastAPI, Request, Response
 from slowapi import Limiter, _rate_limit_exceeded_handler
 from slowapi.errors import RateLimitExceeded
 from slowapi.util import get_remote_address
+from starlette.requests import HTTPConnection
 
 from tidegate import LimitInfo
 from tidegate.fastapi import RateLimit, RateLimitMiddleware
@@ -23,6 +24,16 @@ app = FastAPI()
 def bare() -> None:
     @app.get("/")
     async def hello() -> dict[str, str]:
+        return {"hello": "world"}
+
+
+async def nothing(_connection: HTTPConnection) -> None:
+    """A dependency that does nothing: what FastAPI itself asks for one."""
+
+
+def dependant() -> None:
+    @app.get("/")
+    async def hello(_nothing: Annotated[None, Depends(nothing)]) -> dict[str, str]:
         return {"hello": "world"}
 
 
@@ -51,4 +62,11 @@ def slowapi() -> None:
         return {"hello": "world"}
 
 
-{"bare": bare, "middleware": middleware, "dependency": dependency, "slowapi": slowapi}[os.environ["LIMITED"]]()
+KINDS = {
+    "bare": bare,
+    "empty dependency": dependant,
+    "middleware": middleware,
+    "dependency": dependency,
+    "slowapi": slowapi,
+}
+KINDS[os.environ["LIMITED"]]()

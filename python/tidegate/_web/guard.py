@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from .._errors import LimitError
 from .definitions import Definitions, Written
+
+if sys.version_info >= (3, 11):
+    from typing import TypedDict
+else:
+    # Python's own cannot be generic before.
+    from typing_extensions import TypedDict
 
 if TYPE_CHECKING:
     from .._tidegate import Limit, LimitInfo
@@ -57,7 +64,8 @@ class GuardOptions(LimitOptions[R], total=False):
 
     key: str | Callable[[R], Given[object]] | None
     """Who is limited: a function of the request, ``"ip"`` (the default), ``"header:NAME"``, or a name that the
-    framework adds, such as ``"user"``. Where the function returns ``None``, the client's address is limited."""
+    framework adds, such as ``"user"``. Where the function returns ``None``, the client's address is limited. A list
+    names several actors, and each of them is limited."""
 
 
 class Part:
@@ -190,13 +198,22 @@ class Guard(Generic[R]):
             definitions = self._chosen(chosen)
             if definitions is None:
                 return None
-        actor = room.actor(request, self.key_name) if key is None else key if type(key) is str else _text(key)
-        checks: list[Asked] = [(limit, actor, cost, factor) for limit in definitions.of(route)]
+        if key is None:
+            actors = [room.actor(request, self.key_name)]
+        elif isinstance(key, list | tuple):
+            actors = [room.actor(request, "ip") if one is None else _text(one) for one in key]
+        else:
+            actors = [key if type(key) is str else _text(key)]
+        checks = [(limit, actor, cost, factor) for actor in actors for limit in definitions.of(route)]
+        if not checks:
+            return None
         if self._shadow is None and self._candidate is None:
             return Part(self, [], checks, None) if self._is_shadow else Part(self, checks, None, None)
 
         def beside(definitions: Definitions | None) -> list[Asked] | None:
-            return None if definitions is None else [(limit, actor, cost, factor) for limit in definitions.of(route)]
+            if definitions is None:
+                return None
+            return [(limit, actor, cost, factor) for actor in actors for limit in definitions.of(route)]
 
         return Part(self, checks, beside(self._shadow), beside(self._candidate))
 

@@ -10,7 +10,7 @@ import pytest
 
 from harness import Client, hello
 from tidegate import Bucket, Limiter
-from tidegate.asgi import MessageLimit, RateLimitMiddleware, info, settle
+from tidegate.asgi import MessageLimit, RateLimitMiddleware, Request, info, settle
 
 DAY = 86_400_000
 user: ContextVar[str] = ContextVar("user", default="nobody")
@@ -118,6 +118,18 @@ def test_messages_of_a_websocket() -> None:
     assert answers == [False, False, True]
     # It is the limiter of the middleware.
     assert limiter.peek(Bucket("messages", size=2, drip_rate=DAY), "203.0.113.9").remaining == 0
+
+
+def test_several_actors() -> None:
+    limiter = Limiter()
+
+    def actors(request: Request) -> list[str | None]:
+        return [request.headers["x-user"], None]
+
+    client = Client(RateLimitMiddleware, limiter=limiter, limits=Bucket("login", size=2, drip_rate=DAY), key=actors)
+    assert [client.ask(x_user=user).status for user in ("ada", "eve", "joe")] == [200, 200, 429]
+    # The address is used up; nobody was charged for the third.
+    assert limiter.peek(Bucket("login", size=2, drip_rate=DAY), "joe").remaining == 2
 
 
 def test_what_is_not_limited() -> None:

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Unpack
 
-__all__ = ["MiddlewareOptions", "RateLimitMiddleware"]
+    class MiddlewareOptions(GuardOptions[Request], GateOptions, total=False):
+        """Options of the middleware."""
+
+
+__all__ = ["RateLimitMiddleware", "answered", "refuse", "remember"]
 
 POLICY_VIOLATION = 1008
-
-
-class MiddlewareOptions(GuardOptions[Request], GateOptions, total=False):
-    """Options of the middleware."""
 
 
 class RateLimitMiddleware:
@@ -64,6 +64,7 @@ class RateLimitMiddleware:
             self.room.check(self.guard)
         elif guarding:
             self.room.refuse_options(guarding)
+        self._waits = self.room.store.shared or (self.guard is not None and self.guard.is_async)
 
     def request_of(self, scope: Scope) -> Any:
         """The request that functions get."""
@@ -84,9 +85,11 @@ class RateLimitMiddleware:
             await serve(scope, receive, send)
             return
         record = scope[KEY] = Record(self.room)
-        if self.guard is not None and await self._denied(scope, record):
-            await self._refuse(scope, receive, send, record)
-            return
+        if self.guard is not None:
+            denied = await self._denied(scope, record) if self._waits else self._denied_now(scope, record)
+            if denied:
+                await self._refuse(scope, receive, send, record)
+                return
         judged = False
 
         async def carry(message: Message) -> None:
@@ -97,7 +100,11 @@ class RateLimitMiddleware:
                 if record.waits:
                     judged = True
                     record.judge(status, headers)
-                if record.decisions:
+                decisions = record.decisions
+                if len(decisions) == 1 and not decisions[0].blocked:
+                    fields = record.room.gate.raw_headers(decisions[0].info, status)
+                    message = {**message, "headers": [*headers, *fields]}
+                elif decisions:
                     message = {**message, "headers": with_fields(record, headers, status)}
             elif record.waits and kind == "http.response.body" and not message.get("more_body", False):
                 # Before the last byte: whoever has read the response finds it settled.
@@ -129,14 +136,25 @@ class RateLimitMiddleware:
 
     async def _denied(self, scope: Scope, record: Record) -> bool:
         """Decides a request or a websocket."""
-        guard, room = self.guard, self.room
-        assert guard is not None
-        request = self.request_of(scope) if guard.asks else Request(scope)
-        part = await room.part_async(guard, request, "") if guard.is_async else room.part(guard, request, "")
+        if not self._waits:
+            return self._denied_now(scope, record)
+        assert self.guard is not None
+        part = await self.room.part_async(self.guard, self.request_of(scope), "")
         if part is None:
             return False
-        parts, store = (part,), room.store
-        decision = await decide_async(store, parts) if store.shared else decide(store, parts)
+        decision = await decide_async(self.room.store, (part,))
+        record.add(decision)
+        remember(scope, decision.info)
+        return decision.blocked
+
+    def _denied_now(self, scope: Scope, record: Record) -> bool:
+        """The same where there is nothing to wait for."""
+        guard, room = self.guard, self.room
+        assert guard is not None
+        part = room.part(guard, self.request_of(scope) if guard.asks else Request(scope), "")
+        if part is None:
+            return False
+        decision = decide(room.store, (part,))
         record.add(decision)
         remember(scope, decision.info)
         return decision.blocked

@@ -83,7 +83,7 @@ def _route(scope: Any) -> Any:
     """The route; of an included router the one with the router's prefix and dependencies."""
     route = scope.get("route")
     context = scope.get("fastapi", {}).get("effective_route_context")
-    if context is not None and route in (context.original_route, context.starlette_route):
+    if context is not None and (route is context.original_route or route is context.starlette_route):
         return context.starlette_route or context
     return route
 
