@@ -93,12 +93,13 @@ class RateLimit:
         group, route = [self], ""
         if plan is not None:
             route = plan.route
-            group = plan.groups.get(self, []) if self in plan.limits else []
+            # One that the endpoint calls by itself is in no group.
+            group = [] if self in plan.left_out else plan.groups.get(self, group)
         overridden = getattr(connection.scope.get("app"), "dependency_overrides", None)
         parts: list[Part] = []
         room = record.room
         for one in group:
-            if overridden and one in overridden:
+            if overridden and one in overridden and one is not self:
                 continue
             guard = one.guard
             if one.asks_dependency:

@@ -22,29 +22,34 @@ class Plan:
     such as the one that finds the user, is decided when its turn comes.
     """
 
-    __slots__ = ("groups", "limits", "route")
+    __slots__ = ("groups", "left_out", "limits", "route")
 
     def __init__(self, dependant: Any, route: str) -> None:
         from .dependency import RateLimit
 
         self.route = route
         solved = list(_solved(dependant))
-        limits = [call for call in solved if isinstance(call, RateLimit)]
-        for index, limit in enumerate(limits):
+        found = limits = [call for call in solved if isinstance(call, RateLimit)]
+        for index, limit in enumerate(found):
             if limit.guard.override:
-                limits = limits[index:]
+                limits = found[index:]
         if exempt in solved:
             limits = []
         self.limits: Collection[RateLimit] = frozenset(limits)
+        self.left_out = frozenset(found) - self.limits
+        """Limits that another one overrides, or from which the route is exempt."""
         self.groups: dict[RateLimit, list[RateLimit]] = {}
+        """The limits that each is decided with, itself among them."""
         group: list[RateLimit] = []
         for call in solved:
             if call not in self.limits:
+                # What is left out is no reason to decide twice.
+                group = group if call in self.left_out else []
+                continue
+            if not group or call.asks_dependency or not call.shares_store(group[0]):
                 group = []
-            elif group and not call.asks_dependency and call.shares_store(group[0]):
-                group.append(call)
-            else:
-                group = self.groups[call] = [call]
+            group.append(call)
+            self.groups[call] = group
 
 
 def _solved(dependant: Any) -> Iterator[Any]:

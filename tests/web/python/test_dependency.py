@@ -1,0 +1,125 @@
+"""FastAPI's dependency in ways that need no server."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
+from fastapi.responses import JSONResponse
+
+from harness import Client
+from tidegate import Bucket, Limiter, LimitError, LimitInfo
+from tidegate.fastapi import RateLimit, RateLimited, RateLimitMiddleware, document
+
+DAY = 86_400_000
+
+
+def bucket(key: str, size: int) -> Bucket:
+    return Bucket(key, size=size, drip_rate=DAY)
+
+
+def client(app: FastAPI, **options: Any) -> Client:
+    app.add_middleware(RateLimitMiddleware, **options)
+    return Client(lambda app: app, app=app)
+
+
+def test_an_overridden_dependency_limits_nothing() -> None:
+    first, second = RateLimit(bucket("first", 1)), RateLimit(bucket("second", 3))
+    app = FastAPI()
+
+    @app.get("/", dependencies=[Depends(first), Depends(second)])
+    async def hello() -> str:
+        return "hello"
+
+    app.dependency_overrides[first] = lambda: None
+    asking = client(app)
+    assert [asking.ask().status for _ in range(4)] == [200, 200, 200, 429]
+
+
+def test_a_call_in_an_endpoint() -> None:
+    limit = RateLimit(bucket("inner", 2))
+    app = FastAPI()
+
+    @app.get("/")
+    async def hello(request: Request) -> int:
+        return (await limit(request)).remaining
+
+    asking = client(app)
+    assert [asking.ask().status for _ in range(3)] == [200, 200, 429]
+
+
+def test_limits_with_another_limiter_are_decided_apart() -> None:
+    own, shared = Limiter(), Limiter()
+    app = FastAPI(dependencies=[Depends(RateLimit(bucket("all", 9)))])
+
+    @app.get("/", dependencies=[Depends(RateLimit(bucket("own", 2), limiter=own))])
+    async def hello() -> str:
+        return "hello"
+
+    asking = client(app, limiter=shared)
+    assert [asking.ask().status for _ in range(4)] == [200, 200, 429, 429]
+    assert own.peek(bucket("own", 2), "127.0.0.1").remaining == 0
+    # What the denied requests charged before was given back.
+    assert shared.peek(bucket("all", 9), "127.0.0.1").remaining == 7
+
+
+def test_a_router_that_is_included_twice_and_a_mounted_application() -> None:
+    router, inner, app = APIRouter(), FastAPI(), FastAPI()
+
+    @router.get("/a/{name}")
+    async def hello(name: str, info: Annotated[LimitInfo, Depends(RateLimit("9/day"))]) -> str:
+        return f"{name} {info.key}"
+
+    inner.include_router(router)
+    app.include_router(router, prefix="/one")
+    app.include_router(router, prefix="/two")
+    app.mount("/in/{tenant}", inner)
+    asking = client(app)
+    answers = [asking.ask(path).body for path in ("/one/a/x", "/two/a/y", "/in/acme/a/z")]
+    assert answers == [
+        b'"x GET /one/a/{name} 9/day"',
+        b'"y GET /two/a/{name} 9/day"',
+        b'"z GET /in/{tenant}/a/{name} 9/day"',
+    ]
+
+
+@pytest.mark.parametrize("error", [HTTPException, RateLimited, 429])
+def test_a_handler_of_the_application(error: Any) -> None:
+    app = FastAPI(dependencies=[Depends(RateLimit(bucket("api", 1)))])
+
+    @app.exception_handler(error)
+    async def handle(_request: Request, raised: HTTPException) -> JSONResponse:
+        return JSONResponse({"error": raised.detail}, raised.status_code, dict(raised.headers or {}))
+
+    @app.get("/")
+    async def hello() -> str:
+        return "hello"
+
+    asking = client(app)
+    assert asking.ask().status == 200
+    denied = asking.ask()
+    assert (denied.status, denied.body[:30]) == (429, b'{"error":"Rate limit exceeded.')
+    assert denied.headers["retry-after"] == "86400"
+    assert denied.headers["content-type"] == "application/json"
+
+
+def test_the_document_without_a_server() -> None:
+    app = FastAPI()
+    app.add_middleware(RateLimitMiddleware, limits="5/minute", headers="ietf", status=503, body="text")
+
+    @app.get("/")
+    async def hello() -> str:
+        return "hello"
+
+    assert "503" not in app.openapi()["paths"]["/"]["get"]["responses"]
+    document(app)
+    document(app)
+    refusal = app.openapi()["paths"]["/"]["get"]["responses"]["503"]
+    assert list(refusal["headers"]) == ["Retry-After", "RateLimit-Policy", "RateLimit"]
+    assert list(refusal["content"]) == ["text/plain"]
+
+
+def test_depends_of_nothing() -> None:
+    with pytest.raises(LimitError, match="key must be Depends of a function"):
+        RateLimit("5/minute", key=Depends())
