@@ -3,7 +3,7 @@
  * run, the servers in turn, so that a noisy machine is noisy for all of them. Prints a table.
  *
  * A cost is the difference of the time that a request takes with the limit and without: by the clock, and by the
- * processor, which other programs on the machine disturb less.
+ * processor, which other programs on the machine disturb less. Words behind the command choose rows: `express redis`.
  */
 
 import { fork, spawn } from 'node:child_process'
@@ -119,6 +119,7 @@ try {
   console.log(`| ${columns.join(' | ')} |\n|${columns.map(() => ' --- ').join('|')}|`)
   for (const framework of Object.keys(PEERS)) {
     for (const store of Object.keys(TARGETS)) {
+      if (!process.argv.slice(2).every((word) => `${framework} ${store}`.includes(word))) continue
       const rows = await compared(framework, store, store === 'redis' ? `redis://127.0.0.1:${port}` : '')
       for (const row of rows) console.log(`| ${text(row).join(' | ')} |`)
     }

@@ -4,14 +4,14 @@
  * @packageDocumentation
  */
 
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { Application, NextFunction, Request, RequestHandler, Response } from 'express'
 import { wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
 import { clientOf } from './room/address.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
 import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
-import { setAll } from './room/response.js'
+import { answerOf, hookPrototype, setAll } from './room/response.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
 import type { Trials } from './room/trials.js'
@@ -69,6 +69,31 @@ const framework: Framework<Request> = {
     // A route for several methods is one, however a client spells the method.
     const several = Object.keys(route.methods ?? {}).length > 1
     return several ? `${route.path}` : `${method === 'HEAD' ? 'GET' : method} ${route.path}`
+  },
+}
+
+const prepared = new WeakSet<Application>()
+
+/**
+ * Requests and responses have the prototypes of the app that they are in at the time, which have those of the app around
+ * it. What stands in these once takes less time than properties of each request.
+ */
+function prepare(app: Application): void {
+  prepared.add(app)
+  let outermost = app as Application & { parent?: Application; request: object; response: object }
+  while (outermost.parent !== undefined) outermost = outermost.parent as typeof outermost
+  hookPrototype(outermost.response)
+  if (!('rateLimit' in outermost.request)) Object.defineProperty(outermost.request, 'rateLimit', ANSWER)
+}
+
+/** The newest answer; it can be set, as any property of a request. */
+const ANSWER: PropertyDescriptor & ThisType<Request> = {
+  configurable: true,
+  get() {
+    return this.res === undefined ? undefined : answerOf(this.res)
+  },
+  set(value: unknown) {
+    Object.defineProperty(this, 'rateLimit', { value, configurable: true, enumerable: true, writable: true })
   },
 }
 
@@ -130,7 +155,7 @@ function middlewareOf(room: Room<Request>): RateLimit {
       next()
       return
     }
-    request.rateLimit = info
+    if (!prepared.has(request.app)) prepare(request.app)
     if (info.blocked) {
       blocked(info, request, response, next)
       return
@@ -141,6 +166,7 @@ function middlewareOf(room: Room<Request>): RateLimit {
 
   const blocked = (info: LimitInfo, request: Request, response: Response, next: NextFunction): void => {
     if (onBlocked === undefined) {
+      request.rateLimit = info
       const { status, headers, body } = refuse(request, response, room, info)
       response.statusCode = status
       setAll(response, headers)

@@ -1,6 +1,6 @@
 /* Headers on responses of Node's own HTTP server, for every framework that is made of it. */
 
-import type { ServerResponse } from 'node:http'
+import { ServerResponse } from 'node:http'
 import { finished } from 'node:stream'
 import type { Headers } from '../headers.js'
 import type { LimitInfo } from '../info.js'
@@ -11,25 +11,33 @@ interface Decision {
   readonly room: Room<never>
   readonly info: LimitInfo
   /** The headers of a refusal that the app answers itself. */
-  readonly refusal?: Headers | undefined
+  readonly refusal: Headers | undefined
+  /** The one before it, of another room. */
+  readonly before: Decision | undefined
 }
 
 const CARRIED = Symbol('tidegate.carried')
 type WriteHead = (this: Carrying, ...given: unknown[]) => unknown
-type Carrying = Omit<ServerResponse, 'writeHead'> & { [CARRIED]?: Carried; writeHead: WriteHead }
+/** A response, or the prototype of some. */
+type Carrying = Omit<ServerResponse, 'writeHead'> & { [CARRIED]?: Decision; writeHead: WriteHead }
 
-/** What a response carries: the decisions, and the method in whose place it writes the headers. */
-interface Carried {
-  readonly decisions: Decision[]
-  readonly writeHead: WriteHead
-}
+/** The newest decision that a room has made about the request of this response. */
+const newestOf = (response: ServerResponse): Decision | undefined => (response as unknown as Carrying)[CARRIED]
 
-/** The decisions that rooms have made about the request of this response. */
+/** The newest answer to the request of this response. */
+export const answerOf = (response: ServerResponse): LimitInfo | undefined => newestOf(response)?.info
+
+/** The decisions that rooms have made about the request of this response, the oldest first. */
 export function decisionsOf(response: ServerResponse): readonly Decision[] {
-  return (response as unknown as Carrying)[CARRIED]?.decisions ?? NONE
+  const newest = newestOf(response)
+  return newest === undefined ? NONE : inOrder(newest)
 }
 
 const NONE: readonly Decision[] = []
+
+function inOrder(newest: Decision): Decision[] {
+  return newest.before === undefined ? [newest] : [...inOrder(newest.before), newest]
+}
 
 /**
  * Puts the headers of a decision on the response when its head is written, whoever writes it: a handler, a stream, or
@@ -42,32 +50,52 @@ export function carry<Request>(
   refusal?: Headers,
 ): void {
   const carrying = response as unknown as Carrying
-  const decision = { room: room as unknown as Room<never>, info, refusal }
-  const carried = carrying[CARRIED]
-  if (carried !== undefined) {
-    tellTwice(carried.decisions, decision)
-    carried.decisions.push(decision)
-    return
+  const before = carrying[CARRIED]
+  carrying[CARRIED] = { room: room as unknown as Room<never>, info, refusal, before }
+  if (before !== undefined) tellTwice(before, room as unknown as Room<never>, info)
+  else if (!(HOOKED in carrying.writeHead)) hook(carrying)
+}
+
+/** The mark of methods that write what a response carries. */
+const HOOKED = Symbol('tidegate.hooked')
+
+/**
+ * Has all responses of a prototype write what they carry. A framework with a prototype of its own gives it: to
+ * change a method of each response takes longer than all the rest.
+ */
+export function hookPrototype(prototype: object): void {
+  const carrying = prototype as Carrying
+  if (!(HOOKED in carrying.writeHead)) carrying.writeHead = hookOver(carrying.writeHead)
+}
+
+function hook(response: Carrying): void {
+  const plain = response.writeHead === (ServerResponse.prototype as unknown as Carrying).writeHead
+  response.writeHead = plain ? plainHook : hookOver(response.writeHead)
+}
+
+/** The one of Node's own responses, which needs no function for each of them. */
+const plainHook: WriteHead = hookOver(function (this: Carrying, ...given) {
+  return (ServerResponse.prototype as unknown as Carrying).writeHead.apply(this, given)
+})
+
+function hookOver(original: WriteHead): WriteHead {
+  const writeHead: WriteHead = function (this: Carrying, status: unknown, second?: unknown, third?: unknown): unknown {
+    const newest = this[CARRIED]
+    if (newest === undefined) return original.call(this, status, second, third)
+    const headers = headersOf(newest, typeof status === 'number' ? status : this.statusCode)
+    if (isFields(second)) return original.call(this, status, withFields(second, headers))
+    if (isFields(third)) return original.call(this, status, second, withFields(third, headers))
+    for (const name in headers) this.setHeader(name, headers[name] as string)
+    return original.call(this, status, second, third)
   }
-  carrying[CARRIED] = { decisions: [decision], writeHead: carrying.writeHead }
-  carrying.writeHead = writeHead
+  return Object.assign(writeHead, { [HOOKED]: true })
 }
 
-function writeHead(this: Carrying, status: unknown, second?: unknown, third?: unknown): unknown {
-  const { decisions, writeHead } = this[CARRIED] as Carried
-  this.writeHead = writeHead
-  const headers = headersOf(decisions, typeof status === 'number' ? status : this.statusCode)
-  if (isFields(second)) return writeHead.call(this, status, withFields(second, headers))
-  if (isFields(third)) return writeHead.call(this, status, second, withFields(third, headers))
-  for (const name in headers) this.setHeader(name, headers[name] as string)
-  return third === undefined ? writeHead.call(this, status, second) : writeHead.call(this, status, second, third)
-}
-
-function headersOf(decisions: readonly Decision[], status: number): Headers {
+function headersOf(newest: Decision, status: number): Headers {
   // The room that was asked last is the one of the route, and says how they are written.
-  const { room, info, refusal } = decisions[decisions.length - 1] as Decision
+  const { room, info, refusal, before } = newest
   if (refusal !== undefined) return status >= 300 && status < 400 ? {} : refusal
-  return room.gate.headers(decisions.length === 1 ? info : decisions.map(({ info }) => info), status)
+  return room.gate.headers(before === undefined ? info : inOrder(newest).map(({ info }) => info), status)
 }
 
 /** Headers as an object; not the flat list that Node takes as well. */
@@ -96,10 +124,10 @@ function lowerCase(name: string): string {
 }
 
 /** Tells of a request that two rooms count for the same limit. */
-function tellTwice(decisions: readonly Decision[], { room, info }: Decision): void {
-  for (const before of decisions) {
-    if (before.room.limiter !== room.limiter) continue
-    const keys = new Set(before.info.checks.map(({ key }) => key))
+function tellTwice(before: Decision, room: Room<never>, info: LimitInfo): void {
+  for (const other of inOrder(before)) {
+    if (other.room.limiter !== room.limiter) continue
+    const keys = new Set(other.info.checks.map(({ key }) => key))
     const twice = info.checks.find(({ key }) => keys.has(key))
     if (twice !== undefined) room.gate.report('counted-twice', `limit "${twice.key}"`)
   }
