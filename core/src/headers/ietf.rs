@@ -74,9 +74,9 @@ pub fn ietf(policies: &[Policy<'_>], binding: usize, draft: Draft) -> Vec<Header
     let info = deciding.info;
     match draft {
         Draft::V6 => headers.extend([
-            ("RateLimit-Limit", info.quota.to_string()),
-            ("RateLimit-Remaining", info.remaining.to_string()),
-            ("RateLimit-Reset", wait(info).to_string()),
+            ("RateLimit-Limit", integer(info.quota).to_string()),
+            ("RateLimit-Remaining", integer(info.remaining).to_string()),
+            ("RateLimit-Reset", integer(wait(info)).to_string()),
         ]),
         Draft::V7 => headers.push(("RateLimit", dictionary(info))),
         Draft::V11 => headers.push(("RateLimit", named(&limited, ["r", "t"]))),
