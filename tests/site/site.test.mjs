@@ -88,7 +88,7 @@ test('finds a page by a word, without a server', async () => {
 test('remembers the language that was chosen', async () => {
   const { page, close } = await open('tutorial.html')
   const shown = () =>
-    page.$$eval('.tabbed-block', (all) => all.filter((each) => each.offsetParent).map((each) => each.innerText))
+    page.$$eval('.tabbed-block', (all) => all.filter((each) => each.offsetParent).map((each) => each.textContent))
   assert.ok((await shown()).some((text) => text.includes('pip install')))
   await page.click('.tabbed-labels label:has-text("Node")')
   const chosen = await shown()
@@ -99,7 +99,7 @@ test('remembers the language that was chosen', async () => {
   await page.reload()
   await page.waitForFunction(() =>
     [...document.querySelectorAll('.tabbed-block')].some(
-      (each) => each.offsetParent && /npm install/.test(each.innerText),
+      (each) => each.offsetParent && /npm install/.test(each.textContent),
     ),
   )
   await close()
