@@ -12,7 +12,7 @@ use crate::store::remote::{Answer, OnError, Reply, Request};
 
 impl PendingCall {
     /// Puts into words what came of the decision.
-    pub(in crate::limiter) fn word(&self, request: &Request, answer: Answer) -> Result<LimitInfo, Error> {
+    pub(super) fn word(&self, request: &Request, answer: Answer) -> Result<LimitInfo, Error> {
         let state = self.store.state();
         if self.call.gives_back() {
             self.entries.iter().for_each(|entry| state.denials.forget(*entry));
@@ -56,7 +56,7 @@ impl PendingCall {
     }
 
     /// Decides in this process's memory.
-    pub(in crate::limiter) fn decide_here(&self, fallback: &Memory, request: &Request) -> Decided {
+    pub(super) fn decide_here(&self, fallback: &Memory, request: &Request) -> Decided {
         let actor_of = |part: usize| self.actors.get(part).copied().unwrap_or(Fingerprint(0));
         let now = Moment::new(request.now);
         let infos = fallback.decide_several(&self.entries, &request.parts, actor_of, now, self.call);

@@ -20,7 +20,7 @@ use crate::store::remote::{DenyKey, EntryName, Key, OnError, ProcessState, Reque
 use crate::time::Micros;
 
 impl Remote {
-    pub(in crate::limiter) fn begin(
+    pub(super) fn begin(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -97,7 +97,7 @@ impl Remote {
         Some(DenyKey { entry, definition: check.limit.digest(), cost: check.cost, factor: check.factor })
     }
 
-    pub(in crate::limiter) fn pending_call(&self, call: Verb, deny_key: Option<DenyKey>) -> Box<PendingCall> {
+    pub(super) fn pending_call(&self, call: Verb, deny_key: Option<DenyKey>) -> Box<PendingCall> {
         Box::new(PendingCall {
             store: self.store.clone(),
             limits: InlineVec::new(),
@@ -111,7 +111,7 @@ impl Remote {
         })
     }
 
-    pub(in crate::limiter) fn prepare(
+    pub(super) fn prepare(
         &self,
         checks: &[Check<'_>],
         verb: Verb,

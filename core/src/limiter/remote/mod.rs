@@ -27,18 +27,18 @@ use crate::time::Micros;
 
 /// A limiter's part of a remote store.
 #[derive(Clone, Debug)]
-pub(in crate::limiter) struct Remote {
-    pub(in crate::limiter) store: Arc<RemoteStore>,
+pub(super) struct Remote {
+    pub(super) store: Arc<RemoteStore>,
     /// The namespace, as the store spells it and as this process does.
-    pub(in crate::limiter) name: Arc<str>,
-    pub(in crate::limiter) namespace: Fingerprint,
+    pub(super) name: Arc<str>,
+    pub(super) namespace: Fingerprint,
 }
 
 /// The time past a deadline for which a thread waits for the store's thread to report the end of a call.
 const GRACE: Duration = Duration::from_millis(5);
 
 impl Remote {
-    pub(in crate::limiter) fn new(backend: impl Backend, settings: Settings) -> Self {
+    pub(super) fn new(backend: impl Backend, settings: Settings) -> Self {
         let (name, namespace) = (settings.name().into(), Fingerprint::of_namespace(settings.name()));
         let store = Arc::new(RemoteStore::new(backend, settings));
         // So that the first call need not wait for it.
@@ -46,36 +46,36 @@ impl Remote {
         Self { store, name, namespace }
     }
 
-    pub(in crate::limiter) fn namespace(&self, namespace: &str) -> Self {
+    pub(super) fn namespace(&self, namespace: &str) -> Self {
         let store = self.store.clone();
         Self { store, name: namespace.into(), namespace: Fingerprint::of_namespace(namespace) }
     }
 
-    pub(in crate::limiter) fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         self.store.backend.url()
     }
 
-    pub(in crate::limiter) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
+    pub(super) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
         self.namespace ^ limit.fingerprint() ^ Fingerprint::of_actor(actor)
     }
 
     /// Connects, if that can be done in time.
-    pub(in crate::limiter) async fn connect(&self) {
+    pub(super) async fn connect(&self) {
         let pending = self.pending_call(Verb::Refund, None);
         // A server that is not there is no error yet.
         let _ = Self::ask(pending, self.store.probe()).await;
     }
 
-    pub(in crate::limiter) fn fallback(&self) -> Arc<Memory> {
+    pub(super) fn fallback(&self) -> Arc<Memory> {
         self.store.state().fallback.clone()
     }
 
-    pub(in crate::limiter) fn stats(&self) -> Statistics {
+    pub(super) fn stats(&self) -> Statistics {
         self.store.state().stats.read(self.store.breaker())
     }
 
     /// Decides on this thread, which waits for the answer.
-    pub(in crate::limiter) fn decide_sync(
+    pub(super) fn decide_sync(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -103,7 +103,7 @@ impl Remote {
     }
 
     /// Decides while other tasks go on.
-    pub(in crate::limiter) async fn decide(
+    pub(super) async fn decide(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -128,7 +128,7 @@ impl Remote {
 
     /// Begins to decide; either the answer is here at once, or `done` is told on the store's thread. It gives the
     /// answer back if nobody listens any more.
-    pub(in crate::limiter) fn start(
+    pub(super) fn start(
         &self,
         checks: &[Check<'_>],
         call: Call,

@@ -14,26 +14,26 @@ use crate::store::remote::{Answer, DenyKey, Job, RemoteStore, Request, Since};
 use crate::time::Micros;
 
 /// A call whose answer is still to come.
-pub(in crate::limiter) struct PendingCall {
-    pub(in crate::limiter) store: Arc<RemoteStore>,
+pub(super) struct PendingCall {
+    pub(super) store: Arc<RemoteStore>,
     /// The limit of each part, for errors.
-    pub(in crate::limiter) limits: InlineVec<Limit>,
+    pub(super) limits: InlineVec<Limit>,
     /// The actor of each part.
-    pub(in crate::limiter) actors: InlineVec<Fingerprint>,
+    pub(super) actors: InlineVec<Fingerprint>,
     /// The check that each answer belongs to; of one that is not limited at all there is no part.
-    pub(in crate::limiter) answers: InlineVec<Answers>,
+    pub(super) answers: InlineVec<Answers>,
     /// The entries as this process's memory knows them.
-    pub(in crate::limiter) entries: InlineVec<Fingerprint>,
+    pub(super) entries: InlineVec<Fingerprint>,
     /// The key of its denial, if that may be remembered.
-    pub(in crate::limiter) deny_key: Option<DenyKey>,
-    pub(in crate::limiter) since: Since,
-    pub(in crate::limiter) started: Micros,
-    pub(in crate::limiter) call: Verb,
+    pub(super) deny_key: Option<DenyKey>,
+    pub(super) since: Since,
+    pub(super) started: Micros,
+    pub(super) call: Verb,
 }
 
 /// An answer of a call.
 #[derive(Clone, Copy)]
-pub(in crate::limiter) enum Answers {
+pub(super) enum Answers {
     /// Of a part of this check.
     Part(usize),
     /// Of this check, which is limited by nothing.
@@ -41,18 +41,18 @@ pub(in crate::limiter) enum Answers {
 }
 
 /// The answer of a call, or its error.
-pub(in crate::limiter) type Decided = Result<LimitInfo, Error>;
+pub(super) type Decided = Result<LimitInfo, Error>;
 
 /// An answer on its way to whoever asked. Dropped before somebody has taken it, it gives back the place that was taken
 /// for them, wherever it was lost: on its way, or where nobody picked it up.
-pub(in crate::limiter) struct AnswerGuard {
+pub(super) struct AnswerGuard {
     decided: Option<Decided>,
     /// The decision that took a place, where one did.
     back: Option<(Box<PendingCall>, Request)>,
 }
 
 impl AnswerGuard {
-    pub(in crate::limiter) fn take(mut self) -> Decided {
+    pub(super) fn take(mut self) -> Decided {
         self.back = None;
         self.decided.take().unwrap_or_else(|| Err(lost()))
     }
@@ -77,16 +77,16 @@ impl Drop for AnswerGuard {
 
 /// The beginning of a call: its answer is known already, or the store has to be asked.
 #[expect(clippy::large_enum_variant, reason = "it lives for as long as it takes to match it")]
-pub(in crate::limiter) enum Begun {
+pub(super) enum Begun {
     Known(Decided),
     Ask(Box<PendingCall>, Request),
 }
 
 /// A host that is told once what came of its call, even if all that knew of it is dropped.
-pub(in crate::limiter) struct Host<F: FnOnce(Decided) -> Result<(), Decided>>(pub(in crate::limiter) Option<F>);
+pub(super) struct Host<F: FnOnce(Decided) -> Result<(), Decided>>(pub(super) Option<F>);
 
 impl<F: FnOnce(Decided) -> Result<(), Decided>> Host<F> {
-    pub(in crate::limiter) fn take(mut self, guard: AnswerGuard) {
+    pub(super) fn take(mut self, guard: AnswerGuard) {
         if let Some(done) = self.0.take() {
             guard.hand_to(done);
         }
@@ -103,13 +103,13 @@ impl<F: FnOnce(Decided) -> Result<(), Decided>> Drop for Host<F> {
 
 impl PendingCall {
     /// The error that this part of the decision cannot be decided with.
-    pub(in crate::limiter) fn refusal(&self, part: usize, why: Impossible, costs: &[u64]) -> LimitError {
+    pub(super) fn refusal(&self, part: usize, why: Impossible, costs: &[u64]) -> LimitError {
         let key = self.limits.get(part).map_or("", Limit::key);
         why.of(key, costs.get(part).copied().unwrap_or(0))
     }
 
     /// Sends the decision on its way. `done` is told the answer, on this thread if the store cannot be asked.
-    pub(in crate::limiter) fn send(
+    pub(super) fn send(
         self: Box<Self>,
         request: Request,
         on_callers_runtime: bool,
@@ -148,7 +148,7 @@ impl PendingCall {
     }
 
     /// One answer for all, with those in between that are not limited at all.
-    pub(in crate::limiter) fn merge(&self, infos: InlineVec<LimitInfo>) -> LimitInfo {
+    pub(super) fn merge(&self, infos: InlineVec<LimitInfo>) -> LimitInfo {
         let mut infos = infos.into_iter();
         let in_order = self.answers.iter().map(|of| match *of {
             Answers::Part(check) => infos.next().unwrap_or_default().of_check(check),
@@ -159,6 +159,6 @@ impl PendingCall {
 }
 
 /// The runtime that was to bring the answer has ended.
-pub(in crate::limiter) fn lost() -> Error {
+pub(super) fn lost() -> Error {
     StoreError::new(Failure::Disconnected).into()
 }

@@ -10,7 +10,7 @@ use crate::limit::Limit;
 use crate::store::remote::{Health, Request, Session, Work};
 
 impl Remote {
-    pub(in crate::limiter) fn start_ping(&self, done: impl FnOnce(Result<Health, Error>) + Send + 'static) {
+    pub(crate) fn start_ping(&self, done: impl FnOnce(Result<Health, Error>) + Send + 'static) {
         match self.probes() {
             Ok(probes) => self.work(|session| self.store.backend.ping(session, probes), done),
             Err(error) => done(Err(error)),
@@ -24,7 +24,7 @@ impl Remote {
         Ok([charge, self.store.probe()])
     }
 
-    pub(in crate::limiter) fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {
+    pub(crate) fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {
         let state = arc_swap::Guard::into_inner(self.store.state());
         let done = move |removed| {
             let _ = state.fallback.clear();
