@@ -90,7 +90,9 @@ pub(super) async fn decide(topology: Arc<Topology>, job: Arc<Job>) {
     match answer {
         Ok(reply) => {
             let undone = job.reply(reply).iter().flat_map(shares_of).collect::<Vec<_>>();
-            undone.into_iter().for_each(|share| forget(&topology, share.request));
+            for share in undone {
+                forget(&topology, share.request);
+            }
         }
         Err(failure) => drop(job.finish(Err(failure))),
     }

@@ -142,7 +142,7 @@ impl Drop for ProcessState {
 
 impl fmt::Debug for RemoteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RemoteStore").field("url", &self.backend.url()).field("settings", &self.settings).finish()
+        f.debug_tuple("RemoteStore").field(&self.backend.url()).field(&self.settings).finish()
     }
 }
 
