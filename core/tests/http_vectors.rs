@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tidegate::headers::{Header, Policy, PolicyFields, RateLimits, parse};
 use tidegate::http::{Gate, combined};
-use tidegate::{Call, Check, ErrorKind, Limit, LimitError, LimitInfo, Limiter, Memory, host};
+use tidegate::{Call, Check, ErrorKind, Limit, LimitError, LimitInfo, Limiter, Memory, ffi};
 
 fn cases(name: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/http.json");
@@ -56,7 +56,7 @@ fn answers(case: &Value) -> Vec<(String, LimitInfo)> {
             let costs = list(&step["costs"]).iter().map(number);
             let checks: Vec<_> =
                 limits.iter().zip(costs).map(|(limit, cost)| Check::new(limit, "a").cost(cost)).collect();
-            let now = host::instant("", step["now"].as_f64().expect("a time")).expect("a time");
+            let now = ffi::instant("", step["now"].as_f64().expect("a time")).expect("a time");
             last = limiter.decide_sync_at(&checks, Call::Limit, now).ok();
         }
         let info = last.expect("an answer to the last step");
