@@ -1,10 +1,11 @@
 //! The client of that store: what the interface of remote stores asks for, and no more.
 
+use std::fmt::Write as _;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate::remote::{Backend, EntryName, Job, Key, Request, Servers, Session, Work, Write};
+use tidegate::remote::{self, Backend, EntryName, Job, Key, Request, Servers, Session, Work};
 use tidegate::{Failure, Health, StoreError};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufStream};
 use tokio::net::TcpStream;
@@ -103,7 +104,7 @@ impl Lines {
         let request = job.request();
         loop {
             let read = line.ask(&format!("READ{}", request.entries().iter().map(spaced).collect::<String>())).await?;
-            let (now, versions, values) = values(&read).ok_or_else(|| nonsense(&read))?;
+            let Read { now, versions, values } = Read::parse(&read).ok_or_else(|| nonsense(&read))?;
             let decision = request.decide(&values, now);
             let reply = if decision.writes().is_empty() {
                 "DONE".to_owned()
@@ -163,25 +164,33 @@ impl Line {
 }
 
 /// The server's clock, and the version and the value of each entry.
-fn values(reply: &str) -> Option<(u64, Vec<String>, Vec<Option<Vec<u8>>>)> {
-    let mut words = reply.strip_prefix("VALUES ")?.split(' ');
-    let now = words.next()?.parse().ok()?;
-    let (mut versions, mut values) = (Vec::new(), Vec::new());
-    while let Some(version) = words.next() {
-        versions.push(version.to_owned());
-        values.push(bytes(words.next()?));
+#[derive(Default)]
+struct Read {
+    now: u64,
+    versions: Vec<String>,
+    values: Vec<Option<Vec<u8>>>,
+}
+
+impl Read {
+    fn parse(reply: &str) -> Option<Self> {
+        let mut words = reply.strip_prefix("VALUES ")?.split(' ');
+        let mut read = Self { now: words.next()?.parse().ok()?, ..Self::default() };
+        while let Some(version) = words.next() {
+            read.versions.push(version.to_owned());
+            read.values.push(bytes(words.next()?));
+        }
+        Some(read)
     }
-    Some((now, versions, values))
 }
 
 /// All entries as they were read, and those that change.
-fn swap(request: &Request, until: u64, versions: &[String], writes: &[Write]) -> String {
+fn swap(request: &Request, until: u64, versions: &[String], writes: &[remote::Write]) -> String {
     let mut command = format!("SWAP {until}");
     for (entry, (key, version)) in request.entries().iter().zip(versions).enumerate() {
         let write = writes.iter().find(|write| write.entry == entry);
         let lasts = write.map_or(0, |write| write.lasts.as_micros());
         let value = write.map_or("=".to_owned(), |write| write.value.as_deref().map_or("-".to_owned(), hexadecimal));
-        command.push_str(&format!("{} {version} {value} {lasts}", spaced(key)));
+        let _ = write!(command, "{} {version} {value} {lasts}", spaced(key));
     }
     command
 }
@@ -191,7 +200,10 @@ fn spaced(key: &Key) -> String {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn bytes(text: &str) -> Option<Vec<u8>> {
