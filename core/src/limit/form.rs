@@ -77,6 +77,6 @@ pub(super) const fn above(bound: f64, name: &'static str, about: &'static str) -
     Number { name, about, bounds: Bounds::Above(bound), is_duration: false }
 }
 
-pub(super) const PERIOD: Number = above(0.0, "period", "LogDuration that the count is for.").millis();
+pub(super) const PERIOD: Number = above(0.0, "period", "Span that the count is for.").millis();
 pub(super) const COUNT_BLOCKED: &str = "Charges denied attempts too, so that only a pause helps.";
 pub(super) const FACTOR_SCALES: &str = "Effect of an actor's factor: on the size, or on the size and the rate.";

@@ -112,7 +112,7 @@ impl Definition for Legacy {
              rate and does not enforce `minInterval` beside `max`. The translation `exact` does what the fields say.",
         );
         form.go_together(["max", "duration"]);
-        let duration = "LogDuration in which `max` units are admitted; 0 is no limit.";
+        let duration = "Span in which `max` units are admitted; 0 is no limit.";
         let interval = "Least time between two calls.";
         Self {
             // Without a duration to be counted in, no number is too large: see what compiling says of the bucket.
