@@ -74,7 +74,7 @@ pub use time::Micros;
 /// [completes](remote::Job::complete) the job. The limiter does the rest: the deny cache, the fallback policy, events,
 /// statistics, and a fresh start in a forked process.
 ///
-/// `core/tests/conformance` holds an example, and the suite that every store has to pass.
+/// `core/tests/stores` holds an example, and the suite that every store has to pass.
 ///
 /// This interface is not stable yet: any release may change it.
 #[cfg(feature = "redis")]

@@ -88,7 +88,7 @@ pub(crate) fn a_reset_removes_every_shape_of_a_key(subject: &impl Subject) {
 pub(crate) fn namespaces_are_apart(subject: &impl Subject) {
     let limiter = subject.limiter();
     let limit = hourly("spaces", 10);
-    let other = limiter.namespace("another namespace of the conformance suite");
+    let other = limiter.namespace("another namespace of the suite");
     other.reset_sync(&limit, "ada").expect("a reset");
     limiter.limit_sync(&limit, "ada").expect("an answer");
     assert_eq!((left(&limiter, &limit, "ada"), left(&other, &limit, "ada")), (9, 10));
