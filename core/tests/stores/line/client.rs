@@ -103,14 +103,15 @@ impl Lines {
         let mut line = self.line().await?;
         let request = job.request();
         loop {
+            let left = u64::try_from(job.time_left().as_micros()).unwrap_or(u64::MAX / 2);
             let read = line.ask(&format!("READ{}", request.entries().iter().map(spaced).collect::<String>())).await?;
             let Read { now, versions, values } = Read::parse(&read).ok_or_else(|| nonsense(&read))?;
             let decision = request.decide(&values, now);
             let reply = if decision.writes().is_empty() {
                 "DONE".to_owned()
             } else {
-                let until = now + u64::try_from(job.time_left().as_micros()).unwrap_or(u64::MAX / 2);
-                line.ask(&swap(request, until, &versions, decision.writes())).await?
+                // The deadline by the server's clock, or a little later; what comes too late all the same is undone.
+                line.ask(&swap(request, now + left, &versions, decision.writes())).await?
             };
             match &*reply {
                 "DONE" => {
