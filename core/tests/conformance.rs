@@ -30,7 +30,7 @@ fn answers() -> impl Strategy<Value = Vec<(String, LimitInfo)>> {
 }
 
 fn policies(answers: &[(String, LimitInfo)]) -> Vec<Policy<'_>> {
-    answers.iter().map(|(key, info)| Policy { key, info }).collect()
+    answers.iter().map(|(key, info)| Policy::new(key, info)).collect()
 }
 
 fn field<'a>(headers: &'a [Header], name: &str) -> &'a str {

@@ -14,7 +14,7 @@ fn answer(key: &str) -> (Limit, LimitInfo) {
 /// The names of the policies in both fields, which must be structured fields.
 fn names(keys: &[&str]) -> Vec<String> {
     let answers: Vec<_> = keys.iter().map(|key| answer(key)).collect();
-    let policies: Vec<_> = answers.iter().map(|(limit, info)| Policy { key: limit.key(), info }).collect();
+    let policies: Vec<_> = answers.iter().map(|(limit, info)| Policy::new(limit.key(), info)).collect();
     let [policy, state] = &ietf(&policies, 0, Draft::V11)[..] else { panic!("two fields") };
     let [policy, state] = [policy, state].map(|(_, value)| {
         assert!(value.bytes().all(|byte| matches!(byte, b' '..=b'~')), "{value:?}");

@@ -45,8 +45,8 @@ fn gate(options: &Value) -> Result<Gate, LimitError> {
     Gate::from_fields(fields)
 }
 
-/// The answers of a case, by the keys of their checks.
-fn answers(case: &Value) -> Vec<(String, LimitInfo)> {
+/// The answers of a case, with the keys of their checks and what each cost.
+fn answers(case: &Value) -> Vec<(String, LimitInfo, u64)> {
     let mut answers = Vec::new();
     for answer in list(&case["answers"]) {
         let limits: Vec<_> = list(&answer["limits"]).iter().map(limit).collect();
@@ -60,7 +60,9 @@ fn answers(case: &Value) -> Vec<(String, LimitInfo)> {
             last = limiter.decide_sync_at(&checks, Call::Limit, now).ok();
         }
         let info = last.expect("an answer to the last step");
-        answers.extend(limits.iter().zip(info.checks()).map(|(limit, info)| (limit.key().to_owned(), info.clone())));
+        let costs = list(&answer["steps"]).last().map_or(&[][..], |step| list(&step["costs"]));
+        let each = limits.iter().zip(info.checks()).zip(costs);
+        answers.extend(each.map(|((limit, info), cost)| (limit.key().to_owned(), info.clone(), number(cost))));
     }
     answers
 }
@@ -69,8 +71,8 @@ fn limit(wire: &Value) -> Limit {
     Limit::from_json(&wire.to_string()).expect("a sound definition")
 }
 
-fn policies(answers: &[(String, LimitInfo)]) -> Vec<Policy<'_>> {
-    answers.iter().map(|(key, info)| Policy { key, info }).collect()
+fn policies(answers: &[(String, LimitInfo, u64)]) -> Vec<Policy<'_>> {
+    answers.iter().map(|(key, info, cost)| Policy::new(key, info).cost(*cost)).collect()
 }
 
 fn by_name(headers: &[Header]) -> Value {

@@ -45,7 +45,7 @@ proptest! {
         // A policy is told of once, so no two have the same name here.
         let keys: Vec<_> = answers.iter().enumerate().map(|(index, (_, key))| format!("{index}{key}")).collect();
         let policies: Vec<_> =
-            keys.iter().zip(&answers).map(|(key, (info, _))| Policy { key, info }).collect();
+            keys.iter().zip(&answers).map(|(key, (info, _))| Policy::new(key, info)).collect();
         let at = answers[0].0.at;
         let retry_after = answers.iter().filter(|(info, _)| info.blocked).map(|(info, _)| up(info.reset_ms)).max();
         let least = answers.iter().map(|(info, _)| info.remaining).min();
@@ -71,7 +71,7 @@ proptest! {
 
         // The older styles tell of one answer.
         let (info, _) = &answers[0];
-        let one = [Policy { key: &keys[0], info }];
+        let one = [Policy::new(&keys[0], info)];
         for draft in [Draft::V6, Draft::V7] {
             let read = read(&merged(&one, Style::Ietf(draft)), at);
             prop_assert_eq!((read.limit, read.remaining), (Some(info.quota), Some(info.remaining)));

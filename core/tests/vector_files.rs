@@ -186,7 +186,7 @@ fn headers_of_every_kind_and_draft() {
         let info = info.expect("an answer to the last step");
         assert_eq!(answer(&info), case["info"], "{}", case["says"]);
         let policies: Vec<_> =
-            limits.iter().zip(info.checks()).map(|(limit, info)| Policy { key: limit.key(), info }).collect();
+            limits.iter().zip(info.checks()).map(|(limit, info)| Policy::new(limit.key(), info)).collect();
         let want = |kind: &str| -> BTreeMap<String, String> {
             serde_json::from_value(case["headers"][kind].clone())
                 .unwrap_or_else(|_| panic!("{kind} of {}", case["says"]))

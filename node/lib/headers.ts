@@ -41,10 +41,25 @@ export interface Headed extends Numbers {
   readonly checks: readonly (Numbers & { readonly key: string })[]
 }
 
-/** The headers of an answer, by name; `at` is its instant in microseconds. */
-export function headersOf(info: Headed, kind: HeaderKind, options: HeaderOptions | undefined, at = 0): Headers {
+/** What else is known of an answer. */
+export interface Asked {
+  /** Its instant in microseconds; 0 where it is not known. */
+  readonly at: number
+  /** What each of its checks cost; below 0 where it is not known. */
+  readonly costs: readonly number[]
+}
+
+const NOTHING: Asked = { at: 0, costs: [] }
+
+/** The headers of an answer, by name. */
+export function headersOf(
+  info: Headed,
+  kind: HeaderKind,
+  options: HeaderOptions | undefined,
+  asked: Asked = NOTHING,
+): Headers {
   if (kind === 'x' && options === undefined) return xHeaders(info)
-  const flat = fields(info, kind, options, at)
+  const flat = fields(info, kind, options, asked)
   const headers: Headers = {}
   for (let index = 0; index < flat.length; index += 2) {
     headers[flat[index] as string] = flat[index + 1] as string
@@ -79,7 +94,7 @@ function seconds(ms: number): string {
 }
 
 /** Names and values in turn. */
-function fields(info: Headed, kind: HeaderKind, options: HeaderOptions | undefined, at: number): string[] {
+function fields(info: Headed, kind: HeaderKind, options: HeaderOptions | undefined, { at, costs }: Asked): string[] {
   const { draft, reset } = optionsFrom(options)
   const { checks } = info
   const buffer = bufferOf(checks.length)
@@ -92,7 +107,8 @@ function fields(info: Headed, kind: HeaderKind, options: HeaderOptions | undefin
     })
   }
   const keys = checks.map((check) => check.key)
-  return answered(native.headers(buffer, keys, kind, draft, reset))
+  const each = keys.map((_, index) => costs[index] ?? -1)
+  return answered(native.headers(buffer, keys, each, kind, draft, reset))
 }
 
 /** Options, each read once; `null` is as if it were not there. */

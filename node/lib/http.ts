@@ -173,17 +173,18 @@ function byName(flat: readonly string[]): Headers {
 }
 
 /** The numbers of an answer in a row; `src/http.rs` reads them in this order. */
-const WIDTH = 8
+const WIDTH = 9
 
 function answersOf(infos: LimitInfo | readonly LimitInfo[]): { numbers: Float64Array; keys: string[] } {
   const keys: string[] = []
   const each: number[] = []
   for (const info of infos instanceof LimitInfo ? [infos] : infos) {
     if (!(info instanceof LimitInfo)) throw wrongType('', 'infos', 'must be answers', info)
-    const at = LimitInfo.instant(info)
-    for (const check of info.checks) {
+    const { at, costs } = LimitInfo.asked(info)
+    for (const [index, check] of info.checks.entries()) {
       const { blocked, remaining, resetMs, fullResetMs, nextMs, quota, windowMs, key } = check
-      each.push(blocked ? 1 : 0, remaining, resetMs, fullResetMs, nextMs, quota, windowMs, at)
+      const cost = costs[index] ?? -1
+      each.push(blocked ? 1 : 0, remaining, resetMs, fullResetMs, nextMs, quota, windowMs, at, cost)
       keys.push(key)
     }
   }

@@ -1,7 +1,7 @@
 import { ANSWER_WIDTH, Answer, FAST_WIDTH, Out } from './buffer.js'
 import type { Now } from './clock.js'
 import type { Compiled } from './compiled.js'
-import { type HeaderKind, type HeaderOptions, type Headers, headersOf } from './headers.js'
+import { type Asked, type HeaderKind, type HeaderOptions, type Headers, headersOf } from './headers.js'
 import { type LimitInfoJson, type StubFields, stubFrom } from './stub.js'
 
 /** Which limiter an answer comes from. */
@@ -178,9 +178,12 @@ export class LimitInfo {
     return { store, parts, chargedAt: info.#at }
   }
 
-  /** @internal The instant of the decision in microseconds; 0 for a part of an answer. */
-  static instant(info: LimitInfo): number {
-    return info.#at
+  /** @internal What was asked, as far as headers tell it. */
+  static asked(info: LimitInfo): Asked {
+    const parts = LimitInfo.receipt(info)?.parts ?? []
+    // A legacy limit can have two answers.
+    const costs = parts.length === info.checks.length ? parts.map(({ cost }) => cost) : []
+    return { at: info.#at, costs }
   }
 
   /** @internal Says whether there is something left to give back, and what there will be. */
@@ -229,7 +232,9 @@ export class LimitInfo {
    * ```
    */
   headers(kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
-    return headersOf(this, kind, options, this.#at)
+    return kind === 'x' && options === undefined
+      ? headersOf(this, kind, options)
+      : headersOf(this, kind, options, LimitInfo.asked(this))
   }
 
   /**

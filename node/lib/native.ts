@@ -131,6 +131,7 @@ interface Native {
   headers(
     buffer: Float64Array,
     keys: readonly string[],
+    costs: readonly number[],
     kind: unknown,
     draft: unknown,
     reset: unknown,

@@ -25,7 +25,7 @@ import { LimitInfo } from './info.js'
  */
 export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
   if (typeof info !== 'object' || info === null) throw wrongType('', 'info', 'must be an answer', info)
-  return headersOf(info, kind, options, info instanceof LimitInfo ? LimitInfo.instant(info) : 0)
+  return headersOf(info, kind, options, info instanceof LimitInfo ? LimitInfo.asked(info) : undefined)
 }
 
 /** A response on which headers can be set: Node's own, and so Express's, or Fastify's reply. */

@@ -2,25 +2,28 @@
 
 use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
-use tidegate::headers::{Header, Policy};
+use tidegate::headers::Header;
 use tidegate::http::style_of;
 
 use crate::buffer::CallBuffer;
 use crate::errors::{Answered, Failure};
+use crate::http::policy;
 use crate::value::value;
 
-/// Names and values in turn, in any style but `x`, for the answer in the call buffer; `keys` are those of its checks.
+/// Names and values in turn, in any style but `x`, for the answer in the call buffer; `keys` and `costs` are those of its checks, a
+/// cost below 0 is not known.
 #[napi(catch_unwind)]
 pub(crate) fn headers(
     mut buffer: Float64Array,
     keys: Vec<String>,
+    costs: Vec<f64>,
     kind: Unknown<'_>,
     draft: Option<Unknown<'_>>,
     reset: Option<Unknown<'_>>,
 ) -> Either<Vec<String>, Failure> {
     // SAFETY: JavaScript waits for this call, so nobody else reads or writes the call buffer meanwhile.
     let buffer = CallBuffer(unsafe { buffer.as_mut() });
-    match fields(&buffer, &keys, &kind, draft.as_ref(), reset.as_ref()) {
+    match fields(&buffer, &keys, &costs, &kind, draft.as_ref(), reset.as_ref()) {
         Ok(headers) => Either::A(headers.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()),
         Err(failure) => Either::B(*failure),
     }
@@ -29,6 +32,7 @@ pub(crate) fn headers(
 fn fields(
     buffer: &CallBuffer<'_>,
     keys: &[String],
+    costs: &[f64],
     kind: &Unknown<'_>,
     draft: Option<&Unknown<'_>>,
     reset: Option<&Unknown<'_>>,
@@ -37,6 +41,7 @@ fn fields(
     let (draft, reset) = (draft.map(read).transpose()?, reset.map(read).transpose()?);
     let style = style_of("headers", read(kind)?, draft, reset)?;
     let (merged, checks, binding) = buffer.answers();
-    let policies: Vec<_> = keys.iter().zip(&checks).map(|(key, info)| Policy { key, info }).collect();
+    let policies: Vec<_> =
+        keys.iter().zip(&checks).zip(costs).map(|((key, info), cost)| policy(key, info, *cost)).collect();
     Ok(style.fields(&merged, &policies, binding))
 }

@@ -271,9 +271,8 @@ impl LimitInfo {
         let headers = if style == Style::X {
             style.fields(info, &[], 0)
         } else {
-            let checks: Vec<Bound<'_, Self>> = Self::checks(this)?.extract()?;
-            let policies: Vec<_> =
-                checks.iter().map(|check| Policy { key: check.get().key(), info: &check.get().info }).collect();
+            let checks = Self::checks_with_costs(this)?;
+            let policies: Vec<_> = checks.iter().map(|(check, cost)| check.get().policy(*cost)).collect();
             style.fields(info, &policies, this.get().binding())
         };
         let fields = PyDict::new(this.py());
@@ -356,6 +355,29 @@ pub(crate) fn remake(numbers: Numbers, limit: Option<Py<Limit>>, several: Option
 }
 
 impl LimitInfo {
+    /// The answers of the checks, with what each cost, where that is known.
+    pub(crate) fn checks_with_costs<'py>(this: &Bound<'py, Self>) -> PyResult<Vec<(Bound<'py, Self>, Option<u64>)>> {
+        let checks: Vec<Bound<'py, Self>> = Self::checks(this)?.extract()?;
+        let asked = this.get().receipt.as_ref().map_or(&[][..], |receipt| receipt.asked.all());
+        // A legacy limit can have two answers.
+        let known = asked.len() == checks.len();
+        Ok(checks.into_iter().enumerate().map(|(at, check)| (check, known.then(|| asked[at].cost))).collect())
+    }
+
+    /// The answer of one check for its headers.
+    pub(crate) fn policy(&self, cost: Option<u64>) -> Policy<'_> {
+        let policy = Policy::new(self.key(), &self.info);
+        cost.map_or(policy, |units| policy.cost(units))
+    }
+
+    /// What a call of a single check cost.
+    pub(crate) fn cost(&self) -> Option<u64> {
+        match self.receipt.as_ref()?.asked.all() {
+            [one] => Some(one.cost),
+            _ => None,
+        }
+    }
+
     /// It has an answer for each of several checks.
     pub(crate) fn is_several(&self) -> bool {
         self.several.is_some()

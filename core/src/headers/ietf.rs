@@ -17,7 +17,7 @@ pub enum Draft {
     #[default]
     V11,
     /// The parameters that the editors have proposed since: `a`, the available quota, for `r`, and `w`, the effective
-    /// window, for `t`: `RateLimit: "login";a=9;w=1`.
+    /// window, for `t`; and of an admitted call `c`, the units that it took: `RateLimit: "login";a=9;w=1;c=1`.
     Editors,
 }
 
@@ -36,11 +36,29 @@ impl Draft {
 
 /// An answer with the key of its limit, which becomes the name of a policy.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Policy<'a> {
     /// The limit's key.
     pub key: &'a str,
     /// The answer of the limit.
     pub info: &'a LimitInfo,
+    /// The units that the call took, where they are known; only the form of the [editors](Draft::Editors) tells them.
+    pub cost: Option<u64>,
+}
+
+impl<'a> Policy<'a> {
+    /// An answer of the limit with this key.
+    #[must_use]
+    pub const fn new(key: &'a str, info: &'a LimitInfo) -> Self {
+        Self { key, info, cost: None }
+    }
+
+    /// The units that the call took.
+    #[must_use]
+    pub const fn cost(mut self, units: u64) -> Self {
+        self.cost = Some(units);
+        self
+    }
 }
 
 /// `RateLimit-Policy` and `RateLimit`, or the fields that stood for them in an older draft.
@@ -57,7 +75,7 @@ pub struct Policy<'a> {
 ///
 /// let login = Limit::bucket("login", 10).build()?;
 /// let (info, _) = login.decide(State::default(), 0, Call::Limit)?;
-/// let policies = [Policy { key: login.key(), info: &info }];
+/// let policies = [Policy::new(login.key(), &info)];
 /// assert_eq!(ietf(&policies, 0, Draft::V11), [
 ///     ("RateLimit-Policy", r#""login";q=10;w=10"#.to_owned()),
 ///     ("RateLimit", r#""login";r=9;t=1"#.to_owned()),
@@ -79,14 +97,14 @@ pub fn ietf(policies: &[Policy<'_>], binding: usize, draft: Draft) -> Vec<Header
             ("RateLimit-Reset", integer(wait(info)).to_string()),
         ]),
         Draft::V7 => headers.push(("RateLimit", dictionary(info))),
-        Draft::V11 => headers.push(("RateLimit", named(&limited, ["r", "t"]))),
-        Draft::Editors => headers.push(("RateLimit", named(&limited, ["a", "w"]))),
+        Draft::V11 => headers.push(("RateLimit", named(&limited))),
+        Draft::Editors => headers.push(("RateLimit", proposed(&limited))),
     }
     headers
 }
 
 fn policy_field(policies: &[&Policy<'_>], draft: Draft) -> String {
-    list(policies, |Policy { key, info }| {
+    list(policies, |Policy { key, info, .. }| {
         let (quota, window) = (integer(info.quota), integer(seconds(info.window_ms)));
         match draft {
             Draft::V11 | Draft::Editors => format!("{};q={quota};w={window}", string(key)),
@@ -95,9 +113,19 @@ fn policy_field(policies: &[&Policy<'_>], draft: Draft) -> String {
     })
 }
 
-fn named(policies: &[&Policy<'_>], [available, window]: [&str; 2]) -> String {
-    list(policies, |Policy { key, info }| {
-        format!("{};{available}={};{window}={}", string(key), integer(info.remaining), integer(wait(info)))
+fn named(policies: &[&Policy<'_>]) -> String {
+    list(policies, |Policy { key, info, .. }| {
+        format!("{};r={};t={}", string(key), integer(info.remaining), integer(wait(info)))
+    })
+}
+
+fn proposed(policies: &[&Policy<'_>]) -> String {
+    list(policies, |Policy { key, info, cost }| {
+        let item = format!("{};a={};w={}", string(key), integer(info.remaining), integer(wait(info)));
+        match cost.filter(|_| !info.blocked) {
+            Some(units) => format!("{item};c={}", integer(units)),
+            None => item,
+        }
     })
 }
 

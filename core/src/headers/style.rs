@@ -66,7 +66,7 @@ impl Style {
 /// let (all, login) = (Limit::bucket("all", 100).build()?, Limit::bucket("login", 5).build()?);
 /// let ((one, _), (two, _)) =
 ///     (all.decide(State::default(), 0, Call::Limit)?, login.decide(State::default(), 0, Call::Limit)?);
-/// let answers = [Policy { key: "all", info: &one }, Policy { key: "login", info: &two }];
+/// let answers = [Policy::new("all", &one), Policy::new("login", &two)];
 /// assert_eq!(merged(&answers, Style::X)[0], ("X-RateLimit-Remaining", "4".to_owned()));
 /// assert_eq!(merged(&answers, Style::Ietf(Draft::V11))[1].1, r#""all";r=99;t=1, "login";r=4;t=1"#);
 /// # Ok::<(), tidegate::LimitError>(())

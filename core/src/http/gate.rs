@@ -38,11 +38,11 @@ pub enum Body {
 /// let client = gate.client(Some("10.0.0.1:4711"), &["198.51.100.7, 203.0.113.9"])?;
 /// assert_eq!(client.actor, "203.0.113.9");
 /// let info = limiter.limit_sync(&login, &client.actor)?;
-/// let answers = [Policy { key: login.key(), info: &info }];
+/// let answers = [Policy::new(login.key(), &info)];
 /// assert_eq!(gate.headers(&answers, 200)[0], ("X-RateLimit-Remaining", "0".to_owned()));
 ///
 /// let info = limiter.limit_sync(&login, &client.actor)?;
-/// let refusal = gate.refusal(&[Policy { key: login.key(), info: &info }], &["application/json"], None);
+/// let refusal = gate.refusal(&[Policy::new(login.key(), &info)], &["application/json"], None);
 /// assert_eq!((refusal.status, refusal.media_type, refusal.retry_after), (429, "application/json", 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -15,7 +15,7 @@ use crate::registry;
 use crate::value::value;
 
 /// The numbers of an answer, in the order of `lib/http.ts`.
-const WIDTH: usize = 8;
+const WIDTH: usize = 9;
 
 /// A gate, kept by the object in JavaScript.
 #[napi]
@@ -142,10 +142,11 @@ impl Gate {
     }
 }
 
-fn infos(numbers: &[f64]) -> Vec<LimitInfo> {
+/// The answers, each with its cost; one below 0 is not known.
+fn infos(numbers: &[f64]) -> Vec<(LimitInfo, f64)> {
     let (answers, _) = numbers.as_chunks::<WIDTH>();
     let info = |numbers: &[f64; WIDTH]| {
-        let [blocked, remaining, reset_ms, full_reset_ms, next_ms, quota, window_ms, at] = numbers.map(whole);
+        let [blocked, remaining, reset_ms, full_reset_ms, next_ms, quota, window_ms, at, _] = numbers.map(whole);
         let mut info = LimitInfo::unlimited();
         info.blocked = blocked > 0;
         info.remaining = remaining;
@@ -155,13 +156,19 @@ fn infos(numbers: &[f64]) -> Vec<LimitInfo> {
         info.quota = quota;
         info.window_ms = window_ms;
         info.at = at;
-        info
+        (info, numbers[WIDTH - 1])
     };
     answers.iter().map(info).collect()
 }
 
-fn policies<'a>(keys: &'a [String], infos: &'a [LimitInfo]) -> Vec<Policy<'a>> {
-    keys.iter().zip(infos).map(|(key, info)| Policy { key, info }).collect()
+/// The answer of one check for its headers.
+pub(crate) fn policy<'a>(key: &'a str, info: &'a LimitInfo, cost: f64) -> Policy<'a> {
+    let policy = Policy::new(key, info);
+    if cost < 0.0 { policy } else { policy.cost(whole(cost)) }
+}
+
+fn policies<'a>(keys: &'a [String], infos: &'a [(LimitInfo, f64)]) -> Vec<Policy<'a>> {
+    keys.iter().zip(infos).map(|(key, (info, cost))| policy(key, info, *cost)).collect()
 }
 
 fn flat(headers: Vec<Header>) -> Vec<String> {

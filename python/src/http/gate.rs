@@ -151,9 +151,9 @@ fn answers<T>(infos: &Bound<'_, PyAny>, ask: impl FnOnce(&[Policy<'_>]) -> T) ->
     if let Ok(info) = infos.cast::<LimitInfo>() {
         let one = info.get();
         if !one.is_several() {
-            return Ok(ask(&[Policy { key: one.key(), info: &one.info }]));
+            return Ok(ask(&[one.policy(one.cost())]));
         }
-        return Ok(ask(&policies(&checks_of(info)?)));
+        return Ok(ask(&policies(&LimitInfo::checks_with_costs(info)?)));
     }
     let mut checks = Vec::new();
     for info in infos.try_iter()? {
@@ -161,17 +161,13 @@ fn answers<T>(infos: &Bound<'_, PyAny>, ask: impl FnOnce(&[Policy<'_>]) -> T) ->
         let Ok(info) = info.cast::<LimitInfo>() else {
             return Err(wrong_type("", "infos", "must be answers", value::read(&info)?));
         };
-        checks.extend(checks_of(info)?);
+        checks.extend(LimitInfo::checks_with_costs(info)?);
     }
     Ok(ask(&policies(&checks)))
 }
 
-fn checks_of<'py>(info: &Bound<'py, LimitInfo>) -> PyResult<Vec<Bound<'py, LimitInfo>>> {
-    LimitInfo::checks(info)?.extract()
-}
-
-fn policies<'a>(checks: &'a [Bound<'_, LimitInfo>]) -> Vec<Policy<'a>> {
-    checks.iter().map(|check| Policy { key: check.get().key(), info: &check.get().info }).collect()
+fn policies<'a>(checks: &'a [(Bound<'_, LimitInfo>, Option<u64>)]) -> Vec<Policy<'a>> {
+    checks.iter().map(|(check, cost)| check.get().policy(*cost)).collect()
 }
 
 fn raw<'py>(py: Python<'py>, headers: &[Header]) -> PyResult<Bound<'py, PyList>> {
