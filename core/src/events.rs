@@ -19,76 +19,71 @@ pub struct Event {
     pub message: String,
 }
 
-/// The kind of an event. Its [name](Self::name) is the same in every language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum EventKind {
-    /// `breaker-open`: the server failed, and calls are answered without it until a probe succeeds.
-    BreakerOpen(Failure),
-    /// `breaker-close`: the server is asked again.
-    BreakerClose,
-    /// `failure`: a call failed in a way that does not open the breaker. Told once a minute for each kind of failure.
-    Failure(Failure),
-    /// `degraded`: calls were answered without the store, or failed, most of them because of this. Told at the first
-    /// such call, and then once a minute at the most, with counts.
-    Degraded(Failure),
-    /// `recovered`: the store decides again; told once a minute at the most.
-    Recovered,
-    /// `eviction`: the server may forget blocked clients when it is full. Told once.
-    Eviction,
-    /// `unverified`: the server's certificate is not looked at, because that was asked for. Told once.
-    Unverified,
-    /// `cluster`: the server is a node of a cluster though the URL does not say so, and is used as one. Told once.
-    Cluster,
-    /// `overflow`: the store in this process's memory is full: new clients share entries. Told once a minute.
-    Overflow,
+/// Defines [`EventKind`] with its names, and the list that the bindings are generated from.
+macro_rules! events {
+    ($($(#[doc = $about:literal])+ $name:literal $kind:ident $(($failure:ident))?,)+) => {
+        /// The kind of an event. Its [name](Self::name) is the same in every language.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum EventKind {
+            $(#[doc = concat!(" `", $name, "`:")] $(#[doc = $about])+ $kind $(($failure))?,)+
+        }
+
+        impl EventKind {
+            /// Every name there is.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// Every name with its documentation behind a space, and true where it goes with a failure.
+            #[doc(hidden)]
+            pub const ALL: &'static [(&'static str, &'static str, bool)] =
+                &[$(($name, concat!($($about),+), [$(stringify!($failure),)? ""].len() == 2),)+];
+
+            /// A short name, the same in every language.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind { .. } => $name,)+
+                }
+            }
+
+            /// The failure that kept the store from deciding, where one did.
+            #[must_use]
+            pub const fn failure(self) -> Option<Failure> {
+                match self {
+                    $($(Self::$kind(failure) => {
+                        let failure: $failure = failure;
+                        Some(failure)
+                    })?)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// the server failed, and calls are answered without it until a probe succeeds
+    "breaker-open" BreakerOpen(Failure),
+    /// the server is asked again
+    "breaker-close" BreakerClose,
+    /// a call failed in a way that does not open the breaker; at most once a minute for each kind of failure
+    "failure" Failure(Failure),
+    /// calls were answered without the store, or failed, most of them because of this; at the first such call, and then
+    /// at most once a minute, with counts
+    "degraded" Degraded(Failure),
+    /// the store decides again; at most once a minute
+    "recovered" Recovered,
+    /// the server may forget blocked clients when it is full; once
+    "eviction" Eviction,
+    /// the server's certificate is not checked, because that was asked for; once
+    "unverified" Unverified,
+    /// the server is a node of a cluster though the URL does not say so, and is used as one; once
+    "cluster" Cluster,
+    /// the store in this process's memory is full: new clients share entries; once a minute
+    "overflow" Overflow,
 }
 
 impl EventKind {
-    /// Every name there is.
-    pub const NAMES: [&'static str; 9] = [
-        "breaker-open",
-        "breaker-close",
-        "failure",
-        "degraded",
-        "recovered",
-        "eviction",
-        "unverified",
-        "cluster",
-        "overflow",
-    ];
-
-    /// A short name, the same in every language.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        let index = match self {
-            Self::BreakerOpen(_) => 0,
-            Self::BreakerClose => 1,
-            Self::Failure(_) => 2,
-            Self::Degraded(_) => 3,
-            Self::Recovered => 4,
-            Self::Eviction => 5,
-            Self::Unverified => 6,
-            Self::Cluster => 7,
-            Self::Overflow => 8,
-        };
-        Self::NAMES[index]
-    }
-
-    /// Why the store did not decide, where it did not.
-    #[must_use]
-    pub const fn failure(self) -> Option<Failure> {
-        match self {
-            Self::BreakerOpen(failure) | Self::Failure(failure) | Self::Degraded(failure) => Some(failure),
-            Self::BreakerClose
-            | Self::Recovered
-            | Self::Eviction
-            | Self::Unverified
-            | Self::Cluster
-            | Self::Overflow => None,
-        }
-    }
-
     /// Worth a warning in a log; the others are information.
     #[must_use]
     pub const fn is_warning(self) -> bool {

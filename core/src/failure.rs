@@ -31,7 +31,9 @@ pub enum Failure {
 }
 
 impl Failure {
-    pub(crate) const ALL: [Self; 11] = [
+    /// Every failure there is.
+    #[doc(hidden)]
+    pub const ALL: [Self; 11] = [
         Self::Timeout,
         Self::Unavailable,
         Self::Unreachable,

@@ -236,7 +236,7 @@ fn sentinels_may_ask_for_a_password() {
 
 #[test]
 fn every_event_has_a_name_of_its_own() {
-    let names: std::collections::BTreeSet<_> = EventKind::NAMES.into_iter().collect();
+    let names: std::collections::BTreeSet<_> = EventKind::NAMES.iter().copied().collect();
     assert_eq!(names.len(), EventKind::NAMES.len());
     assert_eq!(EventKind::BreakerOpen(Failure::Timeout).name(), "breaker-open");
     assert_eq!(EventKind::Cluster.name(), "cluster");

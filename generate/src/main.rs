@@ -18,6 +18,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let types = outlines();
     let stub = "python/tidegate/_tidegate.pyi";
+    let info = "node/lib/info.ts";
     let package = "python/tidegate/__init__.py";
     let files = [
         ("core/schema/limit.schema.json", Limit::json_schema()),
@@ -27,6 +28,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         ("node/lib/definitions.ts", node::definitions(&types)?),
         ("node/lib/limits.ts", node::functions(&types)?),
         ("node/lib/limits.mts", node::exports(&types)),
+        ("node/lib/buffer.ts", node::buffer()?),
+        ("node/src/layout.rs", node::offsets_for_the_addon()?),
+        ("node/lib/names.ts", node::names()?),
+        (info, node::info(&fs::read_to_string(root.join(info))?)?),
+        ("node/lib/verbs.ts", node::class()?),
     ];
     let mut stale = false;
     for (path, content) in files {

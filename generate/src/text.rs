@@ -21,6 +21,23 @@ pub(crate) fn camel(name: &str) -> String {
     letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect()
 }
 
+/// `reset_ms` as `resetMs`.
+pub(crate) fn camel_of_snake(name: &str) -> String {
+    let mut parts = name.split('_');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |camel, part| {
+        let (letter, rest) = part.split_at(part.len().min(1));
+        camel + &letter.to_uppercase() + rest
+    })
+}
+
+/// A sentence with the names in backquotes in camel case.
+pub(crate) fn camels(sentence: &str) -> String {
+    let parts = sentence.split('`').enumerate();
+    let spelled = parts.map(|(index, part)| if index % 2 == 1 { camel_of_snake(part) } else { part.to_owned() });
+    spelled.collect::<Vec<_>>().join("`")
+}
+
 /// Breaks a paragraph into lines that fit behind an indent.
 pub(crate) fn wrap(paragraph: &str, indent: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -60,4 +77,16 @@ pub(crate) fn prefixed(lines: &[String], prefix: &str) -> String {
 /// A number as a person writes it.
 pub(crate) fn number(value: f64) -> String {
     value.to_string()
+}
+
+/// A file whose regions between `open` and `close` are written anew, in order.
+pub(crate) fn with_regions(today: &str, [open, close]: [&str; 2], regions: &[String]) -> Result<String, String> {
+    let (mut written, mut rest) = (String::new(), today);
+    for region in regions {
+        let (before, after) = rest.split_once(open).ok_or("there is no generated region")?;
+        let (_, after) = after.split_once(close).ok_or("the generated region has no end")?;
+        written += &[before, open, region, close].concat();
+        rest = after;
+    }
+    Ok(written + rest)
 }

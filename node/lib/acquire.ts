@@ -8,53 +8,53 @@ import { expectInto, ignore, numbered, release, replyQueue } from './queue.js'
 import { clearTimeout, elapsed, setTimeout } from './timers.js'
 
 /**
- * Waits for its turn. The engine keeps the place in the line and says how long to sleep; giving the place up gives back
- * what was charged. A limiter that is closed meanwhile still answers those who wait.
+ * Waits for a turn. The engine keeps the ticket in the wait queue and returns the time to sleep; freeing the ticket gives
+ * its charge back. Calls that wait are still answered when the limiter is closed meanwhile.
  */
-export async function acquired(store: Store, parts: readonly Part[], asked: Read): Promise<LimitInfo> {
+export async function acquiredLater(store: Store, parts: readonly Part[], asked: Read): Promise<LimitInfo> {
   const { now, signal } = asked
   signal?.throwIfAborted()
-  if (store.shared) return turn(store, parts, asked)
+  if (store.shared) return handled(store, parts, asked)
   if (now !== undefined || store.clock !== undefined) return decideSeveral(store, Call.Acquire, parts, asked)
   const buffer = bufferFor(store, Call.Acquire, parts, asked)
-  const waiting = answered(native.startTurn(buffer, actorsOf(parts)))
+  const steps = answered(native.startSteps(buffer, actorsOf(parts)))
   for (;;) {
-    const sleepMs = answered(native.stepTurn(waiting, buffer))
+    const sleepMs = answered(native.nextStep(steps, buffer))
     if (sleepMs < 0) break
-    await waited(sleepMs, signal, () => native.freeTurn(waiting))
+    await waited(sleepMs, signal, () => native.freeSteps(steps))
   }
   const info = infoFrom(buffer, store, parts, true)
-  // Whoever waited in vain was not charged, whatever the limit does with those who are denied at once.
-  if (info.blocked) LimitInfo.turn(info, false)
+  // A call that waited in vain was not charged, even where the limit charges denied calls.
+  if (info.blocked) LimitInfo.open(info, false)
   return info
 }
 
-/** Waits for its turn with a store that others share, or with a `now` asks for one: the engine does all of it. */
-function turn(store: Store, parts: readonly Part[], asked: Read): Promise<LimitInfo> {
+/** Waits for a turn of a shared store, for which the engine sleeps. */
+function handled(store: Store, parts: readonly Part[], asked: Read): Promise<LimitInfo> {
   const { signal } = asked
   const buffer = bufferFor(store, Call.Acquire, parts, asked)
   const number = numbered(buffer)
-  const running = native.startWaiting(buffer, actorsOf(parts))
-  if (typeof running !== 'number') {
+  const handle = native.startAcquire(buffer, actorsOf(parts))
+  if (typeof handle !== 'number') {
     release(number)
-    throw errorOf(running)
+    throw errorOf(handle)
   }
   return new Promise((resolve, reject) => {
     const over = (): void => {
-      signal?.removeEventListener('abort', giveUp)
-      native.freeWaiting(running)
+      signal?.removeEventListener('abort', cancel)
+      native.freeAcquire(handle)
     }
-    const giveUp = (): void => {
-      // The engine gives back what was charged, also where the answer is on its way already.
-      if (native.giveUpWaiting(replyQueue(), running)) ignore(number)
+    const cancel = (): void => {
+      // The engine gives the charge back, also where the answer is on its way already.
+      if (native.cancelAcquire(replyQueue(), handle)) ignore(number)
       else release(number)
       reject(signal?.reason)
     }
-    signal?.addEventListener('abort', giveUp, { once: true })
+    signal?.addEventListener('abort', cancel, { once: true })
     expectInto(number, {
       resolve(info: LimitInfo) {
         over()
-        if (info.blocked && asked.now === undefined) LimitInfo.turn(info, false)
+        if (info.blocked && asked.now === undefined) LimitInfo.open(info, false)
         resolve(info)
       },
       reject(reason) {
@@ -69,7 +69,7 @@ function turn(store: Store, parts: readonly Part[], asked: Read): Promise<LimitI
 /** The longest delay that a timer takes; a longer wait takes several. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
-/** Waits, unless the signal gives the wait up first: then `undo` runs once, and the promise rejects with the reason. */
+/** Waits, unless the signal aborts first: then `undo` runs once, and the promise rejects with the reason. */
 function waited(ms: number, signal: AbortSignal | undefined, undo: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = elapsed() + ms
@@ -79,18 +79,18 @@ function waited(ms: number, signal: AbortSignal | undefined, undo: () => void): 
       if (left > 0) {
         timer = setTimeout(wait, Math.min(Math.ceil(left), LONGEST_TIMER))
       } else {
-        signal?.removeEventListener('abort', giveUp)
+        signal?.removeEventListener('abort', cancel)
         resolve()
       }
     }
-    const giveUp = (): void => {
+    const cancel = (): void => {
       clearTimeout(timer)
       undo()
       reject(signal?.reason)
     }
-    // Between two waits nobody listens.
-    if (signal?.aborted) return giveUp()
-    signal?.addEventListener('abort', giveUp, { once: true })
+    // Between two waits there is no listener.
+    if (signal?.aborted) return cancel()
+    signal?.addEventListener('abort', cancel, { once: true })
     wait()
   })
 }

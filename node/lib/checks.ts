@@ -1,12 +1,12 @@
-import { Answer as Answers, bufferOf, Call, CHECK_WIDTH, FAST_WIDTH, FEW, In, Out } from './buffer.js'
-import { type Compiled, compiled } from './compiled.js'
+import { Answer as Answers, bufferOf, Call, CHECK_WIDTH, Check, FAST_WIDTH, In, MOST_CHECKS, Out } from './buffer.js'
+import { type Compiled, compiled } from './definition_cache.js'
 import { errorOf } from './errors.js'
 import { infoFrom, LimitInfo, type Part, type Receipt, type Store } from './info.js'
 import { type Failure, native, type Spent } from './native.js'
 import { DEFAULTS, type Read } from './options.js'
 import { expect, numbered, release } from './queue.js'
 
-/** When a decision takes place, and how long it may wait. */
+/** The instant of a decision, and the longest wait. */
 export type When = Pick<Read, 'now' | 'maxWaitMs'>
 
 const { callBuffer: buffer, fastBuffer: fast, limit: charge } = native
@@ -14,12 +14,12 @@ const { callBuffer: buffer, fastBuffer: fast, limit: charge } = native
 /** True if a call charges what it admits. */
 const charges = (call: number): boolean => call === Call.Limit || call === Call.Charge || call === Call.Acquire
 
-/** An answer, or the promise of one where a store that others share has to be asked. */
+/** An answer, or the promise of one where a shared store has to be asked. */
 export type Answer<T = LimitInfo> = T | Promise<T>
 
 /**
- * Charges one unit now, as nearly every call does, in a store that nobody shares. It is small enough for the compiler to
- * put it, with the making of the answer, where it is called.
+ * Charges one unit now, in memory: nearly every call. It is small enough for the compiler to put it, with the making of
+ * the answer, where it is called.
  */
 export function limitOne(store: Store, limit: Compiled, actor: unknown): LimitInfo {
   buffer[In.Limiter] = store.handle
@@ -36,7 +36,7 @@ export function limitOne(store: Store, limit: Compiled, actor: unknown): LimitIn
  */
 export function limitFew(store: Store, limits: readonly unknown[], actor: unknown): LimitInfo | undefined {
   const count = limits.length
-  if (count < 2 || count > FEW) return undefined
+  if (count < 2 || count > MOST_CHECKS) return undefined
   const few = new Array<Compiled>(count)
   for (let index = 0; index < count; index++) {
     const one = limits[index]
@@ -45,8 +45,8 @@ export function limitFew(store: Store, limits: readonly unknown[], actor: unknow
     few[index] = limit
     const at = In.Checks + index * CHECK_WIDTH
     buffer[at] = limit.handle
-    buffer[at + 1] = 1
-    buffer[at + 2] = 1
+    buffer[at + Check.Cost] = 1
+    buffer[at + Check.Factor] = 1
   }
   buffer[In.Limiter] = store.handle
   buffer[In.Call] = Call.Limit
@@ -66,8 +66,8 @@ export function decideOne(store: Store, call: number, limit: Compiled, actor: un
   if (call === Call.Limit && options === DEFAULTS && store.plain) return limitOne(store, limit, actor)
   writeCall(buffer, store, call, options)
   buffer[In.Checks] = limit.handle
-  buffer[In.Checks + 1] = options.cost
-  buffer[In.Checks + 2] = options.factor
+  buffer[In.Checks + Check.Cost] = options.cost
+  buffer[In.Checks + Check.Factor] = options.factor
   if (store.shared) return askOne(store, call, limit, actor, options)
   const failure = native.decide(actor)
   if (failure !== undefined || buffer[Out.Count] !== 0) return otherwise(failure, store, call, limit, actor, options)
@@ -88,7 +88,7 @@ function otherwise(
   return infoOne(buffer, 0, store, call, limit, actor, options)
 }
 
-/** Asks a store that others share for the check that is in the call buffer. */
+/** Sends the check in the call buffer to a shared store. */
 function askOne(store: Store, call: number, limit: Compiled, actor: unknown, options: Read): Answer {
   const number = numbered(buffer)
   const failure = native.ask(actor)
@@ -117,12 +117,12 @@ function infoOne(
   return infoFrom(buffer, store, [{ limit, actor, cost: options.cost, factor: options.factor }], charges(call), start)
 }
 
-/** True if the answer to what was asked in this call buffer is yet to come. */
+/** True if the answer to the call in this buffer is still to come. */
 const isPending = (buffer: Float64Array): boolean => (buffer[Out.Count] as number) < 0
 
 /** Decides several checks together, all or nothing. */
 export function decideSeveral(store: Store, call: number, parts: readonly Part[], when: When): Answer {
-  if (!store.shared && parts.length > 1 && parts.length <= FEW) return decideFew(store, call, parts, when)
+  if (!store.shared && parts.length > 1 && parts.length <= MOST_CHECKS) return decideFew(store, call, parts, when)
   return asked(bufferFor(store, call, parts, when), store, parts, charges(call))
 }
 
@@ -138,7 +138,7 @@ function decideFew(store: Store, call: number, parts: readonly Part[], when: Whe
   return infoOfFew(charges(call), store, parts, parts.length, limit, undefined, undefined)
 }
 
-/** The answer to a call of a few checks, which is in small numbers; `asked` are its checks, or what all of them cost. */
+/** The answer to a call of a few checks, in the fast buffer; `asked` are its checks, or the options of all of them. */
 function infoOfFew(
   charges: boolean,
   store: Store,
@@ -148,7 +148,7 @@ function infoOfFew(
   few: readonly Compiled[] | undefined,
   actor: unknown,
 ): LimitInfo {
-  // The answer of each check is seldom looked at, so it is made when it is.
+  // The answer of each check is seldom read, so it is made when it is.
   const length = count * FAST_WIDTH
   const several = new Array<number>(length)
   for (let index = 0; index < length; index++) several[index] = fast[FAST_WIDTH + index] as number
@@ -157,7 +157,7 @@ function infoOfFew(
   return new LimitInfo(fast, 0, at, decided.key, binding, charges, store, asked, few, actor, several)
 }
 
-/** One actor is passed once. */
+/** Decides the checks in the call buffer; an actor of all is passed once. */
 function charged(parts: readonly Part[]): Failure | undefined {
   const { actor } = parts[0] as Part
   const { actor: next } = parts[1] as Part
@@ -167,7 +167,7 @@ function charged(parts: readonly Part[]): Failure | undefined {
   return native.decideFew(...actorsOf(parts))
 }
 
-/** Makes of what a decision charged what was spent, if its receipt is open; else it only says how things stand. */
+/** Replaces the charges of a decision by the actual costs, if its receipt is open; else it only peeks. */
 export function settleSeveral(
   { store, parts, chargedAt }: Receipt,
   { blocked, degraded }: LimitInfo,
@@ -178,13 +178,13 @@ export function settleSeveral(
   const buffer = bufferFor(store, Call.Refund, parts, when)
   buffer[In.ChargedAt] = chargedAt
   for (let index = 0; index < parts.length; index++) {
-    buffer[In.Checks + index * CHECK_WIDTH + 3] = parts[index]?.chargedAt ?? chargedAt
+    buffer[In.Checks + index * CHECK_WIDTH + Check.ChargedAt] = parts[index]?.chargedAt ?? chargedAt
   }
   buffer[In.Receipt] = (blocked ? 1 : 0) + (degraded ? 2 : 0) + (open ? 4 : 0)
   return answer(buffer, store, parts, (buffer, at) => infoFrom(buffer, store, parts, false, at), spent)
 }
 
-/** Removes what was charged to several checks, all at once. */
+/** Removes the entries of several checks, all at once. */
 export function resetSeveral(store: Store, parts: readonly Part[]): Answer<void> {
   const buffer = bufferFor(store, Call.Reset, parts, { now: undefined, maxWaitMs: undefined })
   return answer(buffer, store, parts, () => {})

@@ -10,12 +10,12 @@ export type WidenedDefinition<T extends string> = Named & { readonly type: T & W
 type Widened<T extends string> = string extends T ? unknown : never
 
 /**
- * A function of the caller's own context, such as a request or a plan, that says what is to be enforced; it may be
+ * A function of the caller's own context, such as a request or a plan, that returns the limits to enforce; it may be
  * asynchronous where the call answers with a promise.
  */
 export type Choice<C> = (context: C) => Chosen | Promise<Chosen>
 
-/** What a choice may be. */
+/** The result of a choice. */
 export type Chosen = Definition | readonly Definition[]
 
 /** One limit, or several that are decided together: either every one is charged or none. */

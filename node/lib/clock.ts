@@ -6,17 +6,17 @@ export type TimeSource = (() => number) | { now(): number }
 /** The clock of a limiter. */
 export interface ClockOption {
   /**
-   * Tells milliseconds since the epoch in place of the system's clock. Every call is then decided as if `now` were
-   * given: `acquire` answers at once, and `waitMs` says how long to wait. A `now` that is given wins.
+   * The milliseconds since the epoch, in place of the system's clock. Every call is then decided as if `now` were given:
+   * `acquire` answers at once, and `waitMs` is the time to wait. A `now` that is given wins.
    * @defaultValue the system's clock, or that of the store
    */
   readonly clock?: TimeSource | null | undefined
 }
 
-/** Asks a clock for its time. */
+/** Reads a clock. */
 export type Now = () => number
 
-/** What asks this clock; nothing for the system's own. */
+/** The function that reads this clock; nothing for the system's own. */
 export function clockFrom(given: unknown): Now | undefined {
   if (given === undefined || given === null) return undefined
   const ask = typeof given === 'function' ? (given as Now) : asking(given)

@@ -1,4 +1,4 @@
-import { Checked, fieldsOf, type Limit } from './compiled.js'
+import { Checked, fieldsOf, type Limit } from './definition_cache.js'
 import type { Definition } from './definitions.js'
 import { outOfRange } from './errors.js'
 

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { Checked, checked, fieldsOf, type Limit } from './compiled.js'
+import { Checked, checked, fieldsOf, type Limit } from './definition_cache.js'
 import type { Definition } from './definitions.js'
 import { answered, LimitsError, ownKeys, read } from './errors.js'
 import { type Document, type DocumentFailure, type Failure, native } from './native.js'

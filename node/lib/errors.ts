@@ -1,7 +1,13 @@
-import type { ReportedFailure, StoreFailure } from './failures.js'
+import type { ReportedFailure } from './names.js'
 import { type DocumentFailure, type Failure, native } from './native.js'
 
-/** What a {@link LimitError} says beside its message. */
+/**
+ * The reason why a store did not decide a call: the {@link ReportedFailure | failure} of a server, or that the limiter
+ * was `closed`, or that the call `must-wait` and was to be answered at once.
+ */
+export type StoreFailure = ReportedFailure | 'closed' | 'must-wait'
+
+/** The details of a {@link LimitError} beside its message. */
 export interface LimitErrorDetails {
   /** The key of the limit, cut short where it is long; empty where none is at fault. */
   readonly key: string
@@ -12,7 +18,7 @@ export interface LimitErrorDetails {
 }
 
 /**
- * A definition, an actor, a cost, a factor or a time that cannot be accepted; whatever the call, nothing was stored.
+ * The error for a definition, an actor, a cost, a factor or a time that cannot be accepted; nothing was stored.
  *
  * It is a `TypeError` where a value has the wrong type or a field does not exist, and a `RangeError` where a value is
  * out of bounds; `instanceof LimitError` holds for both.
@@ -63,8 +69,8 @@ for (const { prototype } of [LimitRangeError, LimitTypeError]) {
 }
 
 /**
- * The store did not decide: it failed and `onError` is `'raise'`, the limiter was closed, or a call was to be answered
- * at once that has to wait for a store that others share.
+ * The error for a call that the store did not decide: it failed and `onError` is `'raise'`, the limiter was closed, or
+ * the call was to be answered at once and has to wait for a shared store.
  *
  * @example
  * ```js
@@ -82,13 +88,13 @@ export class StoreError extends Error {
   readonly code = 'ERR_STORE'
   /** The reason. */
   readonly failure: StoreFailure
-  /** The store may have carried the call out all the same, so that what must not be done twice counts as done. */
+  /** True if the store may have carried the call out all the same, so that it must not be repeated blindly. */
   readonly mayHaveHappened: boolean
-  /** The server that did not; empty where none is at fault or none is known. */
+  /** The server that did not decide; empty where none is at fault or none is known. */
   readonly server: string
   /** The reason in words. */
   readonly reason: string
-  /** What the server said, or the system, such as `NOAUTH Authentication required.`, where either did. */
+  /** The message of the server or of the system, such as `NOAUTH Authentication required.`, where there is one. */
   declare readonly cause: string | undefined
 
   /** @internal */
@@ -105,7 +111,7 @@ export class StoreError extends Error {
   }
 }
 
-/** One thing that is wrong with a document of limits. */
+/** One fault of a document of limits. */
 export interface LimitsFault {
   /** The place inside the document, such as `login.size`; empty where all of it is meant. */
   readonly path: string
@@ -117,11 +123,11 @@ export interface LimitsFault {
   readonly column: number | undefined
 }
 
-/** A document of limits that cannot be accepted. */
+/** The error for a document of limits that cannot be accepted. */
 export class LimitsError extends Error {
   /** Tells these errors from all others, also across threads. */
   readonly code = 'ERR_LIMITS'
-  /** Everything that is wrong, in the order of the document; never nothing. */
+  /** Every fault, in the order of the document; at least one. */
   readonly errors: readonly LimitsFault[]
   static {
     Object.defineProperty(LimitsError.prototype, 'name', { value: 'LimitsError', configurable: true, writable: true })
@@ -166,7 +172,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** The engine's words that JavaScript spells otherwise. */
+/** The engine's names that JavaScript spells otherwise. */
 const FIELDS: ReadonlyMap<string, string> = new Map([['maxWait', 'maxWaitMs']])
 const VALUES: ReadonlyMap<string, string> = new Map([
   ['inf', 'Infinity'],
@@ -190,7 +196,7 @@ function inJavaScript(failure: Failure): Failure {
   }
 }
 
-/** The error that a failure stands for; `cause` is what was thrown by an object of the caller's. */
+/** The error of a failure; `cause` was thrown by an object of the caller's. */
 export function errorOf(failure: Failure, cause?: unknown): Error {
   const { kind, key, field, value, message } = inJavaScript(failure)
   if (kind === 'closed') return new StoreError(message, 'closed')
@@ -204,11 +210,11 @@ export function errorOf(failure: Failure, cause?: unknown): Error {
 
 /** The error for a call that was to be answered at once, but has to wait. */
 export function mustWait(): Error {
-  const message = 'a store that others share has to be waited for: use the method that answers with a promise'
+  const message = 'this limiter uses a shared store: call the method without Sync, which answers with a promise'
   return new StoreError(message, 'must-wait')
 }
 
-/** Passes an answer on, or throws what went wrong. */
+/** Returns an answer, or throws the error of a failure. */
 export function answered<T extends number | string | object>(answer: T | Failure): T {
   if (typeof answer === 'object' && 'kind' in answer) throw errorOf(answer)
   return answer as T

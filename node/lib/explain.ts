@@ -1,7 +1,7 @@
 import { Call } from './buffer.js'
 import { type Answer, actorsOf, askedLater, bufferFor, type When } from './checks.js'
 import type { Choice, WidenedDefinition } from './choice.js'
-import type { Compiled } from './compiled.js'
+import type { Compiled } from './definition_cache.js'
 import type { Definition } from './definitions.js'
 import { answered } from './errors.js'
 import { infoFrom, type LimitInfo, type Part, type Store } from './info.js'
@@ -9,7 +9,7 @@ import { native } from './native.js'
 import { type ExplainOptions, ON_EXPLAIN, optionsFrom, type Read } from './options.js'
 import { chosen, onlyOne } from './parts.js'
 
-/** What one rule of a limit allows, counted in calls of cost 1; `null` is no bound. */
+/** The allowance of one rule of a limit, counted in calls of cost 1; `null` is no bound. */
 export interface Allowance {
   /** The most calls in a single instant, when nothing was charged before. */
   readonly burst: number | null
@@ -23,19 +23,19 @@ export interface Allowance {
   readonly mostInHour: number | null
   /** The most calls in any span of a day. */
   readonly mostInDay: number | null
-  /** Until a full entry that is left alone is empty again, in milliseconds. */
+  /** The time until a full entry is empty again, in milliseconds. */
   readonly windowMs: number
-  /** What the numbers leave unsaid of this type. */
+  /** A note on this type that the numbers do not show. */
   readonly note: string | null
 }
 
-/** A legacy limit beside what it was translated to, at factor 1. */
-export interface Translated {
-  /** How the fields were understood. */
+/** The translation of a legacy limit, at factor 1. */
+export interface LegacyTranslation {
+  /** The kind of translation. */
   readonly translation: 'bucket' | 'exact'
-  /** Of the bucket that it became, how many units it holds; `null` where it became a token bucket. */
+  /** The size of the bucket that it became; `null` where it became a token bucket. */
   readonly size: number | null
-  /** How often that bucket drips, in milliseconds. */
+  /** The time between two drips of that bucket, in milliseconds. */
   readonly dripRate: number | null
   /** The number of units that leave that bucket with each drip. */
   readonly dripSize: number | null
@@ -43,11 +43,11 @@ export interface Translated {
   readonly askedPerSecond: number
   /** The rate that is enforced. */
   readonly enforcedPerSecond: number
-  /** How far the enforced rate is from the one asked for: 0.5 is half as much again, -0.5 half of it. */
+  /** The deviation of the enforced rate from the one asked for: 0.5 is half as much again, -0.5 half of it. */
   readonly deviation: number
   /** The least time between two calls that the fields ask for, in milliseconds. */
   readonly minInterval: number | null
-  /** Whether every two calls are at least that far apart. */
+  /** True if every two calls are at least that far apart. */
   readonly minIntervalEnforced: boolean
 }
 
@@ -57,31 +57,31 @@ export interface Explanation {
   readonly key: string
   /** Its type in the wire form, or `legacy`. */
   readonly type: string
-  /** What all of {@link allowances} are scaled by. */
+  /** The factor that scales all of {@link allowances}. */
   readonly factor: number
-  /** What is allowed; where there are two, both hold at once; none is no limit. */
+  /** The allowances; where there are two, both hold at once; none is no limit. */
   readonly allowances: readonly Allowance[]
-  /** What became of a legacy limit's fields. */
-  readonly translated: Translated | null
+  /** The translation of a legacy limit's fields. */
+  readonly translated: LegacyTranslation | null
   toString(): string
 }
 
-/** What a limiter would say to a call, and why; as a string, in words. */
-export interface Standing {
-  /** What a peek says. */
+/** The answer that a call would get, and the reasons as a string. */
+export interface CallExplanation {
+  /** The answer of a peek. */
   readonly info: LimitInfo
   toString(): string
 }
 
-/** The fields, with a text that they are as a string. */
+/** An object of these fields that is this text as a string. */
 function said<T extends object>(fields: T, text: string): T {
   return Object.defineProperty(fields, 'toString', { value: () => text })
 }
 
 /**
- * What a definition allows, in numbers and in words.
+ * The allowance of a definition, in numbers and in words.
  *
- * @throws {@link LimitError} for a definition or a factor that cannot be.
+ * @throws {@link LimitError} for a definition or a factor that is out of bounds.
  *
  * @example
  * ```js
@@ -108,10 +108,10 @@ export function explain<C, T extends string = never>(
   return said(JSON.parse(json) as Explanation, text)
 }
 
-/** Why these checks would be answered as they would. */
-export function standing(store: Store, parts: readonly Part[], when: When): Answer<Standing> {
+/** Explains the answer that these checks would get. */
+export function explainedCall(store: Store, parts: readonly Part[], when: When): Answer<CallExplanation> {
   const buffer = bufferFor(store, Call.Peek, parts, when)
-  const read = (buffer: Float64Array, at: number, text: string): Standing =>
+  const read = (buffer: Float64Array, at: number, text: string): CallExplanation =>
     said({ info: infoFrom(buffer, store, parts, false, at) }, text)
   if (store.shared) return askedLater(native.askWhy, buffer, parts, read)
   const text = answered(native.explainSeveral(buffer, actorsOf(parts)))

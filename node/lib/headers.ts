@@ -1,6 +1,8 @@
 import { ANSWER_WIDTH, Answer, bufferOf, Out } from './buffer.js'
 import { answered, read, wrongType } from './errors.js'
+import type { InfoNumbers } from './names.js'
 import { native } from './native.js'
+import { writeNumbers } from './stub.js'
 
 /**
  * A style of headers: the `X-RateLimit` family with `Retry-After` (`'x'`), the fields of most other libraries
@@ -8,7 +10,7 @@ import { native } from './native.js'
  */
 export type HeaderKind = 'x' | 'common' | 'ietf' | 'both' | 'none'
 
-/** How to write the headers. */
+/** The form of the headers. */
 export interface HeaderOptions {
   /**
    * The version of draft-ietf-httpapi-ratelimit-headers that the clients read: 6, 7 or 11, or the parameters that its
@@ -22,20 +24,10 @@ export interface HeaderOptions {
 /** Values by name. */
 export type Headers = Record<string, string>
 
-/** The numbers of an answer that its headers say. */
-interface Numbers {
-  readonly blocked: boolean
-  readonly remaining: number
-  readonly resetMs: number
-  readonly resetSec: number
-  readonly fullResetMs: number
-  readonly waitMs: number
-  readonly nextMs: number
-  readonly quota: number
-  readonly windowMs: number
-}
+/** The numbers of an answer that its headers are made of. */
+type Numbers = Omit<InfoNumbers, 'degraded'>
 
-/** An answer, as far as its headers go. */
+/** An answer, as far as its headers need it. */
 export interface Headed extends Numbers {
   readonly binding: number
   readonly checks: readonly (Numbers & { readonly key: string })[]
@@ -84,7 +76,7 @@ function xHeaders(info: Numbers): Headers {
   return headers
 }
 
-/** What stands behind the seconds for each number of milliseconds. */
+/** The decimals of the seconds for each number of milliseconds. */
 const DECIMALS: readonly string[] = Array.from({ length: 1000 }, (_, ms) => `${ms / 1000}`.slice(1))
 
 /** Milliseconds as seconds: at most three decimals, no trailing zeros. */
@@ -100,12 +92,11 @@ function fields(info: Headed, kind: HeaderKind, options: HeaderOptions | undefin
   const buffer = bufferOf(checks.length)
   buffer[Out.Count] = checks.length
   buffer[Out.Binding] = info.binding
-  write(buffer, 0, info, at)
-  if (checks.length > 1) {
-    checks.forEach((check, index) => {
-      write(buffer, 1 + index, check, at)
-    })
-  }
+  writeAnswer(buffer, 0, info, at)
+  const several = checks.length > 1 ? checks : []
+  several.forEach((check, index) => {
+    writeAnswer(buffer, 1 + index, check, at)
+  })
   const keys = checks.map((check) => check.key)
   const each = keys.map((_, index) => costs[index] ?? -1)
   return answered(native.headers(buffer, keys, each, kind, draft, reset))
@@ -118,15 +109,8 @@ function optionsFrom(options: HeaderOptions | undefined): { draft: unknown; rese
   return { draft: read(options, 'draft', '') ?? undefined, reset: read(options, 'reset', '') ?? undefined }
 }
 
-function write(buffer: Float64Array, place: number, info: Numbers, instant: number): void {
-  const at = Out.Answers + place * ANSWER_WIDTH
-  buffer[at + Answer.At] = instant
-  buffer[at + Answer.Fate] = info.blocked ? 1 : 0
-  buffer[at + Answer.Remaining] = info.remaining
-  buffer[at + Answer.ResetMs] = info.resetMs
-  buffer[at + Answer.FullResetMs] = info.fullResetMs
-  buffer[at + Answer.WaitMs] = info.waitMs
-  buffer[at + Answer.NextMs] = info.nextMs
-  buffer[at + Answer.Quota] = info.quota
-  buffer[at + Answer.WindowMs] = info.windowMs
+function writeAnswer(buffer: Float64Array, place: number, info: Numbers, instant: number): void {
+  const from = Out.Answers + place * ANSWER_WIDTH
+  writeNumbers(buffer, from, info)
+  buffer[from + Answer.At] = instant
 }

@@ -6,7 +6,7 @@
 
 export type { AnyLimit, Choice, Chosen, WidenedDefinition } from './choice.js'
 export type { ClockOption, TimeSource } from './clock.js'
-export type { Limit } from './compiled.js'
+export type { Limit } from './definition_cache.js'
 export type * from './definitions.js'
 export {
   Limits,
@@ -24,14 +24,23 @@ export {
   LimitsError,
   type LimitsFault,
   StoreError,
+  type StoreFailure,
 } from './errors.js'
-export type { StoreEvent, StoreEventName } from './events.js'
-export { type Allowance, type Explanation, explain, type Standing, type Translated } from './explain.js'
-export type { ReportedFailure, StoreFailure } from './failures.js'
+export type { StoreEvent } from './events.js'
+export { type Allowance, type CallExplanation, type Explanation, explain, type LegacyTranslation } from './explain.js'
 export type { HeaderKind, HeaderOptions, Headers } from './headers.js'
 export { LimitInfo, type LimitInfoFields } from './info.js'
 export { Limiter } from './limiter.js'
 export * from './limits.js'
+export type {
+  Counters,
+  FailureEventName,
+  InfoNumbers,
+  LimiterOptions,
+  ReportedFailure,
+  StoreEventName,
+  TlsOptions,
+} from './names.js'
 export type {
   AcquireOptions,
   AcquireSyncOptions,
@@ -50,6 +59,6 @@ export type { Check } from './parts.js'
 export type { RateLimitPolicy, RateLimits } from './rate-limits.js'
 export { type Reply, rateLimitHeaders, sendRateLimitHeaders } from './reply.js'
 export type { LatencyStats, LimiterStats } from './stats.js'
-export type { LimiterOptions, OnError, TlsOptions } from './stores.js'
+export type { OnError } from './stores.js'
 export type { LimitInfoJson } from './stub.js'
 export type { Health } from './upkeep.js'

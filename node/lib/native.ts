@@ -1,16 +1,16 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import type { ReportedFailure } from './failures.js'
+import type { ReportedFailure } from './names.js'
 import { platformName } from './platform.js'
 import type { RateLimitPolicy, RateLimits } from './rate-limits.js'
 
-/** What went wrong, handed back instead of an answer. */
+/** A failure, handed back instead of an answer. */
 export interface Failure {
   readonly kind: 'type' | 'range' | 'closed' | 'store' | 'configuration' | 'internal'
   readonly key: string
   readonly field: string
   readonly value: string
-  /** The store may have carried the call out all the same. */
+  /** True if the store may have carried the call out all the same. */
   readonly mayHaveHappened: boolean
   readonly message: string
   readonly server?: string
@@ -30,13 +30,13 @@ export interface Document {
   readonly limits: readonly Made[]
 }
 
-/** Everything that is wrong with a document. */
+/** Every fault of a document. */
 export interface DocumentFailure {
   readonly message: string
   readonly errors: readonly { path: string; message: string; line?: number; column?: number }[]
 }
 
-/** The statistics of a limiter; the numbers in the order of `stats.ts`. */
+/** The statistics of a limiter; the numbers in the order of `COUNTERS`. */
 export interface Counts {
   readonly numbers: readonly number[]
   readonly failures: readonly ReportedFailure[]
@@ -73,11 +73,11 @@ type Optional<T> = { readonly [Name in keyof T]?: T[Name] }
 /** A policy as it was read; what is not there was not said. */
 export type NativePolicy = Optional<RateLimitPolicy>
 
-/** What the addon exports. */
+/** The exports of the addon. */
 interface Native {
   /** Shared with the addon for as long as the process lives; read it before anything else can be called. */
   readonly callBuffer: Float64Array
-  /** Shared as well: nearly every answer, in small numbers. */
+  /** Shared as well: nearly every answer, in integers of 32 bits. */
   readonly fastBuffer: Int32Array
   /** Charges one unit now, of the limiter and the limit in {@link callBuffer}, and leaves the answer. */
   limit(actor: unknown): Failure | undefined
@@ -93,12 +93,12 @@ interface Native {
   drainQueue(queue: number, receive: (count: number, beside?: readonly never[]) => void): void
   askSeveral(buffer: Float64Array, actors: readonly unknown[], spent?: Spent): Failure | null
   askWhy(buffer: Float64Array, actors: readonly unknown[]): Failure | null
-  startWaiting(buffer: Float64Array, actors: readonly unknown[]): number | Failure
-  giveUpWaiting(queue: number, turn: number): boolean
-  freeWaiting(turn: number): void
-  startTurn(buffer: Float64Array, actors: readonly unknown[]): number | Failure
-  stepTurn(waiting: number, buffer: Float64Array): number | Failure
-  freeTurn(waiting: number): void
+  startAcquire(buffer: Float64Array, actors: readonly unknown[]): number | Failure
+  cancelAcquire(queue: number, handle: number): boolean
+  freeAcquire(handle: number): void
+  startSteps(buffer: Float64Array, actors: readonly unknown[]): number | Failure
+  nextStep(steps: number, buffer: Float64Array): number | Failure
+  freeSteps(steps: number): void
   makeLimiter(
     queue: number | undefined,
     listener: number,
@@ -106,8 +106,6 @@ interface Native {
     names: readonly string[],
     values: readonly unknown[],
   ): number | Failure
-  optionNames(): string[]
-  eventNames(): string[]
   startPing(limiter: number, queue: number, call: number): Failure | null
   startClear(limiter: number, queue: number, call: number): Failure | null
   stats(limiter: number): Counts | Failure

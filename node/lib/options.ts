@@ -1,14 +1,14 @@
 import { ownKeys, read, wrongType } from './errors.js'
 
-/** What a limit that is a function of a context is asked with. */
+/** The context of limits that are functions. */
 export interface ContextOptions<C = unknown> {
   /** Passed to every limit that is a function; the limiter itself does not look at it. */
   readonly context?: C | undefined
 }
 
-/** What a call may say beside the limit and the actor. */
+/** The options of a call. */
 export interface CallOptions<C = unknown> extends ContextOptions<C> {
-  /** How many units the call takes: a whole number of at least 0. @defaultValue 1 */
+  /** The units that the call takes: a whole number of at least 0. @defaultValue 1 */
   readonly cost?: number | null | undefined
   /** Scales the limit for this actor: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
   readonly factor?: number | null | undefined
@@ -16,7 +16,7 @@ export interface CallOptions<C = unknown> extends ContextOptions<C> {
   readonly now?: number | null | undefined
 }
 
-/** What an `acquire` that answers at once may say. */
+/** The options of an `acquire` that answers at once. */
 export interface AcquireSyncOptions<C = unknown> extends CallOptions<C> {
   /** Milliseconds since the epoch; the caller owns the time and does the waiting. */
   readonly now: number
@@ -24,7 +24,7 @@ export interface AcquireSyncOptions<C = unknown> extends CallOptions<C> {
   readonly maxWaitMs?: number | null | undefined
 }
 
-/** What an `acquire` may say. */
+/** The options of an `acquire`. */
 export interface AcquireOptions<C = unknown> extends CallOptions<C> {
   /** The longest wait in milliseconds that is worth it. @defaultValue no bound */
   readonly maxWaitMs?: number | null | undefined
@@ -32,22 +32,22 @@ export interface AcquireOptions<C = unknown> extends CallOptions<C> {
   readonly signal?: AbortSignal | null | undefined
 }
 
-/** When a decision takes place. */
+/** The instant of a decision. */
 export interface TimeOptions {
   /** Milliseconds since the epoch, in place of the clock: for replays, simulations and tests. */
   readonly now?: number | null | undefined
 }
 
-/** What a decision of several checks may say. */
+/** The options of a decision of several checks. */
 export interface DecisionOptions<C = unknown> extends TimeOptions, ContextOptions<C> {}
 
-/** What an `explain` may say. */
+/** The options of an `explain`. */
 export interface ExplainOptions<C = unknown> extends ContextOptions<C> {
   /** Scales the limit: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
   readonly factor?: number | null | undefined
 }
 
-/** Options as they were read: every one that may be given, each once. */
+/** Options as they were read, each once. */
 export interface Read {
   cost: number
   factor: number
@@ -59,7 +59,7 @@ export interface Read {
 
 type Name = keyof Read
 
-/** Which options which kind of call takes. */
+/** The options that each kind of call takes. */
 export const ON_CALL: readonly Name[] = ['cost', 'factor', 'now', 'context']
 export const ON_ACQUIRE: readonly Name[] = [...ON_CALL, 'maxWaitMs', 'signal']
 export const ON_DECISION: readonly Name[] = ['now', 'context']
@@ -79,8 +79,8 @@ export const DEFAULTS: Readonly<Read> = Object.freeze({
 })
 
 /**
- * Reads options, each once, without judging their numbers: that is the engine's. A misspelt name is refused, for it
- * would leave its default in force. `key` is the limit's, for errors; `beside` are names that are read elsewhere.
+ * Reads options, each once; the engine checks their numbers. A misspelt name is refused, because its default would stay
+ * in force. `key` is the limit's, for errors; `beside` are names that are read elsewhere.
  */
 export function optionsFrom(given: unknown, takes: readonly Name[], key: string, beside: readonly string[] = []): Read {
   if (given === undefined) return DEFAULTS

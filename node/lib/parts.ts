@@ -1,32 +1,32 @@
-/* What is to be decided, read out of what the caller passed: limits, who chooses them, and checks. */
+/* The arguments of a call, read: limits, functions that choose them, and checks. */
 
 import type { Choice, WidenedDefinition } from './choice.js'
-import { type Compiled, compiled } from './compiled.js'
+import { type Compiled, compiled } from './definition_cache.js'
 import type { Definition } from './definitions.js'
 import { outOfRange, read, wrongType } from './errors.js'
 import type { Part } from './info.js'
 import { ON_CHECK, optionsFrom, type Read } from './options.js'
 import { after } from './queue.js'
 
-/** A limit and who is being limited, with what the call costs: one part of a decision of several. */
+/** A limit and an actor, with the cost of the call: one part of a decision of several. */
 export interface Check<C = unknown, T extends string = never> {
   /** A definition, checked or in the wire form, or a function of a context. */
   readonly limit: Definition | WidenedDefinition<T> | Choice<C>
-  /** Who is being limited: a user id, an address, an API key; any string of up to 64 KiB. */
+  /** The actor: a user id, an address, an API key; any string of up to 64 KiB. */
   readonly actor: string
-  /** How many units the call takes: a whole number of at least 0. @defaultValue 1 */
+  /** The units that the call takes: a whole number of at least 0. @defaultValue 1 */
   readonly cost?: number | null | undefined
   /** Scales the limit for this actor: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
   readonly factor?: number | null | undefined
 }
 
-/** What is to be decided, with the options that hold for all of it. */
+/** The checks of a call, with the options that hold for all of them. */
 export interface Asked {
   readonly parts: readonly Part[]
   readonly asked: Read
 }
 
-/** How a call is read: what of its options it takes, and whether its limits may be chosen later than at once. */
+/** The options that a call takes, and true if its limits must be chosen at once. */
 export interface Reading {
   readonly takes: readonly (keyof Read)[]
   readonly atOnce: boolean
@@ -41,7 +41,7 @@ export function chosen(limit: unknown, context: () => unknown, atOnce: boolean):
   if (!isPromise(choice)) return ofChoice(choice)
   const later = Promise.resolve(choice)
   if (!atOnce) return later.then(ofChoice)
-  // What it would have been rejected with is of no interest any more.
+  // Its rejection is of no interest any more.
   later.catch(() => {})
   const problem = 'must be chosen at once here: use the method that answers with a promise'
   throw wrongType('', 'limit', problem, 'a function that answers with a promise')
@@ -115,7 +115,7 @@ function plainPart(check: unknown): Part | undefined {
     if (typeof limit !== 'object' || typeof cost !== 'number' || typeof factor !== 'number') return undefined
     return { limit: compiled(limit), actor, cost, factor }
   } catch {
-    // What is wrong is said by whoever reads it field by field.
+    // The reader of single fields reports the error.
     return undefined
   }
 }

@@ -1,43 +1,26 @@
 /*
- * Calls whose answers are yet to come. The engine hands over all that is there at once, in the typed array that
- * `src/reply_buffer.rs` lays out: one record after another, and beside them, in the same order, what is not numbers.
+ * The reply queue: calls whose answers are still to come. The engine delivers all replies at once, in a typed array: one
+ * record after another, and beside them, in the same order, everything that is not a number.
  */
 
-import { ANSWER_WIDTH, In, Out } from './buffer.js'
+import { ANSWER_WIDTH, Head, In, Kind, Out } from './buffer.js'
 import { errorOf } from './errors.js'
-import { type StoreEvent, type StoreEventName, told } from './events.js'
+import { emitted, type StoreEvent } from './events.js'
 import { type Failure, native } from './native.js'
 import { setImmediate } from './timers.js'
 
-/** The kinds of records. */
-enum Kind {
-  Answer = 0,
-  /** The answer is in a call buffer of its own, beside. */
-  Large = 1,
-  /** An answer, and a text beside. */
-  Explained = 2,
-  Done = 3,
-  Failure = 4,
-  Event = 5,
-  /** A value, beside. */
-  Value = 6,
-}
-
-/** For whom a record is, and of what kind. */
-const HEAD = 2
-
-/** Somebody who waits for an answer. */
-export interface Expected<T> {
+/** The promise of an answer. */
+export interface PendingCall<T> {
   readonly resolve: (answer: T) => void
   readonly reject: (reason: unknown) => void
   /** Makes the answer of the numbers that begin here. */
   readonly read: (buffer: Float64Array, at: number, text: string) => T
 }
 
-const nobody: Expected<unknown> = { resolve() {}, reject() {}, read() {} }
+const nobody: PendingCall<unknown> = { resolve() {}, reject() {}, read() {} }
 
-/** Who waits, by the number of the call. */
-const expected: Expected<unknown>[] = []
+/** The calls that wait for their answers, by number. */
+const expected: PendingCall<unknown>[] = []
 const free: number[] = []
 
 let opened: { readonly queue: number; readonly buffer: Float64Array } | undefined
@@ -58,61 +41,61 @@ export function numbered(buffer: Float64Array): number {
   return call
 }
 
-/** Nothing comes for this call any more. */
+/** Frees the number of a call for which no reply comes any more. */
 export function release(call: number): void {
   expected[call] = nobody
   free.push(call)
 }
 
-/** What comes for this call is of no interest any more. */
+/** Ignores the reply for this call. */
 export function ignore(call: number): void {
   expected[call] = nobody
 }
 
-/** Waits for what comes for this call. */
-export function expectInto<T>(call: number, who: Expected<T>): void {
-  expected[call] = who as Expected<unknown>
+/** Waits for the reply for this call. */
+export function expectInto<T>(call: number, pending: PendingCall<T>): void {
+  expected[call] = pending as PendingCall<unknown>
 }
 
-/** What comes for this call. */
-export function expect<T>(call: number, read: Expected<T>['read']): Promise<T> {
+/** The answer to this call. */
+export function expect<T>(call: number, read: PendingCall<T>['read']): Promise<T> {
   return new Promise((resolve, reject) => expectInto(call, { resolve, reject, read }))
 }
 
-/** What an answer is once it is here, or follows it. */
+/** Continues with an answer, at once or when its promise resolves. */
 export function after<T, U>(answer: T | Promise<T>, next: (answer: T) => U | Promise<U>): U | Promise<U> {
   return answer instanceof Promise ? answer.then(next) : next(answer)
 }
 
-type Beside = Failure | StoreEvent<StoreEventName> | Float64Array | string
+type Beside = Failure | StoreEvent | Float64Array | string
 
 function empty(): void {
   native.drainQueue(replyQueue(), receive)
 }
 
-/** Called by the engine: so many records are in the reply buffer. */
+/** Resolves the calls of the records in the reply buffer; called by the engine. */
 function receive(count: number, beside: readonly Beside[] = []): void {
-  const { buffer: inbox } = opened as { buffer: Float64Array }
+  const { buffer: replies } = opened as { buffer: Float64Array }
   let at = 0
   let next = 0
   for (let record = 0; record < count; record++) {
-    const to = inbox[at] as number
-    const kind = inbox[at + 1] as Kind
-    at += HEAD
+    const to = replies[at] as number
+    const kind = replies[at + Head.Kind] as Kind
+    at += Head.Numbers
     if (kind === Kind.Event) {
-      told(to, beside[next++] as StoreEvent<StoreEventName>)
+      emitted(to, beside[next++] as StoreEvent)
       continue
     }
-    const { resolve, reject, read } = expected[to] as Expected<unknown>
+    const { resolve, reject, read } = expected[to] as PendingCall<unknown>
     release(to)
     switch (kind) {
       case Kind.Answer:
-        resolve(read(inbox, at, ''))
-        at += lengthAt(inbox, at)
+        resolve(read(replies, at, ''))
+        at += lengthAt(replies, at)
         break
       case Kind.Explained:
-        resolve(read(inbox, at, beside[next++] as string))
-        at += lengthAt(inbox, at)
+        resolve(read(replies, at, beside[next++] as string))
+        at += lengthAt(replies, at)
         break
       case Kind.Large: {
         const buffer = beside[next++] as Float64Array
@@ -133,7 +116,7 @@ function receive(count: number, beside: readonly Beside[] = []): void {
   }
 }
 
-function lengthAt(inbox: Float64Array, at: number): number {
-  const count = inbox[at + Out.Count] as number
+function lengthAt(replies: Float64Array, at: number): number {
+  const count = replies[at + Out.Count] as number
   return Out.Answers + (count > 1 ? 1 + count : 1) * ANSWER_WIDTH
 }

@@ -4,8 +4,8 @@ import { LimitInfo, type Store } from './info.js'
 import type { Spent } from './native.js'
 import { ON_CORRECTION, optionsFrom } from './options.js'
 
-/** Makes of the costs that a call was charged those that were used, once; afterwards it changes nothing. */
-export function settled(store: Store, info: unknown, actualCost: unknown, given: unknown): Answer {
+/** Replaces the costs that a call was charged by the actual ones, once; afterwards it changes nothing. */
+export function settledInfo(store: Store, info: unknown, actualCost: unknown, given: unknown): Answer {
   if (!(info instanceof LimitInfo)) throw wrongType('', 'info', 'must be the answer to a call', info)
   const problem = 'must be the answer that a call of this limiter gave'
   const receipt = LimitInfo.receipt(info)
@@ -17,10 +17,10 @@ export function settled(store: Store, info: unknown, actualCost: unknown, given:
     : costFrom(key, actualCost)
   const asked = optionsFrom(given, ON_CORRECTION, info.key)
 
-  const open = LimitInfo.turn(info, false)
+  const open = LimitInfo.open(info, false)
   const failed = (error: unknown): never => {
     const mayHaveHappened = error instanceof StoreError && error.mayHaveHappened
-    if (open && !mayHaveHappened) LimitInfo.turn(info, true)
+    if (open && !mayHaveHappened) LimitInfo.open(info, true)
     throw error
   }
   try {

@@ -1,85 +1,65 @@
-import { ANSWER_WIDTH, Answer } from './buffer.js'
+import { ANSWER_WIDTH } from './buffer.js'
 import { outOfRange, ownKeys, read, wrongType } from './errors.js'
+import { INFO_FLAGS, INFO_NUMBERS, type InfoNumbers } from './names.js'
 
-/** What an answer says, as a plain object. */
-export interface LimitInfoJson {
-  readonly blocked: boolean
+/** The fields of an answer as a plain object. */
+export interface LimitInfoJson extends InfoNumbers {
   readonly allowed: boolean
-  readonly remaining: number
-  readonly resetMs: number
-  readonly resetSec: number
-  readonly fullResetMs: number
-  readonly fullResetSec: number
-  readonly waitMs: number
-  readonly nextMs: number
   readonly key: string
-  readonly quota: number
-  readonly windowMs: number
   readonly binding: number
-  readonly degraded: boolean
   /** The answers of the checks, where there were several. */
   readonly checks?: readonly LimitInfoJson[]
 }
 
-/** The fields of an answer that a test makes up; what is left out is as where nothing is limited. */
-export interface StubFields<Info> {
-  /** @defaultValue false */
-  readonly blocked?: boolean | undefined
-  /** @defaultValue 2^53 - 1, or 0 for a denial */
-  readonly remaining?: number | undefined
-  /** @defaultValue 0; `resetSec` follows from it */
-  readonly resetMs?: number | undefined
-  /** @defaultValue `resetMs`; `fullResetSec` follows from it */
-  readonly fullResetMs?: number | undefined
-  /** @defaultValue 0 */
-  readonly waitMs?: number | undefined
-  /** @defaultValue 0 */
-  readonly nextMs?: number | undefined
-  /** @defaultValue '' */
+type Settable = Omit<InfoNumbers, 'resetSec' | 'fullResetSec'>
+
+/**
+ * The fields of an answer that a test makes up. The others are as where nothing is limited, but `remaining` is 0 for a
+ * denial, and `fullResetMs` is `resetMs`. The seconds follow from the milliseconds.
+ */
+export type StubFields<Info> = { readonly [Field in keyof Settable]?: Settable[Field] | undefined } & {
+  /** The key of the limit. @defaultValue '' */
   readonly key?: string | undefined
-  /** @defaultValue 2^53 - 1 */
-  readonly quota?: number | undefined
-  /** @defaultValue 0 */
-  readonly windowMs?: number | undefined
-  /** @defaultValue 0 */
+  /** The index of the check that decides. @defaultValue 0 */
   readonly binding?: number | undefined
-  /** @defaultValue false */
-  readonly degraded?: boolean | undefined
   /** The answers of several checks. @defaultValue the answer itself */
   readonly checks?: readonly Info[] | undefined
 }
 
-const TYPES: Readonly<Record<keyof StubFields<unknown>, string>> = {
-  blocked: 'boolean',
-  remaining: 'number',
-  resetMs: 'number',
-  fullResetMs: 'number',
-  waitMs: 'number',
-  nextMs: 'number',
-  key: 'string',
-  quota: 'number',
-  windowMs: 'number',
-  binding: 'number',
-  degraded: 'boolean',
-  checks: 'object',
-}
+const TYPES = new Map([
+  ...Object.keys(INFO_FLAGS).map((name) => [name, 'boolean'] as const),
+  ...Object.keys(INFO_NUMBERS).map((name) => [name, 'number'] as const),
+  ['key', 'string'] as const,
+  ['binding', 'number'] as const,
+  ['checks', 'object'] as const,
+])
+for (const name of ['resetSec', 'fullResetSec']) TYPES.delete(name)
 
 /** The numbers of an answer that a test makes up, as the engine lays them out. */
 export function stubFrom<Info>(given: unknown) {
-  const { blocked = false, degraded = false, key = '', binding = 0, checks, ...numbers } = fieldsFrom<Info>(given)
-  const { resetMs = 0, fullResetMs = resetMs, quota = Number.MAX_SAFE_INTEGER } = numbers
-  const laid = new Float64Array(ANSWER_WIDTH)
-  laid[Answer.Fate] = (blocked ? 1 : 0) + (degraded ? 2 : 0)
-  laid[Answer.Remaining] = numbers.remaining ?? (blocked ? 0 : Number.MAX_SAFE_INTEGER)
-  laid[Answer.ResetMs] = resetMs
-  laid[Answer.ResetSec] = Math.ceil(resetMs / 1000)
-  laid[Answer.FullResetMs] = fullResetMs
-  laid[Answer.FullResetSec] = Math.ceil(fullResetMs / 1000)
-  laid[Answer.WaitMs] = numbers.waitMs ?? 0
-  laid[Answer.NextMs] = numbers.nextMs ?? 0
-  laid[Answer.Quota] = quota
-  laid[Answer.WindowMs] = numbers.windowMs ?? 0
-  return { numbers: laid, key, binding, several: checks }
+  const { key = '', binding = 0, checks, ...fields } = fieldsFrom<Info>(given)
+  const { blocked = false, resetMs = 0, fullResetMs = resetMs } = fields
+  const numbers = new Float64Array(ANSWER_WIDTH)
+  writeNumbers(numbers, 0, {
+    remaining: blocked ? 0 : Number.MAX_SAFE_INTEGER,
+    quota: Number.MAX_SAFE_INTEGER,
+    ...(fields as Partial<InfoNumbers>),
+    fullResetMs,
+    resetSec: Math.ceil(resetMs / 1000),
+    fullResetSec: Math.ceil(fullResetMs / 1000),
+  })
+  return { numbers, key, binding, several: checks }
+}
+
+/** Writes the numbers of an answer from `at` on; those that are missing are 0. */
+export function writeNumbers(numbers: Float64Array, at: number, info: Partial<InfoNumbers>): void {
+  numbers[at] = 0
+  for (const [name, bit] of Object.entries(INFO_FLAGS)) {
+    if (info[name as keyof InfoNumbers]) numbers[at] += bit
+  }
+  for (const [name, place] of Object.entries(INFO_NUMBERS)) {
+    numbers[at + place] = Number(info[name as keyof InfoNumbers] ?? 0)
+  }
 }
 
 function fieldsFrom<Info>(given: unknown): StubFields<Info> {
@@ -88,9 +68,9 @@ function fieldsFrom<Info>(given: unknown): StubFields<Info> {
   if (typeof given !== 'object' || given === null) throw wrongType('', 'fields', 'must be an object', given)
   for (const name of ownKeys(given, 'fields', '')) {
     const value = read(given, name, '')
-    if (!Object.hasOwn(TYPES, name)) throw wrongType('', name, 'is not a field of an answer', value)
+    const type = TYPES.get(name)
+    if (type === undefined) throw wrongType('', name, 'is not a field of an answer', value)
     if (value === undefined || value === null) continue
-    const type = TYPES[name as keyof StubFields<Info>]
     if (typeof value !== type) throw wrongType('', name, `must be a ${type}`, value)
     if (type === 'number' && !(Number.isInteger(value) && (value as number) >= 0)) {
       throw outOfRange('', name, 'must be a whole number of at least 0', value)

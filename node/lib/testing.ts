@@ -1,5 +1,5 @@
 /**
- * What tests of an app need to own its limits' time.
+ * The clock of tests.
  *
  * @packageDocumentation
  */

@@ -3,13 +3,13 @@ import type { Store } from './info.js'
 import { type Failure, native } from './native.js'
 import { expect, numbered, release, replyQueue } from './queue.js'
 
-/** How fit a store is to decide. */
+/** The health of a store. */
 export interface Health {
   /** The servers that were asked; none of a store in memory. */
   readonly servers: readonly string[]
-  /** How many milliseconds the slowest of them took to decide. */
+  /** The milliseconds that the slowest of them took to decide. */
   readonly roundTripMs: number
-  /** How many milliseconds the clock of one is ahead of this host's; decisions go by the server's. */
+  /** The milliseconds by which the clock of one is ahead of this host's; the server's clock decides. */
   readonly clockAheadMs: number
   /** The `maxmemory-policy` of the first, where the user may ask for it. */
   readonly memoryPolicy?: string
@@ -19,7 +19,7 @@ export interface Health {
 
 type Begin = (limiter: number, queue: number, call: number) => Failure | null
 
-/** How fit the store is. */
+/** The health of the store. */
 export function ping(store: Store): Promise<Health> {
   return asked(store, native.startPing)
 }

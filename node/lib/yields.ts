@@ -5,7 +5,7 @@
 
 import { setImmediate } from './timers.js'
 
-/** How many checks are answered at once until the event loop is looked at. */
+/** The number of checks that are answered at once before the event loop gets a turn. */
 const AT_ONCE = 1024
 
 let answered = 0
@@ -20,7 +20,7 @@ export function yielding<T>(answer: T | Promise<T>, checks = 1): T | Promise<T> 
 
 function yieldedLong<T>(answer: T | Promise<T>): T | Promise<T> {
   answered = 0
-  // Who waits for a server lets the event loop turn.
+  // Waiting for a server lets the event loop turn.
   if (answer instanceof Promise) return answer
   if (waiting) return new Promise((resolve) => setImmediate(() => resolve(answer)))
   waiting = true

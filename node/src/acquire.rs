@@ -3,13 +3,13 @@
 use tidegate::{Acquire, AcquireHandle};
 
 /// An acquire in memory, for which JavaScript sleeps.
-pub(crate) struct Turn(pub(crate) Acquire);
+pub(crate) struct Steps(pub(crate) Acquire);
 
 /// An acquire of a shared store, for which the engine sleeps. It ends with the thread that waits for it, unless its
 /// answer was taken.
-pub(crate) struct Waiting(pub(crate) AcquireHandle);
+pub(crate) struct Handle(pub(crate) AcquireHandle);
 
-impl Drop for Waiting {
+impl Drop for Handle {
     fn drop(&mut self) {
         self.0.cancel();
     }

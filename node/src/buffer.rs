@@ -1,65 +1,35 @@
-//! The typed array in which a call's numbers go in and its answer's numbers come out.
-//!
-//! `lib/buffer.ts` holds the same layout; the two must change together.
+//! The typed arrays in which a call's numbers go in and its answer's numbers come out, laid out by [`layout`].
 
 use std::array;
 
 use tidegate::{Charge, LimitInfo};
 
 use crate::errors::{Answered, Failure};
+use crate::layout::{
+    ANSWER_AT, ANSWER_WIDTH, CHECK_WIDTH, FAST_WIDTH, MOST_CHECKS, check,
+    input::{CALL, CHARGED_AT, CHECK_COUNT, CHECKS, HAS_MAX_WAIT, HAS_NOW, ID, LIMITER, MAX_WAIT, NOW, QUEUE, RECEIPT},
+    output::{ANSWERS, BINDING, COUNT},
+};
 use crate::numbers::{index, whole};
 
-/// In: which limiter, which call, then an optional instant and an optional longest wait, each behind a 0 or 1.
-const LIMITER: usize = 0;
-const CALL: usize = 1;
-const NOW: [usize; 2] = [2, 3];
-const MAX_WAIT: [usize; 2] = [4, 5];
-/// In, for a receipt: when it was charged, in microseconds.
-const CHARGED_AT: usize = 6;
-/// In, for a store that others share: the reply queue for the answer, and the number of the call.
-const MAILBOX: usize = 7;
-const ID: usize = 8;
-/// In, for a receipt: 1 if its call was denied, 2 more if its answer was degraded, 4 more if it is still open.
-const RECEIPT: usize = 9;
-/// In, for a few checks at once: how many there are.
-const CHECK_COUNT: usize = 10;
-/// In: from here on four numbers for each check: limit, cost, factor, and for a receipt when it was charged.
-const CHECKS: usize = 11;
-const CHECK_WIDTH: usize = 4;
-
-/// Out: how many checks the answer has, and which of them decided; less than none where it is yet to come, and none
-/// where the answer is in [small numbers](FastBuffer).
-const COUNT: usize = 0;
-const BINDING: usize = 1;
-/// Out: from here on the merged answer, then, when there are several, the answer of each check.
-const ANSWERS: usize = 2;
-const ANSWER_WIDTH: usize = LimitInfo::NUMBERS;
-/// The place of its instant in an answer.
-const AT: usize = ANSWER_WIDTH - 2;
-
-/// The room that an answer takes.
+/// The length of an answer.
 pub(crate) fn answer_length(info: &LimitInfo) -> usize {
     let count = info.checks().len();
     ANSWERS + (if count > 1 { 1 + count } else { 1 }) * ANSWER_WIDTH
 }
 
-/// The most checks of a call that crosses in the shared call buffer.
-pub(crate) const FEW: usize = 8;
+/// The length of the shared call buffer: at most two rules for each check, with their answers and the merged one.
+pub(crate) const LENGTH: usize = ANSWERS + (1 + 2 * MOST_CHECKS) * ANSWER_WIDTH;
 
-/// The length for one decision of a few checks: at most two rules each, with their answers and the merged one.
-pub(crate) const LENGTH: usize = ANSWERS + (1 + 2 * FEW) * ANSWER_WIDTH;
+/// The length of the fast buffer: the merged answer, and that of each check.
+pub(crate) const FAST_LENGTH: usize = (1 + MOST_CHECKS) * FAST_WIDTH;
 
-/// An answer's numbers but the last two.
-const FAST_WIDTH: usize = ANSWER_WIDTH - 2;
-/// Out: the merged answer, and that of each check.
-pub(crate) const FAST_LENGTH: usize = (1 + FEW) * FAST_WIDTH;
-
-/// Nearly every answer in integers of 32 bits, in an array of their own: JavaScript looks closely at every double to
-/// see whether it is an integer, which for the numbers of an answer takes as long as to decide.
+/// The fast buffer: nearly every answer, in integers of 32 bits. JavaScript checks every double for being an integer,
+/// which for the numbers of an answer takes as long as a decision.
 pub(crate) struct FastBuffer<'a>(pub(crate) &'a mut [i32]);
 
 impl FastBuffer<'_> {
-    /// Writes an answer down; false if a number is too large.
+    /// Writes an answer; false if a number is too large.
     #[inline]
     fn write(&mut self, place: usize, info: &LimitInfo) -> bool {
         let [numbers @ .., _, _] = info.numbers();
@@ -79,7 +49,7 @@ impl FastBuffer<'_> {
 /// The call buffer of one call.
 pub(crate) struct CallBuffer<'a>(pub(crate) &'a mut [f64]);
 
-/// A check as JavaScript wrote it down, still unchecked.
+/// A check as JavaScript wrote it, still unchecked.
 pub(crate) struct CheckNumbers {
     pub(crate) limit: f64,
     pub(crate) cost: f64,
@@ -96,11 +66,11 @@ impl CallBuffer<'_> {
     }
 
     pub(crate) fn now(&self) -> Option<f64> {
-        self.optional(NOW)
+        self.optional(HAS_NOW, NOW)
     }
 
     pub(crate) fn max_wait(&self) -> Option<f64> {
-        self.optional(MAX_WAIT)
+        self.optional(HAS_MAX_WAIT, MAX_WAIT)
     }
 
     /// The charge that a receipt names, and whether it is still open.
@@ -111,32 +81,33 @@ impl CallBuffer<'_> {
         (charge, flags & 4 > 0)
     }
 
-    /// When this check of a receipt was charged.
-    pub(crate) fn charged_at(&self, check: usize) -> u64 {
-        whole(self.at(CHECKS + check * CHECK_WIDTH + 3))
+    /// The instant at which this check of a receipt was charged.
+    pub(crate) fn charged_at(&self, index: usize) -> u64 {
+        whole(self.at(CHECKS + index * CHECK_WIDTH + check::CHARGED_AT))
     }
 
     pub(crate) fn queue(&self) -> f64 {
-        self.at(MAILBOX)
+        self.at(QUEUE)
     }
 
     pub(crate) fn id(&self) -> f64 {
         self.at(ID)
     }
 
-    /// Says that the answer is yet to come.
+    /// Marks the answer as still to come.
     pub(crate) fn pending(&mut self) {
         self.0[COUNT] = -1.0;
     }
 
-    /// The number of checks of a call of a few.
-    pub(crate) fn few(&self) -> usize {
-        index(self.at(CHECK_COUNT)).min(FEW)
+    /// The number of checks of a call in the shared call buffer.
+    pub(crate) fn check_count(&self) -> usize {
+        index(self.at(CHECK_COUNT)).min(MOST_CHECKS)
     }
 
     pub(crate) fn check(&self, index: usize) -> CheckNumbers {
         let start = CHECKS + index * CHECK_WIDTH;
-        CheckNumbers { limit: self.at(start), cost: self.at(start + 1), factor: self.at(start + 2) }
+        let at = |number| self.at(start + number);
+        CheckNumbers { limit: at(check::LIMIT), cost: at(check::COST), factor: at(check::FACTOR) }
     }
 
     /// The limit of the first check.
@@ -144,7 +115,7 @@ impl CallBuffer<'_> {
         self.check(0).limit
     }
 
-    /// Writes the answer down.
+    /// Writes the answer.
     #[inline]
     pub(crate) fn answer(&mut self, info: &LimitInfo) -> Answered<()> {
         let each = info.checks();
@@ -162,7 +133,7 @@ impl CallBuffer<'_> {
         Ok(())
     }
 
-    /// Writes the answer to one check down, in small numbers if it can.
+    /// Writes the answer to one check, in the fast buffer if it fits.
     #[inline]
     pub(crate) fn answer_one(&mut self, fast: &mut FastBuffer<'_>, info: &LimitInfo) -> Answered<()> {
         if info.checks().len() > 1 || !fast.write(0, info) {
@@ -172,7 +143,7 @@ impl CallBuffer<'_> {
         Ok(())
     }
 
-    /// Writes the answers to so many checks down, in small numbers; false if it cannot.
+    /// Writes the answers to this many checks in the fast buffer; false if they do not fit.
     #[inline]
     pub(crate) fn answer_few(&mut self, fast: &mut FastBuffer<'_>, info: &LimitInfo, checks: usize) -> bool {
         let each = info.checks();
@@ -189,10 +160,10 @@ impl CallBuffer<'_> {
 
     fn answered_fast(&mut self, info: &LimitInfo) {
         self.0[COUNT] = 0.0;
-        self.0[ANSWERS + AT] = double(info.at);
+        self.0[ANSWERS + ANSWER_AT] = double(info.at);
     }
 
-    /// Reads an answer back: the merged one and those of the checks, and which of them decided.
+    /// Reads an answer back: the merged one, those of the checks, and the index of the one that decided.
     pub(crate) fn answers(&self) -> (LimitInfo, Vec<LimitInfo>, usize) {
         let count = index(self.at(COUNT));
         let several = if count > 1 { 1..=count } else { 0..=0 };
@@ -210,7 +181,7 @@ impl CallBuffer<'_> {
         LimitInfo::from_numbers(array::from_fn(|offset| whole(self.at(start + offset))))
     }
 
-    fn optional(&self, [given, value]: [usize; 2]) -> Option<f64> {
+    fn optional(&self, given: usize, value: usize) -> Option<f64> {
         (self.at(given) > 0.0).then(|| self.at(value))
     }
 

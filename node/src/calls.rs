@@ -9,12 +9,12 @@ use tidegate::{Call, Check, Limit, Limiter};
 
 use crate::buffer::{CallBuffer, CheckNumbers, FastBuffer};
 use crate::errors::{Answered, Failure};
+use crate::layout::call;
 use crate::numbers::index;
 use crate::registry::{self, Registry};
 use crate::text::actor_text;
 
-/// Charges one unit at the clock's instant, as nearly every call does: the engine has a way through that is made for
-/// it.
+/// Charges one unit at the clock's instant: nearly every call, for which the engine has a path of its own.
 #[inline]
 pub(crate) fn limit_one(
     registry: &Registry,
@@ -25,7 +25,7 @@ pub(crate) fn limit_one(
     let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
     let limit = registry.limits.get(buffer.limit()).ok_or_else(no_limit)?;
     let decided = limiter.limit_sync(limit, actor);
-    // Looked at where it is, because an answer is large enough for a move to be felt.
+    // By reference: moving a LimitInfo is measurable here.
     if let Ok(info) = &decided {
         return buffer.answer_one(fast, info);
     }
@@ -50,7 +50,7 @@ pub(crate) fn decide_one(
     buffer.answer_one(fast, &info?)
 }
 
-/// Decides the few checks that the call buffer describes; `actor` says for the index of a check who is being limited.
+/// Decides the few checks that the call buffer describes; `actor` returns the actor of the check with an index.
 #[inline]
 pub(crate) fn decide_few<'a>(
     registry: &'a Registry,
@@ -59,7 +59,7 @@ pub(crate) fn decide_few<'a>(
     actor: impl Fn(usize) -> &'a str,
 ) -> Answered<()> {
     let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
-    let count = buffer.few();
+    let count = buffer.check_count();
     let one = |index: usize| check(registry, buffer, index, actor(index));
     let first = one(0)?;
     let key = registry.limits.get(buffer.limit()).map_or("", Limit::key);
@@ -92,24 +92,24 @@ fn no_limit() -> Box<Failure> {
     Failure::internal("no such limit")
 }
 
-/// The cost that was spent of a receipt's checks: of all of them, or of each.
+/// The actual cost of a receipt's checks: one for all of them, or one for each.
 pub(crate) type Spending = Option<Either<f64, Vec<f64>>>;
 
 /// Decides several checks together: one actor for each, and their numbers and then the answer's in the call buffer; for
-/// a receipt with what was spent.
+/// a receipt with the actual costs.
 #[napi(catch_unwind)]
 pub(crate) fn decide_several(
     mut buffer: Float64Array,
     actors: Vec<Unknown<'_>>,
     #[napi(ts_arg_type = "number | number[]")] spent: Spending,
 ) -> Option<Failure> {
-    // SAFETY: JavaScript waits for this call, so nobody else reads or writes the call buffer meanwhile.
+    // SAFETY: JavaScript waits for this call, so nothing else reads or writes the call buffer meanwhile.
     let mut buffer = CallBuffer(unsafe { buffer.as_mut() });
     let decided = names(&buffer, &actors).and_then(|names| decide_together(&mut buffer, &names, &spent));
     decided.err().map(|failure| *failure)
 }
 
-/// Says why several checks together would be answered as they would; the answer itself is left in the call buffer.
+/// Explains the answer that several checks together would get; the answer itself is left in the call buffer.
 #[napi(catch_unwind)]
 pub(crate) fn explain_several(mut buffer: Float64Array, actors: Vec<Unknown<'_>>) -> Either<String, Failure> {
     // SAFETY: as above.
@@ -178,7 +178,7 @@ pub(crate) fn check<'a>(
 ) -> Answered<Check<'a>> {
     let CheckNumbers { limit, cost, factor } = buffer.check(index);
     let limit = registry.limits.get(limit).ok_or_else(no_limit)?;
-    // Nearly every call costs 1, which need not be looked at any closer.
+    // Nearly every call costs 1, which needs no check.
     let units = if cost.to_bits() == ONE { 1 } else { ffi::cost(limit.key(), cost)? };
     Ok(Check::new(limit, actor).cost(units).factor(factor))
 }
@@ -187,12 +187,12 @@ pub(crate) fn check<'a>(
 #[inline]
 pub(crate) fn call(buffer: &CallBuffer<'_>, key: &str) -> Answered<Call> {
     Ok(match index(buffer.call()) {
-        0 => Call::Limit,
-        1 => Call::Peek,
-        2 => Call::Charge,
-        3 => Call::Refund,
-        4 => Call::Reset,
-        5 => {
+        call::LIMIT => Call::Limit,
+        call::PEEK => Call::Peek,
+        call::CHARGE => Call::Charge,
+        call::REFUND => Call::Refund,
+        call::RESET => Call::Reset,
+        call::ACQUIRE => {
             let max_wait = max_wait(buffer, key)?;
             Call::Acquire { max_wait }
         }
@@ -223,7 +223,7 @@ pub(crate) fn call_of(
     Ok(call)
 }
 
-/// The longest wait that is worth it.
+/// The longest wait, or none.
 pub(crate) fn max_wait(buffer: &CallBuffer<'_>, key: &str) -> Answered<Duration> {
     Ok(buffer.max_wait().map_or(Ok(Duration::MAX), |millis| ffi::max_wait(key, millis))?)
 }

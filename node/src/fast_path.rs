@@ -13,9 +13,10 @@ use napi::bindgen_prelude::{FromNapiValue, Object, ToNapiValue, Unknown};
 use napi::{Env, Result, check_status, sys};
 use napi_derive::napi;
 
-use crate::buffer::{self, CallBuffer, FEW, FastBuffer};
+use crate::buffer::{self, CallBuffer, FastBuffer};
 use crate::calls::{decide_few, decide_one, limit_one};
 use crate::errors::{Answered, Failure};
+use crate::layout::MOST_CHECKS;
 use crate::registry::{self, Registry};
 use crate::remote::ask_one;
 use crate::text::{NoActor, not_an_actor, with_actor_in};
@@ -49,7 +50,7 @@ pub(crate) fn share_buffers(mut exports: Object<'_>, env: Env) -> Result<()> {
     let env = env.raw();
     let functions: [(&str, sys::napi_callback); 4] =
         [("limit", Some(limit)), ("decide", Some(decide)), ("decideFew", Some(few)), ("ask", Some(ask))];
-    // SAFETY: every pointer outlives its call; the reference keeps the memory, and so what is shared, for as long as
+    // SAFETY: every pointer outlives its call; the reference keeps the memory, and so the shared data, for as long as
     // the environment lives. Nothing outside this package can get at the memory to detach it.
     unsafe {
         check_status!(sys::napi_create_arraybuffer(env, bytes + fast_bytes, &raw mut data, &raw mut memory))?;
@@ -81,7 +82,7 @@ unsafe extern "C" fn forget(_: sys::napi_env, shared: *mut c_void, _: *mut c_voi
     drop(unsafe { Box::from_raw(shared.cast::<Shared>()) });
 }
 
-/// `limit(actor)`: charges one unit at the clock's instant, as the small numbers say, and leaves the answer.
+/// `limit(actor)`: charges one unit of the limit in the call buffer at the clock's instant, and leaves the answer.
 unsafe extern "C" fn limit(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let limit = |registry: &Registry, path: &mut HotPath<'_>, actor: &str| {
         limit_one(registry, &mut path.buffer, &mut path.fast, actor)
@@ -114,7 +115,7 @@ unsafe extern "C" fn few(env: sys::napi_env, info: sys::napi_callback_info) -> s
     let decide = |path: &mut HotPath<'_>, actors: &[sys::napi_value]| {
         let mut names = path.names.take();
         names.clear();
-        let (mut ends, registry) = ([0; FEW], path.registry);
+        let (mut ends, registry) = ([0; MOST_CHECKS], path.registry);
         for (index, actor) in actors.iter().enumerate() {
             let push = |actor: &str, _: &mut HotPath<'_>| {
                 names.push_str(actor);
@@ -136,7 +137,7 @@ unsafe extern "C" fn few(env: sys::napi_env, info: sys::napi_callback_info) -> s
         decided.map(|()| ptr::null_mut())
     };
     // SAFETY: this is the function that `share_buffers` made.
-    unsafe { call::<FEW>(env, info, decide) }
+    unsafe { call::<MOST_CHECKS>(env, info, decide) }
 }
 
 /// Calls `work` with the actor that is the argument of the call under way.
@@ -196,10 +197,10 @@ unsafe fn no_actor(env: sys::napi_env, limit: f64, actor: sys::napi_value, probl
     )
 }
 
-/// The number of calls that come between two looks at what a limiter weighs.
+/// The number of calls between two looks at a limiter's weight.
 const CALLS_PER_WEIGHING: u32 = 4096;
 
-/// Every so many calls, V8 is told what the limiter of this call weighs: those that grow are called most.
+/// Tells V8 the weight of this call's limiter, every so many calls: those that grow are called most.
 #[inline]
 fn weigh(env: sys::napi_env, path: &HotPath<'_>, registry: &Registry) {
     let calls = path.calls.get().wrapping_add(1);
@@ -215,7 +216,7 @@ fn weigh(env: sys::napi_env, path: &HotPath<'_>, registry: &Registry) {
 /// answers.
 ///
 /// # Safety
-/// Only for a function that was made with what is shared as its data.
+/// Only for a function that was made with the shared data.
 #[inline]
 unsafe fn call<const N: usize>(
     env: sys::napi_env,
@@ -229,7 +230,7 @@ unsafe fn call<const N: usize>(
             let first = arguments.as_mut_ptr();
             sys::napi_get_cb_info(env, info, &raw mut count, first, ptr::null_mut(), &raw mut data);
         }
-        // SAFETY: the data is what this environment shares, until it ends.
+        // SAFETY: the data is that of this environment, until it ends.
         let Shared { buffer, fast, registry, names, calls } = unsafe { &*data.cast::<Shared>() };
         // SAFETY: the arrays are so long, and do not overlap; JavaScript waits for this call.
         let (buffer, fast) = unsafe {
@@ -238,7 +239,7 @@ unsafe fn call<const N: usize>(
                 std::slice::from_raw_parts_mut(*fast, buffer::FAST_LENGTH),
             )
         };
-        // What is missing is `undefined`.
+        // A missing argument is `undefined`.
         let given = &arguments[..count.clamp(1, N)];
         work(&mut HotPath { buffer: CallBuffer(buffer), fast: FastBuffer(fast), registry, names, calls }, given)
     }));

@@ -1,4 +1,4 @@
-//! The limiters and limits of this thread and the calls that wait for their turn, known to JavaScript by number.
+//! The limiters, limits and acquires of this thread, known to JavaScript by number.
 //!
 //! A Node environment lives on one thread, so nothing is locked and nothing is shared; a worker's tables go with its
 //! thread. JavaScript gives a number back when the object that held it is closed or collected.
@@ -9,18 +9,18 @@ use std::sync::Arc;
 
 use tidegate::Limit;
 
-use crate::acquire::{Turn, Waiting};
+use crate::acquire::{Handle, Steps};
 use crate::queue::ReplyQueue;
 use crate::table::Table;
 use crate::weight::Weighed;
 
-/// Everything that JavaScript holds a number of.
+/// All tables of one thread.
 #[derive(Default)]
 pub(crate) struct Registry {
     pub(crate) limiters: Table<Weighed>,
     pub(crate) limits: Table<Limit>,
-    pub(crate) turns: Table<Turn>,
-    pub(crate) waiting: Table<Waiting>,
+    pub(crate) steps: Table<Steps>,
+    pub(crate) handles: Table<Handle>,
     pub(crate) queues: Table<Arc<ReplyQueue>>,
 }
 
@@ -28,7 +28,7 @@ thread_local! {
     static REGISTRY: Rc<RefCell<Registry>> = Rc::default();
 }
 
-/// The registry of this thread, for callers that look things up too often to ask for the thread's each time.
+/// The registry of this thread, for callers that look things up often.
 pub(crate) fn of_this_thread() -> Rc<RefCell<Registry>> {
     REGISTRY.with(Rc::clone)
 }

@@ -14,7 +14,7 @@ pub(crate) struct Reply {
 pub(crate) enum Content {
     Answer(Result<LimitInfo, Error>),
     /// The answer to an acquire.
-    Turn(Result<LimitInfo, Error>, AcquireHandle),
+    Acquired(Result<LimitInfo, Error>, AcquireHandle),
     Explained(Result<CallExplanation, Error>),
     /// The answer to a ping or a clear.
     Found(Result<Found, Error>),
@@ -35,7 +35,7 @@ impl Reply {
 
     /// Gives back what an acquire charged whose answer cannot be handed over.
     pub(crate) fn take_back(self) {
-        if let Content::Turn(_, handle) = &self.content {
+        if let Content::Acquired(_, handle) = &self.content {
             handle.cancel();
         }
     }
@@ -43,7 +43,7 @@ impl Reply {
     /// The answer in a reply that could not be handed over.
     pub(crate) fn answer(self) -> Result<LimitInfo, Error> {
         match self.content {
-            Content::Answer(answer) | Content::Turn(answer, _) => answer,
+            Content::Answer(answer) | Content::Acquired(answer, _) => answer,
             Content::Explained(standing) => standing.map(|standing| standing.info),
             Content::Found(found) => found.map(|_| LimitInfo::unlimited()),
             Content::Event(_) => Ok(LimitInfo::unlimited()),
@@ -52,7 +52,7 @@ impl Reply {
 
     fn info(&self) -> Option<&LimitInfo> {
         match &self.content {
-            Content::Answer(Ok(info)) | Content::Turn(Ok(info), _) => Some(info),
+            Content::Answer(Ok(info)) | Content::Acquired(Ok(info), _) => Some(info),
             Content::Explained(Ok(standing)) => Some(&standing.info),
             _ => None,
         }

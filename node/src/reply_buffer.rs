@@ -1,7 +1,7 @@
 //! The typed array in which replies are handed over to JavaScript.
 //!
-//! It holds one record after another: for whom, what kind of thing it is, and its numbers. What is not a number comes
-//! beside it, in an array of its own, in the same order. `lib/queue.ts` reads the same layout.
+//! It holds one record after another, each with the number of its call, its kind and its numbers. Everything that is not
+//! a number comes beside it, in an array of its own, in the same order.
 
 use std::ptr;
 
@@ -12,35 +12,16 @@ use tidegate::{Event, Health, LimitInfo};
 
 use crate::buffer::{CallBuffer, answer_length};
 use crate::errors::Failure;
+use crate::layout::{RECORD_HEAD, record};
 use crate::reply::{Content, Found, Reply};
 
-/// The kinds of records.
-mod kind {
-    /// An answer, laid out as in a call buffer.
-    pub(super) const ANSWER: f64 = 0.0;
-    /// An answer that is too long for the reply buffer, in a call buffer of its own beside it.
-    pub(super) const LARGE: f64 = 1.0;
-    /// An answer, and a text beside it.
-    pub(super) const EXPLAINED: f64 = 2.0;
-    /// Nothing but that it is over: the turn was called off.
-    pub(super) const DONE: f64 = 3.0;
-    /// A failure, beside it.
-    pub(super) const FAILURE: f64 = 4.0;
-    /// An event, beside it.
-    pub(super) const EVENT: f64 = 5.0;
-    /// A value, beside it.
-    pub(super) const VALUE: f64 = 6.0;
-}
-
-/// The number that it is for, and its kind.
-const HEAD: usize = 2;
 /// Room for some hundred answers, and still in the nearest cache.
 const LENGTH: usize = 3072;
 
 /// The typed array that a reply queue shares with JavaScript.
 pub(crate) struct ReplyBuffer(*mut f64);
 
-// SAFETY: whoever gets at the numbers promises to be on JavaScript's thread.
+// SAFETY: its one user, `page`, is called on JavaScript's thread.
 unsafe impl Send for ReplyBuffer {}
 // SAFETY: as above.
 unsafe impl Sync for ReplyBuffer {}
@@ -87,45 +68,45 @@ pub(crate) struct Page<'a> {
 
 impl Page<'_> {
     pub(crate) fn has_room_for(&self, reply: &Reply) -> bool {
-        self.used == 0 || self.used + HEAD + reply.length() <= self.numbers.len()
+        self.used == 0 || self.used + RECORD_HEAD + reply.length() <= self.numbers.len()
     }
 
     pub(crate) fn write(&mut self, reply: Reply) -> Result<()> {
         self.count += 1;
         let to = reply.to;
         match reply.content {
-            Content::Turn(_, handle) if !handle.take() => {
-                self.head(to, kind::DONE);
+            Content::Acquired(_, handle) if !handle.take() => {
+                self.head(to, record::DONE);
                 Ok(())
             }
-            Content::Answer(Ok(info)) | Content::Turn(Ok(info), _) => self.answer(to, kind::ANSWER, &info),
+            Content::Answer(Ok(info)) | Content::Acquired(Ok(info), _) => self.answer(to, record::ANSWER, &info),
             Content::Explained(Ok(standing)) => {
                 let text = standing.to_string();
-                self.answer(to, kind::EXPLAINED, &standing.info)?;
+                self.answer(to, record::EXPLAINED, &standing.info)?;
                 self.beside(text)
             }
             Content::Found(Ok(found)) => {
-                self.head(to, kind::VALUE);
+                self.head(to, record::VALUE);
                 match found {
                     Found::Health(health) => self.beside(HealthFound::new(health)),
                     Found::Removed(count) => self.beside(count as f64),
                 }
             }
             Content::Answer(Err(error))
-            | Content::Turn(Err(error), _)
+            | Content::Acquired(Err(error), _)
             | Content::Explained(Err(error))
             | Content::Found(Err(error)) => {
-                self.head(to, kind::FAILURE);
+                self.head(to, record::FAILURE);
                 self.beside(*Box::<Failure>::from(error))
             }
             Content::Event(event) => {
-                self.head(to, kind::EVENT);
+                self.head(to, record::EVENT);
                 self.beside(Happened::new(&event))
             }
         }
     }
 
-    /// The number of records, and what goes beside them.
+    /// The number of records, and the array beside them.
     pub(crate) fn finish(self) -> Result<(usize, sys::napi_value)> {
         let mut array = ptr::null_mut();
         // SAFETY: the environment is that of the call under way, in which these values were made.
@@ -145,7 +126,7 @@ impl Page<'_> {
     fn head(&mut self, to: f64, kind: f64) {
         self.numbers[self.used] = to;
         self.numbers[self.used + 1] = kind;
-        self.used += HEAD;
+        self.used += RECORD_HEAD;
     }
 
     fn beside(&mut self, value: impl ToNapiValue) -> Result<()> {
@@ -156,7 +137,7 @@ impl Page<'_> {
 
     fn answer(&mut self, to: f64, kind: f64, info: &LimitInfo) -> Result<()> {
         let length = answer_length(info);
-        if HEAD + length <= self.numbers.len() - self.used {
+        if RECORD_HEAD + length <= self.numbers.len() - self.used {
             self.head(to, kind);
             // There is room, so it does not fail.
             let _ = CallBuffer(&mut self.numbers[self.used..]).answer(info);
@@ -165,7 +146,7 @@ impl Page<'_> {
         }
         let mut numbers = vec![0.0; length];
         let _ = CallBuffer(&mut numbers).answer(info);
-        self.head(to, kind::LARGE);
+        self.head(to, record::LARGE);
         self.beside(Float64Array::new(numbers))
     }
 }

@@ -1,4 +1,4 @@
-//! Limiters by the URL of their store, and what they have done.
+//! Limiters by the URL of their store, and their statistics.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +18,7 @@ use crate::reply::{Content, Found, Reply};
 use crate::text::text;
 use crate::value::value;
 
-/// Makes a limiter over the store at this URL; answers with its number. Its events come to the reply queue for
-/// `listener`.
+/// Makes a limiter over the store at this URL; returns its number. Its events come to the reply queue for `listener`.
 #[napi(catch_unwind)]
 pub(crate) fn make_limiter(
     env: Env,
@@ -66,30 +65,18 @@ fn option_value(name: &str, given: &Unknown<'_>) -> Answered<Value> {
     value(given).map_err(failed)
 }
 
-/// The names of all options, for the test that holds the types against them.
-#[napi]
-pub(crate) fn option_names() -> Vec<String> {
-    STORE_OPTIONS.iter().filter_map(|option| Dialect::JavaScript.name_of(option)).collect()
-}
-
-/// The names of all events.
-#[napi]
-pub(crate) fn event_names() -> Vec<&'static str> {
-    tidegate::EventKind::NAMES.to_vec()
-}
-
-/// Asks how fit a limiter's store is; the answer comes to the reply queue.
+/// Asks for the health of a limiter's store; the answer comes to the reply queue.
 #[napi(catch_unwind)]
 pub(crate) fn start_ping(env: Env, limiter: f64, queue: f64, to: f64) -> Option<Failure> {
     upkeep(env, limiter, queue, |limiter, replies| {
         limiter.start_ping(move |health| {
-            // Nobody who cannot be told has charged anything.
+            // An undelivered answer has charged nothing.
             let _ = replies.post(Reply { to, content: Content::Found(health.map(Found::Health)) });
         });
     })
 }
 
-/// Removes every entry of a limiter's namespace; how many there were comes to the reply queue.
+/// Removes every entry of a limiter's namespace; their number comes to the reply queue.
 #[napi(catch_unwind)]
 pub(crate) fn start_clear(env: Env, limiter: f64, queue: f64, to: f64) -> Option<Failure> {
     upkeep(env, limiter, queue, |limiter, replies| {
@@ -117,7 +104,7 @@ fn upkeep(env: Env, limiter: f64, queue: f64, begin: impl FnOnce(&Limiter, Arc<R
 /// The statistics of a limiter.
 #[napi(object, object_from_js = false)]
 pub(crate) struct Counts {
-    /// Each of the numbers, in the order of `lib/stats.ts`.
+    /// The counters, in the engine's order.
     pub numbers: Vec<f64>,
     /// The names of the failures.
     pub failures: Vec<&'static str>,
@@ -127,7 +114,7 @@ pub(crate) struct Counts {
     pub open: bool,
     /// The bounds of the histogram in milliseconds; the last bucket has none.
     pub bounds: Vec<f64>,
-    /// How many took less than each bound.
+    /// The number that took less than each bound.
     pub times: Vec<f64>,
     /// All times together, in milliseconds.
     pub sum_ms: f64,
@@ -142,20 +129,9 @@ pub(crate) fn stats(limiter: f64) -> Either<Counts, Failure> {
 
 impl Counts {
     fn new(stats: &Statistics) -> Self {
-        let counts = [
-            stats.decisions,
-            stats.admitted,
-            stats.blocked,
-            stats.failed,
-            stats.degraded,
-            stats.deny_cache_hits,
-            stats.store_calls,
-            stats.batches,
-            stats.corrupt_entries,
-        ];
         let millis = |time: Duration| time.as_secs_f64() * 1000.0;
         Self {
-            numbers: counts.map(|count| count as f64).to_vec(),
+            numbers: stats.counters().map(|count| count as f64).to_vec(),
             failures: stats.failures.keys().map(|failure| failure.name()).collect(),
             met: stats.failures.values().map(|count| *count as f64).collect(),
             open: stats.breaker == BreakerState::Open,

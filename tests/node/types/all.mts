@@ -8,6 +8,7 @@ import {
   type AnyLimit,
   type BucketDefinition,
   bucket,
+  type CallExplanation,
   type CallOptions,
   type Check,
   type Choice,
@@ -29,6 +30,7 @@ import {
   type Health,
   type LatencyStats,
   type LegacyDefinition,
+  type LegacyTranslation,
   type Limit,
   LimitError,
   type LimitErrorDetails,
@@ -56,7 +58,6 @@ import {
   type SlidingLogDefinition,
   type SlidingWindowDefinition,
   type SmoothDefinition,
-  type Standing,
   StoreError,
   type StoreEvent,
   type StoreEventName,
@@ -70,7 +71,6 @@ import {
   type TimeSource,
   type TlsOptions,
   type TokenBucketDefinition,
-  type Translated,
   tokenBucket,
   type WidenedDefinition,
 } from 'tidegate'
@@ -257,10 +257,10 @@ Limits.fromObject({ api: 5 })
 const explaining: ExplainOptions<User> = { factor: 0.5, ...context }
 const explanation: Explanation = explain(byPlan, explaining)
 const allowance: Allowance | undefined = explanation.allowances[0]
-const translated: Translated | null = explain(notes).translated
-const standing: Standing = limiter.explainSync(login, 'ada', call)
-infos.push(standing.info, (await limiter.explain(limits, 'ada')).info)
-console.log(`${explanation} ${standing}`, allowance?.burst, translated?.deviation, limitJsonSchema().$defs)
+const translated: LegacyTranslation | null = explain(notes).translated
+const explained: CallExplanation = limiter.explainSync(login, 'ada', call)
+infos.push(explained.info, (await limiter.explain(limits, 'ada')).info)
+console.log(`${explanation} ${explained}`, allowance?.burst, translated?.deviation, limitJsonSchema().$defs)
 
 const acquire: AcquireOptions = { maxWaitMs: 2000, signal: AbortSignal.timeout(1000) }
 const acquireSync: AcquireSyncOptions = { now: 0, maxWaitMs: 2000 }

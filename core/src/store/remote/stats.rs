@@ -116,34 +116,71 @@ impl Stats {
     }
 }
 
-/// The statistics of a limiter since it was made; see [`Limiter::stats`](crate::Limiter::stats).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Statistics {
-    /// Calls that were answered or failed.
-    pub decisions: u64,
-    /// Calls that were admitted.
-    pub admitted: u64,
-    /// Calls that were denied, from the cache of denials too.
-    pub blocked: u64,
-    /// Calls that ended in an error.
-    pub failed: u64,
-    /// Calls that were answered without the store, or failed, because of a failure.
-    pub degraded: u64,
-    /// Calls that were denied without asking the store.
-    pub deny_cache_hits: u64,
-    /// Decisions that were sent to the store.
-    pub store_calls: u64,
-    /// Round trips in which they were sent.
-    pub batches: u64,
-    /// Entries of the store that could not be read, and were written anew.
-    pub corrupt_entries: u64,
-    /// The number of calls that met each failure.
-    pub failures: BTreeMap<Failure, u64>,
-    /// The state of the circuit breaker: the store is asked, or it is not.
-    pub breaker: BreakerState,
-    /// The time that the store took to decide.
-    pub latency: Latency,
+/// Defines [`Statistics`], and from its counters the list that the bindings are generated from.
+macro_rules! statistics {
+    (
+        $(#[$meta:meta])*
+        pub struct Statistics {
+            counters { $($(#[doc = $about:literal])+ $counter:ident,)+ }
+            beside { $($(#[doc = $beside_about:literal])+ $beside:ident: $type:ty,)+ }
+        }
+    ) => {
+        $(#[$meta])*
+        pub struct Statistics {
+            $($(#[doc = $about])+ pub $counter: u64,)+
+            $($(#[doc = $beside_about])+ pub $beside: $type,)+
+        }
+
+        impl Statistics {
+            /// Its counters by name, each with its documentation behind a space.
+            #[doc(hidden)]
+            pub const COUNTERS: &'static [(&'static str, &'static str)] =
+                &[$((stringify!($counter), concat!($($about),+)),)+];
+
+            /// The numbers of its counters, in order.
+            #[doc(hidden)]
+            #[must_use]
+            pub const fn counters(&self) -> [u64; Self::COUNTERS.len()] {
+                [$(self.$counter),+]
+            }
+        }
+    };
+}
+
+statistics! {
+    /// The statistics of a limiter since it was made; see [`Limiter::stats`](crate::Limiter::stats).
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct Statistics {
+        counters {
+            /// Calls that were answered or failed.
+            decisions,
+            /// Calls that were admitted.
+            admitted,
+            /// Calls that were denied, from the cache of denials too.
+            blocked,
+            /// Calls that ended in an error.
+            failed,
+            /// Calls that were answered without the store, or failed, because of a failure.
+            degraded,
+            /// Calls that were denied without asking the store.
+            deny_cache_hits,
+            /// Decisions that were sent to the store.
+            store_calls,
+            /// Round trips in which they were sent.
+            batches,
+            /// Entries of the store that could not be read, and were written anew.
+            corrupt_entries,
+        }
+        beside {
+            /// The number of calls that met each failure.
+            failures: BTreeMap<Failure, u64>,
+            /// The state of the circuit breaker: the store is asked, or it is not.
+            breaker: BreakerState,
+            /// The time that the store took to decide.
+            latency: Latency,
+        }
+    }
 }
 
 /// The state of the circuit breaker: the store is asked, or it is not.

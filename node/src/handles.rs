@@ -5,27 +5,27 @@ use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
 use tidegate::ffi;
 
-use crate::acquire::Waiting;
+use crate::acquire::Handle;
 use crate::buffer::CallBuffer;
 use crate::calls::{asked, first_key, max_wait, names};
 use crate::errors::{Answered, Failure};
 use crate::registry;
 use crate::reply::{Content, Reply};
 
-/// Begins to wait with the checks in the call buffer, one actor for each; answers with a number to give it up by. The
-/// answer comes in a reply.
+/// Begins to wait with the checks in the call buffer, one actor for each; returns the number of the handle that cancels
+/// it. The answer comes in a reply.
 #[napi(catch_unwind)]
-pub(crate) fn start_waiting(env: Env, mut buffer: Float64Array, actors: Vec<Unknown<'_>>) -> Either<f64, Failure> {
-    // SAFETY: JavaScript waits for this call, so nobody else reads or writes the call buffer meanwhile.
+pub(crate) fn start_acquire(env: Env, mut buffer: Float64Array, actors: Vec<Unknown<'_>>) -> Either<f64, Failure> {
+    // SAFETY: JavaScript waits for this call, so nothing else reads or writes the call buffer meanwhile.
     let buffer = CallBuffer(unsafe { buffer.as_mut() });
     let started = names(&buffer, &actors).and_then(|names| start(env, &buffer, &names));
     started.map_or_else(
         |failure| Either::B(*failure),
-        |waiting| Either::A(registry::change(|registry| registry.waiting.add(waiting))),
+        |handle| Either::A(registry::change(|registry| registry.handles.add(handle))),
     )
 }
 
-fn start(env: Env, buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<Waiting> {
+fn start(env: Env, buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<Handle> {
     registry::with(|registry| {
         let (limiter, checks) = asked(registry, buffer, actors)?;
         let queue = registry.queues.get(buffer.queue()).ok_or_else(Failure::closed)?;
@@ -37,22 +37,22 @@ fn start(env: Env, buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<Waiti
         }
         let (to, replies) = (buffer.id(), queue.clone());
         let handle = acquire.spawn(move |answer, handle| {
-            let unheard = replies.post(Reply { to, content: Content::Turn(answer, handle) });
-            if let Err(reply) = unheard {
+            let undelivered = replies.post(Reply { to, content: Content::Acquired(answer, handle) });
+            if let Err(reply) = undelivered {
                 reply.take_back();
             }
         });
         let handle = handle.map_err(|error| Failure::internal(&format!("cannot start a thread: {error}")))?;
         queue.began(env.raw());
-        Ok(Waiting(handle))
+        Ok(Handle(handle))
     })
 }
 
-/// Gives up waiting for a turn, and with it what was charged; true if a reply still comes, which says nothing then.
+/// Cancels an acquire, which gives its charge back; true if a reply still comes, which is empty then.
 #[napi(catch_unwind)]
-pub(crate) fn give_up_waiting(env: Env, queue: f64, waiting: f64) -> bool {
-    let Some(waiting) = registry::change(|registry| registry.waiting.remove(waiting)) else { return false };
-    let comes = waiting.0.cancel();
+pub(crate) fn cancel_acquire(env: Env, queue: f64, handle: f64) -> bool {
+    let Some(handle) = registry::change(|registry| registry.handles.remove(handle)) else { return false };
+    let comes = handle.0.cancel();
     if !comes {
         registry::with(|registry| {
             if let Some(queue) = registry.queues.get(queue) {
@@ -63,8 +63,8 @@ pub(crate) fn give_up_waiting(env: Env, queue: f64, waiting: f64) -> bool {
     comes
 }
 
-/// Gives the number of a turn back that was answered.
+/// Frees the number of an acquire that was answered.
 #[napi(catch_unwind)]
-pub(crate) fn free_waiting(waiting: f64) {
-    drop(registry::change(|registry| registry.waiting.remove(waiting)));
+pub(crate) fn free_acquire(handle: f64) {
+    drop(registry::change(|registry| registry.handles.remove(handle)));
 }

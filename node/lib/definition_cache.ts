@@ -2,14 +2,14 @@ import type { Definition } from './definitions.js'
 import { answered, ownKeys, read, wrongType } from './errors.js'
 import { type Made, native } from './native.js'
 
-/** What the engine knows a definition by. */
+/** A compiled definition. */
 export interface Compiled {
+  /** The number by which the engine knows it. */
   readonly handle: number
   readonly key: string
-  /** Denied calls are charged as well. */
 }
 
-/** The engine's side of a definition goes when nothing on this side can name it any more. */
+/** Frees the engine's definition when its objects have been collected. */
 const collected = new FinalizationRegistry<number>((handle) => native.freeLimit(handle))
 
 function compile(
@@ -75,7 +75,7 @@ export function fieldsOf(definition: unknown): [names: string[], values: unknown
 const known = new Map<string, Literal[]>()
 const MOST_KEYS = 1000
 const MOST_PER_KEY = 8
-/** A longer key is one that somebody made at run time, and is not worth its memory. */
+/** A longer key was made at run time, and is not worth its memory. */
 const LONGEST_KEY = 1024
 
 interface Literal {
@@ -90,13 +90,13 @@ function literal(definition: unknown): Compiled {
   const [names, values] = fieldsOf(definition)
   const compiled = compile(names, values)
   const all = Object.keys(definition as object)
-  // What is not there is looked for where it was left out as well.
+  // Fields that are absent are compared where they were left out as well.
   const given = all.map((name) => values[names.indexOf(name)] ?? (definition as Record<string, unknown>)[name])
   remember({ names: all, values: given, compiled })
   return compiled
 }
 
-/** The one that has these very fields, in this order, with these very values. */
+/** The cached definition with these fields, in this order, with these values. */
 function find(definition: object): Compiled | undefined {
   try {
     const fields = definition as Record<string, unknown> & { key?: string }
@@ -112,7 +112,7 @@ function find(definition: object): Compiled | undefined {
       if (same) return compiled
     }
   } catch {
-    // What cannot be read is reported by whoever reads it field by field.
+    // The reader of single fields reports the error.
   }
   return undefined
 }
@@ -128,12 +128,12 @@ function remember(literal: Literal): void {
   known.set(key, variants)
 }
 
-/** What the engine knows this definition by, whether it was checked before or comes as a plain object. */
+/** The compiled definition, whether it was checked before or comes as a plain object. */
 export function compiled(limit: unknown): Compiled {
   return checked(limit) ?? literal(limit)
 }
 
-/** The same, of one that was checked before. */
+/** The compiled definition of one that was checked before. */
 export function checked(limit: unknown): Compiled | undefined {
   return typeof limit === 'object' && limit !== null ? Checked.compiled(limit) : undefined
 }
