@@ -39,6 +39,8 @@ class Answer:
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self.status = response.status
         self.body = json.load(response)
+        # A sentence with a time in it, which is among the headers too.
+        self.body.pop("detail", None)
         self.headers = {name: response.headers.get(name) for name in (*EXACT, *TIMES, "RateLimit")}
 
     def agrees(self, other: Answer) -> bool:
