@@ -12,7 +12,7 @@ from aiohttp import web
 from tidegate import AsyncLimiter, LimitInfo, TokenBucket
 
 API = TokenBucket("api", count=5, period=60_000)
-limiter = AsyncLimiter(os.environ.get("STORE", "memory://"))
+limiter = AsyncLimiter(os.environ.get("STORE", "memory://"), timeout=float(os.environ.get("STORE_TIMEOUT", "0.1")))
 INFO = web.RequestKey("rate_limit", LimitInfo) if hasattr(web, "RequestKey") else "rate_limit"
 
 

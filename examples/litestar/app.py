@@ -5,6 +5,7 @@ import os
 from litestar import Litestar, get
 from litestar.middleware import DefineMiddleware
 
+from tidegate import AsyncLimiter
 from tidegate.asgi import RateLimitMiddleware
 
 
@@ -20,9 +21,10 @@ def health() -> str:
     return "ok"
 
 
+limiter = AsyncLimiter(os.environ.get("STORE", "memory://"), timeout=float(os.environ.get("STORE_TIMEOUT", "0.1")))
 limited = DefineMiddleware(
     RateLimitMiddleware,
-    limiter=os.environ.get("STORE", "memory://"),
+    limiter=limiter,
     limits=["5/minute", "100/hour"],
     skip=lambda request: request.path == "/health",
 )

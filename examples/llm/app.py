@@ -12,6 +12,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
+from tidegate import AsyncLimiter
 from tidegate.fastapi import RateLimit, RateLimitMiddleware, settle
 
 SECONDS = float(os.environ.get("MODEL_SECONDS", "30"))
@@ -48,8 +49,9 @@ async def model(prompt: Prompt) -> AsyncIterator[str]:
         yield f"{word} "
 
 
+limiter = AsyncLimiter(os.environ.get("STORE", "memory://"), timeout=float(os.environ.get("STORE_TIMEOUT", "0.1")))
 app = FastAPI()
-app.add_middleware(RateLimitMiddleware, limiter=os.environ.get("STORE", "memory://"), headers="both")
+app.add_middleware(RateLimitMiddleware, limiter=limiter, headers="both")
 TOKENS = RateLimit(os.environ.get("TOKENS", "100000/hour"), name="tokens", key="header:x-api-key", cost=estimate)
 REQUESTS = RateLimit("1000/hour", name="completions", key="header:x-api-key")
 

@@ -50,7 +50,8 @@ class Served:
         self.port = free_port()
         self.command = [word.replace("{port}", str(self.port)) for word in command]
         self.folder = folder or ROOT
-        self.environment = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
+        # A store that is slow because the machine is busy must not be answered for.
+        self.environment = {**os.environ, "PYTHONUNBUFFERED": "1", "STORE_TIMEOUT": "10", **environment}
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -11,7 +11,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Request, Response, WebSocket
 from fastapi.responses import JSONResponse, RedirectResponse, StreamingResponse
 
-from tidegate import Bucket, LimitInfo
+from tidegate import AsyncLimiter, Bucket, LimitInfo
 from tidegate.fastapi import RateLimit, RateLimitMiddleware, exempt, settle
 
 logging.basicConfig(level=logging.WARNING)
@@ -19,7 +19,8 @@ DAY = 86_400_000
 
 ALL = RateLimit(Bucket("all", size=20, drip_rate=DAY), key="header:x-api-key")
 app = FastAPI(dependencies=[Depends(ALL)])
-app.add_middleware(RateLimitMiddleware, limiter=os.environ["STORE"], headers="both")
+limiter = AsyncLimiter(os.environ["STORE"], timeout=float(os.environ["STORE_TIMEOUT"]))
+app.add_middleware(RateLimitMiddleware, limiter=limiter, headers="both")
 router = APIRouter(prefix="/v1", dependencies=[Depends(RateLimit("10/day", key="header:x-api-key"))])
 
 

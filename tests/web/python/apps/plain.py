@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from tidegate import Bucket, LimitInfo
+from tidegate import AsyncLimiter, Bucket, LimitInfo
 from tidegate.asgi import MessageLimit, RateLimitMiddleware, Request, info, settle
 
 logging.basicConfig(level=logging.WARNING, format="%(tidegate_code)s %(message)s", force=True)
@@ -104,7 +104,7 @@ app: Any = Starlette(
 # Around the whole application, so that the responses to its crashes have headers too.
 app = RateLimitMiddleware(
     app,
-    limiter=os.environ["STORE"],
+    limiter=AsyncLimiter(os.environ["STORE"], timeout=float(os.environ["STORE_TIMEOUT"])),
     limits=limits,
     key=lambda request: request.headers.get("x-api-key"),
     cost=cost,
