@@ -31,8 +31,8 @@ __all__ = [
 class RateLimitMiddleware(_Middleware):
     """The middleware of ``tidegate.asgi``, whose functions get Starlette's ``Request``.
 
-    It is the room of the ``RateLimit`` dependencies: their limiter, client addresses, headers and settlements. With
-    ``limits`` it also limits every request by itself.
+    It serves the ``RateLimit`` dependencies: their limiter, client addresses, headers and settlements. With ``limits``
+    it also limits every request by itself.
 
     >>> from fastapi import FastAPI
     >>> from tidegate.fastapi import RateLimitMiddleware

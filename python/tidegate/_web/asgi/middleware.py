@@ -37,7 +37,7 @@ class RateLimitMiddleware:
     """Limits every request of an ASGI application, and carries the headers of all limits below it.
 
     ``limits`` is a definition, a text, a list of them, or a function of the request. Without it the middleware limits
-    nothing by itself: it is the room of the limits that routes have.
+    nothing by itself, and serves the limits that routes have.
 
     >>> from tidegate.asgi import RateLimitMiddleware
     >>> async def app(scope, receive, send): ...
@@ -84,7 +84,8 @@ class RateLimitMiddleware:
             serve = {"http": self._serve_inside, "websocket": self._connect}.get(kind, self.app)
             await serve(scope, receive, send)
             return
-        record = scope[KEY] = Record(self.room)
+        room = self.room
+        record = scope[KEY] = Record(room)
         if self.guard is not None:
             denied = await self._denied(scope, record) if self._waits else self._denied_now(scope, record)
             if denied:
@@ -102,10 +103,10 @@ class RateLimitMiddleware:
                     record.judge(status, headers)
                 decisions = record.decisions
                 if len(decisions) == 1 and not decisions[0].blocked:
-                    fields = record.room.gate.raw_headers(decisions[0].info, status)
+                    fields = room.gate.raw_headers(decisions[0].info, status)
                     message = {**message, "headers": [*headers, *fields]}
                 elif decisions:
-                    message = {**message, "headers": with_fields(record, headers, status)}
+                    message = {**message, "headers": with_fields(room, record, headers, status)}
             elif record.waits and kind == "http.response.body" and not message.get("more_body", False):
                 # Before the last byte: whoever has read the response finds it settled.
                 await record.close()
@@ -168,7 +169,7 @@ class RateLimitMiddleware:
 
         async def carry(message: Message) -> None:
             if message["type"].endswith("http.response.start"):
-                fields = with_fields(record, message.get("headers", ()), message["status"])
+                fields = with_fields(self.room, record, message.get("headers", ()), message["status"])
                 message = {**message, "headers": fields}
             await send(message)
 
@@ -190,9 +191,11 @@ class RateLimitMiddleware:
         return f"<RateLimitMiddleware {self.guard or 'without limits'}>"
 
 
-def with_fields(record: Record, headers: Iterable[tuple[bytes, bytes]], status: int) -> list[tuple[bytes, bytes]]:
+def with_fields(
+    room: AsgiRoom[Any], record: Record, headers: Iterable[tuple[bytes, bytes]], status: int
+) -> list[tuple[bytes, bytes]]:
     """The fields of a response and those of its limits. A response to a denied request may have them already."""
-    fields = record.room.gate.raw_headers(record.infos, status)
+    fields = room.gate.raw_headers(record.infos, status)
     if record.decisions[-1].blocked:
         headers = list(headers)
         names = {name.lower() for name, _ in headers}
