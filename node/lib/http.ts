@@ -1,6 +1,6 @@
 /* What the modules for web frameworks share: the client, the headers, refusals, and mistakes in the configuration. */
 
-import { compiled } from './compiled.js'
+import { compiled } from './definition_cache.js'
 import { answered, outOfRange, ownKeys, read, wrongType } from './errors.js'
 import { type HeaderKind, type Headers, headersOf } from './headers.js'
 import { LimitInfo } from './info.js'

@@ -1,6 +1,6 @@
 /* One decision for each request, for the rooms of all frameworks. */
 
-import type { Limit } from '../compiled.js'
+import type { Limit } from '../definition_cache.js'
 import { outOfRange, StoreError, wrongType } from '../errors.js'
 import { combine, Gate } from '../http.js'
 import type { LimitInfo } from '../info.js'

@@ -1,6 +1,6 @@
 /* The limits of a room, read once: definitions and texts become checked limits, each with its key, cost and factor. */
 
-import type { Limit } from '../compiled.js'
+import type { Limit } from '../definition_cache.js'
 import type { Definition } from '../definitions.js'
 import { limitFrom, parseLimits } from '../documents.js'
 import { outOfRange, ownKeys, read, wrongType } from '../errors.js'
