@@ -7,6 +7,7 @@ use crate::charge::ONE_EACH;
 use crate::check::Check;
 use crate::error::LimitError;
 use crate::limit::{Kind, whole};
+use crate::limits::Format;
 
 use crate::time::{EXACT, Micros};
 
@@ -17,7 +18,9 @@ pub use crate::interrupt::while_waiting;
 pub use crate::limiter::Opened;
 pub use crate::limits::Entry;
 #[cfg(feature = "redis")]
-pub use crate::store::options::{Dialect, STORE_OPTIONS, StoreOption, Takes};
+pub use crate::store::dialect::Dialect;
+#[cfg(feature = "redis")]
+pub use crate::store::option_list::{STORE_OPTIONS, StoreOption, Takes};
 
 /// A limiter over the store at this URL, with options as a host language spells them; a listener is told what happens
 /// to a store that is shared.
@@ -95,6 +98,16 @@ pub const LONGEST_ACTOR: usize = 65_536;
 pub fn long_actor(key: &str, bytes: usize) -> LimitError {
     let problem = format!("must be at most {LONGEST_ACTOR} bytes long");
     LimitError::range(key, "actor", problem, format!("{bytes} bytes"))
+}
+
+/// The format of a text with limits, by its name.
+///
+/// # Errors
+/// When there is none of this name.
+pub fn format(name: &str) -> Result<Format, LimitError> {
+    let problem = r#"must be "json", "toml" or "yaml""#;
+    let none = || LimitError::range("", "format", problem, crate::Value::Text(name.to_owned()));
+    ["json", "toml", "yaml"].contains(&name).then(|| Format::of(format!("limits.{name}"))).flatten().ok_or_else(none)
 }
 
 /// An instant in milliseconds since the Unix epoch, to the nearest microsecond.

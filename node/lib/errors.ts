@@ -172,33 +172,9 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** The engine's names that JavaScript spells otherwise. */
-const FIELDS: ReadonlyMap<string, string> = new Map([['maxWait', 'maxWaitMs']])
-const VALUES: ReadonlyMap<string, string> = new Map([
-  ['inf', 'Infinity'],
-  ['-inf', '-Infinity'],
-])
-
-function inJavaScript(failure: Failure): Failure {
-  const field = FIELDS.get(failure.field) ?? failure.field
-  const value = VALUES.get(failure.value) ?? failure.value
-  if (field === failure.field && value === failure.value) return failure
-  // The last one, because the key of the limit, which stands before it, may say the same.
-  const at = Math.max(failure.message.lastIndexOf(`${failure.field} `), 0)
-  const rest = failure.message.slice(at)
-  const message = failure.message.slice(0, at) + rest.replace(`${failure.field} `, `${field} `)
-  const end = `got ${failure.value}`
-  return {
-    ...failure,
-    field,
-    value,
-    message: message.endsWith(end) ? `${message.slice(0, -failure.value.length)}${value}` : message,
-  }
-}
-
 /** The error of a failure; `cause` was thrown by an object of the caller's. */
 export function errorOf(failure: Failure, cause?: unknown): Error {
-  const { kind, key, field, value, message } = inJavaScript(failure)
+  const { kind, key, field, value, message } = failure
   if (kind === 'closed') return new StoreError(message, 'closed')
   if (kind === 'store') return new StoreError(message, value as ReportedFailure, failure)
   if (kind === 'configuration') return new ConfigurationError(message, value, failure.reason)

@@ -145,9 +145,9 @@ fn explain_together(buffer: &mut CallBuffer<'_>, actors: &[String]) -> Answered<
         let (limiter, checks) = asked(registry, buffer, actors)?;
         let key = first_key(&checks);
         let now = buffer.now().map(|now| ffi::instant(key, now)).transpose()?;
-        let standing = limiter.explain_checks_sync(&checks, now)?;
-        buffer.answer(&standing.info)?;
-        Ok(standing.to_string())
+        let explanation = limiter.explain_checks_sync(&checks, now)?;
+        buffer.answer(&explanation.info)?;
+        Ok(explanation.to_string())
     })
 }
 

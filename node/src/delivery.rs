@@ -59,7 +59,7 @@ pub(crate) fn open_queue<'a>(env: Env, wake: Function<'a, Unknown<'a>, Unknown<'
 
 /// Runs on JavaScript's thread when it was woken.
 unsafe extern "C" fn woken(env: sys::napi_env, wake: sys::napi_value, _: *mut c_void, _: *mut c_void) {
-    // An environment that is closing has nobody to tell; `forget` takes care of the replies.
+    // An environment that is closing gets no replies; `forget` takes care of them.
     if env.is_null() || wake.is_null() {
         return;
     }
@@ -71,8 +71,7 @@ unsafe extern "C" fn woken(env: sys::napi_env, wake: sys::napi_value, _: *mut c_
     }
 }
 
-/// Hands over all that is in a reply queue: `receive` gets the count of records in the reply buffer, and what of them
-/// is not numbers.
+/// Delivers all replies in a queue: `receive` gets the count of records in the reply buffer, and the values beside them.
 #[napi(catch_unwind)]
 pub(crate) fn drain_queue<'a>(env: Env, queue: f64, receive: Function<'a, Unknown<'a>, Unknown<'a>>) -> Result<()> {
     match registry::with(|registry| registry.queues.get(queue).cloned()) {

@@ -3,8 +3,8 @@
 use napi::Result as NapiResult;
 use napi::bindgen_prelude::{Either3, Unknown};
 use napi_derive::napi;
-use tidegate::ffi::Entry;
-use tidegate::{ErrorKind, Format, LimitError, Limits, LimitsError};
+use tidegate::ffi::{self, Entry};
+use tidegate::{Limits, LimitsError};
 
 use crate::errors::{Answered, Failure};
 use crate::limits::Made;
@@ -21,7 +21,7 @@ pub(crate) struct Document {
     pub limits: Vec<Made>,
 }
 
-/// Everything that is wrong with a document.
+/// Every fault of a document.
 #[napi(object, object_from_js = false)]
 pub(crate) struct DocumentFailure {
     /// The whole text.
@@ -30,7 +30,7 @@ pub(crate) struct DocumentFailure {
     pub errors: Vec<Fault>,
 }
 
-/// One thing that is wrong with a document.
+/// A fault of a document.
 #[napi(object, object_from_js = false)]
 pub(crate) struct Fault {
     /// The place inside the document, or empty.
@@ -57,12 +57,7 @@ pub(crate) fn load_limits(path: Unknown<'_>) -> Either3<Document, DocumentFailur
 pub(crate) fn read_limits(document: Unknown<'_>, format: Unknown<'_>) -> Either3<Document, DocumentFailure, Failure> {
     let read = || -> Answered<_> {
         let document = text(&document, "", "text")?;
-        let name = text(&format, "", "format")?;
-        // A format is called as its files end.
-        let format = Format::of(format!("limits.{name}")).ok_or_else(|| {
-            let problem = r#"must be "json", "toml" or "yaml""#;
-            LimitError::new(ErrorKind::Range, "", "format", problem, tidegate::Value::Text(name))
-        })?;
+        let format = ffi::format(&text(&format, "", "format")?)?;
         Ok(Limits::from_str(&document, format))
     };
     read().map_or_else(|failure| Either3::C(*failure), answer)

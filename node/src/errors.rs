@@ -1,6 +1,7 @@
 //! Failures, as an object from which `lib/errors.ts` makes the error that is thrown.
 
 use napi_derive::napi;
+use tidegate::ffi::Dialect;
 use tidegate::{Error, ErrorKind, LimitError};
 
 /// An answer, or why there is none; boxed, so that an answer does not carry the room for it along.
@@ -17,7 +18,7 @@ pub struct Failure {
     pub field: String,
     /// The value at fault as text, or why the store did not decide, or empty.
     pub value: String,
-    /// The store may have carried the call out all the same.
+    /// True if the store may have carried the call out all the same.
     pub may_have_happened: bool,
     /// The whole sentence.
     pub message: String,
@@ -25,12 +26,12 @@ pub struct Failure {
     pub server: Option<String>,
     /// The reason in words.
     pub reason: Option<String>,
-    /// What it said, or the system.
+    /// The message of the server, or of the system.
     pub cause: Option<String>,
 }
 
 impl Failure {
-    // Where a cold function is inlined, the compiler forgets that it was, and takes what comes after for rare instead.
+    // An inlined cold function would make the compiler treat the code after it as rare.
     #[cold]
     #[inline(never)]
     fn of(kind: &'static str, message: &str) -> Box<Self> {
@@ -78,6 +79,7 @@ impl From<LimitError> for Box<Failure> {
     #[cold]
     #[inline(never)]
     fn from(error: LimitError) -> Self {
+        let error = Dialect::JavaScript.error(error);
         Self::new(Failure {
             kind: if error.kind() == ErrorKind::Type { "type" } else { "range" },
             key: error.key().to_owned(),

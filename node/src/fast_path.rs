@@ -59,8 +59,8 @@ pub(crate) fn share_buffers(mut exports: Object<'_>, env: Env) -> Result<()> {
         let (registry, names, calls) = (registry::of_this_thread(), RefCell::default(), Cell::default());
         let shared = Box::new(Shared { buffer: data.cast(), fast, registry, names, calls });
         let shared = Box::into_raw(shared).cast();
-        let (hint, nobody) = (ptr::null_mut(), ptr::null_mut());
-        check_status!(sys::napi_add_finalizer(env, memory, shared, Some(forget), hint, nobody))?;
+        let (hint, no_reference) = (ptr::null_mut(), ptr::null_mut());
+        check_status!(sys::napi_add_finalizer(env, memory, shared, Some(forget), hint, no_reference))?;
         let kind = sys::TypedarrayType::float64_array;
         check_status!(sys::napi_create_typedarray(env, kind, buffer::LENGTH, memory, 0, &raw mut array))?;
         exports.set("callBuffer", Unknown::from_napi_value(env, array)?)?;

@@ -21,7 +21,7 @@ pub(crate) fn headers(
     draft: Option<Unknown<'_>>,
     reset: Option<Unknown<'_>>,
 ) -> Either<Vec<String>, Failure> {
-    // SAFETY: JavaScript waits for this call, so nobody else reads or writes the call buffer meanwhile.
+    // SAFETY: JavaScript waits for this call, so nothing else reads or writes the call buffer meanwhile.
     let buffer = CallBuffer(unsafe { buffer.as_mut() });
     match fields(&buffer, &keys, &costs, &kind, draft.as_ref(), reset.as_ref()) {
         Ok(headers) => Either::A(headers.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()),

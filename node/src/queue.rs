@@ -17,7 +17,7 @@ use crate::reply_buffer::ReplyBuffer;
 /// The reply queue of one environment.
 pub(crate) struct ReplyQueue {
     replies: Mutex<Replies>,
-    /// Wakes JavaScript; gone with its environment. Whoever calls it holds this lock, so that it cannot go meanwhile.
+    /// Wakes JavaScript; gone with its environment. It is called under this lock, so that it cannot go meanwhile.
     wake: Mutex<Option<Wake>>,
     /// The typed array that answers are handed over in. Only JavaScript's thread touches it.
     buffer: ReplyBuffer,
@@ -50,7 +50,7 @@ impl ReplyQueue {
         *self.wake.lock().unwrap_or_else(PoisonError::into_inner) = Some(Wake(function));
     }
 
-    /// Hands an answer over; gives it back if there is nobody any more to hear it.
+    /// Queues a reply; returns it if the environment has ended.
     pub(crate) fn post(&self, reply: Reply) -> std::result::Result<(), Box<Reply>> {
         let mut replies = self.replies();
         if replies.closed {
@@ -142,13 +142,13 @@ impl ReplyQueue {
         Ok(())
     }
 
-    /// The environment has ended: nobody hears anything any more.
+    /// Closes the queue, because its environment has ended.
     pub(crate) fn close(&self) {
         *self.wake.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut replies = self.replies();
         replies.closed = true;
-        let unheard = std::mem::take(&mut replies.waiting);
+        let undelivered = std::mem::take(&mut replies.waiting);
         drop(replies);
-        unheard.into_iter().for_each(Reply::take_back);
+        undelivered.into_iter().for_each(Reply::take_back);
     }
 }

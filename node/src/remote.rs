@@ -56,7 +56,7 @@ impl<'a> RemoteCall<'a> {
         let (to, replies) = (self.to, self.queue.clone());
         AT_ONCE.set(AtOnce::Empty);
         let started = self.limiter.start(checks, call, now, move |answer| {
-            // Nobody else starts a call on this thread, so what finds a place there is the answer to this one.
+            // This thread starts no other call meanwhile, so an answer that finds a place there is the one to this call.
             let answer = AT_ONCE.with_borrow_mut(|place| {
                 if matches!(place, AtOnce::Closed) {
                     return Some(answer);
@@ -78,7 +78,7 @@ impl<'a> RemoteCall<'a> {
     }
 }
 
-/// Leaves in the call buffer what is known at once, or that it is yet to come.
+/// Leaves an answer that is known at once in the call buffer, or marks it as still to come.
 fn leave(buffer: &mut CallBuffer<'_>, known: Option<Answer>) -> Answered<()> {
     if let Some(info) = known {
         return buffer.answer(&info?);
@@ -109,7 +109,7 @@ pub(crate) fn ask_several(
     actors: Vec<Unknown<'_>>,
     #[napi(ts_arg_type = "number | number[]")] spent: Spending,
 ) -> Option<Failure> {
-    // SAFETY: JavaScript waits for this call, so nobody else reads or writes the call buffer meanwhile.
+    // SAFETY: JavaScript waits for this call, so nothing else reads or writes the call buffer meanwhile.
     let mut buffer = CallBuffer(unsafe { buffer.as_mut() });
     let asked = names(&buffer, &actors).and_then(|names| ask_together(env.raw(), &mut buffer, &names, &spent));
     asked.err().map(|failure| *failure)
@@ -126,7 +126,7 @@ fn ask_together(env: sys::napi_env, buffer: &mut CallBuffer<'_>, actors: &[Strin
     })
 }
 
-/// Asks why several checks together would be answered as they would.
+/// Asks for the explanation of several checks together.
 #[napi(catch_unwind)]
 pub(crate) fn ask_why(env: Env, mut buffer: Float64Array, actors: Vec<Unknown<'_>>) -> Option<Failure> {
     // SAFETY: as above.
@@ -142,7 +142,7 @@ fn why(env: sys::napi_env, buffer: &mut CallBuffer<'_>, actors: &[String]) -> An
         let now = remote.now.map(|now| ffi::instant(first_key(&checks), now)).transpose()?;
         let (to, replies) = (remote.to, remote.queue.clone());
         let explain = move |standing| {
-            // Whoever cannot be told was charged nothing.
+            // An undelivered explanation has charged nothing.
             let _ = replies.post(Reply { to, content: Content::Explained(standing) });
         };
         remote.limiter.start_explain(&checks, now, explain);

@@ -49,7 +49,7 @@ impl ReplyBuffer {
     /// The reply buffer, empty.
     ///
     /// # Safety
-    /// Only on the thread of `env`, the environment that it was made in, while nobody else has it.
+    /// Only on the thread of `env`, the environment that it was made in, while nothing else has it.
     pub(crate) unsafe fn page(&self, env: sys::napi_env) -> Page<'_> {
         // SAFETY: the array is `LENGTH` long and lives as long as its environment; the caller vouches for the rest.
         let numbers = unsafe { std::slice::from_raw_parts_mut(self.0, LENGTH) };
@@ -80,9 +80,9 @@ impl Page<'_> {
                 Ok(())
             }
             Content::Answer(Ok(info)) | Content::Acquired(Ok(info), _) => self.answer(to, record::ANSWER, &info),
-            Content::Explained(Ok(standing)) => {
-                let text = standing.to_string();
-                self.answer(to, record::EXPLAINED, &standing.info)?;
+            Content::Explained(Ok(explanation)) => {
+                let text = explanation.to_string();
+                self.answer(to, record::EXPLAINED, &explanation.info)?;
                 self.beside(text)
             }
             Content::Found(Ok(found)) => {

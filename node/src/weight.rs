@@ -1,4 +1,4 @@
-//! Memory outside of V8's heap that a limiter stands for, so that V8 collects limiters nobody holds in time.
+//! The memory of a limiter outside of V8's heap, so that V8 collects unused limiters in time.
 
 use std::cell::Cell;
 use std::ops::Deref;

@@ -10,9 +10,9 @@ from imports import Graph, circles, graphs
 FLOORS = [
     {"failure", "fork", "inline_vec", "interrupt", "shape", "time"},
     {"clock", "distinct", "error", "fingerprint", "info", "log_duration"},
-    {"events", "headers", "limit"},
-    {"check", "decision", "limits"},
-    {"charge", "http", "store/memory"},
+    {"events", "headers", "limit", "stats"},
+    {"check", "decision", "limits", "store/option_list"},
+    {"charge", "http", "store/dialect", "store/memory"},
     {"store/options", "store/remote"},
     {"store/redis"},
     {"limiter"},

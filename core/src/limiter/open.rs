@@ -4,7 +4,8 @@ use super::{AnyStore, Limiter, Store};
 use crate::error::LimitError;
 use crate::events::Event;
 use crate::limit::Value;
-use crate::store::options::{Dialect, Given};
+use crate::store::dialect::Dialect;
+use crate::store::options::Given;
 use crate::store::redis::{Redis, refused};
 
 const MEMORY: &str = "memory://";

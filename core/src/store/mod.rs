@@ -1,6 +1,10 @@
 //! Stores: the entries between decisions.
 
+#[cfg(feature = "redis")]
+pub(crate) mod dialect;
 pub(crate) mod memory;
+#[cfg(feature = "redis")]
+pub(crate) mod option_list;
 #[cfg(feature = "redis")]
 pub(crate) mod options;
 #[cfg(feature = "redis")]

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use tidegate::LimitInfo;
-use tidegate::host::{InfoField, InfoTakes};
+use tidegate::ffi::{InfoField, InfoTakes};
 
 use super::comment;
 use crate::text::{camel_of_snake, paragraphs, snake};

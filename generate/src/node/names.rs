@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use tidegate::host::{Dialect, InfoTakes, STORE_OPTIONS, Takes};
+use tidegate::ffi::{Dialect, InfoTakes, STORE_OPTIONS, Takes};
 use tidegate::{EventKind, Failure, LimitInfo, Statistics};
 
 use super::{comment, grouped};
@@ -22,7 +22,7 @@ pub(crate) fn names() -> Result<String, fmt::Error> {
 }
 
 fn failures(code: &mut String) -> fmt::Result {
-    *code += "/**\n * Why a shared store did not decide a call:\n *\n";
+    *code += "/**\n * The failures of a shared store:\n *\n";
     for failure in Failure::ALL {
         writeln!(code, " * - `{}`: {failure}", failure.name())?;
     }
@@ -46,7 +46,7 @@ fn events(code: &mut String) -> fmt::Result {
             writeln!(code, " * {} {line}", if index == 0 { "-" } else { " " })?;
         }
     }
-    *code += " *\n * Where nobody listens to one, all but the first three are warnings of the process (`process.emitWarning`).\n */\n\
+    *code += " *\n * Without a listener, all but the first three are warnings of the process (`process.emitWarning`).\n */\n\
               export type StoreEventName = (typeof EVENT_NAMES)[number]\n\n\
               /** The events that name the failure of a store. */\nexport type FailureEventName =";
     for (name, ..) in EventKind::ALL.iter().filter(|(.., fails)| *fails) {
@@ -134,7 +134,7 @@ pub(crate) fn assigned() -> Result<String, fmt::Error> {
 }
 
 fn options(code: &mut String) -> fmt::Result {
-    *code += "/**\n * How a limiter keeps its entries. Options of a shared store are checked for one in memory too, and change nothing\n \
+    *code += "/**\n * The options of a limiter. Those of a shared store are checked for one in memory too, and change nothing\n \
               * there, so that only the URL has to differ. One that is null is as if it were not given.\n */\n\
               export interface LimiterOptions {\n";
     let spelled = |name: &str| Dialect::JavaScript.name_of(STORE_OPTIONS.iter().find(|option| option.name == name)?);

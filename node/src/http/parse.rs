@@ -7,7 +7,7 @@ use tidegate::headers::{PolicyFields, parse};
 
 use crate::errors::Failure;
 
-/// What headers say of rate limits.
+/// The rate limits in headers.
 #[napi(object, object_from_js = false)]
 pub(crate) struct RateLimits {
     /// The policies.

@@ -1,0 +1,97 @@
+//! The options of a limiter, said once: their documentation, names, types and defaults.
+
+/// One option of a limiter.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct StoreOption {
+    /// Its name, as [`Limiter::open`](crate::Limiter::open) takes it.
+    pub name: &'static str,
+    /// The type of its value.
+    pub takes: Takes,
+    /// Its value unless it is given.
+    pub default: &'static str,
+    /// Its documentation behind a space; the names of other options stand in backquotes.
+    pub about: &'static str,
+}
+
+/// The type of an option's value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Takes {
+    /// A string.
+    Text,
+    /// A string that is never shown.
+    Secret,
+    /// The path of a file.
+    File,
+    /// A time from so many milliseconds to an hour.
+    Milliseconds(f64),
+    /// A whole number within these bounds.
+    Count(f64, f64),
+    /// One of these names.
+    Choice(&'static [&'static str]),
+    /// True or false.
+    Flag,
+}
+
+/// The longest time, in milliseconds.
+pub(crate) const HOUR_MS: f64 = 3_600_000.0;
+/// More than any machine's memory holds, and exact as a double.
+const MOST_ENTRIES: f64 = 1e12;
+
+/// Defines [`STORE_OPTIONS`]: documentation, name, type and default of each.
+macro_rules! options {
+    ($($(#[doc = $about:literal])+ $name:literal: $takes:expr, $default:literal;)+) => {
+        /// Every option there is. Those of a store that is shared are checked for one in memory too, and change nothing
+        /// there, so that only the URL has to differ between stores.
+        pub const STORE_OPTIONS: &[StoreOption] = &[
+            $(StoreOption { name: $name, takes: $takes, default: $default, about: concat!($($about),+) },)+
+        ];
+    };
+}
+
+options! {
+    /// The beginning of the names of all keys in the store.
+    "namespace": Takes::Text, "\"tidegate\", and nothing in the sharkey layout";
+    /// The most entries that this process keeps; of a shared store, while it cannot decide.
+    "maxEntries": Takes::Count(1.0, MOST_ENTRIES), "1000000";
+    /// The longest time that a decision may take, connecting included.
+    "timeout": Takes::Milliseconds(1.0), "100";
+    /// The policy for calls that the store cannot decide.
+    "onError": Takes::Choice(&["local", "allow", "deny", "raise"]), "\"local\"";
+    /// The longest time for which this process remembers that a call was denied, and denies it again without asking;
+    /// never longer than the denial itself said. 0 asks every time.
+    "denyCache": Takes::Milliseconds(0.0), "1000";
+    /// The number of replicas that must have a charge before its call is answered; where too few acknowledge it in
+    /// time, the charge stays on the primary and the call is answered as `onError` says. 0 waits for none.
+    "waitReplicas": Takes::Count(0.0, u32::MAX as f64), "0";
+    /// The way to decide at the server: by a script, in one round trip, or by transactions, for servers that run no
+    /// scripts; those take buckets alone.
+    "strategy": Takes::Choice(&["script", "transactions"]), "\"script\"";
+    /// The entries on the server: one key of our own each, or the two keys of Sharkey's nodes, for buckets alone.
+    "layout": Takes::Choice(&["own", "sharkey"]), "\"own\"";
+    /// The user, in place of the URL's.
+    "username": Takes::Text, "that of the URL";
+    /// The password, in place of the URL's.
+    "password": Takes::Secret, "that of the URL";
+    /// The user for sentinels, which have logins of their own.
+    "sentinelUsername": Takes::Text, "that of the URL";
+    /// The password for sentinels.
+    "sentinelPassword": Takes::Secret, "that of the URL";
+    /// A file of authorities to trust in place of the system's.
+    "sslCaCerts": Takes::File, "the system's authorities";
+    /// A file with the certificate to show the server.
+    "sslCertfile": Takes::File, "none";
+    /// A file with the key of that certificate.
+    "sslKeyfile": Takes::File, "the certificate's own file";
+    /// `none` takes any certificate for the server's own, with a warning.
+    "sslCertReqs": Takes::Choice(&["required", "optional", "none"]), "\"required\"";
+    /// The authorities to trust in place of the system's.
+    "tls.ca": Takes::Secret, "the system's authorities";
+    /// The certificate to show the server; with `key`.
+    "tls.cert": Takes::Secret, "none";
+    /// The key of that certificate.
+    "tls.key": Takes::Secret, "none";
+    /// False takes any certificate for the server's own, with a warning.
+    "tls.rejectUnauthorized": Takes::Flag, "true";
+}
