@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from .._errors import LimitError, StoreError
 from .._http import combine
 from .._tidegate import LimitInfo
 from .guard import Asked, Guard, Part
@@ -14,6 +16,9 @@ __all__ = ["NO_LIMIT", "Decision", "Receipt", "ask", "merged"]
 
 # The engine's own answer where there is no limit.
 NO_LIMIT = LimitInfo(remaining=2**53 - 1, quota=2**53 - 1)
+
+
+_log = logging.getLogger("tidegate")
 
 
 class Receipt:
@@ -133,6 +138,8 @@ class Decision:
 
     def settle(self, cost: int, guard: Guard[Any] | None = None) -> bool:
         """Notes the actual cost, for ``close``: of one guard, or of all that were given a cost."""
+        if isinstance(cost, bool) or not isinstance(cost, int) or cost < 0:
+            raise LimitError(f"cost must be a whole number and at least 0, got {cost!r}", "", "cost", repr(cost))
         found = False
         for part in self.parts:
             if part.guard is guard or (guard is None and part.guard.has_cost):
@@ -176,14 +183,20 @@ class Decision:
         return [(receipt.info, receipt.costs()) for receipt in receipts if not receipt.info.blocked]
 
     def close(self) -> None:
-        """Settles in the caller's thread, once."""
-        for info, costs in self.settlements():
-            self.store.settle(info, costs)
+        """Settles in the caller's thread, once. A store that cannot is logged: the response is not at fault."""
+        try:
+            for info, costs in self.settlements():
+                self.store.settle(info, costs)
+        except StoreError as error:
+            _log.warning("a request could not be settled: %s", error)
 
     async def close_async(self) -> None:
         """Settles without blocking the event loop, once."""
-        for info, costs in self.settlements():
-            await self.store.settle_async(info, costs)
+        try:
+            for info, costs in self.settlements():
+                await self.store.settle_async(info, costs)
+        except StoreError as error:
+            _log.warning("a request could not be settled: %s", error)
 
 
 def merged(checks: Sequence[LimitInfo]) -> LimitInfo:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .guard import Guard, Part
 
-__all__ = ["Room"]
+__all__ = ["Room", "on_loop"]
 
 R = TypeVar("R")
 
@@ -126,7 +126,7 @@ class Room(Generic[R]):
 
     def decide(self, parts: Sequence[Part]) -> Decision:
         """Decides in the caller's thread. There is at least one part."""
-        if self.store.shared and _on_loop():
+        if self.store.shared and on_loop():
             self.gate.report("sync-on-event-loop")
         return decide(self.store, parts)
 
@@ -151,7 +151,7 @@ class Room(Generic[R]):
         return True
 
 
-def _on_loop() -> bool:
+def on_loop() -> bool:
     """An event loop of asyncio runs this code."""
     asyncio = sys.modules.get("asyncio")
     return asyncio is not None and asyncio._get_running_loop() is not None

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from harness import Client, hello
-from tidegate import Bucket, Limiter
+from server import RedisServer
+from tidegate import Bucket, Limiter, LimitError
 from tidegate.asgi import MessageLimit, RateLimitMiddleware, Request, info, settle
 
 DAY = 86_400_000
@@ -118,6 +119,32 @@ def test_messages_of_a_websocket() -> None:
     assert answers == [False, False, True]
     # It is the limiter of the middleware.
     assert limiter.peek(Bucket("messages", size=2, drip_rate=DAY), "203.0.113.9").remaining == 0
+
+
+def test_a_store_that_fails_at_the_end_does_not_harm_the_response(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        settle(scope, 7)
+        server.kill()
+        await hello(scope, receive, send)
+
+    limiter = Limiter(server.url, timeout=5, on_error="raise")
+    tokens = Bucket("tokens", size=100, drip_rate=DAY)
+    client = Client(RateLimitMiddleware, app=app, limiter=limiter, limits=tokens, cost=50)
+    answer = client.ask()
+    assert (answer.status, answer.body) == (200, b"hello")
+    assert "could not be settled" in caplog.text
+
+
+@pytest.mark.parametrize("cost", [-1, 1.5, "7", True])
+def test_a_cost_that_cannot_be(cost: Any) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        with pytest.raises(LimitError, match="cost must be a whole number and at least 0"):
+            settle(scope, cost)
+        await hello(scope, receive, send)
+
+    assert Client(RateLimitMiddleware, app=app, limits="5/minute", cost=1).ask().status == 200
 
 
 def test_several_actors() -> None:

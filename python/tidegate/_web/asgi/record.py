@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any
 
 from ..._tidegate import LimitInfo
@@ -82,16 +81,9 @@ class Record:
             if not decision.store.shared:
                 decision.close()
                 continue
-            task = asyncio.ensure_future(_closed(decision))
+            task = asyncio.ensure_future(decision.close_async())
             _settling.add(task)
             task.add_done_callback(_settling.discard)
-
-
-async def _closed(decision: Decision) -> None:
-    try:
-        await decision.close_async()
-    except Exception:
-        logging.getLogger("tidegate").exception("a request could not be settled")
 
 
 def record_of(connection: Any) -> Record | None:

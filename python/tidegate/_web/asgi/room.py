@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from ..room import Room
+from ..room import Room, on_loop
 from .connection import HasScope, Scope
 
 __all__ = ["AsgiRoom"]
@@ -46,7 +46,7 @@ class AsgiRoom(Room[R]):
         """Looks for mistakes of the configuration once, beside the first request or the start of the server."""
         self.begun = True
         self.start()
-        if self.store.shared:
+        if self.store.shared and on_loop():
             self.reaching = asyncio.ensure_future(asyncio.to_thread(self.reached))
 
 
