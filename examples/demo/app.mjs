@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs'
 import express from 'express'
 import { rateLimit } from 'tidegate/express'
 
-const limits = JSON.parse(readFileSync(new URL('limit.json', import.meta.url), 'utf8'))
+const limit = JSON.parse(readFileSync(new URL('limit.json', import.meta.url), 'utf8'))
 const app = express()
 
 // Behind a proxy the peer is the proxy; then `trustedProxies: 1` makes it read a header that only the proxy may set.
-app.use(rateLimit({ limits, headers: 'both' }))
+app.use(rateLimit({ limits: limit, headers: 'both' }))
 
 app.get('/', (_request, response) => {
   response.json({ hello: 'world' })

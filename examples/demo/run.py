@@ -27,6 +27,8 @@ BURST = 8
 PATIENCE = 30
 """Seconds until something that does not answer has failed."""
 
+# The body of a refusal says the time as well.
+BODY_TIMES = ("detail", "retry-after")
 EXACT = ("X-RateLimit-Remaining", "RateLimit-Policy")
 TIMES = ("X-RateLimit-Clear", "X-RateLimit-Reset", "Retry-After")
 TOLERANCE = 10
@@ -50,11 +52,13 @@ class Answer:
     def _exact(self) -> tuple[object, ...]:
         """What may not differ at all; of ``"demo";r=4;t=600`` that is ``"demo";r=4``."""
         headers = [self.headers[name] for name in EXACT]
-        return self.status, self.body, headers, self._rate_limit()[0]
+        body = {name: value for name, value in self.body.items() if name not in BODY_TIMES}
+        return self.status, body, headers, self._rate_limit()[0]
 
     def _times(self) -> list[str | None]:
         """What may differ a little; of ``"demo";r=4;t=600`` that is ``600``."""
-        return [*(self.headers[name] for name in TIMES), self._rate_limit()[1]]
+        in_body = self.body.get("retry-after")
+        return [*(self.headers[name] for name in TIMES), self._rate_limit()[1], in_body and str(in_body)]
 
     def _rate_limit(self) -> list[str]:
         state, _, time = (self.headers["RateLimit"] or "").partition(";t=")
