@@ -13,6 +13,7 @@ import { trustOf } from './room/fastify-trust.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
 import { functionOption, type RoomOptions, type RouteOptions } from './room/options.js'
+import { placeHeaders } from './room/response.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type * as rules from './room/rules.js'
 import type { Trials as TrialCounts } from './room/trials.js'
@@ -191,6 +192,7 @@ function hookOf(room: Room<FastifyRequest>): Placed {
       return
     }
     admit(reply.raw, room, info, chargeIf === undefined ? undefined : () => chargeIf(request, reply))
+    placeHeaders(reply.raw, (name, value) => reply.header(name, value))
     done()
   }
 

@@ -14,6 +14,8 @@ interface Decision {
   readonly refusal: Headers | undefined
   /** The one before it, of another room. */
   readonly before: Decision | undefined
+  /** The names, in lower case, of headers that the framework has already, and passes when the head is written. */
+  placed: readonly string[] | undefined
 }
 
 const CARRIED = Symbol('tidegate.carried')
@@ -51,9 +53,25 @@ export function carry<Request>(
 ): void {
   const carrying = response as unknown as Carrying
   const before = carrying[CARRIED]
-  carrying[CARRIED] = { room: room as unknown as Room<never>, info, refusal, before }
+  carrying[CARRIED] = { room: room as unknown as Room<never>, info, refusal, before, placed: undefined }
   if (before !== undefined) tellTwice(before, room as unknown as Room<never>, info)
   else if (!(HOOKED in carrying.writeHead)) hook(carrying)
+}
+
+/**
+ * Has a framework with headers of its own place those of the decision that was made last, by `place`. They are taken out
+ * again where the status turns out to be a redirection's.
+ */
+export function placeHeaders(response: ServerResponse, place: (name: string, value: string) => unknown): void {
+  const newest = newestOf(response) as Decision
+  const headers = headersOf(newest, 200)
+  const names: string[] = []
+  for (const name in headers) {
+    const lower = lowerCase(name)
+    place(lower, headers[name] as string)
+    names.push(lower)
+  }
+  newest.placed = names
 }
 
 /** The mark of methods that write what a response carries. */
@@ -82,7 +100,13 @@ function hookOver(original: WriteHead): WriteHead {
   const writeHead: WriteHead = function (this: Carrying, status: unknown, second?: unknown, third?: unknown): unknown {
     const newest = this[CARRIED]
     if (newest === undefined) return original.call(this, status, second, third)
-    const headers = headersOf(newest, typeof status === 'number' ? status : this.statusCode)
+    const code = typeof status === 'number' ? status : this.statusCode
+    const { placed } = newest
+    if (placed !== undefined && isFields(second) && (placed[0] ?? '') in second) {
+      if (isRedirection(code)) for (const name of placed) delete second[name]
+      return original.call(this, status, second)
+    }
+    const headers = headersOf(newest, code)
     if (isFields(second)) return original.call(this, status, withFields(second, headers))
     if (isFields(third)) return original.call(this, status, second, withFields(third, headers))
     for (const name in headers) this.setHeader(name, headers[name] as string)
@@ -91,10 +115,12 @@ function hookOver(original: WriteHead): WriteHead {
   return Object.assign(writeHead, { [HOOKED]: true })
 }
 
+const isRedirection = (status: number): boolean => status >= 300 && status < 400
+
 function headersOf(newest: Decision, status: number): Headers {
   // The room that was asked last is the one of the route, and says how they are written.
   const { room, info, refusal, before } = newest
-  if (refusal !== undefined) return status >= 300 && status < 400 ? {} : refusal
+  if (refusal !== undefined) return isRedirection(status) ? {} : refusal
   return room.gate.headers(before === undefined ? info : inOrder(newest).map(({ info }) => info), status)
 }
 
