@@ -10,10 +10,11 @@ import type { LimitInfo } from './info.js'
 import { clientOf } from './room/address.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
-import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
 import { answerOf, hookPrototype, setAll } from './room/response.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
+import { type ChargeOn, chargeOption } from './room/settle.js'
 import type { Trials } from './room/trials.js'
 
 export { RateLimitError } from './room/error.js'
@@ -39,8 +40,8 @@ export interface RateLimitOptions extends RoomOptions<Request> {
     | 'error'
     | ((info: LimitInfo, request: Request, response: Response, next: NextFunction) => unknown)
     | undefined
-  /** Charges requests with this outcome only: what was charged is given back once the response says otherwise. */
-  readonly chargeIf?: ((request: Request, response: Response) => Later<boolean>) | undefined
+  /** Charges these outcomes only, statuses or a function: another response gives back what was charged. */
+  readonly chargeOn?: ChargeOn<[request: Request, response: Response]> | undefined
 }
 
 /** A middleware that limits requests. */
@@ -55,7 +56,7 @@ export interface RateLimit extends RequestHandler {
 }
 
 const framework: Framework<Request> = {
-  options: ['onBlocked', 'chargeIf'],
+  options: ['onBlocked', 'chargeOn'],
   client(request: Request, { gate, trusting }: Gates): string {
     if (!gate.trustsNobody) return clientOf(request, gate)
     const trusted: unknown = request.app.get('trust proxy')
@@ -132,11 +133,11 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 
 function middlewareOf(room: Room<Request>): RateLimit {
   const options = room.options as unknown as RateLimitOptions
-  const { onBlocked, chargeIf } = options
+  const { onBlocked } = options
   if (onBlocked !== undefined && onBlocked !== 'error' && typeof onBlocked !== 'function') {
     throw wrongType('', 'onBlocked', "must be a function or 'error'", onBlocked)
   }
-  functionOption(room.options, 'chargeIf')
+  const chargeOn = chargeOption(room.options, (_request: Request, response: Response) => response.statusCode)
 
   const limit = (request: Request, response: Response, next: NextFunction): void => {
     let info: Later<LimitInfo | undefined>
@@ -160,7 +161,7 @@ function middlewareOf(room: Room<Request>): RateLimit {
       blocked(info, request, response, next)
       return
     }
-    admit(response, room, info, chargeIf === undefined ? undefined : () => chargeIf(request, response))
+    admit(response, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, response))
     next()
   }
 

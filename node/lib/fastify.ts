@@ -16,6 +16,7 @@ import { functionOption, type RoomOptions, type RouteOptions } from './room/opti
 import { placeHeaders } from './room/response.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type * as rules from './room/rules.js'
+import { type ChargeOn, chargeOption } from './room/settle.js'
 import type { Trials as TrialCounts } from './room/trials.js'
 
 declare module 'fastify' {
@@ -39,7 +40,7 @@ type Hook = (request: FastifyRequest, reply: FastifyReply, done: Done) => void
 type HookName = 'onRequest' | 'preValidation' | 'preHandler'
 
 const HOOKS: readonly string[] = ['onRequest', 'preValidation', 'preHandler']
-const OPTIONS = ['onBlocked', 'chargeIf', 'hook', 'global']
+const OPTIONS = ['onBlocked', 'chargeOn', 'hook', 'global']
 
 /** The framework of an instance, whose prefix is the key of limits that are given as text. */
 const frameworkOf = (prefix: string): Framework<FastifyRequest> => ({ ...framework, name: prefix || undefined })
@@ -176,10 +177,10 @@ function add(route: FastifyRoute, { name, run }: Placed): void {
 }
 
 function hookOf(room: Room<FastifyRequest>): Placed {
-  const { onBlocked, chargeIf, body, hook = 'onRequest' } = room.options as unknown as tidegate.RateLimitOptions
+  const { onBlocked, body, hook = 'onRequest' } = room.options as unknown as tidegate.RateLimitOptions
   if (!HOOKS.includes(hook)) throw outOfRange('', 'hook', `must be one of ${HOOKS.join(', ')}`, hook)
   functionOption(room.options, 'onBlocked')
-  functionOption(room.options, 'chargeIf')
+  const chargeOn = chargeOption(room.options, (_request: FastifyRequest, reply: FastifyReply) => reply.statusCode)
 
   const proceed = (info: LimitInfo | undefined, request: FastifyRequest, reply: FastifyReply, done: Done): void => {
     if (info === undefined) {
@@ -191,7 +192,7 @@ function hookOf(room: Room<FastifyRequest>): Placed {
       blocked(info, request, reply, done)
       return
     }
-    admit(reply.raw, room, info, chargeIf === undefined ? undefined : () => chargeIf(request, reply))
+    admit(reply.raw, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, reply))
     placeHeaders(reply.raw, (name, value) => reply.header(name, value))
     done()
   }
@@ -246,8 +247,8 @@ namespace tidegate {
      * the reply, or returns its payload. Where there is none, but a `body`, the response has that.
      */
     readonly onBlocked?: ((info: LimitInfo, request: FastifyRequest, reply: FastifyReply) => unknown) | undefined
-    /** Charges requests with this outcome only: what was charged is given back once the response says otherwise. */
-    readonly chargeIf?: ((request: FastifyRequest, reply: FastifyReply) => rules.Later<boolean>) | undefined
+    /** Charges these outcomes only, statuses or a function: another response gives back what was charged. */
+    readonly chargeOn?: ChargeOn<[request: FastifyRequest, reply: FastifyReply]> | undefined
   }
 
   /** The limits of a route, with options in place of those of the plugin. */

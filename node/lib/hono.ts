@@ -13,7 +13,7 @@ import { isPromise } from './room/later.js'
 import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
-import { settle } from './room/settle.js'
+import { type ChargeOn, chargeOption, settle } from './room/settle.js'
 import type { Trials } from './room/trials.js'
 
 export { RateLimitError } from './room/error.js'
@@ -37,8 +37,8 @@ export interface RateLimitOptions extends RoomOptions<Context> {
   readonly getConnInfo?: GetConnInfo | undefined
   /** The response to a refused request, in place of the one with status 429; `'error'` throws a {@link RateLimitError}. */
   readonly onBlocked?: 'error' | ((info: LimitInfo, context: Context) => Later<Response>) | undefined
-  /** Charges requests with this outcome only: what was charged is given back once the response says otherwise. */
-  readonly chargeIf?: ((context: Context) => Later<boolean>) | undefined
+  /** Charges these outcomes only, statuses or a function: another response gives back what was charged. */
+  readonly chargeOn?: ChargeOn<[context: Context]> | undefined
 }
 
 /** A middleware that limits requests. */
@@ -55,7 +55,7 @@ export interface RateLimit extends MiddlewareHandler<RateLimitEnv> {
 const NO_ADDRESS = "must be given where there is no key: the runtime's own, such as that of @hono/node-server/conninfo"
 
 const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> => ({
-  options: ['getConnInfo', 'onBlocked', 'chargeIf'],
+  options: ['getConnInfo', 'onBlocked', 'chargeOn'],
   client(context: Context, { gate }: Gates): string {
     const peer = getConnInfo?.(context).remote.address
     if (!gate.trustsNobody) return gate.client(peer, context.req.header(gate.forwardedHeader) ?? [])
@@ -116,11 +116,11 @@ function decisionsOf(context: Context & { [DECIDED]?: Decision[] }): Decision[] 
 }
 
 function middlewareOf(room: Room<Context>): RateLimit {
-  const { onBlocked, chargeIf } = room.options as unknown as RateLimitOptions
+  const { onBlocked } = room.options as unknown as RateLimitOptions
   if (onBlocked !== undefined && onBlocked !== 'error' && typeof onBlocked !== 'function') {
     throw outOfRange('', 'onBlocked', "must be a function or 'error'", onBlocked)
   }
-  functionOption(room.options, 'chargeIf')
+  const chargeOn = chargeOption(room.options, (context: Context) => context.res.status)
 
   const limit = (context: Context, next: Next): Promise<Response | undefined> => {
     const before = decisionsOf(context)
@@ -150,7 +150,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
       if (decided.some(({ info }) => info.blocked)) break
       context.header(name, headers[name])
     }
-    if (chargeIf !== undefined) settle(room, info, () => chargeIf(context))
+    if (chargeOn !== undefined) settle(room, info, () => chargeOn(context))
     return undefined
   }
 

@@ -10,9 +10,10 @@ import type { LimitInfo } from './info.js'
 import { clientOf } from './room/address.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
-import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
 import { type Framework, type Gates, Room } from './room/room.js'
-import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
+import type { LimitsOfRequest, RoomLimits } from './room/rules.js'
+import { type ChargeOn, chargeOption } from './room/settle.js'
 import type { Trials } from './room/trials.js'
 
 export { RateLimitError } from './room/error.js'
@@ -32,8 +33,8 @@ export type Context = ParameterizedContext<RateLimitState, DefaultContext>
 export interface RateLimitOptions extends RoomOptions<Context> {
   /** The response to a refused request, in place of the one with status 429; `'error'` throws a {@link RateLimitError}. */
   readonly onBlocked?: 'error' | ((info: LimitInfo, context: Context, next: Next) => unknown) | undefined
-  /** Charges requests with this outcome only: what was charged is given back once the response says otherwise. */
-  readonly chargeIf?: ((context: Context) => Later<boolean>) | undefined
+  /** Charges these outcomes only, statuses or a function: another response gives back what was charged. */
+  readonly chargeOn?: ChargeOn<[context: Context]> | undefined
 }
 
 /** A middleware that limits requests. */
@@ -51,7 +52,7 @@ export interface RateLimit extends Middleware<RateLimitState> {
 const LIST = 'x-forwarded-for'
 
 const framework: Framework<Context> = {
-  options: ['onBlocked', 'chargeIf'],
+  options: ['onBlocked', 'chargeOn'],
   client(context: Context, { gate, trusting }: Gates): string {
     const { app, req } = context
     if (!gate.trustsNobody || !app.proxy) return clientOf(req, gate)
@@ -100,17 +101,17 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 }
 
 function middlewareOf(room: Room<Context>): RateLimit {
-  const { onBlocked, chargeIf } = room.options as unknown as RateLimitOptions
+  const { onBlocked } = room.options as unknown as RateLimitOptions
   if (onBlocked !== undefined && onBlocked !== 'error' && typeof onBlocked !== 'function') {
     throw outOfRange('', 'onBlocked', "must be a function or 'error'", onBlocked)
   }
-  functionOption(room.options, 'chargeIf')
+  const chargeOn = chargeOption(room.options, (context: Context) => context.status)
 
   const proceed = (info: LimitInfo | undefined, context: Context, next: Next): unknown => {
     if (info === undefined) return next()
     context.state.rateLimit = info
     if (info.blocked) return blocked(info, context, next)
-    admit(context.res, room, info, chargeIf === undefined ? undefined : () => chargeIf(context))
+    admit(context.res, room, info, chargeOn === undefined ? undefined : () => chargeOn(context))
     return next()
   }
 

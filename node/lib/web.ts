@@ -8,10 +8,10 @@ import type { Headers } from './headers.js'
 import type { LimitInfo } from './info.js'
 import { responseOf, withHeaders } from './room/fetch.js'
 import { after } from './room/later.js'
-import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
 import { type Framework, type Gates, Room } from './room/room.js'
-import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
-import { settle } from './room/settle.js'
+import type { LimitsOfRequest, RoomLimits } from './room/rules.js'
+import { type ChargeOn, chargeOption, settle } from './room/settle.js'
 import type { Trials } from './room/trials.js'
 
 export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
@@ -19,8 +19,8 @@ export type { Trials } from './room/trials.js'
 
 /** The options of {@link rateLimit}. */
 export interface RateLimitOptions extends RoomOptions<Request> {
-  /** Charges requests with this outcome only: what was charged is given back by {@link Limited.apply}. */
-  readonly chargeIf?: ((request: Request, response: Response) => Later<boolean>) | undefined
+  /** Charges these outcomes only, statuses or a function: {@link Limited.apply} gives back what others were charged. */
+  readonly chargeOn?: ChargeOn<[request: Request, response: Response]> | undefined
 }
 
 /** What a request does not say itself. */
@@ -40,7 +40,7 @@ export interface Limited {
   readonly headers: Headers
   /** The response to a refused request; nothing where it may pass. */
   readonly response: Response | undefined
-  /** The handler's response with the headers, unless it is a redirection; it settles `chargeIf`. */
+  /** The handler's response with the headers, unless it is a redirection; it settles `chargeOn`. */
   apply(response: Response): Response
 }
 
@@ -57,7 +57,7 @@ export interface RateLimit {
 const addresses = new WeakMap<Request, string | undefined>()
 
 const framework: Framework<Request> = {
-  options: ['chargeIf'],
+  options: ['chargeOn'],
   client(request: Request, { gate }: Gates): string {
     const { headers } = request
     const name = gate.trustsNobody ? 'x-forwarded-for' : gate.forwardedHeader
@@ -94,8 +94,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 }
 
 function checkOf(room: Room<Request>): RateLimit {
-  const { chargeIf } = room.options as unknown as RateLimitOptions
-  functionOption(room.options, 'chargeIf')
+  const chargeOn = chargeOption(room.options, (_request: Request, response: Response) => response.status)
 
   const limited = (request: Request, info: LimitInfo | undefined): Limited => {
     if (info === undefined) return { info, headers: {}, response: undefined, apply: (response) => response }
@@ -105,7 +104,7 @@ function checkOf(room: Room<Request>): RateLimit {
       return { info, headers, response: responseOf(refusal, request.method), apply: (response) => response }
     }
     const apply = (response: Response): Response => {
-      if (chargeIf !== undefined) settle(room, info, () => chargeIf(request, response))
+      if (chargeOn !== undefined) settle(room, info, () => chargeOn(request, response))
       return withHeaders(response, room.gate.headers(info, response.status))
     }
     return { info, headers: room.gate.headers(info), response: undefined, apply }

@@ -31,11 +31,11 @@ export function admit<Request>(
   response: ServerResponse,
   room: Room<Request>,
   info: LimitInfo,
-  chargeIf: (() => Later<boolean>) | undefined,
+  charges: (() => Later<boolean>) | undefined,
 ): void {
   carry(response, room, info)
-  if (chargeIf === undefined) return
-  onFinished(response, () => settle(room, info, chargeIf))
+  if (charges === undefined) return
+  onFinished(response, () => settle(room, info, charges))
 }
 
 /** The refusal of a request; what other rooms charged it is given back. */

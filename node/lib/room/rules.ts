@@ -54,7 +54,7 @@ export interface Settings<Request> {
 
 const RULE_FIELDS = ['limit', 'name', 'key', 'cost', 'factor', 'shadow', 'candidate']
 /** The key of a candidate, behind that of its limit: an entry of its own. */
-const CANDIDATE = '/candidate'
+const CANDIDATE = ' candidate'
 
 /** The rules that these limits are; `name` is the key of limits as text. */
 export function rulesOf<Request>(

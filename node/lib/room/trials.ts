@@ -3,17 +3,19 @@ import type { LimitInfo } from '../info.js'
 /** Counts of a limit in shadow mode: what it would have done. */
 export interface ShadowCounts {
   admitted: number
-  blocked: number
+  denied: number
 }
 
 /** Counts of a candidate beside the live limit. */
 export interface CandidateCounts {
-  /** Both admitted the request, or both blocked it. */
-  same: number
-  /** The live limit admitted it, and the candidate would have blocked it. */
-  blocksMore: number
-  /** The live limit blocked it, and the candidate would have admitted it. */
-  blocksLess: number
+  /** Both admitted the request. */
+  bothAdmitted: number
+  /** Both denied it. */
+  bothDenied: number
+  /** The live limit denied it, and the candidate would have admitted it. */
+  onlyLiveDenied: number
+  /** The live limit admitted it, and the candidate would have denied it. */
+  onlyCandidateDenied: number
 }
 
 /** Counts by the keys of limits: those in shadow mode, and the live ones that have a candidate. */
@@ -29,17 +31,18 @@ export class TrialCounts {
 
   /** Counts the answer of a limit in shadow mode. */
   shadow(key: string, { blocked }: LimitInfo): void {
-    const counts = entry(this.#shadow, key, () => ({ admitted: 0, blocked: 0 }))
-    if (blocked) counts.blocked++
+    const counts = entry(this.#shadow, key, () => ({ admitted: 0, denied: 0 }))
+    if (blocked) counts.denied++
     else counts.admitted++
   }
 
   /** Counts the answer of a candidate beside that of the live limit. */
   candidate(key: string, live: LimitInfo, { blocked }: LimitInfo): void {
-    const counts = entry(this.#candidates, key, () => ({ same: 0, blocksMore: 0, blocksLess: 0 }))
-    if (live.blocked === blocked) counts.same++
-    else if (blocked) counts.blocksMore++
-    else counts.blocksLess++
+    const counts = entry(this.#candidates, key, () => {
+      return { bothAdmitted: 0, bothDenied: 0, onlyLiveDenied: 0, onlyCandidateDenied: 0 }
+    })
+    if (live.blocked) counts[blocked ? 'bothDenied' : 'onlyLiveDenied']++
+    else counts[blocked ? 'onlyCandidateDenied' : 'bothAdmitted']++
   }
 
   /** The counts so far. */

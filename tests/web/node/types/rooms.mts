@@ -30,7 +30,7 @@ const options: forExpress.RateLimitOptions = {
   factor: 0.5,
   skip: (request) => request.path === '/health',
   onBlocked: (info, _request, response, next) => (info.resetMs > 1000 ? response.sendStatus(429) : next()),
-  chargeIf: (_request, response) => response.statusCode === 401,
+  chargeOn: (_request, response) => response.statusCode === 401,
   headers: 'both',
   draft: 11,
   status: 503,
@@ -46,7 +46,7 @@ app.post('/login', limit.and('5/minute'), limit.and({ limits: login, cost: 2 }),
   response.json(info?.remaining)
 })
 forExpress.rateLimit({ limits: (request) => (request.secure ? '100/minute' : [login, '10/second']) })
-forExpress.rateLimit({ limits: async () => undefined, limiter: new URL('redis://localhost') })
+forExpress.rateLimit({ limits: async () => undefined, chargeOn: [401, 403], limiter: new URL('redis://localhost') })
 const trials: forExpress.Trials = limit.trials()
 // @ts-expect-error limits have to be given
 forExpress.rateLimit({ limiter })
@@ -103,4 +103,4 @@ const { info, headers, response, apply } = await check(new Request('http://local
 const all: Record<string, string> = headers
 const answer: Response = response ?? apply(Response.json(info?.remaining))
 const error = new forExpress.RateLimitError(info as LimitInfo, 429)
-console.log(trials.shadow.login?.blocked, trials.candidates.login?.blocksMore, all, answer, error.statusCode, wrong)
+console.log(trials.shadow.login?.denied, trials.candidates.login?.onlyCandidateDenied, all, answer, error.statusCode, wrong)
