@@ -139,7 +139,7 @@ impl Limiter {
     /// Charges one unit if it fits.
     ///
     /// # Errors
-    /// [`LimitError`] for a cost or factor that cannot be; nothing is stored then.
+    /// [`LimitError`](crate::LimitError) for a cost or factor that cannot be; nothing is stored then.
     #[inline]
     pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
         self.decide_on(&[Check::new(limit, actor)], Call::Limit, None)
@@ -181,7 +181,7 @@ impl Limiter {
     /// Decides several checks together, all or nothing.
     ///
     /// # Errors
-    /// [`LimitError`] when a check cannot be decided at all; then nothing is charged.
+    /// [`LimitError`](crate::LimitError) when a check cannot be decided at all; then nothing is charged.
     #[inline]
     pub fn decide_sync(&self, checks: &[Check<'_>], call: Call) -> Result<LimitInfo, Error> {
         self.decide_on(checks, call, None)
