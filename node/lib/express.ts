@@ -59,7 +59,7 @@ const framework: Framework<Request> = {
   options: ['onBlocked', 'chargeOn'],
   client(request: Request, { gate, trusting }: Gates): string {
     if (!gate.trustsNobody) return clientOf(request, gate)
-    const trusted: unknown = request.app.get('trust proxy')
+    const trusted: unknown = request.app.settings['trust proxy']
     if (trusted === false || trusted === undefined) return clientOf(request, gate)
     // Express would take the left-most address, which clients can write themselves.
     if (trusted === true) return clientOf(request, trusting)
