@@ -82,6 +82,31 @@ for (const [name, express] of Object.entries({ express4, express5 })) {
   })
 }
 
+test('express: an app inside another, whose error the outer one answers, and a writeHead of somebody else', async () => {
+  const inner = express5()
+  inner.use(forExpress({ limits: '5/minute' }))
+  inner.get('/', (request, response) => response.json(request.rateLimit.remaining))
+  inner.get('/error', (_request, _response, next) => next(new Error('on purpose')))
+  const outer = express5().use((_request, response, next) => {
+    const { writeHead } = response
+    response.writeHead = function (...given) {
+      this.setHeader('x-other', 'here')
+      return writeHead.apply(this, given)
+    }
+    next()
+  })
+  outer.use('/inner', inner)
+  outer.use((_error, _request, response, _next) => response.sendStatus(500))
+  const url = await listening(outer.listen(0, '127.0.0.1'))
+  const left = async (path) => {
+    const { status, headers } = await get(url, path)
+    return [status, headers.get('x-ratelimit-remaining'), headers.get('x-other')]
+  }
+  assert.deepEqual(await left('/inner'), [200, '4', 'here'])
+  assert.deepEqual(await left('/inner/error'), [500, '3', 'here'])
+  assert.deepEqual(await left('/inner/nowhere'), [404, '2', 'here'])
+})
+
 test('express: headers that the app writes by itself are kept, and so is the object that they are in', async () => {
   const fields = Object.freeze({ 'Content-Type': 'text/plain', 'X-RateLimit-Remaining': 'mine' })
   const app = express5().use(forExpress({ limits: '5/minute' }))

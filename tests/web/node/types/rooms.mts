@@ -103,4 +103,11 @@ const { info, headers, response, apply } = await check(new Request('http://local
 const all: Record<string, string> = headers
 const answer: Response = response ?? apply(Response.json(info?.remaining))
 const error = new forExpress.RateLimitError(info as LimitInfo, 429)
-console.log(trials.shadow.login?.denied, trials.candidates.login?.onlyCandidateDenied, all, answer, error.statusCode, wrong)
+console.log(
+  trials.shadow.login?.denied,
+  trials.candidates.login?.onlyCandidateDenied,
+  all,
+  answer,
+  error.statusCode,
+  wrong,
+)
