@@ -188,6 +188,25 @@ fn a_slot_in_motion_is_nobody_elses_trouble() {
 }
 
 #[test]
+fn single_calls_of_one_thread_and_of_many_are_each_decided_once() {
+    let server = Server::start();
+    // Nothing else would send a call that was forgotten, so it would be late.
+    let limiter = well_in(&server.url(), OnError::Raise, Duration::from_secs(5));
+    let limit = hourly("single", 100_000);
+    let calls = |count: usize| (0..count).for_each(|_| drop(limiter.limit_sync(&limit, "ada").expect("an answer")));
+    calls(2000);
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| calls(1000));
+        }
+    });
+    calls(1000);
+    let stats = limiter.stats();
+    assert_eq!(limiter.peek_sync(&limit, "ada").expect("an answer").remaining, 100_000 - 9000);
+    assert!(stats.batches >= 3000, "{stats:?}");
+}
+
+#[test]
 fn a_call_outlives_the_runtime_that_it_was_sent_over() {
     let server = Server::start();
     let (first, second) = (runtime(), runtime());

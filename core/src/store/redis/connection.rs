@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use redis::RedisResult;
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep_until};
@@ -28,9 +27,9 @@ use super::queue::{Received, Receiver, Sender, queue};
 use super::replicas::{Acknowledged, Holding};
 use super::reroute::Reroute;
 use super::server_clock::ServerClock;
-use super::underway::Back;
+use super::underway::{Back, next_back};
 use crate::failure::Failure;
-use crate::store::remote::Job;
+use crate::store::remote::{Job, task};
 
 /// Decisions in one batch: few enough that the server is not held up for longer than a fraction of a millisecond.
 const MOST_IN_A_BATCH: usize = 128;
@@ -51,26 +50,28 @@ impl Connection {
         let (sender, receiver) = queue();
         let breaker = Breaker::new();
         let open = breaker.flag();
+        let idle = Arc::<AtomicBool>::default();
         let task = ConnectionTask {
             endpoint,
             context,
             router,
             breaker,
             queue: receiver,
+            idle: idle.clone(),
             leaves_by: None,
             waiting: VecDeque::new(),
             due: VecDeque::new(),
             state: ConnectionState::Down,
             connection_number: 0,
             parted_until: None,
-            batches: FuturesUnordered::new(),
-            holding: FuturesUnordered::new(),
+            batches: Vec::new(),
+            holding: Vec::new(),
             round_trip: Duration::ZERO,
             clock: ServerClock::default(),
             slot: None,
             probing: None,
         };
-        tokio::spawn(task.run());
+        task::spawn(idle, task.run());
         Self { queue: sender, open }
     }
 
@@ -99,6 +100,8 @@ pub(super) struct ConnectionTask {
     pub(super) router: Arc<dyn Reroute>,
     pub(super) breaker: Breaker,
     queue: Receiver,
+    /// True while the next call can be sent at once, and waits for no other.
+    idle: Arc<AtomicBool>,
     /// The instant until which the rest is finished, once all senders are gone.
     leaves_by: Option<Instant>,
     /// Not sent yet, and since when.
@@ -110,9 +113,9 @@ pub(super) struct ConnectionTask {
     pub(super) connection_number: u64,
     /// The instant until which replies over connections that were given up may come.
     pub(super) parted_until: Option<Instant>,
-    pub(super) batches: FuturesUnordered<Batch>,
+    pub(super) batches: Vec<Batch>,
     /// Decided, and not acknowledged by enough replicas yet.
-    pub(super) holding: FuturesUnordered<Holding>,
+    pub(super) holding: Vec<Holding>,
     /// The average time that a batch takes.
     pub(super) round_trip: Duration,
     pub(super) clock: ServerClock,
@@ -136,12 +139,11 @@ impl ConnectionTask {
                 timer.as_mut().reset(next);
                 armed = Some(next);
             }
+            self.idle.store(self.is_idle(), Ordering::Relaxed);
             let next = tokio::select! {
                 biased;
-                Some(batch) = self.batches.next(), if !self.batches.is_empty() => Next::Batch(batch),
-                Some(acknowledged) = self.holding.next(), if !self.holding.is_empty() => {
-                    Next::Acknowledged(acknowledged)
-                }
+                batch = poll_fn(|context| next_back(&mut self.batches, context)) => Next::Batch(batch),
+                acknowledged = poll_fn(|context| next_back(&mut self.holding, context)) => Next::Acknowledged(acknowledged),
                 received = poll_fn(|context| self.queue.poll(context, &mut incoming)), if self.leaves_by.is_none() => {
                     Next::Received(received)
                 }
@@ -165,6 +167,12 @@ impl ConnectionTask {
             // Others on this thread have to come in between, those who read the socket above all.
             consume_budget().await;
         }
+    }
+
+    /// True while the connection is up, and nothing waits or is under way.
+    fn is_idle(&self) -> bool {
+        let nothing = self.waiting.is_empty() && self.batches.is_empty() && self.holding.is_empty();
+        nothing && matches!(self.state, ConnectionState::Up(_))
     }
 
     /// True once all senders are gone and no caller waits. A job that is left is answered as it is dropped.
@@ -280,10 +288,8 @@ impl ConnectionTask {
         if self.parted_until.is_some_and(|until| until <= now) {
             self.parted_until = None;
             let number = self.connection_number;
-            self.batches =
-                std::mem::take(&mut self.batches).into_iter().filter(|it| it.was_sent_over(number)).collect();
-            self.holding =
-                std::mem::take(&mut self.holding).into_iter().filter(|it| it.was_sent_over(number)).collect();
+            self.batches.retain(|batch| batch.was_sent_over(number));
+            self.holding.retain(|holding| holding.was_sent_over(number));
         }
         let of_this = |since: Option<Instant>, is_present: bool| since.filter(|_| is_present);
         for batch in &mut self.batches {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::thread;
@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::fork::Process;
+use crate::store::remote::task;
 
 /// Bytes of replies to anything but decisions: a greeting, errors, the address of a primary.
 pub(super) const FEW: u64 = 64 * 1024;
@@ -125,7 +126,9 @@ pub(super) async fn open(info: &ConnectionInfo, allowed: u64) -> RedisResult<Tra
         }
     };
     let (wire, driver) = MultiplexedConnection::new_with_config(&settings, bounded(stream), config).await?;
-    Ok(Transport { wire, allowance, _driver: Some(Arc::new(Driver(tokio::spawn(driver)))) })
+    // Woken by nothing but what is to be sent, and by the server.
+    let idle = Arc::new(AtomicBool::new(true));
+    Ok(Transport { wire, allowance, _driver: Some(Arc::new(Driver(task::spawn(idle, driver)))) })
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}

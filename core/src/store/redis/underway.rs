@@ -65,6 +65,17 @@ impl<T> Future for Underway<T> {
     }
 }
 
+/// The first of these that is back.
+pub(super) fn next_back<T>(several: &mut Vec<Underway<T>>, context: &mut Context<'_>) -> Poll<Back<T>> {
+    for index in 0..several.len() {
+        if let Poll::Ready(back) = Pin::new(&mut several[index]).poll(context) {
+            several.remove(index);
+            return Poll::Ready(back);
+        }
+    }
+    Poll::Pending
+}
+
 /// The latest deadline of these messages.
 pub(super) fn last_deadline<'a>(messages: impl Iterator<Item = &'a Message>) -> Instant {
     messages.map(|message| message.job.deadline).max().unwrap_or_else(Instant::now)

@@ -23,6 +23,7 @@ mod request;
 mod session;
 mod settings;
 mod stats;
+pub(crate) mod task;
 mod value;
 
 pub use backend::{Backend, Servers, Work};

@@ -18,6 +18,7 @@ use super::request::Request;
 use super::session::Session;
 use super::settings::Settings;
 use super::stats::{BreakerState, Stats};
+use super::task;
 use crate::failure::Failure;
 use crate::fork::Process;
 use crate::shape::Shape;
@@ -89,7 +90,9 @@ impl RemoteStore {
     /// Sends a job on its way, or says at once why not. It goes over the caller's own runtime where there is one and
     /// that is wanted, else over the process's.
     pub(crate) fn send(&self, job: &Arc<Job>, on_callers_runtime: bool) -> Result<(), Failure> {
-        self.state_for_sure().servers(self, on_callers_runtime)?.send(job.clone())
+        let servers = self.state_for_sure().servers(self, on_callers_runtime)?;
+        let send = || servers.send(job.clone());
+        if on_callers_runtime { send() } else { task::send(send) }
     }
 
     /// Begins to connect, over the caller's own runtime where there is one, else over the process's.
