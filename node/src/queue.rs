@@ -6,7 +6,7 @@
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use napi::bindgen_prelude::ToNapiValue;
 use napi::{Result, check_status, sys};
@@ -17,8 +17,9 @@ use crate::reply_buffer::ReplyBuffer;
 /// The reply queue of one environment.
 pub(crate) struct ReplyQueue {
     replies: Mutex<Replies>,
-    /// Wakes JavaScript; gone with its environment. It is called under this lock, so that it cannot go meanwhile.
-    wake: Mutex<Option<Wake>>,
+    /// Wakes JavaScript; gone with its environment. It is called under a lock for reading, so that it cannot go
+    /// meanwhile, and JavaScript, once woken, does not wait for the thread that woke it.
+    wake: RwLock<Option<Wake>>,
     /// The typed array that answers are handed over in. Only JavaScript's thread touches it.
     buffer: ReplyBuffer,
     /// The number of calls that are under way; changed by JavaScript's thread alone.
@@ -35,6 +36,8 @@ struct Wake(sys::napi_threadsafe_function);
 
 // SAFETY: a threadsafe function may be called from any thread for as long as it lives, which the queue's lock sees to.
 unsafe impl Send for Wake {}
+// SAFETY: and from several at a time.
+unsafe impl Sync for Wake {}
 
 /// The number of events that may wait for a thread that does not listen; further ones are dropped.
 const MOST_EVENTS: usize = 100_000;
@@ -42,12 +45,12 @@ const MOST_EVENTS: usize = 100_000;
 impl ReplyQueue {
     /// An empty queue; nothing wakes JavaScript yet.
     pub(crate) fn new(buffer: ReplyBuffer) -> Self {
-        Self { replies: Mutex::default(), wake: Mutex::new(None), buffer, under_way: AtomicUsize::new(0) }
+        Self { replies: Mutex::default(), wake: RwLock::new(None), buffer, under_way: AtomicUsize::new(0) }
     }
 
     /// Has JavaScript woken by this function, which must live until the queue is closed.
     pub(crate) fn wake_by(&self, function: sys::napi_threadsafe_function) {
-        *self.wake.lock().unwrap_or_else(PoisonError::into_inner) = Some(Wake(function));
+        *self.wake.write().unwrap_or_else(PoisonError::into_inner) = Some(Wake(function));
     }
 
     /// Queues a reply; returns it if the environment has ended.
@@ -69,7 +72,7 @@ impl ReplyQueue {
     }
 
     fn wake(&self) {
-        let wake = self.wake.lock().unwrap_or_else(PoisonError::into_inner);
+        let wake = self.wake.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Wake(function)) = *wake {
             // SAFETY: it lives, because it is taken out of here before it goes. An environment that is closing answers
             // so, and then comes for the replies itself.
@@ -102,7 +105,7 @@ impl ReplyQueue {
     }
 
     fn keep_alive(&self, env: sys::napi_env, keep: bool) {
-        let wake = self.wake.lock().unwrap_or_else(PoisonError::into_inner);
+        let wake = self.wake.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(Wake(function)) = *wake {
             // SAFETY: as in `wake`, on the thread of this environment.
             unsafe {
@@ -144,7 +147,7 @@ impl ReplyQueue {
 
     /// Closes the queue, because its environment has ended.
     pub(crate) fn close(&self) {
-        *self.wake.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.wake.write().unwrap_or_else(PoisonError::into_inner) = None;
         let mut replies = self.replies();
         replies.closed = true;
         let undelivered = std::mem::take(&mut replies.waiting);

@@ -25,9 +25,13 @@ thread_local! {
 enum AtOnce {
     /// No call is being started on this thread.
     Closed,
-    Empty,
+    /// This call is. The thread may meet the answers of others as well.
+    Empty(CallId),
     Taken(Answer),
 }
+
+/// The reply queue of a call, and the number of the call there.
+type CallId = (usize, u64);
 
 /// A call to a shared store, its checks left out.
 struct RemoteCall<'a> {
@@ -54,15 +58,15 @@ impl<'a> RemoteCall<'a> {
     fn ask(&self, key: &str, checks: &[Check<'_>], call: Call) -> Answered<Option<Answer>> {
         let now = self.now.map(|now| ffi::instant(key, now)).transpose()?;
         let (to, replies) = (self.to, self.queue.clone());
-        AT_ONCE.set(AtOnce::Empty);
+        let call_id: CallId = (Arc::as_ptr(self.queue).addr(), to.to_bits());
+        AT_ONCE.set(AtOnce::Empty(call_id));
         let started = self.limiter.start(checks, call, now, move |answer| {
-            // This thread starts no other call meanwhile, so an answer that finds a place there is the one to this call.
-            let answer = AT_ONCE.with_borrow_mut(|place| {
-                if matches!(place, AtOnce::Closed) {
-                    return Some(answer);
+            let answer = AT_ONCE.with_borrow_mut(|place| match place {
+                AtOnce::Empty(asking) if *asking == call_id => {
+                    *place = AtOnce::Taken(answer);
+                    None
                 }
-                *place = AtOnce::Taken(answer);
-                None
+                _ => Some(answer),
             });
             let Some(answer) = answer else { return Ok(()) };
             replies.post(Reply { to, content: Content::Answer(answer) }).map_err(|reply| reply.answer())
