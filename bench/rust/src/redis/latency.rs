@@ -71,7 +71,7 @@ fn synchronous(
     let mut connection = Client::open(server.url())?.get_connection()?;
     Ok(in_micros(duel(
         "limit_sync, one at a time",
-        None,
+        Some(1.2),
         ROUNDS,
         "redis-rs blocking, bare EVALSHA",
         || {
