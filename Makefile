@@ -29,7 +29,7 @@ build: setup ## The Python package into the virtual environment, the Node packag
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps .
 	npm run --silent build
 
-generate: ## What other languages need of the definitions in core/src/limit
+generate: ## Code of the bindings that follows from the definitions and from the Python stub
 	cargo run --quiet -p tidegate-generate
 
 demo: build ## One FastAPI and one Express app, the same burst to both, their answers side by side

@@ -1,8 +1,11 @@
-//! Writes what other languages need of the engine's definitions; with `--check`, compares it with what is committed.
+//! Writes what other languages need of the engine's definitions, and what Python's limiters share; with `--check`, compares it with what is committed.
 
+mod info;
 mod node;
 mod python;
+mod stub;
 mod text;
+mod verbs;
 
 use std::env;
 use std::error::Error;
@@ -20,11 +23,25 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let stub = "python/tidegate/_tidegate.pyi";
     let info = "node/lib/info.ts";
     let package = "python/tidegate/__init__.py";
+    let read = |path: &str| fs::read_to_string(root.join(path));
+    let limiter = verbs::limiter(&read(stub)?)?;
+    let [class, methods, calls, aio, answers] = [
+        "python/src/limiter/state.rs",
+        "python/src/limiter/mod.rs",
+        "python/src/async_calls.rs",
+        "python/tidegate/_aio.py",
+        "python/src/info.rs",
+    ];
     let files = [
         ("core/schema/limit.schema.json", Limit::json_schema()),
         ("python/src/limits/generated.rs", python::classes(&types)?),
-        (stub, python::stub(&types, &fs::read_to_string(root.join(stub))?)?),
-        (package, python::exports(&types, &fs::read_to_string(root.join(package))?)?),
+        (stub, info::stub(&verbs::stub(&limiter, &python::stub(&types, &read(stub)?)?)?)?),
+        (answers, info::methods(&read(answers)?)?),
+        (package, python::exports(&types, &read(package)?)?),
+        (class, verbs::class_documentation(&limiter, &read(class)?)?),
+        (methods, verbs::methods(&limiter, &read(methods)?)?),
+        (calls, verbs::async_calls(&limiter, &read(calls)?)?),
+        (aio, verbs::async_limiter(&limiter, &read(aio)?)?),
         ("node/lib/definitions.ts", node::definitions(&types)?),
         ("node/lib/limits.ts", node::functions(&types)?),
         ("node/lib/limits.mts", node::exports(&types)),
@@ -34,7 +51,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         (info, node::info(&fs::read_to_string(root.join(info))?)?),
         ("node/lib/verbs.ts", node::class()?),
     ];
-    let mut stale = false;
+    let mut is_stale = false;
     for (path, content) in files {
         let file = root.join(path);
         if fs::read_to_string(&file).unwrap_or_default() == content {
@@ -42,11 +59,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
         if only_checks {
             println!("{path} is stale: run `make generate`");
-            stale = true;
+            is_stale = true;
         } else {
             fs::write(&file, content)?;
             println!("wrote {path}");
         }
     }
-    Ok(if stale { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if is_stale { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

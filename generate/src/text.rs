@@ -1,4 +1,4 @@
-//! Names and sentences in each language's spelling.
+//! Names and sentences in each language's spelling, and the regions of files that are generated.
 
 /// The longest line.
 pub(crate) const WIDTH: usize = 120;
@@ -89,4 +89,9 @@ pub(crate) fn with_regions(today: &str, [open, close]: [&str; 2], regions: &[Str
         rest = after;
     }
     Ok(written + rest)
+}
+
+/// A file with its one generated region written anew.
+pub(crate) fn within(today: &str, marks: [&str; 2], region: &str) -> Result<String, String> {
+    with_regions(today, marks, &[region.to_owned()])
 }

@@ -12,8 +12,8 @@ use crate::value;
 
 /// An optional argument, read only once it is known which limit an error would have to name.
 ///
-/// Unlike an `Option`, it tells `None` from nothing.
-#[derive(Clone, Copy)]
+/// Unlike in an `Option`, `None` differs from an argument that was left out.
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Arg<'a, 'py>(pub(crate) Option<Borrowed<'a, 'py, PyAny>>);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Arg<'a, 'py> {
@@ -21,6 +21,18 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Arg<'a, 'py> {
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> Result<Self, Self::Error> {
         Ok(Self(Some(object)))
+    }
+}
+
+impl<'a, 'py> Arg<'a, 'py> {
+    /// An argument that was found by its name.
+    pub(crate) fn of(given: Option<&'a Bound<'py, PyAny>>) -> Self {
+        Self(given.map(Bound::as_borrowed))
+    }
+
+    /// The object; `None` where nothing was given.
+    pub(crate) fn object(self, py: Python<'py>) -> Bound<'py, PyAny> {
+        self.0.map_or_else(|| py.None().into_bound(py), Borrowed::to_owned)
     }
 }
 
@@ -68,7 +80,7 @@ impl Arg<'_, '_> {
         }
     }
 
-    /// The longest wait, in seconds or as a `timedelta`; `None` is however long it takes.
+    /// The longest wait, in seconds or as a `timedelta`; `None` is no bound.
     pub(crate) fn max_wait(self, key: &str) -> PyResult<Duration> {
         const PROBLEM: &str = "must be at least 0 seconds and at most 9007199254";
         let Some(object) = self.0.filter(|object| !object.is_none()) else { return Ok(Duration::MAX) };
@@ -81,7 +93,7 @@ impl Arg<'_, '_> {
     }
 }
 
-/// A function that tells the time.
+/// A function that returns the time.
 pub(crate) fn clock(given: Arg<'_, '_>) -> PyResult<Option<Py<PyAny>>> {
     let Some(clock) = given.0.filter(|object| !object.is_none()) else { return Ok(None) };
     if clock.is_callable() {
@@ -90,7 +102,7 @@ pub(crate) fn clock(given: Arg<'_, '_>) -> PyResult<Option<Py<PyAny>>> {
     Err(wrong_type("", "clock", "must be a function that returns seconds since the epoch", value::read(&clock)?))
 }
 
-/// The instant that a clock of the caller's tells, in seconds since the epoch.
+/// The instant of a clock of the caller's, which returns seconds since the epoch.
 pub(crate) fn instant_of(clock: &Bound<'_, PyAny>, key: &str) -> PyResult<Micros> {
     const PROBLEM: &str = "must tell seconds since the epoch, up to the year 2255";
     match value::read(&clock.call0()?)? {
@@ -101,15 +113,23 @@ pub(crate) fn instant_of(clock: &Bound<'_, PyAny>, key: &str) -> PyResult<Micros
     }
 }
 
-/// Who is being limited: any text, in which what is not Unicode is replaced.
+/// The name of an actor as an exact `str`, in which what is not Unicode is replaced.
 #[inline]
-pub(crate) fn actor<'a>(key: &str, actor: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
-    let Ok(text) = actor.cast::<PyString>() else { return Err(no_actor(key, actor)?) };
-    let text = text.to_cow().or_else(|_| value::without_surrogates(text).map(Cow::Owned))?;
-    if text.len() > ffi::LONGEST_ACTOR { Err(limit_error(ffi::long_actor(key, text.len()))) } else { Ok(text) }
+pub(crate) fn actor<'py>(key: &str, actor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
+    let Ok(given) = actor.cast::<PyString>() else { return Err(no_actor(key, actor)?) };
+    let (name, bytes) = match given.to_str() {
+        Ok(text) if given.is_exact_instance_of::<PyString>() => (given.clone(), text.len()),
+        // An object of a subclass may refer to anything, the answer that keeps it included.
+        Ok(text) => (PyString::new(given.py(), text), text.len()),
+        Err(_) => {
+            let text = value::without_surrogates(given)?;
+            (PyString::new(given.py(), &text), text.len())
+        }
+    };
+    if bytes > ffi::LONGEST_ACTOR { Err(limit_error(ffi::long_actor(key, bytes))) } else { Ok(name) }
 }
 
-/// Things that name somebody well once they are text. `None` and bytes would only seem to.
+/// Types whose text names an actor well, unlike that of `None` and of bytes.
 #[cold]
 fn no_actor(key: &str, actor: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     const NAMES: [&str; 5] = ["int", "UUID", "IPv4Address", "IPv6Address", "ObjectId"];
@@ -119,7 +139,7 @@ fn no_actor(key: &str, actor: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     Ok(wrong_type(key, "actor", problem, value::read(actor)?))
 }
 
-/// Text that an error would name by the limit's key and a field.
+/// Text; an error names the limit's key and the field.
 #[inline]
 pub(crate) fn string<'a>(key: &str, field: &str, given: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     let Ok(text) = given.cast::<PyString>() else {

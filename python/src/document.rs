@@ -1,4 +1,6 @@
-//! Documents of named limits.
+//! Documents of named limits, and the schema for them.
+
+#![expect(clippy::doc_link_with_quotes, reason = "Python in the examples")]
 
 use std::path::PathBuf;
 
@@ -76,4 +78,17 @@ fn named<'py>(py: Python<'py>, limits: &Limits) -> PyResult<Bound<'py, PyDict>> 
         named.set_item(name, Limit::object(py, limit.clone())?)?;
     }
     Ok(named)
+}
+
+/// The JSON Schema (draft 2020-12) of the wire form, as JSON text, for editors and other validators.
+///
+/// Its ``$defs`` have a document of named limits, as ``Limits`` reads it, under ``limits``.
+///
+/// >>> import json
+/// >>> from tidegate import json_schema
+/// >>> json.loads(json_schema())["$defs"]["bucket"]["properties"]["dripRate"]["default"]
+/// 1000
+#[pyfunction]
+pub(crate) fn json_schema() -> String {
+    tidegate::Limit::json_schema()
 }

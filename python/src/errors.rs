@@ -11,7 +11,7 @@ pyo3::import_exception!(tidegate._errors, LimitError);
 pyo3::import_exception!(tidegate._errors, LimitsError);
 pyo3::import_exception!(tidegate._errors, StoreError);
 
-/// The exception for an argument that cannot be, named as a parameter of Python's: `drip_rate`.
+/// The exception for a bad argument, named as a parameter of Python's: `drip_rate`.
 #[cold]
 #[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
 pub(crate) fn limit_error(error: tidegate::LimitError) -> PyErr {
@@ -62,7 +62,7 @@ pub(crate) fn limits_error(error: tidegate::LimitsError) -> PyErr {
     LimitsError::new_err((error.to_string(), error.errors().iter().map(fault).collect::<Vec<_>>()))
 }
 
-/// The exception for whatever a call can fail with.
+/// The exception for a call that failed.
 #[cold]
 pub(crate) fn call_error(error: tidegate::Error) -> PyErr {
     match error {

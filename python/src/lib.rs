@@ -2,75 +2,77 @@
 
 #![deny(clippy::disallowed_methods, clippy::incompatible_msrv)]
 
+mod aio;
 mod args;
-mod asked;
-mod begin;
-mod bridge;
+mod async_calls;
+mod cache;
+mod check;
 mod document;
 mod errors;
-mod explain;
-mod green;
+mod explanation;
 mod http;
+mod hub;
 mod info;
 mod limiter;
 mod limits;
-mod literals;
-mod mailbox;
-mod notes;
-mod numbers;
+mod log_queue;
+mod options;
+mod pydantic;
+mod queue;
 mod receipt;
-mod settle;
+mod request;
 mod signals;
+mod socket_pair;
+mod standing;
 mod stats;
-mod store;
-mod turn;
+mod steps;
 mod value;
-mod waiting;
 
-/// The native part of `tidegate`, which is what to import.
-// Claims nothing yet of interpreters without a global lock: nobody has run it on one.
+/// The native part of `tidegate`; import that.
+// Untested on interpreters without a global lock, so they take theirs back.
 #[pyo3::pymodule(gil_used = true)]
 mod _tidegate {
     #[pymodule_export]
     use super::after_fork;
     #[pymodule_export]
-    use super::begin::{begin, begin_acquire, begin_all, begin_explain, begin_refund, begin_reset, begin_settle};
+    use super::aio::AcquireHandle;
     #[pymodule_export]
-    use super::bridge::Bridge;
+    use super::async_calls::AsyncCalls;
     #[pymodule_export]
-    use super::document::{from_dict, load, read};
+    use super::document::{from_dict, json_schema, load, read};
     #[pymodule_export]
-    use super::explain::{Explanation, Standing, json_schema};
+    use super::explanation::Explanation;
     #[pymodule_export]
     use super::http::{Gate, Refusal, combine, forget, mistakes, parse_headers};
     #[pymodule_export]
-    use super::info::{LimitInfo, remake};
+    use super::info::{LimitInfo, from_pickle};
     #[pymodule_export]
     use super::limiter::Limiter;
     #[pymodule_export]
     use super::limits::Limit;
     #[pymodule_export]
-    use super::notes::{end, notes};
+    use super::log_queue::{end_log, take_log_records};
     #[pymodule_export]
-    use super::store::option_names;
+    use super::options::option_names;
     #[pymodule_export]
-    use super::turn::Turn;
+    use super::standing::Standing;
     #[pymodule_export]
-    use super::waiting::Waiting;
+    use super::steps::AcquireSteps;
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         super::claim_interpreter()?;
         tidegate::ffi::while_waiting(super::signals::handle);
-        super::limits::add(module)
+        super::limits::add(module)?;
+        super::pydantic::add(module)
     }
 
     #[pymodule_export]
-    #[expect(non_upper_case_globals, reason = "how Python spells it")]
+    #[expect(non_upper_case_globals, reason = "as Python spells it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }
 
-/// Refuses a second interpreter in one process: objects of the first one would be mixed with its own.
+/// Refuses a second interpreter in one process: it would get objects of the first one.
 fn claim_interpreter() -> pyo3::PyResult<()> {
     static FIRST: std::sync::OnceLock<i64> = std::sync::OnceLock::new();
     #[expect(unsafe_code, reason = "no safe way to ask which interpreter runs; both calls only read")]
@@ -85,11 +87,11 @@ fn claim_interpreter() -> pyo3::PyResult<()> {
     ))
 }
 
-/// What a forked child does first: nothing of its parent's threads and connections is its own.
+/// Drop what belongs to the threads and connections of the parent; the first call in a forked child.
 #[pyo3::pyfunction]
 #[pyo3(name = "_after_fork", signature = ())]
 fn after_fork() {
     tidegate::after_fork();
-    notes::after_fork();
-    bridge::after_fork();
+    log_queue::after_fork();
+    aio::after_fork();
 }

@@ -1,16 +1,12 @@
-//! What an answer was about, for whoever gives it back.
+//! Receipts: the checks of an answer, and whether its charge may still be given back.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use pyo3::prelude::*;
-use pyo3::types::PyString;
 use tidegate::Call;
 
-use crate::args;
-use crate::asked::Part;
-use crate::limits::Limit;
+use crate::check::Checks;
 
-/// Which limiter an answer comes from.
+/// The number of the limiter that gave an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner(u64);
 
@@ -21,75 +17,29 @@ impl Owner {
     }
 }
 
-/// One thing that was asked: Python's own objects, so that to remember them costs next to nothing.
-pub(crate) struct Wanted {
-    pub(crate) limit: Py<Limit>,
-    pub(crate) actor: Py<PyString>,
-    pub(crate) cost: u64,
-    pub(crate) factor: f64,
-}
-
-impl Wanted {
-    #[inline]
-    pub(crate) fn new(limit: &Bound<'_, Limit>, actor: &Bound<'_, PyAny>, cost: u64, factor: f64) -> PyResult<Self> {
-        let actor = match actor.cast_exact::<PyString>() {
-            Ok(exact) => exact.clone(),
-            // A subclass may hold anything, this answer included.
-            Err(_) => PyString::new(actor.py(), &args::actor("", actor)?),
-        };
-        Ok(Self { limit: limit.clone().unbind(), actor: actor.unbind(), cost, factor })
-    }
-
-    pub(crate) fn part<'a, 'py>(&self, py: Python<'py>, actor: &'a Bound<'py, PyAny>) -> PyResult<Part<'a, 'py>> {
-        let limit = self.limit.bind(py).clone();
-        let text = args::actor(limit.get().0.key(), actor)?;
-        Ok(Part { limit, object: actor, actor: text, cost: self.cost, factor: self.factor })
-    }
-}
-
-/// The checks of a call, in order; of the usual one no list is made.
-pub(crate) enum Asked {
-    One(Wanted),
-    Several(Box<[Wanted]>),
-}
-
-impl Asked {
-    pub(crate) fn of(parts: &[Part<'_, '_>]) -> PyResult<Self> {
-        parts.iter().map(Part::wanted).collect::<PyResult<_>>().map(Self::Several)
-    }
-
-    pub(crate) fn all(&self) -> &[Wanted] {
-        match self {
-            Self::One(wanted) => std::slice::from_ref(wanted),
-            Self::Several(all) => all,
-        }
-    }
-}
-
-/// What was asked of whom, and whether there is still something to give back of it.
 pub(crate) struct Receipt {
     pub(crate) owner: Owner,
-    pub(crate) asked: Asked,
+    pub(crate) checks: Checks,
     open: AtomicBool,
 }
 
 impl Receipt {
     #[inline]
-    pub(crate) fn new(owner: Owner, call: Call, asked: Asked) -> Self {
-        Self { owner, asked, open: AtomicBool::new(call.charges()) }
+    pub(crate) fn new(owner: Owner, call: Call, checks: Checks) -> Self {
+        Self { owner, checks, open: AtomicBool::new(call.charges()) }
     }
 
-    /// Of one who waited for a turn: whoever was not let wait was turned away before being charged.
-    pub(crate) fn of_turn(owner: Owner, asked: Asked, info: &tidegate::LimitInfo) -> Self {
-        Self::new(owner, if info.blocked { Call::Peek } else { Call::Limit }, asked)
+    /// The receipt of a wait; one that was denied was not charged.
+    pub(crate) fn of_wait(owner: Owner, checks: Checks, info: &tidegate::LimitInfo) -> Self {
+        Self::new(owner, if info.blocked { Call::Peek } else { Call::Limit }, checks)
     }
 
-    /// True once, for whoever comes first.
+    /// True for the first caller alone.
     pub(crate) fn close(&self) -> bool {
         self.open.swap(false, Ordering::Relaxed)
     }
 
-    /// After a settlement that certainly did not happen.
+    /// Undoes [`close`](Self::close) after a settlement that certainly did not happen.
     pub(crate) fn reopen(&self) {
         self.open.store(true, Ordering::Relaxed);
     }

@@ -1,7 +1,7 @@
-//! Signals while a thread waits for a shared store: Python's handlers run on its main thread alone, and only when it is
-//! asked to run them.
+//! Signals while a thread waits for a shared store: Python's handlers run on its main thread alone, and only when that
+//! checks for signals.
 //!
-//! No other thread ever asks. A daemon thread may still wait when the interpreter ends, and one that attaches then finds
+//! No other thread ever checks. A daemon thread may still wait when the interpreter ends, and one that attaches then finds
 //! freed memory. The main thread is the one that ends the interpreter, so it cannot be waiting here meanwhile.
 
 use std::cell::{Cell, RefCell};
@@ -13,7 +13,7 @@ use pyo3::types::PyAny;
 thread_local! {
     /// This thread waits, and is the one that handles signals.
     static HANDLES: Cell<bool> = const { Cell::new(false) };
-    /// What a handler raised while this thread waited.
+    /// The exception of a handler, raised while this thread waited.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 

@@ -1,10 +1,10 @@
-//! What a limiter has done, as Python counts it.
+//! Statistics and health of a limiter, as the named tuples of Python.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tidegate::{BreakerState, Health, Statistics};
 
-/// A ``Health``, whose class is Python's.
+/// A ``Health`` of Python.
 pub(crate) fn health<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, PyAny>> {
     let Health { servers, round_trip, clock_ahead, memory_policy, warnings, .. } = health;
     let (servers, warnings) = (PyTuple::new(py, servers)?, PyTuple::new(py, warnings)?);
@@ -12,8 +12,8 @@ pub(crate) fn health<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'p
     py.import("tidegate._stats")?.call_method1("Health", fields)
 }
 
-/// A ``Statistics``, whose class is Python's.
-pub(crate) fn of<'py>(py: Python<'py>, stats: &Statistics) -> PyResult<Bound<'py, PyTuple>> {
+/// A ``Statistics`` of Python.
+pub(crate) fn statistics<'py>(py: Python<'py>, stats: &Statistics) -> PyResult<Bound<'py, PyAny>> {
     let classes = py.import("tidegate._stats")?;
     let buckets: Vec<_> =
         stats.latency.buckets.iter().map(|(bound, count)| (bound.map(|bound| bound.as_secs_f64()), *count)).collect();
@@ -41,5 +41,5 @@ pub(crate) fn of<'py>(py: Python<'py>, stats: &Statistics) -> PyResult<Bound<'py
     named.set_item("failures", failures)?;
     named.set_item("breaker", if stats.breaker == BreakerState::Open { "open" } else { "closed" })?;
     named.set_item("latency", latency)?;
-    Ok(classes.getattr("Statistics")?.call((), Some(&named))?.cast_into()?)
+    classes.getattr("Statistics")?.call((), Some(&named))
 }

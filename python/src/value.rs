@@ -1,19 +1,19 @@
-//! Python objects as the engine reads them. Nothing is checked here but what a thing is.
+//! Python objects as values of the engine. Only types are checked here.
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDelta, PyFloat, PyInt, PyString, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDelta, PyFloat, PyInt, PyString};
 use tidegate::Value;
 
 /// Above this, doubles no longer hold every integer.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A number is an `int`, a `float`, or what says through `__index__` that it is an integer, as those of numpy do.
+/// The value of an object. A number is an `int`, a `float`, or an integer by its `__index__`, as those of numpy are.
 ///
-/// A `bool` is not one, nor is what would have to be rounded to become one, such as a `Decimal`.
+/// A `bool` is no number, and neither is an object that would have to be rounded, such as a `Decimal`.
 ///
 /// # Errors
-/// Only those that nobody should handle, such as a `KeyboardInterrupt` in somebody's `__index__`.
+/// Only those that must not be handled, such as a `KeyboardInterrupt` in an `__index__`.
 pub(crate) fn read(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(float) = object.cast::<PyFloat>() {
         Ok(Value::Number(float.value()))
@@ -46,7 +46,7 @@ pub(crate) fn read_key(object: &Bound<'_, PyAny>) -> PyResult<Value> {
 /// Text as JavaScript and `errors="replace"` read it: a lone surrogate is one U+FFFD.
 ///
 /// # Errors
-/// Where there is no memory for it.
+/// When there is no memory for it.
 #[cold]
 pub(crate) fn without_surrogates(text: &Bound<'_, PyString>) -> PyResult<String> {
     let bytes = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?.cast_into::<PyBytes>()?;
@@ -67,10 +67,10 @@ pub(crate) fn milliseconds(object: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     Ok(Some((seconds * 1_000_000 + part("microseconds")?) as f64 / 1000.0))
 }
 
-/// How an error speaks of a string that is not text.
+/// The text for a string with a lone surrogate, in errors.
 pub(crate) const LONE_SURROGATE: &str = "a string with a lone surrogate";
 
-/// How an error speaks of an object: by its type, because its `repr` is somebody else's code.
+/// The text for an object, in errors: its type, because its `repr` is code of the program.
 pub(crate) fn describe(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "an object".to_owned(), |name| format!("an object of type {name}"))
 }
@@ -93,9 +93,4 @@ fn double(integer: &Bound<'_, PyInt>) -> f64 {
     } else {
         nearest
     }
-}
-
-/// The schema of one of our classes, for pydantic.
-pub(crate) fn pydantic_schema<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
-    class.py().import("tidegate._pydantic")?.call_method1("schema", (class,))
 }

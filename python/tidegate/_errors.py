@@ -1,4 +1,4 @@
-"""What a call can raise."""
+"""The errors of this package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TidegateError(Exception):
 
 
 class LimitError(TidegateError, ValueError):
-    """A definition, an actor, a cost, an option or any other argument that cannot be; nothing was stored.
+    """A bad definition, actor, cost, option or other argument; nothing was stored.
 
     >>> from tidegate import Bucket, LimitError
     >>> try:
@@ -51,7 +51,7 @@ class LimitError(TidegateError, ValueError):
 
 
 class Fault(NamedTuple):
-    """One thing that is wrong with a document of limits.
+    """One error in a document of limits.
 
     >>> from tidegate import Limits, LimitsError
     >>> try:
@@ -62,9 +62,9 @@ class Fault(NamedTuple):
     """
 
     path: str
-    """Where it is inside the document, such as ``limits.login.size``; empty where all of the document is meant."""
+    """Its path in the document, such as ``limits.login.size``; empty for the document as a whole."""
     message: str
-    """What is wrong, without where."""
+    """The error, without its path."""
     line: int | None
     """The line of a syntax error, counted from 1."""
     column: int | None
@@ -72,7 +72,7 @@ class Fault(NamedTuple):
 
 
 class LimitsError(TidegateError, ValueError):
-    r"""A document of limits that cannot be; ``str()`` shows all that is wrong with it.
+    r"""A bad document of limits; ``str()`` shows all errors in it.
 
     >>> from tidegate import Limits, LimitsError
     >>> try:
@@ -83,7 +83,7 @@ class LimitsError(TidegateError, ValueError):
     """
 
     errors: tuple[Fault, ...]
-    """Every fault, in the order of the document; never none."""
+    """All errors, in the order of the document; at least one."""
 
     def __init__(self, message: str, errors: Iterable[tuple[str, str, int | None, int | None]] = ()) -> None:
         super().__init__(message)
@@ -91,7 +91,7 @@ class LimitsError(TidegateError, ValueError):
 
 
 class StoreError(TidegateError, ConnectionError):
-    """A shared store did not decide a call, and the limiter was told to raise then. The store in memory always does.
+    """A shared store did not decide a call of a limiter with ``on_error="raise"``. The store in memory always decides.
 
     >>> from tidegate import Bucket, Limiter, StoreError
     >>> limiter = Limiter("redis://127.0.0.1:1", on_error="raise")
@@ -103,17 +103,17 @@ class StoreError(TidegateError, ConnectionError):
     """
 
     failure: str
-    """Why, in a word: ``timeout``, ``unavailable``, ``unreachable``, ``disconnected``, ``not-ready``, ``read-only``,
+    """Its kind: ``timeout``, ``unavailable``, ``unreachable``, ``disconnected``, ``not-ready``, ``read-only``,
     ``out-of-memory``, ``denied``, ``moving``, ``unreplicated`` or ``other``.
 
-    ``unavailable`` is that of a call for which the server was not asked, because it failed lately, as when the limiter
-    began to connect; ``cause`` says what was heard of it then."""
+    With ``unavailable`` the circuit breaker was open: the server had failed before, as when the limiter connected, so
+    the call was not sent to it. ``cause`` is the error of that time."""
     server: str
-    """The server that did not decide; empty where it is not known."""
+    """The server that did not decide; empty if that is not known."""
     reason: str
-    """Why, in words."""
+    """The reason, in words."""
     cause: str | None
-    """What the server said, or the system, such as ``NOAUTH Authentication required.``; ``None`` where neither did."""
+    """The error of the server or the system, such as ``NOAUTH Authentication required.``; ``None`` without one."""
 
     def __init__(
         self,

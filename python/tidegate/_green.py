@@ -1,6 +1,6 @@
-"""Waiting for a shared store under gevent and eventlet: the hub of a thread, as a loop that answers come to.
+"""Waiting for a shared store under gevent and eventlet: the hub of a thread, as a loop that replies come to.
 
-A call of ``Limiter`` in a greenlet leaves the thread to other greenlets until its answer is there.
+A call of ``Limiter`` in a greenlet leaves the thread to other greenlets until its reply is there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _READ = 1
 
 
 class _Answer:
-    """A future as the bridge fills it, which one greenlet waits for."""
+    """A future for one greenlet, completed by the bridge."""
 
     def __init__(self, wake: Callable[[], object], wait: Callable[[], object]) -> None:
         self._wake, self.sleep = wake, wait
@@ -117,23 +117,23 @@ class _Eventlet:
         tpool.execute(call)
 
     def stop(self) -> None:
-        """Nothing: what a child changes of this hub, it changes of its parent's; it needs one of its own."""
+        """Do nothing: a child shares the descriptors of this hub with its parent, and needs a hub of its own."""
 
 
 def _ignore(*_error: object) -> None:
-    """Nothing is to be done where the descriptor is closed: the answers go with it."""
+    """Do nothing where the descriptor is closed: its replies are gone too."""
 
 
 _loops: weakref.WeakKeyDictionary[Any, _Gevent | _Eventlet] = weakref.WeakKeyDictionary()
 
 
 def current() -> _Gevent | _Eventlet | None:
-    """The hub that the current greenlet can leave its thread to; ``None`` where there is none."""
+    """Return the hub that runs other greenlets while this one waits; ``None`` if there is none."""
     return _current("gevent") or _current("eventlet")
 
 
 def _current(library: str) -> _Gevent | _Eventlet | None:
-    # What is only half imported has no hub yet.
+    # A module that is still being imported has no hub yet.
     if f"{library}.hub" not in sys.modules and f"{library}.hubs" not in sys.modules:
         return None
     hub = _gevent_hub() if library == "gevent" else _eventlet_hub()
@@ -171,7 +171,7 @@ def _eventlet_hub() -> Any:
 
 
 def _after_fork() -> None:
-    """The child must not read what is meant for its parent."""
+    """Stop reading in a forked child: the replies are its parent's."""
     for loop in _loops.values():
         loop.stop()
     _loops.clear()

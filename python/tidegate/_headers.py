@@ -39,7 +39,7 @@ class RateLimitPolicy(NamedTuple):
 
 
 class RateLimits(NamedTuple):
-    """What the headers of a response say of rate limits. What they do not say is ``None``.
+    """The rate limits in the headers of a response; ``None`` for what they do not have.
 
     >>> from tidegate import parse_headers
     >>> limits = parse_headers({"X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "0", "Retry-After": "2"})

@@ -14,9 +14,9 @@ __all__ = ["Limits"]
 class Limits(Mapping[str, Limit]):
     """Limits by their names, read from a JSON, TOML or YAML document and checked as a whole; a read-only mapping.
 
-    Under each name stands a limit as text (see ``Limit.parse``) or an object in the wire form, whose ``key`` is the
-    name unless it says another. The names are at the top of the document, or in a table ``limits`` of their own. No two
-    limits may have the same key, and each has to limit something.
+    Each name has a limit as text (see ``Limit.parse``) or an object in the wire form, whose ``key`` is the name unless
+    it has another. The names are at the top of the document, or in a table ``limits`` of their own. No two limits may
+    have the same key, and each has to limit something.
 
     >>> from tidegate import Limits
     >>> limits = Limits.from_text('''
@@ -38,7 +38,7 @@ class Limits(Mapping[str, Limit]):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Limits:
-        """Reads a file, in the format that its name ends with: ``.json``, ``.toml``, ``.yaml`` or ``.yml``.
+        """Read a file, in the format that its name ends with: ``.json``, ``.toml``, ``.yaml`` or ``.yml``.
 
         Raises ``LimitsError`` with all that is wrong: with the file, its syntax, or the definitions in it.
         """
@@ -46,7 +46,7 @@ class Limits(Mapping[str, Limit]):
 
     @classmethod
     def from_text(cls, text: str, format: Literal["json", "toml", "yaml"]) -> Limits:
-        """Reads a document in this format.
+        """Read a document in this format.
 
         Raises ``LimitsError`` with all that is wrong: with the syntax, or else with the definitions.
 
@@ -58,9 +58,9 @@ class Limits(Mapping[str, Limit]):
 
     @classmethod
     def from_dict(cls, named: Mapping[str, object]) -> Limits:
-        """Reads a document that is a mapping already, such as a section of a program's own settings.
+        """Read a document that is a mapping already, such as a section of a program's own settings.
 
-        Under a name may stand what may stand there in a file, and a definition object too. Raises ``LimitsError`` with
+        A name has what it may have in a file, or a definition object. Raises ``LimitsError`` with
         all that is wrong.
 
         >>> from tidegate import Bucket, Limits
@@ -78,9 +78,20 @@ class Limits(Mapping[str, Limit]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
-        from ._pydantic import schema
+        from ._pydantic import wire_schema
 
-        return schema(cls)
+        return wire_schema(cls._validated, lambda limits: {name: limit.to_dict() for name, limit in limits.items()})
+
+    @classmethod
+    def _validated(cls, value: Any) -> Limits:
+        if isinstance(value, Limits):
+            return value
+        if isinstance(value, Mapping):
+            return cls.from_dict(value)
+        if not isinstance(value, str):
+            raise ValueError("must be a mapping of names to limits")
+        # As a variable of the environment holds it.
+        return cls.from_text(value, "json")
 
     def __getitem__(self, name: str) -> Limit:
         return self._named[name]

@@ -1,7 +1,7 @@
-"""What happens to a shared store, in the log.
+"""The thread that logs events of shared stores, one daemon thread in a process.
 
-The engine's own thread never waits for Python, so it leaves notes, and one daemon thread in a process writes them down
-under the name ``tidegate``. It does so without a call being made, and costs nothing while nothing happens.
+The engine's own thread never waits for Python, so it queues its events. This one logs them under the name ``tidegate``,
+also while no call is made; it costs nothing while nothing happens.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ._tidegate import _end_notes, _notes
+from ._tidegate import _end_log, _take_log_records
 
 __all__ = ["start"]
 
@@ -24,23 +24,23 @@ _join: Callable[[float], object] | None = None
 
 
 def start(descriptor: int) -> None:
-    """Start the thread of this process, which listens to one end of a socket."""
+    """Start the thread of this process, which reads one end of a socket."""
     global _join
     if _join is None:
         atexit.register(_end)
     family = getattr(socket, "AF_UNIX", socket.AF_INET)
-    line = _original("socket", "socket")(family, socket.SOCK_STREAM, fileno=socket.dup(descriptor))
+    reader = _original("socket", "socket")(family, socket.SOCK_STREAM, fileno=socket.dup(descriptor))
     # A copy of the descriptor has the modes of the original.
-    line.setblocking(True)
+    reader.setblocking(True)
     try:
-        _join = _started(lambda: _listen(line))
+        _join = _started(lambda: _listen(reader))
     except BaseException:
-        line.close()
+        reader.close()
         raise
 
 
 def _started(run: Callable[[], None]) -> Callable[[float], object]:
-    """Start a thread of the system's own, and return how to wait for its end, some seconds at the most."""
+    """Start a thread of the system's own; return a function that waits for its end, at most some seconds."""
     if not _is_patched():
         thread = threading.Thread(target=run, name=NAME, daemon=True)
         thread.start()
@@ -66,28 +66,28 @@ def _is_patched() -> bool:
 
 
 def _original(module: str, name: str) -> Any:
-    """What gevent has put something of its own in the place of."""
+    """The original of what gevent has patched."""
     monkey = sys.modules.get("gevent.monkey")
     return getattr(sys.modules[module], name) if monkey is None else monkey.get_original(module, name)
 
 
-def _listen(line: socket.socket) -> None:
+def _listen(reader: socket.socket) -> None:
     log = logging.getLogger("tidegate")
-    with line:
-        while line.recv(4096):
-            for note in _notes():
-                if note is None:
+    with reader:
+        while reader.recv(4096):
+            for record in _take_log_records():
+                if record is None:
                     return
-                level, message, more = note
+                level, message, extra = record
                 try:
-                    log.log(level, "%s", message, extra=more)
+                    log.log(level, "%s", message, extra=extra)
                 except Exception:
-                    # Somebody's filter or handler; the next note may fare better.
+                    # From a filter or handler of the program; the next record may pass it.
                     sys.excepthook(*sys.exc_info())
 
 
 def _end() -> None:
-    """End the thread while the log still works: a daemon must not be found writing when the interpreter ends."""
+    """End the thread while logging still works: a daemon thread must not log when the interpreter ends."""
     if _join is not None:
-        _end_notes()
+        _end_log()
         _join(1)

@@ -9,18 +9,18 @@ from typing import Any
 
 __all__ = ["refuse_trio", "rest", "sleep"]
 
-# For how many seconds answers that are there at once may keep other tasks waiting.
+# Seconds for which answers that are known at once may keep other tasks waiting.
 LONGEST = 0.002
 
 
 def _trio() -> Any:
-    """Trio, where it runs this code."""
+    """Trio, if it runs this code."""
     trio = sys.modules.get("trio")
     return trio if trio is not None and trio.lowlevel.in_trio_run() else None
 
 
 def refuse_trio() -> None:
-    """Raise where trio runs this code: answers of a shared store come through a loop of asyncio."""
+    """Raise if trio runs this code: replies of a shared store come through a loop of asyncio."""
     if _trio() is not None:
         raise RuntimeError(
             "AsyncLimiter over a shared store needs asyncio and does not support trio: "
@@ -29,7 +29,7 @@ def refuse_trio() -> None:
 
 
 def _ticks() -> bool:
-    """Whether no test has frozen the time of this process."""
+    """Return false where a test has frozen the time of this process."""
     return isinstance(time.monotonic, BuiltinFunctionType)
 
 
@@ -51,7 +51,7 @@ async def sleep(seconds: float) -> None:
 
 
 async def rest(since: float) -> float:
-    """Let other tasks run, unless that was possible ``since`` an instant just now. Return when it was."""
+    """Let other tasks run, unless they could ``since`` an instant just now; return the last such instant."""
     if _ticks() and time.monotonic() - since < LONGEST:
         return since
     trio = _trio()

@@ -1,4 +1,4 @@
-"""How pydantic reads and writes limits and answers; imported by pydantic's own questions alone."""
+"""Schemas by which pydantic reads and writes limits and answers; imported only once pydantic asks for one."""
 
 from __future__ import annotations
 
@@ -8,29 +8,27 @@ from typing import Any
 
 from pydantic_core import core_schema
 
-from ._limits import Limits
 from ._tidegate import Explanation, Limit, LimitInfo, Standing
 
-__all__ = ["schema"]
+__all__ = ["schema", "wire_schema"]
 
 DERIVED = {"allowed", "reset_sec", "full_reset_sec"}
 
 
 def schema(cls: type) -> core_schema.CoreSchema:
-    """Return the core schema of a class of this package."""
+    """Return the core schema of a native class."""
     if issubclass(cls, Limit):
-        return _schema(lambda value: _limit(cls, value), lambda limit: limit.to_dict())
-    if issubclass(cls, Limits):
-        return _schema(_limits, lambda limits: {name: limit.to_dict() for name, limit in limits.items()})
+        return wire_schema(lambda value: _limit(cls, value), lambda limit: limit.to_dict())
     if issubclass(cls, LimitInfo):
-        return _schema(_info, lambda info: info.to_dict())
+        return wire_schema(_info, lambda info: info.to_dict())
     if issubclass(cls, Explanation):
-        return _schema(_instance(cls), lambda explanation: explanation.to_dict())
+        return wire_schema(_instance(cls), lambda explanation: explanation.to_dict())
     assert issubclass(cls, Standing)
-    return _schema(_instance(cls), lambda standing: {"text": str(standing), "info": standing.info.to_dict()})
+    return wire_schema(_instance(cls), lambda standing: {"text": str(standing), "info": standing.info.to_dict()})
 
 
-def _schema(read: Callable[[Any], Any], write: Callable[[Any], dict[str, Any]]) -> core_schema.CoreSchema:
+def wire_schema(read: Callable[[Any], Any], write: Callable[[Any], dict[str, Any]]) -> core_schema.CoreSchema:
+    """Return the core schema of objects that ``read`` makes of a value, and that JSON has as a dict."""
     wire = core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
     return core_schema.json_or_python_schema(
         json_schema=core_schema.no_info_after_validator_function(read, wire),
@@ -49,17 +47,6 @@ def _limit(cls: type, value: Any) -> Limit:
     if not isinstance(limit, cls):
         raise ValueError(f"must be a {cls.__name__}, got a {type(limit).__name__}")
     return limit
-
-
-def _limits(value: Any) -> Limits:
-    if isinstance(value, Limits):
-        return value
-    if isinstance(value, Mapping):
-        return Limits.from_dict(value)
-    if not isinstance(value, str):
-        raise ValueError("must be a mapping of names to limits")
-    # As a variable of the environment holds it.
-    return Limits.from_text(value, "json")
 
 
 def _info(value: Any) -> LimitInfo:

@@ -1,4 +1,4 @@
-"""What a limiter has counted."""
+"""Statistics and health of a limiter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Health", "Latency", "Statistics"]
 
 
 class Health(NamedTuple):
-    """How fit a store is to decide; see ``Limiter.ping``.
+    """The health of a store; see ``Limiter.ping``.
 
     >>> from tidegate import Limiter
     >>> health = Limiter().ping()
@@ -17,15 +17,15 @@ class Health(NamedTuple):
     """
 
     servers: tuple[str, ...]
-    """The servers that were asked; none of a store in memory."""
+    """The servers that were checked; none of a store in memory."""
     round_trip: float
-    """How many seconds the slowest of them took to decide."""
+    """Seconds that the slowest of them took to decide."""
     clock_ahead: float
-    """How many seconds the clock of one is ahead of this host's; decisions go by the server's."""
+    """Seconds by which the clock of a server is ahead of this host's; decisions go by the server's."""
     memory_policy: str | None
-    """The ``maxmemory-policy`` of the first, where the user may ask for it."""
+    """The ``maxmemory-policy`` of the first, if the user may read it."""
     warnings: tuple[str, ...]
-    """What is not as it should be, in words, though calls are decided."""
+    """Problems in words, though calls are decided."""
 
 
 class Latency(NamedTuple):
@@ -38,13 +38,13 @@ class Latency(NamedTuple):
     """
 
     buckets: tuple[tuple[float | None, int], ...]
-    """How many took less than each bound, and no less than the bound before; the last one has no bound."""
+    """Each bound, and the number of times below it but not below the bound before; the last one has no bound."""
     sum: float
-    """All of them together."""
+    """Sum of all times."""
 
 
 class Statistics(NamedTuple):
-    """What a limiter has done with a shared store in this process since it was made; see ``Limiter.stats``.
+    """Counts of a limiter over a shared store, in this process, since it was made; see ``Limiter.stats``.
 
     >>> from tidegate import Limiter
     >>> stats = Limiter().stats()
@@ -57,13 +57,13 @@ class Statistics(NamedTuple):
     admitted: int
     """Calls that were admitted."""
     blocked: int
-    """Calls that were denied, without asking the store too."""
+    """Calls that were denied, by the deny cache too."""
     failed: int
     """Calls that ended in an error."""
     degraded: int
-    """Calls that were answered without the store, or failed, because it could not decide."""
+    """Calls that were answered by the fallback, or failed, because the store did not decide."""
     deny_cache_hits: int
-    """Calls that were denied without asking the store."""
+    """Calls that were denied without a call to the store."""
     store_calls: int
     """Decisions that were sent to the store."""
     batches: int
@@ -71,8 +71,8 @@ class Statistics(NamedTuple):
     corrupt_entries: int
     """Entries of the store that could not be read, and were written anew."""
     failures: dict[str, int]
-    """How many calls met each failure, by its name: ``timeout``, ``unavailable``, ``unreachable``, …"""
+    """Number of calls that met each failure, by its name: ``timeout``, ``unavailable``, ``unreachable``, …"""
     breaker: Literal["closed", "open"]
-    """``open`` while a server that failed is not asked, but looked at now and then."""
+    """``open`` while a server that failed gets no calls, only probes."""
     latency: Latency
-    """How long the store took to decide."""
+    """Times that the store took to decide."""

@@ -1,4 +1,4 @@
-"""What calls take, for type checkers."""
+"""Types of arguments, for type checkers."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ Definitions: TypeAlias = Definition | Sequence[Definition]
 """A definition, or a list or tuple of them, which are decided together: all or nothing."""
 
 Choice: TypeAlias = Callable[[Any], Definitions]
-"""A function that chooses, by the ``context`` that the call is given."""
+"""A function that chooses definitions by the ``context`` of the call."""
 
 Limited: TypeAlias = Definition | Choice | Sequence[Definition | Choice]
-"""What a call takes for a limit."""
+"""The ``limit`` of a call."""
 
 _Limit: TypeAlias = Definition | Choice
 
 Check: TypeAlias = tuple[_Limit, str] | tuple[_Limit, str, int] | tuple[_Limit, str, int, float]
-"""A limit and who is being limited, then perhaps a cost, then perhaps a factor."""
+"""A limit and an actor, then perhaps a cost, then perhaps a factor."""
 
 
 class LimiterOptions(TypedDict, total=False):
-    """What a limiter may be given beside its URL; ``None`` is as if it were not. See ``Limiter``."""
+    """Options of a limiter; ``None`` is the default. See ``Limiter``."""
 
     namespace: str | None
-    """What the names of all keys begin with."""
+    """Prefix of all keys."""
     timeout: float | timedelta | None
-    """How long a decision may take, in seconds."""
+    """Longest time for a decision, in seconds."""
     on_error: Literal["local", "allow", "deny", "raise"] | None
-    """What a call is answered that the store cannot decide."""
+    """Fallback for calls that the store does not decide in time."""
     max_entries: int | None
-    """How many entries this process keeps at most."""
+    """Most entries that this process keeps."""
     deny_cache: float | timedelta | None
-    """For how long a denial is remembered, in seconds."""
+    """Longest time for which a denial is repeated without a call to the store, in seconds."""
     wait_replicas: int | None
-    """How many replicas have to acknowledge a charge."""
+    """Number of replicas that must acknowledge a charge."""
     strategy: Literal["script", "transactions"] | None
-    """How the server is made to decide."""
+    """Means of a decision: a script, or transactions for servers without scripts."""
     layout: Literal["own", "sharkey"] | None
-    """What entries are on the server."""
+    """Layout of the entries on the server."""
     username: str | None
     """The user, in place of the URL's."""
     password: str | Callable[[], str] | None
@@ -66,6 +66,6 @@ class LimiterOptions(TypedDict, total=False):
     ssl_keyfile: str | PathLike[str] | None
     """A PEM file of its key."""
     ssl_cert_reqs: Literal["required", "optional", "none"] | None
-    """``"none"`` takes any certificate for the server's own."""
+    """``"none"`` accepts any certificate."""
     clock: Callable[[], float] | None
-    """A function that returns seconds since the epoch, by which each call is decided."""
+    """A function that returns seconds since the epoch, in place of the clock."""

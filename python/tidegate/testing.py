@@ -1,4 +1,4 @@
-"""What tests of programs that use ``tidegate`` need."""
+"""Helpers for tests of programs that use ``tidegate``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ START = 1_704_067_200
 
 
 class Clock:
-    """A clock that stands still until it is told to advance, for ``Limiter(clock=clock)``.
+    """A clock that moves only with ``advance`` and ``set``, for ``Limiter(clock=clock)``.
 
     ``start`` is seconds since the epoch, or a ``datetime``. It is called as ``time.time`` is, and counts in whole
-    microseconds, so that a thousand small steps end where a large one does.
+    microseconds, so that many small steps add up exactly.
 
     >>> from tidegate import Bucket, Limiter
     >>> from tidegate.testing import Clock
@@ -39,7 +39,7 @@ class Clock:
         self._micros = _micros("start", start)
 
     def advance(self, seconds: float | timedelta) -> None:
-        """Move on by so many seconds, or a ``timedelta``; it never goes back by this.
+        """Advance by so many seconds, or a ``timedelta``, never back.
 
         >>> from datetime import timedelta
         >>> from tidegate.testing import Clock

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tidegate
-from tidegate import _aio, _tidegate
+from tidegate import AsyncLimiter, Limiter, _aio, _tidegate
 from tidegate.testing import Clock
 
 NAMES = [name for name in tidegate.__all__ if not name.startswith("__")]
@@ -79,6 +79,29 @@ def test_stubs_are_documented_as_the_built_module_is() -> None:
             built = inspect.getattr_static(built, part) if isinstance(built, type) else getattr(built, part)
         built = getattr(built, "__func__", built)
         assert text == inspect.cleandoc(built.__doc__ or ""), name
+
+
+def test_documentation_opens_with_a_noun_phrase_or_an_imperative() -> None:
+    questions = {"What", "Whether", "Who", "Whom", "How", "Where", "Which", "Why"}
+    texts = [*documented(), *stub_docs()]
+    assert len(texts) > 150
+    assert [name for name, text in texts if text.split() and text.split()[0] in questions] == []
+
+
+def test_both_limiters_have_the_same_methods_with_the_same_words() -> None:
+    public = {name: member for name, member in vars(Limiter).items() if not name.startswith("_")}
+    both = {name: member for name, member in vars(AsyncLimiter).items() if not name.startswith("_")}
+    assert both.keys() - public.keys() == {"aclose"}
+    assert public.keys() <= both.keys()
+    for name, member in public.items():
+        text = inspect.cleandoc(member.__doc__ or "").split(">>>")[0].strip()
+        assert text == inspect.cleandoc(both[name].__doc__ or ""), name
+        if callable(member):
+            one, other = (
+                [(parameter.name, parameter.default) for parameter in inspect.signature(call).parameters.values()]
+                for call in (member, both[name])
+            )
+            assert one == other, name
 
 
 def test_the_version_is_one() -> None:

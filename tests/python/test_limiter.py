@@ -14,6 +14,7 @@ import pytest
 
 from calls import AnyLimiter, done
 from tidegate import AsyncLimiter, Bucket, FixedWindow, Limiter, LimitInfo, SlidingLog, Smooth, TokenBucket
+from tidegate._tidegate import _AcquireSteps, _AsyncCalls
 
 NOW = 1_700_000_000_000
 LOGIN = Bucket("login", size=3)
@@ -224,13 +225,14 @@ def test_tasks_queue_for_what_cannot_be_reserved() -> None:
 def test_a_turn_that_was_given_up_is_over() -> None:
     limiter, slow = Limiter(), Bucket("slow", size=1, drip_rate=timedelta(hours=1))
     limiter.limit(slow, "ada")
-    turn = limiter._start_acquire(slow, "ada", 1, 1.0, None)
-    assert 3599 < turn.step() <= 3600  # type: ignore[operator]
+    steps = _AsyncCalls(limiter).acquire(slow, "ada")
+    assert isinstance(steps, _AcquireSteps)
+    assert 3599 < steps.step() <= 3600  # type: ignore[operator]
     for _ in range(2):
-        turn.give_up()
+        steps.cancel()
     assert limiter.peek(slow, "ada").full_reset_sec == 3600
-    with pytest.raises(RuntimeError, match="given up"):
-        turn.step()
+    with pytest.raises(RuntimeError, match="over"):
+        steps.step()
 
 
 def test_a_smooth_call_is_paid_for_by_the_next(limiter: AnyLimiter) -> None:

@@ -112,10 +112,10 @@ def typescript(source: Path) -> Graph:
 
 
 def python(package: Path) -> Graph:
-    """What each module of a Python package imports, for type checking too."""
+    """What each module of a Python package imports, for type checking too; packages in it aside."""
     found = re.compile(r"^\s*from \.(\w+) import", re.M)
     graph: Graph = {}
-    for file in sorted(package.rglob("*.py")):
+    for file in sorted(package.glob("*.py")):
         paths = {file.parent / f"{name}.py" for name in found.findall(file.read_text())}
         graph[str(file.relative_to(ROOT))] = {str(path.relative_to(ROOT)) for path in paths if path.exists()}
     return graph

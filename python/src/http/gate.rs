@@ -13,7 +13,7 @@ use crate::errors::{configuration_error, limit_error, snake_case, wrong_type};
 use crate::info::LimitInfo;
 use crate::value;
 
-/// What a middleware asks about HTTP: the client, the headers, the refusal. Made once, and shared by threads.
+/// The HTTP part of a middleware: the client, the headers, the refusal. Made once, and shared by threads.
 #[pyclass(frozen, name = "_Gate", module = "tidegate._tidegate")]
 pub(crate) struct Gate(http::Gate);
 

@@ -6,11 +6,10 @@ mod parse;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
-use tidegate::Check;
 use tidegate::http::{Mistake, combined, forget_mistakes};
 
 use crate::args::{self, Arg};
-use crate::asked::checks_of;
+use crate::check::{Checks, OwnedCheck, parts_of_checks};
 use crate::errors::wrong_type;
 use crate::limits::Limit;
 use crate::value;
@@ -22,20 +21,16 @@ pub(crate) use parse::parse_headers;
 #[pyfunction]
 #[pyo3(name = "_combine", signature = (checks, /))]
 pub(crate) fn combine<'py>(py: Python<'py>, checks: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    let given = checks_of(checks)?;
-    let limits = given.iter().map(|parts| limit(&parts[0])).collect::<PyResult<Vec<_>>>()?;
-    let mut read = Vec::with_capacity(given.len());
-    for (limit, parts) in limits.iter().zip(&given) {
-        let limit = &limit.get().0;
-        let part = |index| Arg(parts.get(index).map(|part: &Bound<'py, PyAny>| part.as_borrowed()));
-        let (actor, cost, factor) = (&parts[1], part(2).cost(limit.key())?, part(3).factor(limit.key())?);
-        read.push((limit, args::actor(limit.key(), actor)?, cost, factor));
-    }
-    let checks: Vec<_> =
-        read.iter().map(|(limit, actor, cost, factor)| Check::new(limit, actor).cost(*cost).factor(*factor)).collect();
-    let combined = combined(&checks).into_iter().map(|(index, check)| {
+    let given = parts_of_checks(checks)?;
+    let read = given
+        .iter()
+        .map(|parts| OwnedCheck::new(limit(&parts[0])?, &parts[1], Arg::of(parts.get(2)), Arg::of(parts.get(3))));
+    let checks = Checks::Several(read.collect::<PyResult<_>>()?);
+    let units: Vec<_> =
+        checks.with(py, |checks| combined(checks).iter().map(|(index, check)| (*index, check.units())).collect());
+    let combined = units.into_iter().map(|(index, units)| {
         let parts = &given[index];
-        let mut tuple = vec![parts[0].clone(), parts[1].clone(), check.units().into_pyobject(py)?.into_any()];
+        let mut tuple = vec![parts[0].clone(), parts[1].clone(), units.into_pyobject(py)?.into_any()];
         tuple.extend(parts.get(3).cloned());
         PyTuple::new(py, tuple)
     });

@@ -1,77 +1,85 @@
-//! What a call is about, read: limits, actors, costs and factors.
+//! Checks of a call, read from its arguments.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::Limiter;
+use super::state::Limiter;
 use crate::args::Arg;
-use crate::asked::{Part, is_choice, is_list};
+use crate::check::{Checks, OwnedCheck, is_choice, is_list, parts_of_checks};
 use crate::limits::Limit;
 
-/// What a call is about, as it was given.
-pub(crate) struct Question<'a, 'py> {
-    pub(crate) limit: &'a Bound<'py, PyAny>,
-    pub(crate) actor: &'a Bound<'py, PyAny>,
-    pub(crate) cost: Arg<'a, 'py>,
-    pub(crate) factor: Arg<'a, 'py>,
-    /// What a function that chooses the limit is called with.
-    pub(crate) context: Arg<'a, 'py>,
-}
-
 impl Limiter {
-    pub(crate) fn parts<'a, 'py>(&self, asked: &Question<'a, 'py>) -> PyResult<Vec<Part<'a, 'py>>> {
-        let limits = self.read_all(asked.limit, asked.context)?.into_iter();
-        limits.map(|limit| Part::new(limit, asked.actor, asked.cost, asked.factor)).collect()
-    }
-
-    /// The definitions that a call was given, those that a function chose for it in their place.
-    pub(crate) fn read_all<'py>(
+    /// The checks of one actor.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the way of nearly every call")]
+    pub(crate) fn checks<'py>(
         &self,
         limit: &Bound<'py, PyAny>,
+        actor: &Bound<'py, PyAny>,
+        cost: Arg<'_, 'py>,
+        factor: Arg<'_, 'py>,
         context: Arg<'_, 'py>,
-    ) -> PyResult<Vec<Bound<'py, Limit>>> {
+    ) -> PyResult<Checks> {
+        if let Ok(limit) = limit.cast::<Limit>() {
+            return OwnedCheck::new(limit.clone(), actor, cost, factor).map(Checks::One);
+        }
+        self.other_checks(limit, actor, cost, factor, context)
+    }
+
+    #[inline(never)]
+    fn other_checks<'py>(
+        &self,
+        limit: &Bound<'py, PyAny>,
+        actor: &Bound<'py, PyAny>,
+        cost: Arg<'_, 'py>,
+        factor: Arg<'_, 'py>,
+        context: Arg<'_, 'py>,
+    ) -> PyResult<Checks> {
+        if let Ok(dict) = limit.cast::<PyDict>() {
+            return OwnedCheck::new(self.cache.read(dict)?, actor, cost, factor).map(Checks::One);
+        }
+        let limits = self.chosen(limit, context)?.into_iter();
+        let checks = limits.map(|limit| OwnedCheck::new(limit, actor, cost, factor));
+        checks.collect::<PyResult<_>>().map(Checks::Several)
+    }
+
+    /// The checks of several actors.
+    pub(crate) fn checks_of_all<'py>(&self, checks: &Bound<'py, PyAny>, context: Arg<'_, 'py>) -> PyResult<Checks> {
+        let mut read = Vec::new();
+        for parts in parts_of_checks(checks)? {
+            let optional = |at: usize| Arg::of(parts.get(at));
+            // A list is for one actor's limits; here each has a tuple of its own.
+            let limits =
+                if is_choice(&parts[0]) { self.chosen(&parts[0], context)? } else { vec![self.definition(&parts[0])?] };
+            for limit in limits {
+                read.push(OwnedCheck::new(limit, &parts[1], optional(2), optional(3))?);
+            }
+        }
+        Ok(Checks::Several(read))
+    }
+
+    /// The definitions of a call; for a function, those that it chooses.
+    fn chosen<'py>(&self, limit: &Bound<'py, PyAny>, context: Arg<'_, 'py>) -> PyResult<Vec<Bound<'py, Limit>>> {
         let mut limits = Vec::new();
         for given in listed(limit)? {
             if is_choice(&given) {
-                let chosen = match context.0 {
-                    None => given.call1((given.py().None(),)),
-                    Some(context) => given.call1((context,)),
-                };
-                for chosen in listed(&chosen?)? {
-                    limits.push(self.read(&chosen)?);
+                let chosen = given.call1((context.object(given.py()),))?;
+                for chosen in listed(&chosen)? {
+                    limits.push(self.definition(&chosen)?);
                 }
             } else {
-                limits.push(self.read(&given)?);
+                limits.push(self.definition(&given)?);
             }
         }
         Ok(limits)
     }
 
-    /// The checks for several actors, read.
-    pub(crate) fn parts_of<'a, 'py>(
-        &self,
-        given: &'a [Vec<Bound<'py, PyAny>>],
-        context: Arg<'_, 'py>,
-    ) -> PyResult<Vec<Part<'a, 'py>>> {
-        let mut parts = Vec::with_capacity(given.len());
-        for given in given {
-            let optional = |at: usize| Arg(given.get(at).map(Bound::as_borrowed));
-            // A list is for one actor's limits; here each has a tuple of its own.
-            let limits =
-                if is_choice(&given[0]) { self.read_all(&given[0], context)? } else { vec![self.read(&given[0])?] };
-            for limit in limits {
-                parts.push(Part::new(limit, &given[1], optional(2), optional(3))?);
-            }
-        }
-        Ok(parts)
-    }
-
-    pub(super) fn read<'py>(&self, limit: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Limit>> {
+    fn definition<'py>(&self, limit: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Limit>> {
         if let Ok(limit) = limit.cast::<Limit>() {
             return Ok(limit.clone());
         }
         match limit.cast::<PyDict>() {
-            Ok(dict) => self.literals.read(dict),
+            Ok(dict) => self.cache.read(dict),
             Err(_) => Limit::from_wire(limit),
         }
     }

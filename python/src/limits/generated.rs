@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::{PyClass, intern};
 use tidegate::Kind;
 
-use super::{Field, Key, Limit, Span, define};
+use super::base::{Field, Key, Limit, Span, define};
 
 /// A leaky bucket as a meter: up to ``size`` units at once, then ``drip_size`` more every ``drip_rate``.
 ///

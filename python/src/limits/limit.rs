@@ -1,40 +1,22 @@
-//! What every definition is.
+//! The methods of all definitions.
 
 #![expect(clippy::doc_link_with_quotes, reason = "Python in the examples")]
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyFloat, PyMapping, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
 
+use super::base::Limit;
 use super::generated;
 use crate::args::{self, Arg};
 use crate::errors::{limit_error, snake_case, wire_error, wrong_type};
-use crate::explain::Explanation;
+use crate::explanation::Explanation;
 use crate::value;
-
-/// What is limited: a type, its parameters, and a key that names the resource.
-///
-/// The base of all definitions. A definition is checked and compiled when it is made, never changes, and can be
-/// compared, hashed and pickled. Two definitions with the same key share their entries, whatever their parameters.
-///
-/// >>> from tidegate import Bucket, Limit
-/// >>> login = Limit.from_dict({"key": "login", "type": "bucket", "size": 10})
-/// >>> login == Bucket("login", size=10)
-/// True
-#[pyclass(frozen, subclass, weakref, module = "tidegate")]
-pub(crate) struct Limit(pub(crate) tidegate::Limit, PyOnceLock<Py<PyDict>>);
-
-impl From<tidegate::Limit> for Limit {
-    fn from(limit: tidegate::Limit) -> Self {
-        Self(limit, PyOnceLock::new())
-    }
-}
 
 #[pymethods]
 impl Limit {
-    /// Reads a definition in the wire form, the JSON that every language shares, with durations in milliseconds.
+    /// Read a definition in the wire form, the JSON that every language shares, with durations in milliseconds.
     ///
     /// Raises ``LimitError`` for a field that is unknown, missing or of the wrong type, and a value out of its bounds.
     ///
@@ -47,7 +29,7 @@ impl Limit {
         Self::from_wire(wire)
     }
 
-    /// Reads one limit as text, such as ``"100/minute"``, ``"5/15m burst 20"`` or ``"1000/day fixed-window"``.
+    /// Read one limit as text, such as ``"100/minute"``, ``"5/15m burst 20"`` or ``"1000/day fixed-window"``.
     ///
     /// A token bucket unless a type follows: ``fixed-window``, ``sliding-window``, ``sliding-counter`` or
     /// ``sliding-log``. Raises ``LimitError`` for any other text, and says what was expected at which character.
@@ -66,7 +48,7 @@ impl Limit {
         Self::object(py, tidegate::Limit::parse(key.as_str(), &text).map_err(limit_error)?)
     }
 
-    /// Reads a list of limits as text, with ``;`` between them, to be decided together.
+    /// Read a list of limits as text, with ``;`` between them, to be decided together.
     ///
     /// A limit that stands alone has ``key`` as its key; of several, each has ``key``, an ``@`` and its period. No two
     /// may have the same period. Raises ``LimitError`` as ``parse``.
@@ -84,7 +66,7 @@ impl Limit {
         limits.into_iter().map(|limit| Self::object(py, limit)).collect()
     }
 
-    /// What this definition allows an actor with this factor.
+    /// Explain what this definition allows an actor with this factor.
     ///
     /// Raises ``LimitError`` for a factor that cannot be.
     ///
@@ -113,18 +95,6 @@ impl Limit {
         self.0.key()
     }
 
-    /// How pydantic reads and writes it.
-    #[classmethod]
-    #[pyo3(signature = (source, handler, /))]
-    fn __get_pydantic_core_schema__<'py>(
-        cls: &Bound<'py, PyType>,
-        source: &Bound<'py, PyAny>,
-        handler: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let _ = (source, handler);
-        crate::value::pydantic_schema(cls)
-    }
-
     fn __repr__(this: &Bound<'_, Self>) -> PyResult<String> {
         let (key, parameters) = this.get().arguments(this.py())?;
         let mut shown = format!("{}({}", this.get_type().name()?, key.repr()?);
@@ -148,7 +118,7 @@ impl Limit {
         hasher.finish()
     }
 
-    /// What ``pickle`` and ``copy`` make an equal definition of.
+    /// Arguments of an equal definition, for ``pickle`` and ``copy``.
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
         let (key, parameters) = self.arguments(py)?;
         Ok((PyTuple::new(py, [key])?, parameters))
@@ -178,29 +148,7 @@ impl Limit {
         Self::object(wire.py(), tidegate::Limit::from_fields(fields).map_err(wire_error)?)
     }
 
-    /// A field by its name in the wire form; `None` where it was left out.
-    pub(crate) fn field<'py>(this: &Bound<'py, Self>, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
-        let found = this.get().wire(this.py())?.get_item(name)?;
-        Ok(found.unwrap_or_else(|| this.py().None().into_bound(this.py())))
-    }
-
-    /// The wire form, as Python's own reader of JSON gives it, with whole numbers as integers; read once.
-    pub(crate) fn wire<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyDict>> {
-        let wire = self.1.get_or_try_init(py, || {
-            let wire = py.import("json")?.call_method1("loads", (self.0.to_json(),))?.cast_into::<PyDict>()?;
-            for (name, value) in wire.copy()?.iter() {
-                if let Ok(number) = value.cast::<PyFloat>()
-                    && number.value().fract() == 0.0
-                {
-                    wire.set_item(name, number.call_method0("__int__")?)?;
-                }
-            }
-            PyResult::Ok(wire.unbind())
-        })?;
-        Ok(wire.bind(py))
-    }
-
-    /// What the class would have to be called with to give an equal definition.
+    /// The arguments with which its class makes an equal definition.
     fn arguments<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyString>, Bound<'py, PyDict>)> {
         let parameters = PyDict::new(py);
         for (name, value) in self.wire(py)?.iter() {
@@ -221,7 +169,7 @@ fn key_among(items: &Items<'_>) -> String {
     key.and_then(|(_, key)| key.extract().ok()).unwrap_or_default()
 }
 
-/// What is in a mapping; an error is about `field`.
+/// The items of a mapping; an error is about `field`.
 pub(crate) fn items<'py>(wire: &Bound<'py, PyAny>, field: &str) -> PyResult<Items<'py>> {
     if let Ok(dict) = wire.cast::<PyDict>() {
         return Ok(dict.iter().collect());

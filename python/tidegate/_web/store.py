@@ -26,8 +26,7 @@ class Store:
         if isinstance(limiter, AsyncLimiter):
             self.aio = limiter
         elif isinstance(limiter, Limiter):
-            self.aio = AsyncLimiter()
-            self.aio._limiter, self.aio._shared = limiter, limiter._shared
+            self.aio = AsyncLimiter._over(limiter)
         else:
             self.aio = AsyncLimiter(limiter)
         self.sync = self.aio._limiter

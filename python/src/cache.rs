@@ -1,4 +1,4 @@
-//! Compiled limits of definitions that are written as dicts.
+//! The definition cache: definitions that calls are given as dicts, compiled once.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,23 +11,23 @@ use crate::limits::Limit;
 const SLOTS: usize = 256;
 /// No definition has more fields.
 const MOST_FIELDS: usize = 16;
-/// A longer key is one that somebody made at run time, and is not worth its memory.
+/// A longer key was made at run time, and is not worth its memory.
 const LONGEST_KEY: usize = 1024;
 
-/// Remembers what a dict was compiled to, because to read one costs more than to decide.
+/// Compiled definitions by the objects in their dicts, because to read a dict costs more than to decide.
 ///
-/// It goes by the objects in the dict: with names and values of exactly the immutable types, the very same objects are
-/// the same definition. They are held on to, so that no other object can take their address. A dict that has been
-/// changed holds another object and is read anew; so is one whose equal values are other objects.
+/// With names and values of exactly the immutable types, the very same objects are the same definition. The cache holds
+/// references to them, so that no other object can take their address. A dict that has been changed holds another
+/// object and is read anew; so is one whose equal values are other objects.
 #[derive(Default)]
-pub(crate) struct Literals(Mutex<Vec<Option<Known>>>);
+pub(crate) struct DefinitionCache(Mutex<Vec<Option<Entry>>>);
 
-struct Known {
+struct Entry {
     fields: Vec<(Py<PyAny>, Py<PyAny>)>,
     limit: Py<Limit>,
 }
 
-impl Literals {
+impl DefinitionCache {
     pub(crate) fn read<'py>(&self, dict: &Bound<'py, PyDict>) -> PyResult<Bound<'py, Limit>> {
         let Some((fields, slot)) = fields(dict) else { return Limit::from_wire(dict) };
         let known = self.slots()[slot]
@@ -37,18 +37,18 @@ impl Literals {
         if let Some(limit) = known {
             return Ok(limit.into_bound(dict.py()));
         }
-        // The lock is not held here: an error's words may come from code of the caller's.
+        // The lock is not held here: the text of an error may come from code of the caller's.
         let limit = Limit::from_wire(dict)?;
         if limit.get().0.key().len() > LONGEST_KEY {
             return Ok(limit);
         }
         let fields = fields.into_iter().map(|(name, value)| (name.unbind(), value.unbind())).collect();
-        let replaced = self.slots()[slot].replace(Known { fields, limit: limit.clone().unbind() });
+        let replaced = self.slots()[slot].replace(Entry { fields, limit: limit.clone().unbind() });
         drop(replaced);
         Ok(limit)
     }
 
-    fn slots(&self) -> MutexGuard<'_, Vec<Option<Known>>> {
+    fn slots(&self) -> MutexGuard<'_, Vec<Option<Entry>>> {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if slots.is_empty() {
             slots.resize_with(SLOTS, || None);
@@ -59,7 +59,7 @@ impl Literals {
 
 type Fields<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
 
-/// What is in the dict, and the slot that it belongs in; nothing where it cannot be known by its objects.
+/// The content of a dict and its slot; `None` where an object in it might change.
 fn fields<'py>(dict: &Bound<'py, PyDict>) -> Option<(Fields<'py>, usize)> {
     let mut slot = 0_usize;
     let mut fields = Vec::with_capacity(dict.len());
@@ -76,7 +76,7 @@ fn fields<'py>(dict: &Bound<'py, PyDict>) -> Option<(Fields<'py>, usize)> {
     Some((fields, slot % SLOTS))
 }
 
-impl Known {
+impl Entry {
     fn holds(&self, fields: &[(Bound<'_, PyAny>, Bound<'_, PyAny>)]) -> bool {
         self.fields.len() == fields.len()
             && self.fields.iter().zip(fields).all(|(known, given)| known.0.is(&given.0) && known.1.is(&given.1))

@@ -1,4 +1,4 @@
-//! Calls in a greenlet of gevent or eventlet, which leaves its thread to others until the answer is there.
+//! Calls in a greenlet of gevent or eventlet, which leaves its thread to others until the reply is there.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,13 +8,14 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCFunction, PyDict};
 
-use crate::bridge::{About, Bridge, Decided, Reply};
+use crate::aio::bridge::{Bridge, OnReply, ReplySender};
+use crate::request::Reply;
 
 /// The hub of this thread, where the current greenlet can wait in it.
 pub(crate) struct Hub<'py>(Bound<'py, PyAny>);
 
 impl<'py> Hub<'py> {
-    /// Nothing in programs that use neither library, which pay two looks into a dict for it.
+    /// `None` in programs that use neither library; it costs them two look-ups in a dict.
     pub(crate) fn current(py: Python<'py>) -> PyResult<Option<Self>> {
         static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
         static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -29,7 +30,7 @@ impl<'py> Hub<'py> {
         Ok(if hub.is_none() { None } else { Some(Self(hub)) })
     }
 
-    /// Where answers for its greenlets come.
+    /// The bridge for replies to its greenlets.
     pub(crate) fn bridge(&self) -> PyResult<Bound<'py, Bridge>> {
         Bridge::of(&self.0)
     }
@@ -39,7 +40,7 @@ impl<'py> Hub<'py> {
         self.0.call_method1(intern!(self.0.py(), "wait"), (future,))
     }
 
-    /// Does in a thread of the system's own what nobody asks for often, and waits for it.
+    /// Makes a call in a thread of the system's own, and waits for it.
     pub(crate) fn aside<T: Send + 'static>(&self, call: impl Fn() -> T + Send + Sync + 'static) -> PyResult<T> {
         let py = self.0.py();
         let kept = Arc::new(Mutex::new(None));
@@ -53,17 +54,17 @@ impl<'py> Hub<'py> {
         done.ok_or_else(|| PyRuntimeError::new_err("a thread ended without its answer"))
     }
 
-    /// Begins a call and waits for its answer.
-    pub(crate) fn decide(&self, begin: impl FnOnce(Reply) -> Option<Decided>) -> PyResult<Decided> {
+    /// Begins a call and waits for its reply.
+    pub(crate) fn decide(&self, begin: impl FnOnce(&ReplySender) -> Option<Reply>) -> PyResult<Reply> {
         let bridge = self.bridge()?;
-        let reply = bridge.get().reply();
-        if let Some(answer) = reply.begin(begin) {
-            return Ok(answer);
+        let sender = bridge.get().sender();
+        if let Some(reply) = begin(&sender) {
+            return Ok(reply);
         }
         let kept = Arc::new(Mutex::new(None));
-        let future = bridge.get().future(self.0.py(), &reply, About::Kept(kept.clone()))?;
-        self.wait(&future).inspect_err(|_| reply.forget())?;
-        let answer = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        answer.ok_or_else(|| PyRuntimeError::new_err("a future was done without its answer"))
+        let future = bridge.get().future(self.0.py(), &sender, OnReply::Keep(kept.clone()))?;
+        self.wait(&future).inspect_err(|_| sender.forget())?;
+        let reply = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        reply.ok_or_else(|| PyRuntimeError::new_err("a future was done without its reply"))
     }
 }

@@ -1,32 +1,32 @@
-//! Where a limiter keeps what it has to keep, as it is asked for: names, types and units translated, nothing decided.
+//! The options of a limiter: names, types and units translated, nothing decided.
 
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyType};
 use tidegate::ffi::{Dialect, STORE_OPTIONS, StoreOption, Takes};
 use tidegate::{Value, ffi};
 
 use crate::args::{self, Arg};
 use crate::errors::{limit_error, wrong_type};
-use crate::{notes, value};
+use crate::{log_queue, value};
 
-/// How to make a limiter over the same shared store once more.
-pub(crate) struct Recipe {
+/// The arguments of a limiter over the same shared store, for `pickle`.
+pub(crate) struct PickleArguments {
     url: Py<PyAny>,
     options: Option<Py<PyDict>>,
     /// The URL or an option holds a password in clear.
     has_secret: bool,
 }
 
-/// The engine, and a recipe where others share its store.
-pub(crate) fn engine(
+/// The engine; for a shared store also the arguments to pickle it by.
+pub(crate) fn open(
     py: Python<'_>,
     url: Arg<'_, '_>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<(tidegate::Limiter, Option<Recipe>)> {
+) -> PyResult<(tidegate::Limiter, Option<PickleArguments>)> {
     let url = url.0.map_or_else(|| PyString::new(py, "memory://").into_any(), pyo3::Borrowed::to_owned);
     let from_function = provided(&url)?;
     let address = from_function.as_ref().unwrap_or(&url);
@@ -38,38 +38,32 @@ pub(crate) fn engine(
     for (name, object) in options.into_iter().flatten() {
         let name: String = name.extract()?;
         if name == "clock" {
-            // Of this language alone: it becomes the instant of each call.
+            // Not for the engine: it becomes the instant of each call.
             continue;
         }
         let Some(option) = named(&name) else {
             return Err(PyTypeError::new_err(format!("Limiter() got an unexpected keyword argument '{name}'")));
         };
         let given = if option.takes == Takes::Secret { provided(&object)? } else { None };
-        // What a function provides is not kept.
+        // The value of a function is not kept.
         has_secret |= option.takes == Takes::Secret && given.is_none() && !object.is_none();
         fields.push((name, read(option, given.as_ref().unwrap_or(&object))?));
     }
     let in_memory = address == "memory://";
-    let opened =
-        ffi::open(
-            Dialect::Python,
-            &address,
-            fields,
-            move |event| {
-                if in_memory { notes::log(event) } else { notes::tell(event) }
-            },
-        )
-        .map_err(limit_error)?;
+    let opened = ffi::open(Dialect::Python, &address, fields, move |event| {
+        if in_memory { log_queue::log(event) } else { log_queue::push(event) }
+    })
+    .map_err(limit_error)?;
     if !opened.limiter.is_shared() {
         return Ok((opened.limiter, None));
     }
-    notes::listen(py)?;
+    log_queue::ensure_started(py)?;
     let options = options.map(PyDictMethods::copy).transpose()?.map(Bound::unbind);
     has_secret |= opened.url_has_secret && from_function.is_none();
-    Ok((opened.limiter, Some(Recipe { url: url.unbind(), options, has_secret })))
+    Ok((opened.limiter, Some(PickleArguments { url: url.unbind(), options, has_secret })))
 }
 
-/// What a function gives that stands in the place of a value.
+/// The value of a function that is given in place of one.
 fn provided<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if object.is_callable() { object.call0().map(Some) } else { Ok(None) }
 }
@@ -94,28 +88,28 @@ fn read(option: &StoreOption, object: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
 }
 
-/// The names of all options, for the test that holds the annotations against them.
+/// The names of all options, for a test of their annotations.
 #[pyfunction]
 #[pyo3(name = "_option_names", signature = ())]
 pub(crate) fn option_names() -> Vec<String> {
     STORE_OPTIONS.iter().filter_map(|option| Dialect::Python.name_of(option)).collect()
 }
 
-impl Recipe {
+impl PickleArguments {
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.url)?;
         visit.call(&self.options)
     }
 
-    /// What ``pickle`` makes a limiter over the same store with.
-    pub(crate) fn reduce<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<PyAny>,))> {
+    /// A function and its arguments that make such an object of this class.
+    pub(crate) fn reduce<'py>(&self, class: &Bound<'py, PyType>) -> PyResult<(Bound<'py, PyAny>, (Py<PyAny>,))> {
+        let py = class.py();
         if self.has_secret {
             let problem = "a limiter that was given a password cannot be pickled, because the pickle would hold it in \
                 clear: give a function that returns the password, as in password=read_password, or one that returns \
                 the URL; it is called again where the limiter is loaded";
             return Err(PyTypeError::new_err(problem));
         }
-        let class = py.get_type::<crate::limiter::Limiter>();
         let options = self.options.as_ref().map(|options| options.bind(py));
         let make = py.import("functools")?.getattr("partial")?.call((class,), options)?;
         Ok((make, (self.url.clone_ref(py),)))

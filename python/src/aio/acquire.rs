@@ -1,0 +1,36 @@
+//! An `acquire` over a shared store, awaited without a thread of its own.
+
+use pyo3::prelude::*;
+
+use super::bridge::{Bridge, OnReply, ReplySender};
+use crate::request::Request;
+
+/// A handle to an ``acquire`` that goes on by itself.
+#[pyclass(frozen, name = "_AcquireHandle", module = "tidegate._tidegate")]
+pub(crate) struct AcquireHandle {
+    /// The future of its answer.
+    #[pyo3(get)]
+    pub(crate) future: Py<PyAny>,
+    handle: tidegate::AcquireHandle,
+    sender: ReplySender,
+}
+
+#[pymethods]
+impl AcquireHandle {
+    /// Leave the queue, or give back what was charged, once.
+    pub(crate) fn cancel(&self) {
+        self.handle.cancel();
+        self.sender.forget();
+    }
+}
+
+impl AcquireHandle {
+    pub(crate) fn begin(bridge: &Bound<'_, Bridge>, acquire: tidegate::Acquire, request: Request) -> PyResult<Self> {
+        let py = bridge.py();
+        let sender = bridge.get().sender();
+        let future = bridge.get().future(py, &sender, OnReply::Complete(Box::new(request)))?.unbind();
+        let replied = sender.clone();
+        let handle = acquire.spawn(move |reply, _| replied.send(reply)).inspect_err(|_| sender.forget())?;
+        Ok(Self { future, handle, sender })
+    }
+}

@@ -1,0 +1,104 @@
+//! The checks of a call, read from Python's objects and kept for its receipt.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyMapping, PyString, PyTuple, PyType};
+use tidegate::Check;
+
+use crate::args::{self, Arg};
+use crate::errors::wrong_type;
+use crate::limits::Limit;
+use crate::value;
+
+/// One check, made of Python's own objects: to keep them costs next to nothing.
+pub(crate) struct OwnedCheck {
+    pub(crate) limit: Py<Limit>,
+    actor: Py<PyString>,
+    pub(crate) cost: u64,
+    pub(crate) factor: f64,
+}
+
+impl OwnedCheck {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the way of nearly every call")]
+    pub(crate) fn new(
+        limit: Bound<'_, Limit>,
+        actor: &Bound<'_, PyAny>,
+        cost: Arg<'_, '_>,
+        factor: Arg<'_, '_>,
+    ) -> PyResult<Self> {
+        let key = limit.get().0.key();
+        let (actor, cost, factor) = (args::actor(key, actor)?, cost.cost(key)?, factor.factor(key)?);
+        Ok(Self { limit: limit.unbind(), actor: actor.unbind(), cost, factor })
+    }
+
+    fn clone_ref(&self, py: Python<'_>) -> Self {
+        let (limit, actor) = (self.limit.clone_ref(py), self.actor.clone_ref(py));
+        Self { limit, actor, cost: self.cost, factor: self.factor }
+    }
+
+    #[inline]
+    fn check<'a>(&'a self, py: Python<'a>) -> Check<'a> {
+        // Read once already, so it is text.
+        let actor = self.actor.bind(py).to_str().unwrap_or_default();
+        Check::new(&self.limit.get().0, actor).cost(self.cost).factor(self.factor)
+    }
+}
+
+/// The checks of a call, in order; the usual single one needs no list.
+pub(crate) enum Checks {
+    One(OwnedCheck),
+    Several(Vec<OwnedCheck>),
+}
+
+impl Checks {
+    pub(crate) fn all(&self) -> &[OwnedCheck] {
+        match self {
+            Self::One(check) => std::slice::from_ref(check),
+            Self::Several(checks) => checks,
+        }
+    }
+
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
+        match self {
+            Self::One(check) => Self::One(check.clone_ref(py)),
+            Self::Several(checks) => Self::Several(checks.iter().map(|check| check.clone_ref(py)).collect()),
+        }
+    }
+
+    /// Calls the engine with them.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the way of nearly every call")]
+    pub(crate) fn with<T>(&self, py: Python<'_>, call: impl FnOnce(&mut [Check<'_>]) -> T) -> T {
+        match self {
+            Self::One(check) => call(&mut [check.check(py)]),
+            Self::Several(checks) => call(&mut checks.iter().map(|check| check.check(py)).collect::<Vec<_>>()),
+        }
+    }
+
+    /// The key that an error about the call itself names.
+    pub(crate) fn first_key(&self) -> &str {
+        self.all().first().map_or("", |check| check.limit.get().0.key())
+    }
+}
+
+/// A function that chooses a definition. A mapping that can be called is still a mapping, and a class is a mistake.
+pub(crate) fn is_choice(limit: &Bound<'_, PyAny>) -> bool {
+    limit.is_callable() && limit.cast::<PyType>().is_err() && limit.cast::<PyMapping>().is_err()
+}
+
+/// Several limits at once.
+pub(crate) fn is_list(limit: &Bound<'_, PyAny>) -> bool {
+    limit.is_instance_of::<PyList>() || limit.is_instance_of::<PyTuple>()
+}
+
+/// The parts of each check for several actors, two to four.
+pub(crate) fn parts_of_checks<'py>(checks: &Bound<'py, PyAny>) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
+    const PROBLEM: &str = "must be a list of tuples of limit and actor, and perhaps cost and factor";
+    let refused =
+        |given: &Bound<'py, PyAny>| -> PyResult<PyErr> { Ok(wrong_type("", "checks", PROBLEM, value::read(given)?)) };
+    let read = |check: Bound<'py, PyAny>| {
+        let parts = if is_list(&check) { check.try_iter()?.collect::<PyResult<Vec<_>>>()? } else { Vec::new() };
+        if (2..=4).contains(&parts.len()) { Ok(parts) } else { Err(refused(&check)?) }
+    };
+    if is_list(checks) { checks.try_iter()?.map(|check| read(check?)).collect() } else { Err(refused(checks)?) }
+}

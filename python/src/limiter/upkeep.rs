@@ -1,0 +1,41 @@
+//! Methods of a limiter that decide nothing.
+
+use pyo3::IntoPyObjectExt as _;
+use pyo3::prelude::*;
+use pyo3::types::PyAny;
+
+use super::state::Limiter;
+use crate::errors::closed;
+use crate::stats;
+
+type Answer<'py> = PyResult<Bound<'py, PyAny>>;
+
+pub(super) fn stats<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {
+    stats::statistics(py, &limiter.opened().as_deref().ok_or_else(closed)?.stats())
+}
+
+pub(super) fn ping<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {
+    stats::health(py, &limiter.aside(py, tidegate::Limiter::ping_sync)?)
+}
+
+pub(super) fn clear<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {
+    limiter.aside(py, tidegate::Limiter::clear_sync)?.into_bound_py_any(py)
+}
+
+pub(super) fn entries<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {
+    limiter.opened().as_deref().ok_or_else(closed)?.memory().len().into_bound_py_any(py)
+}
+
+pub(super) fn evictions<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {
+    limiter.opened().as_deref().ok_or_else(closed)?.memory().evictions().into_bound_py_any(py)
+}
+
+pub(super) fn overflowed<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {
+    limiter.opened().as_deref().ok_or_else(closed)?.memory().overflowed().into_bound_py_any(py)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as the others")]
+pub(super) fn close<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {
+    limiter.end();
+    Ok(py.None().into_bound(py))
+}

@@ -1,0 +1,99 @@
+//! The request of one call: its arguments for the engine, and the meaning of the reply.
+
+use pyo3::prelude::*;
+use tidegate::{Call, Charge, Check, Micros};
+
+use crate::check::Checks;
+use crate::errors::call_error;
+use crate::info::LimitInfo;
+use crate::receipt::{Owner, Receipt};
+use crate::standing::Standing;
+
+/// The engine's reply to a call.
+pub(crate) type Reply = Result<tidegate::LimitInfo, tidegate::Error>;
+
+pub(crate) struct Request {
+    pub(crate) owner: Owner,
+    pub(crate) call: Call,
+    pub(crate) checks: Checks,
+    pub(crate) now: Option<Micros>,
+    pub(crate) purpose: Purpose,
+}
+
+/// The meaning of a reply.
+pub(crate) enum Purpose {
+    Answer,
+    /// The reply to a wait: one that is denied was not charged.
+    Wait,
+    Explanation,
+    Settlement(Box<Settlement>),
+}
+
+/// The use of a receipt.
+pub(crate) struct Settlement {
+    /// The answer that is the receipt.
+    pub(crate) info: Py<LimitInfo>,
+    /// The receipt had not been used before.
+    pub(crate) is_first: bool,
+    pub(crate) charge: Charge,
+    /// The actual cost of each check.
+    pub(crate) spent: Vec<u64>,
+}
+
+impl Request {
+    /// Calls the engine with it.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the way of nearly every call")]
+    pub(crate) fn with<T>(&self, py: Python<'_>, call: impl FnOnce(&[Check<'_>], Call, Option<Micros>) -> T) -> T {
+        self.checks.with(py, |checks| {
+            let made = match &self.purpose {
+                Purpose::Settlement(settlement) => {
+                    settlement.charge.settle(settlement.is_first, checks, &settlement.spent)
+                }
+                _ => self.call,
+            };
+            call(checks, made, self.now)
+        })
+    }
+
+    /// Opens a receipt again whose settlement certainly did not happen. For every reply, awaited or not.
+    pub(crate) fn note(&self, reply: &Reply) {
+        if let (Purpose::Settlement(settlement), Err(error)) = (&self.purpose, reply)
+            && let Some(receipt) = &settlement.info.get().receipt
+            && settlement.is_first
+            && !error.may_have_happened()
+        {
+            receipt.reopen();
+        }
+    }
+
+    /// The object that the call returns.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the way of nearly every call")]
+    pub(crate) fn complete(self, py: Python<'_>, reply: Reply) -> PyResult<Bound<'_, PyAny>> {
+        match (&self.purpose, reply) {
+            (Purpose::Answer, Ok(info)) if !matches!(self.call, Call::Reset) => {
+                answer(py, Receipt::new(self.owner, self.call, self.checks), info)
+            }
+            (_, reply) => self.complete_other(py, reply),
+        }
+    }
+
+    #[inline(never)]
+    fn complete_other(self, py: Python<'_>, reply: Reply) -> PyResult<Bound<'_, PyAny>> {
+        self.note(&reply);
+        let info = reply.map_err(call_error)?;
+        let Self { owner, call, checks, purpose, .. } = self;
+        match purpose {
+            Purpose::Explanation => Ok(Bound::new(py, Standing::new(py, owner, checks, info)?)?.into_any()),
+            Purpose::Wait => answer(py, Receipt::of_wait(owner, checks, &info), info),
+            Purpose::Answer => Ok(py.None().into_bound(py)),
+            Purpose::Settlement(_) => answer(py, Receipt::new(owner, call, checks), info),
+        }
+    }
+}
+
+#[inline]
+fn answer(py: Python<'_>, receipt: Receipt, info: tidegate::LimitInfo) -> PyResult<Bound<'_, PyAny>> {
+    Ok(Bound::new(py, LimitInfo::of(py, receipt, info)?)?.into_any())
+}
