@@ -29,7 +29,12 @@ mod interrupt;
 mod limit;
 mod limiter;
 mod limits;
-mod log_duration;
+#[cfg(doctest)]
+mod pages;
+mod panics;
+#[cfg(feature = "redis")]
+mod policy;
+mod queue;
 mod receipt;
 mod shape;
 mod store;

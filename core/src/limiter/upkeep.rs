@@ -1,6 +1,7 @@
 //! Operations for operators and tests: health checks, and clearing a store.
 
-use std::sync::mpsc::sync_channel;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 
 use tokio::sync::oneshot;
 
@@ -8,7 +9,9 @@ use super::{Limiter, Store};
 use crate::Error;
 use crate::error::StoreError;
 use crate::failure::Failure;
-use crate::store::remote::Health;
+use crate::interrupt;
+use crate::limit::Limit;
+use crate::store::redis::{Decision, Health, Upkeep, encode};
 
 impl Limiter {
     /// Has the store decide once, past everything that spares it, and says how fit it is: for the start of a program
@@ -41,7 +44,7 @@ impl Limiter {
     pub fn ping_sync(&self) -> Result<Health, Error> {
         let (answered, answer) = sync_channel(1);
         self.start_ping(move |health| drop(answered.send(health)));
-        answer.recv().unwrap_or_else(|_| Err(ended()))
+        wait(&answer)
     }
 
     /// [`ping`](Self::ping), of which `done` is told: on this thread where there is nothing to wait for.
@@ -69,21 +72,97 @@ impl Limiter {
         answer.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    /// [`clear`](Self::clear), for which this thread waits.
+    /// [`clear`](Self::clear), for which this thread waits. One that the host interrupts goes on at the server.
     ///
     /// # Errors
     /// As [`clear`](Self::clear).
     pub fn clear_sync(&self) -> Result<u64, Error> {
         let (answered, answer) = sync_channel(1);
         self.start_clear(move |removed| drop(answered.send(removed)));
-        answer.recv().unwrap_or_else(|_| Err(ended()))
+        wait(&answer)
     }
 
     /// [`clear`](Self::clear), of which `done` is told: on this thread where there is nothing to wait for.
     pub fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {
         match &self.store {
             Store::Local(local) => done(Ok(local.memory.clear())),
-            Store::Remote(remote) => remote.start_clear(done),
+            Store::Fleet(fleet) => fleet.start_clear(done),
+        }
+    }
+}
+
+impl Limiter {
+    /// The command that `limit` sends for this check, but for its deadline: a benchmark sends it by other means.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn bare_command(&self, check: Check<'_>) -> Option<Vec<Vec<u8>>> {
+        let Store::Fleet(fleet) = &self.store else { return None };
+        let (_, decision) = fleet.prepare(&[check], Verb::Limit, None, None).ok()?;
+        let command = encode([(&decision, 0)]).command(false);
+        let words = command.args_iter().filter_map(|word| match word {
+            ::redis::Arg::Simple(bytes) => Some(bytes.to_vec()),
+            _ => None,
+        });
+        Some(words.collect())
+    }
+}
+
+impl Fleet {
+    fn start_ping(&self, done: impl FnOnce(Result<Health, Error>) + Send + 'static) {
+        let probes = self.probes();
+        self.work(done, async move |upkeep: Upkeep, _| upkeep.ping(&probes?).await.map_err(Error::from));
+    }
+
+    /// A charge, and what undoes it.
+    fn probes(&self) -> Result<[Decision; 2], Error> {
+        let limit = Limit::bucket("probe", 1).build()?;
+        let (_, charge) = self.prepare(&[Check::new(&limit, "")], Verb::Charge, None, None)?;
+        Ok([charge, self.settings().probe()])
+    }
+
+    fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {
+        let here = self.here();
+        self.work(done, async move |upkeep: Upkeep, namespace: Arc<str>| {
+            let removed = upkeep.clear(&namespace).await.map_err(Error::from);
+            let _ = here.fallback.clear();
+            here.denials.clear();
+            removed
+        });
+    }
+
+    /// Works on the process's own runtime: a caller's need not be one that can.
+    fn work<T, W>(
+        &self,
+        done: impl FnOnce(Result<T, Error>) + Send + 'static,
+        work: impl FnOnce(Upkeep, Arc<str>) -> W + Send + 'static,
+    ) where
+        W: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        match self.upkeep() {
+            Ok((upkeep, runtime)) => {
+                let work = work(upkeep, self.namespace_name());
+                drop(runtime.spawn(async move {
+                    crate::panics::point("upkeep");
+                    done(work.await);
+                }));
+            }
+            Err(error) => {
+                let cause = Some(format!("no thread to ask it on: {error}"));
+                done(Err(StoreError::new(Failure::Unreachable, "", cause).into()));
+            }
+        }
+    }
+}
+
+/// Waits for as long as it takes, and as the host goes on.
+fn wait<T>(answer: &Receiver<Result<T, Error>>) -> Result<T, Error> {
+    let Some(go_on) = interrupt::asked_while_waiting() else { return answer.recv().unwrap_or_else(|_| Err(ended())) };
+    loop {
+        match answer.recv_timeout(interrupt::SLICE) {
+            Ok(answer) => return answer,
+            Err(RecvTimeoutError::Disconnected) => return Err(ended()),
+            Err(RecvTimeoutError::Timeout) if go_on() => {}
+            Err(RecvTimeoutError::Timeout) => return Err(Error::Interrupted),
         }
     }
 }
