@@ -84,7 +84,7 @@ def main(minutes: float) -> int:
         for worker in workers:
             worker.figures()
         began = time.monotonic()
-        store = alone = calls = rounds = 0
+        store = alone = calls = rounds = starved = 0
         while rounds == 0 or time.monotonic() - began < minutes * 60:
             for name, fault in fleet.faults():
                 row, started = rows.setdefault(name, Row()), time.monotonic()
@@ -100,11 +100,14 @@ def main(minutes: float) -> int:
                     if said["last"] - healed > row.back:
                         row.back, row.late_one = said["last"] - healed, worker.name
                     calls, store, alone = calls + said["calls"], store + said["store"], alone + said["alone"]
-                    if said["slowest"] > DEADLINE + SLACK + said["late"]:
+                    # Where the machine keeps a process waiting, its times say nothing of the library.
+                    is_starved = said["late"] > SLACK
+                    starved += is_starved
+                    if said["slowest"] > DEADLINE + SLACK + said["late"] and not is_starved:
                         broken.append(f"{worker.name}, {name}: an answer after {said['slowest']:.3f} s")
                     if said["alone"] > SIZE + lasted * 1000 / DRIP_MS:
                         broken.append(f"{worker.name}, {name}: {said['alone']} admitted alone in {lasted:.1f} s")
-                    if said["last"] > healed + SETTLES * 0.75:
+                    if said["last"] > healed + SETTLES * 0.75 and not is_starved:
                         broken.append(f"{worker.name}, {name}: the store was not back in time")
             rounds += 1
             for worker in workers:
@@ -124,6 +127,8 @@ def main(minutes: float) -> int:
         f"\nAdmitted by the store: {store:,}, of at most {bound:,.0f}; by processes alone: {alone:,}. "
         f"Two servers were the primary for {fleet.split:.1f} s of {fleet.failovers} failovers."
     )
+    judged = len(workers) * sum(row.times for row in rows.values())
+    print(f"The machine kept a process waiting for more than {SLACK * 1000:.0f} ms in {starved} of {judged} faults.")
     print("\n".join(["", *broken]) if broken else "\nEvery bound was kept.")
     return 1 if broken else 0
 
