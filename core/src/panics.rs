@@ -13,6 +13,5 @@ pub(crate) fn point(name: &str) {
 
 /// Nothing.
 #[cfg(not(tidegate_panic))]
-#[expect(clippy::inline_always, reason = "there is nothing to call")]
-#[inline(always)]
+#[inline]
 pub(crate) const fn point(_name: &str) {}

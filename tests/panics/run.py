@@ -32,7 +32,11 @@ def main() -> int:
     failed = 0
     for command in ([sys.executable, str(HERE / "entries.py")], ["node", str(HERE / "entries.mjs"), str(addon)]):
         quiet = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-        failed |= subprocess.run(command, env=quiet, stderr=subprocess.PIPE, text=True, check=False).returncode
+        done = subprocess.run(command, env=quiet, stderr=subprocess.PIPE, text=True, check=False)
+        failed |= done.returncode
+        if done.returncode != 0:
+            # Every panic is there, too.
+            print(done.stderr[-3000:])
     return failed
 
 

@@ -1,5 +1,6 @@
 //! Operations for operators and tests: health checks, and clearing a store.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 
@@ -131,7 +132,7 @@ impl Fleet {
     }
 
     /// Works on the process's own runtime: a caller's need not be one that can.
-    fn work<T, W>(
+    fn work<T: 'static, W>(
         &self,
         done: impl FnOnce(Result<T, Error>) + Send + 'static,
         work: impl FnOnce(Upkeep, Arc<str>) -> W + Send + 'static,
@@ -141,9 +142,10 @@ impl Fleet {
         match self.upkeep() {
             Ok((upkeep, runtime)) => {
                 let work = work(upkeep, self.namespace_name());
+                let mut owed = Owed(Some(done), PhantomData);
                 drop(runtime.spawn(async move {
                     crate::panics::point("upkeep");
-                    done(work.await);
+                    owed.answer(work.await);
                 }));
             }
             Err(error) => {
@@ -151,6 +153,23 @@ impl Fleet {
                 done(Err(StoreError::new(Failure::Unreachable, "", cause).into()));
             }
         }
+    }
+}
+
+/// A host that is answered once, even if the task that works for it ends by a panic or with its runtime.
+struct Owed<T, F: FnOnce(Result<T, Error>)>(Option<F>, PhantomData<fn(T)>);
+
+impl<T, F: FnOnce(Result<T, Error>)> Owed<T, F> {
+    fn answer(&mut self, answer: Result<T, Error>) {
+        if let Some(done) = self.0.take() {
+            done(answer);
+        }
+    }
+}
+
+impl<T, F: FnOnce(Result<T, Error>)> Drop for Owed<T, F> {
+    fn drop(&mut self) {
+        self.answer(Err(ended()));
     }
 }
 
