@@ -8,7 +8,7 @@ SITE_VENV := .venv-site
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-fleet panics soak fmt bench bench-redis clean
+.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-web test-fleet panics soak fmt bench bench-redis bench-web clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -93,6 +93,35 @@ test-docs: docs
 
 test-fleet: build redis-server
 	$(BIN)/pytest tests/fleet
+
+# Tools of their own, which nothing else needs.
+$(DIST_VENV)/.ready: tools/dist/requirements.txt
+	$(PYTHON) -m venv $(DIST_VENV)
+	$(DIST_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tools/dist/requirements.txt
+	@touch $@
+
+# Its tools are its own: the references of the three languages need a generator each.
+$(SITE_VENV)/.ready: tools/site/requirements.txt tools/site/package-lock.json
+	$(PYTHON) -m venv $(SITE_VENV)
+	$(SITE_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tools/site/requirements.txt
+	npm ci --prefix tools/site --no-audit --no-fund --silent
+	@touch $@
+
+docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site; open index.html there
+	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --strict --quiet
+	tools/site/node_modules/.bin/typedoc --options tools/site/typedoc.json --logLevel Warn
+	RUSTDOCFLAGS="-D warnings" cargo doc --package tidegate --no-deps --quiet
+	mkdir -p target/site/reference/rust && cp -r target/doc/. target/site/reference/rust/
+
+version: ## One version for all packages: make version VERSION=1.2.3
+	$(PYTHON) tools/dist/version.py $(VERSION)
+
+dist: setup $(DIST_VENV)/.ready ## The packages that can be built here, checked, into dist/
+	$(DIST_VENV)/bin/python tools/dist/build.py
+
+# As root: it makes a system of its own, in a folder that it removes.
+dist-check: $(DIST_VENV)/.ready ## Those packages installed and used in a fresh Debian without a compiler
+	$(DIST_VENV)/bin/python tools/dist/install.py
 
 # Not part of the tests: it builds both bindings anew, so that they panic at chosen points.
 panics: build redis-server ## Panics at every entry of both bindings: an error at the most, and the next call is fine

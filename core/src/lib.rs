@@ -29,12 +29,8 @@ mod interrupt;
 mod limit;
 mod limiter;
 mod limits;
-#[cfg(doctest)]
-mod pages;
+mod log_duration;
 mod panics;
-#[cfg(feature = "redis")]
-mod policy;
-mod queue;
 mod receipt;
 mod shape;
 mod store;

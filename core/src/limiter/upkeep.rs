@@ -1,7 +1,6 @@
 //! Operations for operators and tests: health checks, and clearing a store.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 
 use tokio::sync::oneshot;
@@ -11,8 +10,7 @@ use crate::Error;
 use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::limit::Limit;
-use crate::store::redis::{Decision, Health, Upkeep, encode};
+use crate::store::remote::Health;
 
 impl Limiter {
     /// Has the store decide once, past everything that spares it, and says how fit it is: for the start of a program
@@ -87,80 +85,20 @@ impl Limiter {
     pub fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {
         match &self.store {
             Store::Local(local) => done(Ok(local.memory.clear())),
-            Store::Fleet(fleet) => fleet.start_clear(done),
-        }
-    }
-}
-
-impl Limiter {
-    /// The command that `limit` sends for this check, but for its deadline: a benchmark sends it by other means.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn bare_command(&self, check: Check<'_>) -> Option<Vec<Vec<u8>>> {
-        let Store::Fleet(fleet) = &self.store else { return None };
-        let (_, decision) = fleet.prepare(&[check], Verb::Limit, None, None).ok()?;
-        let command = encode([(&decision, 0)]).command(false);
-        let words = command.args_iter().filter_map(|word| match word {
-            ::redis::Arg::Simple(bytes) => Some(bytes.to_vec()),
-            _ => None,
-        });
-        Some(words.collect())
-    }
-}
-
-impl Fleet {
-    fn start_ping(&self, done: impl FnOnce(Result<Health, Error>) + Send + 'static) {
-        let probes = self.probes();
-        self.work(done, async move |upkeep: Upkeep, _| upkeep.ping(&probes?).await.map_err(Error::from));
-    }
-
-    /// A charge, and what undoes it.
-    fn probes(&self) -> Result<[Decision; 2], Error> {
-        let limit = Limit::bucket("probe", 1).build()?;
-        let (_, charge) = self.prepare(&[Check::new(&limit, "")], Verb::Charge, None, None)?;
-        Ok([charge, self.settings().probe()])
-    }
-
-    fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {
-        let here = self.here();
-        self.work(done, async move |upkeep: Upkeep, namespace: Arc<str>| {
-            let removed = upkeep.clear(&namespace).await.map_err(Error::from);
-            let _ = here.fallback.clear();
-            here.denials.clear();
-            removed
-        });
-    }
-
-    /// Works on the process's own runtime: a caller's need not be one that can.
-    fn work<T: 'static, W>(
-        &self,
-        done: impl FnOnce(Result<T, Error>) + Send + 'static,
-        work: impl FnOnce(Upkeep, Arc<str>) -> W + Send + 'static,
-    ) where
-        W: Future<Output = Result<T, Error>> + Send + 'static,
-    {
-        match self.upkeep() {
-            Ok((upkeep, runtime)) => {
-                let work = work(upkeep, self.namespace_name());
-                let mut owed = Owed(Some(done), PhantomData);
-                drop(runtime.spawn(async move {
-                    crate::panics::point("upkeep");
-                    owed.answer(work.await);
-                }));
-            }
-            Err(error) => {
-                let cause = Some(format!("no thread to ask it on: {error}"));
-                done(Err(StoreError::new(Failure::Unreachable, "", cause).into()));
-            }
+            Store::Remote(remote) => remote.start_clear(done),
         }
     }
 }
 
 /// A host that is answered once, even if the task that works for it ends by a panic or with its runtime.
-struct Owed<T, F: FnOnce(Result<T, Error>)>(Option<F>, PhantomData<fn(T)>);
+pub(super) struct Owed<T, F: FnOnce(Result<T, Error>)>(Option<F>, PhantomData<fn(T)>);
 
 impl<T, F: FnOnce(Result<T, Error>)> Owed<T, F> {
-    fn answer(&mut self, answer: Result<T, Error>) {
+    pub(super) fn new(done: F) -> Self {
+        Self(Some(done), PhantomData)
+    }
+
+    pub(super) fn answer(&mut self, answer: Result<T, Error>) {
         if let Some(done) = self.0.take() {
             done(answer);
         }

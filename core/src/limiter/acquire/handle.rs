@@ -92,7 +92,7 @@ impl<F: FnOnce(Result<LimitInfo, Error>, AcquireHandle)> Owed<F> {
 
 impl<F: FnOnce(Result<LimitInfo, Error>, AcquireHandle)> Drop for Owed<F> {
     fn drop(&mut self) {
-        self.answer(Err(StoreError::new(Failure::Disconnected, "", None).into()));
+        self.answer(Err(StoreError::new(Failure::Disconnected).into()));
     }
 }
 

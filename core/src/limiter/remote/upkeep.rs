@@ -1,6 +1,7 @@
 //! Operations for operators and tests on a remote store.
 
 use super::Remote;
+use crate::limiter::upkeep::Owed;
 use crate::Error;
 use crate::check::Check;
 use crate::decision::Verb;
@@ -44,7 +45,11 @@ impl Remote {
             Ok(session) => {
                 let runtime = session.runtime().clone();
                 let work = work(session);
-                drop(runtime.spawn(async move { done(work.await.map_err(Error::from)) }));
+                let mut owed = Owed::new(done);
+                drop(runtime.spawn(async move {
+                    crate::panics::point("upkeep");
+                    owed.answer(work.await.map_err(Error::from));
+                }));
             }
             Err(error) => {
                 let cause = format!("no thread to ask it on: {error}");
