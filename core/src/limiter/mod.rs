@@ -145,7 +145,7 @@ impl Limiter {
         match &self.store {
             Store::Local(local) => local.limit_one(limit, actor, 1, 1.0, None),
             #[cfg(feature = "redis")]
-            Store::Fleet(fleet) => fleet.decide_sync(&[Check::new(limit, actor)], Call::Limit, None),
+            Store::Remote(remote) => remote.decide_sync(&[Check::new(limit, actor)], Call::Limit, None),
         }
     }
 

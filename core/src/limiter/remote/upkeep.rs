@@ -1,13 +1,13 @@
 //! Operations for operators and tests on a remote store.
 
 use super::Remote;
-use crate::limiter::upkeep::Owed;
 use crate::Error;
 use crate::check::Check;
 use crate::decision::Verb;
 use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::limit::Limit;
+use crate::limiter::upkeep::Owed;
 use crate::store::remote::{Health, Request, Session, Work};
 
 impl Remote {

@@ -6,7 +6,7 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::decision::{Entry, Impossible, Algorithm, Resolved, Small, Verb, answer, commit, examine};
+use crate::decision::{Algorithm, Entry, Impossible, Resolved, Small, Verb, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Rule;

@@ -32,16 +32,16 @@ struct Share {
 impl Share {
     /// Of a settlement what it charges beyond its costs, where there is such, and the rest.
     fn parted(&self) -> (Option<Self>, Self) {
-        let parts = &self.decision.parts;
-        let taken = takes(parts, self.decision.entries.len(), self.decision.verb);
-        let mut added = Self { decision: self.decision.with(Verb::Charge), parts: self.parts.clone() };
-        let mut rest = Self { decision: self.decision.clone(), parts: self.parts.clone() };
-        let mut grows: Few<bool> = smallvec![false; self.decision.entries.len()];
-        for ((part, (cost, spent)), added) in parts.iter().zip(taken).zip(&mut added.decision.parts) {
+        let parts = &self.request.parts;
+        let taken = takes(parts, self.request.entries.len(), self.request.verb);
+        let mut added = Self { request: self.request.with(Verb::Charge), parts: self.parts.clone() };
+        let mut rest = Self { request: self.request.clone(), parts: self.parts.clone() };
+        let mut grows: InlineVec<bool> = smallvec![false; self.request.entries.len()];
+        for ((part, (cost, spent)), added) in parts.iter().zip(taken).zip(&mut added.request.parts) {
             (added.cost, added.spent, added.charged_at) = (spent.saturating_sub(cost), 0, None);
             grows[part.entry] |= added.cost > 0;
         }
-        for part in rest.decision.parts.iter_mut().filter(|part| grows[part.entry]) {
+        for part in rest.request.parts.iter_mut().filter(|part| grows[part.entry]) {
             (part.cost, part.spent) = (0, 0);
         }
         (grows.contains(&true).then_some(added), rest)
@@ -119,9 +119,9 @@ pub(super) async fn decide(topology: Arc<Topology>, job: Arc<Job>) {
 }
 
 async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
-    let decision = &job.decision;
-    let shares = decision.shares();
-    let verb = decision.verb;
+    let request = &job.request;
+    let shares = shares_of(request);
+    let verb = request.verb;
     if let Verb::Undo { .. } = verb {
         return settle(topology, &shares, job).await;
     }
@@ -172,14 +172,14 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
 async fn settle(topology: &Arc<Topology>, shares: &[Share], job: &Arc<Job>) -> Answer {
     let (added, rest): (Vec<Option<Share>>, Vec<Share>) = shares.iter().map(Share::parted).unzip();
     let added: Vec<Share> = added.into_iter().flatten().collect();
-    let charged = all(topology, added.iter().map(|share| share.decision.clone()), job).await;
+    let charged = all(topology, added.iter().map(|share| share.request.clone()), job).await;
     if let Some(failed) = charged.iter().position(Result::is_err) {
         give_back(topology, &added, &charged);
         return failure(&added, &charged, failed);
     }
-    let each = all(topology, rest.iter().map(|share| share.decision.clone()), job).await;
+    let each = all(topology, rest.iter().map(|share| share.request.clone()), job).await;
     let happened = !added.is_empty() || each.iter().any(Result::is_ok);
-    match gather(&job.decision, &rest, each) {
+    match gather(&job.request, &rest, each) {
         Err(why) if happened && !why.may_have_happened() => Err(Failure::Other),
         answer => answer,
     }
