@@ -568,8 +568,8 @@ class Standing:
 class Limiter:
     """Decides calls against limits, and keeps what has to be kept in its store.
 
-    ``url`` says where: ``"memory://"`` is this process's memory, at most ``max_entries`` entries of it; when full, the
-    one closest to empty makes room. Limiters in memory share nothing. Any number of threads may use one, and in a
+    ``url`` says where: ``"memory://"`` is this process's memory, at most ``max_entries`` entries of it; when full, clients
+    without an entry are counted together. Limiters in memory share nothing. Any number of threads may use one, and in a
     forked child it keeps working, with entries or connections of its own.
 
     ``"redis://[user:password@]host[:port][/database]"`` is a store that a fleet shares: Redis or Valkey, over TLS with
