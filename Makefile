@@ -8,7 +8,7 @@ SITE_VENV := .venv-site
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-web test-fleet fmt bench bench-redis bench-web clean
+.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-web test-fleet panics soak fmt bench bench-redis bench-web clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -122,6 +122,14 @@ dist: setup $(DIST_VENV)/.ready ## The packages that can be built here, checked,
 # As root: it makes a system of its own, in a folder that it removes.
 dist-check: $(DIST_VENV)/.ready ## Those packages installed and used in a fresh Debian without a compiler
 	$(DIST_VENV)/bin/python tools/dist/install.py
+
+# Not part of the tests: it builds both bindings anew, so that they panic at chosen points.
+panics: build redis-server ## Panics at every entry of both bindings: an error at the most, and the next call is fine
+	$(BIN)/python tests/panics/run.py
+
+# By hand: SOAK_MINUTES=60 is the default.
+soak: build redis-server ## Faults in turns for an hour: bounds, memory, descriptors, threads
+	PYTHONPATH=tests/redis $(BIN)/python tests/soak/soak.py
 
 fmt: setup ## Format everything
 	cargo fmt --all

@@ -30,6 +30,7 @@ mod limit;
 mod limiter;
 mod limits;
 mod log_duration;
+mod panics;
 mod receipt;
 mod shape;
 mod store;

@@ -208,6 +208,22 @@ fn an_error_knows_its_definition() {
 }
 
 #[test]
+fn a_decay_that_would_take_ages_is_refused_by_name_in_any_format() {
+    for (text, format) in [
+        ("a: { type: decay, max: 1, decayFactor: 1.0000000000000002, resolution: 1000 }", Format::Yaml),
+        ("a: { type: decay, max: 1, decayFactor: 1.000000000000003, resolution: 1000 }", Format::Yaml),
+        ("a = { type = 'decay', max = 1, decayFactor = 1.000000000000003, resolution = 1000 }", Format::Toml),
+        (
+            r#"{ "a": { "type": "decay", "max": 1, "decayFactor": 1.000000000000003, "resolution": 1000 } }"#,
+            Format::Json,
+        ),
+    ] {
+        let [error] = &errors(text, format)[..] else { panic!("one error of {text}") };
+        assert!(error.starts_with(r#"a.decayFactor: limit "a": decayFactor must be "#), "{error}");
+    }
+}
+
+#[test]
 fn not_a_number_is_no_size_in_any_format() {
     assert_eq!(
         errors("a = { type = 'bucket', size = -inf }", Format::Toml),

@@ -61,6 +61,72 @@ fn a_denial_keeps_what_was_mended_and_charges_what_counts_attempts() {
 }
 
 #[test]
+fn a_settlement_that_cannot_be_gives_nothing_back_and_one_that_was_made_in_part_is_not_made_again() {
+    const HIGHEST: u64 = 1 << 52;
+    let cluster = Cluster::start(0);
+    let (shared, limit) = (over(&cluster), Limit::bucket("settled", 100).drip_rate(HOUR).build().expect("a bucket"));
+    // Another caller's charges, which must not be given back.
+    let checks = ACTORS.map(|actor| Check::new(&limit, actor).cost(4));
+    shared.decide_sync(&checks, Call::Limit).expect("an answer");
+    let info = shared.decide_sync(&checks, Call::Limit).expect("an answer");
+    let receipt = shared.receipt(&checks, Call::Limit, &info);
+    let left = || ACTORS.map(|actor| shared.peek_sync(&limit, actor).expect("an answer").remaining);
+    let settled_at_last = |want: [u64; 4]| servers::wait_until("the others are as they should be", || left() == want);
+
+    // One level would leave the exact range. What the second one is charged is given back, and nothing else happens.
+    receipt.settle_sync(&[0, 6, HIGHEST, 1]).expect_err("beyond the exact range");
+    settled_at_last([92; 4]);
+    assert!(receipt.is_open(), "nothing has happened");
+
+    // One server refuses what changes anything. The others have made their part, so the receipt is used.
+    let slot_of = |actor: &str| cluster.nodes[0].run::<u64>(&format!("CLUSTER KEYSLOT {actor}"));
+    let refuses =
+        cluster.nodes.iter().find(|node| node.run::<u64>(&format!("CLUSTER COUNTKEYSINSLOT {}", slot_of("ada"))) > 0);
+    let refuses = refuses.expect("one has the entry");
+    refuses.run::<()>("CONFIG SET maxmemory 1");
+    receipt.refund_sync().expect_err("out of memory");
+    assert!(!receipt.is_open(), "a part of it has happened");
+    refuses.run::<()>("CONFIG SET maxmemory 0");
+    servers::wait_until("all servers decide", || ACTORS.iter().all(|actor| shared.peek_sync(&limit, actor).is_ok()));
+    let after = left();
+    assert_eq!(after[0], 92);
+    assert!(after.contains(&96), "{after:?}");
+    receipt.refund_sync().expect("an answer");
+    assert_eq!(left(), after);
+}
+
+#[test]
+fn a_settlement_of_several_actors_answers_as_memory_does() {
+    let cluster = Cluster::start(0);
+    let stores = [Limiter::new(Memory::new()), over(&cluster)];
+    let limits = [
+        Limit::bucket("level", 100).build().expect("a bucket"),
+        Limit::token_bucket("fraction", 700, HOUR).build().expect("a bucket"),
+        Limit::sliding_window("slots", 50, HOUR, Duration::from_mins(1)).build().expect("a window"),
+        Limit::sliding_log("log", 50, HOUR).build().expect("a log"),
+        Limit::decay("decay", 50, 2.0, HOUR).build().expect("a decay"),
+        Limit::sliding_counter("counter", 50, HOUR).build().expect("a counter"),
+        Limit::smooth("smooth", 10.0).build().expect("a pace"),
+    ];
+    for (round, limit) in limits.iter().enumerate() {
+        let now = START + 1_000_000_000 * round as u64;
+        // Twice the same actor: their costs count as one.
+        let checks =
+            [("ada", 4), ("bob", 5), ("eve", 6), ("ada", 3)].map(|(actor, cost)| Check::new(limit, actor).cost(cost));
+        let settled = stores.each_ref().map(|limiter| {
+            let info = limiter.decide_sync_at(&checks, Call::Limit, now).expect("an answer");
+            let receipt = limiter.receipt(&checks, Call::Limit, &info);
+            receipt.settle_sync_at(&[1, 9, 0, 8], now + 2_500_000).expect("an answer")
+        });
+        assert_eq!(settled[0], settled[1], "{}", limit.key());
+        for actor in ACTORS {
+            agree([&stores[0], &stores[1]], &[Check::new(limit, actor)], Call::Peek, now + 3_000_000)
+                .expect("the same");
+        }
+    }
+}
+
+#[test]
 fn any_checks_of_several_actors() {
     let cluster = Cluster::start(0);
     let (shared, worlds) = (over(&cluster), AtomicU64::new(0));

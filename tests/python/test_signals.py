@@ -50,6 +50,8 @@ CALLS: dict[str, Callable[[Limiter], object]] = {
     "acquire in line": lambda limiter: limiter.acquire(LOG, "ada"),
     "reset": lambda limiter: limiter.reset(LOGIN, "ada"),
     "explain": lambda limiter: limiter.explain(LOGIN, "ada"),
+    "ping": lambda limiter: limiter.ping(),
+    "clear": lambda limiter: limiter.clear(),
 }
 
 

@@ -84,12 +84,8 @@ impl Algorithm for Log {
     }
 
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
-        let from = self.from(now);
-        let over = state.count_from(from).saturating_add(cost).saturating_sub(self.max);
-        let by_count = match state.oldest_from(from, over) {
-            Some(instant) if over > 0 => instant.saturating_add(self.period).saturating_sub(now),
-            _ => 0,
-        };
+        let last = state.last_in_the_way(self.from(now), cost, self.max);
+        let by_count = last.map_or(0, |instant| instant.saturating_add(self.period).saturating_sub(now));
         if cost > 0 { by_count.max(self.until_interval(state, now)) } else { by_count }
     }
 

@@ -52,9 +52,15 @@ impl Series {
         self.sum().saturating_sub(self.sum_before(from))
     }
 
-    /// When the oldest `units` of those at `from` or later are all past: the instant of the last of them.
-    pub(crate) fn oldest_from(&self, from: u64, units: u64) -> Option<u64> {
-        let sum = self.sum_before(from).saturating_add(units);
+    /// The instant of the last of the oldest units that have to leave before these fit beside those at `from` or later;
+    /// nothing where they fit, or would not fit into an empty one.
+    pub(crate) fn last_in_the_way(&self, from: u64, units: u64, max: u64) -> Option<u64> {
+        let before = self.sum_before(from);
+        let over = self.sum().saturating_sub(before).saturating_add(units).saturating_sub(max);
+        if over == 0 {
+            return None;
+        }
+        let sum = before.saturating_add(over);
         let index = self.runs.partition_point(|run| run.sum < sum);
         self.runs.get(index).map(|run| run.at)
     }

@@ -80,12 +80,7 @@ impl Algorithm for Slots {
     }
 
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
-        let from = self.from(now);
-        let over = state.count_from(from).saturating_add(cost).saturating_sub(self.max);
-        match state.oldest_from(from, over) {
-            Some(at) if over > 0 => self.until_left(at, now),
-            _ => 0,
-        }
+        state.last_in_the_way(self.from(now), cost, self.max).map_or(0, |at| self.until_left(at, now))
     }
 
     fn fits(&self, state: &Series, now: Micros, cost: u64) -> bool {

@@ -112,6 +112,7 @@ impl Limit {
     }
 
     fn explained(&self, factor: f64, allowances: Vec<Allowance>) -> Explanation {
+        crate::panics::point("explain");
         let translated = match self.kind() {
             Kind::Legacy(legacy) => self.compiled(1.0).and_then(|rules| LegacyTranslation::of(legacy, rules)),
             _ => None,

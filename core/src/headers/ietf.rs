@@ -85,6 +85,7 @@ impl<'a> Policy<'a> {
 /// ```
 #[must_use]
 pub fn ietf(policies: &[Policy<'_>], binding: usize, draft: Draft) -> Vec<Header> {
+    crate::panics::point("headers");
     let limited: Vec<_> = policies.iter().filter(|policy| policy.info.is_limited()).collect();
     let deciding = policies.get(binding).filter(|policy| policy.info.is_limited()).or(limited.first().copied());
     let Some(deciding) = deciding else { return Vec::new() };

@@ -23,6 +23,7 @@ use crate::info::LimitInfo;
 /// ```
 #[must_use]
 pub fn x(info: &LimitInfo) -> Vec<Header> {
+    crate::panics::point("headers");
     let mut headers =
         vec![("X-RateLimit-Remaining", info.remaining.to_string()), ("X-RateLimit-Clear", seconds(info.full_reset_ms))];
     if info.blocked {

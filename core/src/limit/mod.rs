@@ -95,6 +95,7 @@ impl Limit {
     /// # Errors
     /// Names the key, the field and the value at fault.
     pub fn new(key: impl Into<String>, kind: impl Into<Kind>) -> Result<Self, LimitError> {
+        crate::panics::point("limit");
         let (key, kind) = (key.into(), kind.into());
         check_key(&key)?;
         let rules = kind.compile(Scope { key: &key, factor: 1.0 })?;

@@ -23,51 +23,103 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// By far the most common call gets a path that knows what it is.
     #[expect(clippy::inline_always, reason = "as its caller")]
     #[inline(always)]
     pub(super) fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        if let ([check], Call::Limit) = (checks, call)
-            && let Some(Rules::One(rule)) = check.limit.compiled(check.factor)
-            && check.cost <= EXACT
-        {
-            match rule {
-                Rule::Level(algorithm) => return self.limit_small(algorithm, check, now),
-                Rule::Counter(algorithm) => return self.limit_aside(algorithm, *check, now),
-                Rule::Decay(algorithm) => return self.limit_aside(algorithm, *check, now),
-                Rule::Smooth(algorithm) => return self.limit_aside(algorithm, *check, now),
-                Rule::Slots(_) | Rule::Log(_) => {}
-            }
-        }
         match checks {
+            [check] if call == Call::Limit => self.limit_one(check.limit, check.actor, check.cost, check.factor, now),
             [first, second] if call == Call::Limit => self.limit_few([first, second], now),
             [first, second, third] if call == Call::Limit => self.limit_few([first, second, third], now),
             _ => self.decide_any(checks, call, now),
         }
     }
 
-    #[expect(clippy::inline_always, reason = "as its callers")]
+    /// By far the most common call gets a path that knows what it is. The parts of its check are passed on one by one,
+    /// so that they need not be in memory.
+    #[expect(clippy::inline_always, reason = "as its caller")]
     #[inline(always)]
-    fn limit_small<R: Algorithm<State: Small> + Copy + Into<Rule>>(
+    pub(super) fn limit_one(
         &self,
-        algorithm: &R,
-        check: &Check<'_>,
+        limit: &Limit,
+        actor: &str,
+        cost: u64,
+        factor: f64,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        let actor = || Fingerprint::of_actor(check.actor);
-        self.memory.decide_small(algorithm, self.question(check, Call::Limit, now), actor, refusal(check, Call::Limit))
+        match limit.compiled(factor) {
+            Some(Rules::One(Rule::Level(rule))) if cost <= EXACT => self.limit_small(rule, limit, actor, cost, now),
+            _ => self.limit_aside(limit, actor, cost, factor, now),
+        }
     }
 
-    /// Out of the way of the levels, which nearly all limits are; a copy of the check, so that it need not be in memory
-    /// for their sake.
+    /// Out of the way of the levels, which nearly all limits are.
     #[inline(never)]
-    fn limit_aside<R: Algorithm<State: Small> + Copy + Into<Rule>>(
+    fn limit_aside(
         &self,
-        algorithm: &R,
-        check: Check<'_>,
+        limit: &Limit,
+        actor: &str,
+        cost: u64,
+        factor: f64,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        self.limit_small(algorithm, &check, now)
+        match limit.compiled(factor) {
+            Some(Rules::One(rule)) if cost <= EXACT => match rule {
+                Rule::Counter(rule) => self.limit_small(rule, limit, actor, cost, now),
+                Rule::Decay(rule) => self.limit_small(rule, limit, actor, cost, now),
+                Rule::Smooth(rule) => self.limit_small(rule, limit, actor, cost, now),
+                _ => {
+                    let decided = self.memory.decide_lent(rule, self.question(limit, actor, cost, now));
+                    self.answered(decided, limit, actor, cost, now)
+                }
+            },
+            _ => self.decide_any(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, now),
+        }
+    }
+
+    /// Of factor 1.
+    #[expect(clippy::inline_always, reason = "as its callers")]
+    #[inline(always)]
+    fn limit_small<R: Algorithm<State: Small>>(
+        &self,
+        rule: &R,
+        limit: &Limit,
+        actor: &str,
+        cost: u64,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        let decided = self.memory.decide_small(rule, self.question(limit, actor, cost, now));
+        self.answered(decided, limit, actor, cost, now)
+    }
+
+    #[expect(clippy::inline_always, reason = "as its callers")]
+    #[inline(always)]
+    fn question(&self, limit: &Limit, actor: &str, cost: u64, now: Option<Micros>) -> Question {
+        let fingerprint = self.fingerprint(limit, actor);
+        Question { fingerprint, moment: Moment::new(now), verb: Verb::Limit, cost, spent: 0 }
+    }
+
+    #[expect(clippy::inline_always, reason = "as its callers")]
+    #[inline(always)]
+    fn answered(
+        &self,
+        decided: Result<Option<LimitInfo>, Impossible>,
+        limit: &Limit,
+        actor: &str,
+        cost: u64,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        match decided {
+            Ok(Some(info)) => Ok(info),
+            Ok(None) => self.limit_crowded(limit, actor, cost, now),
+            Err(why) => Err(why.of(limit.key(), cost).into()),
+        }
+    }
+
+    /// One that may find no algorithm for an entry of its own.
+    #[cold]
+    #[inline(never)]
+    fn limit_crowded(&self, limit: &Limit, actor: &str, cost: u64, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        self.decide_several(&[Check::new(limit, actor).cost(cost)], Call::Limit, now)
     }
 
     #[inline(never)]
@@ -76,24 +128,26 @@ impl Local {
             return self.reset(checks, now);
         }
         let [check] = checks else { return self.decide_several(checks, call, now) };
-        let actor = || Fingerprint::of_actor(check.actor);
-        let decide = |rule| self.memory.decide_one(rule, self.question(check, call, now), actor, refusal(check, call));
-        if let Some(Rules::One(rule)) = compiled(check) {
-            return decide(rule);
-        }
-        match rules(check)? {
-            Rules::One(rule) => decide(&rule),
-            Rules::Unlimited => Ok(LimitInfo::unlimited()),
-            Rules::Both(..) => self.decide_several(checks, call, now),
-        }
-    }
-
-    #[expect(clippy::inline_always, reason = "as its callers")]
-    #[inline(always)]
-    fn question(&self, check: &Check<'_>, call: Call, now: Option<Micros>) -> Question {
+        let scaled;
+        let rule = match compiled(check) {
+            Some(Rules::One(rule)) => rule,
+            _ => match rules(check)? {
+                Rules::One(rule) => {
+                    scaled = rule;
+                    &scaled
+                }
+                Rules::Unlimited => return Ok(LimitInfo::unlimited()),
+                Rules::Both(..) => return self.decide_several(checks, call, now),
+            },
+        };
         let fingerprint = self.fingerprint(check.limit, check.actor);
         let verb = Verb::from(call).of_charge(check.charged_at);
-        Question { fingerprint, moment: Moment::new(now), verb, cost: check.cost, spent: check.spent }
+        let question = Question { fingerprint, moment: Moment::new(now), verb, cost: check.cost, spent: check.spent };
+        match self.memory.decide_one(rule, question) {
+            Ok(Some(info)) => Ok(info),
+            Ok(None) => self.decide_several(checks, call, now),
+            Err(why) => Err(refusal(check, call, why)),
+        }
     }
 
     /// A few checks, the short way where they are levels with an entry each.
@@ -121,7 +175,7 @@ impl Local {
         match self.memory.limit_levels(&wanted, Moment::new(now)) {
             Ok(Some(checks)) => Ok(LimitInfo::merged_from(checks)),
             Ok(None) => several(),
-            Err((index, why)) => Err(refusal(checks[index], Call::Limit)(why)),
+            Err((index, why)) => Err(refusal(checks[index], Call::Limit, why)),
         }
     }
 
@@ -157,10 +211,7 @@ impl Local {
         }
         let actor_of = |part: usize| Fingerprint::of_actor(checks[owners[part]].actor);
         let decided = self.memory.decide_several(entries.as_slice(), &parts, actor_of, Moment::new(now), call.into());
-        let decided = decided.map_err(|(part, why)| {
-            let check = &checks[owners[part]];
-            why.of(check.limit.key(), Verb::from(call).named_cost(check.cost, check.spent))
-        })?;
+        let decided = decided.map_err(|(part, why)| refusal(&checks[owners[part]], call, why))?;
         let mut decided = decided.into_iter().zip(owners).map(|(info, owner)| info.of_check(owner)).peekable();
         if one_each {
             return Ok(LimitInfo::merged(decided.collect()));
@@ -204,8 +255,9 @@ impl Local {
 }
 
 /// The error of a check that cannot be decided.
-fn refusal(check: &Check<'_>, call: Call) -> impl FnOnce(Impossible) -> Error {
-    move |why| why.of(check.limit.key(), Verb::from(call).named_cost(check.cost, check.spent)).into()
+#[cold]
+fn refusal(check: &Check<'_>, call: Call, why: Impossible) -> Error {
+    why.of(check.limit.key(), Verb::from(call).named_cost(check.cost, check.spent)).into()
 }
 
 /// The rules of a sound check of factor 1.

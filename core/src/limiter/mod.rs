@@ -142,7 +142,11 @@ impl Limiter {
     /// [`LimitError`](crate::LimitError) for a cost or factor that cannot be; nothing is stored then.
     #[inline]
     pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_on(&[Check::new(limit, actor)], Call::Limit, None)
+        match &self.store {
+            Store::Local(local) => local.limit_one(limit, actor, 1, 1.0, None),
+            #[cfg(feature = "redis")]
+            Store::Remote(remote) => remote.decide_sync(&[Check::new(limit, actor)], Call::Limit, None),
+        }
     }
 
     /// Answers as [`limit_sync`](Self::limit_sync) would, and charges nothing.

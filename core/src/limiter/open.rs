@@ -60,6 +60,7 @@ impl Limiter {
         options: impl IntoIterator<Item = (String, Value)>,
         listener: Option<impl Fn(&Event) + Send + Sync + 'static>,
     ) -> Result<Opened, LimitError> {
+        crate::panics::point("open");
         let given = Given::read(dialect, options)?;
         if url == MEMORY {
             let memory = given.memory();

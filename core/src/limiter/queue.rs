@@ -40,6 +40,7 @@ impl WaitQueue {
     /// Joins the queues of these entries, each with the cost that is to be charged there.
     pub(crate) fn join(&self, entries: impl Iterator<Item = (Fingerprint, u64)>) -> Ticket {
         let mut queues = self.lock();
+        crate::panics::point("queue");
         let ticket = queues.next;
         queues.next += 1;
         for (entry, cost) in entries {

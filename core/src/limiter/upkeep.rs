@@ -1,6 +1,7 @@
 //! Operations for operators and tests: health checks, and clearing a store.
 
-use std::sync::mpsc::sync_channel;
+use std::marker::PhantomData;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 
 use tokio::sync::oneshot;
 
@@ -8,6 +9,7 @@ use super::{Limiter, Store};
 use crate::Error;
 use crate::error::StoreError;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::store::remote::Health;
 
 impl Limiter {
@@ -41,7 +43,7 @@ impl Limiter {
     pub fn ping_sync(&self) -> Result<Health, Error> {
         let (answered, answer) = sync_channel(1);
         self.start_ping(move |health| drop(answered.send(health)));
-        answer.recv().unwrap_or_else(|_| Err(ended()))
+        wait(&answer)
     }
 
     /// [`ping`](Self::ping), of which `done` is told: on this thread where there is nothing to wait for.
@@ -69,14 +71,14 @@ impl Limiter {
         answer.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    /// [`clear`](Self::clear), for which this thread waits.
+    /// [`clear`](Self::clear), for which this thread waits. One that the host interrupts goes on at the server.
     ///
     /// # Errors
     /// As [`clear`](Self::clear).
     pub fn clear_sync(&self) -> Result<u64, Error> {
         let (answered, answer) = sync_channel(1);
         self.start_clear(move |removed| drop(answered.send(removed)));
-        answer.recv().unwrap_or_else(|_| Err(ended()))
+        wait(&answer)
     }
 
     /// [`clear`](Self::clear), of which `done` is told: on this thread where there is nothing to wait for.
@@ -84,6 +86,40 @@ impl Limiter {
         match &self.store {
             Store::Local(local) => done(Ok(local.memory.clear())),
             Store::Remote(remote) => remote.start_clear(done),
+        }
+    }
+}
+
+/// A host that is answered once, even if the task that works for it ends by a panic or with its runtime.
+pub(super) struct Owed<T, F: FnOnce(Result<T, Error>)>(Option<F>, PhantomData<fn(T)>);
+
+impl<T, F: FnOnce(Result<T, Error>)> Owed<T, F> {
+    pub(super) fn new(done: F) -> Self {
+        Self(Some(done), PhantomData)
+    }
+
+    pub(super) fn answer(&mut self, answer: Result<T, Error>) {
+        if let Some(done) = self.0.take() {
+            done(answer);
+        }
+    }
+}
+
+impl<T, F: FnOnce(Result<T, Error>)> Drop for Owed<T, F> {
+    fn drop(&mut self) {
+        self.answer(Err(ended()));
+    }
+}
+
+/// Waits for as long as it takes, and as the host goes on.
+fn wait<T>(answer: &Receiver<Result<T, Error>>) -> Result<T, Error> {
+    let Some(go_on) = interrupt::asked_while_waiting() else { return answer.recv().unwrap_or_else(|_| Err(ended())) };
+    loop {
+        match answer.recv_timeout(interrupt::SLICE) {
+            Ok(answer) => return answer,
+            Err(RecvTimeoutError::Disconnected) => return Err(ended()),
+            Err(RecvTimeoutError::Timeout) if go_on() => {}
+            Err(RecvTimeoutError::Timeout) => return Err(Error::Interrupted),
         }
     }
 }

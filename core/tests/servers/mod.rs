@@ -197,7 +197,8 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn start(replicas: usize) -> Self {
-        let arguments = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--appendonly", "no"];
+        let arguments =
+            ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0"];
         let nodes: Vec<_> = (0..3 * (1 + replicas)).map(|_| Server::with(&arguments)).collect();
         let addresses = nodes.iter().map(|node| format!("127.0.0.1:{}", node.port));
         let made = Command::new("redis-cli")

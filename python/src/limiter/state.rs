@@ -19,7 +19,7 @@ use crate::receipt::Owner;
 /// A rate limiter: decides calls against limits, and keeps their state in its store.
 ///
 /// ``url`` names the store. ``"memory://"`` is the memory of this process, with at most ``max_entries`` entries; when
-/// it is full, the entry that is closest to empty is dropped. Limiters in memory share nothing. Any number of threads
+/// it is full, clients without an entry are counted together. Limiters in memory share nothing. Any number of threads
 /// may use one. In a forked child it keeps working, with entries or connections of its own.
 ///
 /// ``"redis://[user:password@]host[:port][/database]"`` is a store that processes share: Redis or Valkey, over TLS with

@@ -57,6 +57,10 @@ impl LevelRule {
 
     /// The units that leave in so many ticks.
     pub(crate) fn drained(&self, ticks: u64) -> u64 {
+        // An entry that has been brought to now is never a whole group behind.
+        if ticks < self.ticks.get() {
+            return ticks.saturating_mul(self.drain.get()) / self.ticks;
+        }
         let rest = (ticks % self.ticks).saturating_mul(self.drain.get()) / self.ticks;
         (ticks / self.ticks).saturating_mul(self.drain.get()).saturating_add(rest)
     }
@@ -71,20 +75,45 @@ impl LevelRule {
     #[inline]
     pub(crate) fn time(&self, units: u64) -> Micros {
         // Dividing is most of what this costs, and most limits drain one at a time, or all at once.
-        if self.by_groups {
-            let groups = match self.drain.get() {
-                1 => units,
-                drain if units <= drain => u64::from(units > 0),
-                drain => units.div_ceil(drain),
-            };
-            return groups.saturating_mul(self.group.get());
-        }
-        self.time_in_ticks(units)
+        let groups = match self.drain.get() {
+            1 => units,
+            _ if !self.by_groups => return self.time_in_ticks(units),
+            drain if units <= drain => u64::from(units > 0),
+            drain => units.div_ceil(drain),
+        };
+        groups.saturating_mul(self.group.get())
     }
 
     #[inline(never)]
     fn time_in_ticks(&self, units: u64) -> Micros {
-        let rest = (units % self.drain).saturating_mul(self.ticks.get()).div_ceil(self.drain.get());
-        (units / self.drain).saturating_mul(self.ticks.get()).saturating_add(rest).saturating_mul(self.tick.get())
+        let ticks = if let Some(product) = units.checked_mul(self.ticks.get()) {
+            product.div_ceil(self.drain.get())
+        } else {
+            let rest = (units % self.drain).saturating_mul(self.ticks.get()).div_ceil(self.drain.get());
+            (units / self.drain).saturating_mul(self.ticks.get()).saturating_add(rest)
+        };
+        ticks.saturating_mul(self.tick.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 5000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Products are taken apart only where they would not fit, and never make a difference.
+        #[test]
+        fn ticks_and_units_are_those_of_wide_arithmetic(
+            bits in 0_u32..52, drain in 1_u64..(1 << 26), ticks in 1_u64..(1 << 27), units in 0_u64..(1 << 52),
+        ) {
+            let (rule, units) = (LevelRule::evenly(1, 1, drain, ticks), units >> bits);
+            let wide = |number: u64, times: u64, by: u64| u128::from(number) * u128::from(times) / u128::from(by);
+            prop_assert_eq!(u128::from(rule.drained(units)), wide(units, drain, ticks).min(u64::MAX.into()));
+            let time = (u128::from(units) * u128::from(ticks)).div_ceil(u128::from(drain));
+            prop_assert_eq!(u128::from(rule.time(units)), time.min(u64::MAX.into()));
+        }
     }
 }

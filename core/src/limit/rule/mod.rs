@@ -49,18 +49,6 @@ impl Rule {
     }
 }
 
-macro_rules! rule_of {
-    ($($variant:ident $rule:ty),*) => { $(
-        impl From<$rule> for Rule {
-            fn from(rule: $rule) -> Self {
-                Self::$variant(rule)
-            }
-        }
-    )* };
-}
-
-rule_of!(Level LevelRule, Counter Counter, Decay Decay, Smooth Smooth);
-
 /// The rules that one limit asks for: none, one, or the two of an exactly translated legacy limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rules {

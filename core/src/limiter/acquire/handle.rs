@@ -6,9 +6,10 @@ use std::{io, mem};
 use tokio::task::AbortHandle;
 
 use super::Acquire;
-use crate::Error;
 use crate::charge::Charge;
 use crate::check::OwnedCheck;
+use crate::error::{Error, StoreError};
+use crate::failure::Failure;
 use crate::fork::Process;
 use crate::info::LimitInfo;
 use crate::limiter::Limiter;
@@ -63,15 +64,35 @@ impl Acquire {
             task: OnceLock::new(),
             process,
         }));
-        let shared = handle.clone();
+        let owed = Owed { handle: handle.clone(), done: Some(done) };
         let task = runtime.spawn(async move {
-            let answer = self.finish().await;
-            if shared.answered(&answer) {
-                done(answer, shared);
-            }
+            let mut owed = owed;
+            owed.answer(self.finish().await);
         });
         let _ = handle.0.task.set(task.abort_handle());
         Ok(handle)
+    }
+}
+
+/// A host that hears of its `acquire` once, even if the task that makes it ends by a panic or with its runtime.
+struct Owed<F: FnOnce(Result<LimitInfo, Error>, AcquireHandle)> {
+    handle: AcquireHandle,
+    done: Option<F>,
+}
+
+impl<F: FnOnce(Result<LimitInfo, Error>, AcquireHandle)> Owed<F> {
+    fn answer(&mut self, answer: Result<LimitInfo, Error>) {
+        if let Some(done) = self.done.take()
+            && self.handle.answered(&answer)
+        {
+            done(answer, self.handle.clone());
+        }
+    }
+}
+
+impl<F: FnOnce(Result<LimitInfo, Error>, AcquireHandle)> Drop for Owed<F> {
+    fn drop(&mut self) {
+        self.answer(Err(StoreError::new(Failure::Disconnected).into()));
     }
 }
 

@@ -100,6 +100,7 @@ impl Limiter {
     /// Begins to wait for a turn, for at most `max_wait`; nothing happens before the first step.
     #[must_use]
     pub fn start_acquire(&self, checks: &[Check<'_>], max_wait: Duration) -> Acquire {
+        crate::panics::point("acquire");
         let wanted =
             |check: &Check<'_>| Wanted { check: check.into(), entry: self.fingerprint(check.limit, check.actor) };
         Acquire {
@@ -156,6 +157,7 @@ impl Acquire {
     /// # Errors
     /// As [`Limiter::limit_sync`]. After an error, or when it is done, there is nothing left to ask.
     pub fn step(&mut self) -> Result<Step, Error> {
+        crate::panics::point("step");
         loop {
             let ask = match self.next()? {
                 Ok(ask) => ask,

@@ -27,6 +27,7 @@ impl Remote {
         now: Option<Micros>,
         on_callers_runtime: bool,
     ) -> Begun {
+        crate::panics::point("begin");
         let state = self.store.state();
         let deny_key = self.deny_key(checks, call, now);
         if let Some(deny_key) = &deny_key

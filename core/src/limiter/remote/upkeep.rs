@@ -7,6 +7,7 @@ use crate::decision::Verb;
 use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::limit::Limit;
+use crate::limiter::upkeep::Owed;
 use crate::store::remote::{Health, Request, Session, Work};
 
 impl Remote {
@@ -44,7 +45,11 @@ impl Remote {
             Ok(session) => {
                 let runtime = session.runtime().clone();
                 let work = work(session);
-                drop(runtime.spawn(async move { done(work.await.map_err(Error::from)) }));
+                let mut owed = Owed::new(done);
+                drop(runtime.spawn(async move {
+                    crate::panics::point("upkeep");
+                    owed.answer(work.await.map_err(Error::from));
+                }));
             }
             Err(error) => {
                 let cause = format!("no thread to ask it on: {error}");

@@ -218,6 +218,7 @@ impl Memory {
     fn lock(&self, shard: usize, moment: Moment) -> MutexGuard<'_, BoundedTable> {
         // A panic cannot leave a table half changed in a way that matters more than losing all of it.
         let mut table = self.shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner);
+        crate::panics::point("locked");
         let swept = match moment.timeline {
             Timeline::Real => table.sweep(moment.now),
             Timeline::Given => {

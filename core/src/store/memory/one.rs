@@ -6,7 +6,7 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::decision::{Algorithm, Entry, Impossible, Part, Resolved, Small, Verb, answer, commit, examine};
+use crate::decision::{Algorithm, Entry, Impossible, Resolved, Small, Verb, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
@@ -22,74 +22,56 @@ pub(crate) struct Question {
 }
 
 impl Memory {
-    /// Decides one check; an impossible one is put into words by `refuse`, and leaves everything as it is.
-    pub(crate) fn decide_one<E>(
-        &self,
-        rule: &Rule,
-        question: Question,
-        actor: impl Fn() -> Fingerprint,
-        refuse: impl FnOnce(Impossible) -> E,
-    ) -> Result<LimitInfo, E> {
+    /// Decides one check; an impossible one leaves everything as it is. Nothing, as of
+    /// [`limit_levels`](Self::limit_levels), where there may be no room for an entry that is missing.
+    pub(crate) fn decide_one(&self, rule: &Rule, question: Question) -> Result<Option<LimitInfo>, Impossible> {
         match rule {
-            Rule::Level(algorithm) => self.decide_small(algorithm, question, actor, refuse),
-            Rule::Counter(algorithm) => self.decide_small(algorithm, question, actor, refuse),
-            Rule::Decay(algorithm) => self.decide_small(algorithm, question, actor, refuse),
-            Rule::Smooth(algorithm) => self.decide_small(algorithm, question, actor, refuse),
-            Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, question, actor).map_err(refuse),
+            Rule::Level(algorithm) => self.decide_small(algorithm, question),
+            Rule::Counter(algorithm) => self.decide_small(algorithm, question),
+            Rule::Decay(algorithm) => self.decide_small(algorithm, question),
+            Rule::Smooth(algorithm) => self.decide_small(algorithm, question),
+            Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, question),
         }
     }
 
     /// One check whose state of a few numbers is copied out of the table and back.
     #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
     #[inline(always)]
-    pub(crate) fn decide_small<R: Algorithm<State: Small> + Copy + Into<Rule>, E>(
+    pub(crate) fn decide_small<R: Algorithm<State: Small>>(
         &self,
         algorithm: &R,
         question: Question,
-        actor: impl Fn() -> Fingerprint,
-        refuse: impl FnOnce(Impossible) -> E,
-    ) -> Result<LimitInfo, E> {
+    ) -> Result<Option<LimitInfo>, Impossible> {
         let Question { fingerprint, moment, verb, cost, spent } = question;
         let now = moment.now;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
         if place.is_err() && table.is_shared() {
-            drop(table);
-            return self.decide_crowded_one((*algorithm).into(), question, &actor).map_err(refuse);
+            return Ok(None);
         }
         let mut state = table.read(place).unwrap_or_else(|| algorithm.fresh(now));
-        let check = match examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0) {
-            Ok(verdict) => Resolved::alone(verdict, cost),
-            Err(why) => return Err(refuse(why)),
-        };
+        let check = Resolved::alone(examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0)?, cost);
         let changed = commit(algorithm, &mut state, now, verb, check, spent);
         if changed {
             let drain = Drain::new(algorithm.drains(&state, now), moment.timeline);
             let is_empty = algorithm.is_empty(&state, now);
             if place.is_err() && !is_empty && !self.reserve(1) {
-                drop(table);
-                return self.decide_crowded_one((*algorithm).into(), question, &actor).map_err(refuse);
+                return Ok(None);
             }
             self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain);
         }
         // Nobody else has to wait while the answer is put into words.
         drop(table);
-        Ok(answer(algorithm, &state, now, verb, check))
+        Ok(Some(answer(algorithm, &state, now, verb, check)))
     }
 
     /// A state of any length is lent by the table, and put back.
-    fn decide_lent(
-        &self,
-        rule: &Rule,
-        question: Question,
-        actor: impl Fn() -> Fingerprint,
-    ) -> Result<LimitInfo, Impossible> {
+    pub(crate) fn decide_lent(&self, rule: &Rule, question: Question) -> Result<Option<LimitInfo>, Impossible> {
         let Question { fingerprint, moment, verb, cost, spent } = question;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
         if place.is_err() && table.is_shared() {
-            drop(table);
-            return self.decide_crowded_one(*rule, question, &actor);
+            return Ok(None);
         }
         let mut entry = table.take(place, |entry| rule.may_borrow(entry, moment.now));
         let check = match rule.examine(&mut entry, moment.now, verb, verb.adds(cost, spent), 0) {
@@ -103,29 +85,13 @@ impl Memory {
         let info = rule.answer(&mut entry, moment.now, verb, check);
         if changed {
             if place.is_err() && !rule.is_empty(&mut entry, moment.now) && !self.reserve(1) {
-                drop(table);
-                return self.decide_crowded_one(*rule, question, &actor);
+                return Ok(None);
             }
             self.keep(&mut table, place, fingerprint, entry, rule, moment);
         } else {
             table.put_back(place, entry);
         }
-        Ok(info)
-    }
-
-    /// [`decide_one`](Self::decide_one) where there may be no room, or was none lately.
-    #[cold]
-    #[inline(never)]
-    fn decide_crowded_one(
-        &self,
-        rule: Rule,
-        question: Question,
-        actor: &dyn Fn() -> Fingerprint,
-    ) -> Result<LimitInfo, Impossible> {
-        let Question { fingerprint, moment, verb, cost, spent } = question;
-        let parts = [Part { rule, cost, spent, charged_at: None, entry: 0 }];
-        let infos = self.decide_crowded(&[fingerprint], &parts, &|_| actor(), moment, verb);
-        infos.map(LimitInfo::merged).map_err(|(_, why)| why)
+        Ok(Some(info))
     }
 
     /// Keeps an entry in its place, or in a new one, for which there has to be room.

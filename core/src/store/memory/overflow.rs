@@ -225,3 +225,55 @@ impl Rule {
         entry
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use crate::decision::Call;
+    use crate::{Check, Limit, Limiter, Memory};
+
+    const HOUR: Duration = Duration::from_hours(1);
+    const SECOND: Micros = 1_000_000;
+    const START: Micros = 1_750_000_000 * SECOND;
+
+    fn seat(cell: usize) -> Seat {
+        Seat { key: 0, rule: 0, cell, timeline: Timeline::Real }
+    }
+
+    #[test]
+    fn a_cell_stays_closed_for_the_longest_that_anybody_owes() {
+        let mut overflow = Overflow::default();
+        let (hour, second) = (3600 * SECOND, SECOND);
+        overflow.close(seat(3), START, 0, hour, false);
+        overflow.close(seat(3), START, 0, second, false);
+        assert_eq!(overflow.closed_until(seat(3)), START + hour, "a shorter one does not open it");
+        assert_eq!(overflow.closed_until(seat(4)), 0);
+        overflow.close(seat(3), START, START + 2 * hour, second, false);
+        assert_eq!(overflow.closed_until(seat(3)), START + 2 * hour, "what a lane there owes counts");
+        overflow.close(seat(3), START, 0, second, true);
+        assert_eq!(overflow.closed_until(seat(3)), START + 2 * hour + second, "one drains after the other");
+        overflow.close(seat(5), START, START + hour, second, true);
+        assert_eq!(overflow.closed_until(seat(5)), START + hour + second, "after what a lane there owes");
+    }
+
+    #[test]
+    fn a_limit_of_a_second_frees_nobody_from_one_of_an_hour() {
+        // No lane at all, so that all share cells.
+        let limiter = Limiter::new(Memory::with_max_entries(1));
+        let slow = Limit::sliding_log("slow", 1, HOUR).build().expect("a log");
+        let quick = Limit::sliding_log("quick", 1, Duration::from_secs(1)).build().expect("a log");
+        let ask = |limit: &Limit, name: String, now: Micros| {
+            limiter.decide_sync_at(&[Check::new(limit, &name)], Call::Limit, now).expect("an answer").blocked
+        };
+        ask(&slow, "the only entry".to_owned(), START);
+        let victims: Vec<_> =
+            (0..32).map(|name| format!("victim {name}")).filter(|name| !ask(&slow, name.clone(), START)).collect();
+        assert!(victims.len() > 4, "{}", victims.len());
+        for name in 0..2000 {
+            ask(&quick, format!("hostile {name}"), START + 1);
+        }
+        assert!(victims.iter().all(|victim| ask(&slow, victim.clone(), START + 2 * SECOND)));
+    }
+}

@@ -24,7 +24,7 @@ const SWEEP_AT_MOST: u64 = 2048;
 /// An entry from a caller's clock lives at least this long after the last call with such a clock.
 pub(super) const GIVEN_LIVES: Micros = 3_600 * 1_000_000;
 
-/// The slots that are looked at to find one that has drained.
+/// The entries that are looked at to find one that has drained.
 const CANDIDATES: usize = 64;
 
 #[derive(Debug, Default)]
@@ -273,8 +273,14 @@ impl<B: Beside> Table<B> {
     /// Drops an entry that has drained, to make room for a newcomer: one of those that come next in turn, and none of
     /// `needed`, which is sorted. Answers whether there was one.
     pub(super) fn drop_drained(&mut self, now: Micros, timeline: Timeline, needed: &[Fingerprint]) -> bool {
-        for _ in 0..CANDIDATES.min(self.slots.len()) {
+        let mut candidates = 0;
+        // The places after the last home are nearly all vacant, and must not be all that is looked at.
+        for _ in 0..(CANDIDATES + TAIL).min(self.slots.len()) {
             let slot = &self.slots[self.hand];
+            candidates += usize::from(!slot.is_vacant());
+            if candidates > CANDIDATES {
+                break;
+            }
             let drain = slot.drain();
             let drained = !slot.is_vacant() && drain.timeline() == timeline && drain.empty_at() <= now;
             if drained && needed.binary_search(&Fingerprint(slot.fingerprint)).is_err() {

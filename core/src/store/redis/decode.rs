@@ -21,6 +21,7 @@ pub(crate) fn decode<'a>(
     reply: &Value,
     requests: impl IntoIterator<Item = &'a Request>,
 ) -> Result<(Option<Micros>, Vec<Reply>), Malformed> {
+    crate::panics::point("decode");
     let Value::BulkString(bytes) = reply else { return Err(Malformed) };
     let mut reader = Reader(bytes);
     let time = reader.number()?;

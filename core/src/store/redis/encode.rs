@@ -46,6 +46,7 @@ impl ScriptCall {
 /// The blob is little-endian and has no gaps: whether the time has to be asked for (a byte), where the rules are (4
 /// bytes), the decisions, and the rules. Every number that is not said to be smaller is a double.
 pub(crate) fn encode<'a>(requests: impl IntoIterator<Item = (&'a Request, Micros)>, layout: Layout) -> ScriptCall {
+    crate::panics::point("encode");
     let mut writer = Writer { blob: vec![0; 5], layout, ..Writer::default() };
     for (request, deadline) in requests {
         writer.request(request, deadline);

@@ -9,12 +9,13 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use smallvec::smallvec;
 use tokio::sync::oneshot;
 use tokio::time::sleep_until;
 
 use super::keys::slot;
 use super::topology::Topology;
-use crate::decision::Verb;
+use crate::decision::{Verb, takes};
 use crate::failure::Failure;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
@@ -26,6 +27,25 @@ struct Share {
     request: Request,
     /// The indices of these checks in the whole decision.
     parts: Vec<usize>,
+}
+
+impl Share {
+    /// Of a settlement what it charges beyond its costs, where there is such, and the rest.
+    fn parted(&self) -> (Option<Self>, Self) {
+        let parts = &self.request.parts;
+        let taken = takes(parts, self.request.entries.len(), self.request.verb);
+        let mut added = Self { request: self.request.with(Verb::Charge), parts: self.parts.clone() };
+        let mut rest = Self { request: self.request.clone(), parts: self.parts.clone() };
+        let mut grows: InlineVec<bool> = smallvec![false; self.request.entries.len()];
+        for ((part, (cost, spent)), added) in parts.iter().zip(taken).zip(&mut added.request.parts) {
+            (added.cost, added.spent, added.charged_at) = (spent.saturating_sub(cost), 0, None);
+            grows[part.entry] |= added.cost > 0;
+        }
+        for part in rest.request.parts.iter_mut().filter(|part| grows[part.entry]) {
+            (part.cost, part.spent) = (0, 0);
+        }
+        (grows.contains(&true).then_some(added), rest)
+    }
 }
 
 /// The outcome of a share.
@@ -102,6 +122,9 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
     let request = &job.request;
     let shares = shares_of(request);
     let verb = request.verb;
+    if let Verb::Undo { .. } = verb {
+        return settle(topology, &shares, job).await;
+    }
     if !matches!(verb, Verb::Limit | Verb::Acquire { .. }) {
         let each = all(topology, shares.iter().map(|share| share.request.clone()), job).await;
         if let Some(failed) = each.iter().position(Result::is_err)
@@ -141,6 +164,25 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
         }
     }
     gather(request, &shares, each)
+}
+
+/// Makes of charges what was spent of them. What that adds comes first, because nothing else can be impossible, and
+/// because it can be given back exactly. After that a part may have happened where another fails, so that it counts as
+/// made.
+async fn settle(topology: &Arc<Topology>, shares: &[Share], job: &Arc<Job>) -> Answer {
+    let (added, rest): (Vec<Option<Share>>, Vec<Share>) = shares.iter().map(Share::parted).unzip();
+    let added: Vec<Share> = added.into_iter().flatten().collect();
+    let charged = all(topology, added.iter().map(|share| share.request.clone()), job).await;
+    if let Some(failed) = charged.iter().position(Result::is_err) {
+        give_back(topology, &added, &charged);
+        return failure(&added, &charged, failed);
+    }
+    let each = all(topology, rest.iter().map(|share| share.request.clone()), job).await;
+    let happened = !added.is_empty() || each.iter().any(Result::is_ok);
+    match gather(&job.request, &rest, each) {
+        Err(why) if happened && !why.may_have_happened() => Err(Failure::Other),
+        answer => answer,
+    }
 }
 
 /// Writes the effects of a denial: checks that count denied attempts are charged, and an entry that a wrong clock had

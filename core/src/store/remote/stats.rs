@@ -93,6 +93,7 @@ impl Stats {
     }
 
     pub(crate) fn read(&self, breaker: BreakerState) -> Statistics {
+        crate::panics::point("stats");
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (admitted, blocked, failed) = (of(&self.admitted), of(&self.blocked), of(&self.failed));
         let buckets = self.latency.iter().enumerate().map(|(power, count)| {
