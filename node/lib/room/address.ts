@@ -10,8 +10,6 @@ const CLIENT = Symbol('tidegate.client')
 interface Known {
   readonly gate: Gate
   readonly client: string
-  /** The gate has seen that there is a forwarded header. */
-  readonly forwarded: boolean
 }
 
 type Knowing = Socket & { [CLIENT]?: Known }
@@ -19,14 +17,14 @@ type Knowing = Socket & { [CLIENT]?: Known }
 /** The client's address: the peer's, or behind trusted proxies the one that they forward. */
 export function clientOf(request: IncomingMessage, gate: Gate): string {
   if (!gate.trustsNobody) return gate.client(request.socket.remoteAddress, linesOf(request, gate.forwardedHeader))
-  // Nothing but the peer counts, so it is read once a connection.
+  // Nothing but the peer counts, so it is read once a connection, and so is a forwarded header that shows a mistake:
+  // Node makes an object of a request's headers when they are first asked for.
   const socket = request.socket as Knowing
-  const { headers } = request
-  const forwarded = headers['x-forwarded-for'] ?? headers.forwarded
   const known = socket[CLIENT]
-  if (known !== undefined && known.gate === gate && (forwarded === undefined || known.forwarded)) return known.client
-  const client = gate.client(socket.remoteAddress, forwarded)
-  socket[CLIENT] = { gate, client, forwarded: forwarded !== undefined }
+  if (known !== undefined && known.gate === gate) return known.client
+  const { headers } = request
+  const client = gate.client(socket.remoteAddress, headers['x-forwarded-for'] ?? headers.forwarded)
+  socket[CLIENT] = { gate, client }
   return client
 }
 
