@@ -170,7 +170,7 @@ test('the headers that are written here are those that the engine writes', () =>
     const info = new LimitInfo(fields)
     const buffer = new Float64Array(40)
     buffer.set([1, 0, fields.blocked ? 1 : 0, info.remaining, info.resetMs, info.fullResetMs], 0)
-    const written = native.headers(buffer, ['k'], 'both', 11)
+    const written = native.headers(buffer, ['k'], [1], 'both', 11, undefined)
     const engines = Object.fromEntries(
       written
         .flatMap((name, index) => (index % 2 ? [] : [[name, written[index + 1]]]))

@@ -8,7 +8,7 @@ from imports import Graph, circles, graphs
 
 # The modules of a crate, from the leaves to the entry points; a module imports only from lines above its own.
 CORE = [
-    {"failure", "fork", "inline_vec", "interrupt", "shape", "time"},
+    {"failure", "fork", "inline_vec", "interrupt", "panics", "shape", "time"},
     {"clock", "distinct", "error", "fingerprint", "info", "log_duration"},
     {"events", "headers", "limit", "stats"},
     {"check", "decision", "limits", "store/option_list"},
