@@ -76,20 +76,22 @@ class Room(Generic[R]):
         found = self.named(name)(self, request)
         return self.client(request) if found is None else str(found)
 
-    def named(self, name: str) -> Callable[[Room[R], R], object]:
+    @classmethod
+    def named(cls, name: str) -> Callable[[Room[R], R], object]:
         """The function of a named key."""
         try:
-            return self.keys[name]
+            return cls.keys[name]
         except KeyError:
-            known = ", ".join(["ip", "header:NAME", *self.keys])
+            known = ", ".join(["ip", "header:NAME", *cls.keys])
             message = f"key must be a function of the request or one of {known}, got {name!r}"
             raise LimitError(message, "", "key", repr(name)) from None
 
-    def check(self, guard: Guard[R]) -> None:
+    @classmethod
+    def check(cls, guard: Guard[R]) -> None:
         """Raises for a guard that this room cannot ask."""
         name = guard.key_name
         if name != "ip" and not name.startswith("header:"):
-            self.named(name)
+            cls.named(name)
 
     @staticmethod
     def refuse_options(options: Mapping[str, object]) -> None:

@@ -14,7 +14,7 @@ from ..decision import Decision
 from ..frames import serves
 from ..guard import Guard, GuardOptions, Limits
 from ..store import LimiterLike
-from .connection import ASGIApp, Message, Receive, Request, Scope, Send
+from .connection import ASGIApp, Message, Outcome, Receive, Request, Scope, Send
 from .record import KEY, Record
 from .room import AsgiRoom, accept
 
@@ -100,7 +100,7 @@ class RateLimitMiddleware:
                 status, headers = message["status"], message.get("headers", ())
                 if record.waits:
                     judged = True
-                    record.judge(status, headers)
+                    record.judge(status, Outcome(status, headers))
                 decisions = record.decisions
                 if len(decisions) == 1 and not decisions[0].blocked:
                     fields = room.gate.raw_headers(decisions[0].info, status)
@@ -109,7 +109,7 @@ class RateLimitMiddleware:
                     message = {**message, "headers": with_fields(room, record, headers, status)}
             elif record.waits and kind == "http.response.body" and not message.get("more_body", False):
                 # Before the last byte: whoever has read the response finds it settled.
-                await record.close()
+                await record.close_async()
             await send(message)
 
         try:
@@ -117,11 +117,11 @@ class RateLimitMiddleware:
         except BaseException as error:
             if record.waits:
                 if not judged:
-                    record.judge(500, (), error)
+                    record.judge(500, Outcome(500, (), error))
                 record.close_soon()
             raise
         if record.waits:
-            await record.close()
+            await record.close_async()
 
     async def _serve_inside(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves below another instance, which carries the headers and settles."""

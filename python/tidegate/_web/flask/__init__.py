@@ -1,0 +1,1 @@
+"""What ``tidegate.flask`` is made of."""

@@ -1,0 +1,277 @@
+"""The Flask extension."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from flask import Blueprint, Flask, Request, Response, current_app, g, has_request_context, request
+
+from ..._errors import ConfigurationError, LimitError
+from ..._http import GateOptions
+from ..._tidegate import LimitInfo
+from ..decision import Decision
+from ..guard import Guard, GuardOptions, Limits
+from ..store import LimiterLike
+from ..wsgi import Settled
+from .room import EXEMPT, KEY, FlaskRecord, FlaskRoom, Plan, RateLimited, mark
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from typing import Unpack
+    else:
+        from typing_extensions import Unpack
+
+    class RateLimitOptions(GuardOptions[Request], GateOptions, total=False):
+        """Options of the extension."""
+
+
+__all__ = ["RateLimit", "info", "settle"]
+
+T = TypeVar("T")
+
+
+class RateLimit:
+    """Limits the routes of a Flask application.
+
+    ``default`` limits every route: a definition, a text, a list of them, or a function of the request. The options of
+    limits that stand beside it are its own. What is not given is taken from the application's configuration, where
+    ``TIDEGATE_LIMITER`` is the limiter, ``TIDEGATE_DEFAULT`` the default, ``TIDEGATE_TRUSTED_PROXIES`` an option.
+
+    >>> from flask import Flask
+    >>> from tidegate.flask import RateLimit
+    >>> app = Flask("shop")
+    >>> limiter = RateLimit(app, "memory://", default="100/minute")
+    >>> @app.get("/search")
+    ... @limiter.limit("5/minute")
+    ... def search():
+    ...     return "found"
+    >>> app.test_client().get("/search").headers["x-ratelimit-remaining"]
+    '4'
+    """
+
+    def __init__(
+        self,
+        app: Flask | None = None,
+        limiter: LimiterLike | None = None,
+        default: Limits[Request] | None = None,
+        **options: Unpack[RateLimitOptions],
+    ) -> None:
+        self._given: dict[str, Any] = {**options}
+        if limiter is not None:
+            self._given["limiter"] = limiter
+        if default is not None:
+            self._given["default"] = default
+        if app is not None:
+            self.init_app(app)
+
+    def init_app(self, app: Flask) -> None:
+        """Adds the limits to an application. One extension may serve several of them."""
+        if KEY in app.extensions:
+            raise ConfigurationError(f"the application {app.name!r} has a RateLimit already")
+        options = {**app.config.get_namespace("TIDEGATE_"), **self._given}
+        limiter, default = options.pop("limiter", None), options.pop("default", None)
+        guarding = {name: options.pop(name) for name in GuardOptions.__annotations__ if name in options}
+        room = FlaskRoom(limiter, **options)
+        guard: Guard[Request] | None = None
+        if default is not None:
+            guard = _guard(default, guarding)
+        elif guarding:
+            room.refuse_options(guarding)
+        app.extensions[KEY] = App(self, app, room, guard)
+
+    def limit(self, limits: Limits[Request], **options: Unpack[GuardOptions[Request]]) -> Callable[[T], T]:
+        """Limits a view, or all views of a blueprint.
+
+        It adds to the default, or with ``override=True`` replaces it. On any other function it limits the calls that
+        are made while a request is served.
+
+        >>> from flask import Blueprint
+        >>> from tidegate.flask import RateLimit
+        >>> limiter = RateLimit()
+        >>> api = limiter.limit("1000/hour")(Blueprint("api", "shop"))
+        """
+        guard = _guard(limits, dict(options))
+
+        def decorate(thing: T) -> T:
+            if not isinstance(thing, Blueprint):
+                thing = cast("T", self._wrapped(guard, thing))
+            mark(self, thing, guard)
+            return thing
+
+        return decorate
+
+    def exempt(self, thing: T) -> T:
+        """Takes a view out of all limits, or a blueprint out of those around its views."""
+        mark(self, thing, EXEMPT)
+        return thing
+
+    def _wrapped(self, guard: Guard[Request], function: Any) -> Any:
+        """The function, which decides for itself where the request's route could not know of its limit."""
+        if not callable(function):
+            raise LimitError(f"limit is for a view or a blueprint, got {function!r}", "", "limits", repr(function))
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def later(*args: Any, **kwargs: Any) -> Any:
+                app = self._app()
+                if app is not None:
+                    response = await app.limit_async(guard)
+                    if response is not None:
+                        return response
+                return await function(*args, **kwargs)
+
+            return later
+
+        @functools.wraps(function)
+        def now(*args: Any, **kwargs: Any) -> Any:
+            app = self._app()
+            if app is not None:
+                response = app.limit(guard)
+                if response is not None:
+                    return response
+            return function(*args, **kwargs)
+
+        return now
+
+    def _app(self) -> App | None:
+        """The application whose request is served."""
+        if not has_request_context():
+            return None
+        app: App | None = current_app.extensions.get(KEY)
+        if app is None or app.owner is not self:
+            raise ConfigurationError(f"the application {current_app.name!r} needs init_app of its RateLimit")
+        return app
+
+
+class App:
+    """One application with its room."""
+
+    def __init__(self, owner: RateLimit, app: Flask, room: FlaskRoom, default: Guard[Request] | None) -> None:
+        self.owner = owner
+        self.app = app
+        self.room = room
+        self.default = default
+        # By the identity of a route's rule, which the plan keeps alive.
+        self.plans: dict[int, Plan] = {}
+        app.before_request(self.before)
+        app.after_request(self.after)
+        app.teardown_request(self.teardown)
+
+    def before(self) -> Any:
+        """Decides all limits of the route at once."""
+        asked = _request()
+        if not self.room.begun:
+            self.room.begin(asked.environ)
+        record = asked.environ[KEY] = FlaskRecord(self.room)
+        plan = self._plan(asked)
+        record.seen.update(plan.seen)
+        if asked.method == "OPTIONS" and getattr(plan.rule, "provide_automatic_options", False):
+            # Flask answers it, without a view.
+            return None
+        return self._limit(asked, record, plan.guards, plan.route)
+
+    def _plan(self, asked: Request) -> Plan:
+        rule = asked.url_rule
+        plan = self.plans.get(id(rule))
+        if plan is None or plan.rule is not rule:
+            plan = self.plans[id(rule)] = Plan(self.owner, self.app, self.default, asked)
+        return plan
+
+    def _limit(self, asked: Request, record: FlaskRecord, guards: list[Guard[Request]], route: str) -> Any:
+        parts = [part for guard in guards if (part := self.room.part(guard, asked, route))]
+        return self._answered(asked, record, self.room.decide(parts)) if parts else None
+
+    def _answered(self, asked: Request, record: FlaskRecord, decision: Decision) -> Any:
+        """Keeps a decision. The response to a denied request is returned where the user makes it, else raised."""
+        record.add(decision)
+        g.rate_limit = decision.info
+        if not decision.blocked:
+            return None
+        on_blocked = decision.deciding.on_blocked
+        response = None if on_blocked is None else on_blocked(asked, decision.info)
+        if response is None:
+            raise RateLimited(self.room, record, asked)
+        return response
+
+    def limit(self, guard: Guard[Request]) -> Any:
+        """Decides a limit that the route did not know of."""
+        asked = _request()
+        record = _record()
+        if record is None or guard in record.seen:
+            return None
+        record.seen.add(guard)
+        return self._limit(asked, record, [guard], self._plan(asked).route)
+
+    async def limit_async(self, guard: Guard[Request]) -> Any:
+        """The same without blocking the loop of an async view."""
+        asked = _request()
+        record = _record()
+        if record is None or guard in record.seen:
+            return None
+        record.seen.add(guard)
+        part = self.room.part(guard, asked, self._plan(asked).route)
+        return None if part is None else self._answered(asked, record, await self.room.decide_async([part]))
+
+    def after(self, response: Response) -> Response:
+        """Puts headers on a response, and settles what it is charged for."""
+        record = _record()
+        if record is None or not record.decisions:
+            return response
+        blocked = record.decisions[-1].blocked
+        for name, value in self.room.gate.headers(record.infos, response.status_code):
+            # A refusal has them already.
+            if not blocked or name not in response.headers:
+                response.headers.add(name, value)
+        record.is_judged = True
+        record.judge(response.status_code, response)
+        if response.is_streamed and not blocked and record.may_settle:
+            response.response = Settled(response.response, record)
+            response.call_on_close(record.close)
+        else:
+            record.close()
+        return response
+
+    def teardown(self, _error: BaseException | None) -> None:
+        """Settles a request whose exception was passed on, so that there is no response."""
+        record = _record()
+        if record is not None and not record.is_judged:
+            record.is_judged = True
+            record.judge(500, Response(status=500))
+            record.close()
+
+
+def _guard(limits: Any, options: dict[str, Any]) -> Guard[Request]:
+    guard: Guard[Request] = Guard(limits, **options)
+    if guard.is_async:
+        raise LimitError("Flask asks for limits in a thread, got a coroutine function", "", "limits", "")
+    FlaskRoom.check(guard)
+    return guard
+
+
+def _request() -> Request:
+    return cast("Any", request)._get_current_object()  # type: ignore[no-any-return]
+
+
+def _record() -> FlaskRecord | None:
+    record: FlaskRecord | None = request.environ.get(KEY)
+    return record
+
+
+def info() -> LimitInfo | None:
+    """The latest answer about the request that is served, also ``g.rate_limit``; ``None`` where nothing limited it."""
+    record = _record()
+    return record.decisions[-1].info if record is not None and record.decisions else None
+
+
+def settle(cost: int) -> bool:
+    """Notes what the request that is served really cost; the difference is charged or given back at its end.
+
+    Call it as often as you know better; the latest number counts. A stream needs ``stream_with_context`` for it. False
+    says that no limit was given a ``cost``.
+    """
+    record = _record()
+    return record is not None and record.settle(cost)

@@ -1,0 +1,106 @@
+"""The room of a Flask application, and the limits of its routes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Blueprint, Flask, Request, Response
+from werkzeug.exceptions import TooManyRequests
+
+from ..._tidegate import LimitInfo
+from ..guard import Guard
+from ..record import Record
+from ..wsgi import EnvironRoom, accept
+
+__all__ = ["EXEMPT", "KEY", "Exemption", "FlaskRecord", "FlaskRoom", "Plan", "RateLimited", "mark", "marks"]
+
+KEY = "tidegate"
+"""The name of the record in an environ, and of the room among an application's extensions."""
+
+MARKS = "__tidegate_marks__"
+
+
+class FlaskRoom(EnvironRoom[Request]):
+    """Clients and headers of Flask's requests."""
+
+    kind = "flask"
+
+    def environ(self, request: Request) -> Mapping[str, Any]:
+        """The variables of a request."""
+        return request.environ
+
+
+class RateLimited(TooManyRequests):
+    """A denied request. Handlers of 429 and of this class make the response instead, where there are any."""
+
+    description = "Rate limit exceeded."
+
+    def __init__(self, room: FlaskRoom, record: Record, request: Request) -> None:
+        refusal = room.gate.refusal(record.infos, accept(request.environ))
+        super().__init__(self.description, Response(refusal.body, refusal.status, refusal.headers))
+        self.info: LimitInfo = record.decisions[-1].info
+        """The answer."""
+        self.retry_after: int = refusal.retry_after
+        """The seconds until the request would be admitted."""
+
+
+class Exemption:
+    """The mark of what is not limited."""
+
+
+EXEMPT = Exemption()
+
+
+class FlaskRecord(Record):
+    """What was decided about one request."""
+
+    __slots__ = ("is_judged", "seen")
+
+    def __init__(self, room: FlaskRoom) -> None:
+        super().__init__(room)
+        self.seen: set[Guard[Request]] = set()
+        """Guards that have been asked, or that do not apply."""
+        self.is_judged = False
+
+
+class Plan:
+    """The limits of one route: those that are decided together, and those that do not apply."""
+
+    __slots__ = ("guards", "route", "rule", "seen")
+
+    def __init__(self, owner: object, app: Flask, default: Guard[Request] | None, request: Request) -> None:
+        self.rule = rule = request.url_rule
+        self.route = ""
+        outer: list[Guard[Request] | Exemption] = [] if default is None else [default]
+        inner: list[Guard[Request] | Exemption] = []
+        if rule is not None:
+            methods = set(rule.methods or ())
+            self.route = f"{','.join(sorted(methods - {'HEAD', 'OPTIONS'} or methods))} {rule.rule}"
+            for name in reversed(request.blueprints):
+                outer += marks(owner, app.blueprints[name])
+            inner = marks(owner, app.view_functions[rule.endpoint])
+            if rule.endpoint.rpartition(".")[2] == "static":
+                outer = []
+        every = [mark for mark in outer + inner if isinstance(mark, Guard)]
+        if EXEMPT in inner:
+            inner = outer = []
+        elif EXEMPT in outer:
+            outer = []
+        guards = [mark for mark in outer + inner if isinstance(mark, Guard)]
+        for index in range(len(guards) - 1, 0, -1):
+            if guards[index].override:
+                guards = guards[index:]
+                break
+        self.guards = guards
+        self.seen = frozenset(every)
+
+
+def marks(owner: object, thing: object) -> list[Guard[Request] | Exemption]:
+    """The limits that were put on a view or a blueprint, the outermost first."""
+    return [mark for by, mark in getattr(thing, MARKS, ()) if by is owner]
+
+
+def mark(owner: object, thing: Blueprint | Any, new: Guard[Request] | Exemption) -> None:
+    """Puts a limit on a view or a blueprint."""
+    setattr(thing, MARKS, ((owner, new), *getattr(thing, MARKS, ())))

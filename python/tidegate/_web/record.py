@@ -1,0 +1,82 @@
+"""The decisions about one request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._tidegate import LimitInfo
+from .decision import Decision
+from .guard import Guard
+from .room import Room
+
+__all__ = ["Record"]
+
+
+class Record:
+    """The room of a request, and what was decided."""
+
+    __slots__ = ("decisions", "room", "waits")
+
+    def __init__(self, room: Room[Any]) -> None:
+        self.room = room
+        self.decisions: list[Decision] = []
+        self.waits = False
+        """A limit is charged by the response, or was given an actual cost."""
+
+    def add(self, decision: Decision) -> None:
+        """Keeps a decision; the headers show it, and the end of the response settles it."""
+        if self.decisions:
+            if decision.blocked:
+                # All or nothing: what the outer limits charged is given back.
+                for earlier in self.decisions:
+                    earlier.refund()
+                self.waits = True
+            else:
+                self._report_twice(decision)
+        self.decisions.append(decision)
+        self.waits = self.waits or decision.waits
+
+    def _report_twice(self, decision: Decision) -> None:
+        """Reports a limit that another instance has already charged this actor for."""
+        earlier = {check[:2] for one in self.decisions for part in one.parts for check in part.checks}
+        for part in decision.parts:
+            for check in part.checks:
+                if check[:2] in earlier:
+                    self.room.gate.report("counted-twice", f"{check[0]!r}")
+
+    @property
+    def infos(self) -> LimitInfo | list[LimitInfo]:
+        """The answers that headers are made of."""
+        if len(self.decisions) == 1:
+            return self.decisions[0].info
+        return [decision.info for decision in self.decisions]
+
+    def settle(self, cost: int, guard: Guard[Any] | None = None) -> bool:
+        """Notes the actual cost; false where no limit was given one."""
+        found = False
+        for decision in self.decisions:
+            found = decision.settle(cost, guard) or found
+        self.waits = self.waits or found
+        return found
+
+    @property
+    def may_settle(self) -> bool:
+        """A stream may still change what was charged."""
+        return self.waits or any(part.guard.has_cost for decision in self.decisions for part in decision.parts)
+
+    def judge(self, status: int, response: Any) -> None:
+        """Gives back what this response is not charged for."""
+        for decision in self.decisions:
+            decision.judge(status, response)
+
+    def close(self) -> None:
+        """Settles in the caller's thread what is known by now."""
+        for decision in self.decisions:
+            if decision.is_open:
+                decision.close()
+
+    async def close_async(self) -> None:
+        """Settles without blocking the event loop."""
+        for decision in self.decisions:
+            if decision.is_open:
+                await decision.close_async()

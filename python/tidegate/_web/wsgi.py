@@ -1,0 +1,91 @@
+"""What rooms share whose requests have an environ: Flask's, and Django's of both kinds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from .record import Record
+from .room import Room
+
+__all__ = ["EnvironRoom", "Settled", "accept"]
+
+R = TypeVar("R")
+
+# Werkzeug's ProxyFix keeps here what it has replaced.
+REPLACED = "werkzeug.proxy_fix.orig"
+
+
+class EnvironRoom(Room[R]):
+    """Clients and headers as an environ says them."""
+
+    kind = "wsgi"
+    begun = False
+
+    def environ(self, request: R) -> Mapping[str, Any]:
+        """The variables of a request."""
+        raise NotImplementedError
+
+    def peer(self, request: R) -> str | None:
+        """The address at the other end of the connection, as the server says."""
+        environ = self.environ(request)
+        replaced = environ.get(REPLACED)
+        if replaced is not None and not self.gate.trusts_nobody:
+            environ = replaced
+        return environ.get("REMOTE_ADDR") or None
+
+    def lines(self, request: R, name: str) -> Sequence[str | bytes]:
+        """All lines of a header, which the server has joined."""
+        environ = self.environ(request)
+        if REPLACED in environ and name == self.gate.forwarded_header and self.gate.trusts_nobody:
+            # The application has made the address out of it already.
+            return ()
+        variable = name.upper().replace("-", "_")
+        if variable not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+            variable = f"HTTP_{variable}"
+        line = environ.get(variable)
+        return () if line is None else (line,)
+
+    def begin(self, environ: Mapping[str, Any]) -> None:
+        """Looks for mistakes of the configuration once, beside the first request."""
+        self.begun = True
+        self.start()
+        if self.store.shared:
+            threading.Thread(target=self.reached, name="tidegate-start", daemon=True).start()
+        elif environ.get("wsgi.multiprocess"):
+            self.gate.report("memory-many-workers", "the server has several processes")
+
+
+def accept(environ: Mapping[str, Any]) -> str | None:
+    """What the client accepts."""
+    return environ.get("HTTP_ACCEPT")
+
+
+class Settled:
+    """The body of a stream. It is settled behind its last part, and when it breaks off."""
+
+    def __init__(self, parts: Iterable[Any], record: Record) -> None:
+        self._parts = parts
+        self._iterator = iter(parts)
+        self._record = record
+
+    def __iter__(self) -> Settled:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._iterator)
+        except BaseException:
+            # The end is an exception too.
+            self._record.close()
+            raise
+
+    def close(self) -> None:
+        """Ends the stream, as servers do when a client goes away."""
+        try:
+            close = getattr(self._parts, "close", None)
+            if close is not None:
+                close()
+        finally:
+            self._record.close()
