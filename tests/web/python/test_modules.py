@@ -12,7 +12,14 @@ from typing import Any
 
 import pytest
 
-MODULES = ["tidegate.asgi", "tidegate.fastapi", "tidegate.flask", "tidegate.shadow", "tidegate.testing"]
+MODULES = [
+    "tidegate.asgi",
+    "tidegate.django",
+    "tidegate.fastapi",
+    "tidegate.flask",
+    "tidegate.shadow",
+    "tidegate.testing",
+]
 
 
 def public() -> Iterator[tuple[str, Any]]:

@@ -15,9 +15,10 @@ from ..._http import GateOptions
 from ..._tidegate import LimitInfo
 from ..decision import Decision
 from ..guard import Guard, GuardOptions, Limits
+from ..marks import EXEMPT, mark
 from ..store import LimiterLike
 from ..wsgi import Settled
-from .room import EXEMPT, KEY, FlaskRecord, FlaskRoom, Plan, RateLimited, mark
+from .room import KEY, FlaskRecord, FlaskRoom, Plan, RateLimited
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Blueprint, Flask, Request, Response
+from flask import Flask, Request, Response
 from werkzeug.exceptions import TooManyRequests
 
 from ..._tidegate import LimitInfo
 from ..guard import Guard
+from ..marks import Mark, applying, marks
 from ..record import Record
 from ..wsgi import EnvironRoom, accept
 
-__all__ = ["EXEMPT", "KEY", "Exemption", "FlaskRecord", "FlaskRoom", "Plan", "RateLimited", "mark", "marks"]
+__all__ = ["KEY", "FlaskRecord", "FlaskRoom", "Plan", "RateLimited"]
 
 KEY = "tidegate"
 """The name of the record in an environ, and of the room among an application's extensions."""
-
-MARKS = "__tidegate_marks__"
 
 
 class FlaskRoom(EnvironRoom[Request]):
@@ -45,13 +44,6 @@ class RateLimited(TooManyRequests):
         """The seconds until the request would be admitted."""
 
 
-class Exemption:
-    """The mark of what is not limited."""
-
-
-EXEMPT = Exemption()
-
-
 class FlaskRecord(Record):
     """What was decided about one request."""
 
@@ -72,8 +64,8 @@ class Plan:
     def __init__(self, owner: object, app: Flask, default: Guard[Request] | None, request: Request) -> None:
         self.rule = rule = request.url_rule
         self.route = ""
-        outer: list[Guard[Request] | Exemption] = [] if default is None else [default]
-        inner: list[Guard[Request] | Exemption] = []
+        outer: list[Mark] = [] if default is None else [default]
+        inner: list[Mark] = []
         if rule is not None:
             methods = set(rule.methods or ())
             self.route = f"{','.join(sorted(methods - {'HEAD', 'OPTIONS'} or methods))} {rule.rule}"
@@ -83,24 +75,5 @@ class Plan:
             if rule.endpoint.rpartition(".")[2] == "static":
                 outer = []
         every = [mark for mark in outer + inner if isinstance(mark, Guard)]
-        if EXEMPT in inner:
-            inner = outer = []
-        elif EXEMPT in outer:
-            outer = []
-        guards = [mark for mark in outer + inner if isinstance(mark, Guard)]
-        for index in range(len(guards) - 1, 0, -1):
-            if guards[index].override:
-                guards = guards[index:]
-                break
-        self.guards = guards
+        self.guards: list[Guard[Request]] = applying(outer, inner)
         self.seen = frozenset(every)
-
-
-def marks(owner: object, thing: object) -> list[Guard[Request] | Exemption]:
-    """The limits that were put on a view or a blueprint, the outermost first."""
-    return [mark for by, mark in getattr(thing, MARKS, ()) if by is owner]
-
-
-def mark(owner: object, thing: Blueprint | Any, new: Guard[Request] | Exemption) -> None:
-    """Puts a limit on a view or a blueprint."""
-    setattr(thing, MARKS, ((owner, new), *getattr(thing, MARKS, ())))

@@ -1,0 +1,1 @@
+"""What ``tidegate.django`` and ``tidegate.drf`` are made of."""

@@ -1,0 +1,139 @@
+"""Limits of Django's views."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from asgiref.sync import iscoroutinefunction
+from django.utils.decorators import method_decorator
+
+from ..._errors import LimitError
+from ..._tidegate import LimitInfo
+from ..guard import GuardOptions, Limits
+from ..marks import EXEMPT, mark
+from .middleware import OWNER
+from .room import DEFAULT, DjangoRoom, record_of
+from .serve import DjangoGuard, begin, finish, finish_async, limit, limit_async
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from typing import Unpack
+    else:
+        from typing_extensions import Unpack
+
+    class ViewOptions(GuardOptions[Any], total=False):
+        """Options of a view's limits."""
+
+        using: str
+        """The name of the store in the settings."""
+
+
+__all__ = ["exempt", "info", "rate_limit", "settle"]
+
+T = TypeVar("T")
+
+
+def rate_limit(limits: Limits[Any], **options: Unpack[ViewOptions]) -> Callable[[T], T]:
+    """Limits a view: a function or a class, sync or async, or with ``method_decorator`` one of its methods.
+
+    It adds to ``TIDEGATE["LIMITS"]``, or with ``override=True`` replaces them. ``using`` names the store. ``key`` may
+    be ``"user_or_ip"`` too.
+
+    >>> from tidegate.django import rate_limit
+    >>> @rate_limit("5/minute", key="user_or_ip")
+    ... def search(request): ...
+    """
+    given: dict[str, Any] = {**options}
+    using = given.pop("using", DEFAULT)
+    guard = DjangoGuard(limits, **given)
+    guard.using = using
+    DjangoRoom.check(guard)
+
+    def decorate(view: T) -> T:
+        decorated: T = _decorated(guard, decorate, view)
+        return decorated
+
+    return decorate
+
+
+def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
+    if isinstance(view, type):
+        return method_decorator(decorate, name="dispatch")(view)
+    if not callable(view):
+        raise LimitError(f"rate_limit is for a view, got {view!r}", "", "limits", repr(view))
+    wrapped: Any
+    if _is_async(view):
+
+        @functools.wraps(view)
+        async def later(request: Any, *args: Any, **kwargs: Any) -> Any:
+            record = begin(request)
+            if guard in record.seen:
+                return await view(request, *args, **kwargs)
+            response = await limit_async(request, [guard], view)
+            if response is None:
+                try:
+                    response = await view(request, *args, **kwargs)
+                finally:
+                    if response is None and not record.is_carried:
+                        await record.close_async()
+            return response if record.is_carried else await finish_async(record, response)
+
+        wrapped = later
+    else:
+
+        @functools.wraps(view)
+        def now(request: Any, *args: Any, **kwargs: Any) -> Any:
+            record = begin(request)
+            if guard in record.seen:
+                return view(request, *args, **kwargs)
+            response = limit(request, [guard], view)
+            if response is None:
+                try:
+                    response = view(request, *args, **kwargs)
+                finally:
+                    if response is None and not record.is_carried:
+                        record.close()
+            return response if record.is_carried else finish(record, response)
+
+        wrapped = now
+    mark(OWNER, wrapped, guard)
+    return wrapped
+
+
+def _is_async(view: Any) -> bool:
+    """A coroutine function, or the bound ``dispatch`` of a class whose methods are such."""
+    owner = getattr(getattr(view, "func", view), "__self__", None)
+    return iscoroutinefunction(view) or getattr(owner, "view_is_async", False)
+
+
+def exempt(view: T) -> T:
+    """Takes a view, a function or a class, out of all limits.
+
+    >>> from tidegate.django import exempt
+    >>> @exempt
+    ... def health(request): ...
+    """
+    if isinstance(view, type):
+        decorated: T = method_decorator(exempt, name="dispatch")(view)
+        return decorated
+    mark(OWNER, view, EXEMPT)
+    return view
+
+
+def info(request: Any) -> LimitInfo | None:
+    """The latest answer about a request, also ``request.rate_limit``; ``None`` where nothing limited it."""
+    record = record_of(request)
+    return record.decisions[-1].info if record is not None and record.decisions else None
+
+
+def settle(request: Any, cost: int) -> bool:
+    """Notes what a request really cost; the difference is charged or given back at the end of its response.
+
+    Call it as often as you know better, also from a stream; the latest number counts. False says that no limit was
+    given a ``cost``.
+    """
+    record = record_of(request)
+    return record is not None and record.settle(cost)

@@ -1,0 +1,85 @@
+"""Django's middleware."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+
+from ..frames import serves
+from ..guard import Guard
+from ..marks import Mark, applying, marks
+from .room import project
+from .serve import begin, finish, finish_async, limit, limit_async
+
+__all__ = ["OWNER", "RateLimitMiddleware"]
+
+OWNER = "django"
+
+
+class RateLimitMiddleware:
+    """Limits every request by ``TIDEGATE["LIMITS"]``, and carries the headers of all limits.
+
+    The limits of a view are decided with them, when all middlewares have seen the request: users are known by then,
+    wherever in ``MIDDLEWARE`` this one stands. It serves sync and async handlers.
+    """
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[Any], Any]) -> None:
+        self.get_response = get_response
+        self.is_async = iscoroutinefunction(get_response)
+        self.process_view = self._decide_async if self.is_async else self._decide
+        # Mistakes in the settings are told when the server starts.
+        project()
+        if self.is_async:
+            markcoroutinefunction(self)
+
+    @serves
+    def __call__(self, request: Any) -> Any:
+        """Serves a request, or returns a coroutine that does."""
+        if self.is_async:
+            return self._serve_async(request)
+        record = begin(request)
+        record.is_carried = True
+        response = self.get_response(request)
+        default = project().default
+        if default is not None and default not in record.seen:
+            # There was no view: no route has matched, or a middleware has answered.
+            response = limit(request, [default]) or response
+        return finish(record, response)
+
+    @serves
+    async def _serve_async(self, request: Any) -> Any:
+        record = begin(request)
+        record.is_carried = True
+        try:
+            response = await self.get_response(request)
+            default = project().default
+            if default is not None and default not in record.seen:
+                response = await limit_async(request, [default]) or response
+            return await finish_async(record, response)
+        except asyncio.CancelledError:
+            # The client has gone away.
+            await asyncio.shield(record.close_async())
+            raise
+
+    def _decide(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
+        guards = _guards(request, view)
+        return limit(request, guards, view) if guards else None
+
+    async def _decide_async(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
+        guards = _guards(request, view)
+        return await limit_async(request, guards, view) if guards else None
+
+
+def _guards(request: Any, view: Any) -> list[Guard[Any]]:
+    """The limits of a view that are decided; those that are left out are not asked later either."""
+    default = project().default
+    outer: list[Mark] = [] if default is None else [default]
+    inner = marks(OWNER, view)
+    begin(request).seen.update(found for found in [*outer, *inner] if isinstance(found, Guard))
+    return applying(outer, inner)

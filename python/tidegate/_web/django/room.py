@@ -1,0 +1,148 @@
+"""The rooms of a Django project: one for each store that its settings name."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+from ..._aio import AsyncLimiter
+from ..._errors import LimitError
+from ..._http import GateOptions
+from ..guard import Guard, GuardOptions
+from ..record import Record
+from ..wsgi import EnvironRoom
+
+__all__ = ["DEFAULT", "DjangoRecord", "DjangoRoom", "Project", "project", "record_of"]
+
+DEFAULT = "default"
+GATE_OPTIONS = {name.upper() for name in GateOptions.__annotations__.keys() - {"scope"}}
+GUARD_OPTIONS = {name.upper() for name in GuardOptions.__annotations__}
+FUNCTIONS = {"LIMITS", "KEY", "COST", "FACTOR", "SKIP", "CHARGE_ON", "ON_BLOCKED"}
+
+# Not yet asked for.
+UNKNOWN = object()
+
+
+class DjangoRecord(Record):
+    """What was decided about one request."""
+
+    __slots__ = ("is_carried", "seen", "user")
+
+    def __init__(self, room: DjangoRoom) -> None:
+        super().__init__(room)
+        self.seen: set[Guard[Any]] = set()
+        """Guards that have been asked, or that do not apply."""
+        self.is_carried = False
+        """The middleware writes headers and settles."""
+        self.user: Any = UNKNOWN
+        """The user's primary key, where it was asked for without blocking."""
+
+
+def _user(_room: object, request: Any) -> object:
+    record = record_of(request)
+    # REST framework finds users by itself.
+    if record is not None and record.user is not UNKNOWN and not hasattr(request, "_request"):
+        return record.user
+    user = getattr(request, "user", None)
+    return user.pk if user is not None and user.is_authenticated else None
+
+
+class DjangoRoom(EnvironRoom[Any]):
+    """Clients, users and headers of Django's requests."""
+
+    kind = "django"
+    keys = {"user": _user, "user_or_ip": _user}  # noqa: RUF012
+
+    def environ(self, request: Any) -> Mapping[str, Any]:
+        """The variables of a request."""
+        meta: Mapping[str, Any] = request.META
+        return meta
+
+
+class Project:
+    """The rooms that the settings describe, and the limits of every view."""
+
+    def __init__(self, given: Any) -> None:
+        if not isinstance(given, Mapping):
+            raise LimitError(f"TIDEGATE must be a dictionary, got {given!r}", "", "TIDEGATE", repr(given))
+        gate: dict[str, Any] = {}
+        guarding: dict[str, Any] = {}
+        stores: dict[str, Mapping[str, Any]] = {DEFAULT: {}}
+        for name, value in given.items():
+            if name in GATE_OPTIONS:
+                gate[name.lower()] = value
+            elif name in GUARD_OPTIONS or name == "LIMITS":
+                guarding[name.lower()] = _named(name, value)
+            elif isinstance(value, Mapping) and name != name.upper():
+                stores[name] = value
+            else:
+                known = ", ".join(sorted(GATE_OPTIONS | GUARD_OPTIONS | {"LIMITS"}))
+                raise LimitError(f"{name} is not a store or one of {known}", "", name, repr(value))
+        self.rooms = {alias: DjangoRoom(_limiter(alias, store), **gate) for alias, store in stores.items()}
+        self.room = self.rooms[DEFAULT]
+        limits = guarding.pop("limits", None)
+        self.default: Guard[Any] | None = None
+        if limits is not None:
+            self.default = Guard(limits, **guarding)
+            self.room.check(self.default)
+        elif guarding:
+            self.room.refuse_options(guarding)
+
+    def named(self, alias: str) -> DjangoRoom:
+        """The room of a store."""
+        try:
+            return self.rooms[alias]
+        except KeyError:
+            known = ", ".join(self.rooms)
+            raise LimitError(f"using must be one of {known}, got {alias!r}", "", "using", repr(alias)) from None
+
+
+def _named(name: str, value: Any) -> Any:
+    """A function that settings name by its path."""
+    is_path = name in FUNCTIONS and isinstance(value, str) and "." in value and value.replace(".", "").isidentifier()
+    return import_string(value) if is_path else value
+
+
+def _limiter(alias: str, store: Mapping[str, Any]) -> AsyncLimiter | str | None:
+    unknown = store.keys() - {"LOCATION", "OPTIONS"}
+    if unknown:
+        name = min(unknown)
+        raise LimitError(f"{alias}: {name} is not LOCATION or OPTIONS", "", name, repr(store[name]))
+    location, options = store.get("LOCATION", "memory://"), store.get("OPTIONS") or {}
+    # One with a URL alone is shared with all others in this process that have it.
+    return AsyncLimiter(location, **{name.lower(): value for name, value in options.items()}) if options else location
+
+
+_lock = threading.Lock()
+_project: Project | None = None
+
+
+def project() -> Project:
+    """The rooms of this process, made when they are first asked for."""
+    global _project
+    if _project is None:
+        with _lock:
+            if _project is None:
+                _project = Project(getattr(settings, "TIDEGATE", {}))
+    return _project
+
+
+def _changed(*, setting: str, **_signal: Any) -> None:
+    """Forgets the rooms when a test overrides the settings."""
+    global _project
+    if setting == "TIDEGATE":
+        _project = None
+
+
+setting_changed.connect(_changed)
+
+
+def record_of(request: Any) -> DjangoRecord | None:
+    """The record of a request; that of REST framework wraps Django's."""
+    record: DjangoRecord | None = getattr(getattr(request, "_request", request), "_tidegate", None)
+    return record

@@ -1,0 +1,188 @@
+"""Deciding requests of Django, and finishing their responses."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterable, Sequence
+from typing import Any
+
+from django.dispatch import Signal
+from django.http import HttpResponse
+
+from ..decision import Decision
+from ..guard import Guard, Part
+from ..wsgi import Settled, accept
+from .room import DEFAULT, DjangoRecord, project, record_of
+
+__all__ = [
+    "DjangoGuard",
+    "begin",
+    "decide",
+    "finish",
+    "finish_async",
+    "limit",
+    "limit_async",
+    "rate_limited",
+    "route_of",
+]
+
+rate_limited = Signal()
+"""Sent for each request that is denied, with ``request`` and ``info``; the sender is the view's function or class."""
+
+
+class DjangoGuard(Guard[Any]):
+    """Limits of a view, and the name of their store."""
+
+    __slots__ = ("using",)
+
+    using: str
+
+
+def begin(request: Any) -> DjangoRecord:
+    """The record of a request, which is made when it is first asked for."""
+    record = record_of(request)
+    if record is None:
+        room = project().room
+        record = DjangoRecord(room)
+        getattr(request, "_request", request)._tidegate = record
+        if not room.begun:
+            room.begin(request.META)
+    return record
+
+
+def route_of(request: Any) -> str:
+    """The template of the route; empty where none has matched."""
+    match = request.resolver_match
+    return "" if match is None else f"/{match.route}"
+
+
+def _rooms(guards: Sequence[Guard[Any]]) -> dict[str, list[Guard[Any]]]:
+    """Guards by their stores, each of which decides once."""
+    if len(guards) == 1:
+        return {getattr(guards[0], "using", DEFAULT): [guards[0]]}
+    found: dict[str, list[Guard[Any]]] = {}
+    for guard in guards:
+        found.setdefault(getattr(guard, "using", DEFAULT), []).append(guard)
+    return found
+
+
+def decide(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Decision | None:
+    """Decides in this thread. The decision that denies the request, else ``None``."""
+    record = begin(request)
+    record.seen.update(guards)
+    route = route_of(request)
+    for alias, asked in _rooms(guards).items():
+        room = project().named(alias)
+        parts = [part for guard in asked if (part := room.part(guard, request, route))]
+        if parts and _keep(request, record, decision := room.decide(parts)):
+            rate_limited.send(_sender(view), request=request, info=decision.info)
+            return decision
+    return None
+
+
+def limit(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Any:
+    """Decides in this thread. The response to a denied request, else ``None``."""
+    decision = decide(request, guards, view)
+    if decision is None:
+        return None
+    response = _own(request, decision)
+    return _refusal(request) if response is None else response
+
+
+async def limit_async(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Any:
+    """The same without blocking the event loop."""
+    record = begin(request)
+    record.seen.update(guards)
+    route = route_of(request)
+    if any(guard.key_name.startswith("user") for guard in guards) and hasattr(request, "auser"):
+        user = await request.auser()
+        record.user = user.pk if user.is_authenticated else None
+    for alias, asked in _rooms(guards).items():
+        room = project().named(alias)
+        parts: list[Part] = []
+        for guard in asked:
+            part = await room.part_async(guard, request, route)
+            if part is not None:
+                parts.append(part)
+        if parts and _keep(request, record, decision := await room.decide_async(parts)):
+            await rate_limited.asend(_sender(view), request=request, info=decision.info)
+            response = _own(request, decision)
+            if inspect.isawaitable(response):
+                response = await response
+            return _refusal(request) if response is None else response
+    return None
+
+
+def _sender(view: Any) -> Any:
+    return getattr(view, "view_class", view)
+
+
+def _keep(request: Any, record: DjangoRecord, decision: Decision) -> bool:
+    record.add(decision)
+    # That of REST framework looks here too.
+    getattr(request, "_request", request).rate_limit = decision.info
+    return decision.blocked
+
+
+def _own(request: Any, decision: Decision) -> Any:
+    on_blocked = decision.deciding.on_blocked
+    return None if on_blocked is None else on_blocked(request, decision.info)
+
+
+def _refusal(request: Any) -> HttpResponse:
+    record = begin(request)
+    refusal = record.room.gate.refusal(record.infos, accept(request.META))
+    return HttpResponse(refusal.body, status=refusal.status, headers=dict(refusal.headers))
+
+
+def _carry(record: DjangoRecord, response: Any) -> bool:
+    """Writes the headers, and notes what is not charged. False where a stream settles later."""
+    blocked = record.decisions[-1].blocked
+    for name, value in record.room.gate.headers(record.infos, response.status_code):
+        # A refusal has them already, and so have the responses of other middlewares that set them.
+        if not blocked or name not in response:
+            response[name] = value
+    record.judge(response.status_code, response)
+    if not response.streaming or blocked or not record.may_settle:
+        return True
+    parts = response.streaming_content
+    response.streaming_content = SettledAsync(parts, record) if response.is_async else Settled(parts, record)
+    return False
+
+
+def finish(record: DjangoRecord, response: Any) -> Any:
+    """Puts headers on a response, and settles what it is charged for."""
+    if record.decisions and _carry(record, response):
+        record.close()
+    return response
+
+
+async def finish_async(record: DjangoRecord, response: Any) -> Any:
+    """The same without blocking the event loop."""
+    if record.decisions and _carry(record, response):
+        await record.close_async()
+    return response
+
+
+class SettledAsync:
+    """The body of an async stream. It is settled behind its last part, and when it breaks off."""
+
+    def __init__(self, parts: AsyncIterable[Any], record: DjangoRecord) -> None:
+        self._iterator = aiter(parts)
+        self._record = record
+
+    def __aiter__(self) -> SettledAsync:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await anext(self._iterator)
+        except BaseException:
+            # The end is an exception too, and one that cancels must not cancel this.
+            await asyncio.shield(self._record.close_async())
+            raise
+
+    def close(self) -> None:
+        """Called by Django in a thread, when the response is closed."""
+        self._record.close()

@@ -1,0 +1,179 @@
+"""A Django project in one file, as its users write it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import django
+from django.conf import settings
+from django.core.asgi import get_asgi_application
+from django.core.wsgi import get_wsgi_application
+from django.http import HttpResponse, JsonResponse, StreamingHttpResponse
+from django.urls import path
+from django.utils.decorators import method_decorator
+from django.views import View
+
+STORE = os.environ.get("STORE", "memory://")
+KEY = "header:x-api-key"
+OPTIONS = {"timeout": float(os.environ.get("STORE_TIMEOUT", "5"))} if "redis" in STORE else {}
+TIDEGATE = {
+    "default": {"LOCATION": STORE, "OPTIONS": OPTIONS},
+    "other": {"LOCATION": "memory://"},
+    "LIMITS": "20/day",
+    "NAME": "all",
+    "KEY": KEY,
+    "HEADERS": "both",
+}
+
+settings.configure(
+    ALLOWED_HOSTS=["*"],
+    DEBUG=False,
+    INSTALLED_APPS=["tidegate.django"],
+    LOGGING_CONFIG=None,
+    MIDDLEWARE=["tidegate.django.RateLimitMiddleware", f"{__name__}.users"],
+    ROOT_URLCONF=__name__,
+    SECRET_KEY="for tests",
+    TIDEGATE=TIDEGATE,
+)
+django.setup()
+
+from tidegate.django import exempt, rate_limit, settle  # noqa: E402
+
+
+class User:
+    is_authenticated = True
+
+    def __init__(self, pk: str) -> None:
+        self.pk = pk
+
+
+class Nobody(User):
+    is_authenticated = False
+
+
+def users(get_response: Any) -> Any:
+    """A middleware that finds the user, behind the one that limits."""
+
+    def serve(request: Any) -> Any:
+        name = request.headers.get("x-user")
+        request.user = user = Nobody("") if name is None else User(name)
+
+        async def auser() -> User:
+            return user
+
+        request.auser = auser
+        return get_response(request)
+
+    return serve
+
+
+@rate_limit("3/day", key=KEY)
+def items(request: Any, item: int) -> HttpResponse:
+    return JsonResponse({"item": item, "remaining": request.rate_limit.remaining})
+
+
+@rate_limit("3/day", key=KEY)
+async def later(_request: Any) -> HttpResponse:
+    return HttpResponse("later")
+
+
+@rate_limit("1/day", key="user_or_ip", override=True)
+def mine(_request: Any) -> HttpResponse:
+    return HttpResponse("mine")
+
+
+@exempt
+@rate_limit("1/day", key=KEY)
+def health(_request: Any) -> HttpResponse:
+    return HttpResponse("ok")
+
+
+@rate_limit("1/day", key=KEY, using="other")
+def other(_request: Any) -> HttpResponse:
+    return HttpResponse("other")
+
+
+@rate_limit("1/day", key=KEY, on_blocked=lambda _request, info: HttpResponse(f"wait {info.binding}", status=503))
+def own(_request: Any) -> HttpResponse:
+    return HttpResponse("own")
+
+
+@rate_limit("2/day", key=KEY, charge_on={401})
+def login(request: Any) -> HttpResponse:
+    return HttpResponse(status=200 if request.body == b"right" else 401)
+
+
+def fail(_request: Any) -> HttpResponse:
+    raise RuntimeError("as asked")
+
+
+@rate_limit("100/day", key=KEY, cost=50, name="tokens")
+def stream(request: Any) -> StreamingHttpResponse:
+    def parts() -> Iterator[str]:
+        for number in range(1, 4):
+            settle(request, number)
+            yield "x"
+
+    return StreamingHttpResponse(parts())
+
+
+@rate_limit("100/day", key=KEY, cost=50, name="tokens")
+async def stream_later(request: Any) -> StreamingHttpResponse:
+    async def parts() -> AsyncIterator[str]:
+        for number in range(1, 4):
+            settle(request, number)
+            yield "x"
+
+    return StreamingHttpResponse(parts())
+
+
+@rate_limit("2/day", key=KEY)
+class Sync(View):
+    def get(self, _request: Any) -> HttpResponse:
+        return HttpResponse("get")
+
+
+@method_decorator(rate_limit("2/day", key=KEY), name="dispatch")
+class Async(View):
+    async def get(self, _request: Any) -> HttpResponse:
+        return HttpResponse("get")
+
+
+class Methods(View):
+    @method_decorator(rate_limit("1/day", key=KEY))
+    def get(self, _request: Any) -> HttpResponse:
+        return HttpResponse("get")
+
+    def post(self, _request: Any) -> HttpResponse:
+        return HttpResponse("post")
+
+
+urlpatterns = [
+    path("items/<int:item>/", items),
+    path("later/", later),
+    path("mine/", mine),
+    path("health/", health),
+    path("other/", other),
+    path("own/", own),
+    path("login/", login),
+    path("fail/", fail),
+    path("stream/", stream),
+    path("stream/later/", stream_later),
+    path("sync/", Sync.as_view()),
+    path("async/", Async.as_view()),
+    path("methods/", Methods.as_view()),
+]
+wsgi = get_wsgi_application()
+asgi = get_asgi_application()
+
+if __name__ == "__main__":
+    import sys
+    from socketserver import ThreadingMixIn
+    from wsgiref.simple_server import WSGIServer, make_server
+
+    class Server(ThreadingMixIn, WSGIServer):
+        daemon_threads = True
+
+    make_server("127.0.0.1", int(sys.argv[1]), wsgi, Server).serve_forever()

@@ -1,0 +1,213 @@
+"""Django's middleware and decorator, in its test clients and over real HTTP by WSGI and ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from serving import Served
+from tidegate import LimitError, parse_headers
+
+APPS = Path(__file__).parent / "apps"
+sys.path.insert(0, str(APPS))
+
+site: Any = importlib.import_module("site_of_django")
+
+from django.core import checks  # noqa: E402
+from django.test import AsyncClient, Client, RequestFactory, override_settings  # noqa: E402
+
+from tidegate.django import info, rate_limit, rate_limited  # noqa: E402
+
+
+@pytest.fixture
+def key() -> str:
+    """An actor of one test."""
+    return uuid4().hex
+
+
+class Asker:
+    """Requests of one actor, to the sync or the async handler."""
+
+    def __init__(self, key: str, is_async: bool) -> None:
+        self.key = key
+        self.client: Any = (AsyncClient if is_async else Client)(raise_request_exception=False)
+        self.is_async = is_async
+
+    def ask(self, path: str, method: str = "get", **options: Any) -> Any:
+        headers = {"X-Api-Key": self.key, **options.pop("headers", {})}
+        options.setdefault("content_type", "text/plain") if method == "post" else None
+        answer = getattr(self.client, method)(path, headers=headers, **options)
+        return asyncio.run(answer) if self.is_async else answer
+
+    def statuses(self, path: str, count: int, method: str = "get", **options: Any) -> list[int]:
+        return [self.ask(path, method, **options).status_code for _ in range(count)]
+
+
+@pytest.fixture(params=["sync", "async"])
+def asker(request: pytest.FixtureRequest, store: str, key: str) -> Iterator[Asker]:
+    default = {"LOCATION": store, "OPTIONS": {"timeout": 5} if "redis" in store else {}}
+    with override_settings(TIDEGATE={**site.TIDEGATE, "default": default}):
+        yield Asker(key, request.param == "async")
+
+
+def remaining(answer: Any) -> dict[str | None, int | None]:
+    """The units that remain of each policy."""
+    return {policy.name: policy.remaining for policy in parse_headers(dict(answer.headers)).policies}
+
+
+def test_limits_of_project_and_view_are_one_decision(asker: Asker) -> None:
+    first = asker.ask("/items/1/")
+    assert first.json() == {"item": 1, "remaining": 2}
+    assert remaining(first) == {"all": 19, "/items/<int:item>/ 3/day": 2}
+    assert [asker.ask(f"/items/{item}/").status_code for item in (2, 3, 4, 5)] == [200, 200, 429, 429]
+    # The two that were denied have charged neither.
+    assert remaining(asker.ask("/fail/"))["all"] == 16
+
+
+@pytest.mark.parametrize("path", ["/later/", "/sync/", "/async/"])
+def test_sync_and_async_views_and_classes(asker: Asker, path: str) -> None:
+    quota = 3 if path == "/later/" else 2
+    assert asker.statuses(path, quota + 1) == [200] * quota + [429]
+
+
+def test_a_method_of_a_class(asker: Asker) -> None:
+    assert asker.statuses("/methods/", 2) == [200, 429]
+    # What was charged before the method denied was given back.
+    assert remaining(asker.ask("/methods/", "post")) == {"all": 18}
+
+
+def test_users_and_override(asker: Asker) -> None:
+    path = f"/mine/?{asker.key}"
+    names = [uuid4().hex, uuid4().hex]
+    for name in names:
+        first = asker.ask(path, headers={"X-User": name})
+        assert (first.status_code, remaining(first)) == (200, {"/mine/ 1/day": 0})
+        assert asker.ask(path, headers={"X-User": name}).status_code == 429
+
+
+def test_exempt_errors_and_what_has_no_route(asker: Asker) -> None:
+    assert "x-ratelimit-remaining" not in asker.ask("/health/")
+    assert asker.statuses("/health/", 2) == [200, 200]
+    for path, status, left in [("/fail/", 500, 19), ("/nowhere/", 404, 18)]:
+        answer = asker.ask(path)
+        assert (answer.status_code, remaining(answer)) == (status, {"all": left})
+    assert asker.statuses("/nowhere/", 19) == [404] * 18 + [429]
+
+
+def test_another_store_in_the_same_request(asker: Asker) -> None:
+    assert asker.statuses("/other/", 2) == [200, 429]
+    assert remaining(asker.ask("/fail/"))["all"] == 18
+
+
+def test_refusals(asker: Asker) -> None:
+    heard: list[Any] = []
+
+    def hear(request: Any, info: Any, **_signal: Any) -> None:
+        heard.append((request.path, info.blocked))
+
+    rate_limited.connect(hear)
+    try:
+        assert asker.statuses("/sync/", 2) == [200, 200]
+        for wanted in ("application/problem+json", "application/json", "text/plain"):
+            answer = asker.ask("/sync/", headers={"Accept": wanted})
+            assert (answer.status_code, answer.headers["Content-Type"].partition(";")[0]) == (429, wanted)
+            assert (answer.headers["Cache-Control"], answer.headers["Retry-After"]) == ("no-store", "43200")
+    finally:
+        rate_limited.disconnect(hear)
+    assert heard == [("/sync/", True)] * 3
+    own = [asker.ask("/own/") for _ in range(2)]
+    assert [(answer.status_code, answer.content[:4]) for answer in own] == [(200, b"own"), (503, b"wait")]
+    assert own[1].headers["X-RateLimit-Remaining"] == "0"
+
+
+def test_failed_logins_are_charged(asker: Asker) -> None:
+    tries = ["right", "right", "right", "wrong", "wrong", "right"]
+    statuses = [asker.ask("/login/", "post", data=word).status_code for word in tries]
+    assert statuses == [200, 200, 200, 401, 401, 429]
+
+
+def test_a_stream_is_settled_at_its_end(store: str, key: str) -> None:
+    default = {"LOCATION": store, "OPTIONS": {"timeout": 5} if "redis" in store else {}}
+    with override_settings(TIDEGATE={**site.TIDEGATE, "default": default}):
+        client = Client(headers={"X-Api-Key": key})
+        first: Any = client.get("/stream/")
+        assert (b"".join(first.streaming_content), remaining(first)["tokens"]) == (b"xxx", 50)
+        assert remaining(client.get("/stream/"))["tokens"] == 47
+
+
+def test_without_the_middleware_a_view_limits() -> None:
+    def hello(request: Any) -> Any:
+        return site.HttpResponse(str(info(request) is request.rate_limit))
+
+    view = rate_limit("1/day")(hello)
+    answers = []
+    for _ in range(2):
+        request: Any = RequestFactory().get("/")
+        request.resolver_match = None
+        answers.append(view(request))
+    assert [answer.status_code for answer in answers] == [200, 429]
+    assert answers[0].content == b"True"
+    assert [answer["x-ratelimit-remaining"] for answer in answers] == ["0", "0"]
+
+
+def identifiers(**settings: Any) -> list[str | None]:
+    with override_settings(**settings):
+        return [found.id for found in checks.run_checks(include_deployment_checks=True) if "tidegate" in str(found.id)]
+
+
+def test_system_checks() -> None:
+    redis = {"default": {"LOCATION": "redis://localhost"}}
+    assert identifiers(TIDEGATE={**redis, "LIMITS": "1/day"}) == []
+    assert identifiers(TIDEGATE={**redis, "LIMITS": "1/day"}, MIDDLEWARE=[]) == ["tidegate.W001"]
+    assert identifiers(TIDEGATE={"LIMITS": "1/day"}) == ["tidegate.W002"]
+    assert identifiers(TIDEGATE=redis, USE_X_FORWARDED_HOST=True) == ["tidegate.W003"]
+    assert identifiers(TIDEGATE={**redis, "TRUSTED_PROXIES": 1}, USE_X_FORWARDED_HOST=True) == []
+    for mistake in (
+        {"LIMITS": "often"},
+        {"LIMTS": "1/day"},
+        {"KEY": "ip"},
+        {"default": {"LOCATION": "redis://", "TIMEOUT": 1}},
+        {"LIMITS": "1/day", "ON_BLOCKED": "nowhere.at_all"},
+        3,
+    ):
+        assert identifiers(TIDEGATE=mistake) == ["tidegate.E001"]
+
+
+def test_mistakes_are_told_at_once() -> None:
+    with pytest.raises(LimitError, match="one of ip, header:NAME, user, user_or_ip, got 'session'"):
+        rate_limit("1/day", key="session")
+    with pytest.raises(LimitError, match="rate_limit is for a view"):
+        rate_limit("1/day")(3)
+
+
+@pytest.fixture(scope="module", params=["wsgi", "asgi"])
+def served(request: pytest.FixtureRequest, store: str) -> Iterator[Served]:
+    if request.param == "asgi":
+        server = Served.uvicorn("site_of_django:asgi", APPS, "--lifespan", "off", STORE=store)
+    else:
+        server = Served(sys.executable, "site_of_django.py", "{port}", folder=APPS, STORE=store)
+    with server:
+        yield server
+
+
+def test_over_http(served: Served, key: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda item: served.ask(f"/items/{item}/", x_api_key=key), range(12)))
+    assert Counter(answer.status for answer in answers) == {200: 3, 429: 9}
+    assert all("x-ratelimit-remaining" in answer.headers for answer in answers)
+
+
+@pytest.mark.parametrize("path", ["/stream/", "/stream/later/"])
+def test_streams_over_http(served: Served, key: str, path: str) -> None:
+    assert served.ask(path, x_api_key=key).body == b"xxx"
+    again = served.ask(path, x_api_key=key)
+    assert {policy.name: policy.remaining for policy in parse_headers(again.headers).policies}["tokens"] == 47
