@@ -16,6 +16,7 @@ import pytest
 
 from serving import Served
 from tidegate import LimitError, parse_headers
+from tidegate._http import forget_mistakes
 
 APPS = Path(__file__).parent / "apps"
 sys.path.insert(0, str(APPS))
@@ -182,6 +183,15 @@ def test_system_checks() -> None:
         assert identifiers(TIDEGATE=mistake) == ["tidegate.E001"]
 
 
+@pytest.mark.parametrize(("host", "told"), [("testserver", []), ("shop.example", ["memory-many-workers"])])
+def test_several_processes_with_a_store_in_memory(host: str, told: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    forget_mistakes()
+    with override_settings(TIDEGATE=site.TIDEGATE):
+        # Django's test client says that there are several, whatever there is.
+        Client().get("/health/", SERVER_NAME=host)
+    assert [record.__dict__["tidegate_code"] for record in caplog.records if record.name == "tidegate"] == told
+
+
 def test_mistakes_are_told_at_once() -> None:
     with pytest.raises(LimitError, match="one of ip, header:NAME, user, user_or_ip, got 'session'"):
         rate_limit("1/day", key="session")
@@ -194,7 +204,9 @@ def served(request: pytest.FixtureRequest, store: str) -> Iterator[Served]:
     if request.param == "asgi":
         server = Served.uvicorn("site_of_django:asgi", APPS, "--lifespan", "off", STORE=store)
     else:
-        server = Served(sys.executable, "site_of_django.py", "{port}", folder=APPS, STORE=store)
+        server = Served(
+            sys.executable, "-c", "import site_of_django; site_of_django.serve({port})", folder=APPS, STORE=store
+        )
     with server:
         yield server
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Iterator
+from socketserver import ThreadingMixIn
 from typing import Any
+from wsgiref.simple_server import WSGIServer, make_server
 
 import django
 from django.conf import settings
@@ -33,8 +35,9 @@ settings.configure(
     INSTALLED_APPS=["tidegate.django"],
     LOGGING_CONFIG=None,
     MIDDLEWARE=["tidegate.django.RateLimitMiddleware", f"{__name__}.users"],
-    ROOT_URLCONF=__name__,
+    ROOT_URLCONF=os.environ.get("URLS", __name__),
     SECRET_KEY="for tests",
+    REST_FRAMEWORK={"UNAUTHENTICATED_USER": None},
     TIDEGATE=TIDEGATE,
 )
 django.setup()
@@ -168,12 +171,10 @@ urlpatterns = [
 wsgi = get_wsgi_application()
 asgi = get_asgi_application()
 
-if __name__ == "__main__":
-    import sys
-    from socketserver import ThreadingMixIn
-    from wsgiref.simple_server import WSGIServer, make_server
 
-    class Server(ThreadingMixIn, WSGIServer):
-        daemon_threads = True
+class Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
 
-    make_server("127.0.0.1", int(sys.argv[1]), wsgi, Server).serve_forever()
+
+def serve(port: int) -> None:
+    make_server("127.0.0.1", port, wsgi, Server).serve_forever()
