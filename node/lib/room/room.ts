@@ -302,7 +302,7 @@ function withCandidate<Request>(rules: readonly ReadyRule<Request>[], given: unk
 const PROBE = { key: 'tidegate/probe', type: 'bucket', size: 1 } as const
 
 /** True for a limiter whose answers have to be waited for. */
-function isShared(limiter: Limiter): boolean {
+export function isShared(limiter: Limiter): boolean {
   try {
     limiter.peekSync(PROBE, 'probe')
     return false

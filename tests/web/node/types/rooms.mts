@@ -1,9 +1,12 @@
 /** Uses the rooms with the types of their frameworks; the compiler checks it, nobody runs it. */
 
+import theirs from '@fastify/rate-limit'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import express, { type Request } from 'express'
+import { rateLimit } from 'express-rate-limit'
 import Fastify from 'fastify'
 import { Hono } from 'hono'
+import { rateLimiter } from 'hono-rate-limiter'
 import Koa from 'koa'
 import Koa2 from 'koa2'
 import { bucket, Limiter, type LimitInfo } from 'tidegate'
@@ -11,6 +14,9 @@ import * as forExpress from 'tidegate/express'
 import tidegate, { type RateLimitOptions as FastifyOptions, RateLimitError, type RouteLimits } from 'tidegate/fastify'
 import * as forHono from 'tidegate/hono'
 import * as forKoa from 'tidegate/koa'
+import { Store as ExpressStore } from 'tidegate/stores/express-rate-limit'
+import { Store as FastifyStore } from 'tidegate/stores/fastify-rate-limit'
+import { Store as HonoStore } from 'tidegate/stores/hono-rate-limiter'
 import * as forWeb from 'tidegate/web'
 
 const limiter = new Limiter()
@@ -111,3 +117,10 @@ console.log(
   error.statusCode,
   wrong,
 )
+
+// Stores for other libraries.
+app.use(rateLimit({ limit: 5, store: new ExpressStore({ limiter, prefix: 'api' }) }))
+new Hono().use(rateLimiter({ limit: 5, keyGenerator: () => 'ada', store: new HonoStore({ limiter }) }))
+await fastify.register(theirs, { max: 5, store: FastifyStore.with({ limiter: 'redis://localhost' }) })
+// @ts-expect-error there is no such option
+new HonoStore({ max: 5 })

@@ -1,0 +1,107 @@
+/**
+ * A store for @fastify/rate-limit 11.
+ *
+ * @packageDocumentation
+ */
+
+import { outOfRange } from '../errors.js'
+import { HitCounter, type Hits, type StoreOptions, storeOptions } from './hits.js'
+
+export type { StoreOptions } from './hits.js'
+
+/** The hits of a client. */
+export interface Current {
+  /** The hits in this window. */
+  current: number
+  /** Milliseconds until the window ends. */
+  ttl: number
+}
+
+/** The plugin's callback. */
+export type Callback = (error: Error | null, result?: Current) => void
+
+/** The settings of the plugin, or of a route, as far as a store reads them. */
+export interface Settings {
+  readonly continueExceeding?: boolean | undefined
+  readonly exponentialBackoff?: boolean | undefined
+  readonly routeInfo?: { readonly method?: string | readonly string[]; readonly url?: string } | undefined
+}
+
+const UNSUPPORTED = ['continueExceeding', 'exponentialBackoff'] as const
+
+/**
+ * Counts in a limiter's store. The plugin makes its store itself, so it takes the class:
+ * `register(rateLimit, { max, timeWindow, store: Store.with({ limiter: 'redis://localhost' }) })`. A window starts at a
+ * client's first request; a route with settings of its own counts by itself.
+ *
+ * The settings `continueExceeding` and `exponentialBackoff` are refused, because windows here do not grow.
+ *
+ * @example
+ * ```js
+ * import rateLimit from '@fastify/rate-limit'
+ * import Fastify from 'fastify'
+ * import { Store } from 'tidegate/stores/fastify-rate-limit'
+ *
+ * const app = Fastify()
+ * await app.register(rateLimit, { max: 1, timeWindow: '1 minute', store: Store.with({ prefix: 'api' }) })
+ * app.get('/', () => 'hello')
+ * assert.equal((await app.inject('/')).statusCode, 200)
+ * assert.equal((await app.inject('/')).statusCode, 429)
+ * ```
+ */
+export class Store {
+  /** The name before every key. */
+  readonly prefix: string
+  readonly #hits: HitCounter
+
+  /** @throws {@link LimitError} for a setting of the plugin that this store cannot follow. */
+  constructor(settings: Settings, hits: HitCounter = new HitCounter({}, 'fastify-rate-limit')) {
+    for (const name of UNSUPPORTED) {
+      if (settings[name] === true) throw outOfRange(hits.prefix, name, 'must not be set with this store', true)
+    }
+    this.#hits = hits
+    this.prefix = hits.prefix
+  }
+
+  /**
+   * A store with these options, as the plugin takes it. All that the plugin makes of it count together.
+   *
+   * @throws {@link LimitError} for an option that does not exist, or a value that it does not take.
+   */
+  static with(options: StoreOptions): new (settings: Settings) => Store {
+    const hits = new HitCounter(storeOptions(options), 'fastify-rate-limit')
+    return class extends Store {
+      constructor(settings: Settings) {
+        super(settings, hits)
+      }
+    }
+  }
+
+  /** Counts a hit. */
+  incr(key: string, callback: Callback, timeWindow: number, _max?: number): void {
+    answer(this.#hits.add(key, windowOf(timeWindow)), callback)
+  }
+
+  /** Reads the hits of a client, and counts none. */
+  read(key: string, callback: Callback, timeWindow: number, _max?: number): void {
+    answer(this.#hits.read(key, windowOf(timeWindow)), callback)
+  }
+
+  /** The store of a route with settings of its own. */
+  child(settings: object): Store {
+    // The plugin's types say the options of the route, but it passes its own settings merged with the route's.
+    const { method = '', url = '' } = (settings as Settings).routeInfo ?? {}
+    const prefix = `${this.prefix} ${[method].flat().join()} ${url}`
+    return new Store(settings, new HitCounter({ limiter: this.#hits.limiter, prefix }, ''))
+  }
+}
+
+/** The plugin allows a window of 0, in which every request is the first. */
+const windowOf = (timeWindow: number): number => Math.max(timeWindow, 1)
+
+function answer(hits: Promise<Hits>, callback: Callback): void {
+  hits.then(
+    ({ count, leftMs }) => callback(null, { current: count, ttl: leftMs }),
+    (error: Error) => callback(error),
+  )
+}

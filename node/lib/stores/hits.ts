@@ -1,0 +1,115 @@
+/* Hits in a window, for the stores of other libraries: they count here, and decide themselves. */
+
+import type { Limit } from '../definition_cache.js'
+import { outOfRange, ownKeys, read, wrongType } from '../errors.js'
+import type { LimitInfo } from '../info.js'
+import { Limiter } from '../limiter.js'
+import { fixedWindow } from '../limits.js'
+import { claimedName } from '../room/names.js'
+import { isShared } from '../room/room.js'
+
+/** The options of a store. */
+export interface StoreOptions {
+  /**
+   * A limiter, which stays the caller's, or the URL of a store.
+   * @defaultValue a limiter of its own, in the memory of this process
+   */
+  readonly limiter?: Limiter | string | URL | undefined
+  /**
+   * The name before every key. Over a shared store, stores with the same prefix count together.
+   * @defaultValue the name of the library, with a number behind it for the second store of a limiter
+   */
+  readonly prefix?: string | undefined
+}
+
+/** A client's hits. */
+export interface Hits {
+  /** The hits in this window; 0 if there is none. */
+  readonly count: number
+  /** Milliseconds until the window ends; 0 if there is none. */
+  readonly leftMs: number
+}
+
+/** The most hits in a window; what decides is the library's own limit, far below. */
+const MOST_HITS = 1_000_000_000
+const MOST_WINDOWS = 1000
+const OPTIONS = ['limiter', 'prefix']
+
+/** The options as an object of their own; a misspelt one is refused. */
+export function storeOptions(given: unknown = {}): StoreOptions {
+  if (typeof given !== 'object' || given === null) throw wrongType('', 'options', 'must be an object', given)
+  const options: Record<string, unknown> = {}
+  for (const name of ownKeys(given, 'options', '')) {
+    const value = read(given, name, '')
+    if (!OPTIONS.includes(name)) throw wrongType('', name, 'is not an option of a store', value)
+    if (value !== undefined) options[name] = value
+  }
+  const { prefix } = options
+  if (prefix !== undefined && typeof prefix !== 'string') throw wrongType('', 'prefix', 'must be a string', prefix)
+  if (prefix === '') throw outOfRange('', 'prefix', 'must not be empty', prefix)
+  return options as StoreOptions
+}
+
+/** Counts of hits, in windows that start at a client's first hit. */
+export class HitCounter {
+  readonly limiter: Limiter
+  readonly prefix: string
+  /** True where another process does not see the counts. */
+  readonly isLocal: boolean
+  readonly #owned: boolean
+  readonly #windows = new Map<number, Limit>()
+
+  constructor({ limiter, prefix }: StoreOptions, library: string) {
+    this.#owned = !(limiter instanceof Limiter)
+    this.limiter = limiterOf(limiter)
+    this.isLocal = !isShared(this.limiter)
+    this.prefix = prefix ?? claimedName(this.limiter, library)
+  }
+
+  /** Counts a hit. */
+  async add(client: string, windowMs: number): Promise<Hits> {
+    const hits = hitsOf(await this.limiter.limit(this.#window(windowMs), client))
+    return { ...hits, count: Math.max(hits.count, 1) }
+  }
+
+  /** The hits until now. */
+  async read(client: string, windowMs: number): Promise<Hits> {
+    return hitsOf(await this.limiter.peek(this.#window(windowMs), client))
+  }
+
+  /** Takes a hit back. */
+  async remove(client: string, windowMs: number): Promise<void> {
+    await this.limiter.refund(this.#window(windowMs), client)
+  }
+
+  /** Forgets the hits of a client. */
+  async reset(client: string, windowMs: number): Promise<void> {
+    await this.limiter.reset(this.#window(windowMs), client)
+  }
+
+  /** Closes the limiter, unless it is the caller's. */
+  async close(): Promise<void> {
+    if (this.#owned) await this.limiter.close()
+  }
+
+  #window(windowMs: number): Limit {
+    const known = this.#windows.get(windowMs)
+    if (known !== undefined) return known
+    const made = fixedWindow({ key: this.prefix, max: MOST_HITS, period: windowMs, anchor: 'first-request' })
+    if (this.#windows.size >= MOST_WINDOWS) this.#windows.delete(this.#windows.keys().next().value as number)
+    this.#windows.set(windowMs, made)
+    return made
+  }
+}
+
+function limiterOf(given: StoreOptions['limiter']): Limiter {
+  if (given instanceof Limiter) return given
+  if (given === undefined) return new Limiter()
+  if (typeof given === 'string' || given instanceof URL) return new Limiter(given)
+  throw wrongType('', 'limiter', 'must be a Limiter or the URL of a store', given)
+}
+
+/** Where the store could not decide and `onError` is `deny`, nothing remains, and any library refuses. */
+function hitsOf({ quota, remaining, fullResetMs }: LimitInfo): Hits {
+  return { count: Math.max(Math.min(quota, MOST_HITS) - remaining, 0), leftMs: fullResetMs }
+}

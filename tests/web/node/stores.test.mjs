@@ -1,0 +1,175 @@
+/** The stores for other libraries, in those libraries, over real HTTP, in memory and on Redis. */
+
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { after, test } from 'node:test'
+import forFastify from '@fastify/rate-limit'
+import { serve } from '@hono/node-server'
+import express from 'express'
+import { rateLimit } from 'express-rate-limit'
+import Fastify from 'fastify'
+import { Hono } from 'hono'
+import { rateLimiter } from 'hono-rate-limiter'
+import { bucket, Limiter } from 'tidegate'
+import { Store as ExpressStore } from 'tidegate/stores/express-rate-limit'
+import { Store as FastifyStore } from 'tidegate/stores/fastify-rate-limit'
+import { Store as HonoStore } from 'tidegate/stores/hono-rate-limiter'
+import { RedisServer } from '../../node/server.mjs'
+import { get, listening, several } from './apps.mjs'
+
+const redis = await RedisServer.start()
+let names = 0
+const limiters = {
+  memory: () => new Limiter(),
+  redis: () => new Limiter(redis.url, { timeoutMs: 5000, onError: 'raise', namespace: `stores${names++}` }),
+}
+const HOUR = 3_600_000
+
+/** An app of each library that admits `limit` requests an hour; `/login` takes back what did not fail. */
+const apps = {
+  async express({ limiter, limit, prefix }) {
+    const app = express()
+    const options = { windowMs: HOUR, limit, standardHeaders: 'draft-6', legacyHeaders: false, validate: true }
+    const store = () => new ExpressStore({ limiter, prefix })
+    app.get('/', rateLimit({ ...options, store: store() }), (_request, response) => response.send('hello'))
+    const login = rateLimit({ ...options, skipSuccessfulRequests: true, store: new ExpressStore({ limiter }) })
+    app.get('/login', login, (_request, response) => response.send('login'))
+    return listening(app.listen(0, '127.0.0.1'))
+  },
+  async hono({ limiter, limit, prefix }) {
+    const app = new Hono()
+    const options = { windowMs: HOUR, limit, keyGenerator: () => 'ada' }
+    app.get('/', rateLimiter({ ...options, store: new HonoStore({ limiter, prefix }) }), (context) =>
+      context.text('hello'),
+    )
+    const login = rateLimiter({ ...options, skipSuccessfulRequests: true, store: new HonoStore({ limiter }) })
+    app.get('/login', login, (context) => context.text('login'))
+    return listening(serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }))
+  },
+  async fastify({ limiter, limit, prefix }) {
+    const app = Fastify({ forceCloseConnections: true })
+    const store = FastifyStore.with({ limiter, prefix })
+    await app.register(forFastify, { max: limit, timeWindow: HOUR, store, enableDraftSpec: true })
+    app.get('/', () => 'hello')
+    app.get('/other', { config: { rateLimit: { max: 1 } } }, () => 'other')
+    const read = app.createRateLimit()
+    app.get('/read', { config: { rateLimit: false } }, (request) => read(request, { increment: false }))
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    after(() => app.close())
+    return `http://127.0.0.1:${app.server.address().port}`
+  },
+}
+
+const tally = (answers) => answers.filter(({ status }) => status === 200).length
+
+for (const [library, make] of Object.entries(apps)) {
+  for (const [kind, limiterOf] of Object.entries(limiters)) {
+    test(`${library}, ${kind}: the library's limit and headers, and the end of the window`, async () => {
+      const url = await make({ limiter: limiterOf(), limit: 3, prefix: 'p' })
+      const answers = await several(5, url)
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 200, 429, 429],
+      )
+      assert.deepEqual(
+        answers.map(({ headers }) => headers.get('ratelimit-remaining')),
+        ['2', '1', '0', '0', '0'],
+      )
+      for (const { headers } of answers) {
+        const left = Number(headers.get('ratelimit-reset'))
+        assert.ok(left > 3540 && left <= 3600, `${left}`)
+      }
+    })
+
+    test(`${library}, ${kind}: totals are exact, of two apps with one prefix too`, async () => {
+      const limiter = limiterOf()
+      const urls = [await make({ limiter, limit: 20, prefix: 'p' }), await make({ limiter, limit: 20, prefix: 'p' })]
+      const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => get(urls[index % 2])))
+      assert.equal(tally(answers), 20)
+    })
+
+    if (library !== 'fastify') {
+      test(`${library}, ${kind}: hits are taken back`, async () => {
+        const url = await make({ limiter: limiterOf(), limit: 1, prefix: 'p' })
+        assert.equal(tally(await several(5, url, '/login')), 5)
+      })
+    }
+  }
+}
+
+for (const Store of [ExpressStore, HonoStore]) {
+  for (const [kind, limiterOf] of Object.entries(limiters)) {
+    test(`${kind}: every method of a store, before init too`, async () => {
+      const limiter = limiterOf()
+      const store = new Store({ limiter })
+      const other = new Store({ limiter })
+      assert.notEqual(store.prefix, other.prefix)
+      assert.equal(store.localKeys, kind === 'memory')
+      const { totalHits, resetTime } = await store.increment('ada')
+      assert.equal(totalHits, 1)
+      const left = resetTime - Date.now()
+      assert.ok(left > 50_000 && left <= 60_000, `${left}`)
+      store.init({ windowMs: 60_000 })
+      assert.equal((await store.increment('ada')).totalHits, 2)
+      assert.equal((await store.get('ada')).totalHits, 2)
+      assert.equal(await store.get('bob'), undefined)
+      assert.equal((await other.increment('ada')).totalHits, 1)
+      await store.decrement('ada')
+      assert.equal((await store.get('ada')).totalHits, 1)
+      await store.decrement('nobody')
+      assert.equal((await store.increment('nobody')).totalHits, 1)
+      await store.resetKey('ada')
+      assert.equal(await store.get('ada'), undefined)
+      assert.equal((await store.get('nobody')).totalHits, 1)
+      await store.resetAll()
+      assert.equal(await store.get('nobody'), undefined)
+      await store.shutdown()
+      // A limiter of the caller's stays open.
+      assert.equal((await limiter.limit(bucket({ key: 'own', size: 1 }), 'ada')).blocked, false)
+    })
+  }
+
+  test('a store of its own limiter closes it; wrong options are named', async () => {
+    const store = new Store()
+    await store.shutdown()
+    await assert.rejects(store.increment('ada'), { code: 'ERR_STORE' })
+    assert.throws(() => new Store({ limit: 1 }), /limit is not an option of a store/)
+    assert.throws(() => new Store({ limiter: 1 }), /limiter must be a Limiter or the URL of a store/)
+    assert.throws(() => new Store({ prefix: '' }), /prefix must not be empty/)
+    assert.throws(() => store.init({ windowMs: '1' }), /windowMs must be a number/)
+  })
+}
+
+test('without a server and with `deny`, the libraries refuse', async () => {
+  const limiter = () => new Limiter('redis://127.0.0.1:1', { timeoutMs: 50, onError: 'deny' })
+  for (const make of Object.values(apps)) {
+    assert.equal((await get(await make({ limiter: limiter(), limit: 3, prefix: 'p' }))).status, 429)
+  }
+})
+
+test('fastify: a route with settings counts by itself, and reading counts nothing', async () => {
+  const url = await apps.fastify({ limiter: new Limiter(), limit: 5, prefix: 'p' })
+  assert.deepEqual(
+    (await several(2, url, '/other')).map(({ status }) => status),
+    [200, 429],
+  )
+  const read = async () => JSON.parse((await get(url, '/read')).text)
+  assert.deepEqual([(await read()).remaining, (await read()).ttl], [5, 0])
+  await several(2, url)
+  assert.deepEqual([(await read()).remaining, (await read()).remaining], [3, 3])
+})
+
+test('fastify: windows that grow are refused', async () => {
+  for (const name of ['continueExceeding', 'exponentialBackoff']) {
+    const app = Fastify()
+    const registered = app.register(forFastify, { store: FastifyStore, [name]: true })
+    await assert.rejects(async () => registered, new RegExp(`${name} must not be set with this store`))
+  }
+})
+
+test('the same classes through require', () => {
+  const require = createRequire(import.meta.url)
+  assert.equal(require('tidegate/stores/express-rate-limit').Store, ExpressStore)
+  assert.equal(require('tidegate/stores/fastify-rate-limit').Store, FastifyStore)
+  assert.equal(require('tidegate/stores/hono-rate-limiter').Store, HonoStore)
+})
