@@ -14,6 +14,7 @@ import * as forExpress from 'tidegate/express'
 import tidegate, { type RateLimitOptions as FastifyOptions, RateLimitError, type RouteLimits } from 'tidegate/fastify'
 import * as forHono from 'tidegate/hono'
 import * as forKoa from 'tidegate/koa'
+import { RateLimiterService, sendRateLimitHeaders } from 'tidegate/sharkey'
 import { Store as ExpressStore } from 'tidegate/stores/express-rate-limit'
 import { Store as FastifyStore } from 'tidegate/stores/fastify-rate-limit'
 import { Store as HonoStore } from 'tidegate/stores/hono-rate-limiter'
@@ -124,3 +125,12 @@ new Hono().use(rateLimiter({ limit: 5, keyGenerator: () => 'ada', store: new Hon
 await fastify.register(theirs, { max: 5, store: FastifyStore.with({ limiter: 'redis://localhost' }) })
 // @ts-expect-error there is no such option
 new HonoStore({ max: 5 })
+
+// Sharkey's service: limits of both forms, and the factor of the app's own users.
+const service = new RateLimiterService({ limiter, factor: (user: { id: string; role: string }) => user.role.length })
+fastify.get('/notes', async (request, reply) => {
+  await service.limit({ key: 'notes', duration: 1000, max: 5, minInterval: 10 }, { id: '9abc', role: 'admin' })
+  sendRateLimitHeaders(reply, await service.limit({ key: 'notes', type: 'bucket', size: 5 }, request.ip))
+})
+// @ts-expect-error a user of this service has a role
+await service.limit({ key: 'notes', size: 5 }, { id: '9abc' })
