@@ -14,6 +14,7 @@ import * as forExpress from 'tidegate/express'
 import tidegate, { type RateLimitOptions as FastifyOptions, RateLimitError, type RouteLimits } from 'tidegate/fastify'
 import * as forHono from 'tidegate/hono'
 import * as forKoa from 'tidegate/koa'
+import { RateLimit, SkipRateLimit, TidegateModule } from 'tidegate/nestjs'
 import { RateLimiterService, sendRateLimitHeaders } from 'tidegate/sharkey'
 import { Store as ExpressStore } from 'tidegate/stores/express-rate-limit'
 import { Store as FastifyStore } from 'tidegate/stores/fastify-rate-limit'
@@ -134,3 +135,12 @@ fastify.get('/notes', async (request, reply) => {
 })
 // @ts-expect-error a user of this service has a role
 await service.limit({ key: 'notes', size: 5 }, { id: '9abc' })
+
+// NestJS: the module and its decorators.
+TidegateModule.forRoot({ limiter, limits: ['100/minute', login], key: (request: Request) => request.ip })
+TidegateModule.forRootAsync({ inject: ['limits'], useFactory: (limits: string) => ({ limits, global: false }) })
+RateLimit('5/minute')
+RateLimit({ limits: login, adds: true, chargeOn: [401] })
+SkipRateLimit()
+// @ts-expect-error there is no such option
+RateLimit({ max: 5 })
