@@ -23,7 +23,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
 
     def resolve(match: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(folder, match[1]))
-        return match[0] if path.startswith("docs/") else f"]({config.repo_url}/blob/main/{path})"
+        return match[0] if path.startswith("docs/") else f"]({config.extra['repository']}/blob/main/{path})"
 
     return LINK.sub(resolve, markdown)
 
