@@ -109,7 +109,9 @@ $(SITE_VENV)/.ready: tools/site/requirements.txt tools/site/package-lock.json
 
 docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site; open index.html there
 	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --strict --quiet
-	tools/site/node_modules/.bin/typedoc --options tools/site/typedoc.json --logLevel Warn
+	tools/site/node_modules/.bin/typedoc --options tools/site/typedoc.json --logLevel Error
+	@# Icons from a file of their own cannot be shown from the disk; a script has put them into each page as well.
+	find target/site/reference/node -name '*.html' -exec sed -i 's|href="[./]*assets/icons.svg#|href="#|g' {} +
 	RUSTDOCFLAGS="-D warnings" cargo doc --package tidegate --no-deps --quiet
 	mkdir -p target/site/reference/rust && cp -r target/doc/. target/site/reference/rust/
 
