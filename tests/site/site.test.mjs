@@ -38,6 +38,15 @@ async function open(name, options = {}) {
   return { page, faults, close: () => context.close() }
 }
 
+/** Visits pages, a few at a time. */
+async function visit(names, look) {
+  const left = [...names]
+  const visitor = async () => {
+    for (let name = left.pop(); name !== undefined; name = left.pop()) await look(name)
+  }
+  await Promise.all(Array.from({ length: 4 }, visitor))
+}
+
 test('has all its parts', () => {
   assert.ok(pages.length > 25, `${pages.length} pages`)
   for (const name of ['index', 'tutorial', 'redis', 'reference/python']) assert.ok(pages.includes(`${name}.html`), name)
@@ -47,7 +56,7 @@ test('opens every page without an error, and every link leads somewhere', async 
   const wrong = []
   const anchors = new Map()
   const wanted = []
-  for (const name of pages) {
+  await visit(pages, async (name) => {
     const { page, faults, close } = await open(name)
     wrong.push(...faults.map((fault) => `${name}: ${fault}`))
     anchors.set(join(site, name), new Set(await page.$$eval('[id]', (all) => all.map((each) => each.id))))
@@ -55,7 +64,7 @@ test('opens every page without an error, and every link leads somewhere', async 
       if (href.startsWith('file:')) wanted.push([name, new URL(href)])
     }
     await close()
-  }
+  })
   for (const [name, url] of wanted) {
     const path = fileURLToPath(new URL(url.pathname, 'file://'))
     const there = anchors.get(path)
@@ -106,7 +115,8 @@ test('remembers the language that was chosen', async () => {
 })
 
 test('can be read on a phone, and in the dark', async () => {
-  for (const name of pages.filter((name) => !/^reference\/(node|rust)\//.test(name))) {
+  const ours = pages.filter((name) => !/^reference\/(node|rust)\//.test(name))
+  await visit(ours, async (name) => {
     const { page, close } = await open(name, { viewport: { width: 390, height: 844 }, colorScheme: 'dark' })
     const [width, background] = await page.evaluate(() => [
       document.documentElement.scrollWidth,
@@ -116,7 +126,7 @@ test('can be read on a phone, and in the dark', async () => {
     const brightness = background.match(/\d+/g).slice(0, 3).map(Number)
     assert.ok(Math.max(...brightness) < 80, `${name}: ${background}`)
     await close()
-  }
+  })
 })
 
 test('shows what it looks like', { skip: !process.env.SCREENSHOTS }, async () => {
