@@ -223,3 +223,19 @@ export function ownKeys(of: object, field: string, key: string): string[] {
     throw errorOf(native.refuse(false, key, field, 'must be readable', 'an error'), cause)
   }
 }
+
+/** Options as an object of their own, each read once; a name that is not among those of `what` is refused. */
+export function knownOptions(
+  given: object,
+  names: readonly string[],
+  what: string,
+  field = 'options',
+): Record<string, unknown> {
+  const options: Record<string, unknown> = {}
+  for (const name of ownKeys(given, field, '')) {
+    const value = read(given, name, '')
+    if (!names.includes(name)) throw wrongType('', name, `is not an option of ${what}`, value)
+    if (value !== undefined) options[name] = value
+  }
+  return options
+}

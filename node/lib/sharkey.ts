@@ -5,7 +5,7 @@
  */
 
 import type { BucketDefinition, Definition, LegacyDefinition } from './definitions.js'
-import { outOfRange, ownKeys, read, wrongType } from './errors.js'
+import { knownOptions, outOfRange, wrongType } from './errors.js'
 import { LimitInfo } from './info.js'
 import { Limiter } from './limiter.js'
 import { type Reply, sendRateLimitHeaders as send } from './reply.js'
@@ -162,12 +162,7 @@ export function sendRateLimitHeaders(reply: Reply, info: LimitInfo): void {
 
 function optionsOf<U extends User>(given: unknown): RateLimiterServiceOptions<U> {
   if (typeof given !== 'object' || given === null) throw wrongType('', 'options', 'must be an object', given)
-  const options: Record<string, unknown> = {}
-  for (const name of ownKeys(given, 'options', '')) {
-    const value = read(given, name, '')
-    if (!OPTIONS.includes(name)) throw wrongType('', name, 'is not an option of the service', value)
-    if (value !== undefined) options[name] = value
-  }
+  const options = knownOptions(given, OPTIONS, 'the service')
   const { factor, factorCacheMs, disabled } = options
   if (factor !== undefined && typeof factor !== 'function') {
     throw wrongType('', 'factor', 'must be a function of the user', factor)

@@ -9,7 +9,7 @@ import json
 import re
 import sys
 
-from project import ROOT, run
+from project import ROOT
 
 # What the three registries all accept: no build metadata, and pre-releases as cargo and npm write them.
 VERSION = re.compile(r"\d+\.\d+\.\d+(-(alpha|beta|rc)\.\d+)?")
@@ -36,7 +36,8 @@ def main() -> None:
     locked = json.loads(lock.read_text())
     locked["version"] = locked["packages"][""]["version"] = version
     lock.write_text(json.dumps(locked, indent=2) + "\n")
-    run("cargo", "update", "--workspace", "--offline", "--quiet")
+    # Crates without a source are the project's own. Not by cargo, which would need an index of all others.
+    replace("Cargo.lock", r'^version = ".+"\n(?!source = )', f'version = "{version}"\n')
 
 
 if __name__ == "__main__":

@@ -64,34 +64,7 @@ impl Subject for Cluster {
 mod script {
     use super::*;
 
-    crate::conforms!(Single::start(Strategy::Script),
-        vectors {
-            one_limit_at_a_time
-            definitions_and_factors_that_change
-            several_limits_together
-            receipts_are_used_once
-        }
-        suite {
-            several_checks_are_all_charged_or_none
-            calls_at_once_are_charged_each
-            several_limits_are_reset_together
-            a_reset_removes_every_shape_of_a_key
-            namespaces_are_apart
-            a_call_that_cannot_be_decided_charges_nothing
-        }
-        faults {
-            a_server_that_hangs_costs_a_deadline_and_the_policy_answers
-            nobody_has_to_be_there_at_first
-            an_answer_that_comes_too_late_leaves_no_charge
-            a_request_that_comes_too_late_is_not_charged
-            a_receipt_whose_use_may_have_happened_is_used_up
-            a_charge_is_given_back_where_it_was_made
-            an_acquire_that_was_answered_is_called_off_once
-            an_acquire_that_this_process_answered_is_given_back_here
-            a_denial_is_remembered_until_it_is_given_back
-            a_store_that_is_fit_says_so_and_can_be_cleared
-        }
-    );
+    crate::conforms!(Single::start(Strategy::Script), vectors suite faults);
 }
 
 /// Instants are whole milliseconds there, so that the golden answers are not its own; and calls of several processes at
@@ -100,24 +73,13 @@ mod transactions {
     use super::*;
 
     crate::conforms!(Single::start(Strategy::Transactions),
-        suite {
+        in suite {
             several_checks_are_all_charged_or_none
             several_limits_are_reset_together
             namespaces_are_apart
             a_call_that_cannot_be_decided_charges_nothing
         }
-        faults {
-            a_server_that_hangs_costs_a_deadline_and_the_policy_answers
-            nobody_has_to_be_there_at_first
-            an_answer_that_comes_too_late_leaves_no_charge
-            a_request_that_comes_too_late_is_not_charged
-            a_receipt_whose_use_may_have_happened_is_used_up
-            a_charge_is_given_back_where_it_was_made
-            an_acquire_that_was_answered_is_called_off_once
-            an_acquire_that_this_process_answered_is_given_back_here
-            a_denial_is_remembered_until_it_is_given_back
-            a_store_that_is_fit_says_so_and_can_be_cleared
-        }
+        faults
     );
 }
 

@@ -1,6 +1,6 @@
 /* The options that every room takes, read and checked once. */
 
-import { outOfRange, ownKeys, read, wrongType } from '../errors.js'
+import { knownOptions, outOfRange, wrongType } from '../errors.js'
 import type { GateOptions } from '../http.js'
 import { Limiter } from '../limiter.js'
 import type { Actor, Later, LimitsOfRequest, RoomLimits, Rule } from './rules.js'
@@ -55,14 +55,7 @@ export function roomOptions(given: unknown, framework: readonly string[]): Recor
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw wrongType('', 'options', 'must be an object with limits', given)
   }
-  const options: Record<string, unknown> = {}
-  const names: readonly string[] = [...ROOM, ...GATE, ...framework]
-  for (const name of ownKeys(given, 'options', '')) {
-    const value = read(given, name, '')
-    if (!names.includes(name)) throw wrongType('', name, 'is not an option of a rate limit', value)
-    if (value !== undefined) options[name] = value
-  }
-  return options
+  return knownOptions(given, [...ROOM, ...GATE, ...framework], 'a rate limit')
 }
 
 /** Options, or limits that stand for them. */

@@ -3,7 +3,7 @@
 import type { Limit } from '../definition_cache.js'
 import type { Definition } from '../definitions.js'
 import { limitFrom, parseLimits } from '../documents.js'
-import { outOfRange, ownKeys, read, wrongType } from '../errors.js'
+import { knownOptions, outOfRange, wrongType } from '../errors.js'
 
 /** A value, or a promise of it. */
 export type Later<T> = T | Promise<T>
@@ -103,11 +103,7 @@ function ruleFields(given: unknown): Fields {
     throw wrongType('', 'limits', 'must be a definition, a limit as text, or a list of them', given)
   }
   if (!('limit' in given)) return { limit: given }
-  const fields: Record<string, unknown> = {}
-  for (const name of ownKeys(given, 'limits', '')) {
-    if (!RULE_FIELDS.includes(name)) throw wrongType('', name, 'is not an option of a limit', read(given, name, ''))
-    fields[name] = read(given, name, '')
-  }
+  const fields = knownOptions(given, RULE_FIELDS, 'a limit', 'limits')
   const { limit, name } = fields
   if (typeof limit !== 'string' && (typeof limit !== 'object' || limit === null)) {
     throw wrongType('', 'limit', 'must be a definition or a limit as text', limit)

@@ -1,7 +1,7 @@
 /* Hits in a window, for the stores of other libraries: they count here, and decide themselves. */
 
 import type { Limit } from '../definition_cache.js'
-import { outOfRange, ownKeys, read, wrongType } from '../errors.js'
+import { knownOptions, outOfRange, wrongType } from '../errors.js'
 import type { LimitInfo } from '../info.js'
 import { Limiter } from '../limiter.js'
 import { fixedWindow } from '../limits.js'
@@ -38,12 +38,7 @@ const OPTIONS = ['limiter', 'prefix']
 /** The options as an object of their own; a misspelt one is refused. */
 export function storeOptions(given: unknown = {}): StoreOptions {
   if (typeof given !== 'object' || given === null) throw wrongType('', 'options', 'must be an object', given)
-  const options: Record<string, unknown> = {}
-  for (const name of ownKeys(given, 'options', '')) {
-    const value = read(given, name, '')
-    if (!OPTIONS.includes(name)) throw wrongType('', name, 'is not an option of a store', value)
-    if (value !== undefined) options[name] = value
-  }
+  const options = knownOptions(given, OPTIONS, 'a store')
   const { prefix } = options
   if (prefix !== undefined && typeof prefix !== 'string') throw wrongType('', 'prefix', 'must be a string', prefix)
   if (prefix === '') throw outOfRange('', 'prefix', 'must not be empty', prefix)

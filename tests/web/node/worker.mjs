@@ -4,19 +4,11 @@
  */
 
 import cluster from 'node:cluster'
-import { createServer } from 'node:net'
 import { Limiter } from 'tidegate'
+import { freePort } from '../../node/server.mjs'
 
 const [, , workers, store] = process.argv
 const FRAMEWORKS = ['express4', 'express5', 'fastify', 'koa2', 'koa3', 'hono', 'web']
-
-async function freePort() {
-  const server = createServer()
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 if (cluster.isPrimary) {
   const ports = {}

@@ -143,10 +143,7 @@ class RateLimitMiddleware:
         part = await self.room.part_async(self.guard, self.request_of(scope), "")
         if part is None:
             return False
-        decision = await decide_async(self.room.store, (part,))
-        record.add(decision)
-        remember(scope, decision.info)
-        return decision.blocked
+        return self._kept(scope, record, await decide_async(self.room.store, (part,)))
 
     def _denied_now(self, scope: Scope, record: Record) -> bool:
         """The same where there is nothing to wait for."""
@@ -155,7 +152,11 @@ class RateLimitMiddleware:
         part = room.part(guard, self.request_of(scope) if guard.asks else Request(scope), "")
         if part is None:
             return False
-        decision = decide(room.store, (part,))
+        return self._kept(scope, record, decide(room.store, (part,)))
+
+    @staticmethod
+    def _kept(scope: Scope, record: Record, decision: Decision) -> bool:
+        """Keeps a decision for the response and for the application; true if it denies."""
         record.add(decision)
         remember(scope, decision.info)
         return decision.blocked
