@@ -14,6 +14,7 @@ import pytest
 
 MODULES = [
     "tidegate.asgi",
+    "tidegate.celery",
     "tidegate.django",
     "tidegate.fastapi",
     "tidegate.flask",
