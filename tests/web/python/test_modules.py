@@ -19,6 +19,7 @@ MODULES = [
     "tidegate.fastapi",
     "tidegate.flask",
     "tidegate.shadow",
+    "tidegate.stores.limits",
     "tidegate.testing",
 ]
 
