@@ -5,12 +5,11 @@
 mod calls;
 mod servers;
 
-use std::fs;
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use calls::{ask_within, hourly};
+use servers::certificates::Certificates;
 use servers::{Server, free_port, wait_until};
 use tidegate::{Error, EventKind, Failure, Limit, LimitInfo, Limiter, OnError, Redis};
 
@@ -91,43 +90,10 @@ fn a_password_may_be_replaced_while_nobody_looks() {
     assert!(took < Duration::from_secs(1), "{took:?}");
 }
 
-fn openssl(folder: &std::path::Path, arguments: &str) {
-    let made = Command::new("openssl").args(arguments.split(' ')).current_dir(folder).output().expect("openssl");
-    assert!(made.status.success(), "{arguments}: {}", String::from_utf8_lossy(&made.stderr));
-}
-
-/// An authority `ca`, and certificates that it signed: the server's, an expired one, one of another host, the client's.
-fn certificates(folder: &std::path::Path) {
-    let subject = "-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1";
-    for authority in ["ca", "other"] {
-        openssl(
-            folder,
-            &format!(
-                "req -x509 -newkey rsa:2048 -nodes -keyout {authority}.key -out {authority}.crt -days 2 -subj /CN={authority}"
-            ),
-        );
-    }
-    fs::write(folder.join("names"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n").expect("a file");
-    fs::write(folder.join("other-names"), "subjectAltName=DNS:elsewhere\n").expect("a file");
-    for (name, days, names) in
-        [("expired", -1, "names"), ("elsewhere", 2, "other-names"), ("server", 2, "names"), ("client", 2, "names")]
-    {
-        openssl(folder, &format!("req -newkey rsa:2048 -nodes -keyout {name}.key -out {name}.csr {subject}"));
-        openssl(
-            folder,
-            &format!(
-                "x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out {name}.crt -days {days} -extfile {names}"
-            ),
-        );
-    }
-}
-
 #[test]
 fn tls_with_an_authority_and_a_certificate_of_ones_own() {
-    let folder = std::env::temp_dir().join(format!("tidegate-test-tls-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    certificates(&folder);
-    let file = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let certificates = Certificates::make("tls");
+    let file = |name: &str| certificates.file(name);
     let secure = free_port();
     let arguments = [
         "--tls-port",
@@ -143,7 +109,7 @@ fn tls_with_an_authority_and_a_certificate_of_ones_own() {
     ];
     let server = Server::with(&arguments);
     let url = format!("rediss://localhost:{secure}");
-    let (limit, pem) = (hourly("tls", 10), |name: &str| fs::read(folder.join(name)).expect("a file"));
+    let (limit, pem) = (hourly("tls", 10), |name: &str| certificates.pem(name));
     let with = |authority: &str| {
         let store = Redis::open(&url).expect("a URL").timeout(Duration::from_secs(1)).on_error(OnError::Raise);
         let store = store.certificate_authority(&pem(authority)).expect("an authority");
@@ -184,5 +150,4 @@ fn tls_with_an_authority_and_a_certificate_of_ones_own() {
     assert!(nonsense.is_err(), "no certificate");
     let plain = Redis::open("redis://localhost").expect("a URL").certificate_authority(&pem("ca.crt"));
     assert!(plain.is_err(), "certificates without TLS");
-    let _ = fs::remove_dir_all(folder);
 }

@@ -1,6 +1,6 @@
 //! A server that says what a test wants to hear.
 
-use std::io::{BufReader, Write as _};
+use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
@@ -9,6 +9,12 @@ use std::thread;
 /// of which the first belongs to the greeting.
 type Answers = dyn Fn(&[String], usize) -> Option<String> + Send + Sync;
 
+/// The stream of a connection; none where the two do not agree on one.
+type Streams = dyn Fn(TcpStream) -> Option<Box<dyn Stream>> + Send + Sync;
+
+pub(crate) trait Stream: Read + Write {}
+impl<S: Read + Write> Stream for S {}
+
 pub(crate) struct Fake {
     pub(crate) port: u16,
 }
@@ -16,34 +22,55 @@ pub(crate) struct Fake {
 impl Fake {
     /// Greets like a server that is well, and answers the rest as it is told.
     pub(crate) fn start(answers: impl Fn(&[String], usize) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self::over(|client| Some(Box::new(client)), "", answers)
+    }
+
+    /// The same over streams like these; and each of its answers is followed by `tail`, again and again, for as long as
+    /// somebody reads.
+    pub(crate) fn over(
+        streams: impl Fn(TcpStream) -> Option<Box<dyn Stream>> + Send + Sync + 'static,
+        tail: &'static str,
+        answers: impl Fn(&[String], usize) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("its address").port();
-        let answers: Arc<Answers> = Arc::new(answers);
+        let (answers, streams): (Arc<Answers>, Arc<Streams>) = (Arc::new(answers), Arc::new(streams));
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let answers = answers.clone();
-                thread::spawn(move || serve(client, &*answers));
+                let (answers, streams) = (answers.clone(), streams.clone());
+                thread::spawn(move || streams(client).map(|client| serve(client, tail, &*answers)));
             }
         });
         Self { port }
     }
 }
 
-fn serve(mut client: TcpStream, answers: &Answers) {
-    let mut reader = BufReader::new(client.try_clone().expect("a stream"));
+fn serve(client: Box<dyn Stream>, tail: &str, answers: &Answers) {
+    let mut client = BufReader::new(client);
     let mut calls = 0;
-    while let Some(words) = command(&mut reader) {
-        let answer = match words[0].as_str() {
+    while let Some(words) = command(&mut client) {
+        let (answer, is_own) = match words[0].as_str() {
+            "EVALSHA" | "EVAL" if calls == 0 => {
+                calls += 1;
+                (Some("-ERR not now\r\n".to_owned()), true)
+            }
             "EVALSHA" | "EVAL" => {
                 calls += 1;
-                if calls == 1 { Some("-ERR not now\r\n".to_owned()) } else { answers(&words, calls) }
+                (answers(&words, calls), false)
             }
-            "TIME" => Some("*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n".to_owned()),
-            "CLUSTER" => answers(&words, calls),
-            _ => Some("+OK\r\n".to_owned()),
+            "CLUSTER" => (answers(&words, calls), false),
+            "TIME" => (Some("*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n".to_owned()), true),
+            _ => (Some("+OK\r\n".to_owned()), true),
         };
-        if answer.is_some_and(|answer| client.write_all(answer.as_bytes()).is_err()) {
+        let Some(answer) = answer else { continue };
+        let mut write = |bytes: &str| client.get_mut().write_all(bytes.as_bytes()).is_ok();
+        if !write(&answer) {
             return;
+        }
+        while !is_own && !tail.is_empty() {
+            if !write(tail) {
+                return;
+            }
         }
     }
 }

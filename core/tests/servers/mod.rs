@@ -1,6 +1,7 @@
 //! Real servers for tests: each on a free port of this machine, ended by its process id when the test is over.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod certificates;
 pub(crate) mod fake;
 pub(crate) mod proxy;
 

@@ -1,29 +1,60 @@
 //! The address of a store: a server, a primary that sentinels know, or a cluster.
 
-use redis::{
-    Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, ProtocolVersion,
-    RedisConnectionInfo, TlsCertificates,
-};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use super::endpoint::at;
-use super::url::{Login, Node, Place, StoreUrl, Tls};
+use redis::{ProtocolVersion, RedisConnectionInfo};
+
+use super::tls::Tls;
+use super::url::{Login, Node, Place, StoreUrl};
 use crate::error::LimitError;
+
+/// The place of one server.
+#[derive(Clone)]
+pub(super) enum Host {
+    Tcp(String, u16),
+    Unix(PathBuf),
+}
+
+/// One server, and the settings of a connection to it.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(super) host: Host,
+    pub(super) tls: Option<Arc<Tls>>,
+    /// The login, the database and the protocol.
+    pub(super) session: RedisConnectionInfo,
+}
+
+impl Target {
+    /// The same way of connecting to another host and port.
+    pub(super) fn at(&self, host: &str, port: u16) -> Self {
+        Self { host: Host::Tcp(host.to_owned(), port), ..self.clone() }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
 
 /// The address of a store, and the settings of connections to it.
 #[derive(Clone)]
 pub(crate) enum Address {
-    Server(Box<ConnectionInfo>),
+    Server(Box<Target>),
     /// `template` has the credentials of the primary.
     Sentinels {
-        sentinels: Vec<ConnectionInfo>,
+        sentinels: Vec<Target>,
         service: String,
-        template: Box<ConnectionInfo>,
+        template: Box<Target>,
     },
     Cluster {
         seeds: Vec<Node>,
-        template: Box<ConnectionInfo>,
+        template: Box<Target>,
     },
 }
 
@@ -33,24 +64,23 @@ impl Address {
     }
 
     pub(super) fn of(url: &StoreUrl) -> Result<Self, LimitError> {
-        let redis = RedisConnectionInfo::default().set_db(url.database);
-        let redis = redis.set_protocol(if url.resp3 { ProtocolVersion::RESP3 } else { ProtocolVersion::RESP2 });
-        let template = |host: &str, port| -> Result<ConnectionInfo, LimitError> {
-            let info = connection(url, host, port)?;
-            Ok(info.set_redis_settings(with_login(redis.clone(), &url.login)))
+        let session = RedisConnectionInfo::default().set_db(url.database).set_skip_set_lib_name();
+        let session = session.set_protocol(if url.resp3 { ProtocolVersion::RESP3 } else { ProtocolVersion::RESP2 });
+        let session = with_login(session, &url.login);
+        let tls = tls_of(url)?;
+        let target = |host: &str, port| {
+            let host = Host::Tcp(host.to_owned(), port);
+            Box::new(Target { host, tls: tls.clone(), session: session.clone() })
         };
         Ok(match &url.place {
-            Place::Server((host, port)) => Self::Server(Box::new(template(host, *port)?)),
-            Place::Socket(path) => {
-                let info = plain(url, ConnectionAddr::Unix(path.into()))?;
-                Self::Server(Box::new(info.set_redis_settings(with_login(redis, &url.login))))
-            }
-            Place::Cluster(seeds) => Self::Cluster { seeds: seeds.clone(), template: Box::new(template("node", 0)?) },
+            Place::Server((host, port)) => Self::Server(target(host, *port)),
+            Place::Socket(path) => Self::Server(Box::new(Target { host: Host::Unix(path.into()), tls, session })),
+            Place::Cluster(seeds) => Self::Cluster { seeds: seeds.clone(), template: target("node", 0) },
             Place::Sentinels { sentinels, service } => {
-                let template = Box::new(template("primary", 0)?);
-                let login = with_login(RedisConnectionInfo::default(), &url.sentinel_login);
-                let asked = template.as_ref().clone().set_redis_settings(login);
-                let sentinels = sentinels.iter().map(|(host, port)| at(&asked, host, *port)).collect();
+                let template = target("primary", 0);
+                let login = RedisConnectionInfo::default().set_skip_set_lib_name();
+                let asked = Target { session: with_login(login, &url.sentinel_login), ..(*template).clone() };
+                let sentinels = sentinels.iter().map(|(host, port)| asked.at(host, *port)).collect();
                 Self::Sentinels { sentinels, service: service.clone(), template }
             }
         })
@@ -67,37 +97,13 @@ fn with_login(mut redis: RedisConnectionInfo, Login { username, password }: &Log
     redis
 }
 
-fn connection(url: &StoreUrl, host: &str, port: u16) -> Result<ConnectionInfo, LimitError> {
-    if !url.uses_tls() {
-        return plain(url, ConnectionAddr::Tcp(host.to_owned(), port));
+/// Settings of TLS, where the URL asks for it.
+fn tls_of(url: &StoreUrl) -> Result<Option<Arc<Tls>>, LimitError> {
+    if url.uses_tls() {
+        return Ok(Some(Arc::new(Tls::read(&url.tls).map_err(|problem| url.refused(&problem))?)));
     }
-    let Tls { authority, identity, unverified } = &url.tls;
-    let address = ConnectionAddr::TcpTls { host: host.to_owned(), port, insecure: *unverified, tls_params: None };
-    let info = made(url, address)?;
-    if authority.is_none() && identity.is_none() {
-        return Ok(info);
-    }
-    let is_certificate = |pem: &[u8]| matches!(CertificateDer::pem_slice_iter(pem).next(), Some(Ok(_)));
-    if authority.as_deref().is_some_and(|pem| !is_certificate(pem)) {
-        return Err(url.refused("has a certificate authority that is no certificate in PEM form"));
-    }
-    let certificates = TlsCertificates {
-        client_tls: identity.clone().map(|(client_cert, client_key)| ClientTlsConfig { client_cert, client_key }),
-        root_cert: authority.clone(),
-    };
-    let client = Client::build_with_tls(info, certificates)
-        .map_err(|error| url.refused(&format!("has certificates that cannot be read: {error}")))?;
-    Ok(client.get_connection_info().clone())
-}
-
-fn plain(url: &StoreUrl, address: ConnectionAddr) -> Result<ConnectionInfo, LimitError> {
-    let Tls { authority, identity, unverified } = &url.tls;
-    if authority.is_some() || identity.is_some() || *unverified {
+    if url.tls.authority.is_some() || url.tls.identity.is_some() || url.tls.unverified {
         return Err(url.refused("must begin with rediss:// where certificates are given"));
     }
-    made(url, address)
-}
-
-fn made(url: &StoreUrl, address: ConnectionAddr) -> Result<ConnectionInfo, LimitError> {
-    address.into_connection_info().map_err(|_| url.refused("cannot be connected to"))
+    Ok(None)
 }

@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::select_ok;
-use redis::{ConnectionInfo, RedisResult, Value};
+use redis::{RedisResult, Value};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
+use super::address::Target;
 use super::connection::Connection;
 use super::context::Context;
 use super::dial::{A_MAP, open};
-use super::endpoint::{Endpoint, at};
+use super::endpoint::Endpoint;
 use super::error_action::nonsense;
 use super::keys::slot_of;
 use super::message::Message;
@@ -29,7 +30,7 @@ type Node = (String, u16);
 pub(super) struct Cluster {
     me: Weak<Cluster>,
     seeds: Vec<Node>,
-    template: ConnectionInfo,
+    template: Target,
     context: Arc<Context>,
     map: Mutex<Map>,
     stale: Arc<Notify>,
@@ -68,14 +69,14 @@ impl Drop for MapTask {
 }
 
 impl Cluster {
-    pub(super) fn start(seeds: Vec<Node>, template: ConnectionInfo, context: Arc<Context>) -> Arc<Self> {
+    pub(super) fn start(seeds: Vec<Node>, template: Target, context: Arc<Context>) -> Arc<Self> {
         let cluster = Self::start_asleep(seeds, template, context);
         cluster.wake();
         cluster
     }
 
     /// One that may not be there, and is not looked for before it is known to be.
-    pub(super) fn start_asleep(seeds: Vec<Node>, template: ConnectionInfo, context: Arc<Context>) -> Arc<Self> {
+    pub(super) fn start_asleep(seeds: Vec<Node>, template: Target, context: Arc<Context>) -> Arc<Self> {
         let stale = Arc::new(Notify::new());
         let cluster = Arc::new_cyclic(|me: &Weak<Self>| Self {
             me: me.clone(),
@@ -155,7 +156,7 @@ impl Cluster {
     /// Only ever asked for on the runtime, which drives the connection.
     fn connection(&self, map: &mut Map, node: &Node) -> Arc<Connection> {
         let start = || {
-            let endpoint = Endpoint::node(at(&self.template, &node.0, node.1), self.context.greeting());
+            let endpoint = Endpoint::node(self.template.at(&node.0, node.1), self.context.greeting());
             Arc::new(Connection::start(endpoint, self.context.clone(), Arc::new(self.me.clone())))
         };
         let connection = map.connections.entry(node.clone()).or_insert_with(start);
@@ -252,7 +253,7 @@ impl Drop for Cluster {
 }
 
 /// The primaries that have slots, as a node knows them.
-pub(super) async fn nodes_of(template: &ConnectionInfo, node: &Node) -> RedisResult<Vec<Node>> {
+pub(super) async fn nodes_of(template: &Target, node: &Node) -> RedisResult<Vec<Node>> {
     let mut nodes: Vec<Node> = ask(template, node).await?.into_iter().map(|(_, _, node)| node).collect();
     nodes.sort();
     nodes.dedup();
@@ -260,8 +261,8 @@ pub(super) async fn nodes_of(template: &ConnectionInfo, node: &Node) -> RedisRes
 }
 
 /// The slots' ranges as a node knows them.
-async fn ask(template: &ConnectionInfo, node: &Node) -> RedisResult<Vec<(usize, usize, Node)>> {
-    let mut connection = open(&at(template, &node.0, node.1), A_MAP).await?;
+async fn ask(template: &Target, node: &Node) -> RedisResult<Vec<(usize, usize, Node)>> {
+    let mut connection = open(&template.at(&node.0, node.1), A_MAP).await?;
     let ranges: Vec<Vec<Value>> = redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut connection.wire).await?;
     let ranges: RedisResult<Vec<_>> = ranges.into_iter().map(|range| read_range(&range, &node.0)).collect();
     ranges.and_then(|ranges| if ranges.is_empty() { Err(nonsense("CLUSTER SLOTS")) } else { Ok(ranges) })

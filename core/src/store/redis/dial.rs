@@ -13,14 +13,15 @@ use arc_swap::ArcSwapOption;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, select_ok};
 use redis::aio::MultiplexedConnection;
-use redis::io::AsyncDNSResolver;
-use redis::{AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, RedisFuture, RedisResult};
-use rustls::crypto::CryptoProvider;
+use redis::{AsyncConnectionConfig, RedisResult};
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
 
+use super::address::{Host, Target};
 use crate::fork::Process;
 use crate::store::remote::task;
 
@@ -34,7 +35,7 @@ pub(super) const A_MAP: u64 = 16 * 1024 * 1024;
 pub(super) struct Transport {
     pub(super) wire: MultiplexedConnection,
     allowance: Arc<Allowance>,
-    _driver: Option<Arc<Driver>>,
+    _driver: Arc<Driver>,
 }
 
 impl Transport {
@@ -99,36 +100,30 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
 }
 
 /// Opens a connection over which so many bytes may come, and more for each request. Our own deadlines are the only ones.
-pub(super) async fn open(info: &ConnectionInfo, allowed: u64) -> RedisResult<Transport> {
-    // What is told of the library would cost a round trip of its own.
-    let settings = info.redis_settings().clone().set_skip_set_lib_name();
-    let config =
-        AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None).set_dns_resolver(Resolver);
-    let allowance = Arc::new(Allowance { read: AtomicU64::new(0), allowed: AtomicU64::new(allowed) });
-    let bounded = |stream: Box<dyn Stream>| Bounded { stream, allowance: allowance.clone() };
-    let stream: Box<dyn Stream> = match info.addr() {
-        ConnectionAddr::Tcp(host, port) => {
-            let addresses = look_up(host, *port).await?;
-            let (stream, _) = select_ok(addresses.iter().map(|address| Box::pin(TcpStream::connect(*address)))).await?;
-            stream.set_nodelay(true)?;
-            Box::new(stream)
+pub(super) async fn open(target: &Target, allowed: u64) -> RedisResult<Transport> {
+    let stream: Box<dyn Stream> = match (&target.host, &target.tls) {
+        (Host::Tcp(host, port), None) => Box::new(tcp(host, *port).await?),
+        (Host::Tcp(host, port), Some(tls)) => {
+            let name = ServerName::try_from(host.clone()).map_err(io::Error::other)?;
+            let connector = TlsConnector::from(tls.config()?);
+            Box::new(connector.connect(name, tcp(host, *port).await?).await?)
         }
-        ConnectionAddr::Unix(path) => Box::new(UnixStream::connect(path).await?),
-        _ => {
-            if CryptoProvider::get_default().is_none() {
-                // A program that has two of them and chose neither would panic otherwise; whoever else comes first is
-                // welcome.
-                let _ = rustls::crypto::ring::default_provider().install_default();
-            }
-            let client = Client::open(info.clone().set_redis_settings(settings))?;
-            let wire = client.get_multiplexed_async_connection_with_config(&config).await?;
-            return Ok(Transport { wire, allowance, _driver: None });
-        }
+        (Host::Unix(path), _) => Box::new(UnixStream::connect(path).await?),
     };
-    let (wire, driver) = MultiplexedConnection::new_with_config(&settings, bounded(stream), config).await?;
+    let allowance = Arc::new(Allowance { read: AtomicU64::new(0), allowed: AtomicU64::new(allowed) });
+    let bounded = Bounded { stream, allowance: allowance.clone() };
+    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+    let (wire, driver) = MultiplexedConnection::new_with_config(&target.session, bounded, config).await?;
     // Woken by nothing but what is to be sent, and by the server.
     let idle = Arc::new(AtomicBool::new(true));
-    Ok(Transport { wire, allowance, _driver: Some(Arc::new(Driver(task::spawn(idle, driver)))) })
+    Ok(Transport { wire, allowance, _driver: Arc::new(Driver(task::spawn(idle, driver))) })
+}
+
+async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let addresses = look_up(host, port).await?;
+    let (stream, _) = select_ok(addresses.iter().map(|address| Box::pin(TcpStream::connect(*address)))).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -209,23 +204,6 @@ async fn look_up(host: &str, port: u16) -> io::Result<Arc<[SocketAddr]>> {
         }
     };
     found.await.map_err(|error| io::Error::new(error.kind(), error.to_string()))
-}
-
-/// The same for the client library.
-struct Resolver;
-
-impl AsyncDNSResolver for Resolver {
-    fn resolve<'a, 'b: 'a>(
-        &'a self,
-        host: &'b str,
-        port: u16,
-    ) -> RedisFuture<'a, Box<dyn Iterator<Item = SocketAddr> + Send + 'a>> {
-        Box::pin(async move {
-            let addresses = look_up(host, port).await?;
-            let addresses = (0..addresses.len()).map(move |index| addresses[index]);
-            Ok(Box::new(addresses) as Box<dyn Iterator<Item = SocketAddr> + Send>)
-        })
-    }
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ mod scattered;
 mod script;
 mod server_clock;
 mod settings;
+mod tls;
 mod topology;
 mod transactions;
 mod underway;

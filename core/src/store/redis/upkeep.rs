@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{select_ok, try_join_all};
 use redis::aio::MultiplexedConnection;
-use redis::{ConnectionInfo, RedisError, RedisResult};
+use redis::{RedisError, RedisResult};
 use tokio::time::timeout;
 
-use super::address::Address;
+use super::address::{Address, Target};
 use super::cluster::nodes_of;
 use super::connection_state::Connected;
 use super::context::Context;
 use super::encode::encode;
-use super::endpoint::{Endpoint, at};
+use super::endpoint::Endpoint;
 use super::error_action::ErrorAction;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
@@ -223,7 +223,7 @@ async fn endpoints(address: &Address, context: &Arc<Context>) -> Result<Vec<Endp
 
 async fn nodes(
     seeds: &[(String, u16)],
-    template: &ConnectionInfo,
+    template: &Target,
     context: &Arc<Context>,
 ) -> Result<Vec<Endpoint>, StoreError> {
     let asked = seeds.iter().map(|seed| Box::pin(nodes_of(template, seed)));
@@ -231,7 +231,7 @@ async fn nodes(
     let found = found.map_err(|_| error(Failure::Timeout, &"the cluster"))?;
     let (nodes, _) =
         found.map_err(|error| self::error(failure_of(&error), &"the cluster").because(error.to_string()))?;
-    Ok(nodes.iter().map(|(host, port)| Endpoint::node(at(template, host, *port), context.greeting())).collect())
+    Ok(nodes.iter().map(|(host, port)| Endpoint::node(template.at(host, *port), context.greeting())).collect())
 }
 
 fn failed(endpoint: &Endpoint, error: &RedisError) -> StoreError {
