@@ -8,7 +8,7 @@ SITE_VENV := .venv-site
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-web test-fleet panics soak fmt bench bench-redis bench-web clean
+.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-web test-fleet panics soak fmt bench bench-redis bench-round-trips bench-web clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -153,6 +153,11 @@ bench-redis: build redis-server ## The same beside the peers over Redis
 	cargo build --release --quiet -p tidegate-bench --bin tidegate-bench-redis
 	npm ci --prefix bench/node --no-audit --no-fund --silent
 	@$(BIN)/python bench/redis/run.py $(RESULTS)
+
+bench-round-trips: redis-server ## Calls without the store, and charges of calls that timed out, over long ways to a server
+	@mkdir -p $(RESULTS)
+	cargo build --release --quiet -p tidegate-bench --bin tidegate-bench-redis
+	@$(PYTHON) bench/redis/run.py $(RESULTS) round-trips
 
 # Over a server of its own, where a store is shared.
 bench-web: build redis-server ## The cost of a rate limit in web frameworks, beside the peers

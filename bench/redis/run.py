@@ -1,6 +1,7 @@
 """Runs the three suites over a Redis server of its own, one after the other: ``run.py RESULTS``.
 
-Each suite's JSON goes to the folder of the results, and one table of all of them is printed.
+Each suite's JSON goes to the folder of the results, and one table of all of them is printed. ``run.py RESULTS
+round-trips`` measures nothing but what a long way to the server costs.
 """
 
 from __future__ import annotations
@@ -58,8 +59,10 @@ def server() -> Iterator[tuple[str, int]]:
             process.wait()
 
 
-def suites(url: str, pid: int) -> dict[str, list[str]]:
+def suites(url: str, pid: int, only: list[str]) -> dict[str, list[str]]:
     cargo = ["cargo", "run", "--release", "--quiet", "-p", "tidegate-bench", "--bin", "tidegate-bench-redis", "--"]
+    if only:
+        return {f"redis-{only[0]}": [*cargo, url, str(pid), *only]}
     return {
         "redis-rust": [*cargo, url, str(pid)],
         "redis-python": [sys.executable, str(BENCH / "python" / "bench_redis.py"), url],
@@ -74,7 +77,7 @@ def main() -> None:
     results.mkdir(parents=True, exist_ok=True)
     files = []
     with server() as (url, pid):
-        for name, command in suites(url, pid).items():
+        for name, command in suites(url, pid, sys.argv[2:]).items():
             start = time.monotonic()
             output = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=MOST_SECONDS).stdout
             files.append(results / f"{name}.json")

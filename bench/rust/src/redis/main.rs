@@ -1,4 +1,5 @@
-//! The store on Redis beside bare commands and the store in memory, in one run: `tidegate-bench-redis URL PID`.
+//! The store on Redis beside bare commands and the store in memory, in one run: `tidegate-bench-redis URL PID`, or
+//! `… URL PID round-trips` for what a long way costs.
 //!
 //! The server is asked for its statistics, which are reset, and its process is stopped for a while, so it must be one
 //! that nobody else uses: `make bench-redis` starts one. Prints JSON.
@@ -10,6 +11,10 @@ mod latency;
 #[allow(dead_code, reason = "shared with the other suite")]
 mod measure;
 mod outage;
+#[path = "../../../../core/tests/servers/proxy.rs"]
+#[allow(dead_code, reason = "shared with the tests of the engine")]
+mod proxy;
+mod round_trips;
 mod row;
 mod server;
 mod throughput;
@@ -26,9 +31,13 @@ pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let (Some(url), Some(pid)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: tidegate-bench-redis URL PID".into());
+        return Err("usage: tidegate-bench-redis URL PID [round-trips]".into());
     };
     let mut server = Server::new(&url, pid.parse()?)?;
+    if arguments.next().is_some_and(|only| only == "round-trips") {
+        println!("{}", json!({ "suite": "rust, redis", "rows": round_trips::rows(&server)? }));
+        return Ok(());
+    }
     let mut rows = latency::rows(&server)?;
     rows.extend(throughput::rows(&mut server)?);
     rows.extend(server_time_alone(&mut server)?);
