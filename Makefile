@@ -8,7 +8,7 @@ SITE_VENV := .venv-site
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-python test-node test-readme test-web test-fleet panics soak fmt bench bench-redis bench-round-trips bench-web clean
+.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-fleet panics soak fmt bench bench-redis bench-round-trips bench-web clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -66,11 +66,21 @@ redis-server:
 	@{ command -v redis-server && command -v redis-cli && command -v ip; } >/dev/null || bash tests/install-redis.sh
 
 # Twice: overflow only wraps where debug assertions are off. What a server decides is compiled the same way both times.
-test-rust: redis-server
+test-rust: redis-server test-features
 	cargo test -p tidegate
 	cargo test -p tidegate --no-default-features --features tokio,toml,yaml --profile testrelease --tests
-	cargo check -p tidegate --no-default-features --quiet
 	RUSTDOCFLAGS="-D warnings" cargo doc -p tidegate --no-deps --quiet
+
+# Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; and
+# Redis needs no TLS.
+test-features:
+	for features in "" tokio toml yaml remote redis; do \
+		cargo clippy -p tidegate --no-default-features --features "$$features" --quiet -- -D warnings || exit 1; \
+	done
+	! cargo tree -p tidegate --no-default-features --edges normal --prefix none | grep -E "^(tokio|redis|rustls|ring) "
+	! cargo tree -p tidegate --no-default-features --features remote --edges normal --prefix none | grep -E "^(redis|rustls|ring) "
+	! cargo tree -p tidegate --no-default-features --features redis --edges normal --prefix none | grep -E "^(rustls|ring) "
+	cargo test -p tidegate --no-default-features --features redis --test without_tls --quiet
 
 test-python: build redis-server
 	$(BIN)/pytest

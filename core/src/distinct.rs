@@ -53,7 +53,7 @@ impl<T: Clone + Eq + Hash> Distinct<T> {
         &self.known
     }
 
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     pub(crate) fn into_list(self) -> InlineVec<T> {
         self.known
     }

@@ -134,14 +134,14 @@ pub(crate) fn shortened(text: &str, longest: usize) -> String {
     shown
 }
 
-/// A store that did not decide a call, where such calls are to [raise](crate::OnError::Raise), or one that a
+/// A store that did not decide a call, where such calls are to [raise](crate::remote::OnError::Raise), or one that a
 /// [ping](crate::Limiter::ping) found fault with.
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the store did not decide: {0}")]
 pub struct StoreError(Box<Trouble>);
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Trouble {
     failure: crate::failure::Failure,
@@ -151,7 +151,7 @@ struct Trouble {
     cause: Option<String>,
 }
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { failure, kind, server, cause } = self;
@@ -163,7 +163,7 @@ impl fmt::Display for Trouble {
     }
 }
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 impl StoreError {
     /// An error for this failure, of a server that is not known.
     #[must_use]
@@ -212,15 +212,15 @@ impl StoreError {
 
 impl Error {
     /// True if the store may have carried the call out all the same; see
-    /// [`Failure::may_have_happened`](crate::Failure::may_have_happened).
+    /// [`Failure::may_have_happened`](crate::remote::Failure::may_have_happened).
     #[must_use]
     pub fn may_have_happened(&self) -> bool {
         match self {
             Self::Limit(_) => false,
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             Self::Store(error) => error.failure().may_have_happened(),
             // Its call goes on without its caller.
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             Self::Interrupted => true,
         }
     }
@@ -234,11 +234,11 @@ pub enum Error {
     #[error(transparent)]
     Limit(#[from] LimitError),
     /// The store did not decide.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A host ended the wait for the store; only where it asked to, with `ffi::while_waiting`.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     #[error("the wait for the store was interrupted")]
     Interrupted,
 }

@@ -3,20 +3,21 @@
 
 use std::time::Duration;
 
+pub use crate::charge::Charge;
 use crate::charge::ONE_EACH;
 use crate::check::Check;
+use crate::config::Format;
 use crate::error::LimitError;
 use crate::limit::{Kind, whole};
-use crate::limits::Format;
 
 use crate::time::{EXACT, Micros};
 
+pub use crate::config::Entry;
 pub use crate::info::{InfoField, Takes as InfoTakes};
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 pub use crate::interrupt::while_waiting;
 #[cfg(feature = "redis")]
 pub use crate::limiter::Opened;
-pub use crate::limits::Entry;
 #[cfg(feature = "redis")]
 pub use crate::store::dialect::Dialect;
 #[cfg(feature = "redis")]
@@ -66,7 +67,7 @@ pub enum Spent<'a> {
     Each(&'a [f64]),
 }
 
-/// The units spent of each of these checks, for [`Charge::settle`](crate::Charge::settle).
+/// The units spent of each of these checks, for [`Charge::settle`].
 ///
 /// # Errors
 /// When there is not one cost for each, or one of them is not an integer from 0 to 2^53.
@@ -106,7 +107,7 @@ pub fn long_actor(key: &str, bytes: usize) -> LimitError {
 /// When there is none of this name.
 pub fn format(name: &str) -> Result<Format, LimitError> {
     let problem = r#"must be "json", "toml" or "yaml""#;
-    let none = || LimitError::range("", "format", problem, crate::Value::Text(name.to_owned()));
+    let none = || LimitError::range("", "format", problem, crate::limit::Value::Text(name.to_owned()));
     ["json", "toml", "yaml"].contains(&name).then(|| Format::of(format!("limits.{name}"))).flatten().ok_or_else(none)
 }
 

@@ -42,7 +42,7 @@ impl Fingerprint {
     }
 
     /// Half a fingerprint of a text that is no part of an entry's name.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     pub(crate) fn digest(text: &str) -> u64 {
         half(&secrets().key.low, text)
     }

@@ -272,7 +272,7 @@ impl LimitInfo {
     }
 
     /// The same answer, given without the store; of what is not limited the store has nothing to say anyway.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     pub(crate) fn into_degraded(mut self) -> Self {
         let is_limited = |info: &Self| info.quota != UNLIMITED;
         if let Some(several) = self.several.as_mut() {

@@ -5,30 +5,30 @@
 mod charge;
 mod check;
 mod clock;
+pub mod config;
 mod decision;
 mod distinct;
 #[cfg(doctest)]
 mod doctests;
 mod error;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 mod events;
-mod explain;
-#[cfg(feature = "redis")]
+pub mod explain;
+#[cfg(feature = "remote")]
 mod failure;
 #[doc(hidden)]
 pub mod ffi;
 mod fingerprint;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 mod fork;
 pub mod headers;
 pub mod http;
 mod info;
 mod inline_vec;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 mod interrupt;
 mod limit;
 mod limiter;
-mod limits;
 mod log_duration;
 mod panics;
 mod receipt;
@@ -36,52 +36,67 @@ mod shape;
 mod store;
 mod time;
 
-pub use charge::Charge;
 pub use check::Check;
 pub use decision::{Call, State};
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 pub use error::StoreError;
 pub use error::{Error, ErrorKind, LimitError};
-#[cfg(feature = "redis")]
-pub use events::{Event, EventKind};
-pub use explain::{Allowance, CallExplanation, CheckExplanation, Explanation, LegacyTranslation};
-#[cfg(feature = "redis")]
-pub use failure::Failure;
-#[cfg(feature = "redis")]
-pub use fork::after_fork;
 pub use info::LimitInfo;
-pub use limit::types::*;
-pub use limit::{Anchor, Builder, FactorScales, Kind, Limit, Translation, Value};
-#[cfg(feature = "redis")]
-pub use limiter::AcquireHandle;
-pub use limiter::{Acquire, Step};
+pub use limit::Limit;
 pub use limiter::{AnyStore, Limiter};
-pub use limits::{Fault, Format, Limits, LimitsError};
 pub use receipt::Receipt;
 pub use store::memory::Memory;
 #[cfg(feature = "redis")]
-pub use store::redis::{Layout, Redis, Strategy};
-#[cfg(feature = "redis")]
-pub use store::remote::{BreakerState, Health, Latency, OnError, Statistics};
+pub use store::redis::Redis;
 pub use time::Micros;
 
-/// The interface of stores that are asked over a network: implement [`Backend`](remote::Backend) and
-/// [`Servers`](remote::Servers) for a store of your own, and make a limiter of it with [`AnyStore::remote`].
+/// The types of limits, and the values of their fields.
+pub mod limits {
+    pub use crate::limit::types::*;
+    pub use crate::limit::{Anchor, Builder, FactorScales, Kind, Translation, Value};
+}
+
+/// Waiting for a turn, for programs with their own way to sleep.
 ///
-/// A [`Backend`](remote::Backend) names the entries and connects. For each runtime that asks, it makes
-/// [`Servers`](remote::Servers), which take over a [`Job`](remote::Job): one [`Request`](remote::Request) under way, with
-/// a deadline. The store reads the values of the request's entries, [decides](remote::Request::decide) on them in this
-/// process, writes what has changed if no other process has changed it in between, and
-/// [completes](remote::Job::complete) the job. The limiter does the rest: the deny cache, the fallback policy, events,
-/// statistics, and a fresh start in a forked process.
-///
-/// `core/tests/stores` holds an example, and the suite that every store has to pass.
-///
-/// This interface is not stable yet: any release may change it.
+/// [`Limiter::acquire`](crate::Limiter::acquire) does all of it on the tokio runtime, and
+/// [`Limiter::acquire_sync`](crate::Limiter::acquire_sync) on the calling thread.
+pub mod acquire {
+    #[cfg(feature = "remote")]
+    pub use crate::limiter::AcquireHandle;
+    pub use crate::limiter::{Acquire, Step};
+}
+
+/// Settings of a store on [`Redis`].
 #[cfg(feature = "redis")]
+pub mod redis {
+    pub use crate::store::redis::{Layout, Strategy};
+}
+
+/// Shared stores: fallback policies, failures, events, health and statistics.
+#[cfg(feature = "remote")]
 pub mod remote {
-    pub use crate::shape::Shape;
-    pub use crate::store::remote::{
-        Backend, Decision, EntryName, Job, Key, Request, Servers, Session, Settings, Work, Write,
-    };
+    pub use crate::events::{Event, EventKind};
+    pub use crate::failure::Failure;
+    pub use crate::fork::after_fork;
+    pub use crate::store::remote::{BreakerState, Health, Latency, OnError, Statistics};
+
+    pub mod backend {
+        //! The interface for a store of your own that is asked over a network: implement [`Backend`] and [`Servers`]
+        //! for it, and make a limiter of it with [`AnyStore::remote`](crate::AnyStore::remote).
+        //!
+        //! A [`Backend`] names the entries and connects. For each runtime that asks, it makes [`Servers`], which take
+        //! over a [`Job`]: one [`Request`] under way, with a deadline. The store reads the values of the request's
+        //! entries, [decides](Request::decide) on them in this process, writes what has changed if no other process has
+        //! changed it in between, and [completes](Job::complete) the job. The limiter does the rest: the deny cache,
+        //! the fallback policy, events, statistics, and a fresh start in a forked process.
+        //!
+        //! `core/tests/stores` holds an example, and the suite that every store has to pass.
+        //!
+        //! This interface is not stable yet: any release may change it.
+
+        pub use crate::shape::Shape;
+        pub use crate::store::remote::{
+            Backend, Decision, EntryName, Job, Key, Request, Servers, Session, Settings, Work, Write,
+        };
+    }
 }

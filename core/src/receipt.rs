@@ -15,8 +15,8 @@ use crate::time::Micros;
 ///
 /// However late it comes, it never frees what a later call charged. After a second use, and where nothing was charged,
 /// the answer says how things stand and nothing changes. A use that failed counts where the store
-/// [may have carried it out](crate::Failure::may_have_happened), and may be tried again where it certainly did not; an
-/// answer that is [degraded](LimitInfo::degraded) counts.
+/// [may have carried it out](crate::remote::Failure::may_have_happened), and may be tried again where it certainly did
+/// not; an answer that is [degraded](LimitInfo::degraded) counts.
 ///
 /// ```
 /// use tidegate::{Call, Check, Limit, Limiter, Memory};

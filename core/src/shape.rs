@@ -1,6 +1,6 @@
 //! Shapes of entries.
 
-#![cfg_attr(not(feature = "redis"), allow(unreachable_pub, reason = "remote stores are told of it"))]
+#![cfg_attr(not(feature = "remote"), allow(unreachable_pub, reason = "remote stores are told of it"))]
 
 /// The shape of an entry. It is part of the entry's name, so that definitions of different shapes under one key do not see
 /// each other's entries.

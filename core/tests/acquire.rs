@@ -5,7 +5,8 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use tidegate::{Call, Check, Limit, Limiter, Memory, Step};
+use tidegate::acquire::Step;
+use tidegate::{Call, Check, Limit, Limiter, Memory};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use tidegate::{Call, Check, Error, ErrorKind, Limit, LimitError, Limiter, Memory, State, Value, ffi};
+use tidegate::limits::Value;
+use tidegate::{Call, Check, Error, ErrorKind, Limit, LimitError, Limiter, Memory, State, ffi};
 
 /// Fields by name, with a sound value and the least that is.
 type Numbers = &'static [(&'static str, f64, f64)];

@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 #[cfg(feature = "redis")]
 use servers::Server;
-use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Memory};
 #[cfg(feature = "redis")]
-use tidegate::{OnError, Redis};
+use tidegate::Redis;
+#[cfg(feature = "redis")]
+use tidegate::remote::OnError;
+use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Memory};
 
 const START: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidegate::{Allowance, Call, Check, Explanation, Limit, Limiter, Memory, Micros, State};
+use tidegate::explain::{Allowance, Explanation};
+use tidegate::{Call, Check, Limit, Limiter, Memory, Micros, State};
 
 fn limit(wire: &str) -> Limit {
     Limit::from_json(wire).unwrap_or_else(|error| panic!("{error}"))

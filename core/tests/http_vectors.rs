@@ -30,9 +30,9 @@ fn number(value: &Value) -> u64 {
 
 fn gate(options: &Value) -> Result<Gate, LimitError> {
     let value = |value: &Value| match value {
-        Value::Number(number) => tidegate::Value::Number(number.as_f64().expect("a double")),
-        Value::String(text) => tidegate::Value::Text(text.clone()),
-        Value::Bool(flag) => tidegate::Value::Bool(*flag),
+        Value::Number(number) => tidegate::limits::Value::Number(number.as_f64().expect("a double")),
+        Value::String(text) => tidegate::limits::Value::Text(text.clone()),
+        Value::Bool(flag) => tidegate::limits::Value::Bool(*flag),
         other => panic!("no option: {other}"),
     };
     let mut fields = Vec::new();

@@ -6,7 +6,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use tidegate::{Format, Limit, Limits, LimitsError};
+use tidegate::Limit;
+use tidegate::config::{Format, Limits, LimitsError};
 
 const FORMATS: [Format; 3] = [Format::Json, Format::Toml, Format::Yaml];
 

@@ -5,7 +5,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tidegate::{Anchor, Call, Check, Limit, Limiter, Memory};
+use tidegate::limits::Anchor;
+use tidegate::{Call, Check, Limit, Limiter, Memory};
 
 /// A flood of clients that come once each.
 fn flood(limiter: &Limiter, limit: &Limit, clients: std::ops::Range<u32>, now: Option<u64>) {

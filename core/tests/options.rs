@@ -3,7 +3,9 @@
 #![allow(missing_docs, reason = "a test")]
 
 use tidegate::ffi::{Dialect, STORE_OPTIONS, Takes};
-use tidegate::{ErrorKind, Event, LimitError, Limiter, Value, ffi};
+use tidegate::limits::Value;
+use tidegate::remote::Event;
+use tidegate::{ErrorKind, LimitError, Limiter, ffi};
 
 const STORES: [&str; 2] = ["memory://", "redis://localhost"];
 

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidegate::{Anchor, Call, Check, Limit, LimitInfo, Limiter, Memory};
+use tidegate::limits::Anchor;
+use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory};
 
 const HOUR: Duration = Duration::from_hours(1);
 const START: u64 = 1_750_000_000_000_000;

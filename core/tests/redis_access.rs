@@ -11,7 +11,8 @@ use std::time::Duration;
 use calls::{ask_within, hourly};
 use servers::certificates::Certificates;
 use servers::{Server, free_port, wait_until};
-use tidegate::{Error, EventKind, Failure, Limit, LimitInfo, Limiter, OnError, Redis};
+use tidegate::remote::{EventKind, Failure, OnError};
+use tidegate::{Error, Limit, LimitInfo, Limiter, Redis};
 
 const DEADLINE: Duration = Duration::from_millis(200);
 

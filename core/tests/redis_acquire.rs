@@ -8,7 +8,8 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use servers::{Server, wait_until};
-use tidegate::{Call, Check, Limit, Limiter, OnError, Redis};
+use tidegate::remote::OnError;
+use tidegate::{Call, Check, Limit, Limiter, Redis};
 
 const SECOND: Duration = Duration::from_secs(1);
 

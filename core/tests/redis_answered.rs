@@ -18,7 +18,8 @@ use calls::{hourly, over_in, well_in};
 use futures_util::future::join_all;
 use servers::fake::Fake;
 use servers::{Cluster, Server, wait_until};
-use tidegate::{BreakerState, Call, Check, LimitInfo, Limiter, OnError};
+use tidegate::remote::{BreakerState, OnError};
+use tidegate::{Call, Check, LimitInfo, Limiter};
 
 const DEADLINE: Duration = Duration::from_millis(200);
 /// The time that a busy machine may add; a call that is forgotten is never answered at all.

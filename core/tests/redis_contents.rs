@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use calls::{ask, from_the_store, hourly, well};
 use servers::{Server, wait_until};
-use tidegate::{Call, Check, Error, Failure, Limit, OnError};
+use tidegate::remote::{Failure, OnError};
+use tidegate::{Call, Check, Error, Limit};
 
 #[test]
 fn a_flush_gives_one_allowance_more() {

@@ -15,7 +15,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use servers::certificates::Certificates;
 use servers::fake::{Fake, Stream};
-use tidegate::{Failure, Limiter, OnError, Redis};
+use tidegate::remote::{Failure, OnError};
+use tidegate::{Limiter, Redis};
 
 /// Long, so that the connection ends for its reply and not for the time that it takes.
 const DEADLINE: Duration = Duration::from_secs(5);

@@ -6,7 +6,8 @@ mod calls;
 mod servers;
 
 use calls::{DEADLINE, hourly};
-use tidegate::{Call, Check, Limiter, OnError, Redis};
+use tidegate::remote::OnError;
+use tidegate::{Call, Check, Limiter, Redis};
 
 #[test]
 fn a_full_fallback_counts_newcomers_together_and_frees_nobody() {

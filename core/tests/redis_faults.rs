@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use calls::{DEADLINE, ask, from_the_store, over, well};
 use servers::proxy::Proxy;
 use servers::{Server, wait_until};
-use tidegate::{BreakerState, Call, Check, Event, EventKind, Failure, Limit, Limiter, OnError, Redis};
+use tidegate::remote::{BreakerState, Event, EventKind, Failure, OnError};
+use tidegate::{Call, Check, Limit, Limiter, Redis};
 
 fn hourly(size: u64) -> Limit {
     calls::hourly("faults", size)

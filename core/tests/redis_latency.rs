@@ -12,7 +12,8 @@ use calls::{hourly, over_in, well_in};
 use futures_util::future::join_all;
 use servers::proxy::Proxy;
 use servers::{Server, wait_until};
-use tidegate::{EventKind, Failure, Limit, Limiter, OnError, Redis};
+use tidegate::remote::{EventKind, Failure, OnError};
+use tidegate::{Limit, Limiter, Redis};
 
 const DEADLINE: Duration = Duration::from_millis(200);
 /// For a busy machine; what counts is how long round trips are beside it.

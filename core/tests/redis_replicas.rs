@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use calls::{SLACK, ask_within};
 use servers::proxy::Proxy;
 use servers::{Cluster, Server, wait_until};
-use tidegate::{BreakerState, Call, Check, Error, Failure, Limit, LimitInfo, Limiter, OnError, Redis, Strategy};
+use tidegate::redis::Strategy;
+use tidegate::remote::{BreakerState, Failure, OnError};
+use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Redis};
 
 const DEADLINE: Duration = Duration::from_millis(200);
 

@@ -14,7 +14,8 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 use servers::Cluster;
 use strategies::{cost, definition, jump, scale, start, with_key};
-use tidegate::{Call, Check, Limit, Limiter, Memory, OnError, Redis};
+use tidegate::remote::OnError;
+use tidegate::{Call, Check, Limit, Limiter, Memory, Redis};
 
 const START: u64 = 1_700_000_000_000_000;
 const ACTORS: [&str; 4] = ["ada", "bob", "eve", "mallory"];

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use calls::{ask_within, hourly};
 use servers::{Cluster, Server, free_port, wait_until};
-use tidegate::{Call, Check, Error, Failure, Limit, LimitInfo, Limiter, OnError, Redis};
+use tidegate::remote::{Failure, OnError};
+use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Redis};
 
 const DEADLINE: Duration = Duration::from_millis(200);
 

@@ -13,7 +13,9 @@ use futures_util::future::join_all;
 use servers::Server;
 use servers::proxy::Proxy;
 use sharkey::Sharkey;
-use tidegate::{Call, Check, Error, Layout, Limit, LimitInfo, Limiter, Memory, OnError, Redis, Strategy};
+use tidegate::redis::{Layout, Strategy};
+use tidegate::remote::OnError;
+use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Memory, Redis};
 
 const PATIENT: Duration = Duration::from_secs(5);
 

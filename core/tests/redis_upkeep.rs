@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use calls::hourly;
 use servers::{Cluster, Server, wait_until};
-use tidegate::{Error, Event, EventKind, Failure, Limiter, Memory, OnError, Redis, StoreError};
+use tidegate::remote::{Event, EventKind, Failure, OnError};
+use tidegate::{Error, Limiter, Memory, Redis, StoreError};
 
 const PATIENT: Duration = Duration::from_secs(10);
 
@@ -50,7 +51,7 @@ fn a_store_that_is_fit_says_so() {
     let memory = Limiter::new(Memory::new()).ping_sync().expect("nothing can be wrong");
     assert_eq!((memory.servers.len(), memory.warnings.len()), (0, 0));
 
-    let transactions = store(&server.url()).strategy(tidegate::Strategy::Transactions).expect("a strategy");
+    let transactions = store(&server.url()).strategy(tidegate::redis::Strategy::Transactions).expect("a strategy");
     assert!(Limiter::new(transactions).ping_sync().is_ok());
     assert_eq!(server.run::<u64>("DBSIZE"), 0, "it leaves nothing behind");
     server.run::<()>("CONFIG SET maxmemory-policy volatile-ttl");
@@ -113,7 +114,7 @@ fn a_server_without_scripts_is_told_of_at_once() {
     assert!(messages(&heard, "failure")[0].contains("strategy=\"transactions\""), "{heard:?}");
     let error = refused(limiter.ping_sync());
     assert!(error.to_string().contains("strategy=\"transactions\""), "{error}");
-    let transactions = store(&server.url()).strategy(tidegate::Strategy::Transactions).expect("a strategy");
+    let transactions = store(&server.url()).strategy(tidegate::redis::Strategy::Transactions).expect("a strategy");
     let limiter = Limiter::new(transactions);
     assert!(limiter.ping_sync().is_ok());
     assert!(!limiter.limit_sync(&hourly("login", 1), "ada").expect("an answer").blocked);
@@ -163,7 +164,7 @@ fn the_url_of_one_node_is_that_of_its_cluster() {
         assert!(health.warnings.iter().any(|warning| warning.contains("redis+cluster://")), "{health:?}");
     }
     // Two keys of one entry need not be on one node: what cannot be is said.
-    let sharkey = store(&cluster.nodes[0].url()).layout(tidegate::Layout::Sharkey).expect("a layout");
+    let sharkey = store(&cluster.nodes[0].url()).layout(tidegate::redis::Layout::Sharkey).expect("a layout");
     let (limiter, heard) = listened(sharkey);
     refused(limiter.limit_sync(&hourly("login", 1), "ada"));
     let open = messages(&heard, "breaker-open");
@@ -200,7 +201,7 @@ fn clearing_removes_a_namespace_and_nothing_else() {
     assert_eq!(remembers.clear_sync().expect("a count"), 1);
     assert!(!remembers.limit_sync(&limit, "7").expect("an answer").blocked);
 
-    let sharkey = Limiter::new(store(&server.url()).layout(tidegate::Layout::Sharkey).expect("a layout"));
+    let sharkey = Limiter::new(store(&server.url()).layout(tidegate::redis::Layout::Sharkey).expect("a layout"));
     let _ = sharkey.limit_sync(&limit, "ada").expect("an answer");
     assert_eq!(sharkey.clear_sync().expect("a count"), 2);
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde_json::Value as Json;
-use tidegate::{ErrorKind, Limit, Value};
+use tidegate::limits::Value;
+use tidegate::{ErrorKind, Limit};
 
 fn vectors() -> Json {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/bad_input.json");

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 use jsonschema::Validator;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tidegate::{Format, Limit, Limits};
+use tidegate::Limit;
+use tidegate::config::{Format, Limits};
 
 fn schema() -> Value {
     serde_json::from_str(&Limit::json_schema()).expect("JSON")

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidegate::{Limit, Limiter, OnError, Redis, Value};
+use tidegate::limits::Value;
+use tidegate::remote::OnError;
+use tidegate::{Limit, Limiter, Redis};
 
 const SCHEMES: [&str; 8] =
     ["redis", "rediss", "valkey", "unix", "redis+cluster", "redis+sentinel", "rediss+cluster", "nonsense"];

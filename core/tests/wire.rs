@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidegate::{Anchor, FactorScales, Format, Limit, Limits, Translation};
+use tidegate::Limit;
+use tidegate::config::{Format, Limits};
+use tidegate::limits::{Anchor, FactorScales, Translation};
 
 fn millis() -> impl Strategy<Value = f64> {
     prop_oneof![

@@ -1,6 +1,6 @@
 //! Acquires under way, as the registry keeps them.
 
-use tidegate::{Acquire, AcquireHandle};
+use tidegate::acquire::{Acquire, AcquireHandle};
 
 /// An acquire in memory, for which JavaScript sleeps.
 pub(crate) struct Steps(pub(crate) Acquire);

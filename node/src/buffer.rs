@@ -2,7 +2,8 @@
 
 use std::array;
 
-use tidegate::{Charge, LimitInfo};
+use tidegate::LimitInfo;
+use tidegate::ffi::Charge;
 
 use crate::errors::{Answered, Failure};
 use crate::layout::{

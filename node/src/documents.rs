@@ -3,8 +3,8 @@
 use napi::Result as NapiResult;
 use napi::bindgen_prelude::{Either3, Unknown};
 use napi_derive::napi;
+use tidegate::config::{Limits, LimitsError};
 use tidegate::ffi::{self, Entry};
-use tidegate::{Limits, LimitsError};
 
 use crate::errors::{Answered, Failure};
 use crate::limits::Made;
@@ -80,7 +80,7 @@ fn entry<'a>(flat: &mut impl Iterator<Item = ((String, Unknown<'a>), i32)>) -> N
     let Some(((name, given), count)) = flat.next() else { return Ok(None) };
     let given = value(&given)?;
     let limit = match given {
-        tidegate::Value::Number(handle) if count == -2 => {
+        tidegate::limits::Value::Number(handle) if count == -2 => {
             registry::with(|registry| registry.limits.get(handle).cloned())
         }
         _ => None,

@@ -38,7 +38,7 @@ impl Made {
 /// A limit's key; half of a surrogate pair is replaced, as it is in a definition.
 fn key_from(given: &Unknown<'_>) -> Answered<String> {
     match value(given).map_err(|error| Failure::internal(&error.reason))? {
-        tidegate::Value::Text(key) => Ok(key),
+        tidegate::limits::Value::Text(key) => Ok(key),
         other => Err(LimitError::new(ErrorKind::Type, "", "key", "must be a string", other).into()),
     }
 }

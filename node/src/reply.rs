@@ -1,6 +1,9 @@
 //! The replies of the store's thread to JavaScript.
 
-use tidegate::{AcquireHandle, CallExplanation, Error, Event, Health, LimitInfo};
+use tidegate::acquire::AcquireHandle;
+use tidegate::explain::CallExplanation;
+use tidegate::remote::{Event, Health};
+use tidegate::{Error, LimitInfo};
 
 use crate::buffer::answer_length;
 

@@ -8,7 +8,8 @@ use std::ptr;
 use napi::bindgen_prelude::{Float64Array, FromNapiValue, ToNapiValue, Unknown};
 use napi::{Result, check_status, sys};
 use napi_derive::napi;
-use tidegate::{Event, Health, LimitInfo};
+use tidegate::LimitInfo;
+use tidegate::remote::{Event, Health};
 
 use crate::buffer::{CallBuffer, answer_length};
 use crate::errors::Failure;
@@ -166,7 +167,7 @@ pub(crate) struct Happened {
 
 impl Happened {
     fn new(event: &Event) -> Self {
-        let failure = event.kind.failure().map(tidegate::Failure::name);
+        let failure = event.kind.failure().map(tidegate::remote::Failure::name);
         Self { name: event.kind.name(), server: event.server.clone(), failure, message: event.to_string() }
     }
 }

@@ -2,7 +2,7 @@
 
 use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
-use tidegate::Step;
+use tidegate::acquire::Step;
 
 use crate::acquire::Steps;
 use crate::buffer::CallBuffer;

@@ -8,7 +8,9 @@ use napi::ValueType;
 use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
 use tidegate::ffi::{Dialect, STORE_OPTIONS};
-use tidegate::{BreakerState, Limiter, Statistics, Value, ffi};
+use tidegate::limits::Value;
+use tidegate::remote::{BreakerState, Statistics};
+use tidegate::{Limiter, ffi};
 
 use crate::errors::{Answered, Failure};
 use crate::limiters::keep;

@@ -177,13 +177,13 @@ pub(crate) fn not_an_actor(problem: NoActor, key: &str, of: &Unknown<'_>) -> Box
     }
 }
 
-fn given(of: &Unknown<'_>) -> Answered<tidegate::Value> {
+fn given(of: &Unknown<'_>) -> Answered<tidegate::limits::Value> {
     value(of).map_err(|error| Failure::internal(&error.reason))
 }
 
 /// The error for a namespace, an actor or the like that is not text.
 #[cold]
-fn refused(problem: NotText, key: &str, field: &'static str, value: tidegate::Value) -> Box<Failure> {
+fn refused(problem: NotText, key: &str, field: &'static str, value: tidegate::limits::Value) -> Box<Failure> {
     let kind = match problem {
         NotText::Type => tidegate::ErrorKind::Type,
         NotText::Surrogate => tidegate::ErrorKind::Range,

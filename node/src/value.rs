@@ -2,7 +2,7 @@
 
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{JsValue, Result, ValueType};
-use tidegate::Value;
+use tidegate::limits::Value;
 
 /// Never calls JavaScript: an object is only described, never looked into.
 pub(crate) fn value(of: &Unknown<'_>) -> Result<Value> {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use tidegate::{ErrorKind, Micros, Value, ffi};
+use tidegate::limits::Value;
+use tidegate::{ErrorKind, Micros, ffi};
 
 use crate::errors::{limit_error, wrong_type};
 use crate::value;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
+use tidegate::config::{Format, Limits};
 use tidegate::ffi::Entry;
-use tidegate::{Format, Limits};
 
 use crate::args;
 use crate::errors::{limits_error, wrong_type};

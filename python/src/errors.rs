@@ -57,8 +57,9 @@ pub(crate) fn snake_case(name: &str) -> String {
 /// The exception for a document, with all that is wrong with it.
 #[cold]
 #[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
-pub(crate) fn limits_error(error: tidegate::LimitsError) -> PyErr {
-    let fault = |fault: &tidegate::Fault| (fault.path().to_owned(), fault.message(), fault.line(), fault.column());
+pub(crate) fn limits_error(error: tidegate::config::LimitsError) -> PyErr {
+    let fault =
+        |fault: &tidegate::config::Fault| (fault.path().to_owned(), fault.message(), fault.line(), fault.column());
     LimitsError::new_err((error.to_string(), error.errors().iter().map(fault).collect::<Vec<_>>()))
 }
 

@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 /// At most 11 in any second, 70 in any minute, 3,610 in any hour, 86,410 in any day.
 /// A full one that is left alone is as new after 10 s.
 #[pyclass(frozen, weakref, module = "tidegate")]
-pub(crate) struct Explanation(pub(crate) tidegate::Explanation);
+pub(crate) struct Explanation(pub(crate) tidegate::explain::Explanation);
 
 #[pymethods]
 impl Explanation {

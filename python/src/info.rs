@@ -8,10 +8,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
+use tidegate::ffi::Charge;
 use tidegate::ffi::{InfoField, InfoTakes};
 use tidegate::headers::{Policy, Style};
 use tidegate::http::style_of;
-use tidegate::{Charge, Value};
+use tidegate::limits::Value;
 
 use crate::args::{self, Arg};
 use crate::errors::limit_error;

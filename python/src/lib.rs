@@ -91,7 +91,7 @@ fn claim_interpreter() -> pyo3::PyResult<()> {
 #[pyo3::pyfunction]
 #[pyo3(name = "_after_fork", signature = ())]
 fn after_fork() {
-    tidegate::after_fork();
+    tidegate::remote::after_fork();
     log_queue::after_fork();
     aio::after_fork();
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwapOption;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tidegate::Event;
+use tidegate::remote::Event;
 
 use crate::queue::{Queue, Waker};
 use crate::socket_pair::SocketPair;
@@ -120,6 +120,6 @@ fn record<'py>(py: Python<'py>, event: &Event) -> PyResult<Record<'py>> {
     let extra = PyDict::new(py);
     extra.set_item("event", event.kind.name())?;
     extra.set_item("server", &event.server)?;
-    extra.set_item("failure", event.kind.failure().map(tidegate::Failure::name))?;
+    extra.set_item("failure", event.kind.failure().map(tidegate::remote::Failure::name))?;
     Ok((if event.kind.is_warning() { WARNING } else { INFO }, event.to_string(), extra))
 }

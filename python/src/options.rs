@@ -6,8 +6,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
+use tidegate::ffi;
 use tidegate::ffi::{Dialect, STORE_OPTIONS, StoreOption, Takes};
-use tidegate::{Value, ffi};
+use tidegate::limits::Value;
 
 use crate::args::{self, Arg};
 use crate::errors::{limit_error, wrong_type};

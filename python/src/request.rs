@@ -1,7 +1,8 @@
 //! The request of one call: its arguments for the engine, and the meaning of the reply.
 
 use pyo3::prelude::*;
-use tidegate::{Call, Charge, Check, Micros};
+use tidegate::ffi::Charge;
+use tidegate::{Call, Check, Micros};
 
 use crate::check::Checks;
 use crate::errors::call_error;

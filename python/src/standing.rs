@@ -29,7 +29,8 @@ pub(crate) struct Standing {
 impl Standing {
     /// The explanation of a peek's answer.
     pub(crate) fn new(py: Python<'_>, owner: Owner, checks: Checks, info: tidegate::LimitInfo) -> PyResult<Self> {
-        let standing = checks.with(py, |checks| tidegate::CallExplanation::of(checks, info)).map_err(limit_error)?;
+        let standing =
+            checks.with(py, |checks| tidegate::explain::CallExplanation::of(checks, info)).map_err(limit_error)?;
         let text = standing.to_string();
         let info = LimitInfo::of(py, Receipt::new(owner, Call::Peek, checks), standing.info)?;
         Ok(Self { text, info: Py::new(py, info)? })

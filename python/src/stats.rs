@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use tidegate::{BreakerState, Health, Statistics};
+use tidegate::remote::{BreakerState, Health, Statistics};
 
 /// A ``Health`` of Python.
 pub(crate) fn health<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, PyAny>> {

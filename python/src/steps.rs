@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use tidegate::{Acquire, Step};
+use tidegate::acquire::{Acquire, Step};
 
 use crate::errors::call_error;
 use crate::request::Request;

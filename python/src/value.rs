@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDelta, PyFloat, PyInt, PyString};
-use tidegate::Value;
+use tidegate::limits::Value;
 
 /// Above this, doubles no longer hold every integer.
 const EXACT: f64 = 9_007_199_254_740_992.0;

@@ -11,7 +11,7 @@ CORE = [
     {"failure", "fork", "inline_vec", "interrupt", "panics", "shape", "time"},
     {"clock", "distinct", "error", "fingerprint", "info", "log_duration"},
     {"events", "headers", "limit", "stats"},
-    {"check", "decision", "limits", "store/option_list"},
+    {"check", "config", "decision", "store/option_list"},
     {"charge", "http", "store/dialect", "store/memory"},
     {"store/options", "store/remote"},
     {"store/redis"},

@@ -54,7 +54,7 @@ impl Rule {
     }
 
     /// Until this cost fits, to the microsecond that an answer rounds up.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     pub(crate) fn until(&self, entry: &mut Entry, now: Micros, cost: u64) -> Micros {
         with_algorithm!(self, entry, now, |algorithm, state| algorithm.until(state, now, cost))
     }
@@ -94,7 +94,7 @@ impl Rule {
     }
 
     /// The largest cost that ever fits.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     pub(crate) fn largest_cost(&self) -> u64 {
         match self {
             // Any cost is admitted at once there, and the next call pays for it.

@@ -20,19 +20,19 @@ mod together;
 
 pub use call::Call;
 pub(crate) use call::Verb;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 pub(crate) use counter::Windows;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 pub(crate) use decay::Decayed;
 pub(crate) use level::Level;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 pub(crate) use series::Series;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 pub(crate) use smooth::Paced;
 pub use state::State;
 pub(crate) use state::{Entry, Small};
 pub(crate) use together::{Held, Part, together};
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 pub(crate) use together::{priors, takes};
 
 use crate::error::LimitError;

@@ -28,13 +28,13 @@ const LARGEST_SUM: u64 = 1 << 62;
 
 impl Series {
     /// Some of the runs of a longer one, each with the sum up to itself.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     pub(crate) fn of(runs: impl IntoIterator<Item = (u64, u64)>) -> Self {
         Self { runs: runs.into_iter().map(|(at, sum)| Run { at, sum }).collect(), dropped: 0, grain: 0 }
     }
 
     /// The runs that are kept, each with the sum up to itself.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     pub(crate) fn runs(&self) -> impl Iterator<Item = (u64, u64)> {
         self.runs.iter().map(|run| (run.at, run.sum.saturating_sub(self.dropped)))
     }

@@ -5,6 +5,7 @@ use crate::info::LimitInfo;
 
 /// The form of `X-RateLimit-Reset` in the [common](common()) fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reset {
     /// Seconds from now.
     #[default]

@@ -36,7 +36,7 @@ impl Gate {
     /// given. A list (of networks, or of mistakes to be silenced) is passed as one field for each of its items.
     ///
     /// ```
-    /// use tidegate::Value;
+    /// use tidegate::limits::Value;
     /// use tidegate::http::Gate;
     ///
     /// let network = |text: &str| ("trustedProxies".to_owned(), Value::Text(text.to_owned()));

@@ -22,7 +22,7 @@ mod wire;
 
 use std::fmt;
 use std::sync::Arc;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 use std::sync::OnceLock;
 
 pub use bucket::FactorScales;
@@ -73,7 +73,7 @@ struct Compiled {
     rules: Rules,
     /// The part of an entry's fingerprint that the key and the shape of what is kept decide.
     fingerprint: Fingerprint,
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     digest: OnceLock<u64>,
 }
 
@@ -105,7 +105,7 @@ impl Limit {
             kind,
             rules,
             fingerprint,
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             digest: OnceLock::new(),
         })))
     }
@@ -139,7 +139,7 @@ impl Limit {
     }
 
     /// A digest that tells definitions apart in this process.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     pub(crate) fn digest(&self) -> u64 {
         *self.0.digest.get_or_init(|| Fingerprint::digest(&format!("{:?}", self.kind())))
     }

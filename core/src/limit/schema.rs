@@ -8,7 +8,7 @@ use super::{Bounds, Field, Kind, LONGEST_KEY, Limit, Outline, Takes, text};
 
 impl Limit {
     /// The JSON Schema (draft 2020-12) of the wire form, as JSON text. Its `$defs` have a document of named limits, as
-    /// [`Limits`](crate::Limits) reads it, under `limits`.
+    /// [`Limits`](crate::config::Limits) reads it, under `limits`.
     ///
     /// All that it refuses, [`from_json`](Self::from_json) refuses too. What it lets pass is sound but for what only all
     /// numbers together can tell, such as that a full entry drains within 100 years.

@@ -1,7 +1,7 @@
 //! The front door: from checks to an answer.
 
 #![cfg_attr(
-    not(feature = "redis"),
+    not(feature = "remote"),
     allow(clippy::unused_async, reason = "the public calls are futures for the sake of stores that do I/O")
 )]
 
@@ -11,14 +11,14 @@ mod memory;
 #[cfg(feature = "redis")]
 mod open;
 pub(crate) mod queue;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 mod remote;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 mod upkeep;
 
 use std::sync::Arc;
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 pub use self::acquire::AcquireHandle;
 pub use self::acquire::{Acquire, Step};
 use self::checks::check_now;
@@ -26,7 +26,7 @@ use self::memory::Local;
 #[cfg(feature = "redis")]
 pub use self::open::Opened;
 use self::queue::WaitQueue;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 use self::remote::Remote;
 use crate::Error;
 use crate::charge::Charge;
@@ -36,7 +36,7 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::store::memory::Memory;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 use crate::store::remote::{Backend, Settings, Statistics};
 use crate::time::Micros;
 
@@ -66,7 +66,7 @@ pub struct Limiter {
 #[derive(Clone, Debug)]
 enum Store {
     Local(Local),
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     Remote(Remote),
 }
 
@@ -81,7 +81,7 @@ impl From<Memory> for AnyStore {
     }
 }
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 impl AnyStore {
     /// A store that is asked over a network, whatever it is.
     #[must_use]
@@ -104,7 +104,7 @@ impl Limiter {
             Store::Local(local) => {
                 Store::Local(Local { namespace: Fingerprint::of_namespace(namespace), ..local.clone() })
             }
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             Store::Remote(remote) => Store::Remote(remote.namespace(namespace)),
         };
         Self { store, queue: self.queue.clone() }
@@ -115,7 +115,7 @@ impl Limiter {
     pub fn memory(&self) -> Arc<Memory> {
         match &self.store {
             Store::Local(local) => local.memory.clone(),
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.fallback(),
         }
     }
@@ -127,7 +127,7 @@ impl Limiter {
     }
 
     /// The statistics of its shared store in this process; of one in memory nothing is counted.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     #[must_use]
     pub fn stats(&self) -> Statistics {
         match &self.store {
@@ -144,7 +144,7 @@ impl Limiter {
     pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
         match &self.store {
             Store::Local(local) => local.limit_one(limit, actor, 1, 1.0, None),
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.decide_sync(&[Check::new(limit, actor)], Call::Limit, None),
         }
     }
@@ -247,7 +247,7 @@ impl Limiter {
     pub async fn decide(&self, checks: &[Check<'_>], call: Call) -> Result<LimitInfo, Error> {
         match &self.store {
             Store::Local(local) => local.decide_on(checks, call, None),
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.decide(checks, call, None).await,
         }
     }
@@ -260,7 +260,7 @@ impl Limiter {
         check_now(checks, now)?;
         match &self.store {
             Store::Local(local) => local.decide_on(checks, call, Some(now)),
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.decide(checks, call, Some(now)).await,
         }
     }
@@ -286,7 +286,7 @@ impl Limiter {
                 drop(done);
                 Some(local.decide_on(checks, call, now))
             }
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.start(checks, call, now, done),
         }
     }
@@ -297,7 +297,7 @@ impl Limiter {
     fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match &self.store {
             Store::Local(local) => local.decide_on(checks, call, now),
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.decide_sync(checks, call, now),
         }
     }
@@ -317,7 +317,7 @@ impl Limiter {
     pub(crate) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
         match &self.store {
             Store::Local(local) => local.fingerprint(limit, actor),
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.fingerprint(limit, actor),
         }
     }

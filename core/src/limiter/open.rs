@@ -38,7 +38,8 @@ impl Limiter {
     /// is as if it were not given.
     ///
     /// ```
-    /// use tidegate::{Limiter, Value};
+    /// use tidegate::Limiter;
+    /// use tidegate::limits::Value;
     ///
     /// let options = [("namespace".to_owned(), Value::Text("shop".to_owned())), ("timeout".to_owned(), Value::Number(50.0))];
     /// let limiter = Limiter::open("redis://localhost:6379/0", options)?;

@@ -59,8 +59,8 @@ impl Limiter {
     ///
     /// A server is asked in steps (`SCAN` and `UNLINK`, which its user must be allowed), every primary of a cluster
     /// likewise, so it takes longer the more keys there are, of others too. Calls meanwhile are decided; what they
-    /// charge may remain. In the [`Sharkey`](crate::Layout::Sharkey) layout it takes the entries of Sharkey's own nodes
-    /// along.
+    /// charge may remain. In the [`Sharkey`](crate::redis::Layout::Sharkey) layout it takes the entries of Sharkey's own
+    /// nodes along.
     ///
     /// # Errors
     /// [`StoreError`](crate::StoreError) where the store cannot be reached or does not allow it; some entries may be

@@ -9,5 +9,5 @@ pub(crate) mod option_list;
 pub(crate) mod options;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 pub(crate) mod remote;

@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use tidegate::{Error, Limit, LimitInfo, Limiter, OnError, Redis};
+use tidegate::remote::OnError;
+use tidegate::{Error, Limit, LimitInfo, Limiter, Redis};
 
 use crate::servers::wait_until;
 

@@ -4,7 +4,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tidegate::{Call, Check, Error, Failure, Limit, LimitInfo, Limiter, OnError, Receipt};
+use tidegate::remote::{Failure, OnError};
+use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Receipt};
 
 use crate::servers::proxy::Proxy;
 use crate::servers::wait_until;

@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tidegate::{Kind, Limit, Limiter, OnError, Redis, Strategy};
+use tidegate::limits::Kind;
+use tidegate::redis::Strategy;
+use tidegate::remote::OnError;
+use tidegate::{Limit, Limiter, Redis};
 
 use crate::Subject;
 use crate::faults::{DEADLINE, Faulty};

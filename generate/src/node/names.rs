@@ -2,8 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
+use tidegate::LimitInfo;
 use tidegate::ffi::{Dialect, InfoTakes, STORE_OPTIONS, Takes};
-use tidegate::{EventKind, Failure, LimitInfo, Statistics};
+use tidegate::remote::{EventKind, Failure, Statistics};
 
 use super::{comment, grouped};
 use crate::text::{camel_of_snake, camels, paragraphs};

@@ -11,7 +11,7 @@ pub(crate) struct AcquireHandle {
     /// The future of its answer.
     #[pyo3(get)]
     pub(crate) future: Py<PyAny>,
-    handle: tidegate::AcquireHandle,
+    handle: tidegate::acquire::AcquireHandle,
     sender: ReplySender,
 }
 
@@ -25,7 +25,11 @@ impl AcquireHandle {
 }
 
 impl AcquireHandle {
-    pub(crate) fn begin(bridge: &Bound<'_, Bridge>, acquire: tidegate::Acquire, request: Request) -> PyResult<Self> {
+    pub(crate) fn begin(
+        bridge: &Bound<'_, Bridge>,
+        acquire: tidegate::acquire::Acquire,
+        request: Request,
+    ) -> PyResult<Self> {
         let py = bridge.py();
         let sender = bridge.get().sender();
         let future = bridge.get().future(py, &sender, OnReply::Complete(Box::new(request)))?.unbind();

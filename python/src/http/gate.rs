@@ -3,9 +3,9 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
-use tidegate::Value;
 use tidegate::headers::{Header, Policy};
 use tidegate::http::{self, GATE_OPTIONS, Warning};
+use tidegate::limits::Value;
 
 use super::{Lines, bytes, mistake};
 use crate::args::Arg;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use tidegate::{Acquire, Call, Check, Micros};
+use tidegate::acquire::Acquire;
+use tidegate::{Call, Check, Micros};
 
 use super::state::Limiter;
 use super::verbs::Caller;

@@ -4,7 +4,7 @@ use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyString};
-use tidegate::Value;
+use tidegate::limits::Value;
 
 use crate::errors::limit_error;
 use crate::value;

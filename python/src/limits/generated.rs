@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::{PyClass, intern};
-use tidegate::Kind;
+use tidegate::limits::Kind;
 
 use super::base::{Field, Key, Limit, Span, define};
 

@@ -177,7 +177,7 @@ pub(crate) fn items<'py>(wire: &Bound<'py, PyAny>, field: &str) -> PyResult<Item
     let Ok(mapping) = wire.cast::<PyMapping>() else {
         let problem = match value::read(wire)? {
             // Text has no key of its own.
-            tidegate::Value::Text(_) => {
+            tidegate::limits::Value::Text(_) => {
                 "must be a definition, a mapping or a list of them; Limit.parse_all(key, text) reads text"
             }
             _ => "must be a definition, a mapping in the wire form, or a list of them",

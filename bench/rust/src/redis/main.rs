@@ -23,7 +23,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use server::Server;
-use tidegate::{Limit, Limiter, OnError, Redis};
+use tidegate::remote::OnError;
+use tidegate::{Limit, Limiter, Redis};
 
 /// A suite that cannot go on says why, in place of figures.
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

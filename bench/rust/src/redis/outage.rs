@@ -5,7 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tidegate::{BreakerState, Limit, Limiter, Memory, Redis};
+use tidegate::remote::BreakerState;
+use tidegate::{Limit, Limiter, Memory, Redis};
 
 use crate::measure::{Spread, duel};
 use crate::row::{Bound, alone};

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::Value;
-use tidegate::{Failure, Limit, Limiter, OnError, Redis};
+use tidegate::remote::{Failure, OnError};
+use tidegate::{Limit, Limiter, Redis};
 
 use crate::measure::Spread;
 use crate::proxy::Proxy;

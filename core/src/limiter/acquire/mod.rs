@@ -1,11 +1,11 @@
 //! Waiting for one's turn.
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 mod handle;
 
 use std::time::Duration;
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 pub use self::handle::AcquireHandle;
 use crate::Error;
 use crate::charge::Charge;
@@ -28,7 +28,8 @@ use crate::time::{Micros, millis_up};
 ///
 /// ```
 /// use std::time::Duration;
-/// use tidegate::{Check, Limit, Limiter, Memory, Step};
+/// use tidegate::{Check, Limit, Limiter, Memory};
+/// use tidegate::acquire::Step;
 ///
 /// let limiter = Limiter::new(Memory::new());
 /// let door = Limit::bucket("door", 1).drip_rate(Duration::from_millis(20)).build()?;

@@ -14,7 +14,9 @@ use tokio::sync::oneshot;
 use self::pending::{AnswerGuard, Begun, Decided, Host, PendingCall, lost};
 use crate::check::Check;
 use crate::clock;
-use crate::decision::{Call, Verb};
+use crate::decision::Call;
+#[cfg(feature = "redis")]
+use crate::decision::Verb;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
@@ -51,6 +53,7 @@ impl Remote {
         Self { store, name: namespace.into(), namespace: Fingerprint::of_namespace(namespace) }
     }
 
+    #[cfg(feature = "redis")]
     pub(super) fn url(&self) -> String {
         self.store.backend.url()
     }
@@ -60,6 +63,7 @@ impl Remote {
     }
 
     /// Connects, if that can be done in time.
+    #[cfg(feature = "redis")]
     pub(super) async fn connect(&self) {
         let pending = self.pending_call(Verb::Refund, None);
         // A server that is not there is no error yet.

@@ -7,7 +7,7 @@ mod overflow;
 mod several;
 mod slot;
 mod table;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 mod warning;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,10 +18,10 @@ pub(crate) use self::one::Question;
 use self::overflow::BoundedTable;
 use self::slot::Timeline;
 
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 use self::warning::Warning;
 use crate::clock;
-#[cfg(feature = "redis")]
+#[cfg(feature = "remote")]
 use crate::events::{Event, Events};
 use crate::fingerprint::Fingerprint;
 use crate::time::Micros;
@@ -68,7 +68,7 @@ pub struct Memory {
     len: AtomicUsize,
     evictions: AtomicU64,
     overflowed: AtomicU64,
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     warning: Warning,
 }
 
@@ -123,21 +123,21 @@ impl Memory {
             len: AtomicUsize::new(0),
             evictions: AtomicU64::new(0),
             overflowed: AtomicU64::new(0),
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             warning: Warning::default(),
         }
     }
 
     /// Calls this when the store is full and clients begin to share entries, once a minute at most; without it the
     /// `tracing` subscriber is told. It is called on the thread whose call found no room.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     #[must_use]
     pub fn listener(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.warning.events = Events::to(listener);
         self
     }
 
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     pub(crate) fn telling(mut self, events: Events) -> Self {
         self.warning.events = events;
         self
@@ -162,7 +162,7 @@ impl Memory {
     }
 
     /// Forgets every entry, and says how many there were.
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "remote")]
     #[must_use = "it says how many there were"]
     pub(crate) fn clear(&self) -> u64 {
         let mut removed = 0;
@@ -185,7 +185,7 @@ impl Memory {
     fn count_overflowed(&self, calls: u64) {
         if calls > 0 {
             self.overflowed.fetch_add(calls, Ordering::Relaxed);
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             self.warning.of_overflow(self.max_entries);
         }
     }

@@ -14,12 +14,10 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, select_ok};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisResult};
-use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio_rustls::TlsConnector;
 
 use super::address::{Host, Target};
 use crate::fork::Process;
@@ -103,11 +101,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
 pub(super) async fn open(target: &Target, allowed: u64) -> RedisResult<Transport> {
     let stream: Box<dyn Stream> = match (&target.host, &target.tls) {
         (Host::Tcp(host, port), None) => Box::new(tcp(host, *port).await?),
-        (Host::Tcp(host, port), Some(tls)) => {
-            let name = ServerName::try_from(host.clone()).map_err(io::Error::other)?;
-            let connector = TlsConnector::from(tls.config()?);
-            Box::new(connector.connect(name, tcp(host, *port).await?).await?)
-        }
+        (Host::Tcp(host, port), Some(tls)) => Box::new(tls.connect(host, tcp(host, *port).await?).await?),
         (Host::Unix(path), _) => Box::new(UnixStream::connect(path).await?),
     };
     let allowance = Arc::new(Allowance { read: AtomicU64::new(0), allowed: AtomicU64::new(allowed) });

@@ -30,6 +30,7 @@ mod scattered;
 mod script;
 mod server_clock;
 mod settings;
+#[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
 mod topology;
 mod transactions;

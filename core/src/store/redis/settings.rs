@@ -19,7 +19,8 @@ use crate::store::remote::{self, OnError};
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use tidegate::{Limit, Limiter, OnError, Redis};
+/// use tidegate::{Limit, Limiter, Redis};
+/// use tidegate::remote::OnError;
 ///
 /// let store = Redis::open("redis://localhost:6379/0")?.timeout(Duration::from_millis(50)).on_error(OnError::Allow);
 /// let limiter = Limiter::new(store);
@@ -107,7 +108,7 @@ impl Redis {
     /// what the slowest of so many replicas takes to acknowledge it. Denials and peeks, which change nothing, do not
     /// wait. Where too few acknowledge within the [`timeout`](Self::timeout), the charge stays on the primary, and the
     /// call is answered as [`on_error`](Self::on_error) says, for
-    /// [`Failure::Unreplicated`](crate::Failure::Unreplicated).
+    /// [`Failure::Unreplicated`](crate::remote::Failure::Unreplicated).
     ///
     /// A failover to a replica that has acknowledged loses nothing that was answered. It does not make Redis strongly
     /// consistent: one to a replica that has not may lose as much as without it. The server's user must be allowed

@@ -9,6 +9,9 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::url;
 
@@ -44,11 +47,20 @@ impl Tls {
         Ok(tls)
     }
 
+    /// Secures a connection to a host.
+    ///
+    /// # Errors
+    /// The server's certificate is not to be trusted, or the handshake failed.
+    pub(super) async fn connect(&self, host: &str, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+        TlsConnector::from(self.config()?).connect(name, stream).await
+    }
+
     /// The settings of a connection.
     ///
     /// # Errors
     /// When the system's authorities are to be trusted, and there are none.
-    pub(super) fn config(&self) -> io::Result<Arc<ClientConfig>> {
+    fn config(&self) -> io::Result<Arc<ClientConfig>> {
         if let Some(config) = self.config.load_full() {
             return Ok(config);
         }

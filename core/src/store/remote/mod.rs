@@ -7,6 +7,7 @@
 //! statistics, and a fresh start in a forked process.
 
 #![allow(clippy::disallowed_methods, reason = "deadlines go by the timers of tokio, not by the time that limits see")]
+#![cfg_attr(not(feature = "redis"), allow(dead_code, unused_imports, reason = "parts of it that Redis alone uses"))]
 
 mod backend;
 pub(crate) mod background;

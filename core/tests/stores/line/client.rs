@@ -5,8 +5,9 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate::remote::{self, Backend, EntryName, Job, Key, Request, Servers, Session, Work};
-use tidegate::{Failure, Health, StoreError};
+use tidegate::StoreError;
+use tidegate::remote::backend::{Backend, EntryName, Job, Key, Request, Servers, Session, Work, Write};
+use tidegate::remote::{Failure, Health};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufStream};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -185,7 +186,7 @@ impl Read {
 }
 
 /// All entries as they were read, and those that change.
-fn swap(request: &Request, until: u64, versions: &[String], writes: &[remote::Write]) -> String {
+fn swap(request: &Request, until: u64, versions: &[String], writes: &[Write]) -> String {
     let mut command = format!("SWAP {until}");
     for (entry, (key, version)) in request.entries().iter().zip(versions).enumerate() {
         let write = writes.iter().find(|write| write.entry == entry);

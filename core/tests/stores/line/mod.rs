@@ -6,8 +6,9 @@ mod server;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tidegate::remote::Settings;
-use tidegate::{AnyStore, Limiter, OnError};
+use tidegate::remote::OnError;
+use tidegate::remote::backend::Settings;
+use tidegate::{AnyStore, Limiter};
 
 use self::client::LineStore;
 use self::server::LineServer;

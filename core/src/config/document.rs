@@ -25,7 +25,7 @@ impl Format {
     /// The format of a file by how its name ends, whatever the case.
     ///
     /// ```
-    /// use tidegate::Format;
+    /// use tidegate::config::Format;
     ///
     /// assert_eq!(Format::of("conf/limits.YML"), Some(Format::Yaml));
     /// assert_eq!(Format::of("limits.ini"), None);

@@ -7,7 +7,7 @@ use crate::error::LimitError;
 /// Everything that is wrong with a document of limits, in its order.
 ///
 /// ```
-/// use tidegate::{Format, Limits};
+/// use tidegate::config::{Format, Limits};
 ///
 /// let error = Limits::from_str("api: 10/fortnight\nlogin: 5\n", Format::Yaml).unwrap_err();
 /// assert_eq!(error.errors().len(), 2);

@@ -29,7 +29,7 @@ const LARGEST: u64 = 8 << 20;
 /// Anchors, aliases and merge keys work in YAML, up to a bound that keeps a small file from becoming a large one.
 ///
 /// ```
-/// use tidegate::{Format, Limits};
+/// use tidegate::config::{Format, Limits};
 ///
 /// let limits = Limits::from_str(
 ///     r#"
@@ -45,7 +45,7 @@ const LARGEST: u64 = 8 << 20;
 /// let error = Limits::from_str(r#"{ "login": { "type": "bucket", "size": 0, "color": "red" } }"#, Format::Json).unwrap_err();
 /// let paths: Vec<_> = error.errors().iter().map(|fault| fault.path()).collect();
 /// assert_eq!(paths, ["login.color", "login.size"]);
-/// # Ok::<(), tidegate::LimitsError>(())
+/// # Ok::<(), tidegate::config::LimitsError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Limits {

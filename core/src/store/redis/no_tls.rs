@@ -1,0 +1,26 @@
+//! A build without TLS: a URL that asks for it is refused.
+
+use std::future::Ready;
+use std::io;
+
+use tokio::net::TcpStream;
+
+use super::url;
+
+/// Settings of TLS, which there cannot be.
+pub(super) enum Tls {}
+
+impl Tls {
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always.
+    pub(super) fn read(_: &url::Tls) -> Result<Self, String> {
+        Err("must not ask for TLS, which this build is without: add the feature `tls` of the crate".to_owned())
+    }
+
+    /// Nothing: there is no such value.
+    pub(super) fn connect(&self, _: &str, _: TcpStream) -> Ready<io::Result<TcpStream>> {
+        match *self {}
+    }
+}
