@@ -13,7 +13,7 @@ from .store import Store
 
 __all__ = ["StandIn"]
 
-METHODS = ("decide", "decide_async", "settle", "settle_async")
+METHODS = ("decide", "decide_async", "peek", "settle", "settle_async")
 
 
 class StandIn:
@@ -36,6 +36,13 @@ class StandIn:
         if self.store is None:
             return _unlimited(checks)
         answer: LimitInfo = await self._originals["decide_async"](self.store, checks)
+        return answer
+
+    def peek(self, check: Asked) -> LimitInfo:
+        """Looks in place of a store."""
+        if self.store is None:
+            return NO_LIMIT
+        answer: LimitInfo = self._originals["peek"](self.store, check)
         return answer
 
     def settle(self, info: LimitInfo, costs: Sequence[int]) -> None:

@@ -42,6 +42,10 @@ class Store:
         """Decides all checks in one call."""
         return await (self.aio.limit(*checks[0]) if len(checks) == 1 else self.aio.limit_all(checks))
 
+    def peek(self, check: Check) -> LimitInfo:
+        """The answer that a decision of one check would give."""
+        return self.sync.peek(*check)
+
     def settle(self, info: LimitInfo, costs: Sequence[int]) -> None:
         """Makes of what a call was charged what was used."""
         self.sync.settle(info, costs)

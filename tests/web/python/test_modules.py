@@ -16,6 +16,7 @@ MODULES = [
     "tidegate.asgi",
     "tidegate.celery",
     "tidegate.django",
+    "tidegate.django.ratelimit",
     "tidegate.fastapi",
     "tidegate.flask",
     "tidegate.shadow",

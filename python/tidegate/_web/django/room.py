@@ -17,7 +17,7 @@ from ..guard import Guard, GuardOptions
 from ..record import Record
 from ..wsgi import EnvironRoom
 
-__all__ = ["DEFAULT", "DjangoRecord", "DjangoRoom", "Project", "project", "record_of"]
+__all__ = ["DEFAULT", "DjangoRecord", "DjangoRoom", "Project", "project", "record_of", "user_of"]
 
 DEFAULT = "default"
 GATE_OPTIONS = {name.upper() for name in GateOptions.__annotations__.keys() - {"scope"}}
@@ -43,13 +43,18 @@ class DjangoRecord(Record):
         """The user's primary key, where it was asked for without blocking."""
 
 
-def _user(_room: object, request: Any) -> object:
+def user_of(request: Any) -> object:
+    """The primary key of a request's user, ``None`` where there is none."""
     record = record_of(request)
     # REST framework finds users by itself.
     if record is not None and record.user is not UNKNOWN and not hasattr(request, "_request"):
         return record.user
     user = getattr(request, "user", None)
     return user.pk if user is not None and user.is_authenticated else None
+
+
+def _user(_room: object, request: Any) -> object:
+    return user_of(request)
 
 
 class DjangoRoom(EnvironRoom[Any]):

@@ -19,6 +19,8 @@ __all__ = [
     "DjangoGuard",
     "begin",
     "decide",
+    "decide_async",
+    "find_user",
     "finish",
     "finish_async",
     "limit",
@@ -90,14 +92,20 @@ def limit(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Any:
     return _refusal(request) if response is None else response
 
 
-async def limit_async(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Any:
+async def find_user(request: Any) -> None:
+    """Finds the user without blocking the event loop."""
+    if hasattr(request, "auser"):
+        user = await request.auser()
+        begin(request).user = user.pk if user.is_authenticated else None
+
+
+async def decide_async(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Decision | None:
     """The same without blocking the event loop."""
     record = begin(request)
     record.seen.update(guards)
     route = route_of(request)
-    if any(guard.key_name.startswith("user") for guard in guards) and hasattr(request, "auser"):
-        user = await request.auser()
-        record.user = user.pk if user.is_authenticated else None
+    if any(guard.key_name.startswith("user") for guard in guards):
+        await find_user(request)
     for alias, asked in _rooms(guards).items():
         room = project().named(alias)
         parts: list[Part] = []
@@ -107,11 +115,19 @@ async def limit_async(request: Any, guards: Sequence[Guard[Any]], view: Any = No
                 parts.append(part)
         if parts and _keep(request, record, decision := await room.decide_async(parts)):
             await rate_limited.asend(_sender(view), request=request, info=decision.info)
-            response = _own(request, decision)
-            if inspect.isawaitable(response):
-                response = await response
-            return _refusal(request) if response is None else response
+            return decision
     return None
+
+
+async def limit_async(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Any:
+    """The response to a denied request, else ``None``, without blocking the event loop."""
+    decision = await decide_async(request, guards, view)
+    if decision is None:
+        return None
+    response = _own(request, decision)
+    if inspect.isawaitable(response):
+        response = await response
+    return _refusal(request) if response is None else response
 
 
 def _sender(view: Any) -> Any:
