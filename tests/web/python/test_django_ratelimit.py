@@ -41,7 +41,7 @@ def limited(request: Any, error: Exception) -> HttpResponse:  # noqa: ARG001
     return HttpResponse("slow down", status=429)
 
 
-class Other(PermissionDenied):  # type: ignore[misc]
+class Other(PermissionDenied):
     pass
 
 

@@ -18,6 +18,7 @@ from ..guard import Guard, GuardOptions, Limits
 from ..marks import EXEMPT, mark
 from ..store import LimiterLike
 from ..wsgi import Settled
+from .commands import commands
 from .room import KEY, FlaskRecord, FlaskRoom, Plan, RateLimited
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ class App:
         app.before_request(self.before)
         app.after_request(self.after)
         app.teardown_request(self.teardown)
+        app.cli.add_command(commands(self.room, self.routes))
 
     def before(self) -> Any:
         """Decides all limits of the route at once."""
@@ -179,8 +181,12 @@ class App:
         rule = asked.url_rule
         plan = self.plans.get(id(rule))
         if plan is None or plan.rule is not rule:
-            plan = self.plans[id(rule)] = Plan(self.owner, self.app, self.default, asked)
+            plan = self.plans[id(rule)] = Plan(self.owner, self.app, self.default, rule)
         return plan
+
+    def routes(self) -> list[Plan]:
+        """The limits of all routes, and of requests that have none."""
+        return [Plan(self.owner, self.app, self.default, rule) for rule in [*self.app.url_map.iter_rules(), None]]
 
     def _limit(self, asked: Request, record: FlaskRecord, guards: list[Guard[Request]], route: str) -> Any:
         parts = [part for guard in guards if (part := self.room.part(guard, asked, route))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 from flask import Flask, Request, Response
@@ -61,18 +62,21 @@ class Plan:
 
     __slots__ = ("guards", "route", "rule", "seen")
 
-    def __init__(self, owner: object, app: Flask, default: Guard[Request] | None, request: Request) -> None:
-        self.rule = rule = request.url_rule
+    def __init__(self, owner: object, app: Flask, default: Guard[Request] | None, rule: Any) -> None:
+        self.rule = rule
         self.route = ""
         outer: list[Mark] = [] if default is None else [default]
         inner: list[Mark] = []
         if rule is not None:
             methods = set(rule.methods or ())
             self.route = f"{','.join(sorted(methods - {'HEAD', 'OPTIONS'} or methods))} {rule.rule}"
-            for name in reversed(request.blueprints):
-                outer += marks(owner, app.blueprints[name])
+            around, _, name = rule.endpoint.rpartition(".")
+            # A blueprint within another has the other's name in its own.
+            names = [part for part in accumulate(around.split("."), "{}.{}".format) if part in app.blueprints]
+            for blueprint in names:
+                outer += marks(owner, app.blueprints[blueprint])
             inner = marks(owner, app.view_functions[rule.endpoint])
-            if rule.endpoint.rpartition(".")[2] == "static":
+            if name == "static":
                 outer = []
         every = [mark for mark in outer + inner if isinstance(mark, Guard)]
         self.guards: list[Guard[Request]] = applying(outer, inner)
