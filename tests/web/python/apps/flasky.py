@@ -96,6 +96,11 @@ def nothing() -> str:
     return "free"
 
 
+@free.get("/worker")
+def worker() -> str:
+    return str(os.getpid())
+
+
 @free.get("/some")
 @limiter.limit("2/day", key=KEY)
 def some() -> str:

@@ -93,6 +93,11 @@ def health(_request: Any) -> HttpResponse:
     return HttpResponse("ok")
 
 
+@exempt
+def worker(_request: Any) -> HttpResponse:
+    return HttpResponse(str(os.getpid()))
+
+
 @rate_limit("1/day", key=KEY, using="other")
 def other(_request: Any) -> HttpResponse:
     return HttpResponse("other")
@@ -158,6 +163,7 @@ urlpatterns = [
     path("later/", later),
     path("mine/", mine),
     path("health/", health),
+    path("worker/", worker),
     path("other/", other),
     path("own/", own),
     path("login/", login),
