@@ -94,6 +94,11 @@ test-readme: build redis-server
 
 test-web: build redis-server ## The web frameworks
 	$(BIN)/pytest tests/web/python
+	@# A second Django, for interpreters that it supports. It stands before that of the virtual environment.
+	if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then \
+		$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --target $(VENV)/django --requirement tests/web/python/django.txt && \
+		PYTHONPATH=$(VENV)/django $(BIN)/pytest tests/web/python/test_django.py tests/web/python/test_django_ratelimit.py tests/web/python/test_drf.py; \
+	fi
 	npm run --silent test:web
 
 # With a browser, which is installed where it is missing.

@@ -53,7 +53,8 @@ class EnvironRoom(Room[R]):
         self.start()
         if self.store.shared:
             threading.Thread(target=self.reached, name="tidegate-start", daemon=True).start()
-        elif environ.get("wsgi.multiprocess"):
+        elif environ.get("wsgi.multiprocess") and "wsgi.version" in environ:
+            # What Django makes of an ASGI scope has no version, and always says so.
             self.gate.report("memory-many-workers", "the server has several processes")
 
 

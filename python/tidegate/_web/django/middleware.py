@@ -45,7 +45,12 @@ class RateLimitMiddleware:
             return self._serve_async(request)
         record = begin(request)
         record.is_carried = True
-        response = self.get_response(request)
+        try:
+            response = self.get_response(request)
+        except asyncio.CancelledError:
+            # The client has gone away from an async view, which another middleware has Django serve from this thread.
+            record.close()
+            raise
         default = project().default
         if default is not None and default not in record.seen:
             # There was no view: no route has matched, or a middleware has answered.

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Iterator
 from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIServer, make_server
 
 import django
+from asgiref.sync import iscoroutinefunction
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.core.wsgi import get_wsgi_application
 from django.http import HttpResponse, JsonResponse, StreamingHttpResponse
 from django.urls import path
-from django.utils.decorators import method_decorator
+from django.utils.decorators import method_decorator, sync_and_async_middleware
 from django.views import View
 
 STORE = os.environ.get("STORE", "memory://")
@@ -34,7 +37,7 @@ settings.configure(
     DEBUG=False,
     INSTALLED_APPS=["tidegate.django"],
     LOGGING_CONFIG=None,
-    MIDDLEWARE=["tidegate.django.RateLimitMiddleware", f"{__name__}.users"],
+    MIDDLEWARE=["tidegate.django.RateLimitMiddleware", f"{__name__}.{os.environ.get('USERS', 'users')}"],
     ROOT_URLCONF=os.environ.get("URLS", __name__),
     SECRET_KEY="for tests",
     REST_FRAMEWORK={"UNAUTHENTICATED_USER": None},
@@ -56,20 +59,34 @@ class Nobody(User):
     is_authenticated = False
 
 
+def know(request: Any) -> None:
+    name = request.headers.get("x-user")
+    request.user = user = Nobody("") if name is None else User(name)
+
+    async def auser() -> User:
+        return user
+
+    request.auser = auser
+
+
+@sync_and_async_middleware
 def users(get_response: Any) -> Any:
     """A middleware that finds the user, behind the one that limits."""
 
     def serve(request: Any) -> Any:
-        name = request.headers.get("x-user")
-        request.user = user = Nobody("") if name is None else User(name)
-
-        async def auser() -> User:
-            return user
-
-        request.auser = auser
+        know(request)
         return get_response(request)
 
-    return serve
+    async def serve_async(request: Any) -> Any:
+        know(request)
+        return await get_response(request)
+
+    return serve_async if iscoroutinefunction(get_response) else serve
+
+
+def users_in_thread(get_response: Any) -> Any:
+    """The same without an async form, for which Django serves the middlewares above in a thread."""
+    return users(lambda request: get_response(request))
 
 
 @rate_limit("3/day", key=KEY)
@@ -137,6 +154,60 @@ async def stream_later(request: Any) -> StreamingHttpResponse:
     return StreamingHttpResponse(parts())
 
 
+@rate_limit("100/day", key=KEY, cost=50, name="tokens")
+def stream_long(request: Any) -> StreamingHttpResponse:
+    def parts() -> Iterator[str]:
+        for number in range(1, 45):
+            settle(request, number)
+            yield "x"
+            time.sleep(0.1)
+
+    return StreamingHttpResponse(parts())
+
+
+@rate_limit("100/day", key=KEY, cost=50, name="tokens")
+async def stream_long_later(request: Any) -> StreamingHttpResponse:
+    async def parts() -> AsyncIterator[str]:
+        for number in range(1, 45):
+            settle(request, number)
+            yield "x"
+            await asyncio.sleep(0.1)
+
+    return StreamingHttpResponse(parts())
+
+
+@rate_limit("100/day", key=KEY, cost=50, name="tokens")
+def stream_broken(request: Any) -> StreamingHttpResponse:
+    def parts() -> Iterator[str]:
+        settle(request, 7)
+        yield "x"
+        raise RuntimeError("as asked")
+
+    return StreamingHttpResponse(parts())
+
+
+@rate_limit("100/day", key=KEY, cost=50, name="tokens")
+async def stream_broken_later(request: Any) -> StreamingHttpResponse:
+    async def parts() -> AsyncIterator[str]:
+        settle(request, 7)
+        yield "x"
+        raise RuntimeError("as asked")
+
+    return StreamingHttpResponse(parts())
+
+
+@rate_limit("100/day", key=KEY, cost=50, name="tokens")
+async def slow(request: Any) -> HttpResponse:
+    settle(request, 5)
+    await asyncio.sleep(20)
+    return HttpResponse("late")
+
+
+@rate_limit("100/day", key=KEY, cost=0, name="tokens", override=True)
+def left(request: Any) -> HttpResponse:
+    return HttpResponse(str(request.rate_limit.remaining))
+
+
 @rate_limit("2/day", key=KEY)
 class Sync(View):
     def get(self, _request: Any) -> HttpResponse:
@@ -170,6 +241,12 @@ urlpatterns = [
     path("fail/", fail),
     path("stream/", stream),
     path("stream/later/", stream_later),
+    path("stream/long/", stream_long),
+    path("stream/long/later/", stream_long_later),
+    path("stream/broken/", stream_broken),
+    path("stream/broken/later/", stream_broken_later),
+    path("slow/", slow),
+    path("left/", left),
     path("sync/", Sync.as_view()),
     path("async/", Async.as_view()),
     path("methods/", Methods.as_view()),
