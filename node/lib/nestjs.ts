@@ -1,70 +1,34 @@
 /**
- * Rate limits for NestJS 11, over Express and Fastify.
+ * Rate limits for NestJS 11 and 12, over Express and Fastify: HTTP, GraphQL and websockets.
  *
  * @packageDocumentation
  */
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type CustomDecorator, type DynamicModule, type FactoryProvider, Module, SetMetadata } from '@nestjs/common'
+import { APP_GUARD } from '@nestjs/core'
+import { TidegateGuard } from './nest/guard.js'
 import {
-  type CanActivate,
-  type CustomDecorator,
-  type DynamicModule,
-  type ExecutionContext,
-  type FactoryProvider,
-  HttpException,
-  Inject,
-  Injectable,
-  Module,
-  type ModuleMetadata,
-  SetMetadata,
-} from '@nestjs/common'
-import { APP_GUARD, Reflector } from '@nestjs/core'
-import type { FastifyRequest } from 'fastify'
-import { outOfRange, wrongType } from './errors.js'
-import type { LimitInfo } from './info.js'
-import { clientOf } from './room/address.js'
-import { trustOf } from './room/fastify-trust.js'
-import { admit, decideFor, refusalError } from './room/node.js'
-import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
-import { placeHeaders } from './room/response.js'
-import { type Framework, Room } from './room/room.js'
-import type * as rules from './room/rules.js'
-import { type ChargeOn, chargeOption } from './room/settle.js'
+  type AsyncOptions,
+  LIMITS,
+  OPTIONS,
+  type RateLimitOptions,
+  type RoomLimits,
+  type RouteLimits,
+} from './nest/options.js'
+import { Rooms } from './nest/rooms.js'
+import { routeOptions } from './room/options.js'
 
+export { RateLimitException, type RefusalExtensions, type RefusedMessage } from './nest/exceptions.js'
+export { TidegateGuard } from './nest/guard.js'
+export type {
+  AsyncOptions,
+  PlatformRequest,
+  RateLimitOptions,
+  RoomLimit,
+  RoomLimits,
+  RouteLimits,
+} from './nest/options.js'
 export type { Trials } from './room/trials.js'
-
-/** The request of the platform: Express's, or Fastify's. */
-// biome-ignore lint/suspicious/noExplicitAny: an app has the request of its platform, which this module cannot name.
-export type PlatformRequest = any
-type Response = ServerResponse & { raw?: ServerResponse; header(name: string, value: string): unknown }
-
-/** A definition, a limit as text, or either with settings of its own. */
-export type RoomLimit = rules.RoomLimit<PlatformRequest>
-/** One limit, or several that are decided together. */
-export type RoomLimits = rules.RoomLimits<PlatformRequest>
-
-/** The options of the module. */
-export interface RateLimitOptions extends Omit<RoomOptions<PlatformRequest>, 'body'> {
-  /** Limits every route, not only those with `@RateLimit()`. @defaultValue true */
-  readonly global?: boolean | undefined
-  /** The outcomes that stay charged; the charge of others is given back. @defaultValue all of them */
-  readonly chargeOn?: ChargeOn<[request: PlatformRequest, response: PlatformRequest]> | undefined
-}
-
-/** The options of a route or a controller. */
-export interface RouteLimits extends RouteOptions<Omit<RateLimitOptions, 'global'>> {
-  /** Adds these limits to those of the module, in one decision, in place of replacing them. @defaultValue false */
-  readonly adds?: boolean | undefined
-}
-
-/** The options of a module that other providers make. */
-export interface AsyncOptions extends Pick<ModuleMetadata, 'imports'>, Pick<FactoryProvider, 'inject'> {
-  /** Makes the options, of what is injected. */
-  readonly useFactory: (...injected: PlatformRequest[]) => RateLimitOptions | Promise<RateLimitOptions>
-}
-
-const OPTIONS = Symbol('tidegate.options')
-const LIMITS = Symbol('tidegate.limits')
 
 /**
  * Limits a route, or all routes of a controller together, in place of the module's limits.
@@ -80,105 +44,10 @@ export function SkipRateLimit(): CustomDecorator<symbol> {
   return SetMetadata(LIMITS, false)
 }
 
-/** A refused request: an exception for filters, whose response has the headers whoever writes it. */
-export class RateLimitException extends HttpException {
-  /** The answer that refused the request. */
-  readonly info: LimitInfo
-
-  constructor(info: LimitInfo, status: number, cause: Error) {
-    super(cause.message, status, { cause })
-    this.info = info
-  }
-}
-
-const framework: Framework<PlatformRequest> = {
-  options: ['chargeOn', 'global', 'adds'],
-  client(request: PlatformRequest, { gate, trusting }): string {
-    const raw: IncomingMessage = request.raw ?? request
-    if (!gate.trustsNobody) return clientOf(raw, gate)
-    const trusted = request.raw === undefined ? request.app?.get('trust proxy') : trustOf(request as FastifyRequest)
-    if (trusted === undefined || trusted === false || trusted === 'nobody') return clientOf(raw, gate)
-    // The platform would take the left-most address, which clients can write themselves.
-    if (trusted === true || trusted === 'everybody') return clientOf(raw, trusting)
-    return gate.client(request.ip)
-  },
-}
-
-interface Place {
-  readonly room: Room<PlatformRequest>
-  readonly chargeOn: ((request: PlatformRequest, response: PlatformRequest) => rules.Later<boolean>) | undefined
-}
-
-/** Decides requests of HTTP; those of other contexts pass. The module applies it to every route. */
-export class TidegateGuard implements CanActivate {
-  readonly #reflector = new Reflector()
-  readonly #base: Place
-  readonly #global: boolean
-  /** The places of `@RateLimit()`, by its options and the name of its target. */
-  readonly #places = new WeakMap<object, Map<string, Place>>()
-
-  constructor(options: RateLimitOptions) {
-    const { global = true, body } = (options ?? {}) as RateLimitOptions & { body?: unknown }
-    if (typeof global !== 'boolean') throw wrongType('', 'global', 'must be a boolean', global)
-    if (body !== undefined) throw outOfRange('', 'body', 'must be left to an exception filter', body)
-    this.#global = global
-    this.#base = placeOf(new Room<PlatformRequest>(options, framework))
-  }
-
-  /** Admits a request, or throws a {@link RateLimitException}. */
-  async canActivate(context: ExecutionContext): Promise<boolean> {
-    if (context.getType() !== 'http') return true
-    const place = this.#placeOf(context)
-    if (place === undefined) return true
-    const { room, chargeOn } = place
-    const request: PlatformRequest = context.switchToHttp().getRequest()
-    const response: Response = context.switchToHttp().getResponse()
-    const raw = response.raw ?? response
-    const info = await decideFor(room, request, raw)
-    if (info === undefined) return true
-    request.rateLimit = info
-    if (info.blocked) {
-      const error = refusalError(request.raw ?? request, raw, room, info)
-      throw new RateLimitException(info, error.status, error)
-    }
-    admit(raw, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, response))
-    if (response.raw !== undefined) placeHeaders(raw, (name, value) => response.header(name, value))
-    return true
-  }
-
-  #placeOf(context: ExecutionContext): Place | undefined {
-    const handler = context.getHandler()
-    const controller = context.getClass()
-    const own = this.#reflector.get<false | RouteLimits | undefined>(LIMITS, handler)
-    const limits = own ?? this.#reflector.get<false | RouteLimits | undefined>(LIMITS, controller)
-    if (limits === undefined) return this.#global ? this.#base : undefined
-    if (limits === false) return undefined
-    const name = own === undefined ? controller.name : `${controller.name}.${handler.name}`
-    const known = this.#places.get(limits) ?? new Map<string, Place>()
-    const place = known.get(name) ?? this.#make(name, limits)
-    this.#places.set(limits, known.set(name, place))
-    return place
-  }
-
-  #make(name: string, { adds = false, ...options }: RouteLimits): Place {
-    if (typeof adds !== 'boolean') throw wrongType('', 'adds', 'must be a boolean', adds)
-    const { room } = this.#base
-    return placeOf(room.extend({ name, ...options }, { adds: adds && options.limits !== undefined }))
-  }
-}
-
-Injectable()(TidegateGuard)
-Inject(OPTIONS)(TidegateGuard, undefined, 0)
-
-function placeOf(room: Room<PlatformRequest>): Place {
-  const statusOf = (_request: PlatformRequest, response: PlatformRequest): number => response.statusCode
-  return { room, chargeOn: chargeOption(room.options, statusOf) }
-}
-
 /**
  * The module that limits the requests of an app: `imports: [TidegateModule.forRoot({ limits: '100/minute' })]`.
  *
- * The answer is in `request.rateLimit`. Without a `key`, the client's address is limited; behind proxies it is read as
+ * The answer is in `request.rateLimit`, for a message of a websocket in `client.rateLimit`. Without a `key`, the client's address is limited; behind proxies it is read as
  * the platform's own setting says, or as `trustedProxies`.
  *
  * @example
@@ -222,11 +91,17 @@ export class TidegateModule {
 
 Module({})(TidegateModule)
 
+const rooms: FactoryProvider = {
+  provide: Rooms,
+  inject: [OPTIONS],
+  useFactory: (options: RateLimitOptions) => new Rooms(options),
+}
+
 function moduleOf(options: FactoryProvider): DynamicModule {
   return {
     module: TidegateModule,
     global: true,
-    providers: [options, TidegateGuard, { provide: APP_GUARD, useExisting: TidegateGuard }],
-    exports: [TidegateGuard],
+    providers: [options, rooms, TidegateGuard, { provide: APP_GUARD, useExisting: TidegateGuard }],
+    exports: [Rooms, TidegateGuard],
   }
 }

@@ -2,6 +2,7 @@
 
 import theirs from '@fastify/rate-limit'
 import { getConnInfo } from '@hono/node-server/conninfo'
+import type { CanActivate } from '@nestjs/common'
 import express, { type Request } from 'express'
 import { rateLimit } from 'express-rate-limit'
 import Fastify from 'fastify'
@@ -14,7 +15,7 @@ import * as forExpress from 'tidegate/express'
 import tidegate, { type RateLimitOptions as FastifyOptions, RateLimitError, type RouteLimits } from 'tidegate/fastify'
 import * as forHono from 'tidegate/hono'
 import * as forKoa from 'tidegate/koa'
-import { RateLimit, SkipRateLimit, TidegateModule } from 'tidegate/nestjs'
+import { RateLimit, type RateLimitException, SkipRateLimit, TidegateGuard, TidegateModule } from 'tidegate/nestjs'
 import { RateLimiterService, sendRateLimitHeaders } from 'tidegate/sharkey'
 import { Store as ExpressStore } from 'tidegate/stores/express-rate-limit'
 import { Store as FastifyStore } from 'tidegate/stores/fastify-rate-limit'
@@ -139,6 +140,13 @@ await service.limit({ key: 'notes', size: 5 }, { id: '9abc' })
 // NestJS: the module and its decorators.
 TidegateModule.forRoot({ limiter, limits: ['100/minute', login], key: (request: Request) => request.ip })
 TidegateModule.forRootAsync({ inject: ['limits'], useFactory: (limits: string) => ({ limits, global: false }) })
+TidegateModule.forRoot({
+  limits: '100/minute',
+  getRequest: (context) => (context.getType() === 'rpc' ? context.switchToRpc().getContext() : undefined),
+})
+const guard: new () => CanActivate = TidegateGuard
+const refusal = (exception: RateLimitException): number => exception.extensions.retryAfter + exception.info.resetSec
+console.log(guard, refusal)
 RateLimit('5/minute')
 RateLimit({ limits: login, adds: true, chargeOn: [401] })
 SkipRateLimit()

@@ -1,0 +1,93 @@
+/* The request and the response of each kind of context, and the client's address in it. */
+
+import type { IncomingMessage } from 'node:http'
+import type { ExecutionContext } from '@nestjs/common'
+import type { FastifyRequest } from 'fastify'
+import { clientOf } from '../room/address.js'
+import { trustOf } from '../room/fastify-trust.js'
+import type { Gates } from '../room/room.js'
+import type { PlatformRequest, PlatformResponse } from './options.js'
+
+/** The request of a context. */
+export interface Incoming {
+  readonly kind: 'http' | 'graphql' | 'ws' | 'other'
+  readonly request: PlatformRequest
+  readonly response: PlatformResponse | undefined
+}
+
+/** The request of a context; nothing where there is none, or where this kind of context has no limits. */
+export function incomingOf(
+  context: ExecutionContext,
+  getRequest: ((context: ExecutionContext) => PlatformRequest) | undefined,
+): Incoming | undefined {
+  const found = foundIn(context)
+  if (getRequest === undefined) return found.kind === 'other' ? undefined : found
+  const request = getRequest(context)
+  return request === undefined || request === null ? undefined : { ...found, request }
+}
+
+function foundIn(context: ExecutionContext): Incoming {
+  switch (context.getType<string>()) {
+    case 'http':
+      return { kind: 'http', request: context.getArgByIndex(0), response: context.getArgByIndex(1) }
+    case 'graphql':
+      return inGraphql(context.getArgs())
+    case 'ws':
+      return { kind: 'ws', request: context.getArgByIndex(0), response: undefined }
+    default:
+      return { kind: 'other', request: undefined, response: undefined }
+  }
+}
+
+/** Drivers name the parts of their context each in their own way; an app may have made it anew, without them. */
+function inGraphql(args: PlatformRequest[]): Incoming {
+  // A resolver of references has no arguments.
+  const context = (args.length === 3 ? args[1] : args[2]) ?? {}
+  const { req, request, res, response, reply } = context
+  const given = req ?? request ?? reply?.request ?? context
+  return {
+    kind: 'graphql',
+    // A subscription over a websocket has the request that opened it.
+    request: given.extra?.request ?? given,
+    response: res ?? reply ?? response ?? given.res,
+  }
+}
+
+/** True for a field below another one, which is a part of an answer that was admitted. */
+export function isInnerField(context: ExecutionContext): boolean {
+  const info = context.getArgs().at(-1)
+  return info?.path?.prev !== undefined
+}
+
+/** The client's address, as the platform reads it where it trusts proxies. */
+export function clientIn(request: PlatformRequest, gates: Gates): string {
+  const { gate, trusting } = gates
+  const raw = rawOf(request)
+  if (raw === undefined) return gate.client(peerOf(request, gate.trustsNobody))
+  if (!gate.trustsNobody) return clientOf(raw, gate)
+  const trusted = trustIn(request)
+  if (trusted === undefined || trusted === false || trusted === 'nobody') return clientOf(raw, gate)
+  // The platform would take the left-most address, which clients can write themselves.
+  if (trusted === true || trusted === 'everybody') return clientOf(raw, trusting)
+  return gate.client(request.ip)
+}
+
+/** Node's own request: Fastify's has it in `raw`, a client of socket.io in `request`. */
+function rawOf(request: PlatformRequest): IncomingMessage | undefined {
+  const raw = request.raw ?? request
+  if (isMessage(raw)) return raw
+  return isMessage(request.request) ? request.request : undefined
+}
+
+const isMessage = (given: PlatformRequest): given is IncomingMessage =>
+  typeof given?.socket === 'object' && typeof given.headers === 'object'
+
+/** The peer of a client of `ws`. Behind a proxy that is the proxy, so the request that opened the socket is needed. */
+function peerOf(client: PlatformRequest, trustsNobody: boolean): string | undefined {
+  return trustsNobody ? client._socket?.remoteAddress : undefined
+}
+
+function trustIn(request: PlatformRequest): unknown {
+  if (request.raw !== undefined) return trustOf(request as FastifyRequest)
+  return request.app?.get?.('trust proxy')
+}

@@ -1,0 +1,48 @@
+/* The exceptions of refused requests, messages and fields. */
+
+import { HttpException } from '@nestjs/common'
+import type { LimitInfo } from '../info.js'
+
+/** The code of a refusal, for clients. */
+const CODE = 'RATE_LIMITED'
+
+/** The extensions of a GraphQL error for a refused field. */
+export interface RefusalExtensions {
+  readonly code: typeof CODE
+  /** Seconds until the field would be admitted. */
+  readonly retryAfter: number
+}
+
+/** The data of the event `exception` for a refused message of a websocket. */
+export interface RefusedMessage extends RefusalExtensions {
+  readonly status: 'error'
+  readonly message: string
+  /** The event or pattern of the message. */
+  readonly cause: { readonly pattern: unknown }
+}
+
+/**
+ * A refused request or GraphQL field: an exception for filters. The response has the headers, whatever a filter writes.
+ */
+export class RateLimitException extends HttpException {
+  /** The answer that refused the request. */
+  readonly info: LimitInfo
+  /** The extensions of the error, where the exception is one of GraphQL. */
+  readonly extensions: RefusalExtensions
+
+  constructor(info: LimitInfo, status: number, cause: Error) {
+    super(cause.message, status, { cause })
+    this.info = info
+    this.extensions = extensionsOf(info)
+  }
+}
+
+/** An exception as `@nestjs/websockets` sends it to the client; others become its "Internal server error". */
+export function websocketException(info: LimitInfo, message: string, pattern: unknown): Error {
+  // Only apps with gateways have the package, and they have loaded it.
+  const { WsException } = require('@nestjs/websockets') as typeof import('@nestjs/websockets')
+  const data: RefusedMessage = { status: 'error', message, ...extensionsOf(info), cause: { pattern } }
+  return Object.assign(new WsException(data), { info })
+}
+
+const extensionsOf = ({ resetSec }: LimitInfo): RefusalExtensions => ({ code: CODE, retryAfter: resetSec })

@@ -1,0 +1,42 @@
+/* The headers of GraphQL: a response has several fields, each of them decided by itself. */
+
+import type { Headers } from '../headers.js'
+import type { LimitInfo } from '../info.js'
+import type { Room } from '../room/room.js'
+import type { PlatformRequest, PlatformResponse } from './options.js'
+
+/** The answers that headers tell of: of each room the newest one that admitted, and the refusal with the longest wait. */
+interface Answers {
+  admitted?: LimitInfo
+  refused?: LimitInfo
+}
+
+const answersOf = new WeakMap<object, Map<Room<PlatformRequest>, Answers>>()
+
+/** Puts the headers of an answer on a response that has not begun, merged with those of the other fields. */
+export function tellFields(response: PlatformResponse | undefined, room: Room<PlatformRequest>, info: LimitInfo): void {
+  const raw = response?.raw ?? response
+  if (raw === undefined || typeof raw.setHeader !== 'function' || raw.headersSent) return
+  const rooms = answersOf.get(raw) ?? new Map<Room<PlatformRequest>, Answers>()
+  answersOf.set(raw, rooms)
+  const answers = rooms.get(room) ?? {}
+  rooms.set(room, answers)
+  if (!info.blocked) answers.admitted = info
+  else if (answers.refused === undefined || answers.refused.resetMs < info.resetMs) answers.refused = info
+  const headers = headersOf(
+    room,
+    [...rooms.values()].flatMap(({ admitted, refused }) => [admitted, refused]),
+  )
+  for (const name in headers) {
+    if (response?.raw !== undefined) response.header?.(name, headers[name] as string)
+    else raw.setHeader(name, headers[name] as string)
+  }
+}
+
+function headersOf({ gate }: Room<PlatformRequest>, given: readonly (LimitInfo | undefined)[]): Headers {
+  const infos = given.filter((info) => info !== undefined)
+  if (!infos.some(({ blocked }) => blocked)) return gate.headers(infos)
+  const { headers } = gate.refusal(infos)
+  // The body is the driver's.
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.toLowerCase().startsWith('content-')))
+}

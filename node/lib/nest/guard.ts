@@ -1,0 +1,104 @@
+import type { IncomingMessage } from 'node:http'
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
+import type { LimitInfo } from '../info.js'
+import { RateLimitError } from '../room/error.js'
+import { isPromise } from '../room/later.js'
+import { admit, decideFor, refusalError } from '../room/node.js'
+import { hookPrototype, placeHeaders } from '../room/response.js'
+import type { Later } from '../room/rules.js'
+import type { Trials } from '../room/trials.js'
+import { type Incoming, incomingOf } from './contexts.js'
+import { RateLimitException, websocketException } from './exceptions.js'
+import { tellFields } from './fields.js'
+import type { PlatformRequest, PlatformResponse } from './options.js'
+import { type Place, Rooms } from './rooms.js'
+
+/** Prototypes of responses that write the headers themselves: an object per request would cost more than the decision. */
+const prepared = new WeakSet<object>()
+
+/**
+ * Decides requests of HTTP, fields of GraphQL and messages of websockets. The module applies it to every route.
+ *
+ * NestJS 11 has no global guards for gateways: there `@UseGuards(TidegateGuard)` has to stand on them.
+ */
+export class TidegateGuard implements CanActivate {
+  readonly #rooms: Rooms
+
+  /** @internal */
+  constructor(rooms: Rooms) {
+    this.#rooms = rooms
+  }
+
+  /** Admits a request, or throws a {@link RateLimitException}; for a message of a websocket, a `WsException`. */
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const place = this.#rooms.placeOf(context)
+    if (place === undefined) return true
+    const incoming = incomingOf(context, this.#rooms.getRequest)
+    if (incoming === undefined) return true
+    const info = this.#decide(place, incoming, context)
+    if (isPromise(info)) return info.then((info) => this.#proceed(info, place, incoming, context))
+    return this.#proceed(info, place, incoming, context)
+  }
+
+  /** The counts of limits in shadow mode and of candidates. */
+  trials(): Trials {
+    return this.#rooms.base.room.trials()
+  }
+
+  #decide(
+    { room }: Place,
+    { kind, request, response }: Incoming,
+    context: ExecutionContext,
+  ): Later<LimitInfo | undefined> {
+    if (kind === 'http' && response !== undefined) return decideFor(room, request, response.raw ?? response)
+    // A response has several fields, a socket several messages: what is decided once is the context.
+    const { decided } = this.#rooms
+    if (decided.has(context)) return undefined
+    decided.add(context)
+    return room.decide(request)
+  }
+
+  #proceed(info: LimitInfo | undefined, place: Place, incoming: Incoming, context: ExecutionContext): boolean {
+    if (info === undefined) return true
+    const { kind, request, response } = incoming
+    request.rateLimit = info
+    if (kind === 'http' && response !== undefined) return proceedHttp(info, place, request, response)
+    const { room } = place
+    if (kind === 'graphql') tellFields(response, room, info)
+    if (!info.blocked) return true
+    const error = new RateLimitError(info, room.gate.refusal(info).status)
+    if (kind === 'ws') throw websocketException(info, error.message, context.switchToWs().getPattern())
+    throw new RateLimitException(info, error.status, error)
+  }
+}
+
+Injectable()(TidegateGuard)
+Inject(Rooms)(TidegateGuard, undefined, 0)
+
+function proceedHttp(
+  info: LimitInfo,
+  { room, chargeOn }: Place,
+  request: PlatformRequest,
+  response: PlatformResponse,
+): boolean {
+  const raw = response.raw ?? response
+  if (response.raw === undefined) prepare(response)
+  if (info.blocked) {
+    const incoming: IncomingMessage = request.raw ?? request
+    const error = refusalError(incoming, raw, room, info)
+    throw new RateLimitException(info, error.status, error)
+  }
+  admit(raw, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, response))
+  if (response.raw !== undefined) placeHeaders(raw, (name, value) => response.header?.(name, value))
+  return true
+}
+
+/** Express gives the responses of an app a prototype of its own, above it that of the app around it. */
+function prepare(response: PlatformResponse): void {
+  let prototype = Object.getPrototypeOf(response) as object
+  if (prepared.has(prototype)) return
+  prepared.add(prototype)
+  if (!Object.hasOwn(prototype, 'app')) return
+  for (let outer = prototype; Object.hasOwn(outer, 'app'); outer = Object.getPrototypeOf(outer)) prototype = outer
+  hookPrototype(prototype)
+}

@@ -1,0 +1,94 @@
+/* The rooms of a module: that of its own limits, and those of what `@RateLimit()` stands on. */
+
+import type { ExecutionContext } from '@nestjs/common'
+import { Reflector } from '@nestjs/core'
+import { outOfRange, wrongType } from '../errors.js'
+import { functionOption } from '../room/options.js'
+import { type Framework, Room } from '../room/room.js'
+import type { Later } from '../room/rules.js'
+import { chargeOption } from '../room/settle.js'
+import { clientIn, isInnerField } from './contexts.js'
+import { LIMITS, type PlatformRequest, type RateLimitOptions, type RouteLimits } from './options.js'
+
+const framework: Framework<PlatformRequest> = {
+  options: ['chargeOn', 'global', 'adds', 'getRequest'],
+  client: clientIn,
+}
+
+/** The room of a target, and the outcomes that stay charged. */
+export interface Place {
+  readonly room: Room<PlatformRequest>
+  readonly chargeOn: ((request: PlatformRequest, response: PlatformRequest) => Later<boolean>) | undefined
+}
+
+/** The limits that stand on a handler, or on its class. */
+interface Marked {
+  readonly limits: false | RouteLimits | undefined
+  readonly onHandler: boolean
+}
+
+type Handler = ReturnType<ExecutionContext['getHandler']>
+type Class = ReturnType<ExecutionContext['getClass']>
+
+/** The rooms of a module. Nest makes a guard for each module that names its class; all of them have the same rooms. */
+export class Rooms {
+  readonly #reflector = new Reflector()
+  readonly base: Place
+  readonly #global: boolean
+  readonly getRequest: RateLimitOptions['getRequest']
+  /** The contexts of fields and messages that are decided, where two guards ask. */
+  readonly decided = new WeakSet<ExecutionContext>()
+  /** The places of `@RateLimit()`, by its options and the name of its target. */
+  readonly #places = new WeakMap<object, Map<string, Place>>()
+  /** The limits of handlers by their classes, because a class may inherit a handler. */
+  readonly #marked = new WeakMap<object, WeakMap<object, Marked>>()
+
+  constructor(options: RateLimitOptions) {
+    const { global = true, getRequest, body } = (options ?? {}) as RateLimitOptions & { body?: unknown }
+    if (typeof global !== 'boolean') throw wrongType('', 'global', 'must be a boolean', global)
+    if (body !== undefined) throw outOfRange('', 'body', 'must be left to an exception filter', body)
+    this.#global = global
+    this.base = placeOf(new Room<PlatformRequest>(options, framework))
+    functionOption(this.base.room.options, 'getRequest')
+    this.getRequest = getRequest
+  }
+
+  /** The limits of a handler; nothing where it has none. */
+  placeOf(context: ExecutionContext): Place | undefined {
+    const handler = context.getHandler()
+    const controller = context.getClass()
+    const { limits, onHandler } = this.#markedOn(handler, controller)
+    if (limits === false) return undefined
+    // An inner field of GraphQL is limited by limits of its own alone.
+    if (!onHandler && context.getType<string>() === 'graphql' && isInnerField(context)) return undefined
+    if (limits === undefined) return this.#global ? this.base : undefined
+    const name = onHandler ? `${controller.name}.${handler.name}` : controller.name
+    const known = this.#places.get(limits) ?? new Map<string, Place>()
+    const place = known.get(name) ?? this.#make(name, limits)
+    this.#places.set(limits, known.set(name, place))
+    return place
+  }
+
+  /** What the decorators have left is read once. */
+  #markedOn(handler: Handler, controller: Class): Marked {
+    const classes = this.#marked.get(handler) ?? new WeakMap<object, Marked>()
+    const known = classes.get(controller)
+    if (known !== undefined) return known
+    const own = this.#reflector.get<Marked['limits']>(LIMITS, handler)
+    const limits = own ?? this.#reflector.get<Marked['limits']>(LIMITS, controller)
+    const marked: Marked = { limits, onHandler: own !== undefined }
+    this.#marked.set(handler, classes.set(controller, marked))
+    return marked
+  }
+
+  #make(name: string, { adds = false, ...options }: RouteLimits): Place {
+    if (typeof adds !== 'boolean') throw wrongType('', 'adds', 'must be a boolean', adds)
+    const { room } = this.base
+    return placeOf(room.extend({ name, ...options }, { adds: adds && options.limits !== undefined }))
+  }
+}
+
+function placeOf(room: Room<PlatformRequest>): Place {
+  const statusOf = (_request: PlatformRequest, response: PlatformRequest): number => response.statusCode
+  return { room, chargeOn: chargeOption(room.options, statusOf) }
+}
