@@ -31,7 +31,7 @@ export interface Hits {
 }
 
 /** The most hits in a window; what decides is the library's own limit, far below. */
-const MOST_HITS = 1_000_000_000
+export const MOST_HITS = 1_000_000_000
 const MOST_WINDOWS = 1000
 const OPTIONS = ['limiter', 'prefix']
 
@@ -63,23 +63,23 @@ export class HitCounter {
 
   /** Counts a hit. */
   async add(client: string, windowMs: number): Promise<Hits> {
-    const hits = hitsOf(await this.limiter.limit(this.#window(windowMs), client))
+    const hits = hitsOf(await this.limiter.limit(this.window(windowMs), client))
     return { ...hits, count: Math.max(hits.count, 1) }
   }
 
   /** The hits until now. */
   async read(client: string, windowMs: number): Promise<Hits> {
-    return hitsOf(await this.limiter.peek(this.#window(windowMs), client))
+    return hitsOf(await this.limiter.peek(this.window(windowMs), client))
   }
 
   /** Takes a hit back. */
   async remove(client: string, windowMs: number): Promise<void> {
-    await this.limiter.refund(this.#window(windowMs), client)
+    await this.limiter.refund(this.window(windowMs), client)
   }
 
   /** Forgets the hits of a client. */
   async reset(client: string, windowMs: number): Promise<void> {
-    await this.limiter.reset(this.#window(windowMs), client)
+    await this.limiter.reset(this.window(windowMs), client)
   }
 
   /** Closes the limiter, unless it is the caller's. */
@@ -87,7 +87,8 @@ export class HitCounter {
     if (this.#owned) await this.limiter.close()
   }
 
-  #window(windowMs: number): Limit {
+  /** The window of this length. */
+  protected window(windowMs: number): Limit {
     const known = this.#windows.get(windowMs)
     if (known !== undefined) return known
     const made = fixedWindow({ key: this.prefix, max: MOST_HITS, period: windowMs, anchor: 'first-request' })
@@ -104,7 +105,7 @@ function limiterOf(given: StoreOptions['limiter']): Limiter {
   throw wrongType('', 'limiter', 'must be a Limiter or the URL of a store', given)
 }
 
-/** Where the store could not decide and `onError` is `deny`, nothing remains, and any library refuses. */
-function hitsOf({ quota, remaining, fullResetMs }: LimitInfo): Hits {
+/** The hits that an answer tells of. Where the store could not decide and `onError` is `deny`, nothing remains, and any library refuses. */
+export function hitsOf({ quota, remaining, fullResetMs }: LimitInfo): Hits {
   return { count: Math.max(Math.min(quota, MOST_HITS) - remaining, 0), leftMs: fullResetMs }
 }

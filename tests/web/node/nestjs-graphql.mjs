@@ -24,7 +24,7 @@ import { Limiter } from 'tidegate'
 import { RateLimit, RateLimitException, SkipRateLimit, TidegateModule } from 'tidegate/nestjs'
 import { WebSocket } from 'ws'
 import { RedisServer } from '../../node/server.mjs'
-import { decorate } from './nestjs-http.mjs'
+import { decorate } from './decorate.mjs'
 
 const is11 = createRequire(import.meta.url)('@nestjs/core/package.json').version.startsWith('11.')
 const redis = await RedisServer.start()

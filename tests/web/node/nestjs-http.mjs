@@ -12,6 +12,7 @@ import { Limiter } from 'tidegate'
 import { RateLimit, RateLimitException, SkipRateLimit, TidegateGuard, TidegateModule } from 'tidegate/nestjs'
 import { RedisServer } from '../../node/server.mjs'
 import { get, several } from './apps.mjs'
+import { decorate } from './decorate.mjs'
 
 const redis = await RedisServer.start()
 let names = 0
@@ -25,12 +26,6 @@ const platforms = {
 }
 const statuses = (answers) => answers.map(({ status }) => status)
 const left = (answers) => answers.map(({ headers }) => headers.get('x-ratelimit-remaining'))
-
-/** What decorators do, without their syntax. */
-export function decorate(target, method, ...decorators) {
-  const descriptor = Object.getOwnPropertyDescriptor(target.prototype, method)
-  for (const one of decorators) one(target.prototype, method, descriptor)
-}
 
 /** Routes with limits of every kind; new classes for each app. */
 function controllers() {

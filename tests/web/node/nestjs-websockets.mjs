@@ -14,7 +14,7 @@ import { Limiter } from 'tidegate'
 import { RateLimit, SkipRateLimit, TidegateGuard, TidegateModule } from 'tidegate/nestjs'
 import { WebSocket } from 'ws'
 import { RedisServer } from '../../node/server.mjs'
-import { decorate } from './nestjs-http.mjs'
+import { decorate } from './decorate.mjs'
 
 const redis = await RedisServer.start()
 let names = 0

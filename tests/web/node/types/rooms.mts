@@ -3,6 +3,7 @@
 import theirs from '@fastify/rate-limit'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import type { CanActivate } from '@nestjs/common'
+import { ThrottlerModule } from '@nestjs/throttler'
 import express, { type Request } from 'express'
 import { rateLimit } from 'express-rate-limit'
 import Fastify from 'fastify'
@@ -10,6 +11,7 @@ import { Hono } from 'hono'
 import { rateLimiter } from 'hono-rate-limiter'
 import Koa from 'koa'
 import Koa2 from 'koa2'
+import { BurstyRateLimiter, RateLimiterQueue, RateLimiterUnion, RLWrapperBlackAndWhite } from 'rate-limiter-flexible'
 import { bucket, Limiter, type LimitInfo } from 'tidegate'
 import * as forExpress from 'tidegate/express'
 import tidegate, { type RateLimitOptions as FastifyOptions, RateLimitError, type RouteLimits } from 'tidegate/fastify'
@@ -20,6 +22,8 @@ import { RateLimiterService, sendRateLimitHeaders } from 'tidegate/sharkey'
 import { Store as ExpressStore } from 'tidegate/stores/express-rate-limit'
 import { Store as FastifyStore } from 'tidegate/stores/fastify-rate-limit'
 import { Store as HonoStore } from 'tidegate/stores/hono-rate-limiter'
+import { Store as ThrottlerStore } from 'tidegate/stores/nestjs-throttler'
+import { Store as FlexibleStore } from 'tidegate/stores/rate-limiter-flexible'
 import * as forWeb from 'tidegate/web'
 
 const limiter = new Limiter()
@@ -125,8 +129,16 @@ console.log(
 app.use(rateLimit({ limit: 5, store: new ExpressStore({ limiter, prefix: 'api' }) }))
 new Hono().use(rateLimiter({ limit: 5, keyGenerator: () => 'ada', store: new HonoStore({ limiter }) }))
 await fastify.register(theirs, { max: 5, store: FastifyStore.with({ limiter: 'redis://localhost' }) })
+ThrottlerModule.forRoot({ throttlers: [{ ttl: 60_000, limit: 5 }], storage: new ThrottlerStore({ limiter }) })
+const flexible = new FlexibleStore({ limiter, points: 5, duration: 60, blockDuration: 10 })
+const left: number = (await flexible.consume('ada', 2, { customDuration: 10 })).remainingPoints
+const wrapped = new RLWrapperBlackAndWhite({ limiter: flexible, blackList: ['eve'] })
+new RateLimiterQueue(new BurstyRateLimiter(flexible, wrapped))
+console.log(left, new RateLimiterUnion(flexible, wrapped))
 // @ts-expect-error there is no such option
 new HonoStore({ max: 5 })
+// @ts-expect-error points have to be given
+new FlexibleStore({ duration: 60 })
 
 // Sharkey's service: limits of both forms, and the factor of the app's own users.
 const service = new RateLimiterService({ limiter, factor: (user: { id: string; role: string }) => user.role.length })

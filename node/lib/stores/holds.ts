@@ -1,0 +1,104 @@
+/* Points that are set to a number for a time of their own, beside those that are counted in windows. */
+
+import type { Limit } from '../definition_cache.js'
+import type { LimitInfo } from '../info.js'
+import { bucket } from '../limits.js'
+import type { Check } from '../parts.js'
+import { BlockingCounter } from './blocks.js'
+import { hitsOf, MOST_HITS, type StoreOptions } from './hits.js'
+
+/** A client's points. */
+export interface Points {
+  /** Points that were used in this window, and those that are held. */
+  readonly used: number
+  /** Milliseconds until they are gone; 0 if there are none. */
+  readonly leftMs: number
+  /** True if the client is blocked, or the store could not decide. */
+  readonly blocked: boolean
+  /** Points of the window alone. */
+  readonly counted: number
+  /** Points that were set. */
+  readonly held: number
+}
+
+/** Units of a level that loses one per millisecond: 31 years. */
+const MOST_MS = 1_000_000_000_000
+/** The longest time for which points are held, 31 years. */
+export const LONGEST_MS = MOST_MS - MOST_HITS
+
+/** Counts of points. */
+export class PointCounter extends BlockingCounter {
+  /** Two levels that lose a unit per millisecond: one has the time that is left, the other the points above that. */
+  readonly #time: Limit
+  readonly #points: Limit
+
+  constructor(options: StoreOptions, library: string) {
+    super(options, library)
+    this.#time = bucket({ key: `${this.prefix} time`, size: MOST_MS, dripRate: 1 })
+    this.#points = bucket({ key: `${this.prefix} points`, size: MOST_MS, dripRate: 1 })
+  }
+
+  /** Adds points, unless the client is blocked, in one decision. */
+  async take(client: string, windowMs: number, points: number): Promise<Points> {
+    const { checks } = await this.limiter.limitAll(this.checks(client, windowMs, points))
+    const taken = pointsOf(checks)
+    return taken.blocked ? taken : { ...taken, used: Math.max(taken.used, points) }
+  }
+
+  /** The points until now. */
+  async look(client: string, windowMs: number): Promise<Points> {
+    return pointsOf((await this.limiter.peekAll(this.checks(client, windowMs, 0))).checks)
+  }
+
+  /** Gives points back: those of the window first, never below none. */
+  async give(client: string, windowMs: number, points: number): Promise<void> {
+    const { counted, held } = await this.look(client, windowMs)
+    const ofHeld = Math.min(points - Math.min(points, counted), held)
+    if (counted > 0) await this.limiter.refund(this.window(windowMs), client, { cost: points })
+    if (ofHeld > 0) await this.limiter.refund(this.#points, client, { cost: ofHeld })
+  }
+
+  /** Sets points for so long, in place of all others. */
+  async hold(client: string, windowMs: number, points: number, holdMs: number): Promise<void> {
+    const cost = Math.min(Math.ceil(holdMs), LONGEST_MS)
+    await this.limiter.reset([this.window(windowMs), this.#time, this.#points], client)
+    await this.limiter.limitAll([
+      { limit: this.#time, actor: client, cost },
+      { limit: this.#points, actor: client, cost: cost + points },
+    ])
+  }
+
+  /** Sets the points of a new window, in place of all others. */
+  async start(client: string, windowMs: number, points: number): Promise<void> {
+    await this.forget(client, windowMs)
+    await this.limiter.charge(this.window(windowMs), client, { cost: points })
+  }
+
+  /** Ends the block of a client. */
+  async unblock(client: string): Promise<void> {
+    await this.limiter.reset(this.block, client)
+  }
+
+  /** Forgets a client. */
+  async forget(client: string, windowMs: number): Promise<void> {
+    await this.limiter.reset([this.window(windowMs), this.block, this.#time, this.#points], client)
+  }
+
+  protected override checks(actor: string, windowMs: number, cost: number): Check[] {
+    return [
+      ...super.checks(actor, windowMs, cost),
+      { limit: this.#time, actor, cost: 0 },
+      { limit: this.#points, actor, cost: 0 },
+    ]
+  }
+}
+
+function pointsOf(checks: readonly LimitInfo[]): Points {
+  const [hits, block, time, points] = checks as [LimitInfo, LimitInfo, LimitInfo, LimitInfo]
+  const { count: counted, leftMs } = hitsOf(hits)
+  const left = time.quota - time.remaining
+  const held = left > 0 ? Math.max(points.quota - points.remaining - left, 0) : 0
+  const used = counted + held
+  if (block.blocked) return { used, leftMs: block.resetMs, blocked: true, counted, held }
+  return { used, leftMs: left > 0 ? time.fullResetMs : leftMs, blocked: false, counted, held }
+}

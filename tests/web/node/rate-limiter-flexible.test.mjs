@@ -1,0 +1,243 @@
+/** The limiter for rate-limiter-flexible, in each of its wrappers and beside its own limiter, in memory and on Redis. */
+
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { test } from 'node:test'
+import {
+  BurstyRateLimiter,
+  RateLimiterMemory,
+  RateLimiterQueue,
+  RateLimiterRedis,
+  RateLimiterRes,
+  RateLimiterUnion,
+  RLWrapperBlackAndWhite,
+  RLWrapperTimeouts,
+} from 'rate-limiter-flexible'
+import { Limiter } from 'tidegate'
+import { Store } from 'tidegate/stores/rate-limiter-flexible'
+import { RedisServer } from '../../node/server.mjs'
+
+const redis = await RedisServer.start()
+let names = 0
+const limiters = {
+  memory: () => new Limiter(),
+  redis: () => new Limiter(redis.url, { timeoutMs: 5000, onError: 'raise', namespace: `rlf${names++}` }),
+}
+
+/** What a call came to: its result, or what it was rejected with. */
+async function outcome(promise) {
+  const [rejected, res] = await promise.then(
+    (res) => [false, res],
+    (thrown) => [true, thrown],
+  )
+  if (!(res instanceof RateLimiterRes)) {
+    if (rejected) throw res
+    return res
+  }
+  const { remainingPoints, consumedPoints, isFirstInDuration, msBeforeNext } = res
+  return { rejected, remainingPoints, consumedPoints, isFirstInDuration, seconds: Math.ceil(msBeforeNext / 1000) }
+}
+
+const rejection = (promise) =>
+  promise.then(
+    () => assert.fail('it was not refused'),
+    (thrown) => thrown,
+  )
+
+for (const [kind, limiterOf] of Object.entries(limiters)) {
+  const store = (options) => new Store({ limiter: limiterOf(), points: 3, duration: 60, ...options })
+
+  for (const [name, options, calls] of [
+    [
+      'a window',
+      {},
+      [['consume'], ['consume', 2], ['consume'], ['get'], ['consume', 5], ['delete'], ['get'], ['delete']],
+    ],
+    [
+      'penalties and rewards',
+      {},
+      [['penalty', 4], ['consume'], ['reward', 4], ['consume'], ['consume', 1], ['consume']],
+    ],
+    ['a block', {}, [['consume'], ['block', 20], ['get'], ['delete'], ['consume'], ['block', 0], ['get']]],
+    ['a block by the limit', { blockDuration: 300 }, [['consume', 3], ['get'], ['consume'], ['get']]],
+    ['a short block by the limit', { blockDuration: 5 }, [['consume', 3], ['consume', 2], ['get']]],
+    [
+      'points that are set',
+      {},
+      [['set', 2, 60], ['get'], ['consume'], ['consume'], ['set', 1, 600], ['get'], ['consume']],
+    ],
+    [
+      'points that are set for a short time',
+      {},
+      [['consume', 3], ['set', 1, 5], ['consume', 2], ['reward', 1], ['get']],
+    ],
+    ['too many points that are set', {}, [['set', 7, 600], ['get'], ['set', 1, 30], ['consume']]],
+    ['no end', { duration: 0 }, [['consume'], ['get'], ['consume', 2], ['consume'], ['delete'], ['get']]],
+    [
+      'a duration of the call',
+      {},
+      [
+        ['consume', 1, { customDuration: 5 }],
+        ['get', { customDuration: 5 }],
+      ],
+    ],
+  ]) {
+    test(`${kind}: ${name}, as the library's own limiter does it`, async () => {
+      const [ours, theirs] = [store(options), new RateLimiterMemory({ points: 3, duration: 60, ...options })]
+      for (const [method, ...given] of calls) {
+        const [answer, expected] = [
+          await outcome(ours[method]('ada', ...given)),
+          await outcome(theirs[method]('ada', ...given)),
+        ]
+        // Theirs says 0 remaining points of any that were set.
+        if (method === 'set' || method === 'block') expected.remainingPoints = answer.remainingPoints
+        // Its stores differ in whether a block is the first of its duration.
+        if (expected?.rejected) expected.isFirstInDuration = false
+        // Theirs was asked a little later.
+        if (Math.abs(answer?.seconds - expected?.seconds) <= 3) expected.seconds = answer.seconds
+        assert.deepEqual(answer, expected, `${method}(${given.join()})`)
+      }
+      assert.equal(await ours.get('bob'), null)
+    })
+  }
+
+  test(`${kind}: totals are exact`, async () => {
+    const limiter = limiterOf()
+    const [one, two] = [1, 2].map(
+      () => new Store({ limiter, keyPrefix: 'p', points: 20, duration: 60, blockDuration: 900 }),
+    )
+    const calls = Array.from({ length: 50 }, (_, index) => outcome((index % 2 ? one : two).consume('ada')))
+    const results = await Promise.all(calls)
+    assert.equal(results.filter(({ rejected }) => !rejected).length, 20)
+    assert.ok((await outcome(one.consume('ada'))).seconds > 800)
+  })
+
+  test(`${kind}: a block ends, and the key begins anew`, async () => {
+    const limiter = store({ points: 1, duration: 30, blockDuration: 0.5 })
+    await limiter.consume('ada')
+    assert.equal((await rejection(limiter.consume('ada'))).msBeforeNext, 500)
+    await new Promise((resolve) => setTimeout(resolve, 520))
+    assert.equal((await limiter.consume('ada')).isFirstInDuration, true)
+  })
+
+  test(`${kind}: black and white lists`, async () => {
+    const wrapped = new RLWrapperBlackAndWhite({
+      limiter: store({ points: 1 }),
+      blackList: ['eve'],
+      whiteList: ['root'],
+    })
+    assert.equal((await wrapped.consume('ada')).remainingPoints, 0)
+    assert.ok((await rejection(wrapped.consume('ada'))) instanceof RateLimiterRes)
+    assert.equal((await rejection(wrapped.consume('eve'))).msBeforeNext, Number.MAX_SAFE_INTEGER)
+    for (let call = 0; call < 3; call++) await wrapped.consume('root')
+    assert.deepEqual([wrapped.keyPrefix, wrapped.blockDuration, wrapped.execEvenly], ['rlflx', 0, false])
+    assert.equal((await wrapped.penalty('bob', 2)).consumedPoints, 2)
+    assert.equal((await wrapped.reward('bob')).consumedPoints, 1)
+    assert.equal((await wrapped.set('bob', 1, 60)).consumedPoints, 1)
+    assert.equal((await wrapped.get('bob')).consumedPoints, 1)
+    assert.equal((await wrapped.block('bob', 7)).msBeforeNext, 7000)
+    assert.equal(await wrapped.delete('bob'), true)
+  })
+
+  test(`${kind}: a union`, async () => {
+    const limiter = limiterOf()
+    const second = new Store({ limiter, keyPrefix: 'second', points: 1, duration: 10 })
+    const minute = new Store({ limiter, keyPrefix: 'minute', points: 5, duration: 60 })
+    const union = new RateLimiterUnion(second, minute)
+    const admitted = await union.consume('ada')
+    assert.deepEqual([admitted.second.remainingPoints, admitted.minute.remainingPoints], [0, 4])
+    const refused = await rejection(union.consume('ada'))
+    assert.deepEqual(Object.keys(refused), ['second'])
+    assert.ok(refused.second instanceof RateLimiterRes)
+  })
+
+  test(`${kind}: bursts`, async () => {
+    const limiter = limiterOf()
+    const options = { limiter, points: 1, duration: 60 }
+    const bursty = new BurstyRateLimiter(
+      new Store({ ...options, keyPrefix: 'rate' }),
+      new Store({ limiter, keyPrefix: 'burst', points: 2, duration: 600 }),
+    )
+    assert.equal(bursty.points, 1)
+    const answers = []
+    for (let call = 0; call < 4; call++) answers.push((await outcome(bursty.consume('ada'))).rejected)
+    assert.deepEqual(answers, [false, false, false, true])
+    assert.ok((await bursty.get('ada')).msBeforeNext <= 60_000)
+  })
+
+  test(`${kind}: a queue`, async () => {
+    const queue = new RateLimiterQueue(store({ points: 1, duration: 0.2 }), { maxQueueSize: 2 })
+    const start = performance.now()
+    const removed = [1, 2, 3].map(() => queue.removeTokens(1))
+    await assert.rejects(queue.removeTokens(1), /maximum 2/)
+    assert.deepEqual(await Promise.all(removed), [0, 0, 0])
+    assert.ok(performance.now() - start >= 390)
+    await assert.rejects(queue.removeTokens(2), /exceeds maximum 1/)
+    assert.equal(await queue.getTokensRemaining('other'), 1)
+  })
+
+  test(`${kind}: actions that are spread`, async () => {
+    const limiter = store({ points: 4, duration: 0.4, execEvenly: true })
+    const start = performance.now()
+    await limiter.consume('ada')
+    await limiter.consume('ada')
+    const waited = performance.now() - start
+    assert.ok(waited >= 75, `${waited}`)
+  })
+
+  test(`${kind}: the insurance of a limiter whose server is gone`, async () => {
+    const insuranceLimiter = store({ points: 1, keyPrefix: 'insurance' })
+    const storeClient = { multi: () => assert.fail('gone'), rlflxIncr: () => Promise.reject(new Error('gone')) }
+    const theirs = new RateLimiterRedis({
+      storeClient: Object.assign(storeClient, { defineCommand() {}, status: 'end' }),
+      points: 5,
+      duration: 60,
+      blockDuration: 3,
+      insuranceLimiter,
+    })
+    assert.equal(insuranceLimiter.blockDuration, 3)
+    assert.equal((await theirs.consume('ada')).consumedPoints, 1)
+    assert.equal((await rejection(theirs.consume('ada'))).msBeforeNext, 3000)
+  })
+}
+
+test('an insurance for it, where its server is gone', async () => {
+  const limiter = new Limiter('redis://127.0.0.1:1', { timeoutMs: 50, onError: 'raise' })
+  const insuranceLimiter = new RateLimiterMemory({ points: 1, duration: 60 })
+  const wrapped = new RLWrapperTimeouts({
+    limiter: new Store({ limiter, points: 5, duration: 60 }),
+    insuranceLimiter,
+    timeoutMs: 1000,
+  })
+  assert.equal((await wrapped.consume('ada')).consumedPoints, 1)
+  assert.ok((await rejection(wrapped.consume('ada'))) instanceof RateLimiterRes)
+})
+
+test('without a server, `deny` refuses and `allow` admits', async () => {
+  for (const [onError, rejected] of [
+    ['deny', true],
+    ['allow', false],
+  ]) {
+    const limiter = new Limiter('redis://127.0.0.1:1', { timeoutMs: 50, onError })
+    assert.equal((await outcome(new Store({ limiter, points: 5, duration: 60 }).consume('ada'))).rejected, rejected)
+  }
+})
+
+test('options are checked; a limiter of its own is closed', async () => {
+  const made = (options) => new Store({ points: 1, duration: 1, ...options })
+  assert.throws(() => new Store(), /options must be an object with points and duration/)
+  assert.throws(() => made({ points: '5' }), /points must be a number/)
+  assert.throws(() => made({ duration: -1 }), /duration must be finite and not negative/)
+  assert.throws(() => made({ storeClient: {} }), /storeClient is not an option of a limiter/)
+  assert.throws(() => made({ keyPrefix: '' }), /prefix must not be empty/)
+  const limiter = new Limiter()
+  assert.deepEqual([made({ limiter }).keyPrefix, made({ limiter }).keyPrefix], ['rlflx', 'rlflx-2'])
+  const own = made()
+  await own.close()
+  await assert.rejects(own.consume('ada'), { code: 'ERR_STORE' })
+  await assert.rejects(made().consume('ada', 0.5), { code: 'ERR_LIMIT' })
+})
+
+test('the same class through require', () => {
+  assert.equal(createRequire(import.meta.url)('tidegate/stores/rate-limiter-flexible').Store, Store)
+})
