@@ -123,3 +123,27 @@ export const MOST_CHECKS = 8
 /** The length of a buffer for this many checks, each of which may be answered twice. */
 export const bufferOf = (checks: number): Float64Array =>
   new Float64Array(Out.Answers + (1 + 2 * checks) * ANSWER_WIDTH)
+
+/** The answers of two checks in the fast buffer; a list that is written out is made in half the time. */
+export const answersOfTwo = (fast: Int32Array): number[] => [
+  fast[10] as number,
+  fast[11] as number,
+  fast[12] as number,
+  fast[13] as number,
+  fast[14] as number,
+  fast[15] as number,
+  fast[16] as number,
+  fast[17] as number,
+  fast[18] as number,
+  fast[19] as number,
+  fast[20] as number,
+  fast[21] as number,
+  fast[22] as number,
+  fast[23] as number,
+  fast[24] as number,
+  fast[25] as number,
+  fast[26] as number,
+  fast[27] as number,
+  fast[28] as number,
+  fast[29] as number,
+]

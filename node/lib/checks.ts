@@ -1,4 +1,15 @@
-import { Answer as Answers, bufferOf, Call, CHECK_WIDTH, Check, FAST_WIDTH, In, MOST_CHECKS, Out } from './buffer.js'
+import {
+  Answer as Answers,
+  answersOfTwo,
+  bufferOf,
+  Call,
+  CHECK_WIDTH,
+  Check,
+  FAST_WIDTH,
+  In,
+  MOST_CHECKS,
+  Out,
+} from './buffer.js'
 import { type Compiled, compiled } from './definition_cache.js'
 import { errorOf } from './errors.js'
 import { infoFrom, LimitInfo, type Part, type Receipt, type Store } from './info.js'
@@ -9,7 +20,7 @@ import { expect, numbered, release } from './queue.js'
 /** The instant of a decision, and the longest wait. */
 export type When = Pick<Read, 'now' | 'maxWaitMs'>
 
-const { callBuffer: buffer, fastBuffer: fast, limit: charge } = native
+const { callBuffer: buffer, fastBuffer: fast, limit: charge, decideFew: chargeFew } = native
 
 /** True if a call charges what it admits. */
 const charges = (call: number): boolean => call === Call.Limit || call === Call.Charge || call === Call.Acquire
@@ -52,7 +63,7 @@ export function limitFew(store: Store, limits: readonly unknown[], actor: unknow
   buffer[In.Call] = Call.Limit
   buffer[In.HasNow] = 0
   buffer[In.CheckCount] = count
-  const failure = native.decideFew(actor)
+  const failure = chargeFew(actor)
   if (failure !== undefined) throw errorOf(failure)
   if (buffer[Out.Count] !== 0) {
     const parts = few.map((limit): Part => ({ limit, actor, cost: 1, factor: 1 }))
@@ -149,9 +160,8 @@ function infoOfFew(
   actor: unknown,
 ): LimitInfo {
   // The answer of each check is seldom read, so it is made when it is.
-  const length = count * FAST_WIDTH
-  const several = new Array<number>(length)
-  for (let index = 0; index < length; index++) several[index] = fast[FAST_WIDTH + index] as number
+  const several = count === 2 ? answersOfTwo(fast) : []
+  for (let index = several.length; index < count * FAST_WIDTH; index++) several.push(fast[FAST_WIDTH + index] as number)
   const at = buffer[Out.Answers + Answers.At] as number
   const binding = buffer[Out.Binding] as number
   return new LimitInfo(fast, 0, at, decided.key, binding, charges, store, asked, few, actor, several)
@@ -162,9 +172,9 @@ function charged(parts: readonly Part[]): Failure | undefined {
   const { actor } = parts[0] as Part
   const { actor: next } = parts[1] as Part
   // Spread out, they would be passed three times as slowly.
-  if (parts.length === 2) return actor === next ? native.decideFew(actor) : native.decideFew(actor, next)
-  if (parts.every((part) => part.actor === actor)) return native.decideFew(actor)
-  return native.decideFew(...actorsOf(parts))
+  if (parts.length === 2) return actor === next ? chargeFew(actor) : chargeFew(actor, next)
+  if (parts.every((part) => part.actor === actor)) return chargeFew(actor)
+  return chargeFew(...actorsOf(parts))
 }
 
 /** Replaces the charges of a decision by the actual costs, if its receipt is open; else it only peeks. */

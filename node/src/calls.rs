@@ -5,7 +5,7 @@ use std::time::Duration;
 use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
 use tidegate::ffi::{self, Spent};
-use tidegate::{Call, Check, Limit, Limiter};
+use tidegate::{Call, Check, Limiter};
 
 use crate::buffer::{CallBuffer, CheckNumbers, FastBuffer};
 use crate::errors::{Answered, Failure};
@@ -50,19 +50,20 @@ pub(crate) fn decide_one(
     buffer.answer_one(fast, &info?)
 }
 
-/// Decides the few checks that the call buffer describes; `actor` returns the actor of the check with an index.
+/// Decides the few checks that the call buffer describes, of these actors; the last one is that of all further checks.
 #[inline]
-pub(crate) fn decide_few<'a>(
-    registry: &'a Registry,
+pub(crate) fn decide_few(
+    registry: &Registry,
     buffer: &mut CallBuffer<'_>,
     fast: &mut FastBuffer<'_>,
-    actor: impl Fn(usize) -> &'a str,
+    actors: &[&str],
 ) -> Answered<()> {
     let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
     let count = buffer.check_count();
-    let one = |index: usize| check(registry, buffer, index, actor(index));
+    let last = actors.last().copied().unwrap_or_default();
+    let one = |index: usize| check(registry, buffer, index, actors.get(index).copied().unwrap_or(last));
     let first = one(0)?;
-    let key = registry.limits.get(buffer.limit()).map_or("", Limit::key);
+    let key = first.key();
     let call = call(buffer, key)?;
     let now = buffer.now().map(|now| ffi::instant(key, now)).transpose()?;
     let decide = |checks: &[Check<'_>]| match now {

@@ -113,31 +113,60 @@ unsafe extern "C" fn ask(env: sys::napi_env, info: sys::napi_callback_info) -> s
 /// leaves the answer.
 unsafe extern "C" fn few(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let decide = |path: &mut HotPath<'_>, actors: &[sys::napi_value]| {
-        let mut names = path.names.take();
-        names.clear();
-        let (mut ends, registry) = ([0; MOST_CHECKS], path.registry);
-        for (index, actor) in actors.iter().enumerate() {
-            let push = |actor: &str, _: &mut HotPath<'_>| {
-                names.push_str(actor);
-                Ok(())
-            };
-            // SAFETY: environment and value are those of this call.
-            unsafe { with_actor_text(env, path, index, *actor, push)? };
-            ends[index] = names.len();
+        // One actor or two, as nearly always, need not be copied.
+        match *actors {
+            // SAFETY: environment and values are those of this call.
+            [actor] => unsafe {
+                with_actor_text(env, path, 0, actor, |actor, path| decide_named(env, path, &[actor]))
+            },
+            // SAFETY: as above.
+            [first, second] => unsafe {
+                with_actor_text(env, path, 0, first, |first, path| {
+                    with_actor_text(env, path, 1, second, |second, path| decide_named(env, path, &[first, second]))
+                })
+            },
+            // SAFETY: as above.
+            _ => unsafe { decide_many(env, path, actors) },
         }
-        let name = |index: usize| {
-            let index = index.min(actors.len().saturating_sub(1));
-            let start = if index == 0 { 0 } else { ends[index - 1] };
-            &names[start..ends[index]]
-        };
-        let registry = registry.borrow();
-        weigh(env, path, &registry);
-        let decided = decide_few(&registry, &mut path.buffer, &mut path.fast, name);
-        path.names.replace(names);
-        decided.map(|()| ptr::null_mut())
+        .map(|()| ptr::null_mut())
     };
     // SAFETY: this is the function that `share_buffers` made.
     unsafe { call::<MOST_CHECKS>(env, info, decide) }
+}
+
+/// Decides a few checks with an actor for each, whose names are copied one behind the other.
+///
+/// # Safety
+/// As [`with_actor`].
+#[inline(never)]
+unsafe fn decide_many(env: sys::napi_env, path: &mut HotPath<'_>, actors: &[sys::napi_value]) -> Answered<()> {
+    let mut names = path.names.take();
+    names.clear();
+    let mut ends = [0; MOST_CHECKS];
+    for (index, actor) in actors.iter().enumerate() {
+        let push = |actor: &str, _: &mut HotPath<'_>| {
+            names.push_str(actor);
+            Ok(())
+        };
+        // SAFETY: as the caller says.
+        unsafe { with_actor_text(env, path, index, *actor, push)? };
+        ends[index] = names.len();
+    }
+    let mut each = [""; MOST_CHECKS];
+    for index in 0..actors.len() {
+        let start = if index == 0 { 0 } else { ends[index - 1] };
+        each[index] = &names[start..ends[index]];
+    }
+    let decided = decide_named(env, path, &each[..actors.len()]);
+    path.names.replace(names);
+    decided
+}
+
+#[inline(never)]
+fn decide_named(env: sys::napi_env, path: &mut HotPath<'_>, actors: &[&str]) -> Answered<()> {
+    let registry = path.registry.borrow();
+    weigh(env, path, &registry);
+    decide_few(&registry, &mut path.buffer, &mut path.fast, actors)
 }
 
 /// Calls `work` with the actor that is the argument of the call under way.

@@ -99,7 +99,14 @@ pub(crate) fn buffer() -> Result<String, fmt::Error> {
     }
     code += "/** The length of a buffer for this many checks, each of which may be answered twice. */\n\
              export const bufferOf = (checks: number): Float64Array =>\n  \
-             new Float64Array(Out.Answers + (1 + 2 * checks) * ANSWER_WIDTH)\n";
+             new Float64Array(Out.Answers + (1 + 2 * checks) * ANSWER_WIDTH)\n\n\
+             /** The answers of two checks in the fast buffer; a list that is written out is made in half the time. */\n\
+             export const answersOfTwo = (fast: Int32Array): number[] => [\n";
+    let width = LimitInfo::NUMBERS - NOT_FAST;
+    for place in width..3 * width {
+        writeln!(code, "  fast[{place}] as number,")?;
+    }
+    code += "]\n";
     Ok(code)
 }
 
