@@ -24,7 +24,7 @@ use crate::info::LimitInfo;
 use crate::interrupt;
 use crate::limit::Limit;
 use crate::store::memory::Memory;
-use crate::store::remote::{Backend, RemoteStore, Request, Settings, Statistics};
+use crate::store::remote::{Backend, LONGEST_DRIVE, Over, RemoteStore, Request, Settings, Statistics};
 use crate::time::Micros;
 
 /// A limiter's part of a remote store.
@@ -38,6 +38,8 @@ pub(super) struct Remote {
 
 /// The time past a deadline for which a thread waits for the store's thread to report the end of a call.
 const GRACE: Duration = Duration::from_millis(5);
+/// The time for which a thread waits before the host is asked, which may have been driving before.
+const SLICE: Duration = interrupt::SLICE.saturating_sub(LONGEST_DRIVE);
 
 impl Remote {
     pub(super) fn new(backend: impl Backend, settings: Settings) -> Self {
@@ -93,9 +95,13 @@ impl Remote {
 
     fn wait(&self, pending: Box<PendingCall>, request: Request) -> Result<LimitInfo, Error> {
         let (answered, answer) = sync_channel(1);
-        let job = pending.send(request, false, move |guard| drop(answered.send(guard)));
-        let patience = self.store.settings.timeout + GRACE;
-        match receive(&answer, patience) {
+        let (job, _blocking) = self.store.block(|over, end| {
+            pending.send(request, over, move |guard| {
+                drop(answered.send(guard));
+                drop(end);
+            })
+        });
+        match receive(&answer, job.time_left() + GRACE) {
             Ok(Ok(guard)) => guard.take(),
             Ok(Err(RecvTimeoutError::Timeout)) => {
                 job.fail(Failure::Timeout);
@@ -126,7 +132,7 @@ impl Remote {
     /// [`wait`](Self::wait) without a thread.
     async fn ask(pending: Box<PendingCall>, request: Request) -> Decided {
         let (answered, answer) = oneshot::channel();
-        pending.send(request, true, move |guard| drop(answered.send(guard)));
+        pending.send(request, Over::Callers, move |guard| drop(answered.send(guard)));
         answer.await.map_or_else(|_| Err(lost()), AnswerGuard::take)
     }
 
@@ -143,7 +149,7 @@ impl Remote {
             Begun::Known(answer) => Some(answer),
             Begun::Ask(pending, request) => {
                 let host = Host(Some(done));
-                pending.send(request, false, |guard| host.take(guard));
+                pending.send(request, Over::Background, |guard| host.take(guard));
                 None
             }
         }
@@ -160,9 +166,9 @@ fn receive(
 ) -> Result<Result<AnswerGuard, RecvTimeoutError>, Interrupted> {
     let Some(go_on) = interrupt::asked_while_waiting() else { return Ok(answer.recv_timeout(patience)) };
     let mut left = patience;
-    while left > interrupt::SLICE {
+    while left > SLICE {
         let began = clock::now();
-        match answer.recv_timeout(interrupt::SLICE) {
+        match answer.recv_timeout(SLICE) {
             Err(RecvTimeoutError::Timeout) if !go_on() => return Err(Interrupted),
             Err(RecvTimeoutError::Timeout) => {}
             heard => return Ok(heard),

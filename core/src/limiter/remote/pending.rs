@@ -10,7 +10,7 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::Limit;
-use crate::store::remote::{Answer, DenyKey, Job, RemoteStore, Request, Since};
+use crate::store::remote::{Answer, DenyKey, Job, Over, RemoteStore, Request, Since};
 use crate::time::Micros;
 
 /// A call whose answer is still to come.
@@ -112,13 +112,17 @@ impl PendingCall {
     pub(super) fn send(
         self: Box<Self>,
         request: Request,
-        on_callers_runtime: bool,
+        over: Over,
         done: impl FnOnce(AnswerGuard) + Send + 'static,
     ) -> Arc<Job> {
         let store = self.store.clone();
-        let done = Box::new(move |job: &Job, answer: Answer| done(self.deliver(job.request(), answer)));
+        let need = store.need(over);
+        let done = Box::new(move |job: &Job, answer: Answer| {
+            drop(need);
+            done(self.deliver(job.request(), answer));
+        });
         let job = Arc::new(Job::new(request, store.settings.timeout, done));
-        if let Err(failure) = store.send(&job, on_callers_runtime) {
+        if let Err(failure) = store.send(&job, over) {
             job.finish(Err(failure));
         }
         job
@@ -143,7 +147,7 @@ impl PendingCall {
             // The store has charged nothing.
             let _ = back.decide_here(&back.store.state().fallback, &undo);
         } else {
-            Box::new(back).send(undo, false, drop);
+            Box::new(back).send(undo, Over::Background, drop);
         }
     }
 

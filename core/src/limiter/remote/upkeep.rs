@@ -42,8 +42,7 @@ impl Remote {
         done: impl FnOnce(Result<T, Error>) + Send + 'static,
     ) {
         match self.store.session() {
-            Ok(session) => {
-                let runtime = session.runtime().clone();
+            Ok((session, runtime)) => {
                 let work = work(session);
                 let mut owed = Owed::new(done);
                 drop(runtime.spawn(async move {

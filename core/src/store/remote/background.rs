@@ -1,32 +1,67 @@
-//! A runtime for callers that have none: one thread for all stores of a process.
+//! A runtime for callers that have none: one for all stores of a process, and its thread.
 
+use std::future::{Future, poll_fn};
 use std::io;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::thread;
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, Sleep, sleep};
 
+use super::handover::{Handover, Seen};
+use crate::clock;
 use crate::fork::Process;
+use crate::time::Micros;
 
-struct Background {
+/// The process's own runtime. Its thread drives it, or a caller that waits alone; see [`Handover`].
+pub(crate) struct Background {
     process: Process,
-    handle: Handle,
+    runtime: Runtime,
+    handover: Handover,
+    /// Tells the thread that it was sent away.
+    sent_away: Notify,
+    /// Blocking calls in a row that were alone.
+    alone: AtomicU32,
+    /// The number of them after which the thread is sent away.
+    wanted: AtomicU32,
+    /// The end of the last one.
+    last: AtomicU64,
+    /// The timer of the caller that drives, set anew only where it has rung: to set one wakes the runtime.
+    relief: Mutex<Option<Pin<Box<Sleep>>>>,
 }
+
+/// Blocking calls that are alone, one soon after the other, before the thread is sent away: more each time that it is
+/// called back, because a turn costs several wake-ups, and threads that take turns are alone for a few calls too.
+const FEWEST_CALLS: u32 = 8;
+const MOST_CALLS: u32 = 8192;
+/// The time without a call after which it comes back.
+const LINGER: Duration = Duration::from_millis(5);
+const LINGER_MICROS: Micros = 5_000;
+/// The longest time that a caller drives; a call that takes longer gains nothing from it.
+pub(crate) const LONGEST_DRIVE: Duration = Duration::from_millis(10);
+/// The time for which what was heard from the servers is recent.
+const RECENT_MICROS: Micros = 100;
 
 /// A lock would not do: a child that was forked off while another thread held it could never take it.
 static BACKGROUND: ArcSwapOption<Background> = ArcSwapOption::const_empty();
 
 /// The process's own runtime, which is started when it is first asked for and runs until the process ends; which process
 /// this is, the caller has just found out.
-pub(crate) fn handle(current: Process) -> io::Result<Handle> {
+pub(crate) fn here(current: Process) -> io::Result<Arc<Background>> {
     loop {
         let known = BACKGROUND.load_full();
         match &known {
-            Some(background) if background.process == current => return Ok(background.handle.clone()),
+            Some(background) if background.process == current => return Ok(background.clone()),
             _ => {}
         }
-        let started = Arc::new(Background { process: current, handle: start()? });
+        let started = Background::start(current)?;
         let before = BACKGROUND.compare_and_swap(&known, Some(started.clone()));
         let won = match (&*before, &known) {
             (None, None) => true,
@@ -34,22 +69,380 @@ pub(crate) fn handle(current: Process) -> io::Result<Handle> {
             _ => false,
         };
         if won {
-            // The parent's runtime has no thread here; to drop its handle could wait for one.
+            // The parent's runtime has no thread here; to drop it could wait for one.
             std::mem::forget((known, arc_swap::Guard::into_inner(before)));
-            return Ok(started.handle.clone());
+            return Ok(started);
         }
     }
 }
 
 /// True for that runtime.
 pub(crate) fn is(runtime: &Handle) -> bool {
-    BACKGROUND.load().as_ref().is_some_and(|background| background.handle.id() == runtime.id())
+    BACKGROUND.load().as_ref().is_some_and(|background| background.runtime.handle().id() == runtime.id())
 }
 
-/// A thread that drives a runtime for as long as the process lives. The rare one that lost a race idles.
-fn start() -> io::Result<Handle> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    let handle = runtime.handle().clone();
-    thread::Builder::new().name("tidegate".to_owned()).spawn(move || runtime.block_on(std::future::pending::<()>()))?;
-    Ok(handle)
+impl Background {
+    /// A runtime and its thread, which lives for as long as the process. The rare one that lost a race idles.
+    fn start(process: Process) -> io::Result<Arc<Self>> {
+        let background = Arc::new(Self {
+            process,
+            runtime: Builder::new_current_thread().enable_all().build()?,
+            handover: Handover::new(),
+            sent_away: Notify::new(),
+            alone: AtomicU32::new(0),
+            wanted: AtomicU32::new(FEWEST_CALLS),
+            last: AtomicU64::new(0),
+            relief: Mutex::default(),
+        });
+        let own = background.clone();
+        thread::Builder::new().name("tidegate".to_owned()).spawn(move || own.run())?;
+        Ok(background)
+    }
+
+    fn run(&self) {
+        self.handover.belongs_here();
+        loop {
+            self.runtime.block_on(async {
+                while !self.handover.is_away() {
+                    self.sent_away.notified().await;
+                }
+            });
+            if self.handover.stay_away(LINGER) {
+                self.wanted.store(FEWEST_CALLS, Ordering::Relaxed);
+            }
+        }
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        self.runtime.handle()
+    }
+
+    /// Has the thread drive the runtime, for work that no call waits for.
+    pub(crate) fn call_back(&self) {
+        self.handover.call_back();
+    }
+
+    /// Has the runtime driven until the result is dropped.
+    pub(crate) fn need(self: &Arc<Self>) -> Need {
+        if self.handover.need() {
+            let wanted = self.wanted.load(Ordering::Relaxed).saturating_mul(4).min(MOST_CALLS);
+            self.wanted.store(wanted, Ordering::Relaxed);
+        }
+        Need(self.clone())
+    }
+
+    /// Spawns work that the runtime is driven for.
+    pub(crate) fn spawn<F>(self: &Arc<Self>, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let need = self.need();
+        self.runtime.spawn(async move {
+            let _need = need;
+            future.await
+        })
+    }
+
+    /// True at the end of a call; false if that took too long, so that the thread drives from then on.
+    async fn drive(&self, began: Micros, mut ended: oneshot::Receiver<()>) -> bool {
+        let mut relief = self.relief().take().unwrap_or_else(|| Box::pin(sleep(LONGEST_DRIVE)));
+        let is_over = loop {
+            tokio::select! {
+                biased;
+                _ = &mut ended => break true,
+                () = relief.as_mut() => {}
+            }
+            let driven = Duration::from_micros(clock::now().saturating_sub(began));
+            if driven >= LONGEST_DRIVE {
+                break false;
+            }
+            // It was set for an earlier call.
+            relief.as_mut().reset(Instant::now() + (LONGEST_DRIVE - driven));
+        };
+        *self.relief() = Some(relief);
+        is_over
+    }
+
+    fn relief(&self) -> MutexGuard<'_, Option<Pin<Box<Sleep>>>> {
+        self.relief.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The way of a blocking call, on a thread outside of every runtime.
+    pub(crate) fn blocking(self: &Arc<Self>) -> Blocking {
+        if self.handover.take_seat() {
+            return Blocking::Drives(Seat { need: Need(self.clone()), is_over: false });
+        }
+        Blocking::Waits(Watch { background: self.clone(), before: self.handover.seen() })
+    }
+}
+
+/// Dropped at the end of a blocking call.
+pub(crate) type End = oneshot::Sender<()>;
+
+/// A blocking call's part in driving the runtime.
+pub(crate) enum Blocking {
+    /// It drives the runtime itself.
+    Drives(Seat),
+    /// It waits while the thread drives.
+    Waits(#[expect(dead_code, reason = "it acts when it is dropped")] Watch),
+}
+
+impl Blocking {
+    /// Begins the call, which is over when the result is dropped. One that is driven has ended by then, or is driven by
+    /// the thread for the rest.
+    pub(crate) fn begin<T>(mut self, begin: impl FnOnce(Over, Option<End>) -> T) -> (T, Self) {
+        let begun = match &mut self {
+            Self::Drives(seat) => seat.drive(|end| begin(Over::Driven, Some(end))),
+            Self::Waits(_) => begin(Over::Background, None),
+        };
+        (begun, self)
+    }
+}
+
+/// The runtime that a job goes over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// The caller's own where there is one, else the process's.
+    Callers,
+    /// The process's.
+    Background,
+    /// The process's, which this thread drives.
+    Driven,
+}
+
+/// Until this is dropped, the runtime is driven.
+pub(crate) struct Need(Arc<Background>);
+
+impl Drop for Need {
+    fn drop(&mut self) {
+        self.0.handover.end();
+    }
+}
+
+/// The right to drive the runtime.
+pub(crate) struct Seat {
+    need: Need,
+    is_over: bool,
+}
+
+impl Seat {
+    /// Begins a call, and drives the runtime until its end, or for as long as that pays.
+    fn drive<T>(&mut self, begin: impl FnOnce(End) -> T) -> T {
+        let background = &self.need.0;
+        let began = clock::now();
+        if began.saturating_sub(background.last.load(Ordering::Relaxed)) > RECENT_MICROS {
+            background.runtime.block_on(catch_up());
+        }
+        let (end, ended) = oneshot::channel();
+        let begun = begin(end);
+        self.is_over = background.runtime.block_on(background.drive(began, ended));
+        if !self.is_over {
+            background.call_back();
+        }
+        begun
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let background = &self.need.0;
+        background.last.store(clock::now(), Ordering::Relaxed);
+        if !self.is_over {
+            // As after a panic.
+            background.call_back();
+        }
+    }
+}
+
+/// Has the runtime read what has come since it was driven last: a connection that broke is not to be written to.
+async fn catch_up() {
+    // Once for the sockets, and once more for the tasks that they wake.
+    for _ in 0..2 {
+        let mut is_back = false;
+        poll_fn(|context| {
+            if std::mem::replace(&mut is_back, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// The watch on a blocking call, which at its end sends the thread away if that pays.
+pub(crate) struct Watch {
+    background: Arc<Background>,
+    before: Seen,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let Background { handover, alone, wanted, last, sent_away, .. } = &*self.background;
+        let now = clock::now();
+        let soon = now.saturating_sub(last.swap(now, Ordering::Relaxed)) < LINGER_MICROS;
+        if !soon || !handover.was_alone_since(self.before) {
+            alone.store(0, Ordering::Relaxed);
+        } else if alone.fetch_add(1, Ordering::Relaxed) + 1 >= wanted.load(Ordering::Relaxed) {
+            alone.store(0, Ordering::Relaxed);
+            if handover.send_away() {
+                sent_away.notify_one();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::mpsc::{Receiver, channel};
+    use std::thread::ThreadId;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    fn start() -> Arc<Background> {
+        Background::start(Process::current()).expect("a runtime")
+    }
+
+    /// A blocking call, whose task ends after this time, and the thread that ended it.
+    fn call(background: &Arc<Background>, takes: Duration) -> ThreadId {
+        let (answered, answer) = channel();
+        let (_job, _blocking) = background.blocking().begin(|over, end| {
+            let need = (over == Over::Background).then(|| background.need());
+            background.handle().spawn(async move {
+                work(takes).await;
+                drop(need);
+                let _ = answered.send(thread::current().id());
+                drop(end);
+            })
+        });
+        answer.recv_timeout(SOON).expect("an answer")
+    }
+
+    async fn work(takes: Duration) {
+        if !takes.is_zero() {
+            tokio::time::sleep(takes).await;
+        }
+    }
+
+    /// Calls until this thread drives, which a busy machine may keep it from for a while.
+    fn until_alone(background: &Arc<Background>) {
+        let end = Instant::now() + SOON;
+        while call(background, Duration::ZERO) != thread::current().id() {
+            assert!(Instant::now() < end, "never alone");
+        }
+    }
+
+    /// Work that is not a blocking call's, and the thread that did it.
+    fn other(background: &Arc<Background>) -> Receiver<ThreadId> {
+        let (done, is_done) = channel();
+        drop(background.spawn(async move { done.send(thread::current().id()).expect("a test") }));
+        is_done
+    }
+
+    #[test]
+    fn a_caller_that_is_alone_call_after_call_drives() {
+        let background = start();
+        let here = thread::current().id();
+        for _ in 0..FEWEST_CALLS {
+            assert_ne!(call(&background, Duration::ZERO), here, "not before it is known to be alone");
+        }
+        until_alone(&background);
+        // Others are served by the thread, at once.
+        for _ in 0..4 {
+            until_alone(&background);
+            assert_ne!(other(&background).recv_timeout(SOON), Ok(here));
+        }
+    }
+
+    #[test]
+    fn the_thread_comes_back_when_there_are_no_calls() {
+        let background = start();
+        until_alone(&background);
+        assert!(background.handover.is_away());
+        // Nobody calls it back.
+        let (done, is_done) = channel();
+        drop(background.handle().spawn(async move { done.send(()).expect("a test") }));
+        is_done.recv_timeout(SOON).expect("the thread");
+        let end = Instant::now() + SOON;
+        while background.handover.is_away() {
+            assert!(Instant::now() < end);
+            thread::yield_now();
+        }
+        assert_ne!(call(&background, Duration::ZERO), thread::current().id());
+    }
+
+    #[test]
+    fn others_are_served_while_a_caller_drives_and_afterwards() {
+        let background = start();
+        for _ in 0..5 {
+            until_alone(&background);
+            let Blocking::Drives(mut seat) = background.blocking() else { continue };
+            let others = background.clone();
+            let (later, is_later) = channel();
+            seat.drive(|end| {
+                thread::spawn(move || {
+                    other(&others).recv_timeout(SOON).expect("served while another thread drives");
+                    // Longer than the caller stays.
+                    let need = others.need();
+                    drop(others.handle().spawn(async move {
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                        drop((later.send(()), need));
+                    }));
+                    drop(end);
+                });
+            });
+            is_later.recv_timeout(SOON).expect("served after it has left");
+            assert!(!background.handover.is_away());
+        }
+    }
+
+    #[test]
+    fn a_call_that_takes_long_is_left_to_the_thread() {
+        let background = start();
+        for _ in 0..3 {
+            until_alone(&background);
+            assert_ne!(call(&background, LONGEST_DRIVE * 3), thread::current().id());
+        }
+    }
+
+    #[test]
+    fn a_panic_while_a_caller_drives_leaves_the_runtime_as_it_was() {
+        let background = start();
+        for _ in 0..5 {
+            until_alone(&background);
+            let Blocking::Drives(mut seat) = background.blocking() else { continue };
+            let panics = AssertUnwindSafe(move || seat.drive(|_| panic!("a defect")));
+            assert!(catch_unwind(panics).is_err());
+            assert!(!background.handover.is_away());
+            other(&background).recv_timeout(SOON).expect("served");
+        }
+    }
+
+    #[test]
+    fn what_many_threads_call_is_never_left() {
+        let background = start();
+        let driven = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for number in 0..4_u64 {
+                let (background, driven) = (&background, &driven);
+                scope.spawn(move || {
+                    for round in 0..40 {
+                        // Alone for a while, then several at a time.
+                        thread::sleep(Duration::from_millis(number * 3));
+                        for _ in 0..25 {
+                            let by = call(background, Duration::ZERO);
+                            driven.fetch_add(u32::from(by == thread::current().id()), Ordering::Relaxed);
+                        }
+                        if round % 4 == number {
+                            other(background).recv_timeout(SOON).expect("served");
+                        }
+                    }
+                });
+            }
+        });
+        assert!(driven.into_inner() > 0, "callers drove as well");
+    }
 }

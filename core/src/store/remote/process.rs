@@ -9,7 +9,7 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 
 use super::backend::{Backend, Servers};
-use super::background;
+use super::background::{self, Background, Blocking, End, Need, Over};
 use super::deny_cache::DenyCache;
 use super::job::Job;
 use super::key::EntryName;
@@ -87,12 +87,34 @@ impl RemoteStore {
         self.state.load()
     }
 
-    /// Sends a job on its way, or says at once why not. It goes over the caller's own runtime where there is one and
-    /// that is wanted, else over the process's.
-    pub(crate) fn send(&self, job: &Arc<Job>, on_callers_runtime: bool) -> Result<(), Failure> {
+    /// Sends a job on its way, or says at once why not.
+    pub(crate) fn send(&self, job: &Arc<Job>, over: Over) -> Result<(), Failure> {
+        let on_callers_runtime = over == Over::Callers;
         let servers = self.state_for_sure().servers(self, on_callers_runtime)?;
         let send = || servers.send(job.clone());
         if on_callers_runtime { send() } else { task::send(send) }
+    }
+
+    /// The need of a job that is sent over this runtime, until it is over.
+    pub(crate) fn need(&self, over: Over) -> Option<Need> {
+        let is_callers = || Handle::try_current().is_ok_and(|runtime| !background::is(&runtime));
+        if over == Over::Driven || (over == Over::Callers && is_callers()) {
+            return None;
+        }
+        // Where no thread can be had, sending will say so.
+        Some(background::here(self.state_for_sure().process).ok()?.need())
+    }
+
+    /// Begins a call that this thread waits for, until the result is dropped. It may drive the process's runtime, unless it
+    /// is inside of one itself.
+    pub(crate) fn block<T>(&self, begin: impl FnOnce(Over, Option<End>) -> T) -> (T, Option<Blocking>) {
+        let is_outside = Handle::try_current().is_err_and(|error| error.is_missing_context());
+        let background = || background::here(self.state_for_sure().process).ok();
+        let Some(background) = is_outside.then(background).flatten() else {
+            return (begin(Over::Background, None), None);
+        };
+        let (begun, blocking) = background.blocking().begin(begin);
+        (begun, Some(blocking))
     }
 
     /// Begins to connect, over the caller's own runtime where there is one, else over the process's.
@@ -120,11 +142,11 @@ impl RemoteStore {
         if ways.iter().any(|way| way.servers.is_open()) { BreakerState::Open } else { BreakerState::Closed }
     }
 
-    /// The session for an operator's task, which runs on the runtime of the process.
-    pub(crate) fn session(&self) -> std::io::Result<Session> {
+    /// The session for an operator's task, and the runtime of the process, which it runs on.
+    pub(crate) fn session(&self) -> std::io::Result<(Session, Arc<Background>)> {
         let state = self.state_for_sure();
-        let runtime = background::handle(state.process)?;
-        Ok(state.session(self, runtime))
+        let background = background::here(state.process)?;
+        Ok((state.session(self, background.handle().clone()), background))
     }
 
     /// The request that tests whether a server can decide and write.
@@ -180,8 +202,13 @@ impl ProcessState {
 
     fn servers(&self, store: &RemoteStore, on_callers_runtime: bool) -> Result<Arc<dyn Servers>, Failure> {
         let callers = if on_callers_runtime { Handle::try_current().ok() } else { None };
-        let is_background = callers.as_ref().is_none_or(background::is);
-        let runtime = callers.map_or_else(|| background::handle(self.process), Ok).map_err(|_| Failure::Unreachable)?;
+        let (runtime, background) = match callers.filter(|runtime| !background::is(runtime)) {
+            Some(runtime) => (runtime, None),
+            None => {
+                let background = background::here(self.process).map_err(|_| Failure::Unreachable)?;
+                (background.handle().clone(), Some(background))
+            }
+        };
         let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
         let id = runtime.id();
         if let Some(known) = ways.iter().find(|way| way.runtime == id && !way.is_dead()) {
@@ -192,7 +219,10 @@ impl ProcessState {
         runtime.spawn(closed);
         let _entered = runtime.enter();
         let servers = store.backend.connect(self.session(store, runtime.clone()));
-        ways.push(Way { servers: servers.clone(), runtime: id, is_background, open });
+        ways.push(Way { servers: servers.clone(), runtime: id, is_background: background.is_some(), open });
+        if let Some(background) = background {
+            background.call_back();
+        }
         Ok(servers)
     }
 }
