@@ -21,8 +21,10 @@ impl LevelRule {
         if self.aligned { now.saturating_sub(now % self.tick) } else { now }
     }
 
-    fn ticks(&self, since: Micros, now: Micros) -> u64 {
-        now.saturating_sub(since) / self.tick
+    #[inline]
+    pub(super) fn ticks(&self, since: Micros, now: Micros) -> u64 {
+        let elapsed = now.saturating_sub(since);
+        if self.tick.get() == 1 { elapsed } else { elapsed / self.tick }
     }
 
     /// The rest at `now` of a state that has been brought there: the ticks of a group that is not over drain too.
@@ -61,6 +63,19 @@ impl LevelRule {
     pub(crate) fn restart(&self, state: &mut Level, now: Micros) {
         if !self.aligned && state.since < now {
             *state = Level { level: self.left(state, now), since: now };
+        }
+    }
+
+    /// [`next`](Algorithm::next) where it may be known when it is compiled how the level drains.
+    #[inline(always)]
+    pub(super) fn next_of(&self, by_groups: bool, state: &Level, now: Micros, remaining: u64) -> Micros {
+        match remaining.checked_sub(self.quota) {
+            // One more has left at the end of this group.
+            None if by_groups && state.level <= self.quota => {
+                state.since.saturating_add(self.group.get()).saturating_sub(now)
+            }
+            None => self.until(state, now, remaining.saturating_add(1)),
+            Some(_) => 0,
         }
     }
 
@@ -149,14 +164,7 @@ impl Algorithm for LevelRule {
 
     #[inline(always)]
     fn next(&self, state: &Level, now: Micros, remaining: u64) -> Micros {
-        match remaining.checked_sub(self.quota) {
-            // One more has left at the end of this group.
-            None if self.by_groups && state.level <= self.quota => {
-                state.since.saturating_add(self.group.get()).saturating_sub(now)
-            }
-            None => self.until(state, now, remaining.saturating_add(1)),
-            Some(_) => 0,
-        }
+        self.next_of(self.by_groups, state, now, remaining)
     }
 
     #[inline(always)]

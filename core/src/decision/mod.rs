@@ -9,6 +9,7 @@ mod call;
 mod counter;
 mod decay;
 mod dispatch;
+mod grouped;
 mod level;
 mod log;
 mod pure;
@@ -17,6 +18,7 @@ mod slots;
 mod smooth;
 mod state;
 mod together;
+mod uneven;
 
 pub use call::Call;
 pub(crate) use call::Verb;
@@ -24,6 +26,7 @@ pub(crate) use call::Verb;
 pub(crate) use counter::Windows;
 #[cfg(feature = "remote")]
 pub(crate) use decay::Decayed;
+pub(crate) use grouped::Grouped;
 pub(crate) use level::Level;
 #[cfg(feature = "remote")]
 pub(crate) use series::Series;
@@ -34,6 +37,7 @@ pub(crate) use state::{Entry, Small};
 pub(crate) use together::{Held, Part, together};
 #[cfg(feature = "remote")]
 pub(crate) use together::{priors, takes};
+pub(crate) use uneven::Uneven;
 
 use crate::error::LimitError;
 use crate::info::LimitInfo;

@@ -51,28 +51,33 @@ impl Pacing {
 impl Pacing {
     /// From further ahead than it takes to fill the store: the clock was wrong then, and this entry is from now.
     #[cold]
-    fn mend(&self, state: &mut Paced, now: Micros) -> bool {
+    fn mend(&self, state: Paced, now: Micros) -> (Paced, bool) {
         let ahead = state.written.saturating_sub(now);
-        let mended = real(ahead) > self.max_permits * self.cool;
-        if mended {
-            state.free = state.free.saturating_sub(ahead);
-            state.written = now;
+        if real(ahead) > self.max_permits * self.cool {
+            return (Paced { free: state.free.saturating_sub(ahead), written: now, ..state }, true);
         }
-        mended
+        (state, false)
     }
 
     /// The permits stored after this time without a debt.
     #[inline(always)]
     fn after_idling(&self, stored: f64, time: Micros) -> f64 {
-        // As long as it is said to take, it takes, whatever the last digit of a quotient is.
-        if time >= whole_up((self.max_permits - stored) * self.cool) {
+        // As long as it is said to take, it takes, whatever the last digit of a quotient is. The time is whole, so it
+        // reaches this rounded up where it reaches this.
+        if real(time) >= (self.max_permits - stored) * self.cool {
             return self.max_permits;
         }
-        (stored + real(time) / self.cool).min(self.max_permits)
+        self.at_most(stored + real(time) / self.cool)
+    }
+
+    /// One instruction, where `f64::min` has to ask for what is no number.
+    #[inline(always)]
+    fn at_most(&self, permits: f64) -> f64 {
+        if permits < self.max_permits { permits } else { self.max_permits }
     }
 
     fn store(&self, state: &mut Paced, now: Micros, permits: f64) {
-        state.stored = (state.stored + permits).min(self.max_permits);
+        state.stored = self.at_most(state.stored + permits);
         state.written = now;
     }
 }
@@ -89,9 +94,12 @@ impl Algorithm for Pacing {
 
     #[inline(always)]
     fn advance(&self, state: &mut Paced, now: Micros) -> bool {
-        let mended = state.written > now && self.mend(state, now);
+        let mut mended = false;
+        if state.written > now {
+            (*state, mended) = self.mend(*state, now);
+        }
         // More may have been stored under another definition.
-        state.stored = state.stored.min(self.max_permits);
+        state.stored = self.at_most(state.stored);
         if now > state.free {
             state.stored = self.after_idling(state.stored, now.saturating_sub(state.free));
             state.free = now;
@@ -132,8 +140,7 @@ impl Algorithm for Pacing {
     #[inline(always)]
     fn bears(&self, state: &Paced, cost: u64) -> bool {
         // Nearly always far from the end, whatever the price.
-        let half = real(EXACT / 2);
-        if real(cost) * self.dearest < half && real(state.free) < half {
+        if real(cost) * self.dearest < real(EXACT / 2) && state.free < EXACT / 2 {
             return true;
         }
         let (time, _) = self.price(state.stored, cost);
@@ -151,7 +158,7 @@ impl Algorithm for Pacing {
     }
 
     fn quota(&self) -> u64 {
-        whole(self.max_permits).max(1)
+        self.quota
     }
 
     /// Any cost is admitted at once, and the next call pays for it.
@@ -167,5 +174,9 @@ impl Algorithm for Pacing {
 
     fn window(&self) -> Micros {
         self.window
+    }
+
+    fn window_ms(&self) -> u64 {
+        self.window_ms
     }
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::checks::{self, rules};
 use crate::Error;
 use crate::check::Check;
-use crate::decision::{Algorithm, Call, Impossible, Part, Small, Verb};
+use crate::decision::{Algorithm, Call, Grouped, Impossible, Part, Small, Uneven, Verb};
 use crate::distinct::Distinct;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::{Limit, Rule, Rules};
+use crate::limit::{LevelRule, Limit, Rule, Rules};
 use crate::store::memory::{Memory, Moment, Question, Wanted};
 use crate::time::{EXACT, Micros};
 
@@ -47,32 +47,47 @@ impl Local {
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
         match limit.compiled(factor) {
-            Some(Rules::One(Rule::Level(rule))) if cost <= EXACT => self.limit_small(rule, limit, actor, cost, now),
-            _ => self.limit_aside(limit, actor, cost, factor, now),
+            Some(Rules::One(rule)) if cost <= EXACT => match rule {
+                Rule::Level(rule) if rule.by_groups => self.limit_small(&Grouped(rule), limit, actor, cost, now),
+                Rule::Level(rule) => self.limit_uneven(rule, limit, actor, cost, now),
+                rule => self.limit_aside(rule, limit, actor, cost, now),
+            },
+            _ => self.decide_any(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, now),
         }
+    }
+
+    /// A level that drains more than one unit in more than one tick.
+    #[inline(never)]
+    fn limit_uneven(
+        &self,
+        rule: &LevelRule,
+        limit: &Limit,
+        actor: &str,
+        cost: u64,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        self.limit_small(&Uneven(rule), limit, actor, cost, now)
     }
 
     /// Out of the way of the levels, which nearly all limits are.
     #[inline(never)]
     fn limit_aside(
         &self,
+        rule: &Rule,
         limit: &Limit,
         actor: &str,
         cost: u64,
-        factor: f64,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        match limit.compiled(factor) {
-            Some(Rules::One(rule)) if cost <= EXACT => match rule {
-                Rule::Counter(rule) => self.limit_small(rule, limit, actor, cost, now),
-                Rule::Decay(rule) => self.limit_small(rule, limit, actor, cost, now),
-                Rule::Smooth(rule) => self.limit_small(rule, limit, actor, cost, now),
-                _ => {
-                    let decided = self.memory.decide_lent(rule, self.question(limit, actor, cost, now));
-                    self.answered(decided, limit, actor, cost, now)
-                }
-            },
-            _ => self.decide_any(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, now),
+        match rule {
+            Rule::Level(rule) => self.limit_uneven(rule, limit, actor, cost, now),
+            Rule::Counter(rule) => self.limit_small(rule, limit, actor, cost, now),
+            Rule::Decay(rule) => self.limit_small(rule, limit, actor, cost, now),
+            Rule::Smooth(rule) => self.limit_small(rule, limit, actor, cost, now),
+            Rule::Slots(_) | Rule::Log(_) => {
+                let decided = self.memory.decide_lent(rule, self.question(limit, actor, cost, now));
+                self.answered(decided, limit, actor, cost, now)
+            }
         }
     }
 

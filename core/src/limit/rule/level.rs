@@ -55,11 +55,18 @@ impl LevelRule {
         Self { most: rule.drained(EXACT / tick), window, window_ms: millis_up(window), ..rule }
     }
 
+    /// [`drained`](Self::drained) in less than a group of ticks.
+    #[inline]
+    pub(crate) fn drained_in_group(&self, ticks: u64) -> u64 {
+        // A whole group drains at most 2^53.
+        ticks.saturating_mul(self.drain.get()) / self.ticks
+    }
+
     /// The units that leave in so many ticks.
     pub(crate) fn drained(&self, ticks: u64) -> u64 {
         // An entry that has been brought to now is never a whole group behind.
         if ticks < self.ticks.get() {
-            return ticks.saturating_mul(self.drain.get()) / self.ticks;
+            return self.drained_in_group(ticks);
         }
         let rest = (ticks % self.ticks).saturating_mul(self.drain.get()) / self.ticks;
         (ticks / self.ticks).saturating_mul(self.drain.get()).saturating_add(rest)
@@ -77,7 +84,7 @@ impl LevelRule {
         // Dividing is most of what this costs, and most limits drain one at a time, or all at once.
         let groups = match self.drain.get() {
             1 => units,
-            _ if !self.by_groups => return self.time_in_ticks(units),
+            _ if !self.by_groups => return self.time_aside(units),
             drain if units <= drain => u64::from(units > 0),
             drain => units.div_ceil(drain),
         };
@@ -85,7 +92,13 @@ impl LevelRule {
     }
 
     #[inline(never)]
-    fn time_in_ticks(&self, units: u64) -> Micros {
+    fn time_aside(&self, units: u64) -> Micros {
+        self.time_in_ticks(units)
+    }
+
+    /// [`time`](Self::time) where units leave within groups too.
+    #[inline]
+    pub(crate) fn time_in_ticks(&self, units: u64) -> Micros {
         let ticks = if let Some(product) = units.checked_mul(self.ticks.get()) {
             product.div_ceil(self.drain.get())
         } else {

@@ -1,7 +1,7 @@
 //! Paced permits.
 
-use super::whole_up;
-use crate::time::Micros;
+use super::{whole, whole_up};
+use crate::time::{Micros, millis_up};
 
 /// Permits that are stored while idle and paid for when taken; times in microseconds, as doubles.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,8 +17,12 @@ pub(crate) struct Smooth {
     pub(crate) warms_up: bool,
     /// The most that a permit costs.
     pub(crate) dearest: f64,
+    /// The most permits that are stored, whole ones, and one at the least.
+    pub(crate) quota: u64,
     /// The time that it takes to store all that can be stored.
     pub(crate) window: Micros,
+    /// The same, as every answer says it.
+    pub(crate) window_ms: u64,
 }
 
 impl Smooth {
@@ -27,7 +31,6 @@ impl Smooth {
         let stable = 1_000_000.0 / rate;
         if warmup == 0.0 {
             let max_permits = max_burst / 1000.0 * rate;
-            let window = whole_up(max_permits * stable);
             return Self {
                 stable,
                 max_permits,
@@ -36,15 +39,25 @@ impl Smooth {
                 cool: stable,
                 warms_up: false,
                 dearest: stable,
-                window,
-            };
+                quota: 0,
+                window: 0,
+                window_ms: 0,
+            }
+            .with_sums();
         }
         let cold = stable * cold_factor;
         let threshold = 0.5 * warmup / stable;
         let max_permits = threshold + 2.0 * warmup / (stable + cold);
         let slope = (cold - stable) / (max_permits - threshold);
-        let cool = warmup / max_permits;
-        let (dearest, window) = (cold.max(stable), whole_up(max_permits * cool));
-        Self { stable, max_permits, threshold, slope, cool, warms_up: true, dearest, window }
+        let (cool, dearest) = (warmup / max_permits, cold.max(stable));
+        let (quota, window, window_ms) = (0, 0, 0);
+        Self { stable, max_permits, threshold, slope, cool, warms_up: true, dearest, quota, window, window_ms }
+            .with_sums()
+    }
+
+    /// The numbers that follow from the others.
+    fn with_sums(self) -> Self {
+        let window = whole_up(self.max_permits * self.cool);
+        Self { quota: whole(self.max_permits).max(1), window, window_ms: millis_up(window), ..self }
     }
 }
