@@ -359,6 +359,40 @@ proptest! {
 }
 
 #[test]
+fn nobody_warms_up_what_another_is_charged_for() {
+    let limit = Limit::smooth("warm-up", 1.0).warmup(Duration::from_secs(20)).build().expect("sound");
+    let (engine, alone) = (Limiter::new(Memory::with_max_entries(CAP)), Limiter::new(Memory::new()));
+    for name in 0..CAP {
+        let dear = Limit::bucket("flood", 1).drip_rate(HOUR).build().expect("sound");
+        at(&engine, Check::new(&dear, &name.to_string()), Call::Limit, START);
+    }
+    // Permits are cheaper the more were taken just before: by others, if they were counted together.
+    let warm = |name: u64| format!("warm {name}");
+    for round in 0..60 {
+        for name in 0..40 {
+            at(&engine, Check::new(&limit, &warm(name)), Call::Limit, START + round * SECOND);
+        }
+    }
+    let later = START + 62 * SECOND;
+    let mut looks = 0;
+    for name in 0..40 {
+        let actor = format!("cold {name}");
+        let dear = Check::new(&limit, &actor).cost(5);
+        if at(&engine, dear, Call::Limit, later).blocked {
+            continue;
+        }
+        at(&alone, dear, Call::Limit, later);
+        for second in 1..20 {
+            let now = later + second * SECOND;
+            let ask = |limiter| at(limiter, Check::new(&limit, &actor), Call::Peek, now).blocked;
+            looks += 1;
+            assert!(ask(&engine) || !ask(&alone), "{actor} after {second} s");
+        }
+    }
+    assert!(looks > 100, "{looks}");
+}
+
+#[test]
 fn two_who_share_in_one_decision_do_not_overwrite_each_other() {
     let limiter = Limiter::new(Memory::with_max_entries(CAP));
     let limit = Limit::bucket("shared", 100).drip_rate(HOUR).build().expect("sound");

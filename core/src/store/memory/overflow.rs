@@ -229,6 +229,7 @@ impl Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
     use std::time::Duration;
 
     use crate::decision::Call;
@@ -256,6 +257,57 @@ mod tests {
         assert_eq!(overflow.closed_until(seat(3)), START + 2 * hour + second, "one drains after the other");
         overflow.close(seat(5), START, START + hour, second, true);
         assert_eq!(overflow.closed_until(seat(5)), START + hour + second, "after what a lane there owes");
+    }
+
+    #[test]
+    fn nothing_is_swept_away_as_long_as_a_cell_is_closed() {
+        let given = |cell| Seat { timeline: Timeline::Given, ..seat(cell) };
+        let mut overflow = Overflow::default();
+        assert!(overflow.sweep(START), "there is nothing");
+        overflow.close(seat(63), START, 0, 10 * SECOND, false);
+        assert!(!overflow.sweep(START + 10 * SECOND - 1));
+        assert!(overflow.sweep(START + 10 * SECOND), "all have drained");
+        // A caller's clock says nothing of ours: its cells stay for a while after the last call with such a clock.
+        let mut overflow = Overflow::default();
+        overflow.close(given(63), 0, 0, SECOND, false);
+        let later = clock::now() + 100 * GIVEN_LIVES;
+        overflow.note_given(later);
+        assert!(!overflow.sweep(later + GIVEN_LIVES - 1));
+        assert!(overflow.sweep(later + GIVEN_LIVES));
+    }
+
+    #[test]
+    fn one_limit_leaves_lanes_to_the_others_and_one_clock_to_the_other() {
+        const LANES: usize = 64;
+        let rule = Limit::bucket("lanes", 5).drip_rate(HOUR).build().expect("a bucket");
+        let rules = rule.rules(1.0).expect("a rule");
+        let (_, rule) = rules.shaped().next().expect("a rule");
+        let seats = |timeline| -> HashSet<u64> {
+            let of = |actor: u32| {
+                let actor = Fingerprint::of_actor(&actor.to_string());
+                Seat::new(Fingerprint(0x5eed << 64) ^ actor, actor, rule, timeline, LANES).key
+            };
+            (0..10_000).map(of).collect()
+        };
+        let real = seats(Timeline::Real);
+        assert_eq!(real.len(), 16, "a quarter of them");
+        assert!(real.is_disjoint(&seats(Timeline::Given)));
+    }
+
+    #[test]
+    fn whatever_is_charged_at_a_closed_cell_drains_after_what_is_owed_there() {
+        // No lane at all, so that all share cells.
+        let limiter = Limiter::new(Memory::with_max_entries(1));
+        let limit = Limit::bucket("turns", 5).drip_rate(HOUR).build().expect("a bucket");
+        let ask = |actor: &str, cost, call, now| {
+            limiter.decide_sync_at(&[Check::new(&limit, actor).cost(cost)], call, now).expect("an answer").blocked
+        };
+        ask("the only entry", 1, Call::Limit, START);
+        ask("overfull", 5, Call::Charge, START);
+        ask("overfull", 5, Call::Charge, START);
+        let hour = 3600 * SECOND;
+        assert!(ask("overfull", 5, Call::Limit, START + 7 * hour), "three are owed still");
+        assert!(!ask("overfull", 1, Call::Limit, START + 12 * hour));
     }
 
     #[test]
