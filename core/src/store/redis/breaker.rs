@@ -160,6 +160,8 @@ impl Breaker {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     const DEADLINE: Duration = Duration::from_millis(100);
@@ -190,13 +192,49 @@ mod tests {
         let start = Instant::now();
         let mut breaker = Breaker::new();
         let (rest, tells) = breaker.open(start);
-        assert!(tells && rest <= SHORTEST_REST && rest >= SHORTEST_REST * 3 / 4, "{rest:?}");
+        assert!(tells && rest <= MS * 100 && rest >= MS * 75, "{rest:?}");
         let (rest, tells) = breaker.open(start + Duration::from_secs(3));
-        assert!(!tells && rest <= SHORTEST_REST, "back after three seconds, it is found at once: {rest:?}");
+        assert!(!tells && rest <= MS * 100, "back after three seconds, it is found at once: {rest:?}");
         let (rest, _) = breaker.open(start + Duration::from_hours(1));
-        assert!(rest <= LONGEST_REST && rest >= LONGEST_REST * 3 / 4, "{rest:?}");
+        assert!(rest <= MS * 5000 && rest >= MS * 3750, "{rest:?}");
         assert!(breaker.found_well() && !breaker.found_well() && breaker.close(start), "told that it is closed");
         assert!(!breaker.close(start));
+    }
+
+    #[test]
+    fn rests_are_not_all_of_one_length() {
+        let start = Instant::now();
+        let rests: HashSet<Duration> = (0..50).map(|_| Breaker::new().open(start).0).collect();
+        assert!(rests.len() > 10, "{rests:?}");
+    }
+
+    #[test]
+    fn an_answer_in_between_starts_the_count_anew() {
+        let start = Instant::now();
+        for (why, well) in
+            [(Failure::Timeout, Breaker::answered as fn(&mut Breaker)), (Failure::Unreplicated, Breaker::replicated)]
+        {
+            let mut breaker = Breaker::new();
+            breaker.missed(start, why);
+            well(&mut breaker);
+            breaker.missed(start + DEADLINE * 3, why);
+            breaker.missed(start + DEADLINE * 3, why);
+            assert_eq!(breaker.verdict(start + DEADLINE * 4, DEADLINE), None, "{why:?}: one deadline since");
+            assert_eq!(breaker.verdict(start + DEADLINE * 5, DEADLINE), Some(why));
+            breaker.open(start + DEADLINE * 5);
+            assert_eq!(breaker.verdict(start + DEADLINE * 5, DEADLINE), None, "{why:?}: opening it starts over, too");
+        }
+    }
+
+    #[test]
+    fn an_opening_takes_back_the_probes_before_it() {
+        let start = Instant::now();
+        let mut breaker = Breaker::new();
+        breaker.open(start);
+        assert!(breaker.found_well());
+        breaker.open(start + DEADLINE);
+        assert!(breaker.found_well(), "one more has to be answered");
+        assert!(!breaker.found_well());
     }
 
     #[test]
@@ -214,10 +252,10 @@ mod tests {
         assert_eq!(told, 2, "once that it is open, once that it is closed");
         assert!((12..=24).contains(&opened), "{opened} times in a minute");
         // And is trusted again after a while.
-        let (rest, tells) = breaker.open(now + STEADY);
-        assert!(tells && rest <= SHORTEST_REST, "{rest:?}");
+        let (rest, tells) = breaker.open(now + MS * 5000);
+        assert!(tells && rest <= MS * 100, "{rest:?}");
         // What was not told is told once the minute is over, for as long as it is so.
-        breaker.close(now + STEADY);
-        assert!(!breaker.open(now + STEADY * 3).1 && breaker.open(now + STEADY + QUIET).1);
+        breaker.close(now + MS * 5000);
+        assert!(!breaker.open(now + MS * 64_999).1 && breaker.open(now + MS * 65_000).1);
     }
 }

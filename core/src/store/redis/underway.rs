@@ -80,3 +80,39 @@ pub(super) fn next_back<T>(several: &mut Vec<Underway<T>>, context: &mut Context
 pub(super) fn last_deadline<'a>(messages: impl Iterator<Item = &'a Message>) -> Instant {
     messages.map(|message| message.job.deadline).max().unwrap_or_else(Instant::now)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::task::Waker;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_batch_is_missed_once_and_says_so_when_it_comes_back() {
+        let until = Instant::now() + Duration::from_secs(1);
+        let before = Instant::now();
+        let mut batch = Underway::new(until, 7, 100, pending::<()>());
+        assert_eq!(batch.newly_missed(until - Duration::from_millis(1)), None, "not yet");
+        let sent = batch.newly_missed(until).expect("missed");
+        assert!(sent >= before && sent < until, "counted from the instant at which it was sent");
+        assert_eq!(batch.newly_missed(until + Duration::from_secs(1)), None, "but once");
+        assert!(batch.was_sent_over(7) && !batch.was_sent_over(8));
+        let mut several = vec![batch, Underway::new(until, 7, 100, pending())];
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(next_back(&mut several, &mut context).is_pending() && several.len() == 2);
+
+        let mut late = Underway::new(until, 7, 100, ready(()));
+        late.newly_missed(until);
+        let mut several = vec![Underway::new(until, 7, 100, pending()), late, Underway::new(until, 8, 100, ready(()))];
+        let missed = |several: &mut Vec<_>, context: &mut Context<'_>| match next_back(several, context) {
+            Poll::Ready(Back { number, missed, .. }) => Some((number, missed)),
+            Poll::Pending => None,
+        };
+        assert_eq!(missed(&mut several, &mut context), Some((7, true)));
+        assert_eq!(missed(&mut several, &mut context), Some((8, false)));
+        assert_eq!(missed(&mut several, &mut context), None);
+        assert_eq!(several.len(), 1);
+    }
+}
