@@ -293,17 +293,25 @@ fn what_is_given_back_during_an_outage_is_not_denied_from_memory() {
 #[test]
 fn a_remembered_denial_ends_when_it_said() {
     let server = Server::start();
-    let limiter = Limiter::new(Redis::open(&server.url()).expect("a URL"));
+    let limiter = Limiter::new(Redis::open(&server.url()).expect("a URL").timeout(Duration::from_secs(5)));
     let limit = Limit::bucket("quick", 1).drip_rate(Duration::from_millis(30)).build().expect("a bucket");
-    let (started, mut admitted) = (Instant::now(), 0_u128);
-    let before = limiter.stats().store_calls;
-    while started.elapsed() < Duration::from_millis(900) {
-        admitted += u128::from(!limiter.limit_sync(&limit, "eve").expect("an answer").blocked);
+    let ask = || limiter.limit_sync(&limit, "eve").expect("an answer");
+    let mut remembered = 0;
+    for _ in 0..20 {
+        let denied = loop {
+            let info = ask();
+            if info.blocked {
+                break info;
+            }
+        };
+        let before = limiter.stats().store_calls;
+        // A busy machine may keep this thread away for longer than the denial holds.
+        if ask().blocked {
+            assert_eq!(limiter.stats().store_calls, before, "a denial that is remembered asks nobody");
+            remembered += 1;
+        }
+        thread::sleep(Duration::from_millis(denied.reset_ms));
+        assert!(!ask().blocked, "it said {} ms", denied.reset_ms);
     }
-    let drips = started.elapsed().as_millis() / 30;
-    assert!(admitted <= drips + 1, "{admitted} at {drips} drips");
-    // A busy machine may keep this thread away for a few.
-    assert!(admitted * 10 >= drips * 7, "{admitted} at {drips} drips");
-    let calls = u128::from(limiter.stats().store_calls - before);
-    assert!(calls <= 3 * (drips + 1), "{calls} store calls for {drips} drips");
+    assert!(remembered > 0, "no denial was remembered");
 }

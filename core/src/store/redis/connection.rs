@@ -38,7 +38,7 @@ const BATCHES: usize = 2;
 
 /// The handle to the connection of one server: the queue into its task, and its breaker.
 pub(super) struct Connection {
-    queue: Sender,
+    queue: Sender<Message>,
     /// True while the breaker of the server is open.
     open: Arc<AtomicBool>,
 }
@@ -99,7 +99,7 @@ pub(super) struct ConnectionTask {
     pub(super) context: Arc<Context>,
     pub(super) router: Arc<dyn Reroute>,
     pub(super) breaker: Breaker,
-    queue: Receiver,
+    queue: Receiver<Message>,
     /// True while the next call can be sent at once, and waits for no other.
     idle: Arc<AtomicBool>,
     /// The instant until which the rest is finished, once all senders are gone.

@@ -6,16 +6,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::message::Message;
-
-#[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct Shared<M> {
+    state: Mutex<State<M>>,
 }
 
-#[derive(Default)]
-struct State {
-    messages: Vec<Message>,
+struct State<M> {
+    messages: Vec<M>,
     /// Of the task, while it sleeps.
     waker: Option<Waker>,
     /// All senders are gone.
@@ -25,10 +21,10 @@ struct State {
 }
 
 /// The end that messages are sent through.
-pub(super) struct Sender(Arc<Shared>);
+pub(super) struct Sender<M>(Arc<Shared<M>>);
 
 /// The end that the task reads.
-pub(super) struct Receiver(Arc<Shared>);
+pub(super) struct Receiver<M>(Arc<Shared<M>>);
 
 /// The reason for which a receiver was woken.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,20 +34,21 @@ pub(super) enum Received {
     Nothing,
 }
 
-pub(super) fn queue() -> (Sender, Receiver) {
-    let shared = Arc::<Shared>::default();
+pub(super) fn queue<M>() -> (Sender<M>, Receiver<M>) {
+    let state = State { messages: Vec::new(), waker: None, left: false, closed: false };
+    let shared = Arc::new(Shared { state: Mutex::new(state) });
     (Sender(shared.clone()), Receiver(shared))
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl<M> Shared<M> {
+    fn lock(&self) -> MutexGuard<'_, State<M>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Sender {
+impl<M> Sender<M> {
     /// Sends a message, or gives it back if the receiver is gone.
-    pub(super) fn send(&self, message: Message) -> Result<(), Message> {
+    pub(super) fn send(&self, message: M) -> Result<(), M> {
         let waker = {
             let mut state = self.0.lock();
             if state.closed {
@@ -71,7 +68,7 @@ impl Sender {
     }
 }
 
-impl Drop for Sender {
+impl<M> Drop for Sender<M> {
     fn drop(&mut self) {
         let waker = {
             let mut state = self.0.lock();
@@ -84,9 +81,9 @@ impl Drop for Sender {
     }
 }
 
-impl Receiver {
+impl<M> Receiver<M> {
     /// Moves what has come to an empty list.
-    pub(super) fn poll(&self, context: &Context<'_>, messages: &mut Vec<Message>) -> Poll<Received> {
+    pub(super) fn poll(&self, context: &Context<'_>, messages: &mut Vec<M>) -> Poll<Received> {
         let mut state = self.0.lock();
         if !state.messages.is_empty() {
             std::mem::swap(&mut state.messages, messages);
@@ -103,7 +100,7 @@ impl Receiver {
     }
 }
 
-impl Drop for Receiver {
+impl<M> Drop for Receiver<M> {
     fn drop(&mut self) {
         let (messages, waker) = {
             let mut state = self.0.lock();
@@ -112,5 +109,61 @@ impl Drop for Receiver {
         };
         // Each is answered as it is dropped, which may take locks of others.
         drop((messages, waker));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn what_was_sent_is_read_before_the_end_and_a_sleeper_is_woken_by_each() {
+        let woken = Arc::<Woken>::default();
+        let waker = Waker::from(woken.clone());
+        let (sender, receiver) = queue();
+        let (mut context, mut read) = (Context::from_waker(Waker::noop()), Vec::new());
+        assert!(receiver.poll(&context, &mut read).is_pending());
+        // Another task may poll it the next time.
+        context = Context::from_waker(&waker);
+        assert!(receiver.poll(&context, &mut read).is_pending());
+        assert!(sender.send(1).is_ok() && sender.send(2).is_ok());
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1, "woken once, and no longer asleep");
+        assert!(receiver.poll(&context, &mut read) == Poll::Ready(Received::Messages) && read == [1, 2]);
+        read.clear();
+        assert!(receiver.poll(&context, &mut read).is_pending());
+        assert!(!sender.is_closed() && sender.send(3).is_ok());
+        drop(sender);
+        assert!(receiver.poll(&context, &mut read) == Poll::Ready(Received::Messages) && read == [3]);
+        read.clear();
+        assert!(receiver.poll(&context, &mut read) == Poll::Ready(Received::Nothing) && read.is_empty());
+
+        let (sender, receiver) = queue::<u8>();
+        assert!(receiver.poll(&context, &mut Vec::new()).is_pending());
+        let before = woken.0.load(Ordering::Relaxed);
+        drop(sender);
+        assert_eq!(woken.0.load(Ordering::Relaxed), before + 1, "that nobody is left is news as well");
+    }
+
+    #[test]
+    fn a_queue_that_nobody_reads_keeps_nothing() {
+        let (sender, receiver) = queue();
+        let message = Arc::new(());
+        assert!(sender.send(message.clone()).is_ok());
+        drop(receiver);
+        assert_eq!(Arc::strong_count(&message), 1, "what was in it is dropped, and so answered");
+        assert!(sender.is_closed());
+        assert!(sender.send(message).is_err(), "what comes later is given back");
     }
 }
