@@ -185,4 +185,51 @@ mod tests {
         let kept = (0..u128::from(u16::MAX)).filter(|entry| finds(entry << 20)).count();
         assert!(kept > SEGMENTS * SETS * (WAYS - 1), "{kept} are kept");
     }
+
+    #[test]
+    fn a_denial_is_that_calls_alone_and_says_how_things_stand_now() {
+        let cache = DenyCache::new(Duration::from_millis(300));
+        let info =
+            LimitInfo { reset_ms: 500, full_reset_ms: 900, next_ms: 250, at: 7_000_000, ..LimitInfo::unlimited() };
+        cache.keep(key(1), &info, 1_000, 500_000, cache.since());
+        for other in [
+            DenyKey { definition: 1, ..key(1) },
+            DenyKey { cost: 2, ..key(1) },
+            DenyKey { factor: 2.0, ..key(1) },
+            key(2),
+        ] {
+            assert!(cache.find(&other, 1_000).is_none(), "{other:?}");
+        }
+        let later = cache.find(&key(1), 201_000).expect("it is remembered");
+        assert_eq!((later.reset_ms, later.full_reset_ms, later.next_ms, later.at), (300, 700, 50, 7_200_000));
+        let last = cache.find(&key(1), 300_999).expect("it is remembered");
+        assert_eq!((last.reset_ms, last.next_ms), (201, 1), "never nothing, and rounded up");
+        assert!(cache.find(&key(1), 301_000).is_none(), "not for longer than its age");
+        cache.keep(key(3), &info, 1_000, 200_000, cache.since());
+        assert!(cache.find(&key(3), 200_999).is_some() && cache.find(&key(3), 201_000).is_none(), "nor than it holds");
+    }
+
+    #[test]
+    fn nothing_is_kept_of_what_was_given_back_meanwhile() {
+        let info = LimitInfo::unlimited();
+        let cache = DenyCache::new(Duration::from_secs(1));
+        let kept = |cache: &DenyCache| cache.find(&key(1), 1_000).is_some();
+        let since = cache.since();
+        cache.forget(Fingerprint(1));
+        cache.keep(key(1), &info, 1_000, 500_000, since);
+        assert!(!kept(&cache), "given back to this entry while the call was under way");
+        let since = cache.since();
+        cache.clear();
+        cache.keep(key(1), &info, 1_000, 500_000, since);
+        assert!(!kept(&cache), "cleared meanwhile");
+        cache.keep(key(1), &info, 1_000, 500_000, cache.since());
+        assert!(kept(&cache));
+        cache.clear();
+        assert!(!kept(&cache));
+        cache.keep(key(1), &info, 1_000, 0, cache.since());
+        assert!(!kept(&cache), "it holds no longer");
+        let none = DenyCache::new(Duration::ZERO);
+        none.keep(key(1), &info, 1_000, 500_000, none.since());
+        assert!(none.segments.iter().all(|segment| segment.get().is_none()), "nothing is kept at all");
+    }
 }
