@@ -71,3 +71,40 @@ impl WaitQueue {
             .fold(0, |sum: u64, waiting| sum.saturating_add(waiting.cost))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENTRY: Fingerprint = Fingerprint(7);
+    const OTHER: Fingerprint = Fingerprint(8);
+
+    #[test]
+    fn those_ahead_are_those_who_came_before_and_whoever_leaves_leaves_nothing() {
+        let queue = WaitQueue::default();
+        let first = queue.join([(ENTRY, 3), (OTHER, 5)].into_iter());
+        let second = queue.join([(ENTRY, 4)].into_iter());
+        let third = queue.join([(ENTRY, u64::MAX), (OTHER, 1)].into_iter());
+        assert!(first < second && second < third);
+        assert_eq!([first, second, third].map(|ticket| queue.ahead(ENTRY, ticket)), [0, 3, 7]);
+        assert_eq!(queue.ahead(OTHER, third), 5);
+        let last = queue.join([(ENTRY, 1)].into_iter());
+        assert_eq!(queue.ahead(ENTRY, last), u64::MAX, "a sum has its bound");
+        queue.leave([ENTRY, OTHER].into_iter(), first);
+        assert_eq!((queue.ahead(ENTRY, third), queue.ahead(OTHER, third)), (4, 0));
+        queue.leave([ENTRY, OTHER].into_iter(), third);
+        for ticket in [second, last] {
+            queue.leave([ENTRY].into_iter(), ticket);
+        }
+        assert!(queue.lock().waiting.is_empty(), "nothing is kept of an entry that nobody waits for");
+    }
+
+    #[test]
+    fn nobody_waits_in_the_queues_that_a_child_inherits() {
+        let queue = WaitQueue::default();
+        queue.join([(ENTRY, 3)].into_iter());
+        queue.0.lock().expect("a lock").process = 0;
+        let own = queue.join([(ENTRY, 1)].into_iter());
+        assert_eq!(queue.ahead(ENTRY, own), 0);
+    }
+}

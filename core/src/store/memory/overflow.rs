@@ -307,7 +307,11 @@ mod tests {
         ask("overfull", 5, Call::Charge, START);
         let hour = 3600 * SECOND;
         assert!(ask("overfull", 5, Call::Limit, START + 7 * hour), "three are owed still");
-        assert!(!ask("overfull", 1, Call::Limit, START + 12 * hour));
+        let peek = Check::new(&limit, "overfull").cost(1);
+        let denied = limiter.decide_sync_at(&[peek], Call::Limit, START + hour).expect("an answer");
+        assert!(denied.blocked && denied.full_reset_ms >= denied.reset_ms);
+        let reset = START + hour + denied.reset_ms * 1000;
+        assert!(!ask("overfull", 1, Call::Limit, reset), "as it said: {denied:?}");
     }
 
     #[test]
