@@ -273,6 +273,15 @@ fn a_syntax_error_has_its_line_and_column() {
 }
 
 #[test]
+fn an_error_repeats_only_the_beginning_of_a_long_text() {
+    for text in [format!("\"{}\"", "long ".repeat(1000)), format!("{{\"$schema\": true, \"{}\": 5}}", "n".repeat(5000))]
+    {
+        let shown = errors(&text, Format::Json).concat();
+        assert!(shown.len() < 200, "{shown}");
+    }
+}
+
+#[test]
 fn a_document_must_be_a_table() {
     for text in ["[]", "null", "5", "true"] {
         // In YAML, null is how an empty document is read.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::error::excerpt;
 use crate::limit::{Limit, Value};
 
 /// The value under a name, in a document or as a host language hands it over, before anything is checked.
@@ -19,6 +20,8 @@ pub enum Entry {
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // A document may be one long text.
+            Self::Value(Value::Text(text)) => write!(f, "\"{}\"", excerpt(text)),
             Self::Value(value) => value.fmt(f),
             Self::Table(_) => f.write_str("a table"),
             Self::Limit(_) => f.write_str("a limit"),

@@ -54,7 +54,8 @@ pub struct PolicyFields {
 ///
 /// `X-RateLimit-Reset` is taken for an epoch from 10^9 seconds on, and for milliseconds from 10^12 on. Such a time, and
 /// a date in `Retry-After`, are counted from the `Date` of the response, or else from `now`; without either they are
-/// none. At most 64 KiB are read. What is malformed is passed over.
+/// none. At most 64 KiB are read, and of one field 128 members, each with 128 parameters. What is malformed is passed
+/// over.
 ///
 /// ```
 /// let limits = tidegate::headers::parse(

@@ -98,9 +98,9 @@ impl Reader<'_> {
             Rule::Counter(_) => {
                 Entry::Counter(Windows { previous: self.integer()?, current: self.integer()?, start: self.integer()? })
             }
-            Rule::Decay(_) => Entry::Decay(Decayed { count: self.number()?, start: self.integer()? }),
+            Rule::Decay(_) => Entry::Decay(Decayed { count: self.amount()?, start: self.integer()? }),
             Rule::Smooth(_) => {
-                Entry::Smooth(Paced { stored: self.number()?, free: self.integer()?, written: self.integer()? })
+                Entry::Smooth(Paced { stored: self.amount()?, free: self.integer()?, written: self.integer()? })
             }
             Rule::Slots(_) => Entry::Slots(Box::new(self.series()?)),
             Rule::Log(_) => Entry::Log(Box::new(self.series()?)),
@@ -119,6 +119,12 @@ impl Reader<'_> {
     fn wait(&mut self) -> Result<Micros, Malformed> {
         let wait = self.number()?;
         if wait >= 0.0 { Ok(whole(wait)) } else { Err(Malformed) }
+    }
+
+    /// Units, or parts of one.
+    fn amount(&mut self) -> Result<f64, Malformed> {
+        let amount = self.number()?;
+        if (0.0..=EXACT as f64).contains(&amount) { Ok(amount) } else { Err(Malformed) }
     }
 
     fn integer(&mut self) -> Result<u64, Malformed> {

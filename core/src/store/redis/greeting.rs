@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use redis::{RedisError, RedisResult, Value};
 
 use super::error_action::{ErrorAction, nonsense};
+use super::server_clock;
 use crate::failure::Failure;
 use crate::time::Micros;
 
@@ -43,8 +44,7 @@ impl Said {
                 action => said.refusal = refusal(&action, &error, prepared.clone().extract_error().err().as_ref()),
             }
         }
-        let time = redis::from_redis_value::<(u64, u64)>(time.clone()).ok();
-        said.time = time.map(|(seconds, micros)| seconds * 1_000_000 + micros);
+        said.time = server_clock::instant(time.clone());
         // Not everybody may ask for this.
         let policy = redis::from_redis_value::<Vec<String>>(policy.clone()).unwrap_or_default();
         said.memory_policy = policy.into_iter().nth(1);

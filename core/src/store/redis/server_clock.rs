@@ -1,6 +1,8 @@
 //! An estimate of the clock of a server.
 
-use crate::time::Micros;
+use redis::Value;
+
+use crate::time::{EXACT, Micros};
 
 /// The interval by which the server's clock is ahead of this process's, as narrow as the latest exchanges have shown.
 ///
@@ -59,6 +61,12 @@ impl ServerClock {
     }
 }
 
+/// The instant in a reply to `TIME`; none if it is no time.
+pub(super) fn instant(reply: Value) -> Option<Micros> {
+    let (seconds, micros) = redis::from_redis_value::<(u64, u64)>(reply).ok()?;
+    seconds.checked_mul(1_000_000)?.checked_add(micros).filter(|instant| *instant <= EXACT)
+}
+
 fn ahead(server: Micros, local: Micros) -> i64 {
     i64::try_from(server).unwrap_or(i64::MAX).saturating_sub(i64::try_from(local).unwrap_or(i64::MAX))
 }
@@ -77,6 +85,23 @@ mod tests {
             assert!(clock.at_server(10_000).is_some_and(|instant| instant <= 10_500), "{clock:?}");
         }
         assert_eq!(clock.at_server(10_000), Some(10_490));
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_is_none() {
+        let reply = |seconds: &str, micros| {
+            Value::Array(vec![Value::BulkString(seconds.into()), Value::BulkString(str::as_bytes(micros).to_vec())])
+        };
+        assert_eq!(instant(reply("1700000000", "5")), Some(1_700_000_000_000_005));
+        for (seconds, micros) in [
+            ("18446744073709551615", "0"),
+            ("18446744073709", "18446744073709551615"),
+            ("9007199255", "0"),
+            ("-1", "0"),
+        ] {
+            assert_eq!(instant(reply(seconds, micros)), None, "{seconds} {micros}");
+        }
+        assert_eq!(instant(Value::Nil), None);
     }
 
     #[test]

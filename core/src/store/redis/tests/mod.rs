@@ -3,6 +3,9 @@
 
 mod agreement;
 mod edges;
+#[path = "../../../../tests/mutate/mod.rs"]
+mod mutate;
+mod replies;
 #[path = "../../../../tests/servers/mod.rs"]
 mod servers;
 mod speed;

@@ -4,6 +4,7 @@ use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Pipeline, RedisResult, ToRedisArgs, Value};
 
 use crate::store::redis::error_action::nonsense;
+use crate::store::redis::server_clock;
 use crate::time::EXACT;
 
 /// Commands that a server does one right after the other, or none of them.
@@ -103,8 +104,7 @@ impl Replies {
     /// The server's clock, in microseconds.
     pub(super) fn time(&self, place: usize) -> RedisResult<u64> {
         let value = self.0.get(place).cloned().unwrap_or(Value::Nil);
-        let (seconds, micros) = redis::from_redis_value::<(u64, u64)>(value)?;
-        Ok(seconds * 1_000_000 + micros)
+        server_clock::instant(value).ok_or_else(|| nonsense("TIME"))
     }
 
     /// Checks that no command failed.
