@@ -130,6 +130,12 @@ impl Scan<'_> {
             self.0 = behind;
             return Some(Bare::Bytes(bytes.to_owned()));
         }
+        // Text of RFC 9651 for people to read, which no field of ours has.
+        if let Some(rest) = self.0.strip_prefix("%\"") {
+            let (encoded, behind) = rest.split_once('"')?;
+            self.0 = behind;
+            return Some(Bare::Bytes(encoded.to_owned()));
+        }
         let end = self.0.find([' ', '\t', ',', ';', '=', '"']).unwrap_or(self.0.len());
         let (word, rest) = self.0.split_at(end);
         self.0 = rest;
@@ -152,6 +158,13 @@ mod tests {
         let pk = Bare::Bytes("cHs=".to_owned());
         assert_eq!(first.params, [("q".to_owned(), word("10")), ("w".to_owned(), word("5")), ("pk".to_owned(), pk)]);
         assert_eq!((&second.head, &second.params[..]), (&word("other"), &[("x".to_owned(), word(""))][..]));
+    }
+
+    #[test]
+    fn a_parameter_of_every_type_is_passed_over() {
+        let field = r#""a";q=1;x=%"f%c3%bc, r";y=@1659578233;z=:YQ==:;w=?1;v=-1.5;u="b;c";t=*tok/en:1, "b";q=2"#;
+        let names: Vec<_> = members(field).into_iter().map(|member| (member.head, member.params.len())).collect();
+        assert_eq!(names, [(Bare::Text("a".to_owned()), 8), (Bare::Text("b".to_owned()), 1)]);
     }
 
     #[test]

@@ -130,11 +130,13 @@ fn documents() {
     }
 }
 
-/// YAML 1.2 reads whatever JSON is.
+/// YAML 1.2 reads whatever JSON is, unless a name is longer than 1024 characters.
 #[test]
 fn json_is_yaml() {
     fuzz(2000, mutated_text(JSON, TOKENS), |text| {
-        if let Ok(limits) = Limits::from_str(&text, Format::Json) {
+        if let Ok(limits) = Limits::from_str(&text, Format::Json)
+            && limits.names().all(|name| name.len() < 500)
+        {
             match Limits::from_str(&text, Format::Yaml) {
                 Ok(same) => prop_assert!(limits.iter().eq(same.iter()), "{:?} {:?}", limits, same),
                 Err(error) => prop_assert!(false, "{}", error),
