@@ -223,11 +223,19 @@ impl LimitInfo {
 
     /// [`merged`](Self::merged) from more than one.
     pub(crate) fn merged_from(checks: Box<[Self]>) -> Self {
-        let deciding = &checks[Self::binding_among(&checks)];
+        let mut merged = Self::summary(&checks);
+        merged.several = Some(Several(checks));
+        merged
+    }
+
+    /// [`merged`](Self::merged) from more than one, without them.
+    #[inline]
+    pub(crate) fn summary(checks: &[Self]) -> Self {
+        let deciding = &checks[Self::binding_among(checks)];
         let Self { blocked, quota, next_ms, window_ms, check, .. } = *deciding;
         let (mut remaining, mut reset_ms, mut full_reset_ms) = (u64::MAX, deciding.reset_ms, 0);
         let (mut wait_ms, mut at, mut degraded) = (0, 0, false);
-        for info in &checks {
+        for info in checks {
             remaining = remaining.min(info.remaining);
             full_reset_ms = full_reset_ms.max(info.full_reset_ms);
             wait_ms = wait_ms.max(info.wait_ms);
@@ -238,7 +246,6 @@ impl LimitInfo {
                 reset_ms = reset_ms.max(info.reset_ms);
             }
         }
-        let several = Some(Several(checks));
         Self {
             blocked,
             degraded,
@@ -251,13 +258,15 @@ impl LimitInfo {
             window_ms,
             at,
             check,
-            several,
+            several: None,
         }
     }
 
-    /// The first of equals, which `max_by` would not give.
+    /// [`binding`](Self::binding) of these answers, at least one: the first of equals, which `max_by` would not give.
+    #[doc(hidden)]
+    #[must_use]
     #[inline]
-    fn binding_among(checks: &[Self]) -> usize {
+    pub fn binding_among(checks: &[Self]) -> usize {
         (1..checks.len()).fold(0, |best, index| if checks[index].outdoes(&checks[best]) { index } else { best })
     }
 

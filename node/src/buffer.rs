@@ -119,14 +119,17 @@ impl CallBuffer<'_> {
     /// Writes the answer.
     #[inline]
     pub(crate) fn answer(&mut self, info: &LimitInfo) -> Answered<()> {
-        let each = info.checks();
-        let (count, binding) = (each.len(), info.binding());
-        let several = if count > 1 { each } else { &[] };
+        self.answer_each(info, info.checks())
+    }
+
+    /// Writes an answer and those of its checks.
+    fn answer_each(&mut self, info: &LimitInfo, each: &[LimitInfo]) -> Answered<()> {
+        let several = if each.len() > 1 { each } else { &[] };
         if self.0.len() < ANSWERS + (1 + several.len()) * ANSWER_WIDTH {
             return Err(Failure::internal("the buffer is too short for the answer"));
         }
-        self.0[COUNT] = count as f64;
-        self.0[BINDING] = binding as f64;
+        self.0[COUNT] = each.len() as f64;
+        self.0[BINDING] = LimitInfo::binding_among(each) as f64;
         self.write(0, info);
         for (index, info) in several.iter().enumerate() {
             self.write(1 + index, info);
@@ -144,19 +147,25 @@ impl CallBuffer<'_> {
         Ok(())
     }
 
-    /// Writes the answers to this many checks in the fast buffer; false if they do not fit.
+    /// Writes the answer to a few checks, and that of each; in the fast buffer if they fit.
     #[inline]
-    pub(crate) fn answer_few(&mut self, fast: &mut FastBuffer<'_>, info: &LimitInfo, checks: usize) -> bool {
-        let each = info.checks();
+    pub(crate) fn answer_few(
+        &mut self,
+        fast: &mut FastBuffer<'_>,
+        checks: usize,
+        info: &LimitInfo,
+        each: &[LimitInfo],
+    ) -> Answered<()> {
         let fits = each.len() == checks
             && fast.write(0, info)
             && each.iter().all(|check| check.at == info.at)
             && each.iter().enumerate().all(|(index, info)| fast.write(1 + index, info));
-        if fits {
-            self.answered_fast(info);
-            self.0[BINDING] = info.binding() as f64;
+        if !fits {
+            return self.answer_each(info, each);
         }
-        fits
+        self.answered_fast(info);
+        self.0[BINDING] = LimitInfo::binding_among(each) as f64;
+        Ok(())
     }
 
     fn answered_fast(&mut self, info: &LimitInfo) {

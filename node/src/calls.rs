@@ -71,14 +71,16 @@ pub(crate) fn decide_few(
         Some(now) => limiter.decide_sync_at(checks, call, now),
     };
     let info = match count {
+        2 if call == Call::Limit && now.is_none() => {
+            let second = one(1)?;
+            let answered = |info: &_, each: &_| buffer.answer_few(fast, count, info, each);
+            return limiter.limit_two_sync([&first, &second], answered)?;
+        }
         2 => decide(&[first, one(1)?]),
         3 => decide(&[first, one(1)?, one(2)?]),
         _ => decide(&(0..count).map(one).collect::<Answered<Vec<_>>>()?),
     }?;
-    if buffer.answer_few(fast, &info, count) {
-        return Ok(());
-    }
-    buffer.answer(&info)
+    buffer.answer_few(fast, count, &info, info.checks())
 }
 
 #[cold]

@@ -116,9 +116,7 @@ unsafe extern "C" fn few(env: sys::napi_env, info: sys::napi_callback_info) -> s
         // One actor or two, as nearly always, need not be copied.
         match *actors {
             // SAFETY: environment and values are those of this call.
-            [actor] => unsafe {
-                with_actor_text(env, path, 0, actor, |actor, path| decide_named(env, path, &[actor]))
-            },
+            [actor] => unsafe { with_actor_text(env, path, 0, actor, |actor, path| decide_named(env, path, &[actor])) },
             // SAFETY: as above.
             [first, second] => unsafe {
                 with_actor_text(env, path, 0, first, |first, path| {

@@ -145,9 +145,9 @@ fn why(env: sys::napi_env, buffer: &mut CallBuffer<'_>, actors: &[String]) -> An
         let (_, checks) = asked(registry, buffer, actors)?;
         let now = remote.now.map(|now| ffi::instant(first_key(&checks), now)).transpose()?;
         let (to, replies) = (remote.to, remote.queue.clone());
-        let explain = move |standing| {
+        let explain = move |explanation| {
             // An undelivered explanation has charged nothing.
-            let _ = replies.post(Reply { to, content: Content::Explained(standing) });
+            let _ = replies.post(Reply { to, content: Content::Explained(explanation) });
         };
         remote.limiter.start_explain(&checks, now, explain);
         remote.queue.began(env);

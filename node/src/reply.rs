@@ -47,7 +47,7 @@ impl Reply {
     pub(crate) fn answer(self) -> Result<LimitInfo, Error> {
         match self.content {
             Content::Answer(answer) | Content::Acquired(answer, _) => answer,
-            Content::Explained(standing) => standing.map(|standing| standing.info),
+            Content::Explained(explanation) => explanation.map(|explanation| explanation.info),
             Content::Found(found) => found.map(|_| LimitInfo::unlimited()),
             Content::Event(_) => Ok(LimitInfo::unlimited()),
         }
@@ -56,7 +56,7 @@ impl Reply {
     fn info(&self) -> Option<&LimitInfo> {
         match &self.content {
             Content::Answer(Ok(info)) | Content::Acquired(Ok(info), _) => Some(info),
-            Content::Explained(Ok(standing)) => Some(&standing.info),
+            Content::Explained(Ok(explanation)) => Some(&explanation.info),
             _ => None,
         }
     }

@@ -6,6 +6,7 @@ mod aio;
 mod args;
 mod async_calls;
 mod cache;
+mod call_explanation;
 mod check;
 mod document;
 mod errors;
@@ -23,7 +24,6 @@ mod receipt;
 mod request;
 mod signals;
 mod socket_pair;
-mod standing;
 mod stats;
 mod steps;
 mod value;
@@ -38,6 +38,8 @@ mod _tidegate {
     use super::aio::AcquireHandle;
     #[pymodule_export]
     use super::async_calls::AsyncCalls;
+    #[pymodule_export]
+    use super::call_explanation::CallExplanation;
     #[pymodule_export]
     use super::document::{from_dict, json_schema, load, read};
     #[pymodule_export]
@@ -54,8 +56,6 @@ mod _tidegate {
     use super::log_queue::{end_log, take_log_records};
     #[pymodule_export]
     use super::options::option_names;
-    #[pymodule_export]
-    use super::standing::Standing;
     #[pymodule_export]
     use super::steps::AcquireSteps;
 

@@ -9,7 +9,7 @@ const HOOK: &str = "__get_pydantic_core_schema__";
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let hook = py.import("builtins")?.getattr("classmethod")?.call1((wrap_pyfunction!(schema, module)?,))?;
-    for class in ["Explanation", "Limit", "LimitInfo", "Standing"] {
+    for class in ["Explanation", "Limit", "LimitInfo", "CallExplanation"] {
         module.getattr(class)?.setattr(HOOK, &hook)?;
     }
     Ok(())

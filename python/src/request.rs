@@ -4,11 +4,11 @@ use pyo3::prelude::*;
 use tidegate::ffi::Charge;
 use tidegate::{Call, Check, Micros};
 
+use crate::call_explanation::CallExplanation;
 use crate::check::Checks;
 use crate::errors::call_error;
 use crate::info::LimitInfo;
 use crate::receipt::{Owner, Receipt};
-use crate::standing::Standing;
 
 /// The engine's reply to a call.
 pub(crate) type Reply = Result<tidegate::LimitInfo, tidegate::Error>;
@@ -86,7 +86,7 @@ impl Request {
         let info = reply.map_err(call_error)?;
         let Self { owner, call, checks, purpose, .. } = self;
         match purpose {
-            Purpose::Explanation => Ok(Bound::new(py, Standing::new(py, owner, checks, info)?)?.into_any()),
+            Purpose::Explanation => Ok(Bound::new(py, CallExplanation::new(py, owner, checks, info)?)?.into_any()),
             Purpose::Wait => answer(py, Receipt::of_wait(owner, checks, &info), info),
             Purpose::Answer => Ok(py.None().into_bound(py)),
             Purpose::Settlement(_) => answer(py, Receipt::new(owner, call, checks), info),

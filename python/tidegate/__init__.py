@@ -42,11 +42,11 @@ from ._headers import RateLimitPolicy, RateLimits, parse_headers
 from ._limits import Limits
 from ._stats import Health, Latency, Statistics
 from ._tidegate import (
+    CallExplanation,
     Explanation,
     Limit,
     Limiter,
     LimitInfo,
-    Standing,
     __version__,
     _after_fork,
     json_schema,
@@ -58,6 +58,7 @@ if hasattr(_os, "register_at_fork"):
 
 __all__ += [
     "AsyncLimiter",
+    "CallExplanation",
     "Check",
     "ClosedError",
     "ConfigurationError",
@@ -75,7 +76,6 @@ __all__ += [
     "LimitsError",
     "RateLimitPolicy",
     "RateLimits",
-    "Standing",
     "Statistics",
     "StoreError",
     "TidegateError",

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 
 from ._loop import refuse_trio, rest, sleep
 from ._stats import Health, Statistics
-from ._tidegate import Limiter, LimitInfo, Standing, _AcquireHandle, _AcquireSteps, _AsyncCalls
+from ._tidegate import CallExplanation, Limiter, LimitInfo, _AcquireHandle, _AcquireSteps, _AsyncCalls
 from ._types import Check, Limited, LimiterOptions
 
 if sys.version_info >= (3, 11):
@@ -232,13 +232,13 @@ class AsyncLimiter:
         now: float | None = None,
         *,
         context: Any = None,
-    ) -> Standing:
+    ) -> CallExplanation:
         """Explain in words the answer that ``limit`` would give now, and charge nothing."""
         self._at_once -= 1
         if self._at_once < 0:
             await self._rest()
         answer = self._calls.explain(limit, actor, cost, factor, now, context=context)
-        return answer if isinstance(answer, Standing) else await answer
+        return answer if isinstance(answer, CallExplanation) else await answer
 
     def stats(self) -> Statistics:
         """Return counts of calls of a shared store in this process; calls in memory are not counted."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import core_schema
 
-from ._tidegate import Explanation, Limit, LimitInfo, Standing
+from ._tidegate import CallExplanation, Explanation, Limit, LimitInfo
 
 __all__ = ["schema", "wire_schema"]
 
@@ -23,8 +23,8 @@ def schema(cls: type) -> core_schema.CoreSchema:
         return wire_schema(_info, lambda info: info.to_dict())
     if issubclass(cls, Explanation):
         return wire_schema(_instance(cls), lambda explanation: explanation.to_dict())
-    assert issubclass(cls, Standing)
-    return wire_schema(_instance(cls), lambda standing: {"text": str(standing), "info": standing.info.to_dict()})
+    assert issubclass(cls, CallExplanation)
+    return wire_schema(_instance(cls), lambda answer: {"text": str(answer), "info": answer.info.to_dict()})
 
 
 def wire_schema(read: Callable[[Any], Any], write: Callable[[Any], dict[str, Any]]) -> core_schema.CoreSchema:

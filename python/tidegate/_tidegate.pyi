@@ -14,11 +14,11 @@ from ._types import Check, Duration, Limited, LimiterOptions
 __version__: Final[str]
 
 __all__ = [
+    "CallExplanation",
     "Explanation",
     "Limit",
     "LimitInfo",
     "Limiter",
-    "Standing",
     "_AcquireHandle",
     "_AcquireSteps",
     "_AsyncCalls",
@@ -543,16 +543,16 @@ class Explanation:
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any, /) -> Any: ...
 
 @final
-class Standing:
+class CallExplanation:
     """The reasons for an answer of a limiter: in words with ``str()``.
 
     >>> from tidegate import Bucket, Limiter
     >>> limiter, login = Limiter(), Bucket("login", size=10)
     >>> _ = limiter.limit(login, "ada", cost=3, now=0)
-    >>> standing = limiter.explain(login, "ada", now=600)
-    >>> print(standing)
+    >>> explanation = limiter.explain(login, "ada", now=600)
+    >>> print(explanation)
     "login" would admit this call: 7 of 10 units are free, the next comes back in 0.4 s, all of them in 2.4 s.
-    >>> standing.info.remaining
+    >>> explanation.info.remaining
     7
     """
 
@@ -769,7 +769,7 @@ class Limiter:
         now: float | None = None,
         *,
         context: Any = None,
-    ) -> Standing:
+    ) -> CallExplanation:
         """Explain in words the answer that ``limit`` would give now, and charge nothing.
 
         >>> from tidegate import Bucket, Limiter
@@ -927,7 +927,7 @@ class _AsyncCalls:
         now: float | None = None,
         *,
         context: Any = None,
-    ) -> Standing | Awaitable[Standing]: ...
+    ) -> CallExplanation | Awaitable[CallExplanation]: ...
     # </generated>
 
 @final

@@ -254,10 +254,10 @@ def test_a_definition_explains_itself() -> None:
 def test_a_limiter_explains_how_things_stand(limiter: AnyLimiter) -> None:
     login = Bucket("login", size=3)
     done(limiter.charge(login, "ada", 3, now=NOW))
-    standing = done(limiter.explain(login, "ada", now=NOW))
-    assert standing.info == done(limiter.peek(login, "ada", now=NOW))
+    explanation = done(limiter.explain(login, "ada", now=NOW))
+    assert explanation.info == done(limiter.peek(login, "ada", now=NOW))
     assert (
-        str(standing)
+        str(explanation)
         == '"login" would refuse this call: 0 of 3 units are free. It will admit it in 1 s, and be as new in 3 s.'
     )
     both = done(limiter.explain([login, TokenBucket("api", count=5, period=1000)], "ada", 1, 0.5, NOW))

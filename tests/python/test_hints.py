@@ -18,6 +18,7 @@ import tidegate
 from tidegate import (
     AsyncLimiter,
     Bucket,
+    CallExplanation,
     Check,
     Definition,
     Explanation,
@@ -28,7 +29,6 @@ from tidegate import (
     Limiter,
     LimitInfo,
     Limits,
-    Standing,
     Statistics,
     TokenBucket,
     testing,
@@ -107,8 +107,8 @@ async def show(info: Annotated[LimitInfo, fastapi.Depends(limited)]) -> LimitInf
     return info
 
 
-@app.get("/standing")
-def standing() -> Standing:
+@app.get("/call-explanation")
+def call_explanation() -> CallExplanation:
     return limiter.explain(LOGIN, "ada")
 
 
@@ -144,7 +144,7 @@ def limits() -> Limits:
 
 def test_fastapi_takes_every_answer_as_a_return_annotation() -> None:
     assert call(app, "/info") == (200, Limiter().limit(LOGIN, "ada").to_dict())
-    assert call(app, "/standing")[1]["text"] == str(limiter.explain(LOGIN, "ada"))
+    assert call(app, "/call-explanation")[1]["text"] == str(limiter.explain(LOGIN, "ada"))
     assert call(app, "/explanation") == (200, LOGIN.explain().to_dict())
     assert call(app, "/stats")[1][0] == 0
     assert call(app, "/latency")[0] == 200

@@ -90,9 +90,9 @@ def test_it_answers_as_memory_does(limit: Limit, shared: AnyLimiter) -> None:
             checks: list[Any] = [(limit, "ada"), (LOGIN, "ada", 2), (limit, "eve", 1, 0.5)]
             answers = [memory.limit_all(checks, now), done(shared.limit_all(checks, now))]
         elif verb == "explain":
-            standings = memory.explain(limit, "ada", now=now), done(shared.explain(limit, "ada", now=now))
-            assert str(standings[0]) == str(standings[1])
-            answers = [standing.info for standing in standings]
+            explanations = memory.explain(limit, "ada", now=now), done(shared.explain(limit, "ada", now=now))
+            assert str(explanations[0]) == str(explanations[1])
+            answers = [explanation.info for explanation in explanations]
         else:
             cost = 1 if isinstance(limit, Legacy) else 1 + step % 2
             arguments = (limit, "ada", cost, 1.0, now)

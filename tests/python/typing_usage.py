@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tidegate import (
     AsyncLimiter,
     Bucket,
+    CallExplanation,
     Check,
     ClosedError,
     Decay,
@@ -31,7 +32,6 @@ from tidegate import (
     SlidingLog,
     SlidingWindow,
     Smooth,
-    Standing,
     Statistics,
     StoreError,
     TidegateError,
@@ -115,7 +115,7 @@ def calls(limiter: Limiter) -> LimitInfo:
     assert_type(limiter.settle(limiter.limit_all([(LOGIN, "ada")]), [1]), LimitInfo)
     assert_type(limiter.limit(by_plan, "ada", context="paid"), LimitInfo)
     assert_type(limiter.limit_all([(by_plan, "ada")], context="paid"), LimitInfo)
-    assert_type(limiter.explain([LOGIN, by_plan], "ada", context="paid"), Standing)
+    assert_type(limiter.explain([LOGIN, by_plan], "ada", context="paid"), CallExplanation)
     assert_type(limiter.explain(LOGIN, "ada").info, LimitInfo)
     assert_type(limiter.entries, int)
     assert_type(limiter.evictions, int)
@@ -167,7 +167,7 @@ async def coroutines(limiter: AsyncLimiter) -> None:
     answer(await limiter.refund(LOGIN, "ada"))
     answer(await limiter.refund(await limiter.limit(LOGIN, "ada")))
     answer(await limiter.settle(await limiter.limit(by_plan, "ada", context="free"), 1))
-    assert_type(await limiter.explain(LOGIN, "ada"), Standing)
+    assert_type(await limiter.explain(LOGIN, "ada"), CallExplanation)
     answer(await limiter.acquire(LOGIN, "ada", max_wait=timedelta(seconds=1)))
     answer(await limiter.limit_all([(LOGIN, "ada", 2)]))
     answer(await limiter.peek_all([(LOGIN, "ada")], now=1))

@@ -27,7 +27,7 @@ PYTHON = [
     {"cache", "check", "document"},
     {"receipt"},
     {"info"},
-    {"http", "standing"},
+    {"http", "call_explanation"},
     {"request"},
     {"aio", "steps"},
     {"hub"},

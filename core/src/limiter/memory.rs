@@ -12,7 +12,7 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::{LevelRule, Limit, Rule, Rules};
-use crate::store::memory::{Memory, Moment, Question, Wanted};
+use crate::store::memory::{Memory, Merge, Moment, Question, Shown, Wanted, Whole};
 use crate::time::{EXACT, Micros};
 
 /// A limiter's part of a store in this process's memory.
@@ -28,10 +28,20 @@ impl Local {
     pub(super) fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match checks {
             [check] if call == Call::Limit => self.limit_one(check.limit, check.actor, check.cost, check.factor, now),
-            [first, second] if call == Call::Limit => self.limit_few([first, second], now),
-            [first, second, third] if call == Call::Limit => self.limit_few([first, second, third], now),
+            [first, second] if call == Call::Limit => self.limit_few([first, second], now, Whole),
+            [first, second, third] if call == Call::Limit => self.limit_few([first, second, third], now, Whole),
             _ => self.decide_any(checks, call, now),
         }
+    }
+
+    /// [`Call::Limit`] of two checks, whose answers `answered` is called with.
+    #[inline]
+    pub(super) fn limit_two<T>(
+        &self,
+        checks: [&Check<'_>; 2],
+        answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
+    ) -> Result<T, Error> {
+        self.limit_few(checks, None, Shown(answered))
     }
 
     /// By far the most common call gets a path that knows what it is. The parts of its check are passed on one by one,
@@ -167,9 +177,29 @@ impl Local {
 
     /// A few checks, the short way where they are levels with an entry each.
     #[inline(never)]
-    fn limit_few<const N: usize>(&self, checks: [&Check<'_>; N], now: Option<Micros>) -> Result<LimitInfo, Error> {
-        let several = || self.decide_several(&checks.map(|check| *check), Call::Limit, now);
-        let Some(Rules::One(Rule::Level(rule))) = checks[0].limit.compiled(checks[0].factor) else { return several() };
+    fn limit_few<const N: usize, M: Merge<N>>(
+        &self,
+        checks: [&Check<'_>; N],
+        now: Option<Micros>,
+        mut answer_to: M,
+    ) -> Result<M::Merged, Error> {
+        match self.limit_levels(&checks, now, &mut answer_to)? {
+            Some(merged) => Ok(merged),
+            None => {
+                self.decide_several(&checks.map(|check| *check), Call::Limit, now).map(|info| answer_to.whole(info))
+            }
+        }
+    }
+
+    /// Nothing where they are not levels with an entry each.
+    #[inline]
+    fn limit_levels<const N: usize, M: Merge<N>>(
+        &self,
+        checks: &[&Check<'_>; N],
+        now: Option<Micros>,
+        answer_to: &mut M,
+    ) -> Result<Option<M::Merged>, Error> {
+        let Some(Rules::One(Rule::Level(rule))) = checks[0].limit.compiled(checks[0].factor) else { return Ok(None) };
         let mut actor = (checks[0].actor, Fingerprint::of_actor(checks[0].actor));
         let mut wanted = [Wanted { rule, fingerprint: actor.1, cost: 0 }; N];
         for (index, check) in checks.iter().enumerate() {
@@ -183,15 +213,12 @@ impl Local {
                 Some(Rules::One(Rule::Level(rule))) if check.cost <= EXACT && !is_known => {
                     wanted[index] = Wanted { rule, fingerprint, cost: check.cost };
                 }
-                _ => return several(),
+                _ => return Ok(None),
             }
         }
-        // Each answer is written once, where it stays.
-        match self.memory.limit_levels(&wanted, Moment::new(now)) {
-            Ok(Some(checks)) => Ok(LimitInfo::merged_from(checks)),
-            Ok(None) => several(),
-            Err((index, why)) => Err(refusal(checks[index], Call::Limit, why)),
-        }
+        self.memory
+            .limit_levels(&wanted, Moment::new(now), answer_to)
+            .map_err(|(index, why)| refusal(checks[index], Call::Limit, why))
     }
 
     fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {

@@ -191,6 +191,28 @@ impl Limiter {
         self.decide_on(checks, call, None)
     }
 
+    /// [`decide_sync`](Self::decide_sync) of [`Call::Limit`] and two checks, for a caller that reads the answers once:
+    /// `answered` is called with the answer to both, and with the answer of each, which that does not hold.
+    ///
+    /// # Errors
+    /// As [`decide_sync`](Self::decide_sync).
+    #[doc(hidden)]
+    #[inline]
+    pub fn limit_two_sync<T>(
+        &self,
+        checks: [&Check<'_>; 2],
+        mut answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
+    ) -> Result<T, Error> {
+        match &self.store {
+            Store::Local(local) => local.limit_two(checks, answered),
+            #[cfg(feature = "redis")]
+            Store::Remote(remote) => {
+                let info = remote.decide_sync(&checks.map(|check| *check), Call::Limit, None)?;
+                Ok(answered(&info, info.checks()))
+            }
+        }
+    }
+
     /// [`decide_sync`](Self::decide_sync) at an instant of the caller's choosing: replays, simulations, tests.
     ///
     /// # Errors

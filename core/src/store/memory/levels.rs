@@ -61,30 +61,78 @@ impl<const N: usize> Tables for Apart<'_, N> {
     }
 }
 
+/// The use of an answer to several checks.
+pub(crate) trait Merge<const N: usize> {
+    type Merged;
+
+    /// Of the answers that `answered` makes, one for each check.
+    fn merge(&mut self, answered: impl Fn(usize) -> LimitInfo) -> Self::Merged;
+
+    /// Of an answer that was made otherwise.
+    fn whole(&mut self, info: LimitInfo) -> Self::Merged;
+}
+
+/// Keeps the answers of all checks.
+pub(crate) struct Whole;
+
+impl<const N: usize> Merge<N> for Whole {
+    type Merged = LimitInfo;
+
+    #[inline]
+    fn merge(&mut self, answered: impl Fn(usize) -> LimitInfo) -> LimitInfo {
+        LimitInfo::merged_from((0..N).map(answered).collect())
+    }
+
+    #[inline]
+    fn whole(&mut self, info: LimitInfo) -> LimitInfo {
+        info
+    }
+}
+
+/// Calls a function with the answer to all checks and with that of each, and keeps none: nothing is allocated.
+pub(crate) struct Shown<F>(pub(crate) F);
+
+impl<const N: usize, T, F: FnMut(&LimitInfo, &[LimitInfo]) -> T> Merge<N> for Shown<F> {
+    type Merged = T;
+
+    #[inline]
+    fn merge(&mut self, answered: impl Fn(usize) -> LimitInfo) -> T {
+        let each: [LimitInfo; N] = array::from_fn(answered);
+        self.0(&LimitInfo::summary(&each), &each)
+    }
+
+    #[inline]
+    fn whole(&mut self, info: LimitInfo) -> T {
+        self.0(&info, info.checks())
+    }
+}
+
 impl Memory {
     /// [`Verb::Limit`] of levels with an entry each, as [`decide_several`](Self::decide_several) decides it too; nothing
     /// where there may be no room for one that is missing.
     #[inline]
-    pub(crate) fn limit_levels<const N: usize>(
+    pub(crate) fn limit_levels<const N: usize, M: Merge<N>>(
         &self,
         wanted: &[Wanted<'_>; N],
         moment: Moment,
-    ) -> Result<Option<Box<[LimitInfo]>>, (usize, Impossible)> {
+        answer_to: &mut M,
+    ) -> Result<Option<M::Merged>, (usize, Impossible)> {
         let shard = self.shard_of(wanted[0].fingerprint);
         if wanted.iter().all(|wanted| self.shard_of(wanted.fingerprint) == shard) {
-            return self.limit_levels_in(wanted, moment, self.lock(shard, moment));
+            return self.limit_levels_in(wanted, moment, self.lock(shard, moment), answer_to);
         }
         let shards = wanted.map(|wanted| self.shard_of(wanted.fingerprint));
-        self.limit_levels_in(wanted, moment, self.lock_each(shards, moment))
+        self.limit_levels_in(wanted, moment, self.lock_each(shards, moment), answer_to)
     }
 
     #[inline]
-    fn limit_levels_in<const N: usize>(
+    fn limit_levels_in<const N: usize, M: Merge<N>>(
         &self,
         wanted: &[Wanted<'_>; N],
         moment: Moment,
         mut tables: impl Tables,
-    ) -> Result<Option<Box<[LimitInfo]>>, (usize, Impossible)> {
+        answer_to: &mut M,
+    ) -> Result<Option<M::Merged>, (usize, Impossible)> {
         let now = moment.now;
         let mut held = [Held::default(); N];
         let (mut admitted, mut missing) = (true, 0);
@@ -129,7 +177,7 @@ impl Memory {
             let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
             answer(*rule, level, now, Verb::Limit, check).of_check(index)
         };
-        Ok(Some((0..N).map(answered).collect()))
+        Ok(Some(answer_to.merge(answered)))
     }
 
     /// The tables of all, locked in one order whatever the caller's.

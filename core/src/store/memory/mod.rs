@@ -13,7 +13,7 @@ mod warning;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub(crate) use self::levels::Wanted;
+pub(crate) use self::levels::{Merge, Shown, Wanted, Whole};
 pub(crate) use self::one::Question;
 use self::overflow::BoundedTable;
 use self::slot::Timeline;

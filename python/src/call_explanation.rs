@@ -13,37 +13,37 @@ use crate::receipt::{Owner, Receipt};
 /// >>> from tidegate import Bucket, Limiter
 /// >>> limiter, login = Limiter(), Bucket("login", size=10)
 /// >>> _ = limiter.limit(login, "ada", cost=3, now=0)
-/// >>> standing = limiter.explain(login, "ada", now=600)
-/// >>> print(standing)
+/// >>> explanation = limiter.explain(login, "ada", now=600)
+/// >>> print(explanation)
 /// "login" would admit this call: 7 of 10 units are free, the next comes back in 0.4 s, all of them in 2.4 s.
-/// >>> standing.info.remaining
+/// >>> explanation.info.remaining
 /// 7
 #[pyclass(frozen, weakref, module = "tidegate")]
-pub(crate) struct Standing {
+pub(crate) struct CallExplanation {
     text: String,
     /// The answer that ``peek`` would have given.
     #[pyo3(get)]
     info: Py<LimitInfo>,
 }
 
-impl Standing {
+impl CallExplanation {
     /// The explanation of a peek's answer.
     pub(crate) fn new(py: Python<'_>, owner: Owner, checks: Checks, info: tidegate::LimitInfo) -> PyResult<Self> {
-        let standing =
+        let explanation =
             checks.with(py, |checks| tidegate::explain::CallExplanation::of(checks, info)).map_err(limit_error)?;
-        let text = standing.to_string();
-        let info = LimitInfo::of(py, Receipt::new(owner, Call::Peek, checks), standing.info)?;
+        let text = explanation.to_string();
+        let info = LimitInfo::of(py, Receipt::new(owner, Call::Peek, checks), explanation.info)?;
         Ok(Self { text, info: Py::new(py, info)? })
     }
 }
 
 #[pymethods]
-impl Standing {
+impl CallExplanation {
     fn __str__(&self) -> &str {
         &self.text
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("<Standing {}>", self.text.as_str().into_pyobject(py)?.repr()?))
+        Ok(format!("<CallExplanation {}>", self.text.as_str().into_pyobject(py)?.repr()?))
     }
 }

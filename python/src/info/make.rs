@@ -1,0 +1,102 @@
+//! Answers made: of the engine's, of a test's fields, of a pickle.
+
+use std::borrow::Cow;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use tidegate::ffi::{InfoField, InfoTakes};
+use tidegate::limits::Value;
+
+use super::LimitInfo;
+use crate::args::{self, Arg};
+use crate::errors::limit_error;
+use crate::limits::Limit;
+use crate::receipt::Receipt;
+
+/// Numbers of an answer, in the engine's order.
+type Numbers = [u64; tidegate::LimitInfo::NUMBERS];
+
+/// Arguments of [`from_pickle`].
+pub(super) type PickleArguments = (Numbers, Option<Py<Limit>>, Option<(Py<PyTuple>, usize)>);
+
+/// An equal answer, for ``pickle``.
+#[pyfunction]
+#[pyo3(name = "_info_from_pickle", signature = (numbers, limit, several, /))]
+pub(crate) fn from_pickle(
+    numbers: Numbers,
+    limit: Option<Py<Limit>>,
+    several: Option<(Py<PyTuple>, usize)>,
+) -> LimitInfo {
+    LimitInfo { info: tidegate::LimitInfo::from_numbers(numbers), limit, several, receipt: None }
+}
+
+impl LimitInfo {
+    /// The answer of the engine to a call.
+    #[inline]
+    pub(crate) fn of(py: Python<'_>, receipt: Receipt, info: tidegate::LimitInfo) -> PyResult<Self> {
+        match receipt.checks.all() {
+            [_] if info.checks().len() == 1 => Ok(Self { info, limit: None, several: None, receipt: Some(receipt) }),
+            _ => Self::several(py, receipt, &info),
+        }
+    }
+
+    fn several(py: Python<'_>, receipt: Receipt, info: &tidegate::LimitInfo) -> PyResult<Self> {
+        let limit = |info: &tidegate::LimitInfo| {
+            receipt.checks.all().get(info.check_index()).map(|check| check.limit.clone_ref(py))
+        };
+        let several = match info.checks() {
+            [_] => None,
+            checks => {
+                let part = |info: &tidegate::LimitInfo| {
+                    Bound::new(py, Self { info: info.clone(), limit: limit(info), several: None, receipt: None })
+                };
+                let checks = checks.iter().map(part).collect::<PyResult<Vec<_>>>()?;
+                Some((PyTuple::new(py, checks)?.unbind(), info.binding()))
+            }
+        };
+        let (merged, limit) = (tidegate::LimitInfo::from_numbers(info.numbers()), limit(info));
+        Ok(Self { info: merged, limit, several, receipt: Some(receipt) })
+    }
+
+    /// An answer for tests, with the fields that they need.
+    pub(super) fn of_fields(py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let left = fields.map_or_else(|| Ok(PyDict::new(py)), PyDictMethods::copy)?;
+        let take = |name: &str| {
+            let given = left.get_item(name)?;
+            PyResult::Ok(if given.is_some() { left.del_item(name).map(|()| given)? } else { None })
+        };
+        let mut numbers = [0; tidegate::LimitInfo::NUMBERS];
+        let mut index = 0;
+        for InfoField { name, takes, .. } in tidegate::LimitInfo::FIELDS {
+            match takes {
+                InfoTakes::Flag(bit) => numbers[0] |= bit * u64::from(Arg::of(take(name)?.as_ref()).flag(name)?),
+                InfoTakes::Number => {
+                    index += 1;
+                    numbers[index] = Arg::of(take(name)?.as_ref()).count(name, u64::from(*name == "quota"))?;
+                }
+                InfoTakes::Seconds => {}
+            }
+        }
+        let mut info = tidegate::LimitInfo::from_numbers(numbers);
+        // An entry that still denies is not empty.
+        info.full_reset_ms = info.full_reset_ms.max(info.reset_ms);
+        let checks: Vec<Py<Self>> = take("checks")?.map_or_else(|| Ok(Vec::new()), |checks| checks.extract())?;
+        let binding = usize::try_from(Arg::of(take("binding")?.as_ref()).count("binding", 0)?).unwrap_or(usize::MAX);
+        if binding >= checks.len().max(1) {
+            return Err(args::refused("", "binding", "must be an index in checks", binding));
+        }
+        let several = if checks.len() > 1 { Some((PyTuple::new(py, checks)?.unbind(), binding)) } else { None };
+        let key = take("key")?.map_or_else(|| Ok(String::new()), |key| args::text("key", &key).map(Cow::into_owned))?;
+        let limit = if key.is_empty() {
+            None
+        } else {
+            let named = [("key".to_owned(), Value::Text(key))];
+            Some(Limit::object(py, tidegate::Limit::from_fields(named).map_err(limit_error)?)?.unbind())
+        };
+        if let Some((name, _)) = left.iter().next() {
+            return Err(PyTypeError::new_err(format!("LimitInfo() got an unexpected keyword argument '{name}'")));
+        }
+        Ok(Self { info, limit, several, receipt: None })
+    }
+}
