@@ -18,6 +18,7 @@ pub use crate::info::{InfoField, Takes as InfoTakes};
 pub use crate::interrupt::while_waiting;
 #[cfg(feature = "redis")]
 pub use crate::limiter::Opened;
+pub use crate::reply_queue::{ReplyQueue, Wake};
 #[cfg(feature = "redis")]
 pub use crate::store::dialect::Dialect;
 #[cfg(feature = "redis")]

@@ -32,6 +32,7 @@ mod limiter;
 mod log_duration;
 mod panics;
 mod receipt;
+mod reply_queue;
 mod shape;
 mod store;
 mod time;

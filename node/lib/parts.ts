@@ -95,11 +95,13 @@ function partsOfCheck(check: unknown, options: (key: string) => Read, atOnce: bo
 /** The parts that these checks are where there is nothing unusual about any, as nearly always. */
 export function plainParts(checks: unknown): readonly Part[] | undefined {
   if (!Array.isArray(checks)) return undefined
-  const parts: Part[] = []
-  for (let index = 0; index < checks.length; index++) {
+  const { length } = checks
+  // An empty list would grow to a length of 17 with its first item.
+  const parts = new Array<Part>(length)
+  for (let index = 0; index < length; index++) {
     const part = plainPart(checks[index])
     if (part === undefined) return undefined
-    parts.push(part)
+    parts[index] = part
   }
   return parts
 }
