@@ -7,6 +7,7 @@ more than its share of the peer's.
 
 from __future__ import annotations
 
+import argparse
 import os
 import socket
 import subprocess
@@ -53,6 +54,12 @@ def uvicorn(framework: str, app: str, limited: str, most: float | None = None) -
     return Row(framework, limited, command, {"LIMITED": limited}, most)
 
 
+def gunicorn(framework: str, app: str, limited: str, most: float | None = None) -> Row:
+    command = [sys.executable, "-m", "gunicorn", app, "--chdir", str(HERE), "-b", "127.0.0.1:{port}"]
+    command += ["-k", "gthread", "--threads", "1", "--log-level", "error"]
+    return Row(framework, limited, command, {"LIMITED": limited}, most)
+
+
 # Of each framework the first row is without limits, and the last one is the peer.
 ROWS = [
     uvicorn("FastAPI", "fastapi_app:app", "bare"),
@@ -60,7 +67,18 @@ ROWS = [
     uvicorn("FastAPI", "fastapi_app:app", "middleware", 0.25),
     uvicorn("FastAPI", "fastapi_app:app", "dependency"),
     uvicorn("FastAPI", "fastapi_app:app", "slowapi"),
+    gunicorn("Flask", "flask_app:app", "bare"),
+    gunicorn("Flask", "flask_app:app", "default", 0.5),
+    gunicorn("Flask", "flask_app:app", "decorator", 0.5),
+    gunicorn("Flask", "flask_app:app", "Flask-Limiter"),
+    gunicorn("Django", "django_app:app", "bare"),
+    gunicorn("Django", "django_app:app", "middleware", 0.5),
+    gunicorn("Django", "django_app:app", "decorator", 0.5),
+    gunicorn("Django", "django_app:app", "django-ratelimit"),
 ]
+
+# Without rate-limit headers.
+BARE = ("bare", "empty dependency", "django-ratelimit")
 
 
 def free_port() -> int:
@@ -88,14 +106,19 @@ def served(row: Row, store: str) -> Iterator[tuple[int, int]]:
                 time.sleep(0.05)
         yield port, process.pid
     finally:
-        process.kill()
-        process.wait()
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def cpu(pid: int) -> float:
-    """Seconds of CPU time that a process has used."""
+    """Seconds of CPU time that a process and its workers have used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return (int(fields[11]) + int(fields[12])) / TICKS + sum(cpu(int(worker)) for worker in workers)
 
 
 def turn(row: Row, store: str) -> Turn:
@@ -107,7 +130,7 @@ def turn(row: Row, store: str) -> Turn:
 
 
 def ask(port: int, seconds: float, row: Row) -> int:
-    options = ["--bare"] if row.name in ("bare", "empty dependency") else []
+    options = ["--bare"] if row.name in BARE else []
     command = [sys.executable, str(HERE / "load.py"), str(port), str(seconds), *options]
     return int(subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=60).stdout)
 
@@ -119,6 +142,10 @@ def measure(store: str) -> list[Turn]:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("frameworks", nargs="*", help="FastAPI, Flask, Django; all unless given")
+    wanted = parser.parse_args().frameworks
+    ROWS[:] = [row for row in ROWS if not wanted or row.framework in wanted]
     too_dear = 0
     with RedisServer() as redis:
         for store in ("memory://", redis.url):

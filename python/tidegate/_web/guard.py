@@ -94,6 +94,7 @@ class Guard(Generic[R]):
         "_choices",
         "_cost",
         "_factor",
+        "_is_plain",
         "_is_shadow",
         "_key",
         "_limits",
@@ -147,6 +148,7 @@ class Guard(Generic[R]):
         functions = [self._limits, self._key, self._skip, cost, factor]
         self.asks = any(callable(function) for function in functions)
         self.is_async = any(_is_async(function) for function in functions)
+        self._is_plain = not (self.asks or self._is_shadow or self._shadow or self._candidate)
         known = [definitions for definitions in (self._static, self._shadow, self._candidate) if definitions]
         # A function's limits are not known yet, so they may.
         self.counts_blocked = self._limits is not None or any(one.counts_blocked for one in known)
@@ -161,17 +163,27 @@ class Guard(Generic[R]):
 
     def part(self, request: R, room: Room[R], route: str) -> Part | None:
         """The checks of a request, or ``None`` where it is not limited here."""
+        if self._is_plain:
+            # Most guards, and every request comes here: nothing is asked for but who the client is.
+            assert self._static is not None
+            actor = room.actor(request, self.key_name)
+            cost: Any = self._cost
+            factor: Any = self._factor
+            limits = self._static.of(route)
+            if len(limits) == 1:
+                return Part(self, [(limits[0], actor, cost, factor)], None, None)
+            return Part(self, [(limit, actor, cost, factor) for limit in limits], None, None)
         if not self.asks:
             return self._made(request, room, route, None, None, self._cost, self._factor)
         if self.is_async:
             raise LimitError("a coroutine function needs an async view", "", "limits", "")
         if self._skip is not None and self._skip(request):
             return None
-        limits = self._limits and self._limits(request)
+        chosen = self._limits and self._limits(request)
         key = self._key and self._key(request)
         cost = self._cost(request) if callable(self._cost) else self._cost
         factor = self._factor(request) if callable(self._factor) else self._factor
-        return self._made(request, room, route, limits, key, cost, factor)
+        return self._made(request, room, route, chosen, key, cost, factor)
 
     async def part_async(self, request: R, room: Room[R], route: str) -> Part | None:
         """The same where some of the functions are coroutine functions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from .record import Record
@@ -41,10 +42,7 @@ class EnvironRoom(Room[R]):
         if REPLACED in environ and name == self.gate.forwarded_header and self.gate.trusts_nobody:
             # The application has made the address out of it already.
             return ()
-        variable = name.upper().replace("-", "_")
-        if variable not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
-            variable = f"HTTP_{variable}"
-        line = environ.get(variable)
+        line = environ.get(_variable(name))
         return () if line is None else (line,)
 
     def begin(self, environ: Mapping[str, Any]) -> None:
@@ -56,6 +54,13 @@ class EnvironRoom(Room[R]):
         elif environ.get("wsgi.multiprocess") and "wsgi.version" in environ:
             # What Django makes of an ASGI scope has no version, and always says so.
             self.gate.report("memory-many-workers", "the server has several processes")
+
+
+@lru_cache(256)
+def _variable(header: str) -> str:
+    """The name that a header has in an environ."""
+    name = header.upper().replace("-", "_")
+    return name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
 
 
 def accept(environ: Mapping[str, Any]) -> str | None:

@@ -28,7 +28,10 @@ class Record(_Record):
     room: AsgiRoom[Any]
 
     def __init__(self, room: AsgiRoom[Any]) -> None:
-        super().__init__(room)
+        # Without a call of the base, because every request comes here.
+        self.room = room
+        self.decisions = []
+        self.waits = False
         self.dependencies: Any = None
         """Decisions by dependency, for FastAPI."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
@@ -11,7 +11,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from ..frames import serves
 from ..guard import Guard
 from ..marks import Mark, applying, marks
-from .room import project
+from .room import Plan, project
 from .serve import begin, finish, finish_async, limit, limit_async
 
 __all__ = ["OWNER", "RateLimitMiddleware"]
@@ -81,10 +81,20 @@ class RateLimitMiddleware:
         return await limit_async(request, guards, view) if guards else None
 
 
-def _guards(request: Any, view: Any) -> list[Guard[Any]]:
+# More views than an application has are made while it runs.
+MOST_VIEWS = 4096
+
+
+def _guards(request: Any, view: Any) -> Sequence[Guard[Any]]:
     """The limits of a view that are decided; those that are left out are not asked later either."""
-    default = project().default
-    outer: list[Mark] = [] if default is None else [default]
-    inner = marks(OWNER, view)
-    begin(request).seen.update(found for found in [*outer, *inner] if isinstance(found, Guard))
-    return applying(outer, inner)
+    known = project()
+    plan = known.plans.get(id(view))
+    if plan is None or plan.view is not view:
+        outer: list[Mark] = [] if known.default is None else [known.default]
+        inner = marks(OWNER, view)
+        seen = frozenset(found for found in [*outer, *inner] if isinstance(found, Guard))
+        if len(known.plans) >= MOST_VIEWS:
+            known.plans.clear()
+        plan = known.plans[id(view)] = Plan(view, applying(outer, inner), seen)
+    begin(request).seen.update(plan.seen)
+    return plan.guards

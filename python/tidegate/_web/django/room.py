@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.signals import setting_changed
@@ -73,6 +73,16 @@ class DjangoRoom(EnvironRoom[Any]):
         super().begin({} if environ.get("SERVER_NAME") == "testserver" else environ)
 
 
+class Plan(NamedTuple):
+    """The limits of a view."""
+
+    view: Any
+    guards: Sequence[Guard[Any]]
+    """Those that are decided together."""
+    seen: frozenset[Guard[Any]]
+    """All that it has."""
+
+
 class Project:
     """The rooms that the settings describe, and the limits of every view."""
 
@@ -94,6 +104,8 @@ class Project:
                 raise LimitError(f"{name} is not a store or one of {known}", "", name, repr(value))
         self.rooms = {alias: DjangoRoom(_limiter(alias, store), **gate) for alias, store in stores.items()}
         self.room = self.rooms[DEFAULT]
+        # By the identity of a view, which the plan keeps alive.
+        self.plans: dict[int, Plan] = {}
         limits = guarding.pop("limits", None)
         self.default: Guard[Any] | None = None
         if limits is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import AsyncIterable, Iterable, Sequence
 from typing import Any
 
 from django.dispatch import Signal
@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from ..decision import Decision
 from ..guard import Guard, Part
 from ..wsgi import Settled, accept
-from .room import DEFAULT, DjangoRecord, project, record_of
+from .room import DEFAULT, DjangoRecord, DjangoRoom, project, record_of
 
 __all__ = [
     "DjangoGuard",
@@ -59,14 +59,15 @@ def route_of(request: Any) -> str:
     return "" if match is None else f"/{match.route}"
 
 
-def _rooms(guards: Sequence[Guard[Any]]) -> dict[str, list[Guard[Any]]]:
+def _rooms(guards: Sequence[Guard[Any]]) -> Iterable[tuple[DjangoRoom, Sequence[Guard[Any]]]]:
     """Guards by their stores, each of which decides once."""
+    known = project()
     if len(guards) == 1:
-        return {getattr(guards[0], "using", DEFAULT): [guards[0]]}
+        return ((known.named(getattr(guards[0], "using", DEFAULT)), guards),)
     found: dict[str, list[Guard[Any]]] = {}
     for guard in guards:
         found.setdefault(getattr(guard, "using", DEFAULT), []).append(guard)
-    return found
+    return [(known.named(alias), asked) for alias, asked in found.items()]
 
 
 def decide(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Decision | None:
@@ -74,8 +75,7 @@ def decide(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Deci
     record = begin(request)
     record.seen.update(guards)
     route = route_of(request)
-    for alias, asked in _rooms(guards).items():
-        room = project().named(alias)
+    for room, asked in _rooms(guards):
         parts = [part for guard in asked if (part := room.part(guard, request, route))]
         if parts and _keep(request, record, decision := room.decide(parts)):
             rate_limited.send(_sender(view), request=request, info=decision.info)
@@ -106,8 +106,7 @@ async def decide_async(request: Any, guards: Sequence[Guard[Any]], view: Any = N
     route = route_of(request)
     if any(guard.key_name.startswith("user") for guard in guards):
         await find_user(request)
-    for alias, asked in _rooms(guards).items():
-        room = project().named(alias)
+    for room, asked in _rooms(guards):
         parts: list[Part] = []
         for guard in asked:
             part = await room.part_async(guard, request, route)
