@@ -32,6 +32,7 @@ class Case(NamedTuple):
 
 THREADS = ("-k", "gthread", "--threads", "4")
 GEVENT = ("-k", "gevent")
+ASGI = ("-k", "asgi")
 CASES = [
     Case("redis", "flask", 4, ("--preload",)),
     Case("redis", "flask", 2, THREADS),
@@ -39,14 +40,16 @@ CASES = [
     Case("redis", "django", 4, ()),
     Case("redis", "django", 2, (*THREADS, "--preload")),
     Case("redis", "django", 2, GEVENT),
+    Case("redis", "fastapi", 2, ASGI),
     Case("memory", "flask", 1, THREADS),
     Case("memory", "django", 1, GEVENT),
     Case("memory", "flask", 2, ()),
     Case("memory", "django", 2, ("--preload",)),
+    Case("memory", "fastapi", 2, ASGI),
 ]
-APP = {"flask": "flasky:create_app()", "django": "site_of_django:wsgi"}
-LIMITED = {"flask": ("/v1/bulk", 5), "django": ("/items/1/", 3)}
-WORKER = {"flask": "/free/worker", "django": "/worker/"}
+APP = {"flask": "flasky:create_app()", "django": "site_of_django:wsgi", "fastapi": "fast:app"}
+LIMITED = {"flask": ("/v1/bulk", 5), "django": ("/items/1/", 3), "fastapi": ("/v1/items/1", 3)}
+WORKER = {"flask": "/free/worker", "django": "/worker/", "fastapi": "/v1/health"}
 
 
 @pytest.fixture(scope="module")
