@@ -208,6 +208,13 @@ def test_workers_share_a_rate(server: RedisServer, tmp_path: Path, monkeypatch: 
         for number in range(41):
             shop.send.delay(number)
         notes = [line.split() for line in wait_for(store, "notes", 41)]
+        # Changed while the workers run, for all of them.
+        changed = shop.app.control.rate_limit("shop.send", "5/s", reply=True, timeout=10, limit=2)
+        assert len(changed) == 2
+        began_again = time.time()
+        for number in range(9):
+            shop.send.delay(number)
+        again = [line.split() for line in wait_for(store, "notes", 50)[41:]]
     report = "\n".join(log.read_text() for log in logs)
     assert sorted(int(number) for _, number, _ in notes) == list(range(41)), report
     times = sorted(float(at) - began for _, _, at in notes)
@@ -218,4 +225,7 @@ def test_workers_share_a_rate(server: RedisServer, tmp_path: Path, monkeypatch: 
     assert times[-1] < 8.0, report
     # Both take part.
     assert all(count >= 4 for count in Counter(name for name, _, _ in notes).values()), report
+    assert len(again) == 9, report
+    # At the old rate it would have been 0.4 s.
+    assert max(float(at) for _, _, at in again) - began_again >= 1.6, report
     assert "Traceback" not in report
