@@ -22,6 +22,7 @@ export { RateLimitException, type RefusalExtensions, type RefusedMessage } from 
 export { TidegateGuard } from './nest/guard.js'
 export type {
   AsyncOptions,
+  GetRequest,
   PlatformRequest,
   RateLimitOptions,
   RoomLimit,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
-LANGUAGES = {"python", "js", "rust", "json", "sh", "text"}
+LANGUAGES = {"python", "js", "ts", "rust", "json", "sh", "text"}
 
 
 def named(*languages: str) -> pytest.MarkDecorator:
@@ -37,9 +37,9 @@ def redis_url() -> Iterator[str]:
         yield server.url
 
 
-def prints(command: list[str], block: Block, redis_url: str) -> None:
-    """Runs an example in a process of its own, at the top of the project."""
-    code = block.code.replace("redis://localhost:6379", redis_url)
+def prints(command: list[str], block: Block, redis_url: str, code: str = "") -> None:
+    """Runs an example, or the code that was made of it, in a process of its own, at the top of the project."""
+    code = (code or block.code).replace("redis://localhost:6379", redis_url)
     run = subprocess.run(command, input=code, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
     if block.shown:
@@ -56,6 +56,15 @@ def test_python(block: Block, redis_url: str) -> None:
 @named("js")
 def test_javascript(block: Block, redis_url: str) -> None:
     prints(["node", "--input-type=module", "-"], block, redis_url)
+
+
+@named("ts")
+def test_typescript(block: Block, redis_url: str) -> None:
+    """Decorators as NestJS has them, which no version of Node knows."""
+    options = '--tsconfig-raw={"compilerOptions":{"experimentalDecorators":true}}'
+    command = ["node_modules/.bin/esbuild", "--loader=ts", "--log-level=error", options]
+    compiled = subprocess.run(command, input=block.code, cwd=ROOT, capture_output=True, text=True, check=True)
+    prints(["node", "--input-type=module", "-"], block, redis_url, compiled.stdout)
 
 
 @named("json")

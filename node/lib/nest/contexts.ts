@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify'
 import { clientOf } from '../room/address.js'
 import { trustOf } from '../room/fastify-trust.js'
 import type { Gates } from '../room/room.js'
-import type { PlatformRequest, PlatformResponse } from './options.js'
+import type { GetRequest, PlatformRequest, PlatformResponse } from './options.js'
 
 /** The request of a context. */
 export interface Incoming {
@@ -16,13 +16,10 @@ export interface Incoming {
 }
 
 /** The request of a context; nothing where there is none, or where this kind of context has no limits. */
-export function incomingOf(
-  context: ExecutionContext,
-  getRequest: ((context: ExecutionContext) => PlatformRequest) | undefined,
-): Incoming | undefined {
+export function incomingOf(context: ExecutionContext, getRequest: GetRequest | undefined): Incoming | undefined {
   const found = foundIn(context)
   if (getRequest === undefined) return found.kind === 'other' ? undefined : found
-  const request = getRequest(context)
+  const request = getRequest(context, found.request)
   return request === undefined || request === null ? undefined : { ...found, request }
 }
 

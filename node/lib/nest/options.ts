@@ -15,6 +15,9 @@ export type RoomLimit = rules.RoomLimit<PlatformRequest>
 /** One limit, or several that are decided together. */
 export type RoomLimits = rules.RoomLimits<PlatformRequest>
 
+/** Gives the request of a context, of which `found` is the one that is usual for its kind, if any. */
+export type GetRequest = (context: ExecutionContext, found: PlatformRequest) => PlatformRequest
+
 /** The options of the module. */
 export interface RateLimitOptions extends Omit<RoomOptions<PlatformRequest>, 'body'> {
   /** Limits every route, not only those with `@RateLimit()`. @defaultValue true */
@@ -25,7 +28,7 @@ export interface RateLimitOptions extends Omit<RoomOptions<PlatformRequest>, 'bo
    * The request of a context, in place of the one that is found: `key` and the others get it, and it gets `rateLimit`.
    * A context without one is not limited. Contexts other than HTTP, GraphQL and websockets are limited only by this.
    */
-  readonly getRequest?: ((context: ExecutionContext) => PlatformRequest) | undefined
+  readonly getRequest?: GetRequest | undefined
 }
 
 /** The options of a route or a controller. */

@@ -181,12 +181,30 @@ for (const platform of Object.keys(platforms)) {
   })
 }
 
+test('contexts of other kinds pass, unless the app says what their request is', async () => {
+  class Handler {
+    handle() {}
+  }
+  const context = { getType: () => 'rpc', getClass: () => Handler, getHandler: () => Handler.prototype.handle }
+  const guardOf = async (options) => {
+    const { app } = await served('express', TidegateModule.forRoot(options))
+    return app.get(TidegateGuard)
+  }
+  const open = await guardOf({ limits: '1/hour' })
+  for (let message = 0; message < 3; message++) assert.equal(open.canActivate({ ...context }), true)
+  const getRequest = (context, found) => (context.getType() === 'rpc' ? { tenant: 'ada' } : found)
+  const guard = await guardOf({ limits: '1/hour', getRequest, key: ({ tenant }) => tenant })
+  assert.equal(guard.canActivate({ ...context }), true)
+  assert.throws(() => guard.canActivate({ ...context }), RateLimitException)
+})
+
 test('mistakes are named when the app is made', async () => {
   const made = (options) => served('express', TidegateModule.forRoot(options))
   await assert.rejects(made({ limits: '1/hour', max: 1 }), /max is not an option of a rate limit/)
   await assert.rejects(made({}), /limits must be given/)
   await assert.rejects(made({ limits: '1/hour', body: 'json' }), /body must be left to an exception filter/)
   await assert.rejects(made({ limits: '1/hour', global: 1 }), /global must be a boolean/)
+  await assert.rejects(made({ limits: '1/hour', getRequest: 1 }), /getRequest must be a function/)
 })
 
 test('the same classes through require', () => {

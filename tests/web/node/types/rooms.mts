@@ -154,7 +154,7 @@ TidegateModule.forRoot({ limiter, limits: ['100/minute', login], key: (request: 
 TidegateModule.forRootAsync({ inject: ['limits'], useFactory: (limits: string) => ({ limits, global: false }) })
 TidegateModule.forRoot({
   limits: '100/minute',
-  getRequest: (context) => (context.getType() === 'rpc' ? context.switchToRpc().getContext() : undefined),
+  getRequest: (context, found) => (context.getType() === 'rpc' ? context.switchToRpc().getContext() : found),
 })
 const guard: new () => CanActivate = TidegateGuard
 const refusal = (exception: RateLimitException): number => exception.extensions.retryAfter + exception.info.resetSec
