@@ -18,7 +18,7 @@ const REQUESTS = Number(process.env.REQUESTS ?? 6000)
 const CONNECTIONS = 16
 const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const BODY = 'hello world'
-const PEERS = { express: 'express-rate-limit', fastify: '@fastify/rate-limit' }
+const PEERS = { express: 'express-rate-limit', fastify: '@fastify/rate-limit', nestjs: '@nestjs/throttler' }
 const TARGETS = { memory: 0.5, redis: 0.8 }
 const script = fileURLToPath(new URL('server.mjs', import.meta.url))
 

@@ -3,11 +3,16 @@
  * parent the port, and on every message the time that its processor took since.
  */
 
+import 'reflect-metadata'
 import { createRequire } from 'node:module'
+import { Controller, Get, Module } from '@nestjs/common'
+import { APP_GUARD, NestFactory } from '@nestjs/core'
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
 import express from 'express'
 import Fastify from 'fastify'
 import { rateLimit } from 'tidegate/express'
 import tidegate from 'tidegate/fastify'
+import { TidegateModule } from 'tidegate/nestjs'
 
 const [, , framework, limit, redis] = process.argv
 const peers = createRequire(new URL('../node/package.json', import.meta.url))
@@ -55,6 +60,34 @@ async function fastifyApp() {
   return app.server.address().port
 }
 
+async function nestApp() {
+  class Hello {
+    hello() {
+      return 'hello world'
+    }
+  }
+  Get()(Hello.prototype, 'hello', Object.getOwnPropertyDescriptor(Hello.prototype, 'hello'))
+  Controller()(Hello)
+  class App {}
+  Module({ imports: nestLimits(), providers: nestGuards(), controllers: [Hello] })(App)
+  const app = await NestFactory.create(App, { logger: false })
+  app.getHttpAdapter().getInstance().disable('x-powered-by')
+  await app.listen(0, '127.0.0.1')
+  return app.getHttpServer().address().port
+}
+
+function nestLimits() {
+  if (limit === 'none') return []
+  if (limit !== 'peer') return [TidegateModule.forRoot(ours)]
+  const throttlers = [{ ttl: 60_000, limit: PLENTY }]
+  if (!redis) return [ThrottlerModule.forRoot({ throttlers })]
+  const { ThrottlerStorageRedisService } = peers('@nest-lab/throttler-storage-redis')
+  return [ThrottlerModule.forRoot({ throttlers, storage: new ThrottlerStorageRedisService(redisClient()) })]
+}
+
+const nestGuards = () => (limit === 'peer' ? [{ provide: APP_GUARD, useClass: ThrottlerGuard }] : [])
+
+const apps = { express: expressApp, fastify: fastifyApp, nestjs: nestApp }
 let since = process.cpuUsage()
 process.on('message', () => {
   const { user, system } = process.cpuUsage(since)
@@ -62,4 +95,4 @@ process.on('message', () => {
   process.send(user + system)
 })
 process.on('disconnect', () => process.exit(0))
-process.send(await (framework === 'express' ? expressApp() : fastifyApp()))
+process.send(await apps[framework]())
