@@ -92,12 +92,13 @@ test-readme: build redis-server
 	$(BIN)/pytest tests/readme
 	cargo run --quiet -p tidegate --example pictures -- --check
 
-# An older NestJS beside the one at the top: each of its packages wants the others of its version.
-tests/web/nest11/node_modules/.ready: tests/web/nest11/package-lock.json
-	npm ci --prefix tests/web/nest11 --no-audit --no-fund --silent
+# An older NestJS beside the one at the top, because each of its packages wants the others of its version; and the test
+# runners of the examples, which nothing else needs.
+tests/web/%/node_modules/.ready: tests/web/%/package-lock.json
+	npm ci --prefix tests/web/$* --no-audit --no-fund --silent
 	@touch $@
 
-test-web: build redis-server tests/web/nest11/node_modules/.ready ## The web frameworks
+test-web: build redis-server tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready ## The web frameworks
 	$(BIN)/pytest tests/web/python
 	@# A second Django, for interpreters that it supports. It stands before that of the virtual environment.
 	if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then \
@@ -186,4 +187,4 @@ bench-web: build redis-server ## The cost of a rate limit in web frameworks, bes
 	@$(BIN)/python bench/web/python/bench_web.py; python=$$?; node bench/web/node.mjs && exit $$python
 
 clean: ## Remove what was built and installed
-	rm -rf target dist $(VENV) $(DIST_VENV) $(SITE_VENV) node_modules node/dist bench/node/node_modules tests/web/nest11/node_modules examples/demo/node_modules $(RESULTS)
+	rm -rf target dist $(VENV) $(DIST_VENV) $(SITE_VENV) node_modules node/dist bench/node/node_modules tests/web/*/node_modules examples/demo/node_modules $(RESULTS)
