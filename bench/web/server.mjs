@@ -19,6 +19,10 @@ const peers = createRequire(new URL('../node/package.json', import.meta.url))
 
 /** Large enough that nothing is denied. */
 const PLENTY = 1_000_000_000
+const HEADERS = [
+  ['x-ratelimit-remaining', '999999999'],
+  ['x-ratelimit-clear', '59.999'],
+]
 const limits = { key: 'bench', type: 'fixed-window', max: PLENTY, period: 60_000 }
 const ours = { limits, ...(redis ? { limiter: redis } : {}), headers: limit === 'common' ? 'common' : 'x' }
 
@@ -36,10 +40,16 @@ function expressPeer() {
   return rateLimit({ windowMs: 60_000, limit: PLENTY, store })
 }
 
+function constantHeaders(_request, response, next) {
+  for (const [name, value] of HEADERS) response.setHeader(name, value)
+  next()
+}
+
 async function expressApp() {
   const app = express()
   app.disable('x-powered-by')
   if (limit === 'peer') app.use(expressPeer())
+  else if (limit === 'headers') app.use(constantHeaders)
   else if (limit !== 'none') app.use(rateLimit(ours))
   app.get('/', (_request, response) => response.send('hello world'))
   const server = app.listen(0, '127.0.0.1')
@@ -52,6 +62,11 @@ async function fastifyApp() {
   if (limit === 'peer') {
     const plugin = peers('@fastify/rate-limit')
     await app.register(plugin, { max: PLENTY, timeWindow: 60_000, ...(redis ? { redis: redisClient() } : {}) })
+  } else if (limit === 'headers') {
+    app.addHook('onRequest', (_request, reply, done) => {
+      for (const [name, value] of HEADERS) reply.header(name, value)
+      done()
+    })
   } else if (limit !== 'none') {
     await app.register(tidegate, ours)
   }
@@ -72,12 +87,13 @@ async function nestApp() {
   Module({ imports: nestLimits(), providers: nestGuards(), controllers: [Hello] })(App)
   const app = await NestFactory.create(App, { logger: false })
   app.getHttpAdapter().getInstance().disable('x-powered-by')
+  if (limit === 'headers') app.use(constantHeaders)
   await app.listen(0, '127.0.0.1')
   return app.getHttpServer().address().port
 }
 
 function nestLimits() {
-  if (limit === 'none') return []
+  if (limit === 'none' || limit === 'headers') return []
   if (limit !== 'peer') return [TidegateModule.forRoot(ours)]
   const throttlers = [{ ttl: 60_000, limit: PLENTY }]
   if (!redis) return [ThrottlerModule.forRoot({ throttlers })]
