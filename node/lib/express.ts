@@ -59,7 +59,7 @@ const framework: Framework<Request> = {
   options: ['onBlocked', 'chargeOn'],
   client(request: Request, { gate, trusting }: Gates): string {
     if (!gate.trustsNobody) return clientOf(request, gate)
-    const trusted: unknown = request.app.settings['trust proxy']
+    const trusted = settingsOf(request)['trust proxy']
     if (trusted === false || trusted === undefined) return clientOf(request, gate)
     // Express would take the left-most address, which clients can write themselves.
     if (trusted === true) return clientOf(request, trusting)
@@ -73,18 +73,32 @@ const framework: Framework<Request> = {
   },
 }
 
-const prepared = new WeakSet<Application>()
+type Settings = Readonly<Record<string, unknown>>
+
+/**
+ * The settings of apps by the prototypes of their requests. Express gives each request another prototype, and with it
+ * another hidden class: a look at a property of it takes as long as a decision.
+ */
+const known = new WeakMap<object, Settings>()
+
+/** The settings of the app that a request is in; an app that is new here is prepared. */
+function settingsOf(request: Request): Settings {
+  const prototype = Object.getPrototypeOf(request)
+  return known.get(prototype) ?? prepared(request.app, prototype)
+}
 
 /**
  * Requests and responses have the prototypes of the app that they are in at the time, which have those of the app around
  * it. What stands in these once takes less time than properties of each request.
  */
-function prepare(app: Application): void {
-  prepared.add(app)
+function prepared(app: Application, prototype: object): Settings {
   let outermost = app as Application & { parent?: Application; request: object; response: object }
+  hookPrototype(outermost.response)
   while (outermost.parent !== undefined) outermost = outermost.parent as typeof outermost
   hookPrototype(outermost.response)
   if (!('rateLimit' in outermost.request)) Object.defineProperty(outermost.request, 'rateLimit', ANSWER)
+  known.set(prototype, app.settings)
+  return app.settings
 }
 
 /** The newest answer; it can be set, as any property of a request. */
@@ -156,7 +170,7 @@ function middlewareOf(room: Room<Request>): RateLimit {
       next()
       return
     }
-    if (!prepared.has(request.app)) prepare(request.app)
+    settingsOf(request)
     if (info.blocked) {
       blocked(info, request, response, next)
       return

@@ -41,6 +41,8 @@ export interface Asked {
   readonly costs: readonly number[]
 }
 
+/** The size of a limit that is none. */
+export const UNLIMITED = Number.MAX_SAFE_INTEGER
 const NOTHING: Asked = { at: 0, costs: [] }
 
 /** The headers of an answer, by name. */
@@ -51,6 +53,7 @@ export function headersOf(
   asked: Asked = NOTHING,
 ): Headers {
   if (kind === 'x' && options === undefined) return xHeaders(info)
+  if (kind === 'common' && options === undefined && info.checks.length === 1) return commonHeaders(info)
   const flat = fields(info, kind, options, asked)
   const headers: Headers = {}
   for (let index = 0; index < flat.length; index += 2) {
@@ -63,7 +66,7 @@ export function headersOf(
  * The `X-RateLimit` family, as the engine's `headers::x` writes it: here because to ask the engine takes longer than to
  * write it.
  */
-function xHeaders(info: Numbers): Headers {
+export function xHeaders(info: Numbers): Headers {
   // As names of properties they are known to Node, which takes longer over a header whose name it has not met before.
   const headers: Headers = {
     'X-RateLimit-Remaining': `${info.remaining}`,
@@ -73,6 +76,18 @@ function xHeaders(info: Numbers): Headers {
     headers['X-RateLimit-Reset'] = seconds(info.resetMs)
     headers['Retry-After'] = `${info.resetSec}`
   }
+  return headers
+}
+
+/** `X-RateLimit-Limit`, `-Remaining` and `-Reset` of one check, as the engine's `headers::common` writes them. */
+export function commonHeaders(info: Numbers): Headers {
+  if (info.quota >= UNLIMITED && !info.blocked) return {}
+  const headers: Headers = {
+    'X-RateLimit-Limit': `${info.quota}`,
+    'X-RateLimit-Remaining': `${info.remaining}`,
+    'X-RateLimit-Reset': `${info.blocked ? info.resetSec : info.fullResetSec}`,
+  }
+  if (info.blocked) headers['Retry-After'] = `${info.resetSec}`
   return headers
 }
 

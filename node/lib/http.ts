@@ -2,7 +2,7 @@
 
 import { compiled } from './definition_cache.js'
 import { answered, outOfRange, ownKeys, read, wrongType } from './errors.js'
-import { type HeaderKind, type Headers, headersOf } from './headers.js'
+import { commonHeaders, type HeaderKind, type Headers, UNLIMITED, xHeaders } from './headers.js'
 import { LimitInfo } from './info.js'
 import { type MistakeCode, tell } from './mistakes.js'
 import { type NativeGate, native } from './native.js'
@@ -61,8 +61,6 @@ export interface Refusal {
 /** One line of a header, all of them, or none. */
 export type Lines = string | readonly string[] | undefined
 
-const UNLIMITED = Number.MAX_SAFE_INTEGER
-
 /** What a middleware asks about HTTP: the client, the headers, the refusal. Made once for an application. */
 export class Gate {
   /** The name of the header whose lines {@link client} takes, in lower case. */
@@ -70,7 +68,8 @@ export class Gate {
   /** No header is believed. */
   readonly trustsNobody: boolean
   readonly #native: NativeGate
-  readonly #isX: boolean
+  /** The style, where it is written here. */
+  readonly #style: 'x' | 'common' | undefined
 
   /** @throws {@link LimitError} for an option that does not exist, or a value that it does not take. */
   constructor(options?: GateOptions | null) {
@@ -78,8 +77,10 @@ export class Gate {
     this.#native = answered(native.makeGate(names, values))
     this.forwardedHeader = this.#native.headerName()
     this.trustsNobody = this.#native.trustsNobody()
-    const style = names.indexOf('headers')
-    this.#isX = style < 0 || (values[style] ?? 'x') === 'x'
+    const option = (name: string) => values[names.indexOf(name)]
+    const style = option('headers') ?? 'x'
+    const isHere = style === 'x' || (style === 'common' && (option('reset') ?? 'seconds') === 'seconds')
+    this.#style = isHere ? style : undefined
   }
 
   /**
@@ -99,9 +100,11 @@ export class Gate {
 
   /** The headers of a response with this status, of one answer or of all that belong to it. */
   headers(infos: LimitInfo | readonly LimitInfo[], status = 200): Headers {
-    if (this.#isX && infos instanceof LimitInfo) {
-      const redirects = status >= 300 && status < 400
-      return redirects || (infos.quota >= UNLIMITED && !infos.blocked) ? {} : headersOf(infos, 'x', undefined)
+    const style = this.#style
+    if (style !== undefined && infos instanceof LimitInfo && (style === 'x' || LimitInfo.isOfOne(infos))) {
+      if (status >= 300 && status < 400) return {}
+      if (style === 'common') return commonHeaders(infos)
+      return infos.quota >= UNLIMITED && !infos.blocked ? {} : xHeaders(infos)
     }
     const { numbers, keys } = answersOf(infos)
     return byName(this.#native.headers(numbers, keys, status))

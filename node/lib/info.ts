@@ -193,6 +193,11 @@ export class LimitInfo {
     return { at: info.#at, costs }
   }
 
+  /** @internal True for the answer of a single check. */
+  static isOfOne(info: LimitInfo): boolean {
+    return info.#several === undefined
+  }
+
   /** @internal Opens or closes its receipt, and returns whether it was open. */
   static open(info: LimitInfo, open: boolean): boolean {
     const before = info.#open

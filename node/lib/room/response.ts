@@ -14,17 +14,33 @@ interface Decision {
   readonly refusal: Headers | undefined
   /** The one before it, of another room. */
   readonly before: Decision | undefined
-  /** The names, in lower case, of headers that the framework has already, and passes when the head is written. */
-  placed: readonly string[] | undefined
+  /**
+   * The name, in lower case, of the first header that the framework has already, and passes when the head is written;
+   * empty where there are no headers.
+   */
+  placed: string | undefined
 }
 
 const CARRIED = Symbol('tidegate.carried')
-type WriteHead = (this: Carrying, ...given: unknown[]) => unknown
+type WriteHead = (this: Carrying, status: unknown, second?: unknown, third?: unknown) => unknown
 /** A response, or the prototype of some. */
 type Carrying = Omit<ServerResponse, 'writeHead'> & { [CARRIED]?: Decision; writeHead: WriteHead }
 
+const NODES = ServerResponse.prototype as unknown as Carrying
+
+/**
+ * Decisions about responses that are not Node's own. A framework that gives each response another prototype gives it
+ * another hidden class as well, and then each look at a property is a slow one.
+ */
+const decisions = new WeakMap<object, Decision>()
+
+/** True for a response of Node's own, which all have one hidden class: a property of theirs costs next to nothing. */
+const isNodes = (response: object): boolean => Object.getPrototypeOf(response) === NODES
+
 /** The newest decision that a room has made about the request of this response. */
-const newestOf = (response: ServerResponse): Decision | undefined => (response as unknown as Carrying)[CARRIED]
+function newestOf(response: object): Decision | undefined {
+  return isNodes(response) ? (response as Carrying)[CARRIED] : decisions.get(response)
+}
 
 /** The newest answer to the request of this response. */
 export const answerOf = (response: ServerResponse): LimitInfo | undefined => newestOf(response)?.info
@@ -52,10 +68,12 @@ export function carry<Request>(
   refusal?: Headers,
 ): void {
   const carrying = response as unknown as Carrying
-  const before = carrying[CARRIED]
-  carrying[CARRIED] = { room: room as unknown as Room<never>, info, refusal, before, placed: undefined }
+  const before = newestOf(response)
+  const newest = { room: room as unknown as Room<never>, info, refusal, before, placed: undefined }
+  if (isNodes(response)) carrying[CARRIED] = newest
+  else decisions.set(response, newest)
   if (before !== undefined) tellTwice(before, room as unknown as Room<never>, info)
-  else if (!(HOOKED in carrying.writeHead)) hook(carrying)
+  else if (!hooked.has(Object.getPrototypeOf(response)) || Object.hasOwn(response, 'writeHead')) hook(carrying)
 }
 
 /**
@@ -65,17 +83,19 @@ export function carry<Request>(
 export function placeHeaders(response: ServerResponse, place: (name: string, value: string) => unknown): void {
   const newest = newestOf(response) as Decision
   const headers = headersOf(newest, 200)
-  const names: string[] = []
+  let first = ''
   for (const name in headers) {
     const lower = lowerCase(name)
     place(lower, headers[name] as string)
-    names.push(lower)
+    first ||= lower
   }
-  newest.placed = names
+  newest.placed = first
 }
 
 /** The mark of methods that write what a response carries. */
 const HOOKED = Symbol('tidegate.hooked')
+/** Prototypes whose responses write what they carry. */
+const hooked = new WeakSet<object>()
 
 /**
  * Has all responses of a prototype write what they carry. A framework with a prototype of its own gives it: to
@@ -84,32 +104,34 @@ const HOOKED = Symbol('tidegate.hooked')
 export function hookPrototype(prototype: object): void {
   const carrying = prototype as Carrying
   if (!(HOOKED in carrying.writeHead)) carrying.writeHead = hookOver(carrying.writeHead)
+  hooked.add(prototype)
 }
 
 function hook(response: Carrying): void {
-  const plain = response.writeHead === (ServerResponse.prototype as unknown as Carrying).writeHead
-  response.writeHead = plain ? plainHook : hookOver(response.writeHead)
+  const { writeHead } = response
+  if (HOOKED in writeHead) return
+  response.writeHead = writeHead === NODES.writeHead ? nodesHook : hookOver(writeHead)
 }
 
 /** The one of Node's own responses, which needs no function for each of them. */
-const plainHook: WriteHead = hookOver(function (this: Carrying, ...given) {
-  return (ServerResponse.prototype as unknown as Carrying).writeHead.apply(this, given)
+const nodesHook: WriteHead = hookOver(function (this: Carrying, status, second, third) {
+  return NODES.writeHead.call(this, status, second, third)
 })
 
 function hookOver(original: WriteHead): WriteHead {
   const writeHead: WriteHead = function (this: Carrying, status: unknown, second?: unknown, third?: unknown): unknown {
-    const newest = this[CARRIED]
+    const newest = newestOf(this)
     if (newest === undefined) return original.call(this, status, second, third)
     const code = typeof status === 'number' ? status : this.statusCode
     const { placed } = newest
-    if (placed !== undefined && isFields(second) && (placed[0] ?? '') in second) {
-      if (isRedirection(code)) for (const name of placed) delete second[name]
+    if (placed !== undefined && isFields(second) && placed in second) {
+      if (isRedirection(code)) removeFields(second, headersOf(newest, 200))
       return original.call(this, status, second)
     }
     const headers = headersOf(newest, code)
     if (isFields(second)) return original.call(this, status, withFields(second, headers))
     if (isFields(third)) return original.call(this, status, second, withFields(third, headers))
-    for (const name in headers) this.setHeader(name, headers[name] as string)
+    setAll(this as unknown as ServerResponse, headers)
     return original.call(this, status, second, third)
   }
   return Object.assign(writeHead, { [HOOKED]: true })
@@ -136,6 +158,10 @@ function withFields(given: Record<string, unknown>, headers: Headers): Record<st
     if (!(lower in given) && !(name in given)) all[lower] = headers[name]
   }
   return all
+}
+
+function removeFields(given: Record<string, unknown>, headers: Headers): void {
+  for (const name in headers) delete given[lowerCase(name)]
 }
 
 /** The few names that there are, in the form that frameworks have them in. */
@@ -171,5 +197,6 @@ export function onFinished(response: ServerResponse, call: () => void): void {
 
 /** Names and values for a response that is written at once. */
 export function setAll(response: ServerResponse, headers: Headers): void {
-  for (const name in headers) response.setHeader(name, headers[name] as string)
+  const { setHeader } = response
+  for (const name in headers) setHeader.call(response, name, headers[name] as string)
 }

@@ -71,6 +71,8 @@ export class Room<Request> implements Gates {
   readonly #fixed = new Map<string, Fixed<Request>>()
   /** The rules of every request, where neither a function nor a template is asked. */
   readonly #always: Fixed<Request> | undefined
+  /** The limits of every request, where each client has them at cost 1 and nothing else is asked. */
+  readonly #quick: Limit | Limit[] | undefined
   readonly #shared: boolean
   readonly #trials: TrialCounts
   #trusting: Gate | undefined
@@ -99,6 +101,8 @@ export class Room<Request> implements Gates {
       if (templated) this.#compile(DEFAULT_NAME)
       else this.#always = this.#fix(this.#name ?? (named ? '' : claimedName(this.limiter, this.#defaultName)))
     }
+    const asksMore = this.#skip !== undefined || this.#settings.key !== undefined || adds
+    this.#quick = asksMore ? undefined : this.#always?.plain
     this.#tellMistakes()
   }
 
@@ -117,6 +121,7 @@ export class Room<Request> implements Gates {
    */
   decide(request: Request, own = false): Later<LimitInfo | undefined> {
     if (isOff()) return undefined
+    if (this.#quick !== undefined) return this.#ask(this.#quick, this.#framework.client(request, this))
     if (this.#skip === undefined) return this.#decide(request, own)
     return after(this.#skip(request), (skipped) => (skipped ? undefined : this.#decide(request, own)))
   }
