@@ -53,7 +53,7 @@ const factors = { default: 1, trusted: 0.5, admin: 0 }
 
 /** The app: `POST /api/<endpoint>` with a token in `i`. */
 export function sharkeyApp(options) {
-  const service = new RateLimiterService({ ...options, factor: async (user) => factors[user.role] })
+  const service = new RateLimiterService({ ...options, factor: async (user) => factors[user?.role ?? 'default'] })
   const app = Fastify({ forceCloseConnections: true })
   app.post('/api/*', async (request, reply) => {
     const name = request.params['*']
@@ -61,7 +61,7 @@ export function sharkeyApp(options) {
     const limit = endpoints[name]
     if (limit !== undefined) {
       const actor = users[request.body?.i] ?? request.ip
-      const info = await service.limit({ ...limit, key: name }, actor)
+      const info = await service.limit({ key: name, ...limit }, actor)
       sendRateLimitHeaders(reply, info)
       if (info.blocked) return reply.code(429).send({ error: { code: 'RATE_LIMIT_EXCEEDED', info } })
     }

@@ -41,9 +41,13 @@ export interface RateLimiterServiceOptions<U extends User = User> {
   readonly layout?: 'own' | 'sharkey' | undefined
   /** The beginning of all keys: for live nodes their prefix, which is their host. Only with a URL. */
   readonly namespace?: string | undefined
-  /** The factor of a user, as by the roles: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
-  readonly factor?: ((user: U) => Later<number>) | undefined
-  /** The time in milliseconds for which a user's factor is kept; 0 asks every time. @defaultValue 60_000 */
+  /**
+   * The factor of a user, as by the roles: 0.5 = twice the allowance, 2 = half, 0 = no limit. For an address the user is
+   * `null`, and the factor that of the default roles.
+   * @defaultValue 1
+   */
+  readonly factor?: ((user: U | null) => Later<number>) | undefined
+  /** The time in milliseconds for which a factor is kept; 0 asks every time. @defaultValue 60_000 */
   readonly factorCacheMs?: number | undefined
   /** Admits every call. @defaultValue false */
   readonly disabled?: boolean | undefined
@@ -52,6 +56,8 @@ export interface RateLimiterServiceOptions<U extends User = User> {
 const OPTIONS = ['limiter', 'layout', 'namespace', 'factor', 'factorCacheMs', 'disabled']
 const FACTOR_CACHE_MS = 60_000
 const MOST_FACTORS = 10_000
+/** The name of the factor that addresses have, which is no user's id. */
+const ADDRESSES = ''
 
 /**
  * The look-alike of Sharkey's `SkRateLimiterService`: `limit(limit, actorOrUser)` takes the limits of endpoints as they
@@ -61,7 +67,7 @@ const MOST_FACTORS = 10_000
  * ```js
  * import { RateLimiterService } from 'tidegate/sharkey'
  *
- * const service = new RateLimiterService({ factor: (user) => (user.isAdmin ? 0 : 1) })
+ * const service = new RateLimiterService({ factor: (user) => (user?.isAdmin ? 0 : 1) })
  * const limit = { key: 'notes/create', duration: 3_600_000, max: 300 }
  * assert.equal((await service.limit(limit, { id: '9abc' })).remaining, 299)
  * assert.equal((await service.limit(limit, '203.0.113.9')).remaining, 299)
@@ -73,7 +79,7 @@ export class RateLimiterService<U extends User = User> {
   readonly limiter: Limiter
   readonly #owned: boolean
   readonly #disabled: boolean
-  readonly #factor: ((user: U) => Later<number>) | undefined
+  readonly #factor: ((user: U | null) => Later<number>) | undefined
   readonly #factorCacheMs: number
   readonly #factors = new Map<string, { readonly factor: Later<number>; readonly until: number }>()
 
@@ -88,26 +94,26 @@ export class RateLimiterService<U extends User = User> {
   }
 
   /**
-   * Charges a call of this actor, an address or a user, if it fits. A user has the factor that the service looks up.
+   * Charges a call of this actor, an address or a user, if it fits. Both have the factor that the service looks up.
    *
    * @throws {@link LimitError} for a limit, an actor or a factor that is out of bounds.
    */
   async limit(limit: Keyed<RateLimit>, actorOrUser: string | U): Promise<LimitInfo> {
     if (this.#disabled || isOff()) return new LimitInfo({ key: limit.key })
     const definition = definitionOf(limit)
-    if (typeof actorOrUser === 'string') return this.limiter.limit(definition, actorOrUser)
-    if (typeof actorOrUser?.id !== 'string') {
-      throw wrongType(limit.key, 'actorOrUser', 'must be a text or a user with an id', actorOrUser)
+    const user = typeof actorOrUser === 'string' ? null : actorOrUser
+    if (user !== null && typeof user?.id !== 'string') {
+      throw wrongType(limit.key, 'actorOrUser', 'must be a text or a user with an id', user)
     }
-    const looked = this.#factorOf(actorOrUser)
+    const looked = this.#factorOf(user)
     const factor = isPromise(looked) ? await looked : looked
-    return this.limiter.limit(definition, actorOrUser.id, { factor })
+    return this.limiter.limit(definition, user === null ? (actorOrUser as string) : user.id, { factor })
   }
 
-  /** Forgets the factors of a user, or of all, as after a change of roles. */
-  forgetFactors(user?: string | User): void {
+  /** Forgets the factor of a user, with `null` that of addresses, or all of them, as after a change of roles. */
+  forgetFactors(user?: string | User | null): void {
     if (user === undefined) this.#factors.clear()
-    else this.#factors.delete(typeof user === 'string' ? user : user.id)
+    else this.#factors.delete(typeof user === 'string' ? user : (user?.id ?? ADDRESSES))
   }
 
   /** Closes the limiter, unless it was given as one. */
@@ -115,22 +121,23 @@ export class RateLimiterService<U extends User = User> {
     if (this.#owned) await this.limiter.close()
   }
 
-  /** The factor of a user; calls at the same time wait for one lookup. */
-  #factorOf(user: U): Later<number> {
+  /** The factor of a user or, without one, of addresses; calls at the same time wait for one lookup. */
+  #factorOf(user: U | null): Later<number> {
     if (this.#factor === undefined) return 1
     if (this.#factorCacheMs === 0) return this.#factor(user)
     const now = performance.now()
-    const known = this.#factors.get(user.id)
+    const id = user?.id ?? ADDRESSES
+    const known = this.#factors.get(id)
     if (known !== undefined && known.until > now) return known.factor
     const factor = this.#factor(user)
     const entry = { factor, until: now + this.#factorCacheMs }
-    this.#factors.delete(user.id)
+    this.#factors.delete(id)
     if (this.#factors.size >= MOST_FACTORS) this.#factors.delete(this.#factors.keys().next().value as string)
-    this.#factors.set(user.id, entry)
+    this.#factors.set(id, entry)
     if (isPromise(factor)) {
       // A lookup that failed is tried again.
       factor.catch(() => {
-        if (this.#factors.get(user.id) === entry) this.#factors.delete(user.id)
+        if (this.#factors.get(id) === entry) this.#factors.delete(id)
       })
     }
     return factor

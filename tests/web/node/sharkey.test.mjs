@@ -101,6 +101,27 @@ test('a factor is looked up once for calls at the same time, and again when it i
   assert.equal(asked, 3)
 })
 
+test('an address has the factor of no user, which is kept and forgotten like others', async () => {
+  const asked = []
+  let answer = 0.5
+  const factor = (user) => {
+    asked.push(user)
+    return user === null ? answer : 1
+  }
+  const service = new RateLimiterService({ factor })
+  const limit = { key: 'k', size: 10 }
+  assert.equal((await service.limit(limit, '203.0.113.9')).remaining, 19)
+  assert.equal((await service.limit(limit, '203.0.113.10')).remaining, 19)
+  const user = { id: 'ada' }
+  assert.equal((await service.limit(limit, user)).remaining, 9)
+  assert.deepEqual(asked, [null, user])
+  answer = 0
+  service.forgetFactors(null)
+  assert.equal((await service.limit(limit, '203.0.113.9')).remaining, Number.MAX_SAFE_INTEGER)
+  assert.equal((await service.limit(limit, user)).remaining, 8)
+  assert.deepEqual(asked, [null, user, null])
+})
+
 test('disabled, or switched off for tests', async () => {
   const limit = { key: 'k', size: 1 }
   const service = new RateLimiterService({ disabled: true })
