@@ -77,14 +77,14 @@ export class Store {
     }
   }
 
-  /** Counts a hit. */
-  incr(key: string, callback: Callback, timeWindow: number, _max?: number): void {
-    answer(this.#hits.add(key, windowOf(timeWindow)), callback)
+  /** Counts a hit of a key, which may be a number. */
+  incr(key: string | number, callback: Callback, timeWindow: number, _max?: number): void {
+    answer(this.#hits.add(clientOf(key), windowOf(timeWindow)), callback)
   }
 
   /** Reads the hits of a client, and counts none. */
-  read(key: string, callback: Callback, timeWindow: number, _max?: number): void {
-    answer(this.#hits.read(key, windowOf(timeWindow)), callback)
+  read(key: string | number, callback: Callback, timeWindow: number, _max?: number): void {
+    answer(this.#hits.read(clientOf(key), windowOf(timeWindow)), callback)
   }
 
   /** The store of a route with settings of its own. */
@@ -95,6 +95,8 @@ export class Store {
     return new Store(settings, new HitCounter({ limiter: this.#hits.limiter, prefix }, ''))
   }
 }
+
+const clientOf = (key: string | number): string => (typeof key === 'number' ? `${key}` : key)
 
 /** The plugin allows a window of 0, in which every request is the first. */
 const windowOf = (timeWindow: number): number => Math.max(timeWindow, 1)

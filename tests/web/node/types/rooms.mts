@@ -141,7 +141,10 @@ new HonoStore({ max: 5 })
 new FlexibleStore({ duration: 60 })
 
 // Sharkey's service: limits of both forms, and the factor of the app's own users.
-const service = new RateLimiterService({ limiter, factor: (user: { id: string; role: string }) => user.role.length })
+const service = new RateLimiterService({
+  limiter,
+  factor: (user: { id: string; role: string } | null) => user?.role.length ?? 1,
+})
 fastify.get('/notes', async (request, reply) => {
   await service.limit({ key: 'notes', duration: 1000, max: 5, minInterval: 10 }, { id: '9abc', role: 'admin' })
   sendRateLimitHeaders(reply, await service.limit({ key: 'notes', type: 'bucket', size: 5 }, request.ip))
