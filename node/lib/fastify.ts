@@ -105,7 +105,8 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
     : new Room(given, frameworkOf(instance.prefix))
   const { global = true } = given
   if (typeof global !== 'boolean') throw wrongType('', 'global', 'must be a boolean', global)
-  Object.defineProperty(instance, ROOM, { value: room })
+  // A plugin that is registered a second time, with a limiter of its own, is the nearest one from then on.
+  Object.defineProperty(instance, ROOM, { value: room, configurable: true })
   if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', null)
   if (!instance.hasDecorator('rateLimit')) {
     instance.decorate<tidegate.RateLimit>('rateLimit', {

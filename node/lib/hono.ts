@@ -10,6 +10,7 @@ import type { LimitInfo } from './info.js'
 import { RateLimitError } from './room/error.js'
 import { responseOf } from './room/fetch.js'
 import { isPromise } from './room/later.js'
+import { countedTwice } from './room/mistakes.js'
 import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
@@ -137,6 +138,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
     if (info === undefined) return passOn(next)
     context.set('rateLimit', info)
     const decided = decisionsOf(context)
+    countedTwice(decided, room, info)
     decided.push({ room, info })
     const infos = (): LimitInfo[] => decided.map(({ info }) => info)
     if (info.blocked) {

@@ -2,6 +2,7 @@
 
 import cluster from 'node:cluster'
 import type { Gate } from '../http.js'
+import type { LimitInfo } from '../info.js'
 import type { Limiter } from '../limiter.js'
 import type { ReadyRule } from './rules.js'
 
@@ -37,11 +38,33 @@ export function memoryManyWorkers(gate: Gate): void {
   if (cluster.isWorker && (cluster.worker?.id ?? 0) > 1) gate.report('memory-many-workers')
 }
 
+/** A decision about a request. */
+interface Decided {
+  readonly room: { readonly limiter: Limiter }
+  readonly info: LimitInfo
+}
+
+/** Tells of a request that this room and one before it count for the same limit. */
+export function countedTwice(
+  before: readonly Decided[],
+  { gate, limiter }: { readonly gate: Gate; readonly limiter: Limiter },
+  info: LimitInfo,
+): void {
+  for (const other of before) {
+    if (other.room.limiter !== limiter) continue
+    const keys = new Set(other.info.checks.map(({ key }) => key))
+    const twice = info.checks.find(({ key }) => keys.has(key))
+    if (twice !== undefined) gate.report('counted-twice', `limit "${twice.key}"`)
+  }
+}
+
 /** The frame of Node's that is on the stack while a request is begun. */
 const IN_REQUEST = /\b(parserOnIncoming|onServerStream|onSessionHeaders)\b/
 /** One is a room that is made when it is first needed. */
 const MADE_IN_REQUESTS = 3
-let madeInRequests = 0
+/** How often a limiter was made in a request, by the place in the program. */
+const places = new Map<string, number>()
+const MOST_PLACES = 100
 const seen = new WeakSet<Limiter>()
 
 /** Tells of limiters in memory that are made again for each request, so that nothing is ever counted twice. */
@@ -52,5 +75,8 @@ export function limiterPerRequest(gate: Gate, limiter: Limiter): void {
   Error.stackTraceLimit = 100
   const { stack = '' } = new Error()
   Error.stackTraceLimit = stackTraceLimit
-  if (IN_REQUEST.test(stack) && ++madeInRequests >= MADE_IN_REQUESTS) gate.report('limiter-per-request')
+  if (!IN_REQUEST.test(stack)) return
+  const made = (places.get(stack) ?? 0) + 1
+  if (made > 1 || places.size < MOST_PLACES) places.set(stack, made)
+  if (made >= MADE_IN_REQUESTS) gate.report('limiter-per-request')
 }

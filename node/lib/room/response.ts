@@ -4,6 +4,7 @@ import { ServerResponse } from 'node:http'
 import { finished } from 'node:stream'
 import type { Headers } from '../headers.js'
 import type { LimitInfo } from '../info.js'
+import { countedTwice } from './mistakes.js'
 import type { Room } from './room.js'
 
 /** A decision about the request of a response. */
@@ -72,7 +73,7 @@ export function carry<Request>(
   const newest = { room: room as unknown as Room<never>, info, refusal, before, placed: undefined }
   if (isNodes(response)) carrying[CARRIED] = newest
   else decisions.set(response, newest)
-  if (before !== undefined) tellTwice(before, room as unknown as Room<never>, info)
+  if (before !== undefined) countedTwice(inOrder(before), room, info)
   else if (!hooked.has(Object.getPrototypeOf(response)) || Object.hasOwn(response, 'writeHead')) hook(carrying)
 }
 
@@ -173,16 +174,6 @@ function lowerCase(name: string): string {
   const lower = name.toLowerCase()
   lowerCased.set(name, lower)
   return lower
-}
-
-/** Tells of a request that two rooms count for the same limit. */
-function tellTwice(before: Decision, room: Room<never>, info: LimitInfo): void {
-  for (const other of inOrder(before)) {
-    if (other.room.limiter !== room.limiter) continue
-    const keys = new Set(other.info.checks.map(({ key }) => key))
-    const twice = info.checks.find(({ key }) => keys.has(key))
-    if (twice !== undefined) room.gate.report('counted-twice', `limit "${twice.key}"`)
-  }
 }
 
 /** Gives back what this request was charged, in the limits of all rooms that admitted it. */

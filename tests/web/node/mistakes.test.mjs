@@ -1,17 +1,26 @@
 /** Mistakes in the set-up: each is told once, with its code, and can be silenced. */
 
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import { createAdaptorServer } from '@hono/node-server'
+import { getConnInfo } from '@hono/node-server/conninfo'
 import express from 'express'
+import Fastify from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
 import { Limiter } from 'tidegate'
-import { rateLimit } from 'tidegate/express'
+import { rateLimit as forExpress } from 'tidegate/express'
+import forFastify from 'tidegate/fastify'
+import { rateLimit as forHono } from 'tidegate/hono'
+import { rateLimit as forKoa } from 'tidegate/koa'
 import { forgetMistakes } from '../../../node/dist/http.js'
 import { eventually } from '../../node/server.mjs'
-import { apps, get, several, stop } from './apps.mjs'
+import { apps, get, listening, several, stop } from './apps.mjs'
 
 const told = []
 process.on('warning', (warning) => told.push(warning))
@@ -110,69 +119,143 @@ for (const [number, [framework, make]] of Object.entries(apps).entries()) {
   })
 }
 
-/** An app of this middleware, each as `app.use`. */
-async function expressWith(...middleware) {
-  const app = express()
-  app.set('env', 'test')
-  for (const one of middleware) app.use(one)
-  app.get('/', (_request, response) => response.send('hello'))
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((ready) => server.once('listening', ready))
-  after(() => stop(server))
-  return `http://127.0.0.1:${server.address().port}`
+/** An address that has no client behind it. */
+const socketPath = (name) => join(tmpdir(), `tidegate-${process.pid}-${name}.sock`)
+
+/**
+ * Servers with these limits, one after another, by framework: `listen` is a port or a path. The codes of errors that the
+ * framework sees go into `failures`. Each limit is what the framework's module makes of options.
+ */
+const servers = {
+  express: (limits, failures) => {
+    const app = express().set('env', 'test')
+    for (const limit of limits) app.use(limit)
+    app.get('/', (_request, response) => response.send('hello'))
+    app.use((error, _request, response, _next) => {
+      failures.push(error.code)
+      response.sendStatus(500)
+    })
+    return createServer(app)
+  },
+  koa: (limits, failures) => {
+    const app = new Koa()
+    app.on('error', (error) => failures.push(error.code))
+    for (const limit of limits) app.use(limit)
+    app.use((context) => {
+      context.body = 'hello'
+    })
+    return createServer(app.callback())
+  },
+  hono: (limits, failures) => {
+    const app = new Hono()
+    for (const limit of limits) app.use(limit)
+    app.get('/', (context) => context.text('hello'))
+    app.onError((error, context) => {
+      failures.push(error.code)
+      return context.text('error', 500)
+    })
+    return createAdaptorServer({ fetch: app.fetch })
+  },
+}
+const modules = {
+  express: forExpress,
+  koa: forKoa,
+  hono: (options) => forHono({ getConnInfo, ...options }),
 }
 
-test('one request that two instances count for one limit', async () => {
+async function serving(framework, ...limits) {
+  const server = servers[framework](limits, [])
+  return listening(server.listen(0, '127.0.0.1'))
+}
+
+/** The status of a request over a socket of Unix. */
+const overSocket = (path) =>
+  new Promise((resolve, reject) => {
+    const asked = request({ socketPath: path }, (response) => resolve(response.resume().statusCode))
+    asked.once('error', reject).end()
+  })
+
+for (const [framework, rateLimit] of Object.entries(modules)) {
+  test(`${framework}: one request that two instances count for one limit`, async () => {
+    const limiter = new Limiter()
+    const options = { limiter, limits: { key: 'api', type: 'bucket', size: 10, dripRate: 60_000 } }
+    const url = await serving(framework, rateLimit(options), rateLimit(options))
+    const [, second] = await several(2, url)
+    assert.equal(second.headers.get('x-ratelimit-remaining'), '6')
+    assert.deepEqual(await codes(), ['counted-twice'])
+  })
+
+  test(`${framework}: one middleware that is asked twice decides once`, async () => {
+    const limit = rateLimit({ limits: '10/hour' })
+    const url = await serving(framework, limit, limit)
+    const [, second] = await several(2, url)
+    assert.equal(second.headers.get('x-ratelimit-remaining'), '8')
+    assert.deepEqual(await codes(), ['counted-twice'])
+  })
+
+  test(`${framework}: a middleware that is made when it is first needed is no mistake`, async () => {
+    let limit
+    const url = await serving(framework, (...given) => {
+      limit ??= rateLimit({ limits: '3/hour' })
+      return limit(...given)
+    })
+    assert.deepEqual(
+      (await several(4, url)).map(({ status }) => status),
+      [200, 200, 200, 429],
+    )
+    assert.deepEqual(await codes(), [])
+  })
+
+  test(`${framework}: a limiter that is made again for each request`, async () => {
+    const url = await serving(framework, (...given) => rateLimit({ limits: '1/hour' })(...given))
+    for (const { status } of await several(5, url)) assert.equal(status, 200)
+    assert.deepEqual(await codes(), ['limiter-per-request'])
+  })
+
+  test(`${framework}: a client without an address is an error, never a bucket for all of them`, async () => {
+    const [path, failures] = [socketPath(framework), []]
+    const server = servers[framework]([rateLimit({ limits: '5/hour' })], failures).listen(path)
+    await once(server, 'listening')
+    after(() => stop(server))
+    assert.deepEqual([await overSocket(path), failures], [500, ['ERR_CONFIGURATION']])
+  })
+}
+
+/** A Fastify app with these plugins, in their order. */
+async function fastifyWith(...each) {
+  const app = Fastify({ forceCloseConnections: true })
+  for (const options of each) await app.register(forFastify, options)
+  after(() => app.close())
+  return app
+}
+
+test('fastify: one request that two instances count for one limit', async () => {
   const limiter = new Limiter()
   const options = { limiter, limits: { key: 'api', type: 'bucket', size: 10, dripRate: 60_000 } }
-  const url = await expressWith(rateLimit(options), rateLimit(options))
-  const [, second] = await several(2, url)
+  const app = await fastifyWith(options, options)
+  app.get('/', () => 'hello')
+  const [, second] = await several(2, await app.listen({ port: 0, host: '127.0.0.1' }))
   assert.equal(second.headers.get('x-ratelimit-remaining'), '6')
   assert.deepEqual(await codes(), ['counted-twice'])
 })
 
-test('one middleware that is asked twice decides once', async () => {
-  const limit = rateLimit({ limits: '10/hour' })
-  const url = await expressWith(limit, limit)
-  const [, second] = await several(2, url)
+test('fastify: one limit that is asked twice decides once', async () => {
+  const app = await fastifyWith({ limits: '10/hour' })
+  app.get('/', { preHandler: app.rateLimit() }, () => 'hello')
+  const [, second] = await several(2, await app.listen({ port: 0, host: '127.0.0.1' }))
   assert.equal(second.headers.get('x-ratelimit-remaining'), '8')
   assert.deepEqual(await codes(), ['counted-twice'])
 })
 
-test('a middleware that is made when it is first needed is no mistake', async () => {
-  let limit
-  const url = await expressWith((request, response, next) => {
-    limit ??= rateLimit({ limits: '3/hour' })
-    limit(request, response, next)
-  })
-  assert.deepEqual(
-    (await several(4, url)).map(({ status }) => status),
-    [200, 200, 200, 429],
-  )
-  assert.deepEqual(await codes(), [])
-})
-
-test('a limiter that is made again for each request', async () => {
-  const url = await expressWith((request, response, next) => rateLimit({ limits: '1/hour' })(request, response, next))
-  for (const { status } of await several(5, url)) assert.equal(status, 200)
-  assert.deepEqual(await codes(), ['limiter-per-request'])
-})
-
-test('a client without an address is an error, never a bucket for all of them', async () => {
-  const path = join(tmpdir(), `tidegate-${process.pid}.sock`)
-  const limit = rateLimit({ limits: '5/hour' })
-  const app = express().set('env', 'test').use(limit)
+test('fastify: a client without an address is an error, never a bucket for all of them', async () => {
+  const app = await fastifyWith({ limits: '5/hour' })
   let code
-  app.use((error, _request, response, _next) => {
+  app.setErrorHandler((error, _request, reply) => {
     code = error.code
-    response.sendStatus(500)
+    reply.code(500).send()
   })
-  const server = createServer(app).listen(path)
-  await new Promise((ready) => server.once('listening', ready))
-  after(() => stop(server))
-  const { request } = await import('node:http')
-  const status = await new Promise((resolve) => {
-    request({ socketPath: path }, (response) => resolve(response.resume().statusCode)).end()
-  })
-  assert.deepEqual([status, code], [500, 'ERR_CONFIGURATION'])
+  app.get('/', () => 'hello')
+  const path = socketPath('fastify')
+  await app.listen({ path })
+  assert.deepEqual([await overSocket(path), code], [500, 'ERR_CONFIGURATION'])
 })

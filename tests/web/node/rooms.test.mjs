@@ -146,6 +146,30 @@ for (const [framework, make] of Object.entries(apps)) {
     })
   }
 
+  test(`${framework}: every style of headers, on responses and errors but not on redirections`, async () => {
+    const [one, both] = [hourly(5), [hourly(5), hourly(50, 'more')]]
+    const styles = {
+      x: { 'x-ratelimit-remaining': '4', 'x-ratelimit-clear': '720' },
+      common: { 'x-ratelimit-limit': '5', 'x-ratelimit-remaining': '4', 'x-ratelimit-reset': '720' },
+      ietf: { ratelimit: '"api";r=4;t=720' },
+      none: {},
+    }
+    for (const [headers, expected] of Object.entries(styles)) {
+      // The fields of the IETF name every limit.
+      for (const limits of headers === 'ietf' ? [one] : [one, both]) {
+        const clock = new Clock()
+        const { url } = await make({ limiter: new Limiter({ clock }), limits, headers })
+        const shown = (response) =>
+          Object.fromEntries([...response.headers].filter(([name]) => /ratelimit(?!-policy)/.test(name)))
+        assert.deepEqual(shown(await get(url)), expected, headers)
+        clock.advance(3_600_000)
+        assert.deepEqual(shown(await get(url, '/error')), expected, headers)
+        clock.advance(3_600_000)
+        assert.deepEqual(shown(await get(url, '/redirect')), {}, headers)
+      }
+    }
+  })
+
   test(`${framework}: limits that a function of the request gives; none is no limit`, async () => {
     const path = (given) => given.path ?? new URL(given.url ?? given.req.url, 'http://localhost').pathname
     const { url } = await make({
