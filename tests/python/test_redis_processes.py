@@ -67,6 +67,31 @@ def test_forked_children_make_connections_of_their_own(fleet: RedisServer, kind:
 
 
 @forks
+def test_children_that_are_forked_off_while_a_thread_reads_its_own_answers(fleet: RedisServer) -> None:
+    limiter = Limiter(fleet.url, namespace=namespace(), timeout=TIMEOUT)
+    over = threading.Event()
+
+    def calls() -> None:
+        while not over.is_set():
+            limiter.peek(SLOW, "eve")
+
+    thread = threading.Thread(target=calls)
+    thread.start()
+    try:
+        for _ in range(30):
+            assert in_a_child(lambda: in_time(limiter, "sync") and in_time(limiter, "sync")) == 0
+    finally:
+        over.set()
+        thread.join()
+    # And this thread does.
+    for _ in range(30):
+        for _ in range(20):
+            limiter.peek(SLOW, "eve")
+        assert in_a_child(lambda: in_time(limiter, "sync")) == 0
+    assert in_time(limiter, "sync")
+
+
+@forks
 @pytest.mark.parametrize("fault", ["pause", "kill"])
 def test_forked_children_wait_no_longer_than_a_deadline_for_a_server_that_is_away(
     server: RedisServer, fault: str

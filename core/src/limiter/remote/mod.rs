@@ -95,12 +95,8 @@ impl Remote {
 
     fn wait(&self, pending: Box<PendingCall>, request: Request) -> Result<LimitInfo, Error> {
         let (answered, answer) = sync_channel(1);
-        let (job, _blocking) = self.store.block(|over, end| {
-            pending.send(request, over, move |guard| {
-                drop(answered.send(guard));
-                drop(end);
-            })
-        });
+        let begin = |over| pending.send(request, over, move |guard| drop(answered.send(guard)));
+        let (job, _blocking) = self.store.block(begin);
         match receive(&answer, job.time_left() + GRACE) {
             Ok(Ok(guard)) => guard.take(),
             Ok(Err(RecvTimeoutError::Timeout)) => {

@@ -116,13 +116,13 @@ impl PendingCall {
         done: impl FnOnce(AnswerGuard) + Send + 'static,
     ) -> Arc<Job> {
         let store = self.store.clone();
-        let need = store.need(over);
+        let (on_callers_runtime, hold) = store.hold(over);
         let done = Box::new(move |job: &Job, answer: Answer| {
-            drop(need);
+            drop(hold);
             done(self.deliver(job.request(), answer));
         });
         let job = Arc::new(Job::new(request, store.settings.timeout, done));
-        if let Err(failure) = store.send(&job, over) {
+        if let Err(failure) = store.send(&job, on_callers_runtime) {
             job.finish(Err(failure));
         }
         job

@@ -1,11 +1,10 @@
 //! A runtime for callers that have none: one for all stores of a process, and its thread.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -46,8 +45,6 @@ const LINGER: Duration = Duration::from_millis(5);
 const LINGER_MICROS: Micros = 5_000;
 /// The longest time that a caller drives; a call that takes longer gains nothing from it.
 pub(crate) const LONGEST_DRIVE: Duration = Duration::from_millis(10);
-/// The time for which what was heard from the servers is recent.
-const RECENT_MICROS: Micros = 100;
 
 /// A lock would not do: a child that was forked off while another thread held it could never take it.
 static BACKGROUND: ArcSwapOption<Background> = ArcSwapOption::const_empty();
@@ -176,38 +173,39 @@ impl Background {
     }
 }
 
-/// Dropped at the end of a blocking call.
-pub(crate) type End = oneshot::Sender<()>;
-
 /// A blocking call's part in driving the runtime.
 pub(crate) enum Blocking {
     /// It drives the runtime itself.
     Drives(Seat),
     /// It waits while the thread drives.
-    Waits(#[expect(dead_code, reason = "it acts when it is dropped")] Watch),
+    Waits(Watch),
 }
 
 impl Blocking {
-    /// Begins the call, which is over when the result is dropped. One that is driven has ended by then, or is driven by
-    /// the thread for the rest.
-    pub(crate) fn begin<T>(mut self, begin: impl FnOnce(Over, Option<End>) -> T) -> (T, Self) {
+    /// Begins the call, which drops what it is given when it has its answer. It is over when the result is dropped: one
+    /// that is driven has ended by then, or is driven by the thread for the rest.
+    pub(crate) fn begin<T>(mut self, begin: impl FnOnce(Hold) -> T) -> (T, Self) {
         let begun = match &mut self {
-            Self::Drives(seat) => seat.drive(|end| begin(Over::Driven, Some(end))),
-            Self::Waits(_) => begin(Over::Background, None),
+            Self::Drives(seat) => seat.drive(begin),
+            Self::Waits(watch) => begin(Hold(Held::Need(watch.background.need()))),
         };
         (begun, self)
     }
 }
 
-/// The runtime that a job goes over.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Over {
-    /// The caller's own where there is one, else the process's.
-    Callers,
-    /// The process's.
-    Background,
-    /// The process's, which this thread drives.
-    Driven,
+/// The hold of a call on the runtime: it is driven until this is dropped.
+pub(crate) struct Hold(#[expect(dead_code, reason = "it acts when it is dropped")] Held);
+
+enum Held {
+    Need(#[expect(dead_code, reason = "it acts when it is dropped")] Need),
+    /// By the caller, who is told of the end in this way.
+    End(#[expect(dead_code, reason = "it acts when it is dropped")] oneshot::Sender<()>),
+}
+
+impl From<Need> for Hold {
+    fn from(need: Need) -> Self {
+        Self(Held::Need(need))
+    }
 }
 
 /// Until this is dropped, the runtime is driven.
@@ -227,14 +225,11 @@ pub(crate) struct Seat {
 
 impl Seat {
     /// Begins a call, and drives the runtime until its end, or for as long as that pays.
-    fn drive<T>(&mut self, begin: impl FnOnce(End) -> T) -> T {
+    fn drive<T>(&mut self, begin: impl FnOnce(Hold) -> T) -> T {
         let background = &self.need.0;
         let began = clock::now();
-        if began.saturating_sub(background.last.load(Ordering::Relaxed)) > RECENT_MICROS {
-            background.runtime.block_on(catch_up());
-        }
         let (end, ended) = oneshot::channel();
-        let begun = begin(end);
+        let begun = begin(Hold(Held::End(end)));
         self.is_over = background.runtime.block_on(background.drive(began, ended));
         if !self.is_over {
             background.call_back();
@@ -251,22 +246,6 @@ impl Drop for Seat {
             // As after a panic.
             background.call_back();
         }
-    }
-}
-
-/// Has the runtime read what has come since it was driven last: a connection that broke is not to be written to.
-async fn catch_up() {
-    // Once for the sockets, and once more for the tasks that they wake.
-    for _ in 0..2 {
-        let mut is_back = false;
-        poll_fn(|context| {
-            if std::mem::replace(&mut is_back, true) {
-                return Poll::Ready(());
-            }
-            context.waker().wake_by_ref();
-            Poll::Pending
-        })
-        .await;
     }
 }
 
@@ -309,13 +288,11 @@ mod tests {
     /// A blocking call, whose task ends after this time, and the thread that ended it.
     fn call(background: &Arc<Background>, takes: Duration) -> ThreadId {
         let (answered, answer) = channel();
-        let (_job, _blocking) = background.blocking().begin(|over, end| {
-            let need = (over == Over::Background).then(|| background.need());
+        let (_task, _blocking) = background.blocking().begin(|hold| {
             background.handle().spawn(async move {
                 work(takes).await;
-                drop(need);
+                drop(hold);
                 let _ = answered.send(thread::current().id());
-                drop(end);
             })
         });
         answer.recv_timeout(SOON).expect("an answer")
@@ -382,7 +359,7 @@ mod tests {
             let Blocking::Drives(mut seat) = background.blocking() else { continue };
             let others = background.clone();
             let (later, is_later) = channel();
-            seat.drive(|end| {
+            seat.drive(|hold| {
                 thread::spawn(move || {
                     other(&others).recv_timeout(SOON).expect("served while another thread drives");
                     // Longer than the caller stays.
@@ -391,7 +368,7 @@ mod tests {
                         tokio::time::sleep(Duration::from_millis(1)).await;
                         drop((later.send(()), need));
                     }));
-                    drop(end);
+                    drop(hold);
                 });
             });
             is_later.recv_timeout(SOON).expect("served after it has left");

@@ -14,7 +14,7 @@
 
 use std::time::Duration;
 
-use super::sync::{AtomicU64, OnceLock, Ordering, Thread, current, park_timeout};
+use super::sync::{AtomicU64, OnceLock, Ordering, Thread, current, park_for};
 
 /// The thread does not drive, and does not wait for its turn either.
 const AWAY: u64 = 1;
@@ -75,9 +75,9 @@ impl Handover {
     pub(super) fn stay_away(&self, linger: Duration) -> bool {
         let mut before = self.word.load(Ordering::SeqCst);
         while before & AWAY != 0 {
-            park_timeout(linger);
+            let in_full = park_for(linger);
             let now = self.word.load(Ordering::SeqCst);
-            if now == before {
+            if in_full && now == before {
                 return self.word.fetch_and(!AWAY, Ordering::SeqCst) & AWAY != 0;
             }
             before = now;

@@ -30,7 +30,7 @@ pub(crate) mod task;
 mod value;
 
 pub use backend::{Backend, Servers, Work};
-pub(crate) use background::{LONGEST_DRIVE, Over, here as background};
+pub(crate) use background::{LONGEST_DRIVE, here as background};
 pub use decide::{Decision, Write};
 pub(crate) use deny_cache::{DenyKey, Since};
 pub use health::Health;
@@ -38,7 +38,7 @@ pub use job::Job;
 pub(crate) use key::name;
 pub use key::{EntryName, Key};
 pub use on_error::OnError;
-pub(crate) use process::{ProcessState, RemoteStore};
+pub(crate) use process::{Over, ProcessState, RemoteStore};
 pub(crate) use reply::{Answer, Reply};
 pub(crate) use request::Part;
 pub use request::Request;

@@ -9,7 +9,7 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 
 use super::backend::{Backend, Servers};
-use super::background::{self, Background, Blocking, End, Need, Over};
+use super::background::{self, Background, Blocking, Hold};
 use super::deny_cache::DenyCache;
 use super::job::Job;
 use super::key::EntryName;
@@ -40,6 +40,16 @@ pub(crate) struct ProcessState {
     /// Decides while the store cannot.
     pub(crate) fallback: Arc<Memory>,
     ways: Mutex<Vec<Way>>,
+}
+
+/// The runtime that a job goes over.
+pub(crate) enum Over {
+    /// The caller's own where there is one, else the process's.
+    Callers,
+    /// The process's.
+    Background,
+    /// The process's, which is held already.
+    Held(Hold),
 }
 
 /// The servers as one runtime reaches them.
@@ -87,34 +97,43 @@ impl RemoteStore {
         self.state.load()
     }
 
-    /// Sends a job on its way, or says at once why not.
-    pub(crate) fn send(&self, job: &Arc<Job>, over: Over) -> Result<(), Failure> {
-        let on_callers_runtime = over == Over::Callers;
-        let servers = self.state_for_sure().servers(self, on_callers_runtime)?;
+    /// Finds out which process this is, and holds the runtime for a job until it is over. True if the job goes over the
+    /// caller's own runtime where there is one, else over the process's.
+    pub(crate) fn hold(&self, over: Over) -> (bool, Option<Hold>) {
+        // Where no thread can be had, sending will say so.
+        let hold = || Some(background::here(self.state_for_sure().process).ok()?.need().into());
+        match over {
+            Over::Held(hold) => (false, Some(hold)),
+            Over::Background => (false, hold()),
+            Over::Callers => match Handle::try_current() {
+                Ok(runtime) if !background::is(&runtime) => {
+                    self.state_for_sure();
+                    (true, None)
+                }
+                _ => (true, hold()),
+            },
+        }
+    }
+
+    /// Sends a [held](Self::hold) job on its way, or says at once why not.
+    pub(crate) fn send(&self, job: &Arc<Job>, on_callers_runtime: bool) -> Result<(), Failure> {
+        let servers = self.state().servers(self, on_callers_runtime)?;
         let send = || servers.send(job.clone());
         if on_callers_runtime { send() } else { task::send(send) }
     }
 
-    /// The need of a job that is sent over this runtime, until it is over.
-    pub(crate) fn need(&self, over: Over) -> Option<Need> {
-        let is_callers = || Handle::try_current().is_ok_and(|runtime| !background::is(&runtime));
-        if over == Over::Driven || (over == Over::Callers && is_callers()) {
-            return None;
-        }
-        // Where no thread can be had, sending will say so.
-        Some(background::here(self.state_for_sure().process).ok()?.need())
-    }
-
     /// Begins a call that this thread waits for, until the result is dropped. It may drive the process's runtime, unless it
     /// is inside of one itself.
-    pub(crate) fn block<T>(&self, begin: impl FnOnce(Over, Option<End>) -> T) -> (T, Option<Blocking>) {
+    pub(crate) fn block<T>(&self, begin: impl FnOnce(Over) -> T) -> (T, Option<Blocking>) {
         let is_outside = Handle::try_current().is_err_and(|error| error.is_missing_context());
         let background = || background::here(self.state_for_sure().process).ok();
-        let Some(background) = is_outside.then(background).flatten() else {
-            return (begin(Over::Background, None), None);
-        };
-        let (begun, blocking) = background.blocking().begin(begin);
-        (begun, Some(blocking))
+        match is_outside.then(background).flatten() {
+            None => (begin(Over::Background), None),
+            Some(background) => {
+                let (begun, blocking) = background.blocking().begin(|hold| begin(Over::Held(hold)));
+                (begun, Some(blocking))
+            }
+        }
     }
 
     /// Begins to connect, over the caller's own runtime where there is one, else over the process's.
