@@ -44,7 +44,7 @@ fn a_deadline_is_kept_while_a_caller_drives() {
     limiter.limit_sync(&limit, "ada").expect_err("no answer");
     let waited = started.elapsed();
     server.resume();
-    assert!(waited >= DEADLINE - Duration::from_millis(1) && waited < DEADLINE * 4, "{waited:?}");
+    assert!((Duration::from_millis(199)..SOON / 2).contains(&waited), "{waited:?}");
 }
 
 #[test]

@@ -150,11 +150,12 @@ impl Background {
                 () = relief.as_mut() => {}
             }
             let driven = Duration::from_micros(clock::now().saturating_sub(began));
-            if driven >= LONGEST_DRIVE {
+            let left = LONGEST_DRIVE.saturating_sub(driven);
+            if left.is_zero() {
                 break false;
             }
             // It was set for an earlier call.
-            relief.as_mut().reset(Instant::now() + (LONGEST_DRIVE - driven));
+            relief.as_mut().reset(Instant::now() + left);
         };
         *self.relief() = Some(relief);
         is_over
@@ -184,12 +185,12 @@ pub(crate) enum Blocking {
 impl Blocking {
     /// Begins the call, which drops what it is given when it has its answer. It is over when the result is dropped: one
     /// that is driven has ended by then, or is driven by the thread for the rest.
-    pub(crate) fn begin<T>(mut self, begin: impl FnOnce(Hold) -> T) -> (T, Self) {
-        let begun = match &mut self {
-            Self::Drives(seat) => seat.drive(begin),
-            Self::Waits(watch) => begin(Hold(Held::Need(watch.background.need()))),
+    pub(crate) fn begin<T>(mut self, call: impl FnOnce(Hold) -> T) -> (T, Self) {
+        let under_way = match &mut self {
+            Self::Drives(seat) => seat.drive(call),
+            Self::Waits(watch) => call(watch.background.need().into()),
         };
-        (begun, self)
+        (under_way, self)
     }
 }
 
@@ -225,16 +226,16 @@ pub(crate) struct Seat {
 
 impl Seat {
     /// Begins a call, and drives the runtime until its end, or for as long as that pays.
-    fn drive<T>(&mut self, begin: impl FnOnce(Hold) -> T) -> T {
+    fn drive<T>(&mut self, call: impl FnOnce(Hold) -> T) -> T {
         let background = &self.need.0;
         let began = clock::now();
         let (end, ended) = oneshot::channel();
-        let begun = begin(Hold(Held::End(end)));
+        let under_way = call(Hold(Held::End(end)));
         self.is_over = background.runtime.block_on(background.drive(began, ended));
         if !self.is_over {
             background.call_back();
         }
-        begun
+        under_way
     }
 }
 

@@ -124,16 +124,12 @@ impl RemoteStore {
 
     /// Begins a call that this thread waits for, until the result is dropped. It may drive the process's runtime, unless it
     /// is inside of one itself.
-    pub(crate) fn block<T>(&self, begin: impl FnOnce(Over) -> T) -> (T, Option<Blocking>) {
+    pub(crate) fn block<T>(&self, call: impl FnOnce(Over) -> T) -> (T, Option<Blocking>) {
         let is_outside = Handle::try_current().is_err_and(|error| error.is_missing_context());
         let background = || background::here(self.state_for_sure().process).ok();
-        match is_outside.then(background).flatten() {
-            None => (begin(Over::Background), None),
-            Some(background) => {
-                let (begun, blocking) = background.blocking().begin(|hold| begin(Over::Held(hold)));
-                (begun, Some(blocking))
-            }
-        }
+        let Some(background) = is_outside.then(background).flatten() else { return (call(Over::Background), None) };
+        let (under_way, blocking) = background.blocking().begin(|hold| call(Over::Held(hold)));
+        (under_way, Some(blocking))
     }
 
     /// Begins to connect, over the caller's own runtime where there is one, else over the process's.
@@ -221,12 +217,11 @@ impl ProcessState {
 
     fn servers(&self, store: &RemoteStore, on_callers_runtime: bool) -> Result<Arc<dyn Servers>, Failure> {
         let callers = if on_callers_runtime { Handle::try_current().ok() } else { None };
-        let (runtime, background) = match callers.filter(|runtime| !background::is(runtime)) {
-            Some(runtime) => (runtime, None),
-            None => {
-                let background = background::here(self.process).map_err(|_| Failure::Unreachable)?;
-                (background.handle().clone(), Some(background))
-            }
+        let (runtime, background) = if let Some(runtime) = callers.filter(|runtime| !background::is(runtime)) {
+            (runtime, None)
+        } else {
+            let background = background::here(self.process).map_err(|_| Failure::Unreachable)?;
+            (background.handle().clone(), Some(background))
         };
         let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
         let id = runtime.id();
