@@ -23,6 +23,8 @@ class AsgiRoom(Room[R]):
     kind = "asgi"
     begun = False
     reaching: asyncio.Task[Any] | None = None
+    documented: Any = None
+    """The application whose OpenAPI document was last seen to."""
 
     def peer(self, request: R) -> str | None:
         """The address at the other end of the connection, as the server says."""

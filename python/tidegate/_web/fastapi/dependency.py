@@ -73,33 +73,37 @@ class RateLimit:
 
     async def __call__(self, connection: HTTPConnection, key: Any = None) -> LimitInfo:
         """Decides, with the limits beside it, and raises ``RateLimited`` for a denied request."""
-        record: Record | None = connection.scope.get(KEY)
+        scope = connection.scope
+        record: Record | None = scope.get(KEY)
         if record is None:
             record = self._unaccompanied(connection)
-        if record.dependencies is None:
-            record.dependencies = {}
-            document(connection.scope["app"])
-        decided: dict[RateLimit, Decision | None] = record.dependencies
-        if self not in decided:
-            await self._decide(record, decided, connection, key)
-        decision = decided[self]
+        decided: dict[RateLimit, Decision | None] | None = record.dependencies
+        if decided is None:
+            decided = record.dependencies = {}
+            app = scope["app"]
+            if record.room.documented is not app:
+                record.room.documented = app
+                document(app)
+        if self in decided:
+            decision = decided[self]
+        else:
+            decision = await self._decide(record, decided, connection, key)
         answer = None if decision is None else decision.answer(self.guard)
         return NO_LIMIT if answer is None else answer
 
     async def _decide(
         self, record: Record, decided: dict[RateLimit, Decision | None], connection: HTTPConnection, key: Any
-    ) -> None:
-        plan = plan_of(connection.scope)
+    ) -> Decision | None:
+        scope, room = connection.scope, record.room
+        plan = plan_of(scope)
         group, route = [self], ""
         if plan is not None:
             route = plan.route
             # One that the endpoint calls by itself is in no group.
             group = [] if self in plan.left_out else plan.groups.get(self, group)
-        overridden = getattr(connection.scope.get("app"), "dependency_overrides", None)
         parts: list[Part] = []
-        room = record.room
         for one in group:
-            if overridden and one in overridden and one is not self:
+            if one is not self and one in (getattr(scope.get("app"), "dependency_overrides", None) or ()):
                 continue
             guard = one.guard
             if one.asks_dependency:
@@ -115,12 +119,13 @@ class RateLimit:
             store = self._store or room.store
             decision = await decide_async(store, parts) if store.shared else decide(store, parts)
             record.add(decision)
-            remember(connection.scope, decision.info)
+            remember(scope, decision.info)
         decided[self] = None
         for one in group:
             decided[one] = decision
         if decision is not None and decision.blocked:
             await self._refuse(record, decision, connection)
+        return decision
 
     async def _refuse(self, record: Record, decision: Decision, connection: HTTPConnection) -> None:
         response = await answered(decision, lambda _scope: connection, connection.scope)
