@@ -17,6 +17,7 @@ from tidegate import AsyncLimiter, Bucket, ConfigurationError, Limiter, LimitErr
 from tidegate._http import MISTAKES, forget_mistakes
 from tidegate._web.guard import Guard
 from tidegate.asgi import RateLimitMiddleware
+from tidegate.testing import Clock
 
 APPS = Path(__file__).parent / "apps"
 API = Bucket("api", size=100)
@@ -57,7 +58,7 @@ def test_a_mistake_is_silenced(told: Any) -> None:
 
 
 def test_one_request_is_counted_twice(told: Any) -> None:
-    limiter = Limiter()
+    limiter = Limiter(clock=Clock())
     inner = RateLimitMiddleware(hello, limiter, API)
     client = Client(RateLimitMiddleware, app=inner, limiter=limiter, limits=API)
     assert [client.ask().headers["x-ratelimit-remaining"] for _ in range(2)] == ["98", "96"]
