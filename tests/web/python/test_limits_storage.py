@@ -82,7 +82,7 @@ def test_moving_windows_are_exact(store: str, key: str) -> None:
         calls += [now] * cost if fits else []
         start, count = storage.get_moving_window(TEN.key_for(key), 10, 60)
         assert count == len(calls)
-        assert start == pytest.approx(time.time() - now + (calls[0] if calls else now), abs=2)
+        assert start == pytest.approx(time.time() - now + (calls[0] if calls else now), abs=10)
 
 
 def test_fixed_windows_count_as_those_of_limits_do(store: str, key: str) -> None:
@@ -92,7 +92,7 @@ def test_fixed_windows_count_as_those_of_limits_do(store: str, key: str) -> None
     assert [storage.incr(name, 60, amount) for amount in (1, 20, 3)] == [1, 21, 24]
     clock.advance(40)
     assert storage.get(name) == 24
-    assert storage.get_expiry(name) - time.time() == pytest.approx(20, abs=2)
+    assert storage.get_expiry(name) - time.time() == pytest.approx(20, abs=10)
     clock.advance(20)
     assert (storage.get(name), storage.incr(name, 60)) == (0, 1)
 
@@ -104,7 +104,7 @@ def test_keys_of_every_granularity(store: str, key: str) -> None:
         name = item.key_for(key, "a/b")
         storage.incr(name, item.get_expiry())
         assert storage.get(name) == 1, text
-        assert storage.get_expiry(name) - time.time() == pytest.approx(item.get_expiry(), abs=2), text
+        assert storage.get_expiry(name) - time.time() == pytest.approx(item.get_expiry(), abs=10), text
     with pytest.raises(LimitError, match="RateLimitItem"):
         storage.get("a key of another kind")
 
