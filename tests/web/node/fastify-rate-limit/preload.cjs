@@ -11,6 +11,8 @@ const { Limiter } = require('tidegate')
 const { Store } = require('tidegate/stores/fastify-rate-limit')
 
 const url = process.env.STORE_URL
+/** On a busy machine the server may take its time. */
+const PATIENT = { timeoutMs: 10_000, onError: 'raise' }
 let stores = 0
 const load = Module._load
 
@@ -20,7 +22,9 @@ function withStore(plugin) {
     if (options.store || options.redis) return plugin(fastify, options)
     // Read anew at each call, because tests put another one in its place.
     const clock = { clock: () => Date.now() }
-    const limiter = url ? new Limiter(url, { ...clock, namespace: `${process.pid}-${stores}` }) : new Limiter(clock)
+    const limiter = url
+      ? new Limiter(url, { ...clock, ...PATIENT, namespace: `${process.pid}-${stores}` })
+      : new Limiter(clock)
     stores++
     return plugin(fastify, { ...options, store: Store.with({ limiter }) })
   }
