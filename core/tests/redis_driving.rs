@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use calls::{hourly, well_in};
 use servers::Server;
-use tidegate::{Call, Check, Limit, Limiter, OnError};
+use tidegate::remote::OnError;
+use tidegate::{Call, Check, Limit, Limiter};
 
 /// Never waited out, however busy the machine is.
 const SOON: Duration = Duration::from_secs(20);
