@@ -56,3 +56,23 @@ def test_every_check_of_django_is_explained() -> None:
 def test_every_page_is_in_the_menu() -> None:
     menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert [page for page in DOCS.rglob("*.md") if f": {page.relative_to(DOCS).as_posix()}" not in menu] == []
+
+
+def test_every_test_that_proves_something_exists() -> None:
+    page = (DOCS / "proof.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w./-]+)::([^`]+)`", page)
+    assert len(named) > 50
+    missing = []
+    for file, name in named:
+        path = ROOT / file
+        source = path.read_text(encoding="utf-8") if path.is_file() else ""
+        # A macro of `bounds.rs` and of the agreement of memory and Redis names its tests without `fn`.
+        rust = rf"^\s*(?:async )?(?:fn )?{re.escape(name)}(?:\(| \"|:| \|| \{{)"
+        titles = {
+            ".rs": rust,
+            ".py": rf"^(?:async )?def {re.escape(name)}\(",
+            ".mjs": rf"^\s*test\(['\"`]{re.escape(name)}['\"`]",
+        }
+        if not re.search(titles[path.suffix], source, re.MULTILINE):
+            missing.append(f"{file}::{name}")
+    assert missing == []

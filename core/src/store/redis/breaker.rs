@@ -12,8 +12,10 @@ use crate::failure::Failure;
 
 /// Batches that have to miss in a row, over two deadlines at the least.
 const MOST_MISSED: u32 = 2;
-/// Probes that have to be answered in a row.
+/// Probes that have to be answered in a row. Twice as many each time that it was closed too soon: a wire that loses
+/// packets lets a few pass, and once it is whole many take no time.
 const PROBES: u32 = 2;
+const MOST_PROBES: u32 = 16;
 const SHORTEST_REST: Duration = Duration::from_millis(100);
 const LONGEST_REST: Duration = Duration::from_secs(5);
 /// A server is left alone for this part of the time for which it has been failing already. So one that is back after
@@ -21,6 +23,8 @@ const LONGEST_REST: Duration = Duration::from_secs(5);
 const REST_PART: u32 = 32;
 /// A breaker that opens so soon after it has closed has closed too soon.
 const STEADY: Duration = Duration::from_secs(5);
+/// Times in a row that it may close too soon before the server is left alone for longer.
+const PATIENT: u32 = 3;
 /// Between two events that say the same.
 const QUIET: Duration = Duration::from_secs(60);
 
@@ -132,7 +136,9 @@ impl Breaker {
             (self.told, self.told_open) = (Some(now), true);
         }
         let failing = self.opened.map_or(Duration::ZERO, |opened| now.duration_since(opened));
-        let rest = (failing / REST_PART).max(SHORTEST_REST * (1 << self.flaps.min(6))).min(LONGEST_REST);
+        let rest = (failing / REST_PART)
+            .max(SHORTEST_REST * (1 << self.flaps.saturating_sub(PATIENT).min(6)))
+            .min(LONGEST_REST);
         (self.jittered(rest), tells)
     }
 
@@ -146,7 +152,7 @@ impl Breaker {
     /// A probe was answered; true where one more has to be.
     pub(super) fn found_well(&mut self) -> bool {
         self.found_well += 1;
-        self.found_well < PROBES
+        self.found_well < (PROBES << self.flaps.min(8)).min(MOST_PROBES)
     }
 
     /// Closes it; whether to tell.
@@ -238,6 +244,19 @@ mod tests {
     }
 
     #[test]
+    fn a_wire_that_loses_packets_is_probed_more_and_not_less() {
+        let (mut now, mut breaker) = (Instant::now(), Breaker::new());
+        for probes in [2, 4, 8, 16] {
+            let (rest, _) = breaker.open(now);
+            assert!(rest <= MS * 100, "{probes} probes after {rest:?}");
+            assert!((1..probes).all(|_| breaker.found_well()) && !breaker.found_well(), "{probes} probes in a row");
+            now += rest;
+            breaker.close(now);
+            now += DEADLINE * 2;
+        }
+    }
+
+    #[test]
     fn one_that_closes_too_soon_rests_longer_each_time() {
         let mut now = Instant::now();
         let mut breaker = Breaker::new();
@@ -251,6 +270,7 @@ mod tests {
         }
         assert_eq!(told, 2, "once that it is open, once that it is closed");
         assert!((12..=24).contains(&opened), "{opened} times in a minute");
+        assert!((1..16).all(|_| breaker.found_well()) && !breaker.found_well(), "16 probes in a row");
         // And is trusted again after a while.
         let (rest, tells) = breaker.open(now + MS * 5000);
         assert!(tells && rest <= MS * 100, "{rest:?}");
