@@ -12,6 +12,7 @@ use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
 #[path = "../src/store/remote/handover.rs"]
+#[allow(dead_code, reason = "the rest only looks at a word")]
 mod handover;
 
 /// In place of the library's.
