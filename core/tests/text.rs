@@ -186,9 +186,9 @@ fn a_megabyte_is_refused_in_ten_milliseconds() {
         ["9", " ", "1/s;", "100/minute, ", "/", "burst ", "é", "\0", "per ", "1/s burst 1 burst 1 ", "[", "{\"a\":"];
     for form in forms {
         let text = form.repeat(MEGABYTE / form.len());
-        for is_refused in
-            [|text: &str| Limit::parse("api", text).is_err(), |text| Limit::parse_all("api", text).is_err()]
-        {
+        let readers: [fn(&str) -> bool; 2] =
+            [|text| Limit::parse("api", text).is_err(), |text| Limit::parse_all("api", text).is_err()];
+        for is_refused in readers {
             // The shortest of a few: a busy machine may interrupt one.
             let times = (0..5).map(|_| {
                 let started = Instant::now();

@@ -128,3 +128,24 @@ fn wait<T>(answer: &Receiver<Result<T, Error>>) -> Result<T, Error> {
 fn ended() -> Error {
     StoreError::new(Failure::Disconnected).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_owed_an_answer_has_one_whatever_becomes_of_the_task() {
+        let (answered, answers) = sync_channel(4);
+        let tell = |answered: &std::sync::mpsc::SyncSender<_>| {
+            let answered = answered.clone();
+            Owed::new(move |answer: Result<u64, Error>| drop(answered.send(answer.ok())))
+        };
+        let mut owed = tell(&answered);
+        owed.answer(Ok(3));
+        owed.answer(Ok(4));
+        drop(owed);
+        drop(tell(&answered));
+        drop(answered);
+        assert_eq!(answers.iter().collect::<Vec<_>>(), [Some(3), None], "each once");
+    }
+}

@@ -233,6 +233,17 @@ mod tests {
     }
 
     #[test]
+    fn five_seconds_after_it_was_closed_it_is_trusted_again() {
+        for (after, probes) in [(4_999, 4), (5_000, 2)] {
+            let (start, mut breaker) = (Instant::now(), Breaker::new());
+            breaker.open(start);
+            breaker.close(start);
+            breaker.open(start + MS * after);
+            assert!((1..probes).all(|_| breaker.found_well()) && !breaker.found_well(), "{probes} after {after} ms");
+        }
+    }
+
+    #[test]
     fn an_opening_takes_back_the_probes_before_it() {
         let start = Instant::now();
         let mut breaker = Breaker::new();
