@@ -99,6 +99,7 @@ function prepare(response: PlatformResponse): void {
   if (prepared.has(prototype)) return
   prepared.add(prototype)
   if (!Object.hasOwn(prototype, 'app')) return
+  hookPrototype(prototype)
   for (let outer = prototype; Object.hasOwn(outer, 'app'); outer = Object.getPrototypeOf(outer)) prototype = outer
   hookPrototype(prototype)
 }
