@@ -117,7 +117,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// Whoever is to be told; the `tracing` subscriber unless a listener was given.
+/// The listener for events; the `tracing` subscriber unless one was given.
 #[derive(Clone, Default)]
 pub(crate) struct Events(Option<Arc<Listener>>);
 
@@ -128,7 +128,7 @@ impl Events {
         Self(Some(Arc::new(listener)))
     }
 
-    pub(crate) fn tell(&self, event: &Event) {
+    pub(crate) fn report(&self, event: &Event) {
         match &self.0 {
             Some(listener) => listener(event),
             None if event.kind.is_warning() => tracing::warn!(target: "tidegate", "{event}"),

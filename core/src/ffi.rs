@@ -24,8 +24,8 @@ pub use crate::store::dialect::Dialect;
 #[cfg(feature = "redis")]
 pub use crate::store::option_list::{STORE_OPTIONS, StoreOption, Takes};
 
-/// A limiter over the store at this URL, with options as a host language spells them; a listener is told what happens
-/// to a store that is shared.
+/// A limiter over the store at this URL, with options as a host language spells them; a listener gets the events of
+/// the store.
 ///
 /// # Errors
 /// As [`Limiter::open`](crate::Limiter::open), in the host language's words.

@@ -10,7 +10,7 @@ use crate::shape::Shape;
 
 /// Stands for a (namespace, actor, key, shape of what is kept) wherever entries are kept.
 ///
-/// Each part is hashed with random keys of its own that live as long as the process, so nobody outside can choose
+/// Each part is hashed with random keys of its own that live as long as the process, so no client can choose
 /// names that collide, and the parts are combined by exclusive or, so the two that seldom change are hashed once.
 /// The lowest bits are the actor's alone: whatever is kept of one actor can be kept in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -25,8 +25,8 @@ impl Process {
         Self { generation: GENERATION.load(Ordering::Relaxed), id: std::process::id() }
     }
 
-    /// Costs next to nothing, and is right where somebody calls [`after_fork`].
-    pub(crate) fn is_current_as_told(self) -> bool {
+    /// Costs next to nothing, and is right where a child calls [`after_fork`].
+    pub(crate) fn is_current_unless_forked(self) -> bool {
         self.generation == GENERATION.load(Ordering::Relaxed)
     }
 

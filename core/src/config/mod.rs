@@ -16,7 +16,7 @@ pub use error::{Fault, LimitsError};
 
 use crate::limit::{Kind, Legacy, Limit, Value};
 
-/// The largest document, in bytes; nobody writes that many limits by hand.
+/// The largest document, in bytes: far more than is written by hand.
 const LARGEST: u64 = 8 << 20;
 
 /// Limits by their names, read from a JSON, TOML or YAML document.
@@ -174,7 +174,7 @@ const MOST_FIELDS: usize = 64;
 
 type Named = Vec<(String, Entry)>;
 
-/// The name that tells editors where the schema of a document is; it is never a limit's.
+/// The name under which a document gives the address of its schema to editors; it is never a limit's.
 const SCHEMA: &str = "$schema";
 
 fn is_text(entry: &Entry) -> bool {

@@ -14,7 +14,7 @@ pub enum Call {
     Peek,
     /// Charges the cost even where it does not fit, as for use that is paid afterwards.
     Charge,
-    /// Gives the cost back, never below empty, whoever was charged for it.
+    /// Gives the cost back, never below empty, whichever call was charged for it.
     Refund,
     /// Gives back what a call of this cost charged at this instant, but for what was [spent](crate::Check::spent) of
     /// it, and less what has drained since. Where more was spent than it cost, the difference is charged.

@@ -127,7 +127,7 @@ pub(crate) struct Verdict {
 #[cfg(feature = "redis")]
 impl Verdict {
     /// A verdict that was found elsewhere, by the same arithmetic.
-    pub(crate) fn told(fits: bool, wait: Micros) -> Self {
+    pub(crate) fn of(fits: bool, wait: Micros) -> Self {
         Self { fits, wait, mended: false }
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
                 admitted &= verdict.fits;
                 resolved.push(Resolved { verdict, admitted: false, cost: part.cost, prior });
             }
-            // A store may be asked only about costs that can fit, so those that cannot are told first.
+            // A store may be asked only about costs that can fit, so those that cannot are answered first.
             Err(why @ Impossible::Overflows) => beyond = beyond.or(Some((index, why))),
             Err(why) => return Err((index, why)),
         }

@@ -30,7 +30,7 @@ pub(super) fn rate(per_second: Option<f64>) -> String {
     let fits = units.into_iter().find(|(_, seconds)| per_second * seconds >= 1.0 - 1e-9);
     let (unit, seconds) = fits.unwrap_or(("day", 86_400.0));
     let count = per_second * seconds;
-    // Slower than one in a thousand days: tell how long one takes instead.
+    // Slower than one in a thousand days: the time of one, instead.
     if count < 0.001 { format!("1 in {}", time(1000.0 / per_second)) } else { format!("{} per {unit}", number(count)) }
 }
 

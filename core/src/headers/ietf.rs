@@ -42,7 +42,7 @@ pub struct Policy<'a> {
     pub key: &'a str,
     /// The answer of the limit.
     pub info: &'a LimitInfo,
-    /// The units that the call took, where they are known; only the form of the [editors](Draft::Editors) tells them.
+    /// The units that the call took, where they are known; only the form of the [editors](Draft::Editors) has them.
     pub cost: Option<u64>,
 }
 
@@ -63,11 +63,11 @@ impl<'a> Policy<'a> {
 
 /// `RateLimit-Policy` and `RateLimit`, or the fields that stood for them in an older draft.
 ///
-/// Every policy is named. `binding` is the index of the one that decides; drafts up to 7 can tell the state of that one
-/// only. A quota (`q`) is the limit's size, a window (`w`) the seconds in which a full entry drains, `r` what remains,
-/// and `t` the seconds until the next unit, or until admission when blocked. Seconds are whole, rounded up, at least 1.
-/// A limit that limits nothing has no policy. The name of a policy is its key, in which what is not printable ASCII is
-/// percent-encoded; a key over 128 characters is cut there, and ends in `~`.
+/// Every policy is named. `binding` is the index of the one that decides; drafts up to 7 have room for the state of
+/// that one only. A quota (`q`) is the limit's size, a window (`w`) the seconds in which a full entry drains, `r` what
+/// remains, and `t` the seconds until the next unit, or until admission when blocked. Seconds are whole, rounded up, at
+/// least 1. A limit that limits nothing has no policy. The name of a policy is its key, in which what is not printable
+/// ASCII is percent-encoded; a key over 128 characters is cut there, and ends in `~`.
 ///
 /// ```
 /// use tidegate::{Call, Limit, State};

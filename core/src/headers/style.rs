@@ -55,8 +55,8 @@ impl Style {
 
 /// The fields for one response of all answers that belong to it, whichever decisions they came from.
 ///
-/// Every policy is named, once; where two answers belong to one policy, the tighter one is told. `X-RateLimit` fields
-/// tell of the tightest answer of all, and there is one `Retry-After`, the longest. Answers without a limit have no
+/// Every policy is named, once; where two answers belong to one policy, the tighter one is written. `X-RateLimit`
+/// fields have the tightest answer of all, and there is one `Retry-After`, the longest. Answers without a limit have no
 /// fields.
 ///
 /// ```

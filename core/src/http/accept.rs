@@ -48,7 +48,7 @@ impl Form {
             for range in seen.split(|byte| *byte == b',').filter_map(Range::read) {
                 for (form, best) in [Self::Problem, Self::Json, Self::Text].into_iter().zip(&mut best) {
                     if let Some(exactness) = range.exactness(form) {
-                        best.hear(exactness, range.quality);
+                        best.admit(exactness, range.quality);
                     }
                 }
             }
@@ -74,7 +74,7 @@ struct Preference {
 }
 
 impl Preference {
-    fn hear(&mut self, exactness: u8, quality: u16) {
+    fn admit(&mut self, exactness: u8, quality: u16) {
         if exactness > self.exactness {
             *self = Self { exactness, quality };
         } else if exactness == self.exactness {

@@ -55,7 +55,7 @@ pub struct Gate {
     status: u16,
     body: Body,
     scope: String,
-    /// Bits of mistakes, in their order: silenced, or told by this gate.
+    /// Bits of mistakes, in their order: silenced, or reported by this gate.
     quiet: AtomicU32,
 }
 
@@ -65,11 +65,11 @@ pub struct Gate {
 pub struct Client {
     /// The address, or the network of an IPv6 address, as the actor of a limit.
     pub actor: String,
-    /// A mistake to be logged, which is told once.
+    /// A mistake to be logged, once.
     pub warning: Option<Warning>,
 }
 
-/// A mistake that is being told.
+/// A mistake to be logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
@@ -146,14 +146,14 @@ impl Gate {
         self
     }
 
-    /// A name of the limiter, for which each mistake is told once.
+    /// A name of the limiter, for which each mistake is reported once.
     #[must_use]
     pub fn scope(mut self, scope: &str) -> Self {
         scope.clone_into(&mut self.scope);
         self
     }
 
-    /// Never tells this mistake.
+    /// Never reports this mistake.
     #[must_use]
     pub fn silence(self, mistake: Mistake) -> Self {
         self.quiet.fetch_or(bit(mistake), Ordering::Relaxed);
@@ -195,7 +195,7 @@ impl Gate {
         Ok(Client { actor: actor(found, self.ipv6_prefix), warning })
     }
 
-    /// A mistake that a middleware found, as a warning to be logged; none if it was told before, or is silenced.
+    /// A mistake that a middleware found, as a warning to be logged; none if it was reported before, or is silenced.
     #[must_use]
     pub fn report(&self, mistake: Mistake, detail: &str) -> Option<Warning> {
         let bit = bit(mistake);
@@ -203,7 +203,7 @@ impl Gate {
             return None;
         }
         self.quiet.fetch_or(bit, Ordering::Relaxed);
-        mistake.tell(&self.scope, detail).map(|text| Warning { mistake, text })
+        mistake.report(&self.scope, detail).map(|text| Warning { mistake, text })
     }
 
     /// The headers of a response with this status, for all answers that belong to it; none for a redirection, whose

@@ -1,4 +1,4 @@
-//! Mistakes of configuration: their codes and sentences, and which of them this process has been told.
+//! Mistakes of configuration: their codes and sentences, and those that this process has reported.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -93,8 +93,8 @@ impl Mistake {
     /// The sentence for a log, with what was found in particular, if anything: once in a process for each scope, which
     /// names a limiter; none after that.
     #[must_use]
-    pub fn tell(self, scope: &str, detail: &str) -> Option<String> {
-        told(self, scope).then(|| {
+    pub fn report(self, scope: &str, detail: &str) -> Option<String> {
+        is_first(self, scope).then(|| {
             let detail =
                 if detail.is_empty() { String::new() } else { format!(" ({})", crate::error::excerpt(detail)) };
             format!("{}: {}{detail}; see {}", self.code(), self.sentence(), self.page())
@@ -108,23 +108,23 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// The most that one process is told; a scope may be made up of anything.
-const MOST_TOLD: usize = 256;
+/// The most reports of one process; a scope may be made up of anything.
+const MOST_REPORTED: usize = 256;
 
-static TOLD: Mutex<Option<HashSet<(Mistake, String)>>> = Mutex::new(None);
+static REPORTED: Mutex<Option<HashSet<(Mistake, String)>>> = Mutex::new(None);
 
-/// Notes that it is being told now; false if it was before.
-fn told(mistake: Mistake, scope: &str) -> bool {
-    // Never waits: a forked child may have inherited a lock that nobody will open. It is told next time, then.
-    let Ok(mut told) = TOLD.try_lock() else { return false };
-    let told = told.get_or_insert_default();
-    told.len() < MOST_TOLD && told.insert((mistake, crate::error::excerpt(scope)))
+/// True for the first report of a mistake in a scope, which is remembered.
+fn is_first(mistake: Mistake, scope: &str) -> bool {
+    // Never waits: a forked child may have inherited a lock that no thread will open. The next call reports it.
+    let Ok(mut reported) = REPORTED.try_lock() else { return false };
+    let reported = reported.get_or_insert_default();
+    reported.len() < MOST_REPORTED && reported.insert((mistake, crate::error::excerpt(scope)))
 }
 
-/// Forgets what was told, for tests of programs that want to see it again.
+/// Forgets all reports, for tests of programs that want to see them again.
 pub fn forget_mistakes() {
-    if let Ok(mut told) = TOLD.lock() {
-        *told = None;
+    if let Ok(mut reported) = REPORTED.lock() {
+        *reported = None;
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn each_is_told_once_for_each_scope() {
-        let first = Mistake::SameKeyTwice.tell("mistakes::one", "login");
+        let first = Mistake::SameKeyTwice.report("mistakes::one", "login");
         assert_eq!(
             first.as_deref(),
             Some(
@@ -155,9 +155,9 @@ mod tests {
                  each a key of its own (login); see docs/errors/same-key-twice.md"
             )
         );
-        assert_eq!(Mistake::SameKeyTwice.tell("mistakes::one", "api"), None);
-        assert!(Mistake::SameKeyTwice.tell("mistakes::two", "").is_some());
-        assert!(Mistake::CountedTwice.tell("mistakes::one", "").is_some());
+        assert_eq!(Mistake::SameKeyTwice.report("mistakes::one", "api"), None);
+        assert!(Mistake::SameKeyTwice.report("mistakes::two", "").is_some());
+        assert!(Mistake::CountedTwice.report("mistakes::one", "").is_some());
     }
 
     #[test]

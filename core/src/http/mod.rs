@@ -1,7 +1,7 @@
 //! What web frameworks have in common about rate limits: the client's address, headers, refusals, and mistakes in the
 //! configuration. No I/O, and no framework.
 //!
-//! A [`Gate`] is made once for an application. For each request it tells who the [client](Gate::client) is; the limits of
+//! A [`Gate`] is made once for an application. For each request it finds the [client](Gate::client); the limits of
 //! all places that have one become [one decision](combined); and the answers become the [headers](Gate::headers) of the
 //! response, or a [refusal](Gate::refusal).
 

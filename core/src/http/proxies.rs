@@ -31,7 +31,7 @@ pub(crate) enum Trust {
         /// A peer without an address: a proxy on the same machine, over a Unix socket.
         unix: bool,
     },
-    /// A mistake: whoever may write the header may be anybody.
+    /// A mistake: any client may write the header.
     Everything,
 }
 
@@ -86,7 +86,7 @@ impl TrustedProxies {
         Ok(if known.is_empty() && !unix { Self::none() } else { Self(Trust::Networks { networks: known, unix }) })
     }
 
-    /// Everybody: a [mistake](super::Mistake::EverythingTrusted), as clients could choose their addresses then. It is
+    /// Every peer: a [mistake](super::Mistake::EverythingTrusted), as clients could choose their addresses then. It is
     /// taken for one proxy.
     #[must_use]
     pub const fn everything() -> Self {

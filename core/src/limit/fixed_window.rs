@@ -14,7 +14,7 @@ use crate::time::wire_millis;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Anchor {
-    /// At multiples of the period since the Unix epoch: the same for everybody.
+    /// At multiples of the period since the Unix epoch: the same for all actors.
     #[default]
     Epoch,
     /// At an actor's first request.

@@ -138,7 +138,7 @@ impl Limit {
         self.0.fingerprint
     }
 
-    /// A digest that tells definitions apart in this process.
+    /// A digest by which definitions differ in this process.
     #[cfg(feature = "remote")]
     pub(crate) fn digest(&self) -> u64 {
         *self.0.digest.get_or_init(|| Fingerprint::digest(&format!("{:?}", self.kind())))

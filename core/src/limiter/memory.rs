@@ -12,7 +12,7 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::{LevelRule, Limit, Rule, Rules};
-use crate::store::memory::{Memory, Merge, Moment, Question, Shown, Wanted, Whole};
+use crate::store::memory::{EntryCall, LevelCheck, Memory, Merge, Moment, Shown, Whole};
 use crate::time::{EXACT, Micros};
 
 /// A limiter's part of a store in this process's memory.
@@ -95,7 +95,7 @@ impl Local {
             Rule::Decay(rule) => self.limit_small(rule, limit, actor, cost, now),
             Rule::Smooth(rule) => self.limit_small(rule, limit, actor, cost, now),
             Rule::Slots(_) | Rule::Log(_) => {
-                let decided = self.memory.decide_lent(rule, self.question(limit, actor, cost, now));
+                let decided = self.memory.decide_lent(rule, self.entry_call(limit, actor, cost, now));
                 self.answered(decided, limit, actor, cost, now)
             }
         }
@@ -112,15 +112,15 @@ impl Local {
         cost: u64,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        let decided = self.memory.decide_small(rule, self.question(limit, actor, cost, now));
+        let decided = self.memory.decide_small(rule, self.entry_call(limit, actor, cost, now));
         self.answered(decided, limit, actor, cost, now)
     }
 
     #[expect(clippy::inline_always, reason = "as its callers")]
     #[inline(always)]
-    fn question(&self, limit: &Limit, actor: &str, cost: u64, now: Option<Micros>) -> Question {
+    fn entry_call(&self, limit: &Limit, actor: &str, cost: u64, now: Option<Micros>) -> EntryCall {
         let fingerprint = self.fingerprint(limit, actor);
-        Question { fingerprint, moment: Moment::new(now), verb: Verb::Limit, cost, spent: 0 }
+        EntryCall { fingerprint, moment: Moment::new(now), verb: Verb::Limit, cost, spent: 0 }
     }
 
     #[expect(clippy::inline_always, reason = "as its callers")]
@@ -167,8 +167,9 @@ impl Local {
         };
         let fingerprint = self.fingerprint(check.limit, check.actor);
         let verb = Verb::from(call).of_charge(check.charged_at);
-        let question = Question { fingerprint, moment: Moment::new(now), verb, cost: check.cost, spent: check.spent };
-        match self.memory.decide_one(rule, question) {
+        let entry_call =
+            EntryCall { fingerprint, moment: Moment::new(now), verb, cost: check.cost, spent: check.spent };
+        match self.memory.decide_one(rule, entry_call) {
             Ok(Some(info)) => Ok(info),
             Ok(None) => self.decide_several(checks, call, now),
             Err(why) => Err(refusal(check, call, why)),
@@ -201,23 +202,23 @@ impl Local {
     ) -> Result<Option<M::Merged>, Error> {
         let Some(Rules::One(Rule::Level(rule))) = checks[0].limit.compiled(checks[0].factor) else { return Ok(None) };
         let mut actor = (checks[0].actor, Fingerprint::of_actor(checks[0].actor));
-        let mut wanted = [Wanted { rule, fingerprint: actor.1, cost: 0 }; N];
+        let mut levels = [LevelCheck { rule, fingerprint: actor.1, cost: 0 }; N];
         for (index, check) in checks.iter().enumerate() {
             // Several limits of one actor are the most common case.
             if !ptr::eq(check.actor, actor.0) && check.actor != actor.0 {
                 actor = (check.actor, Fingerprint::of_actor(check.actor));
             }
             let fingerprint = self.namespace ^ check.limit.fingerprint() ^ actor.1;
-            let is_known = wanted[..index].iter().any(|wanted| wanted.fingerprint == fingerprint);
+            let is_known = levels[..index].iter().any(|level| level.fingerprint == fingerprint);
             match check.limit.compiled(check.factor) {
                 Some(Rules::One(Rule::Level(rule))) if check.cost <= EXACT && !is_known => {
-                    wanted[index] = Wanted { rule, fingerprint, cost: check.cost };
+                    levels[index] = LevelCheck { rule, fingerprint, cost: check.cost };
                 }
                 _ => return Ok(None),
             }
         }
         self.memory
-            .limit_levels(&wanted, Moment::new(now), answer_to)
+            .limit_levels(&levels, Moment::new(now), answer_to)
             .map_err(|(index, why)| refusal(checks[index], Call::Limit, why))
     }
 

@@ -16,7 +16,7 @@ pub(crate) struct WaitQueue(Mutex<Queues>);
 struct Queues {
     waiting: HashMap<u128, VecDeque<Waiting>>,
     next: Ticket,
-    /// The process that they belong to: nobody waits in the queues that a forked process inherits.
+    /// The process that they belong to: no call waits in the queues that a forked process inherits.
     process: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Rules told apart by a number.
+//! A number by which rules differ.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

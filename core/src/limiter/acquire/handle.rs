@@ -18,7 +18,7 @@ use crate::time::Micros;
 /// A handle to an [`Acquire`] that goes on by itself: it is called off, or its answer is taken, whichever comes first.
 ///
 /// Called off, it leaves the queue, and what it charged is given back once, wherever its answer is by then: not asked
-/// for yet, on its way, or lying where nobody has taken it.
+/// for yet, on its way, or lying where no caller has taken it.
 #[derive(Clone, Debug)]
 pub struct AcquireHandle(Arc<Shared>);
 
@@ -58,7 +58,7 @@ impl Acquire {
         let runtime = crate::store::remote::background(process)?;
         let handle = AcquireHandle(Arc::new(Shared {
             limiter: self.limiter.clone(),
-            checks: self.checks.iter().map(|wanted| wanted.check.clone()).collect(),
+            checks: self.checks.iter().map(|one| one.check.clone()).collect(),
             now: self.now,
             stage: Mutex::new(Stage::Waiting),
             task: OnceLock::new(),
@@ -74,7 +74,8 @@ impl Acquire {
     }
 }
 
-/// A host that hears of its `acquire` once, even if the task that makes it ends by a panic or with its runtime.
+/// A host that gets the answer of its `acquire` once, even if the task that makes it ends by a panic or with its
+/// runtime.
 struct Owed<F: FnOnce(Result<LimitInfo, Error>, AcquireHandle)> {
     handle: AcquireHandle,
     done: Option<F>,

@@ -19,7 +19,8 @@ use crate::limiter::Limiter;
 use crate::limiter::queue::Ticket;
 use crate::time::{Micros, millis_up};
 
-/// An `acquire` under way, for whoever brings a way to sleep: [`step`](Self::step), sleep as told, and step again.
+/// An `acquire` under way, for a caller with its own way to sleep: [`step`](Self::step), sleep for the time that it
+/// gives, and step again.
 ///
 /// If every limit can reserve (bucket, token bucket, fixed window, smooth), the first step reserves by
 /// charging at once. Elsewhere this process keeps a wait queue, in order of arrival, and the call at its head charges
@@ -48,15 +49,15 @@ use crate::time::{Micros, millis_up};
 #[derive(Debug)]
 pub struct Acquire {
     limiter: Limiter,
-    checks: Vec<Wanted>,
+    checks: Vec<EntryCheck>,
     started: Micros,
     max_wait: Micros,
     /// The caller's instant, who then does the waiting.
     now: Option<Micros>,
     stage: Stage,
-    /// It has been told to wait.
+    /// A step has answered with a wait.
     slept: bool,
-    /// There was room a moment ago, for everybody ahead and for this one.
+    /// There was room a moment ago, for all calls ahead and for this one.
     fits: bool,
 }
 
@@ -71,7 +72,7 @@ pub enum Step {
 
 /// A check, and its entry.
 #[derive(Debug)]
-struct Wanted {
+struct EntryCheck {
     check: OwnedCheck,
     entry: Fingerprint,
 }
@@ -90,7 +91,7 @@ enum Stage {
 struct Ask {
     call: Call,
     costs: Vec<u64>,
-    /// The costs are those of everybody ahead and of this one, so that whoever fits then takes nothing from them.
+    /// The costs are those of all calls ahead and of this one, so that a call which fits takes nothing from them.
     all_at_once: bool,
 }
 
@@ -102,11 +103,11 @@ impl Limiter {
     #[must_use]
     pub fn start_acquire(&self, checks: &[Check<'_>], max_wait: Duration) -> Acquire {
         crate::panics::point("acquire");
-        let wanted =
-            |check: &Check<'_>| Wanted { check: check.into(), entry: self.fingerprint(check.limit, check.actor) };
+        let with_entry =
+            |check: &Check<'_>| EntryCheck { check: check.into(), entry: self.fingerprint(check.limit, check.actor) };
         Acquire {
             limiter: self.clone(),
-            checks: checks.iter().map(wanted).collect(),
+            checks: checks.iter().map(with_entry).collect(),
             started: clock::now(),
             max_wait: Micros::try_from(max_wait.as_micros()).unwrap_or(Micros::MAX),
             now: None,
@@ -169,7 +170,7 @@ impl Acquire {
                 None => self.limiter.decide_sync(&checks, ask.call),
                 Some(now) => self.limiter.decide_sync_at(&checks, ask.call, now),
             };
-            if let Some(step) = self.hear(&ask, info)? {
+            if let Some(step) = self.on_answer(&ask, info)? {
                 return Ok(step);
             }
         }
@@ -195,7 +196,7 @@ impl Acquire {
                 None => self.limiter.decide(&checks, ask.call).await,
                 Some(now) => self.limiter.decide_at(&checks, ask.call, now).await,
             };
-            match self.hear(&ask, info)? {
+            match self.on_answer(&ask, info)? {
                 Some(Step::Wait(time)) => tokio::time::sleep(time).await,
                 Some(Step::Done(info)) => return Ok(info),
                 None => {}
@@ -211,8 +212,7 @@ impl Acquire {
                 Ok(Ok(Ask { call: Call::Acquire { max_wait }, costs: self.costs(), all_at_once: true }))
             }
             Stage::New => {
-                let ticket =
-                    self.limiter.queue().join(self.checks.iter().map(|wanted| (wanted.entry, wanted.check.cost)));
+                let ticket = self.limiter.queue().join(self.checks.iter().map(|one| (one.entry, one.check.cost)));
                 self.stage = Stage::Queued(ticket);
                 self.ask(ticket).map(Ok)
             }
@@ -226,7 +226,7 @@ impl Acquire {
     }
 
     /// The step that an answer leads to; none if there is more to ask at once.
-    fn hear(&mut self, ask: &Ask, info: Result<LimitInfo, Error>) -> Result<Option<Step>, Error> {
+    fn on_answer(&mut self, ask: &Ask, info: Result<LimitInfo, Error>) -> Result<Option<Step>, Error> {
         let info = info.inspect_err(|_| self.leave_queue())?;
         let now = clock::now();
         match (ask.call, &self.stage) {
@@ -269,14 +269,14 @@ impl Acquire {
         Step::Done(LimitInfo { blocked: true, ..info })
     }
 
-    /// Charges if there is room for everybody ahead and for this one, and else says when there could be.
+    /// Charges if there is room for all calls ahead and for this one, and else gives the time at which there could be.
     fn ask(&mut self, ticket: Ticket) -> Result<Ask, Error> {
         let (costs, all_at_once) = self.with_those_ahead(ticket)?;
         // To be denied may cost something, so where it does, a look comes first.
         let at_once =
             all_at_once && costs == self.costs() && !self.checks.iter().any(|check| check.check.limit.counts_blocked());
         if std::mem::take(&mut self.fits) || at_once {
-            // Not a `Limit`, which would stay charged if nobody were there any more to hear of it.
+            // Not a `Limit`, which would stay charged if its caller were gone.
             let call = Call::Acquire { max_wait: Duration::ZERO };
             return Ok(Ask { call, costs: self.costs(), all_at_once });
         }
@@ -288,17 +288,17 @@ impl Acquire {
     }
 
     fn checks(&self, costs: &[u64]) -> Vec<Check<'_>> {
-        self.checks.iter().zip(costs).map(|(wanted, cost)| wanted.check.check().cost(*cost)).collect()
+        self.checks.iter().zip(costs).map(|(one, cost)| one.check.check().cost(*cost)).collect()
     }
 
-    /// The costs with those of everybody ahead on top, up to what a limit can ever admit; and whether that is all of
+    /// The costs with those of all calls ahead on top, up to what a limit can ever admit; and whether that is all of
     /// them.
     fn with_those_ahead(&self, ticket: Ticket) -> Result<(Vec<u64>, bool), Error> {
         let (mut costs, mut all_at_once) = (self.costs(), true);
-        for (cost, wanted) in costs.iter_mut().zip(&self.checks) {
-            let ahead = self.limiter.queue().ahead(wanted.entry, ticket);
+        for (cost, one) in costs.iter_mut().zip(&self.checks) {
+            let ahead = self.limiter.queue().ahead(one.entry, ticket);
             if ahead > 0 {
-                let quota = wanted.check.limit.quota(wanted.check.factor)?;
+                let quota = one.check.limit.quota(one.check.factor)?;
                 let all = cost.saturating_add(ahead);
                 all_at_once &= all <= quota;
                 *cost = all.min(quota);
@@ -310,7 +310,7 @@ impl Acquire {
     fn leave_queue(&mut self) {
         if let Stage::Queued(ticket) = self.stage {
             self.stage = Stage::Over;
-            self.limiter.queue().leave(self.checks.iter().map(|wanted| wanted.entry), ticket);
+            self.limiter.queue().leave(self.checks.iter().map(|one| one.entry), ticket);
         }
     }
 }

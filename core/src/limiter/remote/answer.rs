@@ -12,7 +12,7 @@ use crate::store::remote::{Answer, OnError, Reply, Request};
 
 impl PendingCall {
     /// Puts into words what came of the decision.
-    pub(super) fn word(&self, request: &Request, answer: Answer) -> Result<LimitInfo, Error> {
+    pub(super) fn to_info(&self, request: &Request, answer: Answer) -> Result<LimitInfo, Error> {
         let state = self.store.state();
         if self.call.gives_back() {
             self.entries.iter().for_each(|entry| state.denials.forget(*entry));

@@ -129,7 +129,7 @@ impl PendingCall {
     }
 
     fn deliver(self: Box<Self>, request: &Request, answer: Answer) -> AnswerGuard {
-        let decided = self.word(request, answer);
+        let decided = self.to_info(request, answer);
         let took_a_place =
             matches!(self.call, Verb::Acquire { .. }) && decided.as_ref().is_ok_and(|info| !info.blocked);
         let back = took_a_place.then(|| (self, request.clone()));

@@ -37,11 +37,11 @@ struct Source {
 }
 
 impl Memory {
-    /// [`decide_several`](Self::decide_several) where somebody has no entry and may have to share one.
+    /// [`decide_several`](Self::decide_several) where an actor has no entry and may have to share one.
     ///
     /// Such an actor is decided by what its shared entry says. What it is charged goes into an entry of its own, which
-    /// starts from that, if there is room for one; else into the shared one. Nothing is given back there: nobody could
-    /// tell what it would free.
+    /// starts from that, if there is room for one; else into the shared one. Nothing is given back there: what it
+    /// would free is not known.
     #[cold]
     #[inline(never)]
     pub(crate) fn decide_crowded<R: Borrow<Rule>>(
@@ -200,7 +200,7 @@ impl Memory {
     }
 }
 
-/// The state that somebody without an entry is decided with.
+/// The state for an actor without an entry.
 #[expect(clippy::too_many_arguments, reason = "all that is known of one entry")]
 fn read(
     table: &mut BoundedTable,

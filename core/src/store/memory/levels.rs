@@ -14,7 +14,7 @@ use crate::limit::LevelRule;
 
 /// A level that is asked for a cost.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct LevelCheck<'a> {
     pub(crate) rule: &'a LevelRule,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) cost: u64,
@@ -113,22 +113,22 @@ impl Memory {
     #[inline]
     pub(crate) fn limit_levels<const N: usize, M: Merge<N>>(
         &self,
-        wanted: &[Wanted<'_>; N],
+        checks: &[LevelCheck<'_>; N],
         moment: Moment,
         answer_to: &mut M,
     ) -> Result<Option<M::Merged>, (usize, Impossible)> {
-        let shard = self.shard_of(wanted[0].fingerprint);
-        if wanted.iter().all(|wanted| self.shard_of(wanted.fingerprint) == shard) {
-            return self.limit_levels_in(wanted, moment, self.lock(shard, moment), answer_to);
+        let shard = self.shard_of(checks[0].fingerprint);
+        if checks.iter().all(|check| self.shard_of(check.fingerprint) == shard) {
+            return self.limit_levels_in(checks, moment, self.lock(shard, moment), answer_to);
         }
-        let shards = wanted.map(|wanted| self.shard_of(wanted.fingerprint));
-        self.limit_levels_in(wanted, moment, self.lock_each(shards, moment), answer_to)
+        let shards = checks.map(|check| self.shard_of(check.fingerprint));
+        self.limit_levels_in(checks, moment, self.lock_each(shards, moment), answer_to)
     }
 
     #[inline]
     fn limit_levels_in<const N: usize, M: Merge<N>>(
         &self,
-        wanted: &[Wanted<'_>; N],
+        checks: &[LevelCheck<'_>; N],
         moment: Moment,
         mut tables: impl Tables,
         answer_to: &mut M,
@@ -136,7 +136,7 @@ impl Memory {
         let now = moment.now;
         let mut held = [Held::default(); N];
         let (mut admitted, mut missing) = (true, 0);
-        for (index, (Wanted { rule, fingerprint, cost }, held)) in wanted.iter().zip(&mut held).enumerate() {
+        for (index, (LevelCheck { rule, fingerprint, cost }, held)) in checks.iter().zip(&mut held).enumerate() {
             let table = tables.of(index);
             let place = table.find(*fingerprint);
             if place.is_err() {
@@ -155,7 +155,7 @@ impl Memory {
         }
         // What comes or goes moves others about.
         let mut moved = false;
-        for (index, (Wanted { rule, fingerprint, cost }, held)) in wanted.iter().zip(&mut held).enumerate() {
+        for (index, (LevelCheck { rule, fingerprint, cost }, held)) in checks.iter().zip(&mut held).enumerate() {
             let Held { place, level, verdict } = held;
             let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
             if commit(*rule, level, now, Verb::Limit, check, 0) {
@@ -173,7 +173,7 @@ impl Memory {
         // Nobody else has to wait while the answers are put into words.
         drop(tables);
         let answered = |index: usize| {
-            let (Wanted { rule, cost, .. }, Held { level, verdict, .. }) = (&wanted[index], &held[index]);
+            let (LevelCheck { rule, cost, .. }, Held { level, verdict, .. }) = (&checks[index], &held[index]);
             let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
             answer(*rule, level, now, Verb::Limit, check).of_check(index)
         };

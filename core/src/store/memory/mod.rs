@@ -13,8 +13,8 @@ mod warning;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub(crate) use self::levels::{Merge, Shown, Wanted, Whole};
-pub(crate) use self::one::Question;
+pub(crate) use self::levels::{LevelCheck, Merge, Shown, Whole};
+pub(crate) use self::one::EntryCall;
 use self::overflow::BoundedTable;
 use self::slot::Timeline;
 

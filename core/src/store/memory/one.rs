@@ -13,7 +13,7 @@ use crate::limit::Rule;
 
 /// A call about one entry.
 #[derive(Clone, Copy)]
-pub(crate) struct Question {
+pub(crate) struct EntryCall {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) moment: Moment,
     pub(crate) verb: Verb,
@@ -24,13 +24,13 @@ pub(crate) struct Question {
 impl Memory {
     /// Decides one check; an impossible one leaves everything as it is. Nothing, as of
     /// [`limit_levels`](Self::limit_levels), where there may be no room for an entry that is missing.
-    pub(crate) fn decide_one(&self, rule: &Rule, question: Question) -> Result<Option<LimitInfo>, Impossible> {
+    pub(crate) fn decide_one(&self, rule: &Rule, call: EntryCall) -> Result<Option<LimitInfo>, Impossible> {
         match rule {
-            Rule::Level(algorithm) => self.decide_small(algorithm, question),
-            Rule::Counter(algorithm) => self.decide_small(algorithm, question),
-            Rule::Decay(algorithm) => self.decide_small(algorithm, question),
-            Rule::Smooth(algorithm) => self.decide_small(algorithm, question),
-            Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, question),
+            Rule::Level(algorithm) => self.decide_small(algorithm, call),
+            Rule::Counter(algorithm) => self.decide_small(algorithm, call),
+            Rule::Decay(algorithm) => self.decide_small(algorithm, call),
+            Rule::Smooth(algorithm) => self.decide_small(algorithm, call),
+            Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, call),
         }
     }
 
@@ -40,9 +40,9 @@ impl Memory {
     pub(crate) fn decide_small<R: Algorithm<State: Small>>(
         &self,
         algorithm: &R,
-        question: Question,
+        call: EntryCall,
     ) -> Result<Option<LimitInfo>, Impossible> {
-        let Question { fingerprint, moment, verb, cost, spent } = question;
+        let EntryCall { fingerprint, moment, verb, cost, spent } = call;
         let now = moment.now;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
@@ -60,14 +60,14 @@ impl Memory {
             }
             self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain);
         }
-        // Nobody else has to wait while the answer is put into words.
+        // No other call has to wait while the answer is made.
         drop(table);
         Ok(Some(answer(algorithm, &state, now, verb, check)))
     }
 
     /// A state of any length is lent by the table, and put back.
-    pub(crate) fn decide_lent(&self, rule: &Rule, question: Question) -> Result<Option<LimitInfo>, Impossible> {
-        let Question { fingerprint, moment, verb, cost, spent } = question;
+    pub(crate) fn decide_lent(&self, rule: &Rule, call: EntryCall) -> Result<Option<LimitInfo>, Impossible> {
+        let EntryCall { fingerprint, moment, verb, cost, spent } = call;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
         if place.is_err() && table.is_shared() {

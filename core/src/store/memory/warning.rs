@@ -8,11 +8,11 @@ use crate::time::Micros;
 
 const ONCE_IN: Micros = 60 * 1_000_000;
 
-/// Tells of a full store, once a minute at most.
+/// The event of a full store, once a minute at most.
 #[derive(Debug, Default)]
 pub(super) struct Warning {
     pub(super) events: Events,
-    /// When it may be told again.
+    /// The earliest time of the next one.
     next: AtomicU64,
 }
 
@@ -24,6 +24,6 @@ impl Warning {
             return;
         }
         let why = format!("all {entries} entries are in use, so new clients share entries and may be denied early");
-        self.events.tell(&Event::new(EventKind::Overflow, "memory", &"memory", &why));
+        self.events.report(&Event::new(EventKind::Overflow, "memory", &"memory", &why));
     }
 }

@@ -89,7 +89,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Tells what was decided, but for what is to be held.
+    /// Answers the calls that were decided, but for those to be held.
     fn complete(&mut self, group: Group, outcomes: Vec<Reply>, mut held: Option<&mut Vec<Pending>>, over: &Over) {
         let mut undone = Vec::new();
         for (message, outcome) in group.messages.into_iter().zip(outcomes) {
@@ -120,7 +120,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Tells what was held, if enough replicas have it.
+    /// Answers the calls that were held, if enough replicas have them.
     pub(super) fn acknowledged(&mut self, back: Back<Acknowledged>) {
         let Back { what: Acknowledged { held, replicas }, since, number, missed } = back;
         let fail = |held: Vec<Pending>, fault| held.into_iter().for_each(|held| held.fail(fault));

@@ -82,7 +82,7 @@ impl Context {
         (self.timeout() * 4).max(LEAST_CONNECT_TIMEOUT)
     }
 
-    /// The commands that begin a connection: the first reply tells the kind of server, the last ones whether it
+    /// The commands that begin a connection: the first reply has the kind of server, the last ones whether it
     /// decides, what it evicts, and the time.
     pub(super) fn greeting(&self) -> Pipeline {
         let mut greeting = Pipeline::new();
@@ -115,12 +115,12 @@ impl Context {
         if self.is_unverified && !self.unverified_told.swap(true, Ordering::Relaxed) {
             let why = "its certificate is not looked at (ssl_cert_reqs=none), so whoever is on the way can read the \
                 password and answer in its place";
-            self.session.tell(EventKind::Unverified, server, why);
+            self.session.report(EventKind::Unverified, server, why);
         }
         if let Some(why) = said.eviction()
             && !self.evictions_told.swap(true, Ordering::Relaxed)
         {
-            self.session.tell(EventKind::Eviction, server, &why);
+            self.session.report(EventKind::Eviction, server, &why);
         }
         if let Some((failure, why)) = &said.refusal {
             self.fault(server, *failure, why);
@@ -135,7 +135,7 @@ impl Context {
     pub(super) fn is_node(&self, server: &dyn Display) {
         if !self.cluster_told.swap(true, Ordering::Relaxed) {
             let why = "all its nodes are used; say so by redis+cluster:// in the URL, with several of them";
-            self.session.tell(EventKind::Cluster, server, why);
+            self.session.report(EventKind::Cluster, server, why);
         }
     }
 

@@ -61,7 +61,7 @@ impl Reader<'_> {
             }
             corrupt += u32::from(first & CORRUPT != 0);
             mended |= first & MENDED != 0;
-            let verdict = Verdict::told(first & FITS != 0, self.wait()?);
+            let verdict = Verdict::of(first & FITS != 0, self.wait()?);
             checked.push(Checked { entry: self.entry(&part.rule)?, verdict });
         }
         if request.parts.is_empty() {

@@ -64,7 +64,7 @@ fn failure_of_code(code: Option<&str>) -> Failure {
     match code {
         Some("OOM") => Failure::OutOfMemory,
         Some("BUSY" | "NOREPLICAS" | "MISCONF") => Failure::NotReady,
-        // It was made a replica while somebody waited for others.
+        // It was made a replica while a call waited for others.
         Some("UNBLOCKED") => Failure::ReadOnly,
         Some("NOAUTH" | "WRONGPASS" | "NOPERM") => Failure::Denied,
         _ => Failure::Other,

@@ -45,7 +45,7 @@ impl Said {
             }
         }
         said.time = server_clock::instant(time.clone());
-        // Not everybody may ask for this.
+        // Some users may not ask for this.
         let policy = redis::from_redis_value::<Vec<String>>(policy.clone()).unwrap_or_default();
         said.memory_policy = policy.into_iter().nth(1);
         Ok(said)

@@ -96,7 +96,7 @@ impl ConnectionTask {
         let Some(answer) = self.probing.as_ref().and_then(|probing| probing.get().copied()) else { return };
         self.probing = None;
         match answer {
-            // Of what does not stop others from being decided each call will be told for itself; a node that has
+            // Of what does not stop others from being decided each call will find out for itself; a node that has
             // another slot's keys is as well as any.
             None | Some(Failure::Moving | Failure::OutOfMemory | Failure::Denied | Failure::Other) => {
                 if self.breaker.found_well() {

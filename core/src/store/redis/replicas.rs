@@ -36,7 +36,7 @@ impl Wait {
     pub(super) fn of<'a>(mut messages: impl Iterator<Item = &'a Message>, context: &Context) -> Option<Self> {
         let replicas = context.replicas();
         let writes = |message: &Message| message.job.request.verb != Verb::Peek;
-        // The latest of them has just come, and nobody waits for longer than it does.
+        // The latest of them has just come, and no other waits for longer than it does.
         (replicas > 0 && messages.any(writes)).then(|| Self { replicas, until: Instant::now() + context.timeout() })
     }
 

@@ -223,7 +223,7 @@ fn give_back(topology: &Arc<Topology>, shares: &[Share], each: &[Result<ShareRep
 /// Sends a decision whose answer is not needed.
 fn forget(topology: &Arc<Topology>, request: Request) {
     let job = Arc::new(Job::unheard(request));
-    // A server that is not asked any more has forgotten, or will be told by its own drain.
+    // A server that is not asked any more has forgotten, or will find out by its own drain.
     let _ = topology.dispatch(job);
 }
 

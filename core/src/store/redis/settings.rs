@@ -213,7 +213,7 @@ impl Redis {
         Ok(self)
     }
 
-    /// Tells this listener what happens to the store, in place of `tracing`. It is called on the thread that talks to
+    /// Passes events of the store to this listener, in place of `tracing`. It is called on the thread that talks to
     /// the store, and must not block.
     #[must_use]
     pub fn listener(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {

@@ -181,7 +181,7 @@ impl StoreUrl {
                         _ => return Err("has an ssl_cert_reqs that is none of none, optional, required".to_owned()),
                     }
                 }
-                // A name that nobody knows may be a part of a password.
+                // An unknown name may be a part of a password.
                 _ => return Err(OPTIONS.to_owned()),
             }
         }

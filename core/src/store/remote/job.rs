@@ -46,7 +46,7 @@ impl Job {
         Self::until(request, Instant::now() + timeout, expires, None, done)
     }
 
-    /// A job whose outcome nobody waits for.
+    /// A job that no caller waits for.
     #[must_use]
     pub fn unheard(request: Request) -> Self {
         Self::new(request, LONGEST_TIMEOUT, Box::new(|_, _| ()))
@@ -98,7 +98,7 @@ impl Job {
     pub(crate) fn reply(&self, reply: Reply) -> Option<Request> {
         let done = self.lock().take();
         let Some(done) = done else { return self.request.undo_of(&reply) };
-        self.tell(done, Ok(reply));
+        self.call_back(done, Ok(reply));
         None
     }
 
@@ -107,13 +107,13 @@ impl Job {
         let done = self.lock().take();
         let first = done.is_some();
         if let Some(done) = done {
-            self.tell(done, answer);
+            self.call_back(done, answer);
         }
         first
     }
 
-    fn tell(&self, done: Done, answer: Answer) {
-        // A caller that panics has nobody to blame but itself; the task that tells it serves others as well.
+    fn call_back(&self, done: Done, answer: Answer) {
+        // A callback that panics ends nothing but itself: this task serves other calls as well.
         let _ = catch_unwind(AssertUnwindSafe(|| done(self, answer)));
     }
 

@@ -77,7 +77,7 @@ impl RemoteStore {
     /// The state of this process; a child process starts anew.
     pub(crate) fn state(&self) -> arc_swap::Guard<Arc<ProcessState>> {
         let state = self.state.load();
-        if state.process.is_current_as_told() { state } else { self.start_over() }
+        if state.process.is_current_unless_forked() { state } else { self.start_over() }
     }
 
     /// Before a server is talked to, when it is worth asking the system who we are.

@@ -95,7 +95,7 @@ impl Reports {
         drop(outage);
         let most = Failure::ALL.into_iter().max_by_key(|failure| counts[failure.index()]).unwrap_or(failure);
         let message = self.degraded_message(&counts, most, since.map(|since| now - since), stats);
-        self.tell(EventKind::Degraded(most), &self.servers, &message);
+        self.report(EventKind::Degraded(most), &self.servers, &message);
     }
 
     /// The store decided a call.
@@ -122,7 +122,7 @@ impl Reports {
         outage.recovered_told = Some(now);
         drop(outage);
         let message = format!("{} without it within {}", calls(total), seconds(took));
-        self.tell(EventKind::Recovered, &self.servers, &message);
+        self.report(EventKind::Recovered, &self.servers, &message);
     }
 
     fn degraded_message(&self, counts: &[u64], most: Failure, since: Option<Micros>, stats: &Stats) -> String {
@@ -160,13 +160,13 @@ impl Reports {
     pub(super) fn opened(&self, server: &dyn Display, failure: Failure, why: &str) {
         let trouble = self.trouble(server, failure, why);
         self.troubles().opened = Some(trouble);
-        self.tell(EventKind::BreakerOpen(failure), server, why);
+        self.report(EventKind::BreakerOpen(failure), server, why);
     }
 
     /// Reports that a server decides again.
     pub(super) fn closed(&self, server: &dyn Display) {
         self.troubles().opened = None;
-        self.tell(EventKind::BreakerClose, server, "it answers again");
+        self.report(EventKind::BreakerClose, server, "it answers again");
     }
 
     /// Reports a failure that does not stop the server from being asked, once a minute.
@@ -176,12 +176,12 @@ impl Reports {
         let (now, last) = (clock::now(), told.load(Ordering::Relaxed));
         let due = last == 0 || now.saturating_sub(last) >= QUIET;
         if due && told.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            self.tell(EventKind::Failure(failure), server, why);
+            self.report(EventKind::Failure(failure), server, why);
         }
     }
 
-    pub(super) fn tell(&self, kind: EventKind, server: &dyn Display, why: &str) {
-        self.events.tell(&Event::new(kind, self.kind, server, why));
+    pub(super) fn report(&self, kind: EventKind, server: &dyn Display, why: &str) {
+        self.events.report(&Event::new(kind, self.kind, server, why));
     }
 
     /// Keeps the last error of this kind.
@@ -260,7 +260,7 @@ mod tests {
         assert!(messages[1].contains("10 calls"), "{messages:?}");
         assert!(messages.iter().all(|message| message.starts_with("redis at somewhere:6379 ")), "{messages:?}");
 
-        // The next ones within the minute are told with the minute's end.
+        // The next ones within the minute are reported at its end.
         reports.degraded(Failure::Denied, &stats);
         reports.decided(last + 3 * CALM);
         assert_eq!(told().len(), 2);

@@ -69,7 +69,7 @@ impl Session {
         self.reports.failed(server, failure, why);
     }
 
-    pub(crate) fn tell(&self, kind: EventKind, server: &dyn Display, why: &str) {
-        self.reports.tell(kind, server, why);
+    pub(crate) fn report(&self, kind: EventKind, server: &dyn Display, why: &str) {
+        self.reports.report(kind, server, why);
     }
 }

@@ -3,8 +3,9 @@
 //! To wake a thread takes longer than to write a few bytes to a socket. So a caller that wakes an idle task by what it
 //! sends polls that task itself, and those that are woken by that: each once, so that it is back before an answer is.
 //!
-//! Whoever polls a task takes its future out for that time, so nobody waits for anybody. A wake-up that comes meanwhile
-//! is noted under the lock under which the future is put back, and is then passed on to the runtime: none is lost.
+//! A thread that polls a task takes its future out for that time, so no thread waits for another. A wake-up that comes
+//! meanwhile is noted under the lock under which the future is put back, and is then passed on to the runtime: none is
+//! lost.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -28,7 +29,7 @@ struct Task {
 
 struct State {
     future: Place,
-    /// Somebody is to poll it, and knows.
+    /// A thread is to poll it, and has been woken.
     woken: bool,
     /// Wakes the runtime, from its first poll on.
     runtime: Option<Waker>,
@@ -36,7 +37,7 @@ struct State {
 
 enum Place {
     Here(Pin<Box<dyn Future<Output = ()> + Send>>),
-    /// Somebody polls it.
+    /// A thread polls it.
     Out,
     Over,
 }
@@ -91,7 +92,7 @@ impl Task {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Polls it, unless somebody else does. One that panics is over.
+    /// Polls it, unless another thread does. One that panics is over.
     fn poll(self: &Arc<Self>) -> Poll<()> {
         let mut future = {
             let mut state = self.lock();
@@ -128,7 +129,7 @@ impl Task {
         polled.unwrap_or(Poll::Ready(()))
     }
 
-    /// Has the runtime poll it where somebody has to.
+    /// Has the runtime poll it where that is needed.
     fn pass_on(&self) {
         let waker = {
             let state = self.lock();
@@ -163,7 +164,7 @@ impl Wake for Task {
         {
             let mut state = self.lock();
             if std::mem::replace(&mut state.woken, true) || !matches!(state.future, Place::Here(_)) {
-                // Whoever polls it, or is about to, will see.
+                // The thread that polls it, or is about to, will see.
                 return;
             }
         }
@@ -191,7 +192,7 @@ impl Drop for OnRuntime {
         let future = std::mem::replace(&mut state.future, Place::Over);
         state.runtime = None;
         drop(state);
-        // One that somebody polls just now ends with that.
+        // One that is polled just now ends with that.
         drop(future);
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! 1. Read both numbers, and the time. Denials end here.
 //! 2. Drip: move the tick and lower the counter by what time has done. Reading the tick once more in that same
-//!    transaction tells whether somebody else has dripped in between;
+//!    transaction shows if another process has dripped in between;
 //! 3. then that is undone, by the inverse differences.
 //! 4. Charge, with a new look at the entry. Where others have charged as well since it was read, a single check
 //!    overfills the bucket and its answer says how long that takes to drain.
@@ -38,7 +38,7 @@ use crate::decision::Verb;
 use crate::store::remote::{Key, Request};
 use crate::time::Micros;
 
-/// Decides, and tells everyone what came of it as soon as it is known; what was charged is held instead, where it is to
+/// Decides, and answers each call as soon as its outcome is known; what was charged is held instead, where it is to
 /// wait for replicas.
 pub(super) async fn decide(
     connection: &mut MultiplexedConnection,
