@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,22 +103,28 @@ class Crate:
 
 def typescript(source: Path) -> Graph:
     """What each file of a TypeScript package imports; types are imports too, re-exports are not."""
-    found = re.compile(r"^import\s[^'\"]*?from\s+'(\./[^']+)'|^import\s+'(\./[^']+)'", re.M | re.S)
+    found = re.compile(r"^import\s[^'\"]*?from\s+'(\.[^']+)'|^import\s+'(\.[^']+)'", re.M | re.S)
     graph: Graph = {}
     for file in sorted([*source.rglob("*.ts"), *source.rglob("*.mts")]):
         targets = {one or other for one, other in found.findall(file.read_text())}
         paths = {file.parent / target.replace(".mjs", ".mts").replace(".js", ".ts") for target in targets}
-        graph[str(file.relative_to(ROOT))] = {str(path.resolve().relative_to(ROOT)) for path in paths if path.exists()}
+        graph[str(file.relative_to(ROOT))] = {str(path.resolve().relative_to(ROOT)) for path in paths if path.is_file()}
     return graph
 
 
 def python(package: Path) -> Graph:
-    """What each module of a Python package imports, for type checking too; packages in it aside."""
-    found = re.compile(r"^\s*from \.(\w+) import", re.M)
+    """What each module of a Python package imports, inside of functions and for type checking too."""
     graph: Graph = {}
-    for file in sorted(package.glob("*.py")):
-        paths = {file.parent / f"{name}.py" for name in found.findall(file.read_text())}
-        graph[str(file.relative_to(ROOT))] = {str(path.relative_to(ROOT)) for path in paths if path.exists()}
+    for file in sorted(package.rglob("*.py")):
+        targets: set[Path] = set()
+        for statement in ast.walk(ast.parse(file.read_text())):
+            if isinstance(statement, ast.ImportFrom) and statement.level:
+                base = file.parents[statement.level - 1].joinpath(*(statement.module or "").split("."))
+                targets |= {base / name.name for name in statement.names} | {base}
+        paths = {path for target in targets for path in (target.with_suffix(".py"), target / "__init__.py")}
+        graph[str(file.relative_to(ROOT))] = {
+            str(path.relative_to(ROOT)) for path in paths if path.exists() and path != file
+        }
     return graph
 
 

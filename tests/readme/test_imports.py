@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from imports import Graph, circles, graphs
@@ -35,6 +37,36 @@ PYTHON = [
     {"async_calls"},
 ]
 
+# The modules for frameworks, and what else each may import besides the base that they share.
+PYTHON_FRAMEWORKS = {
+    "_web/asgi": set[str](),
+    "_web/django": set[str](),
+    "_web/fastapi": {"_web/asgi"},
+    "_web/flask": set[str](),
+    "asgi": {"_web/asgi"},
+    "celery": set[str](),
+    "django/": {"_web/django"},
+    "drf": {"_web/django"},
+    "fastapi": {"_web/asgi", "_web/fastapi"},
+    "flask": {"_web/flask"},
+    "stores/": set[str](),
+    "testing": set[str](),
+}
+
+NODE_FRAMEWORKS = {
+    "express": {"room/"},
+    "fastify": {"room/"},
+    "hono": {"room/"},
+    "koa": {"room/"},
+    "nest/": {"room/"},
+    "nestjs": {"nest/", "room/"},
+    "room/": set[str](),
+    "sharkey": {"room/"},
+    "stores/": {"room/"},
+    "testing": {"room/"},
+    "web": {"room/"},
+}
+
 GRAPHS = graphs()
 
 
@@ -64,6 +96,35 @@ def test_modules_of_the_python_binding_import_downward() -> None:
     assert upward(GRAPHS["python/src"], PYTHON) == []
 
 
+def package(file: str) -> str:
+    """The part of a package that a file belongs to: its folder, or itself."""
+    parts = re.sub(r"\.\w+$", "", file).split("/")[2:]
+    if len(parts) == 1:
+        return parts[0]
+    return "/".join(parts[:2]) if parts[0] == "_web" and len(parts) > 2 else f"{parts[0]}/"
+
+
+def strays(graph: Graph, frameworks: dict[str, set[str]]) -> list[tuple[str, str]]:
+    """Imports of a framework's module by one that must not know it."""
+    return [
+        (file, target)
+        for file, targets in graph.items()
+        for target in targets
+        if package(target) in frameworks
+        and package(target) != package(file)
+        and package(target) not in frameworks.get(package(file), set())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "frameworks"), [("python/tidegate", PYTHON_FRAMEWORKS), ("node/lib", NODE_FRAMEWORKS)]
+)
+def test_modules_of_frameworks_are_imported_by_nothing_else(name: str, frameworks: dict[str, set[str]]) -> None:
+    found = {package(file) for file in GRAPHS[name]}
+    assert set(frameworks) <= found
+    assert strays(GRAPHS[name], frameworks) == []
+
+
 @pytest.mark.parametrize("name", ["core", "node/src", "node/lib", "python/src", "python/tidegate"])
 def test_no_files_import_each_other(name: str) -> None:
     assert len(GRAPHS[name]) > 9
@@ -76,6 +137,8 @@ def test_a_circle_would_be_found() -> None:
     assert upward({"core/src/time.rs": {"core/src/limiter/mod.rs"}}, CORE) == [
         ("core/src/time.rs", "core/src/limiter/mod.rs")
     ]
+    base, room = "python/tidegate/_web/room.py", "python/tidegate/_web/flask/room.py"
+    assert strays({base: {room}, room: {base}}, PYTHON_FRAMEWORKS) == [(base, room)]
 
 
 def test_redis_is_named_by_its_own_module_and_where_a_url_chooses_the_store() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from .._errors import LimitError
 from .definitions import Definitions, Written
@@ -18,11 +18,11 @@ else:
 
 if TYPE_CHECKING:
     from .._tidegate import Limit, LimitInfo
-    from .room import Room
 
 __all__ = ["Asked", "Guard", "GuardOptions", "LimitOptions", "Limits", "Part"]
 
 R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)
 T = TypeVar("T")
 
 Asked: TypeAlias = "tuple[Limit, str, int, float]"
@@ -66,6 +66,12 @@ class GuardOptions(LimitOptions[R], total=False):
     """Who is limited: a function of the request, ``"ip"`` (the default), ``"header:NAME"``, or a name that the
     framework adds, such as ``"user"``. Where the function returns ``None``, the client's address is limited. A list
     names several actors, and each of them is limited."""
+
+
+class KnowsActors(Protocol[R_contra]):
+    """The part of a room that a guard asks."""
+
+    def actor(self, request: R_contra, name: str) -> str: ...
 
 
 class Part:
@@ -161,7 +167,7 @@ class Guard(Generic[R]):
         if name is not None and not isinstance(name, str):
             raise LimitError(f"name must be text, got {name!r}", "", "name", repr(name))
 
-    def part(self, request: R, room: Room[R], route: str) -> Part | None:
+    def part(self, request: R, room: KnowsActors[R], route: str) -> Part | None:
         """The checks of a request, or ``None`` where it is not limited here."""
         if self._is_plain:
             # Most guards, and every request comes here: nothing is asked for but who the client is.
@@ -185,7 +191,7 @@ class Guard(Generic[R]):
         factor = self._factor(request) if callable(self._factor) else self._factor
         return self._made(request, room, route, chosen, key, cost, factor)
 
-    async def part_async(self, request: R, room: Room[R], route: str) -> Part | None:
+    async def part_async(self, request: R, room: KnowsActors[R], route: str) -> Part | None:
         """The same where some of the functions are coroutine functions."""
         if self._skip is not None and await _awaited(self._skip(request)):
             return None
@@ -195,7 +201,7 @@ class Guard(Generic[R]):
         factor = await _awaited(self._factor(request)) if callable(self._factor) else self._factor
         return self._made(request, room, route, limits, key, cost, factor)
 
-    def part_of(self, actor: object, request: R, room: Room[R], route: str) -> Part | None:
+    def part_of(self, actor: object, request: R, room: KnowsActors[R], route: str) -> Part | None:
         """The checks of a request whose actor was found elsewhere, as by a dependency of the framework."""
         limits = self._limits and self._limits(request)
         cost = self._cost(request) if callable(self._cost) else self._cost
@@ -203,7 +209,7 @@ class Guard(Generic[R]):
         return self._made(request, room, route, limits, actor, cost, factor)
 
     def _made(
-        self, request: R, room: Room[R], route: str, chosen: Any, key: object, cost: Any, factor: Any
+        self, request: R, room: KnowsActors[R], route: str, chosen: Any, key: object, cost: Any, factor: Any
     ) -> Part | None:
         definitions = self._static
         if definitions is None:

@@ -19,7 +19,7 @@ from ..decision import NO_LIMIT, Decision
 from ..guard import Guard, LimitOptions, Limits, Part
 from ..store import LimiterLike, Store, store_of
 from .openapi import document
-from .plan import plan_of
+from .plan import Limiting, plan_of
 from .refusal import AnsweredError, refusal_of, register
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["RateLimit"]
 
 
-class RateLimit:
+class RateLimit(Limiting):
     """A dependency that limits what depends on it, and returns the answer.
 
     It stands in the parameters of an endpoint, ``info: Annotated[LimitInfo, Depends(RateLimit("5/minute"))]``, or in

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .dependency import RateLimit
+from ..guard import Guard
 
-__all__ = ["Plan", "exempt", "plan_of", "routes_of"]
+__all__ = ["Limiting", "Plan", "exempt", "plan_of", "routes_of"]
 
 
 async def exempt() -> None:
     """Takes a route out of the limits of its router and its application: ``dependencies=[Depends(exempt)]``."""
+
+
+class Limiting:
+    """A dependency that limits what depends on it."""
+
+    asks_dependency: bool
+    """Its actor is the value of another dependency."""
+    guard: Guard[Any]
+
+    def shares_store(self, other: Any) -> bool:
+        """True if both can be decided together."""
+        raise NotImplementedError
 
 
 class Plan:
@@ -25,22 +36,20 @@ class Plan:
     __slots__ = ("groups", "left_out", "limits", "route")
 
     def __init__(self, dependant: Any, route: str) -> None:
-        from .dependency import RateLimit
-
         self.route = route
         solved = list(_solved(dependant))
-        found = limits = [call for call in solved if isinstance(call, RateLimit)]
+        found = limits = [call for call in solved if isinstance(call, Limiting)]
         for index, limit in enumerate(found):
             if limit.guard.override:
                 limits = found[index:]
         if exempt in solved:
             limits = []
-        self.limits: Collection[RateLimit] = frozenset(limits)
+        self.limits: Collection[Any] = frozenset(limits)
         self.left_out = frozenset(found) - self.limits
         """Limits that another one overrides, or from which the route is exempt."""
-        self.groups: dict[RateLimit, list[RateLimit]] = {}
+        self.groups: dict[Any, list[Any]] = {}
         """The limits that each is decided with, itself among them."""
-        group: list[RateLimit] = []
+        group: list[Limiting] = []
         for call in solved:
             if call not in self.limits:
                 # What is left out is no reason to decide twice.
