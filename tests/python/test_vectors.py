@@ -12,7 +12,15 @@ from calls import AnyLimiter, done
 from server import RedisServer
 from tidegate import LimitInfo
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "decisions.json").read_text())
+
+def read(name: str) -> dict[str, Any]:
+    vectors: dict[str, Any] = json.loads((Path(__file__).parents[1] / "vectors" / f"{name}.json").read_text())
+    return vectors
+
+
+VECTORS = read("decisions")
+LEGACY = read("legacy")["one"]
+HEADERS = read("headers")["cases"]
 
 LEVELS = {"bucket", "token-bucket", "fixed-window"}
 KNOWN = {*LEVELS, "sliding-window", "sliding-counter", "sliding-log", "decay", "smooth", None}
@@ -39,6 +47,8 @@ def test_there_are_vectors() -> None:
     assert {sequence["limit"].get("type") for sequence in VECTORS["one"]} == KNOWN
     assert VECTORS["together"]
     assert VECTORS["changing"]
+    assert sum(len(sequence["steps"]) for sequence in LEGACY) > 500
+    assert len(HEADERS) > 10
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -64,6 +74,28 @@ def play(limiter: AnyLimiter, limit: dict[str, Any], factor: float, step: dict[s
 def test_one_limit_at_a_time(sequence: dict[str, Any], store: AnyLimiter) -> None:
     for step in sequence["steps"]:
         play(store, sequence["limit"], sequence["factor"], step)
+
+
+def test_legacy_limits_in_both_translations(store: AnyLimiter) -> None:
+    for number, sequence in enumerate(LEGACY):
+        limit = {**sequence["limit"], "key": f"{sequence['limit']['key']} {number}"}
+        for step in sequence["steps"]:
+            play(store, limit, sequence["factor"], step)
+
+
+@pytest.mark.parametrize("case", HEADERS, ids=lambda case: case["says"])
+def test_headers_of_every_kind_and_draft(case: dict[str, Any], limiter: AnyLimiter) -> None:
+    for step in case["steps"]:
+        if len(case["limits"]) == 1:
+            call = getattr(limiter, step["call"])
+            info = done(call(case["limits"][0], "actor", step["costs"][0], now=step["now"]))
+        else:
+            checks = [(limit, "actor", cost) for limit, cost in zip(case["limits"], step["costs"])]
+            info = done(getattr(limiter, f"{step['call']}_all")(checks, now=step["now"]))
+    assert fields(info) == case["info"]
+    assert info.headers("x") == case["headers"]["x"]
+    for draft in (6, 7, 11):
+        assert info.headers("ietf", draft=draft) == case["headers"][str(draft)], draft
 
 
 @pytest.mark.parametrize("sequence", VECTORS["changing"], ids=lambda sequence: sequence["limits"][0]["key"])

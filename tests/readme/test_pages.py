@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+# A page or a picture of this repository, as packages link to it.
+OWN = re.compile(
+    r"https://(?:github\.com/tidegate/tidegate/(?:blob|tree)|raw\.githubusercontent\.com/tidegate/tidegate)/main/(.+)"
+)
 LANGUAGES = {"python", "js", "ts", "rust", "json", "sh", "text"}
 
 
@@ -99,5 +103,25 @@ def test_rust_examples_are_doctests() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
-        if not target.startswith("https://"):
+        if own := OWN.fullmatch(target):
+            assert (ROOT / own[1]).exists(), target
+        elif not target.startswith("https://"):
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "core" / "README.md"], ids=["project", "crate"])
+def test_pages_of_packages_work_outside_of_the_repository(page: Path) -> None:
+    """PyPI, npm and crates.io show these pages, and have none of the others."""
+    text = page.read_text(encoding="utf-8")
+    outside = "\n".join(part for index, part in enumerate(text.split("```")) if index % 2 == 0)
+    targets = LINK.findall(outside)
+    # Items of the crate are linked by their paths, for its documentation.
+    relative = [target for target in targets if not target.startswith("https://") and "::" not in target]
+    assert relative == []
+    assert len(text.splitlines()) <= 150
+
+
+def test_the_front_page_says_in_a_picture_and_some_lines_what_it_is() -> None:
+    head, _ = (ROOT / "README.md").read_text(encoding="utf-8").split("## ", 1)
+    assert len(LINK.findall(head)) == head.count("![") == 1
+    assert len(head.splitlines()) <= 16
