@@ -88,10 +88,12 @@ fn play(subject: &impl Subject, file: &str, name: &str, mut step: impl FnMut(&Va
 }
 
 pub(crate) fn one_limit_at_a_time(subject: &impl Subject) {
-    play(subject, "decisions.json", "one", |sequence, limits, limiter, step| {
-        let check = Check::new(&limits[0], "actor").factor(factor(&sequence["factor"]));
-        one_step(limiter, check, step);
-    });
+    for file in ["decisions.json", "legacy.json"] {
+        play(subject, file, "one", |sequence, limits, limiter, step| {
+            let check = Check::new(&limits[0], "actor").factor(factor(&sequence["factor"]));
+            one_step(limiter, check, step);
+        });
+    }
 }
 
 pub(crate) fn definitions_and_factors_that_change(subject: &impl Subject) {
