@@ -6,38 +6,40 @@
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use napi::bindgen_prelude::ToNapiValue;
 use napi::{Result, check_status, sys};
+use tidegate::ffi::{self, Wake};
 
 use crate::reply::Reply;
 use crate::reply_buffer::ReplyBuffer;
 
 /// The reply queue of one environment.
 pub(crate) struct ReplyQueue {
-    replies: Mutex<Replies>,
-    /// Wakes JavaScript; gone with its environment. It is called under a lock for reading, so that it cannot go
-    /// meanwhile, and JavaScript, once woken, does not wait for the thread that woke it.
-    wake: RwLock<Option<Wake>>,
+    replies: ffi::ReplyQueue<Reply, Waker>,
     /// The typed array that answers are handed over in. Only JavaScript's thread touches it.
     buffer: ReplyBuffer,
     /// The number of calls that are under way; changed by JavaScript's thread alone.
     under_way: AtomicUsize,
 }
 
-#[derive(Default)]
-struct Replies {
-    waiting: Vec<Reply>,
-    closed: bool,
-}
-
-struct Wake(sys::napi_threadsafe_function);
+/// Wakes JavaScript; gone with its environment. JavaScript, once woken, does not wait for the thread that woke it.
+struct Waker(sys::napi_threadsafe_function);
 
 // SAFETY: a threadsafe function may be called from any thread for as long as it lives, which the queue's lock sees to.
-unsafe impl Send for Wake {}
+unsafe impl Send for Waker {}
 // SAFETY: and from several at a time.
-unsafe impl Sync for Wake {}
+unsafe impl Sync for Waker {}
+
+impl Wake for Waker {
+    fn wake(&self) {
+        // SAFETY: it lives, because the queue drops it before it goes. An environment that is closing answers so, and
+        // then comes for the replies itself.
+        unsafe {
+            sys::napi_call_threadsafe_function(self.0, ptr::null_mut(), sys::ThreadsafeFunctionCallMode::nonblocking);
+        }
+    }
+}
 
 /// The number of events that may wait for a thread that does not listen; further ones are dropped.
 const MOST_EVENTS: usize = 100_000;
@@ -45,49 +47,18 @@ const MOST_EVENTS: usize = 100_000;
 impl ReplyQueue {
     /// An empty queue; nothing wakes JavaScript yet.
     pub(crate) fn new(buffer: ReplyBuffer) -> Self {
-        Self { replies: Mutex::default(), wake: RwLock::new(None), buffer, under_way: AtomicUsize::new(0) }
+        Self { replies: ffi::ReplyQueue::new(None), buffer, under_way: AtomicUsize::new(0) }
     }
 
     /// Has JavaScript woken by this function, which must live until the queue is closed.
     pub(crate) fn wake_by(&self, function: sys::napi_threadsafe_function) {
-        *self.wake.write().unwrap_or_else(PoisonError::into_inner) = Some(Wake(function));
+        self.replies.wake_by(Waker(function));
     }
 
     /// Queues a reply; returns it if the environment has ended.
     pub(crate) fn post(&self, reply: Reply) -> std::result::Result<(), Box<Reply>> {
-        let mut replies = self.replies();
-        if replies.closed {
-            return Err(Box::new(reply));
-        }
-        if reply.is_event() && replies.waiting.len() >= MOST_EVENTS {
-            return Ok(());
-        }
-        let asleep = replies.waiting.is_empty();
-        replies.waiting.push(reply);
-        drop(replies);
-        if asleep {
-            self.wake();
-        }
-        Ok(())
-    }
-
-    fn wake(&self) {
-        let wake = self.wake.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Wake(function)) = *wake {
-            // SAFETY: it lives, because it is taken out of here before it goes. An environment that is closing answers
-            // so, and then comes for the replies itself.
-            unsafe {
-                sys::napi_call_threadsafe_function(
-                    function,
-                    ptr::null_mut(),
-                    sys::ThreadsafeFunctionCallMode::nonblocking,
-                );
-            }
-        }
-    }
-
-    fn replies(&self) -> MutexGuard<'_, Replies> {
-        self.replies.lock().unwrap_or_else(PoisonError::into_inner)
+        let most = if reply.is_event() { MOST_EVENTS } else { usize::MAX };
+        self.replies.push_below(most, reply).map_err(Box::new)
     }
 
     /// A call begins whose answer will come in a reply: the environment stays alive for it.
@@ -105,22 +76,21 @@ impl ReplyQueue {
     }
 
     fn keep_alive(&self, env: sys::napi_env, keep: bool) {
-        let wake = self.wake.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Wake(function)) = *wake {
+        self.replies.with_waker(|Waker(function)| {
             // SAFETY: as in `wake`, on the thread of this environment.
             unsafe {
                 if keep {
-                    sys::napi_ref_threadsafe_function(env, function);
+                    sys::napi_ref_threadsafe_function(env, *function);
                 } else {
-                    sys::napi_unref_threadsafe_function(env, function);
+                    sys::napi_unref_threadsafe_function(env, *function);
                 }
             }
-        }
+        });
     }
 
     /// Hands over all that is there.
     pub(crate) fn deliver(&self, env: sys::napi_env, receiver: sys::napi_value) -> Result<()> {
-        let replies = std::mem::take(&mut self.replies().waiting);
+        let replies = self.replies.take();
         self.ended(env, replies.iter().filter(|reply| !reply.is_event()).count());
         let mut replies = replies.into_iter().peekable();
         while replies.peek().is_some() {
@@ -147,11 +117,6 @@ impl ReplyQueue {
 
     /// Closes the queue, because its environment has ended.
     pub(crate) fn close(&self) {
-        *self.wake.write().unwrap_or_else(PoisonError::into_inner) = None;
-        let mut replies = self.replies();
-        replies.closed = true;
-        let undelivered = std::mem::take(&mut replies.waiting);
-        drop(replies);
-        undelivered.into_iter().for_each(Reply::take_back);
+        self.replies.close().into_iter().for_each(Reply::take_back);
     }
 }

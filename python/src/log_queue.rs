@@ -5,7 +5,6 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwapOption;
 use pyo3::prelude::*;
@@ -23,10 +22,10 @@ enum Item {
     End,
 }
 
-/// Not behind a lock: a child that was forked off while another thread held it could never take it.
+/// The queue of this process, there as soon as its thread is started or about to be: one word, so that no thread finds the
+/// one without the other. Not behind a lock: a child that was forked off while another thread held it could never take
+/// it.
 static QUEUE: ArcSwapOption<Queue<Item>> = ArcSwapOption::const_empty();
-/// This process has its thread.
-static STARTED: AtomicBool = AtomicBool::new(false);
 /// Later events are dropped while so many have not been logged.
 const MOST_ITEMS: usize = 1000;
 
@@ -63,26 +62,25 @@ pub(crate) fn log(event: &Event) {
 /// Starts the thread of this process that logs, unless it runs.
 #[inline]
 pub(crate) fn ensure_started(py: Python<'_>) -> PyResult<()> {
-    if STARTED.load(Ordering::Relaxed) { Ok(()) } else { start(py) }
+    if QUEUE.load().is_some() { Ok(()) } else { start(py) }
 }
 
 #[cold]
 fn start(py: Python<'_>) -> PyResult<()> {
-    if STARTED.swap(true, Ordering::Relaxed) {
+    let pair = SocketPair::new()?;
+    let descriptor = pair.descriptor();
+    let queue = Arc::new(Queue::new(Waker::Socket(pair)));
+    if QUEUE.compare_and_swap(&None::<Arc<Queue<Item>>>, Some(queue)).is_some() {
+        // Another thread was first.
         return Ok(());
     }
-    let started = SocketPair::new().map_err(PyErr::from).and_then(|pair| {
-        let descriptor = pair.descriptor();
-        QUEUE.store(Some(Arc::new(Queue::new(Waker::Socket(pair)))));
-        py.import("tidegate._log")?.call_method1("start", (descriptor,))
-    });
+    let started = py.import("tidegate._log").and_then(|module| module.call_method1("start", (descriptor,)));
     // The next call tries again.
-    started.inspect_err(|_| STARTED.store(false, Ordering::Relaxed)).map(drop)
+    started.inspect_err(|_| QUEUE.store(None)).map(drop)
 }
 
 /// Leaks the queue of the parent, whose threads are not here and may hold its locks.
 pub(crate) fn after_fork() {
-    STARTED.store(false, Ordering::Relaxed);
     mem::forget(QUEUE.swap(None));
 }
 

@@ -1,15 +1,12 @@
 //! A queue from the threads of the engine to one of Python's.
 //!
-//! To push never takes the interpreter's lock. The first item of an empty queue wakes the reader.
+//! To push never takes the interpreter's lock.
 
-use std::sync::{Mutex, PoisonError};
+use tidegate::ffi::{ReplyQueue, Wake};
 
 use crate::socket_pair::SocketPair;
 
-pub(crate) struct Queue<T> {
-    items: Mutex<Vec<T>>,
-    waker: Waker,
-}
+pub(crate) struct Queue<T>(ReplyQueue<T, Waker>);
 
 /// The means to wake the reader.
 pub(crate) enum Waker {
@@ -19,9 +16,18 @@ pub(crate) enum Waker {
     Function(Box<dyn Fn() + Send + Sync>),
 }
 
+impl Wake for Waker {
+    fn wake(&self) {
+        match self {
+            Self::Socket(pair) => pair.wake(),
+            Self::Function(wake) => wake(),
+        }
+    }
+}
+
 impl<T> Queue<T> {
     pub(crate) fn new(waker: Waker) -> Self {
-        Self { items: Mutex::default(), waker }
+        Self(ReplyQueue::new(Some(waker)))
     }
 
     pub(crate) fn push(&self, item: T) {
@@ -30,30 +36,21 @@ impl<T> Queue<T> {
 
     /// Drops the item where so many are queued already.
     pub(crate) fn push_below(&self, most: usize, item: T) {
-        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
-        if items.len() >= most {
-            return;
-        }
-        let is_first = items.is_empty();
-        items.push(item);
-        drop(items);
-        if is_first {
-            match &self.waker {
-                Waker::Socket(pair) => pair.wake(),
-                Waker::Function(wake) => wake(),
-            }
-        }
+        // It is never closed: it goes with its reader.
+        drop(self.0.push_below(most, item));
     }
 
     /// Reads what woke the reader, where it does not do so itself. Before [`take`](Self::take).
     pub(crate) fn drain(&self) {
-        if let Waker::Socket(pair) = &self.waker {
-            pair.drain();
-        }
+        self.0.with_waker(|waker| {
+            if let Waker::Socket(pair) = waker {
+                pair.drain();
+            }
+        });
     }
 
     /// All items; the next one wakes the reader again.
     pub(crate) fn take(&self) -> Vec<T> {
-        std::mem::take(&mut *self.items.lock().unwrap_or_else(PoisonError::into_inner))
+        self.0.take()
     }
 }

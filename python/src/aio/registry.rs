@@ -50,6 +50,12 @@ impl Entries {
     fn all(&mut self) -> &mut HashMap<usize, Entry> {
         self.0.get_or_insert_default()
     }
+
+    /// Removes this very entry: another thread may have added the loop that got its address.
+    fn remove(&mut self, address: usize, number: u64) -> Option<Entry> {
+        let is_same = self.all().get(&address).is_some_and(|entry| entry.number == number);
+        if is_same { self.all().remove(&address) } else { None }
+    }
 }
 
 fn address(event_loop: &Bound<'_, PyAny>) -> usize {
@@ -72,10 +78,10 @@ pub(super) fn add(event_loop: &Bound<'_, PyAny>, entry: Entry) -> PyResult<()> {
     let mut over = Vec::new();
     for (address, other) in &others {
         if other.is_over(py)? {
-            over.push(*address);
+            over.push((*address, other.number));
         }
     }
-    let gone: Vec<_> = over.iter().filter_map(|address| entries().all().remove(address)).collect();
+    let gone: Vec<_> = over.into_iter().filter_map(|(address, number)| entries().remove(address, number)).collect();
     let replaced = entries().all().insert(address(event_loop), entry);
     drop((others, gone, replaced));
     Ok(())
