@@ -76,7 +76,7 @@ export function fieldsOf(definition: unknown): [names: string[], values: unknown
 }
 
 /**
- * Definitions that came as plain objects, by key. They are told apart by their content and not by their identity, so a
+ * Definitions that came as plain objects, by key. They are known by their content and not by their identity, so a
  * literal written in the call is compiled once, and one that was changed since is noticed.
  */
 const known = new Map<string, Literal[]>()

@@ -33,24 +33,24 @@ export interface Headed extends Numbers {
   readonly checks: readonly (Numbers & { readonly key: string })[]
 }
 
-/** What else is known of an answer. */
-export interface Asked {
+/** Further facts about an answer. */
+export interface Facts {
   /** Its instant in microseconds; 0 where it is not known. */
   readonly at: number
-  /** What each of its checks cost; below 0 where it is not known. */
+  /** The cost of each of its checks; below 0 where it is not known. */
   readonly costs: readonly number[]
 }
 
 /** The size of a limit that is none. */
 export const UNLIMITED = Number.MAX_SAFE_INTEGER
-const NOTHING: Asked = { at: 0, costs: [] }
+const NOTHING: Facts = { at: 0, costs: [] }
 
 /** The headers of an answer, by name. */
 export function headersOf(
   info: Headed,
   kind: HeaderKind,
   options: HeaderOptions | undefined,
-  asked: Asked = NOTHING,
+  asked: Facts = NOTHING,
 ): Headers {
   if (kind === 'x' && options === undefined) return xHeaders(info)
   if (kind === 'common' && options === undefined && info.checks.length === 1) return commonHeaders(info)
@@ -101,7 +101,7 @@ function seconds(ms: number): string {
 }
 
 /** Names and values in turn. */
-function fields(info: Headed, kind: HeaderKind, options: HeaderOptions | undefined, { at, costs }: Asked): string[] {
+function fields(info: Headed, kind: HeaderKind, options: HeaderOptions | undefined, { at, costs }: Facts): string[] {
   const { draft, reset } = optionsFrom(options)
   const { checks } = info
   const buffer = bufferOf(checks.length)

@@ -61,7 +61,7 @@ export interface Refusal {
 /** One line of a header, all of them, or none. */
 export type Lines = string | readonly string[] | undefined
 
-/** What a middleware asks about HTTP: the client, the headers, the refusal. Made once for an application. */
+/** The questions of a middleware about HTTP: the client, the headers, the refusal. Made once for an application. */
 export class Gate {
   /** The name of the header whose lines {@link client} takes, in lower case. */
   readonly forwardedHeader: string
@@ -117,7 +117,7 @@ export class Gate {
     return { ...rest, headers: byName(headers) }
   }
 
-  /** A mistake that a middleware found: it is warned of once, unless it is silenced. True if it is told now. */
+  /** A mistake that a middleware found: it is warned of once, unless it is silenced. True if it is reported now. */
   report(mistake: MistakeCode, detail = ''): boolean {
     const text = this.#native.report(mistake, detail)
     if (text === undefined || text === null) return false

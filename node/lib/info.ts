@@ -1,7 +1,7 @@
 import { ANSWER_WIDTH, Answer, FAST_WIDTH, Out } from './buffer.js'
 import type { Now } from './clock.js'
 import type { Compiled } from './definition_cache.js'
-import { type Asked, type HeaderKind, type HeaderOptions, type Headers, headersOf } from './headers.js'
+import { type Facts, type HeaderKind, type HeaderOptions, type Headers, headersOf } from './headers.js'
 import { native } from './native.js'
 import { type LimitInfoJson, type StubFields, stubFrom } from './stub.js'
 
@@ -27,7 +27,7 @@ export interface Part {
   readonly chargedAt?: number
 }
 
-/** The checks of an answer, for whoever gives their charge back. */
+/** The checks of an answer, to give their charge back. */
 export interface Receipt {
   readonly store: Store
   readonly parts: readonly Part[]
@@ -186,7 +186,7 @@ export class LimitInfo {
   }
 
   /** @internal What was asked, as far as headers tell it. */
-  static asked(info: LimitInfo): Asked {
+  static asked(info: LimitInfo): Facts {
     const parts = LimitInfo.receipt(info)?.parts ?? []
     // A legacy limit can have two answers.
     const costs = parts.length === info.checks.length ? parts.map(({ cost }) => cost) : []

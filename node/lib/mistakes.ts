@@ -25,7 +25,7 @@ export function tell(code: MistakeCode, text: string): void {
   process.emitWarning(text, { type: 'TidegateWarning', code })
 }
 
-/** Forgets which mistakes were told, for tests. */
+/** Forgets the mistakes that were reported, for tests. */
 export function forgetMistakes(): void {
   native.forgetMistakes()
 }

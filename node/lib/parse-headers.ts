@@ -7,7 +7,7 @@ export type HeadersLike =
   | Iterable<readonly [string, string]>
   | Readonly<Record<string, string | number | readonly string[] | undefined>>
 
-/** How to read times. */
+/** The form of times. */
 export interface ParseHeadersOptions {
   /** The time in milliseconds since the epoch, from which epochs and dates are counted. @defaultValue the system's */
   readonly now?: number | undefined

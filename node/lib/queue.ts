@@ -17,7 +17,7 @@ export interface PendingCall<T> {
   readonly read: (buffer: Float64Array, at: number, text: string) => T
 }
 
-const nobody: PendingCall<unknown> = { resolve() {}, reject() {}, read() {} }
+const UNUSED: PendingCall<unknown> = { resolve() {}, reject() {}, read() {} }
 
 /** The calls that wait for their answers, by number. */
 const expected: PendingCall<unknown>[] = []
@@ -35,7 +35,7 @@ export function replyQueue(): number {
 
 /** A number for a call that is about to be made, written down with the reply queue for its answer. */
 export function numbered(buffer: Float64Array): number {
-  const call = free.pop() ?? expected.push(nobody) - 1
+  const call = free.pop() ?? expected.push(UNUSED) - 1
   buffer[In.Queue] = replyQueue()
   buffer[In.Id] = call
   return call
@@ -43,13 +43,13 @@ export function numbered(buffer: Float64Array): number {
 
 /** Frees the number of a call for which no reply comes any more. */
 export function release(call: number): void {
-  expected[call] = nobody
+  expected[call] = UNUSED
   free.push(call)
 }
 
 /** Ignores the reply for this call. */
 export function ignore(call: number): void {
-  expected[call] = nobody
+  expected[call] = UNUSED
 }
 
 /** Waits for the reply for this call. */

@@ -18,7 +18,7 @@ export interface RateLimitPolicy {
   readonly partitionKey: string | undefined
 }
 
-/** What the headers of a response say of rate limits. What they do not say is `undefined`. */
+/** The rate limits in the headers of a response; `undefined` where they say nothing. */
 export interface RateLimits {
   /** The policies, in the order of the response. */
   readonly policies: readonly RateLimitPolicy[]

@@ -5,7 +5,7 @@ use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
 use tidegate::ffi;
 
-use crate::acquire::Handle;
+use crate::acquire::AcquireHandle;
 use crate::buffer::CallBuffer;
 use crate::calls::{asked, first_key, max_wait, names};
 use crate::errors::{Answered, Failure};
@@ -25,7 +25,7 @@ pub(crate) fn start_acquire(env: Env, mut buffer: Float64Array, actors: Vec<Unkn
     )
 }
 
-fn start(env: Env, buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<Handle> {
+fn start(env: Env, buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<AcquireHandle> {
     registry::with(|registry| {
         let (limiter, checks) = asked(registry, buffer, actors)?;
         let queue = registry.queues.get(buffer.queue()).ok_or_else(Failure::closed)?;
@@ -44,7 +44,7 @@ fn start(env: Env, buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<Handl
         });
         let handle = handle.map_err(|error| Failure::internal(&format!("cannot start a thread: {error}")))?;
         queue.began(env.raw());
-        Ok(Handle(handle))
+        Ok(AcquireHandle(handle))
     })
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tidegate::Limit;
 
-use crate::acquire::{Handle, Steps};
+use crate::acquire::{AcquireHandle, AcquireSteps};
 use crate::queue::ReplyQueue;
 use crate::table::Table;
 use crate::weight::Weighed;
@@ -19,8 +19,8 @@ use crate::weight::Weighed;
 pub(crate) struct Registry {
     pub(crate) limiters: Table<Weighed>,
     pub(crate) limits: Table<Limit>,
-    pub(crate) steps: Table<Steps>,
-    pub(crate) handles: Table<Handle>,
+    pub(crate) steps: Table<AcquireSteps>,
+    pub(crate) handles: Table<AcquireHandle>,
     pub(crate) queues: Table<Arc<ReplyQueue>>,
 }
 

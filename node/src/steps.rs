@@ -4,7 +4,7 @@ use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
 use tidegate::acquire::Step;
 
-use crate::acquire::Steps;
+use crate::acquire::AcquireSteps;
 use crate::buffer::CallBuffer;
 use crate::calls::{asked, first_key, max_wait, names};
 use crate::errors::{Answered, Failure};
@@ -25,11 +25,11 @@ pub(crate) fn start_steps(mut buffer: Float64Array, actors: Vec<Unknown<'_>>) ->
     )
 }
 
-fn start(buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<Steps> {
+fn start(buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<AcquireSteps> {
     registry::with(|registry| {
         let (limiter, checks) = asked(registry, buffer, actors)?;
         let max_wait = max_wait(buffer, first_key(&checks))?;
-        Ok(Steps(limiter.start_acquire(&checks, max_wait)))
+        Ok(AcquireSteps(limiter.start_acquire(&checks, max_wait)))
     })
 }
 

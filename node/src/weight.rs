@@ -9,7 +9,7 @@ use tidegate::Limiter;
 /// A limiter, and how much memory V8 knows it to stand for.
 pub(crate) struct Weighed {
     limiter: Limiter,
-    told: Cell<usize>,
+    reported: Cell<usize>,
 }
 
 /// About what an empty limiter takes, what the first entries of its tables add each, and what every entry takes.
@@ -20,7 +20,7 @@ const ENTRY_BYTES: usize = 48;
 
 impl Weighed {
     pub(crate) fn new(limiter: Limiter) -> Self {
-        Self { limiter, told: Cell::new(0) }
+        Self { limiter, reported: Cell::new(0) }
     }
 
     /// Tells V8 what the limiter weighs now.
@@ -36,7 +36,7 @@ impl Weighed {
     }
 
     fn tell(&self, env: sys::napi_env, bytes: usize) {
-        let before = self.told.replace(bytes);
+        let before = self.reported.replace(bytes);
         let more = i64::try_from(bytes).unwrap_or(i64::MAX) - i64::try_from(before).unwrap_or(i64::MAX);
         let mut all = 0;
         // SAFETY: the environment is that of the call under way, and the result outlives the call.

@@ -1,4 +1,4 @@
-"""What the modules for web frameworks share: the client, the headers, refusals, and mistakes in the configuration."""
+"""The part that modules for web frameworks share: the client, the headers, refusals, mistakes in the configuration."""
 
 from __future__ import annotations
 

@@ -1028,7 +1028,7 @@ class _Gate:
         """The response to a request that is denied, by all lines of its ``Accept``."""
 
     def report(self, code: str, detail: str = "", /) -> bool:
-        """A mistake that a middleware found: it is logged once, unless it is silenced. True if it is told now."""
+        """A mistake that a middleware found: it is logged once, unless it is silenced. True if it is reported now."""
 
 @final
 class _Refusal:
@@ -1065,7 +1065,7 @@ def _mistakes() -> list[tuple[str, str]]:
     """The sentence of every mistake, by its code."""
 
 def _forget_mistakes() -> None:
-    """Forgets which mistakes were told."""
+    """Forgets the mistakes that were reported."""
 
 def _parse_headers(pairs: list[tuple[str, str]], now: float, /) -> tuple[Any, ...]:
     """Reads pairs of name and value; ``now`` is milliseconds since the epoch."""

@@ -173,18 +173,6 @@ def test_headers_of_a_denial() -> None:
     }
 
 
-def test_headers_of_an_answer_that_admits() -> None:
-    info = Limiter().limit(LOGIN, "ada", now=NOW)
-    assert info.headers() == {"X-RateLimit-Remaining": "1", "X-RateLimit-Clear": "1"}
-
-
-def test_headers_name_every_limit() -> None:
-    assert several().headers("ietf") == {
-        "RateLimit-Policy": '"api";q=100;w=60, "login";q=2;w=2',
-        "RateLimit": '"api";r=100;t=1, "login";r=0;t=1',
-    }
-
-
 def test_headers_of_no_limit() -> None:
     info = Limiter().limit(Legacy("open"), "ada")
     assert (info.blocked, info.remaining, info.quota, info.full_reset_ms) == (False, UNLIMITED, UNLIMITED, 0)

@@ -43,7 +43,7 @@ pub(crate) fn mistakes() -> Vec<&'static str> {
     Mistake::ALL.iter().flat_map(|mistake| [mistake.code(), mistake.sentence()]).collect()
 }
 
-/// Forgets which mistakes were told.
+/// Forgets the mistakes that were reported.
 #[napi(js_name = "forgetMistakes")]
 pub(crate) fn forget() {
     forget_mistakes();
@@ -131,7 +131,7 @@ impl Gate {
         }
     }
 
-    /// The sentence of a mistake that is to be told now.
+    /// The sentence of a mistake that is to be reported now.
     #[napi(catch_unwind)]
     pub fn report(&self, code: String, detail: String) -> Either3<String, (), Failure> {
         let Some(mistake) = Mistake::from_code(&code) else {

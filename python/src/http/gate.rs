@@ -104,7 +104,7 @@ impl Gate {
         answers(infos, |answers| self.0.refusal(answers, &accept, detail)).map(Refusal)
     }
 
-    /// A mistake that a middleware found: it is logged once, unless it is silenced. True if it is told now.
+    /// A mistake that a middleware found: it is logged once, unless it is silenced. True if it is reported now.
     #[pyo3(signature = (code, detail = "", /))]
     fn report(&self, code: &Bound<'_, PyAny>, detail: &str) -> PyResult<bool> {
         match self.0.report(mistake(code)?, detail) {
@@ -140,7 +140,7 @@ fn network(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
 }
 
-/// Logs a mistake that is being told.
+/// Logs a mistake that is reported.
 #[cold]
 fn warn(py: Python<'_>, warning: &Warning) -> PyResult<()> {
     py.import("tidegate._http")?.call_method1("_warn", (warning.mistake.code(), &warning.text)).map(drop)

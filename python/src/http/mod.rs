@@ -52,7 +52,7 @@ pub(crate) fn mistakes() -> Vec<(&'static str, &'static str)> {
     Mistake::ALL.iter().map(|mistake| (mistake.code(), mistake.sentence())).collect()
 }
 
-/// Forgets which mistakes were told.
+/// Forgets the mistakes that were reported.
 #[pyfunction]
 #[pyo3(name = "_forget_mistakes", signature = ())]
 pub(crate) fn forget() {

@@ -9,7 +9,7 @@ use crate::args::Arg;
 type PolicyParts =
     (Option<String>, Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<String>, Option<String>);
 
-/// What they say in the order of ``RateLimits``.
+/// The values in the order of ``RateLimits``.
 type Parts = (Vec<PolicyParts>, Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<u64>);
 
 /// Reads pairs of name and value; ``now`` is milliseconds since the epoch.
