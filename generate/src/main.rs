@@ -30,7 +30,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         "python/src/limiter/mod.rs",
         "python/src/async_calls.rs",
         "python/tidegate/_aio.py",
-        "python/src/info/mod.rs",
+        "python/src/info/answer.rs",
     ];
     let files = [
         ("core/schema/limit.schema.json", Limit::json_schema()),

@@ -8,17 +8,11 @@ use pyo3::types::{PyDict, PyTuple};
 use tidegate::ffi::{InfoField, InfoTakes};
 use tidegate::limits::Value;
 
-use super::LimitInfo;
+use super::answer::{LimitInfo, Numbers};
 use crate::args::{self, Arg};
 use crate::errors::limit_error;
 use crate::limits::Limit;
 use crate::receipt::Receipt;
-
-/// Numbers of an answer, in the engine's order.
-type Numbers = [u64; tidegate::LimitInfo::NUMBERS];
-
-/// Arguments of [`from_pickle`].
-pub(super) type PickleArguments = (Numbers, Option<Py<Limit>>, Option<(Py<PyTuple>, usize)>);
 
 /// An equal answer, for ``pickle``.
 #[pyfunction]
