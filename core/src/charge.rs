@@ -18,6 +18,8 @@ pub struct Charge {
     pub each: Vec<Micros>,
     /// [`LimitInfo::blocked`]: only those checks were charged whose limits count denied attempts.
     pub denied: bool,
+    /// Of each [observed](Check::observed) check, by its index: [`LimitInfo::blocked`] of itself.
+    pub observed: Vec<(usize, bool)>,
     /// [`LimitInfo::degraded`]: it was made by this process alone.
     pub degraded: bool,
 }
@@ -38,7 +40,15 @@ impl Call {
 
 impl Charge {
     fn dated(info: &LimitInfo, at: impl Fn(&LimitInfo) -> Micros) -> Self {
-        let mut charge = Self { at: at(info), each: Vec::new(), denied: info.blocked, degraded: info.degraded };
+        let mut charge = Self {
+            at: at(info),
+            each: Vec::new(),
+            denied: info.blocked,
+            observed: Vec::new(),
+            degraded: info.degraded,
+        };
+        charge
+            .observe(info.checks().iter().filter(|info| info.observed).map(|info| (info.check_index(), info.blocked)));
         charge.date(info.checks().iter().map(|info| (info.check_index(), at(info))));
         charge
     }
@@ -50,6 +60,17 @@ impl Charge {
             if at != self.at || check < self.each.len() {
                 self.each.resize(self.each.len().max(check + 1), self.at);
                 self.each[check] = at;
+            }
+        }
+    }
+
+    /// Notes which observed checks were denied, by their indices; of two halves of one, either may have been.
+    #[doc(hidden)]
+    pub fn observe(&mut self, answers: impl IntoIterator<Item = (usize, bool)>) {
+        for (check, blocked) in answers {
+            match self.observed.iter_mut().find(|(known, _)| *known == check) {
+                Some((_, denied)) => *denied |= blocked,
+                None => self.observed.push((check, blocked)),
             }
         }
     }
@@ -67,7 +88,9 @@ impl Charge {
     pub fn settle(&self, open: bool, checks: &mut [Check<'_>], spent: &[u64]) -> Call {
         for (index, (check, spent)) in checks.iter_mut().zip(spent).enumerate() {
             check.charged_at = self.each.get(index).copied();
-            let charged = open && (!self.denied || check.limit.counts_blocked());
+            let observed = self.observed.iter().find(|(known, _)| *known == index);
+            let denied = observed.map_or(self.denied, |(_, denied)| *denied);
+            let charged = open && (!denied || check.limit.counts_blocked());
             (check.cost, check.spent) = if charged { (check.cost, *spent) } else { (0, 0) };
         }
         let charged_at = self.at;

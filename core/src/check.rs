@@ -29,13 +29,19 @@ pub struct Check<'a> {
     /// When an undo's check was charged, where that is another instant than the call's.
     pub(crate) charged_at: Option<Micros>,
     pub(crate) factor: f64,
+    pub(crate) observed: bool,
 }
 
 impl<'a> Check<'a> {
     /// A check of cost 1 and factor 1.
     #[must_use]
     pub const fn new(limit: &'a Limit, actor: &'a str) -> Self {
-        Self { limit, actor, cost: 1, spent: 0, charged_at: None, factor: 1.0 }
+        Self { limit, actor, cost: 1, spent: 0, charged_at: None, factor: 1.0, observed: false }
+    }
+
+    /// The number under which its parts are decided apart from all others, if they are; `index` is that of the check.
+    pub(crate) fn group(&self, index: usize) -> Option<u32> {
+        self.observed.then(|| u32::try_from(index).unwrap_or(u32::MAX))
     }
 
     /// The key of its limit, which an error names.
@@ -79,6 +85,32 @@ impl<'a> Check<'a> {
         self.factor = factor;
         self
     }
+
+    /// Decides this check beside the others, and never enforces it: for limits that are tried before they hold.
+    ///
+    /// It is decided as a call of its own would be that came right after the call of the others, at the same instant:
+    /// it is charged if it fits, whether the others are admitted or not. Its answer is among those
+    /// [of the checks](LimitInfo::checks), [observed](LimitInfo::is_observed); the answer of the call is that of the
+    /// other checks alone, and of a call without others that of no limit. A call that gives back gives back what it
+    /// charged. An [`acquire`](crate::Limiter::acquire) decides it at every try. Where its numbers would leave the
+    /// exact range, it counts as denied.
+    ///
+    /// ```
+    /// use tidegate::{Call, Check, Limit, Limiter, Memory};
+    ///
+    /// let (live, candidate) = (Limit::bucket("api", 2).build()?, Limit::bucket("api candidate", 1).build()?);
+    /// let limiter = Limiter::new(Memory::new());
+    /// let checks = [Check::new(&live, "ada"), Check::new(&candidate, "ada").observed()];
+    /// limiter.decide_sync(&checks, Call::Limit)?;
+    /// let info = limiter.decide_sync(&checks, Call::Limit)?;
+    /// assert!(!info.blocked && info.checks()[1].blocked);
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn observed(mut self) -> Self {
+        self.observed = true;
+        self
+    }
 }
 
 impl LimitInfo {
@@ -108,18 +140,19 @@ pub(crate) struct OwnedCheck {
     pub(crate) cost: u64,
     spent: u64,
     pub(crate) factor: f64,
+    observed: bool,
 }
 
 impl From<&Check<'_>> for OwnedCheck {
     fn from(check: &Check<'_>) -> Self {
-        let Check { limit, actor, cost, spent, factor, .. } = *check;
-        Self { limit: limit.clone(), actor: actor.into(), cost, spent, factor }
+        let Check { limit, actor, cost, spent, factor, observed, .. } = *check;
+        Self { limit: limit.clone(), actor: actor.into(), cost, spent, factor, observed }
     }
 }
 
 impl OwnedCheck {
     pub(crate) fn check(&self) -> Check<'_> {
-        let Self { limit, actor, cost, spent, factor } = self;
-        Check { limit, actor, cost: *cost, spent: *spent, charged_at: None, factor: *factor }
+        let Self { limit, actor, cost, spent, factor, observed } = self;
+        Check { limit, actor, cost: *cost, spent: *spent, charged_at: None, factor: *factor, observed: *observed }
     }
 }

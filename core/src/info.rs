@@ -43,7 +43,7 @@ macro_rules! answer {
             #[inline]
             pub const fn numbers(&self) -> [u64; Self::NUMBERS] {
                 [
-                    $((self.$flag as u64) * $bit)|+,
+                    $((self.$flag as u64) * $bit)|+ | (self.observed as u64) * OBSERVED,
                     $(self.$number,)+
                     $(self.$seconds(),)+
                     self.at,
@@ -58,7 +58,7 @@ macro_rules! answer {
             pub const fn from_numbers(numbers: [u64; Self::NUMBERS]) -> Self {
                 let [flags, $($number,)+ $($seconds,)+ at, check] = numbers;
                 $(let _ = $seconds;)+
-                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u32, several: None }
+                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u32, observed: flags & OBSERVED > 0, several: None }
             }
 
             $(
@@ -71,6 +71,9 @@ macro_rules! answer {
         }
     };
 }
+
+/// The bit of the first number for a check that is not enforced.
+const OBSERVED: u64 = 1 << 8;
 
 /// A public field of an answer.
 #[derive(Clone, Copy, Debug)]
@@ -148,6 +151,8 @@ answer! {
             pub at: Micros,
             /// The index of the check that this answer belongs to.
             pub(crate) check: u32,
+            /// Of a check that is not enforced.
+            pub(crate) observed: bool,
             /// Present only when there was more than one answer, so that a single one allocates nothing.
             pub(crate) several: Option<Several>,
         }
@@ -197,6 +202,7 @@ impl LimitInfo {
             window_ms: 0,
             at: 0,
             check: 0,
+            observed: false,
             degraded: false,
             several: None,
         }
@@ -210,12 +216,19 @@ impl LimitInfo {
         self
     }
 
+    /// The same answer, of a check that is not enforced where this says so.
+    #[inline]
+    pub(crate) fn of_observed(mut self, observed: bool) -> Self {
+        self.observed = observed;
+        self
+    }
+
     /// One answer for several: blocked if any is, with the least remaining and the longest times. Each says which check
-    /// it belongs to.
+    /// it belongs to. Those of [observed](Self::is_observed) checks have no part in it.
     ///
     /// A decision without checks limits nothing.
     pub(crate) fn merged(mut answers: Vec<Self>) -> Self {
-        if answers.len() <= 1 {
+        if answers.len() <= 1 && !answers.iter().any(|info| info.observed) {
             return answers.pop().unwrap_or_else(Self::unlimited);
         }
         Self::merged_from(answers.into())
@@ -223,12 +236,26 @@ impl LimitInfo {
 
     /// [`merged`](Self::merged) from more than one.
     pub(crate) fn merged_from(checks: Box<[Self]>) -> Self {
+        if checks.iter().any(|info| info.observed) { Self::merged_beside(checks) } else { Self::merged_of(checks) }
+    }
+
+    /// [`merged`](Self::merged) of those that are enforced, with the answers of all.
+    #[cold]
+    fn merged_beside(checks: Box<[Self]>) -> Self {
+        let enforced: Vec<Self> = checks.iter().filter(|info| !info.observed).cloned().collect();
+        let merged = Self::merged(enforced);
+        let degraded = checks.iter().any(|info| info.degraded);
+        Self { degraded, several: Some(Several(checks)), ..merged }
+    }
+
+    /// [`merged_from`](Self::merged_from) those that are enforced.
+    pub(crate) fn merged_of(checks: Box<[Self]>) -> Self {
         let mut merged = Self::summary(&checks);
         merged.several = Some(Several(checks));
         merged
     }
 
-    /// [`merged`](Self::merged) from more than one, without them.
+    /// [`merged_of`](Self::merged_of), without them.
     #[inline]
     pub(crate) fn summary(checks: &[Self]) -> Self {
         let deciding = &checks[Self::binding_among(checks)];
@@ -258,6 +285,7 @@ impl LimitInfo {
             window_ms,
             at,
             check,
+            observed: false,
             several: None,
         }
     }
@@ -306,11 +334,23 @@ impl LimitInfo {
         self.several.as_ref().map_or(std::slice::from_ref(self), |several| &several.0)
     }
 
+    /// True if this is the answer of a check that is not enforced, but [observed](crate::Check::observed).
+    #[must_use]
+    pub const fn is_observed(&self) -> bool {
+        self.observed
+    }
+
     /// The index in [`checks`](Self::checks) of the one that decided: the blocked one with the largest reset, else the
     /// one with the least remaining; the first of equals.
     #[must_use]
     pub fn binding(&self) -> usize {
-        Self::binding_among(self.checks())
+        let checks = self.checks();
+        let best = Self::binding_among(checks);
+        if !checks.iter().any(|info| info.observed) {
+            return best;
+        }
+        let enforced = (0..checks.len()).filter(|index| !checks[*index].observed);
+        enforced.reduce(|best, index| if checks[index].outdoes(&checks[best]) { index } else { best }).unwrap_or(best)
     }
 
     /// The index of the check that this answer belongs to, among those of its call; of an answer to several, that of the

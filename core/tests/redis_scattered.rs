@@ -132,7 +132,8 @@ fn any_checks_of_several_actors() {
     let cluster = Cluster::start(0);
     let (shared, worlds) = (over(&cluster), AtomicU64::new(0));
     let call = select(vec![Call::Limit, Call::Limit, Call::Limit, Call::Peek, Call::Charge, Call::Refund]);
-    let checks = proptest::collection::vec((any::<Index>(), any::<Index>(), cost()), 1..5);
+    let checks =
+        proptest::collection::vec((any::<Index>(), any::<Index>(), cost(), proptest::bool::weighted(0.3)), 1..5);
     let steps = proptest::collection::vec((jump(), call, checks), 1..25);
     let definitions = proptest::collection::vec(definition(), 1..4);
     let config = ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() };
@@ -147,8 +148,9 @@ fn any_checks_of_several_actors() {
             #[expect(clippy::cast_possible_truncation, reason = "far below 2^63")]
             let by = (jump * scale(&wires[0])) as i64;
             now = now.saturating_add_signed(by).min(1 << 52);
-            let check = |(limit, actor, cost): &(Index, Index, u64)| {
-                Check::new(limit.get(&limits), ACTORS[actor.index(ACTORS.len())]).cost(*cost)
+            let check = |(limit, actor, cost, observed): &(Index, Index, u64, bool)| {
+                let check = Check::new(limit.get(&limits), ACTORS[actor.index(ACTORS.len())]).cost(*cost);
+                if *observed { check.observed() } else { check }
             };
             let checks: Vec<_> = checks.iter().map(check).collect();
             agree([&memory, &shared], &checks, call, now)?;

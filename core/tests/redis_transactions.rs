@@ -101,7 +101,8 @@ fn play(seed: u64, stores: &[Limiter], connection: &mut redis::Connection) {
                 let cost = if dice.roll(40) == 0 { dice.roll(1 << 40) } else { dice.roll(4) };
                 let factor = [1.0, 1.0, 1.0, 1.0, 0.5, 2.0, 0.0][usize::try_from(dice.roll(7)).unwrap()];
                 let actor = ["ada", "bob"][usize::try_from(dice.roll(2)).unwrap()];
-                Check::new(limit, actor).cost(cost).spent(dice.roll(3)).factor(factor)
+                let check = Check::new(limit, actor).cost(cost).spent(dice.roll(3)).factor(factor);
+                if dice.roll(4) == 0 { check.observed() } else { check }
             })
             .collect();
         // The same entries, whoever decides.

@@ -78,7 +78,7 @@ impl CallBuffer<'_> {
     pub(crate) fn receipt(&self) -> (Charge, bool) {
         let flags = whole(self.at(RECEIPT));
         let (at, each) = (whole(self.at(CHARGED_AT)), Vec::new());
-        let charge = Charge { at, each, denied: flags & 1 > 0, degraded: flags & 2 > 0 };
+        let charge = Charge { at, each, denied: flags & 1 > 0, observed: Vec::new(), degraded: flags & 2 > 0 };
         (charge, flags & 4 > 0)
     }
 

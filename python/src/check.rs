@@ -1,7 +1,7 @@
 //! The checks of a call, read from Python's objects and kept for its receipt.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyMapping, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyList, PyMapping, PyString, PyTuple, PyType};
 use tidegate::Check;
 
 use crate::args::{self, Arg};
@@ -15,6 +15,7 @@ pub(crate) struct OwnedCheck {
     actor: Py<PyString>,
     pub(crate) cost: u64,
     pub(crate) factor: f64,
+    observed: bool,
 }
 
 impl OwnedCheck {
@@ -28,19 +29,25 @@ impl OwnedCheck {
     ) -> PyResult<Self> {
         let key = limit.get().0.key();
         let (actor, cost, factor) = (args::actor(key, actor)?, cost.cost(key)?, factor.factor(key)?);
-        Ok(Self { limit: limit.unbind(), actor: actor.unbind(), cost, factor })
+        Ok(Self { limit: limit.unbind(), actor: actor.unbind(), cost, factor, observed: false })
+    }
+
+    /// The same check, [observed](Check::observed) where this is so.
+    pub(crate) fn observed(self, observed: bool) -> Self {
+        Self { observed, ..self }
     }
 
     fn clone_ref(&self, py: Python<'_>) -> Self {
         let (limit, actor) = (self.limit.clone_ref(py), self.actor.clone_ref(py));
-        Self { limit, actor, cost: self.cost, factor: self.factor }
+        Self { limit, actor, cost: self.cost, factor: self.factor, observed: self.observed }
     }
 
     #[inline]
     fn check<'a>(&'a self, py: Python<'a>) -> Check<'a> {
         // Read once already, so it is text.
         let actor = self.actor.bind(py).to_str().unwrap_or_default();
-        Check::new(&self.limit.get().0, actor).cost(self.cost).factor(self.factor)
+        let check = Check::new(&self.limit.get().0, actor).cost(self.cost).factor(self.factor);
+        if self.observed { check.observed() } else { check }
     }
 }
 
@@ -91,14 +98,16 @@ pub(crate) fn is_list(limit: &Bound<'_, PyAny>) -> bool {
     limit.is_instance_of::<PyList>() || limit.is_instance_of::<PyTuple>()
 }
 
-/// The parts of each check for several actors, two to four.
+/// The parts of each check for several actors, two to four, and `True` behind those that the modules for web frameworks
+/// observe.
 pub(crate) fn parts_of_checks<'py>(checks: &Bound<'py, PyAny>) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
     const PROBLEM: &str = "must be a list of tuples of limit and actor, and perhaps cost and factor";
     let refused =
         |given: &Bound<'py, PyAny>| -> PyResult<PyErr> { Ok(wrong_type("", "checks", PROBLEM, value::read(given)?)) };
     let read = |check: Bound<'py, PyAny>| {
         let parts = if is_list(&check) { check.try_iter()?.collect::<PyResult<Vec<_>>>()? } else { Vec::new() };
-        if (2..=4).contains(&parts.len()) { Ok(parts) } else { Err(refused(&check)?) }
+        let observed = parts.len() == 5 && parts[4].is_exact_instance_of::<PyBool>() && parts[4].is_truthy()?;
+        if (2..=4).contains(&parts.len()) || observed { Ok(parts) } else { Err(refused(&check)?) }
     };
     if is_list(checks) { checks.try_iter()?.map(|check| read(check?)).collect() } else { Err(refused(checks)?) }
 }

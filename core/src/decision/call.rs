@@ -80,6 +80,13 @@ impl Verb {
         if matches!(self, Self::Undo { .. }) { cost.max(spent) } else { cost }
     }
 
+    /// Checks that are observed are decided apart from those that are enforced; where nothing is denied, all of them
+    /// are treated alike.
+    #[inline]
+    pub(crate) fn decides_apart(self) -> bool {
+        matches!(self, Self::Limit | Self::Peek | Self::Acquire { .. } | Self::Denied)
+    }
+
     /// Nothing is denied, and what was denied before may fit now.
     pub(crate) fn gives_back(self) -> bool {
         matches!(self, Self::Refund | Self::Undo { .. } | Self::Reset)

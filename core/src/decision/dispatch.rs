@@ -3,7 +3,7 @@
 use super::{Algorithm, Drains, Entry, Impossible, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::info::LimitInfo;
 use crate::limit::Rule;
-use crate::time::Micros;
+use crate::time::{Micros, millis_up};
 
 /// Calls the algorithm of a rule with the state that the entry holds for it.
 macro_rules! with_algorithm {
@@ -53,6 +53,12 @@ impl Rule {
         self.answer(&mut Entry::Absent, now, Verb::Reset, check)
     }
 
+    /// The answer of an observed check that cannot be decided.
+    pub(crate) fn undecided(&self, now: Micros) -> LimitInfo {
+        let (quota, window_ms) = (self.quota(), millis_up(self.window()));
+        LimitInfo { blocked: true, remaining: 0, quota, window_ms, at: now, ..LimitInfo::unlimited() }
+    }
+
     /// Until this cost fits, to the microsecond that an answer rounds up.
     #[cfg(feature = "remote")]
     pub(crate) fn until(&self, entry: &mut Entry, now: Micros, cost: u64) -> Micros {
@@ -94,7 +100,6 @@ impl Rule {
     }
 
     /// The largest cost that ever fits.
-    #[cfg(feature = "remote")]
     pub(crate) fn largest_cost(&self) -> u64 {
         match self {
             // Any cost is admitted at once there, and the next call pays for it.

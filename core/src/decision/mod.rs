@@ -36,7 +36,7 @@ pub use state::State;
 pub(crate) use state::{Entry, Small};
 pub(crate) use together::{Held, Part, together};
 #[cfg(feature = "remote")]
-pub(crate) use together::{priors, takes};
+pub(crate) use together::{groups, priors, takes};
 pub(crate) use uneven::Uneven;
 
 use crate::error::LimitError;
@@ -271,6 +271,7 @@ pub(crate) fn answer<R: Algorithm>(
         window_ms: algorithm.window_ms(),
         degraded: false,
         check: 0,
+        observed: false,
         several: None,
     }
 }

@@ -51,7 +51,7 @@ impl Limit {
         let parts: InlineVec<Part<&Rule>> = rules
             .iter()
             .enumerate()
-            .map(|(entry, rule)| Part { rule, cost, spent: 0, charged_at: None, entry })
+            .map(|(entry, rule)| Part { rule, cost, spent: 0, charged_at: None, entry, observed: None })
             .collect();
         let shapes: InlineVec<Shape> = rules.shaped().map(|(shape, _)| shape).collect();
         let before: InlineVec<Entry> = shapes.iter().map(|shape| state.take(*shape)).collect();

@@ -22,6 +22,22 @@ pub(crate) struct Part<R = Rule> {
     pub(crate) charged_at: Option<Micros>,
     /// The index of the entry that this check is about; several may be about the same one.
     pub(crate) entry: usize,
+    /// The number of its check among those that are decided apart from all others; `None` for those that are enforced.
+    pub(crate) observed: Option<u32>,
+}
+
+impl<R: Borrow<Rule>> Part<R> {
+    pub(crate) fn borrowed(&self) -> Part<&Rule> {
+        let Self { rule, cost, spent, charged_at, entry, observed } = self;
+        Part {
+            rule: rule.borrow(),
+            cost: *cost,
+            spent: *spent,
+            charged_at: *charged_at,
+            entry: *entry,
+            observed: *observed,
+        }
+    }
 }
 
 /// An entry while it is decided about, and where it comes from.
@@ -47,11 +63,84 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
     now: Micros,
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
+    if verb.decides_apart() && parts.iter().any(|part| part.observed.is_some()) {
+        return apart(parts, entries, now, verb);
+    }
+    all_or_nothing(parts, entries, now, verb)
+}
+
+/// [`together`] where some checks are observed: first those that are enforced, then each of the others on what is left.
+#[cold]
+fn apart<R: Borrow<Rule>, P>(
+    parts: &[Part<R>],
+    entries: &mut [Held<P>],
+    now: Micros,
+    verb: Verb,
+) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
+    // What can never be is told first, so that nothing is charged then.
+    for ((index, part), prior) in parts.iter().enumerate().zip(priors(parts, entries.len(), true)) {
+        let (rule, total) = (part.rule.borrow(), part.cost.saturating_add(prior));
+        if total > rule.largest_cost() {
+            return Err((index, Impossible::NeverFits { quota: rule.quota(), total }));
+        }
+    }
+    let mut answers: Vec<LimitInfo> = parts.iter().map(|_| LimitInfo::unlimited()).collect();
+    for group in groups(parts) {
+        let members: InlineVec<Part<&Rule>> =
+            group.iter().filter_map(|index| parts.get(*index)).map(Part::borrowed).collect();
+        let observed = members.first().is_some_and(|part| part.observed.is_some());
+        // What denies the enforced checks does not deny these.
+        let verb = if observed && verb == Verb::Denied { Verb::Limit } else { verb };
+        let before: InlineVec<Option<usize>> = entries.iter_mut().map(|held| held.kept_by.take()).collect();
+        let decided = match all_or_nothing(&members, entries, now, verb) {
+            Err((_, Impossible::Overflows)) if observed => {
+                members.iter().map(|part| part.rule.undecided(now)).collect()
+            }
+            decided => decided.map_err(|(member, why)| (group.get(member).copied().unwrap_or(member), why))?,
+        };
+        for (held, before) in entries.iter_mut().zip(before) {
+            held.kept_by = held.kept_by.and_then(|member| group.get(member).copied()).or(before);
+        }
+        for (index, info) in group.iter().zip(decided) {
+            if let Some(answer) = answers.get_mut(*index) {
+                *answer = info;
+            }
+        }
+    }
+    Ok(answers)
+}
+
+/// The indices of the parts that are decided together: those that are enforced, and those of each observed check.
+pub(crate) fn groups<R>(parts: &[Part<R>]) -> Vec<InlineVec<usize>> {
+    let mut groups: Vec<(Option<u32>, InlineVec<usize>)> = vec![(None, InlineVec::new())];
+    for (index, part) in parts.iter().enumerate() {
+        // The parts of one check come one after the other.
+        let place = match (part.observed, groups.len().saturating_sub(1)) {
+            (None, _) => 0,
+            (observed, last) if groups.get(last).is_some_and(|(known, _)| *known == observed) => last,
+            (observed, last) => {
+                groups.push((observed, InlineVec::new()));
+                last.saturating_add(1)
+            }
+        };
+        if let Some((_, members)) = groups.get_mut(place) {
+            members.push(index);
+        }
+    }
+    groups.into_iter().map(|(_, members)| members).filter(|members| !members.is_empty()).collect()
+}
+
+fn all_or_nothing<R: Borrow<Rule>, P>(
+    parts: &[Part<R>],
+    entries: &mut [Held<P>],
+    now: Micros,
+    verb: Verb,
+) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
     let mut resolved: InlineVec<Resolved> = InlineVec::new();
     let (mut admitted, mut beyond) = (verb != Verb::Denied, None);
     let taken = takes(parts, entries.len(), verb);
     for (((index, part), prior), (cost, spent)) in
-        parts.iter().enumerate().zip(priors(parts, entries.len())).zip(&taken)
+        parts.iter().enumerate().zip(priors(parts, entries.len(), false)).zip(&taken)
     {
         let Some(held) = entries.get_mut(part.entry) else { continue };
         let undoes = matches!(verb, Verb::Undo { .. });
@@ -82,8 +171,12 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
     Ok(answers)
 }
 
-/// The units that earlier checks of a decision take from the same entry, for each check.
-pub(crate) fn priors<R>(parts: &[Part<R>], entries: usize) -> InlineVec<u64> {
+/// The units that earlier checks of a decision take from the same entry, for each check; where observed ones are decided
+/// `apart`, those of another check are charged before.
+pub(crate) fn priors<R>(parts: &[Part<R>], entries: usize, apart: bool) -> InlineVec<u64> {
+    if apart && parts.iter().any(|part| part.observed.is_some()) {
+        return priors_apart(parts);
+    }
     let mut sums: InlineVec<u64> = smallvec![0; entries];
     let prior = |part: &Part<R>| {
         let sum = sums.get_mut(part.entry)?;
@@ -92,6 +185,15 @@ pub(crate) fn priors<R>(parts: &[Part<R>], entries: usize) -> InlineVec<u64> {
         Some(prior)
     };
     parts.iter().map(prior).map(Option::unwrap_or_default).collect()
+}
+
+#[cold]
+fn priors_apart<R>(parts: &[Part<R>]) -> InlineVec<u64> {
+    let prior = |(index, part): (usize, &Part<R>)| {
+        let same = |earlier: &&Part<R>| earlier.observed == part.observed && earlier.entry == part.entry;
+        parts.iter().take(index).filter(same).fold(0, |sum: u64, earlier| sum.saturating_add(earlier.cost))
+    };
+    parts.iter().enumerate().map(prior).collect()
 }
 
 /// The units that each check charges or gives back, and those of them that were spent.

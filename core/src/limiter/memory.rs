@@ -27,7 +27,9 @@ impl Local {
     #[inline(always)]
     pub(super) fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match checks {
-            [check] if call == Call::Limit => self.limit_one(check.limit, check.actor, check.cost, check.factor, now),
+            [check] if call == Call::Limit && !check.observed => {
+                self.limit_one(check.limit, check.actor, check.cost, check.factor, now)
+            }
             [first, second] if call == Call::Limit => self.limit_few([first, second], now, Whole),
             [first, second, third] if call == Call::Limit => self.limit_few([first, second, third], now, Whole),
             _ => self.decide_any(checks, call, now),
@@ -152,7 +154,7 @@ impl Local {
         if call == Call::Reset {
             return self.reset(checks, now);
         }
-        let [check] = checks else { return self.decide_several(checks, call, now) };
+        let [check @ Check { observed: false, .. }] = checks else { return self.decide_several(checks, call, now) };
         let scaled;
         let rule = match compiled(check) {
             Some(Rules::One(rule)) => rule,
@@ -211,7 +213,7 @@ impl Local {
             let fingerprint = self.namespace ^ check.limit.fingerprint() ^ actor.1;
             let is_known = levels[..index].iter().any(|level| level.fingerprint == fingerprint);
             match check.limit.compiled(check.factor) {
-                Some(Rules::One(Rule::Level(rule))) if check.cost <= EXACT && !is_known => {
+                Some(Rules::One(Rule::Level(rule))) if check.cost <= EXACT && !is_known && !check.observed => {
                     levels[index] = LevelCheck { rule, fingerprint, cost: check.cost };
                 }
                 _ => return Ok(None),
@@ -248,14 +250,15 @@ impl Local {
                 let fingerprint = if number == 0 { fingerprint } else { fingerprint.second() };
                 let entry = entries.index_of(&fingerprint);
                 let Check { cost, spent, charged_at, .. } = *check;
-                parts.push(Part { rule, cost, spent, charged_at, entry });
+                parts.push(Part { rule, cost, spent, charged_at, entry, observed: check.group(index) });
                 owners.push(index);
             }
         }
         let actor_of = |part: usize| Fingerprint::of_actor(checks[owners[part]].actor);
         let decided = self.memory.decide_several(entries.as_slice(), &parts, actor_of, Moment::new(now), call.into());
         let decided = decided.map_err(|(part, why)| refusal(&checks[owners[part]], call, why))?;
-        let mut decided = decided.into_iter().zip(owners).map(|(info, owner)| info.of_check(owner)).peekable();
+        let decided = decided.into_iter().zip(owners).map(|(info, owner)| info.of_check(owner));
+        let mut decided = decided.map(|info| marked(info, checks)).peekable();
         if one_each {
             return Ok(LimitInfo::merged(decided.collect()));
         }
@@ -266,7 +269,7 @@ impl Local {
                 infos.push(info);
             }
             if infos.len() == answered {
-                infos.push(LimitInfo::unlimited().of_check(index));
+                infos.push(LimitInfo::unlimited().of_check(index).of_observed(checks[index].observed));
             }
         }
         Ok(LimitInfo::merged(infos))
@@ -280,9 +283,11 @@ impl Local {
         let mut entries: InlineVec<Fingerprint> = InlineVec::new();
         for (index, check) in checks.iter().enumerate() {
             let answered = infos.len();
-            infos.extend(rules(check)?.iter().map(|rule| rule.emptied(moment.now).of_check(index)));
+            infos.extend(
+                rules(check)?.iter().map(|rule| rule.emptied(moment.now).of_check(index).of_observed(check.observed)),
+            );
             if infos.len() == answered {
-                infos.push(LimitInfo::unlimited().of_check(index));
+                infos.push(LimitInfo::unlimited().of_check(index).of_observed(check.observed));
             }
             let owner = self.namespace ^ Fingerprint::of_actor(check.actor);
             entries.extend(check.limit.fingerprints().map(|entry| owner ^ entry));
@@ -301,6 +306,13 @@ impl Local {
 #[cold]
 fn refusal(check: &Check<'_>, call: Call, why: Impossible) -> Error {
     why.of(check.limit.key(), Verb::from(call).named_cost(check.cost, check.spent)).into()
+}
+
+/// The answer of a check, which may be one that is not enforced.
+#[inline]
+fn marked(info: LimitInfo, checks: &[Check<'_>]) -> LimitInfo {
+    let observed = checks.get(info.check_index()).is_some_and(|check| check.observed);
+    if observed { info.of_observed(true) } else { info }
 }
 
 /// The rules of a sound check of factor 1.

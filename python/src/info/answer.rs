@@ -326,7 +326,10 @@ impl LimitInfo {
         let mut charge = Charge::from(&self.info);
         if let Some((checks, _)) = &self.several {
             let checks = checks.bind(py).iter().filter_map(|check| check.cast_into::<Self>().ok());
-            charge.date(checks.map(|check| (check.get().info.check_index(), check.get().info.at)));
+            let checks: Vec<_> = checks.collect();
+            charge.date(checks.iter().map(|check| (check.get().info.check_index(), check.get().info.at)));
+            let observed = checks.iter().map(|check| &check.get().info).filter(|info| info.is_observed());
+            charge.observe(observed.map(|info| (info.check_index(), info.blocked)));
         }
         charge
     }

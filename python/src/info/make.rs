@@ -30,7 +30,9 @@ impl LimitInfo {
     #[inline]
     pub(crate) fn of(py: Python<'_>, receipt: Receipt, info: tidegate::LimitInfo) -> PyResult<Self> {
         match receipt.checks.all() {
-            [_] if info.checks().len() == 1 => Ok(Self { info, limit: None, several: None, receipt: Some(receipt) }),
+            [_] if info.checks().len() == 1 && !info.checks()[0].is_observed() => {
+                Ok(Self { info, limit: None, several: None, receipt: Some(receipt) })
+            }
             _ => Self::several(py, receipt, &info),
         }
     }
@@ -40,7 +42,7 @@ impl LimitInfo {
             receipt.checks.all().get(info.check_index()).map(|check| check.limit.clone_ref(py))
         };
         let several = match info.checks() {
-            [_] => None,
+            [one] if !one.is_observed() => None,
             checks => {
                 let part = |info: &tidegate::LimitInfo| {
                     Bound::new(py, Self { info: info.clone(), limit: limit(info), several: None, receipt: None })

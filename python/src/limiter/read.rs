@@ -52,7 +52,8 @@ impl Limiter {
             let limits =
                 if is_choice(&parts[0]) { self.chosen(&parts[0], context)? } else { vec![self.definition(&parts[0])?] };
             for limit in limits {
-                read.push(OwnedCheck::new(limit, &parts[1], optional(2), optional(3))?);
+                let check = OwnedCheck::new(limit, &parts[1], optional(2), optional(3))?;
+                read.push(check.observed(parts.len() > 4));
             }
         }
         Ok(Checks::Several(read))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from .._tidegate import LimitInfo
 from ..shadow import count_candidate, count_shadow
@@ -13,21 +13,13 @@ from .store import Store
 
 __all__ = ["decide", "decide_async"]
 
-Steps: TypeAlias = Generator[Sequence[Asked], LimitInfo, Decision]
-
 
 def decide(store: Store, parts: Sequence[Part]) -> Decision:
     """Decides in the caller's thread. There is at least one part."""
     if len(parts) == 1 and not parts[0].observes:
         return Decision(store, parts, store.decide(parts[0].checks))
-    steps = _steps(store, parts)
-    checks = next(steps)
-    try:
-        while True:
-            checks = steps.send(store.decide(checks))
-    except StopIteration as end:
-        decision: Decision = end.value
-        return decision
+    call = _Call(parts)
+    return call.decision(store, store.decide(call.checks, call.beside))
 
 
 async def decide_async(store: Store, parts: Sequence[Part]) -> Decision:
@@ -36,103 +28,54 @@ async def decide_async(store: Store, parts: Sequence[Part]) -> Decision:
         return decide(store, parts)
     if len(parts) == 1 and not parts[0].observes:
         return Decision(store, parts, await store.decide_async(parts[0].checks))
-    steps = _steps(store, parts)
-    checks = next(steps)
-    while True:
-        info = await store.decide_async(checks)
-        try:
-            checks = steps.send(info)
-        except StopIteration as end:
-            decision: Decision = end.value
-            return decision
+    call = _Call(parts)
+    return call.decision(store, await store.decide_async(call.checks, call.beside))
 
 
-def _steps(store: Store, parts: Sequence[Part]) -> Steps:
-    """The calls of one decision: most often one."""
-    live = ask(parts)
-    if not any(part.observes for part in parts):
-        info = yield live.checks
-        return Decision(store, parts, info, live.places, info.checks, [Receipt(info, live.owners)])
-    if any(part.guard.counts_blocked for part in parts):
-        return (yield from _apart(store, parts, live))
-    return (yield from _together(store, parts, live))
-
-
-class Observed(NamedTuple):
+class _Observed(NamedTuple):
     """A shadow limit, or the candidate of one part."""
 
     part: Part
     checks: list[Asked]
     is_shadow: bool
 
-    def applies(self, live: Decision) -> bool:
-        """It would have been asked, had it been enforced: nothing else denied the request."""
-        if self.is_shadow:
-            return not live.blocked
-        return not any(live.denied(part) for part in live.parts if part is not self.part)
 
-    def tally(self, live: Decision, denied: bool) -> None:
-        """Counts its answer beside that of the limits that are enforced."""
-        label = ", ".join(_key(check) for check in self.checks)
-        if self.is_shadow:
-            count_shadow(label, denied)
-        else:
-            count_candidate(label, live.denied(self.part), denied)
+class _Call:
+    """The one call for all limits of a request: those that are enforced, and those that are observed beside them."""
 
+    __slots__ = ("beside", "checks", "each", "live", "observed", "parts")
 
-def _key(check: Asked) -> str:
-    return check[0].key
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        self.live = ask(parts)
+        self.checks = self.live.checks
+        self.each = [_Observed(part, [check], True) for part in parts for check in part.shadow or ()]
+        self.each += [_Observed(part, part.candidate, False) for part in parts if part.candidate]
+        self.observed = Ask((one.part, one.checks) for one in self.each)
+        # What is enforced as well is charged once.
+        enforced = {(check[0], check[1]) for check in self.checks}
+        self.beside = [check for check in self.observed.checks if (check[0], check[1]) not in enforced]
 
-
-def _observed(parts: Sequence[Part]) -> list[Observed]:
-    found = [Observed(part, [check], True) for part in parts for check in part.shadow or ()]
-    return found + [Observed(part, part.candidate, False) for part in parts if part.candidate]
-
-
-def _together(store: Store, parts: Sequence[Part], live: Ask) -> Steps:
-    """Limits and those that are observed beside them in one call, and in more where that one was denied.
-
-    A denied call charges nothing, so the enforced limits are then asked for alone, and after them those that would
-    have been charged. What is observed never changes an answer.
-    """
-    observed = _observed(parts)
-    every = Ask([*((part, part.checks) for part in parts), *((one.part, one.checks) for one in observed)])
-    first = yield every.checks
-    if not live.checks:
-        receipts = [] if first.blocked else [Receipt(first, every.owners)]
-        decision = Decision(store, parts, NO_LIMIT, (), (), receipts)
-    elif first.blocked:
-        info = yield live.checks
-        decision = Decision(store, parts, info, live.places, info.checks, [Receipt(info, live.owners)])
-    else:
-        checks = first.checks[: len(live.checks)]
-        decision = Decision(store, parts, merged(checks), live.places, checks, [Receipt(first, every.owners)])
-    late: list[tuple[Part, list[Asked]]] = []
-    place = len(live.places)
-    for one in observed:
-        denied = any(first.checks[index].blocked for index in every.places[place : place + len(one.checks)])
-        place += len(one.checks)
-        if one.applies(decision):
-            one.tally(decision, denied)
-            if first.blocked and not denied:
-                late.append((one.part, one.checks))
-    if late:
-        pending = Ask(late)
-        decision.receipts.append(Receipt((yield pending.checks), pending.owners))
-    return decision
-
-
-def _apart(store: Store, parts: Sequence[Part], live: Ask) -> Steps:
-    """The same in a call each, for limits that count blocked attempts: a denied call charges those."""
-    if live.checks:
-        info = yield live.checks
-        decision = Decision(store, parts, info, live.places, info.checks, [Receipt(info, live.owners)])
-    else:
-        decision = Decision(store, parts, NO_LIMIT, (), (), [])
-    for one in _observed(parts):
-        if one.applies(decision):
-            asked = Ask([(one.part, one.checks)])
-            answer = yield asked.checks
-            one.tally(decision, answer.blocked)
-            decision.receipts.append(Receipt(answer, asked.owners))
-    return decision
+    def decision(self, store: Store, info: LimitInfo) -> Decision:
+        """The decision that this answer stands for, once what is observed has been counted."""
+        live = self.live
+        if not self.each:
+            return Decision(store, self.parts, info, live.places, info.checks, [Receipt(info, live.owners)])
+        enforced = info.checks[: len(self.checks)]
+        answers = {(check[0], check[1]): answer for check, answer in zip([*self.checks, *self.beside], info.checks)}
+        beside = [answers[check[0], check[1]] for check in self.observed.checks]
+        owners = [owners for check, owners in zip(self.observed.checks, self.observed.owners) if check in self.beside]
+        receipts = [Receipt(info, live.owners + owners)]
+        answer = merged(enforced) if enforced else NO_LIMIT
+        decision = Decision(store, self.parts, answer, live.places, enforced, receipts)
+        place = 0
+        for one in self.each:
+            places = self.observed.places[place : place + len(one.checks)]
+            place += len(one.checks)
+            denied = any(beside[index].blocked for index in places)
+            label = ", ".join(check[0].key for check in one.checks)
+            if one.is_shadow:
+                count_shadow(label, denied)
+            else:
+                count_candidate(label, decision.denied(one.part), denied)
+        return decision

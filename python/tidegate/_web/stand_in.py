@@ -24,18 +24,18 @@ class StandIn:
     def __init__(self, limiter: Limiter | AsyncLimiter | None) -> None:
         self.store = None if limiter is None else Store(limiter)
 
-    def decide(self, checks: Sequence[Asked]) -> LimitInfo:
+    def decide(self, checks: Sequence[Asked], observed: Sequence[Asked] = ()) -> LimitInfo:
         """Decides in place of a store."""
         if self.store is None:
-            return _unlimited(checks)
-        answer: LimitInfo = self._originals["decide"](self.store, checks)
+            return _unlimited([*checks, *observed])
+        answer: LimitInfo = self._originals["decide"](self.store, checks, observed)
         return answer
 
-    async def decide_async(self, checks: Sequence[Asked]) -> LimitInfo:
+    async def decide_async(self, checks: Sequence[Asked], observed: Sequence[Asked] = ()) -> LimitInfo:
         """Decides in place of a store."""
         if self.store is None:
-            return _unlimited(checks)
-        answer: LimitInfo = await self._originals["decide_async"](self.store, checks)
+            return _unlimited([*checks, *observed])
+        answer: LimitInfo = await self._originals["decide_async"](self.store, checks, observed)
         return answer
 
     def peek(self, check: Asked) -> LimitInfo:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from .._aio import AsyncLimiter
@@ -34,12 +34,16 @@ class Store:
         self.shared = self.sync._shared
         self._definitions: dict[str, Limit] = {}
 
-    def decide(self, checks: Sequence[Check]) -> LimitInfo:
-        """Decides all checks in one call."""
+    def decide(self, checks: Sequence[Check], observed: Sequence[Check] = ()) -> LimitInfo:
+        """Decides all checks in one call, and beside them those that are never enforced."""
+        if observed:
+            return self.sync.limit_all(_with(checks, observed))
         return self.sync.limit(*checks[0]) if len(checks) == 1 else self.sync.limit_all(checks)
 
-    async def decide_async(self, checks: Sequence[Check]) -> LimitInfo:
-        """Decides all checks in one call."""
+    async def decide_async(self, checks: Sequence[Check], observed: Sequence[Check] = ()) -> LimitInfo:
+        """Decides all checks in one call, and beside them those that are never enforced."""
+        if observed:
+            return await self.aio.limit_all(_with(checks, observed))
         return await (self.aio.limit(*checks[0]) if len(checks) == 1 else self.aio.limit_all(checks))
 
     def peek(self, check: Check) -> LimitInfo:
@@ -61,6 +65,11 @@ class Store:
 
     def __repr__(self) -> str:
         return repr(self.sync)
+
+
+def _with(checks: Sequence[Check], observed: Sequence[Check]) -> Any:
+    # The engine's own word for a check that it does not enforce: ``True`` behind its factor.
+    return [*checks, *((*check, True) for check in observed)]
 
 
 _open: WeakValueDictionary[str, Store] = WeakValueDictionary()

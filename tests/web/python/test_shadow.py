@@ -42,7 +42,8 @@ def test_a_shadow_limit_is_counted_and_not_enforced(limiter: Limiter) -> None:
     answer = client.ask()
     assert answer.headers["x-ratelimit-remaining"] == "4"
     assert statuses(client, 6) == [200] * 4 + [429] * 2
-    assert shadow_counts() == {"strict shadow": ShadowCounts(admitted=2, denied=3)}
+    # It is decided beside denials as well.
+    assert shadow_counts() == {"strict shadow": ShadowCounts(admitted=2, denied=5)}
     # Its entry has been charged for what it admitted.
     assert limiter.peek(bucket("strict shadow", 2), "127.0.0.1").remaining == 0
 
@@ -108,8 +109,17 @@ def test_one_call_decides_both(redis: RedisServer) -> None:
     limiter = Limiter(redis.url, namespace="both", timeout=5)
     client = Client(RateLimitMiddleware, limiter=limiter, limits=bucket("api", 3), candidate=bucket("api", 9))
     before = limiter.stats().decisions
-    assert statuses(client, 3) == [200] * 3
-    assert limiter.stats().decisions - before == 3
+    assert statuses(client, 5) == [200] * 3 + [429] * 2
+    # One for each request, also where one of the two denies.
+    assert limiter.stats().decisions - before == 5
+    assert candidate_counts() == {"api candidate": CandidateCounts(3, 0, 2, 0)}
+
+
+def test_a_refused_request_is_charged_to_a_shadow_limit_alone(limiter: Limiter) -> None:
+    client = Client(RateLimitMiddleware, limiter=limiter, limits=bucket("api", 1), shadow=bucket("wide", 9))
+    assert statuses(client, 4) == [200] + [429] * 3
+    assert shadow_counts() == {"wide shadow": ShadowCounts(4, 0)}
+    assert limiter.peek(bucket("wide shadow", 9), "127.0.0.1").remaining == 5
 
 
 def test_a_settlement_settles_what_is_observed(limiter: Limiter) -> None:

@@ -91,7 +91,7 @@ impl Remote {
     /// The key of this call among the denials that are remembered.
     fn deny_key(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Option<DenyKey> {
         let [check] = checks else { return None };
-        if call != Call::Limit || now.is_some() || check.limit.counts_blocked() {
+        if call != Call::Limit || check.observed || now.is_some() || check.limit.counts_blocked() {
             return None;
         }
         let entry = self.fingerprint(check.limit, check.actor);
@@ -146,13 +146,13 @@ impl Remote {
                     keys.push(key(shape));
                 }
                 let Check { cost, spent, charged_at, .. } = *check;
-                parts.push(Part { rule: *rule, cost, spent, charged_at, entry });
+                parts.push(Part { rule: *rule, cost, spent, charged_at, entry, observed: check.group(index) });
                 pending.limits.push(check.limit.clone());
                 pending.actors.push(actor);
-                pending.answers.push(Answers::Part(index));
+                pending.answers.push(Answers::Part(index, check.observed));
             }
             if matches!(rules, Rules::Unlimited) {
-                pending.answers.push(Answers::Unlimited(index));
+                pending.answers.push(Answers::Unlimited(index, check.observed));
             }
         }
         pending.entries = entries.into_list();

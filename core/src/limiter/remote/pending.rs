@@ -34,10 +34,10 @@ pub(super) struct PendingCall {
 /// An answer of a call.
 #[derive(Clone, Copy)]
 pub(super) enum Answers {
-    /// Of a part of this check.
-    Part(usize),
+    /// Of a part of this check, which may be one that is not enforced.
+    Part(usize, bool),
     /// Of this check, which is limited by nothing.
-    Unlimited(usize),
+    Unlimited(usize, bool),
 }
 
 /// The answer of a call, or its error.
@@ -140,8 +140,11 @@ impl PendingCall {
     fn take_back(self: Box<Self>, request: &Request, info: &LimitInfo) {
         let charge = Charge::of_turn(info);
         let verb = Verb::Undo { charged_at: charge.at };
-        let limited = info.checks().iter().zip(&self.answers).filter(|(_, of)| matches!(of, Answers::Part(_)));
-        let undo = request.undone(charge.at, limited.map(|(info, _)| Charge::of_turn(info).at));
+        let limited = info.checks().iter().zip(&self.answers).filter(|(_, of)| matches!(of, Answers::Part(..)));
+        let (turns, blocked): (InlineVec<Micros>, InlineVec<bool>) =
+            limited.map(|(info, _)| (Charge::of_turn(info).at, info.blocked)).unzip();
+        let mut undo = request.undone(charge.at, turns);
+        undo.leave_uncharged(&blocked);
         let back = Self { call: verb, deny_key: None, ..*self };
         if info.degraded {
             // The store has charged nothing.
@@ -155,8 +158,8 @@ impl PendingCall {
     pub(super) fn merge(&self, infos: InlineVec<LimitInfo>) -> LimitInfo {
         let mut infos = infos.into_iter();
         let in_order = self.answers.iter().map(|of| match *of {
-            Answers::Part(check) => infos.next().unwrap_or_default().of_check(check),
-            Answers::Unlimited(check) => LimitInfo::unlimited().of_check(check),
+            Answers::Part(check, observed) => infos.next().unwrap_or_default().of_check(check).of_observed(observed),
+            Answers::Unlimited(check, observed) => LimitInfo::unlimited().of_check(check).of_observed(observed),
         });
         LimitInfo::merged(in_order.collect())
     }

@@ -72,7 +72,7 @@ impl Memory {
                     && self.make_room(table, moment, &needed)
             })
             .collect();
-        let mut parts: InlineVec<Part<&Rule>> = parts.iter().map(borrowed).collect();
+        let mut parts: InlineVec<Part<&Rule>> = parts.iter().map(Part::borrowed).collect();
         let asked = asked_of(&parts, fingerprints.len());
         let cost_of = |entry: usize| asked[entry].map_or(0, |(_, cost)| cost);
         let mut entries: InlineVec<Held<Source>> = InlineVec::new();
@@ -242,11 +242,6 @@ fn close(table: &mut BoundedTable, seat: Seat, rule: &Rule, entry: &mut Entry, n
     let drains = rule.drains(entry, now);
     let drains_in = drains.since.saturating_add(drains.time.duration()).saturating_sub(now);
     table.overflow_or_new().close(seat, now, until, drains_in, rule.drains_in_turn());
-}
-
-fn borrowed<R: Borrow<Rule>>(part: &Part<R>) -> Part<&Rule> {
-    let Part { rule, cost, spent, charged_at, entry } = part;
-    Part { rule: rule.borrow(), cost: *cost, spent: *spent, charged_at: *charged_at, entry: *entry }
 }
 
 /// Of each entry the first check, and all that is asked of it; all of its checks are of one rule.

@@ -80,7 +80,7 @@ impl<const N: usize> Merge<N> for Whole {
 
     #[inline]
     fn merge(&mut self, answered: impl Fn(usize) -> LimitInfo) -> LimitInfo {
-        LimitInfo::merged_from((0..N).map(answered).collect())
+        LimitInfo::merged_of((0..N).map(answered).collect())
     }
 
     #[inline]

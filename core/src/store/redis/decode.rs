@@ -51,6 +51,10 @@ impl Reader<'_> {
         if request.verb == Verb::Reset {
             return self.resetting(request, server);
         }
+        if let Some(each) = request.apart() {
+            let replies = each.into_iter().map(|(members, one)| Ok((members, self.outcome(&one, server)?)));
+            return Ok(request.gathered(replies.collect::<Result<_, _>>()?));
+        }
         let now = request.instant(server);
         let mut checked: InlineVec<Checked> = InlineVec::new();
         let (mut corrupt, mut mended) = (0, false);

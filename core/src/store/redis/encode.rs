@@ -83,7 +83,13 @@ struct Writer {
 impl Writer {
     /// Encodes the verb (a byte) with its number, the number of checks (4 bytes), `now` (-1 = not given) and the
     /// deadline; then the checks. The checks of a reset are its keys.
+    ///
+    /// Observed checks are decisions of their own, after that of the others.
     fn request(&mut self, request: &Request, deadline: Micros) {
+        if let Some(each) = request.apart() {
+            each.iter().for_each(|(_, one)| self.request(one, deadline));
+            return;
+        }
         let (asked, number) = match request.verb {
             Verb::Reset => (0, 0),
             Verb::Limit => (1, 0),

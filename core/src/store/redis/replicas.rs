@@ -99,7 +99,8 @@ pub(super) fn is_charged(request: &Request, outcome: &Reply) -> bool {
     match request.verb {
         Verb::Peek => false,
         Verb::Limit | Verb::Acquire { .. } => {
-            !infos.iter().any(|info| info.blocked) || request.parts.iter().any(|part| part.rule.counts_blocked())
+            !infos.iter().any(|info| info.blocked)
+                || request.parts.iter().any(|part| part.observed.is_some() || part.rule.counts_blocked())
         }
         // What is given back of a receipt that is used up already.
         Verb::Charge | Verb::Refund | Verb::Undo { .. } | Verb::Denied => {

@@ -119,11 +119,28 @@ pub(super) async fn decide(topology: Arc<Topology>, job: Arc<Job>) {
 }
 
 async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
-    let request = &job.request;
+    let Some(each) = job.request.apart() else { return run_one(topology, &job.request, job).await };
+    let mut replies = Vec::with_capacity(each.len());
+    for (members, request) in each {
+        match run_one(topology, &request, job).await {
+            Ok(reply) => replies.push((members, request, reply)),
+            Err(failure) => {
+                for undo in replies.iter().filter_map(|(_, request, reply)| request.undo_of(reply)) {
+                    shares_of(&undo).into_iter().for_each(|share| forget(topology, share.request));
+                }
+                return Err(failure);
+            }
+        }
+    }
+    Ok(job.request.gathered(replies.into_iter().map(|(members, _, reply)| (members, reply)).collect()))
+}
+
+/// One decision of those that a request is made of.
+async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) -> Answer {
     let shares = shares_of(request);
     let verb = request.verb;
     if let Verb::Undo { .. } = verb {
-        return settle(topology, &shares, job).await;
+        return settle(topology, request, &shares, job).await;
     }
     if !matches!(verb, Verb::Limit | Verb::Acquire { .. }) {
         let each = all(topology, shares.iter().map(|share| share.request.clone()), job).await;
@@ -169,7 +186,7 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
 /// Makes of charges what was spent of them. What that adds comes first, because nothing else can be impossible, and
 /// because it can be given back exactly. After that a part may have happened where another fails, so that it counts as
 /// made.
-async fn settle(topology: &Arc<Topology>, shares: &[Share], job: &Arc<Job>) -> Answer {
+async fn settle(topology: &Arc<Topology>, request: &Request, shares: &[Share], job: &Arc<Job>) -> Answer {
     let (added, rest): (Vec<Option<Share>>, Vec<Share>) = shares.iter().map(Share::parted).unzip();
     let added: Vec<Share> = added.into_iter().flatten().collect();
     let charged = all(topology, added.iter().map(|share| share.request.clone()), job).await;
@@ -179,7 +196,7 @@ async fn settle(topology: &Arc<Topology>, shares: &[Share], job: &Arc<Job>) -> A
     }
     let each = all(topology, rest.iter().map(|share| share.request.clone()), job).await;
     let happened = !added.is_empty() || each.iter().any(Result::is_ok);
-    match gather(&job.request, &rest, each) {
+    match gather(request, &rest, each) {
         Err(why) if happened && !why.may_have_happened() => Err(Failure::Other),
         answer => answer,
     }

@@ -3,8 +3,9 @@
 use super::key::Key;
 use super::reply::Reply;
 use crate::clock;
-use crate::decision::{self, Impossible, Verb, priors, takes};
+use crate::decision::{self, Impossible, Verb, groups, priors, takes};
 use crate::distinct::Distinct;
+use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::Rule;
 use crate::time::Micros;
@@ -113,8 +114,70 @@ impl Request {
     pub(crate) fn undo_of(&self, reply: &Reply) -> Option<Self> {
         let Reply::Decided { now, infos, .. } = reply else { return None };
         let may_charge = matches!(self.verb, Verb::Limit | Verb::Acquire { .. });
-        let is_charged = may_charge && !infos.iter().any(|info| info.blocked);
-        is_charged.then(|| self.undone(*now, infos.iter().map(|info| info.at)))
+        if !may_charge {
+            return None;
+        }
+        let mut undo = self.undone(*now, infos.iter().map(|info| info.at));
+        let blocked: InlineVec<bool> = infos.iter().map(|info| info.blocked).collect();
+        undo.leave_uncharged(&blocked).then_some(undo)
+    }
+
+    /// Gives nothing back of the checks that were denied, by the answers to its parts. True if any is left.
+    pub(crate) fn leave_uncharged(&mut self, blocked: &[bool]) -> bool {
+        let mut is_charged = false;
+        for group in groups(&self.parts) {
+            if group.iter().any(|index| blocked.get(*index).is_some_and(|blocked| *blocked)) {
+                group.iter().for_each(|index| self.parts[*index].cost = 0);
+            } else {
+                is_charged = true;
+            }
+        }
+        is_charged
+    }
+
+    /// The decisions that this one is made of where checks of it are observed, in the order in which they are made,
+    /// each with the indices of its parts; nothing where it is one.
+    pub(crate) fn apart(&self) -> Option<Vec<(InlineVec<usize>, Self)>> {
+        if !self.verb.decides_apart() || self.parts.iter().all(|part| part.observed.is_none()) {
+            return None;
+        }
+        let of_group = |members: InlineVec<usize>| {
+            let mut one = Self { entries: InlineVec::new(), parts: InlineVec::new(), ..self.clone() };
+            let mut entries: Distinct<usize> = Distinct::default();
+            for part in members.iter().filter_map(|index| self.parts.get(*index)) {
+                let entry = entries.index_of(&part.entry);
+                if entry == one.entries.len() {
+                    one.entries.push(self.entries[part.entry].clone());
+                }
+                one.parts.push(Part { entry, observed: None, ..*part });
+            }
+            (members, one)
+        };
+        Some(groups(&self.parts).into_iter().map(of_group).collect())
+    }
+
+    /// The reply to this request of those to the decisions that it is [made of](Self::apart).
+    pub(crate) fn gathered(&self, replies: Vec<(InlineVec<usize>, Reply)>) -> Reply {
+        let mut all: InlineVec<LimitInfo> = self.parts.iter().map(|part| part.rule.undecided(0)).collect();
+        let (mut instant, mut corrupts, mut mends, mut resets) = (0, 0, false, 0);
+        for (members, reply) in replies {
+            let observed = members.first().is_some_and(|index| self.parts[*index].observed.is_some());
+            match reply {
+                Reply::Decided { now, infos, corrupt, mended, reset } => {
+                    (instant, corrupts, mends) = (now.max(instant), corrupts + corrupt, mends | mended);
+                    resets = if observed { resets } else { reset };
+                    members.iter().zip(infos).for_each(|(index, info)| all[*index] = info);
+                }
+                Reply::Impossible(_, Impossible::Overflows) if observed => {
+                    members.iter().for_each(|index| all[*index].at = instant);
+                }
+                Reply::Impossible(member, why) => {
+                    return Reply::Impossible(members.get(member).copied().unwrap_or(member), why);
+                }
+                late @ Reply::Late { .. } => return late,
+            }
+        }
+        Reply::Decided { now: instant, infos: all, corrupt: corrupts, mended: mends, reset: resets }
     }
 
     /// The same for this process's memory alone: it does not have what a receipt of the store's gives back.
@@ -135,7 +198,7 @@ impl Request {
 
     /// The units that earlier checks of this request take from the same entry, for each check.
     pub(crate) fn priors(&self) -> InlineVec<u64> {
-        priors(&self.parts, self.entries.len())
+        priors(&self.parts, self.entries.len(), self.verb.decides_apart())
     }
 
     /// The units that each check charges or gives back, and how many of those were spent.

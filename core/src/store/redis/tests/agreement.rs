@@ -31,7 +31,7 @@ enum Asked {
     Acquire(u64),
 }
 
-/// One check: which limit, whose, the cost, what was spent of it, and the factor.
+/// One check: which limit, whose, the cost, what was spent of it, the factor, and whether it is not enforced.
 #[derive(Clone, Debug)]
 struct Asking {
     limit: Index,
@@ -39,6 +39,7 @@ struct Asking {
     cost: u64,
     spent: u64,
     factor: f64,
+    observed: bool,
 }
 
 /// One call; no checks are a reset of the first limit.
@@ -71,13 +72,17 @@ fn asked() -> impl Strategy<Value = Asked> {
 fn asking(cost: impl Strategy<Value = u64>) -> impl Strategy<Value = Asking> {
     let factor = prop_oneof![4 => Just(1.0), 1 => select(vec![0.0, 0.5, 2.0, 0.3, 0.7, 3.0, 1.7])];
     let spent = prop_oneof![2 => Just(0), 1 => 0_u64..5];
-    (any::<Index>(), any::<bool>(), cost, spent, factor).prop_map(|(limit, second_actor, cost, spent, factor)| Asking {
-        limit,
-        second_actor,
-        cost,
-        spent,
-        factor,
-    })
+    let observed = proptest::bool::weighted(0.2);
+    (any::<Index>(), any::<bool>(), cost, spent, factor, observed).prop_map(
+        |(limit, second_actor, cost, spent, factor, observed)| Asking {
+            limit,
+            second_actor,
+            cost,
+            spent,
+            factor,
+            observed,
+        },
+    )
 }
 
 fn steps(cost: BoxedStrategy<u64>, checks: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Step>> {
@@ -196,7 +201,7 @@ impl World {
                 let check = check.cost(asking.cost).spent(asking.spent).factor(asking.factor);
                 // Some were charged at an instant of their own.
                 let own = (asking.spent % 2 == 1).then(|| *asking.limit.get(&instants));
-                Check { charged_at: own, ..check }
+                Check { charged_at: own, observed: asking.observed, ..check }
             };
             let checks: Vec<_> = step.checks.iter().map(check).collect();
             if checks.iter().any(|check| check.limit.rules(check.factor).is_err()) {

@@ -101,6 +101,8 @@ struct Question {
     decision: Result<Request, (usize, Impossible)>,
     /// For each answer its check, with the limit's key and the cost; `None` where nothing is limited.
     answers: Vec<(usize, Option<(String, u64)>)>,
+    /// The checks that are not enforced.
+    observed: Vec<usize>,
 }
 
 impl Question {
@@ -116,7 +118,7 @@ impl Question {
                     names.push(name);
                 }
                 let Check { cost, spent, charged_at, .. } = *check;
-                parts.push(Part { rule: *rule, cost, spent, charged_at, entry });
+                parts.push(Part { rule: *rule, cost, spent, charged_at, entry, observed: check.group(index) });
                 let asked = (limit.to_owned(), Verb::from(call).named_cost(check.cost, check.spent));
                 answers.push((index, Some(asked)));
             }
@@ -124,13 +126,14 @@ impl Question {
                 answers.push((index, None));
             }
         }
-        Self { decision: Request::new(Verb::from(call), names, parts, now), answers }
+        let observed = (0..checks.len()).filter(|index| checks[*index].observed).collect();
+        Self { decision: Request::new(Verb::from(call), names, parts, now), answers, observed }
     }
 
     fn forget(namespace: &str, limit: &Limit, actor: &str) -> Self {
         let names =
             Shape::ALL.iter().map(|shape| EntryName::new(namespace, actor, limit.key(), *shape).to_key()).collect();
-        Self { decision: Ok(Request::reset(names)), answers: Vec::new() }
+        Self { decision: Ok(Request::reset(names)), answers: Vec::new(), observed: Vec::new() }
     }
 
     /// The answer to the caller.
@@ -140,7 +143,7 @@ impl Question {
                 let mut infos = infos.iter().cloned();
                 let of = |(check, limited): &(usize, Option<_>)| {
                     let info = limited.as_ref().map_or_else(LimitInfo::unlimited, |_| infos.next().unwrap());
-                    info.of_check(*check)
+                    info.of_check(*check).of_observed(self.observed.contains(check))
                 };
                 Ok(LimitInfo::merged(self.answers.iter().map(of).collect()))
             }
