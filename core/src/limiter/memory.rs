@@ -263,13 +263,13 @@ impl Local {
             return Ok(LimitInfo::merged(decided.collect()));
         }
         let mut infos = Vec::new();
-        for index in 0..checks.len() {
+        for (index, check) in checks.iter().enumerate() {
             let answered = infos.len();
             while let Some(info) = decided.next_if(|info| info.check_index() == index) {
                 infos.push(info);
             }
             if infos.len() == answered {
-                infos.push(LimitInfo::unlimited().of_check(index).of_observed(checks[index].observed));
+                infos.push(LimitInfo::unlimited().of_check(index).of_observed(check.observed));
             }
         }
         Ok(LimitInfo::merged(infos))

@@ -87,7 +87,9 @@ impl Writer {
     /// Observed checks are decisions of their own, after that of the others.
     fn request(&mut self, request: &Request, deadline: Micros) {
         if let Some(each) = request.apart() {
-            each.iter().for_each(|(_, one)| self.request(one, deadline));
+            for (_, one) in &each {
+                self.request(one, deadline);
+            }
             return;
         }
         let (asked, number) = match request.verb {

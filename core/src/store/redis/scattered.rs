@@ -126,7 +126,9 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
             Ok(reply) => replies.push((members, request, reply)),
             Err(failure) => {
                 for undo in replies.iter().filter_map(|(_, request, reply)| request.undo_of(reply)) {
-                    shares_of(&undo).into_iter().for_each(|share| forget(topology, share.request));
+                    for share in shares_of(&undo) {
+                        forget(topology, share.request);
+                    }
                 }
                 return Err(failure);
             }
