@@ -87,7 +87,7 @@ fn request(check: &Check<'_>, call: Call, now: Option<u64>) -> Request {
         spent: 0,
         charged_at: None,
         entry,
-        observed: false,
+        observed: None,
     });
     let names = rules.shaped().map(|(shape, _)| EntryName::new("fuzz", check.actor, check.limit.key(), shape).to_key());
     Request::new(Verb::from(call), names.collect(), parts.collect(), now).unwrap()
