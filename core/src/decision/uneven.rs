@@ -170,7 +170,7 @@ mod tests {
             1 => Just(Verb::Peek),
             1 => Just(Verb::Charge),
             1 => Just(Verb::Refund),
-            1 => (0_u64..500).prop_map(|charged_at| Verb::Undo { charged_at: 10_000 + charged_at }),
+            1 => (10_000_u64..10_500).prop_map(|charged_at| Verb::Undo { charged_at }),
             1 => (0_u64..500).prop_map(after),
         ]
     }
@@ -191,7 +191,7 @@ mod tests {
             let (mut any, mut known) = (Entry::Level(first), Entry::Level(first));
             let mut now: Micros = 10_000;
             for (verb, cost, passed, back) in calls {
-                now = if back { now - passed * 10 } else { now + passed };
+                now = if back { now.saturating_sub(passed.saturating_mul(10)) } else { now.saturating_add(passed) };
                 let expected = call(&rule, &mut any, now, verb, cost);
                 let found = if rule.by_groups {
                     call(&Grouped(&rule), &mut known, now, verb, cost)

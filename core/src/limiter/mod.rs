@@ -201,12 +201,13 @@ impl Limiter {
     pub fn limit_two_sync<T>(
         &self,
         checks: [&Check<'_>; 2],
-        mut answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
+        answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
     ) -> Result<T, Error> {
         match &self.store {
             Store::Local(local) => local.limit_two(checks, answered),
-            #[cfg(feature = "redis")]
+            #[cfg(feature = "remote")]
             Store::Remote(remote) => {
+                let mut answered = answered;
                 let info = remote.decide_sync(&checks.map(|check| *check), Call::Limit, None)?;
                 Ok(answered(&info, info.checks()))
             }

@@ -138,7 +138,9 @@ mod tests {
         let (answered, answers) = sync_channel(4);
         let tell = |answered: &std::sync::mpsc::SyncSender<_>| {
             let answered = answered.clone();
-            Owed::new(move |answer: Result<u64, Error>| drop(answered.send(answer.ok())))
+            Owed::new(move |answer: Result<u64, Error>| {
+                let _ = answered.send(answer.ok());
+            })
         };
         let mut owed = tell(&answered);
         owed.answer(Ok(3));
