@@ -98,6 +98,24 @@ fn a_turn_comes_in_time_while_a_caller_drives_now_and_then() {
 }
 
 #[test]
+fn a_connection_that_was_closed_while_nobody_drove_is_not_written_to() {
+    let _alone = alone();
+    let server = Server::start();
+    let (limiter, limit) = (well_in(&server.url(), OnError::Allow, SOON), hourly("closed", 800_000));
+    let mut other = server.connect();
+    let mut degraded = 0;
+    for _ in 0..50 {
+        drive(&limiter, &limit);
+        let mut kill = redis::cmd("CLIENT");
+        let killed: u64 = kill.arg("KILL").arg("TYPE").arg("normal").query(&mut other).expect("a number");
+        assert_eq!(killed, 1, "one connection");
+        thread::sleep(Duration::from_millis(1));
+        degraded += u32::from(limiter.limit_sync(&limit, "ada").expect("an answer").degraded);
+    }
+    assert_eq!(degraded, 0);
+}
+
+#[test]
 fn a_caller_inside_of_a_runtime_and_one_at_its_end_wait_as_ever() {
     struct AtTheEnd(Option<(Limiter, Limit, std::sync::mpsc::Sender<bool>)>);
     impl Drop for AtTheEnd {

@@ -43,7 +43,8 @@ impl ConnectionTask {
             }
         };
         if number == self.connection_number {
-            let took = since.elapsed();
+            self.heard = Instant::now();
+            let took = self.heard.duration_since(since);
             self.round_trip = if self.round_trip.is_zero() { took } else { (self.round_trip * 7 + took) / 8 };
             if missed {
                 // Answers take longer on their way than they did.

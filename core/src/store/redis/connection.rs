@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use redis::RedisResult;
 use tokio::task::coop::consume_budget;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 use super::batch::{self, Batch, BatchReply, Group};
 use super::breaker::Breaker;
-use super::connection_state::{Connected, ConnectionState};
+use super::connection_state::{ConnectionState, Progress};
 use super::context::Context;
 use super::dial::Transport;
 use super::endpoint::Endpoint;
@@ -35,6 +35,8 @@ use crate::store::remote::{Job, task};
 const MOST_IN_A_BATCH: usize = 128;
 /// Batches on the way at once while no job waits long, so that neither side waits for the other.
 const BATCHES: usize = 2;
+/// The time for which what was last read from the server is recent.
+const RECENT: Duration = Duration::from_millis(1);
 
 /// The handle to the connection of one server: the queue into its task, and its breaker.
 pub(super) struct Connection {
@@ -63,6 +65,8 @@ impl Connection {
             due: VecDeque::new(),
             state: ConnectionState::Down,
             connection_number: 0,
+            unused_since: None,
+            heard: Instant::now(),
             parted_until: None,
             batches: Vec::new(),
             holding: Vec::new(),
@@ -111,6 +115,10 @@ pub(super) struct ConnectionTask {
     pub(super) state: ConnectionState,
     /// The number of the connection, which changes when it is given up.
     pub(super) connection_number: u64,
+    /// The instant at which it was made, until a call goes over it.
+    pub(super) unused_since: Option<Instant>,
+    /// The instant of the last answer over it.
+    pub(super) heard: Instant,
     /// The instant until which replies over connections that were given up may come.
     pub(super) parted_until: Option<Instant>,
     pub(super) batches: Vec<Batch>,
@@ -144,19 +152,24 @@ impl ConnectionTask {
                 biased;
                 batch = poll_fn(|context| next_back(&mut self.batches, context)) => Next::Batch(batch),
                 acknowledged = poll_fn(|context| next_back(&mut self.holding, context)) => Next::Acknowledged(acknowledged),
+                // Before a call is sent over what is closed.
+                progress = self.state.progress() => Next::Progress(progress),
                 received = poll_fn(|context| self.queue.poll(context, &mut incoming)), if self.leaves_by.is_none() => {
                     Next::Received(received)
                 }
-                connected = self.state.progress() => Next::Connected(connected),
                 () = timer.as_mut(), if armed.is_some() => Next::Due,
             };
             match next {
-                Next::Received(Received::Messages) => self.take(&mut incoming),
+                Next::Received(Received::Messages) => {
+                    self.take(&mut incoming);
+                    self.catch_up().await;
+                }
                 Next::Received(Received::Nothing) => self.leaves_by = Some(Instant::now() + self.context.timeout()),
                 Next::Batch(batch) => self.read(batch),
                 Next::Acknowledged(acknowledged) => self.acknowledged(acknowledged),
-                Next::Connected(Some(connected)) => self.connected(connected),
-                Next::Connected(None) => self.connect(),
+                Next::Progress(Progress::Connected(connected)) => self.connected(connected),
+                Next::Progress(Progress::Rested) => self.connect(),
+                Next::Progress(Progress::Closed) => self.closed(),
                 Next::Due => {
                     armed = None;
                     self.expire();
@@ -171,8 +184,12 @@ impl ConnectionTask {
 
     /// True while the connection is up, and nothing waits or is under way.
     fn is_idle(&self) -> bool {
-        let nothing = self.waiting.is_empty() && self.batches.is_empty() && self.holding.is_empty();
-        nothing && matches!(self.state, ConnectionState::Up(_))
+        self.waiting.is_empty() && self.is_quiet()
+    }
+
+    /// True while the connection is up, and nothing is under way.
+    fn is_quiet(&self) -> bool {
+        self.batches.is_empty() && self.holding.is_empty() && matches!(self.state, ConnectionState::Up(_))
     }
 
     /// True once all senders are gone and no caller waits. A job that is left is answered as it is dropped.
@@ -202,6 +219,18 @@ impl ConnectionTask {
             }
             self.watch(&message.job, now);
             self.waiting.push_back((now, message));
+        }
+    }
+
+    /// Has a runtime that stood still read what has come meanwhile, so that no call is sent over what is closed.
+    async fn catch_up(&mut self) {
+        if self.is_quiet() && self.context.session.may_stand_still() && self.heard.elapsed() > RECENT {
+            yield_now().await;
+            if let ConnectionState::Up(connection) = &self.state
+                && connection.is_closed()
+            {
+                self.closed();
+            }
         }
     }
 
@@ -241,6 +270,7 @@ impl ConnectionTask {
             let messages = messages.filter(|message| !message.job.is_over());
             let groups = Group::of(messages, &self.context, self.endpoint.is_sharded(), &self.clock);
             if !groups.is_empty() {
+                self.unused_since = None;
                 self.context.session.sent(groups.iter().map(Group::len).sum());
                 self.launch(connection.clone(), self.connection_number, groups);
             }
@@ -316,7 +346,6 @@ enum Next {
     Received(Received),
     Batch(Back<BatchReply>),
     Acknowledged(Back<Acknowledged>),
-    /// A connection or an error; none when it is time to try again.
-    Connected(Option<RedisResult<Connected>>),
+    Progress(Progress),
     Due,
 }

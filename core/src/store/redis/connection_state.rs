@@ -1,6 +1,6 @@
 //! The connection to one server: being made, up, or resting.
 
-use std::future::{Future, pending};
+use std::future::{Future, pending, poll_fn};
 use std::pin::Pin;
 
 use redis::RedisResult;
@@ -28,16 +28,29 @@ pub(super) enum ConnectionState {
     Resting(Instant),
 }
 
+/// A change of a connection that nobody asked for.
+pub(super) enum Progress {
+    /// A connection or an error.
+    Connected(RedisResult<Connected>),
+    /// It has rested, and is to be made anew.
+    Rested,
+    /// The server has closed it.
+    Closed,
+}
+
 impl ConnectionState {
-    /// A connection or an error; none when it is time to try again.
-    pub(super) async fn progress(&mut self) -> Option<RedisResult<Connected>> {
+    pub(super) async fn progress(&mut self) -> Progress {
         match self {
-            Self::Connecting(connecting) => Some(connecting.await),
+            Self::Down => pending().await,
+            Self::Connecting(connecting) => Progress::Connected(connecting.await),
+            Self::Up(connection) => {
+                poll_fn(|context| connection.poll_closed(context)).await;
+                Progress::Closed
+            }
             Self::Resting(until) => {
                 sleep_until(*until).await;
-                None
+                Progress::Rested
             }
-            Self::Down | Self::Up(_) => pending().await,
         }
     }
 }

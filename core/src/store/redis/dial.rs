@@ -12,6 +12,7 @@ use std::thread;
 use arc_swap::ArcSwapOption;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, select_ok};
+use futures_util::task::AtomicWaker;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisResult};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -33,7 +34,7 @@ pub(super) const A_MAP: u64 = 16 * 1024 * 1024;
 pub(super) struct Transport {
     pub(super) wire: MultiplexedConnection,
     allowance: Arc<Allowance>,
-    _driver: Arc<Driver>,
+    driver: Arc<Driver>,
 }
 
 impl Transport {
@@ -47,14 +48,68 @@ impl Transport {
         let read = self.allowance.read.load(Ordering::Relaxed);
         self.allowance.allowed.store(read + bytes + FEW, Ordering::Relaxed);
     }
+
+    /// Ready once it is closed; wakes the last that asked.
+    pub(super) fn poll_closed(&self, context: &Context<'_>) -> Poll<()> {
+        self.driver.end.poll(context)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.driver.end.is_over.load(Ordering::Acquire)
+    }
 }
 
-/// The task that reads and writes.
-struct Driver(JoinHandle<()>);
+/// The task that reads and writes, which ends when the other side hangs up.
+struct Driver {
+    task: JoinHandle<()>,
+    end: Arc<End>,
+}
+
+impl Driver {
+    fn start(drives: impl Future<Output = ()> + Send + 'static) -> Self {
+        let end = Arc::<End>::default();
+        let ends = Ends(end.clone());
+        // Woken by nothing but what is to be sent, and by the server.
+        let idle = Arc::new(AtomicBool::new(true));
+        let task = task::spawn(idle, async move {
+            // What is under way hears of it first.
+            drives.await;
+            drop(ends);
+        });
+        Self { task, end }
+    }
+}
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
+    }
+}
+
+/// The end of a driver, and the task that waits for it.
+#[derive(Default)]
+struct End {
+    is_over: AtomicBool,
+    waits: AtomicWaker,
+}
+
+impl End {
+    fn poll(&self, context: &Context<'_>) -> Poll<()> {
+        if !self.is_over.load(Ordering::Acquire) {
+            self.waits.register(context.waker());
+        }
+        // It may have come to its end meanwhile.
+        if self.is_over.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+/// Tells of the end when it is dropped, also by a panic.
+struct Ends(Arc<End>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Release);
+        self.0.waits.wake();
     }
 }
 
@@ -108,9 +163,7 @@ pub(super) async fn open(target: &Target, allowed: u64) -> RedisResult<Transport
     let bounded = Bounded { stream, allowance: allowance.clone() };
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     let (wire, driver) = MultiplexedConnection::new_with_config(&target.session, bounded, config).await?;
-    // Woken by nothing but what is to be sent, and by the server.
-    let idle = Arc::new(AtomicBool::new(true));
-    Ok(Transport { wire, allowance, _driver: Arc::new(Driver(task::spawn(idle, driver))) })
+    Ok(Transport { wire, allowance, driver: Arc::new(Driver::start(driver)) })
 }
 
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {

@@ -2,6 +2,7 @@
 
 use std::iter;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use redis::RedisResult;
 use tokio::time::{Instant, sleep};
@@ -17,6 +18,8 @@ use crate::store::remote::{Answer, Job};
 const NO_ANSWER: &str = "no answer in time";
 const TOO_FEW: &str = "too few replicas acknowledge what it writes";
 const NO_DECISION: &str = "it answers, and does not decide";
+/// A connection that is closed so soon, without a call over it, is made anew only by the next call.
+const TOO_SOON: Duration = Duration::from_secs(1);
 
 impl ConnectionTask {
     pub(super) fn connect(&mut self) {
@@ -58,6 +61,8 @@ impl ConnectionTask {
                     self.clock.on_reply(sent, received, server);
                 }
                 self.state = ConnectionState::Up(connection);
+                self.heard = Instant::now();
+                self.unused_since = Some(self.heard);
                 if self.breaker.is_open() {
                     self.probe();
                 }
@@ -70,6 +75,16 @@ impl ConnectionTask {
                 };
                 self.open_breaker(failure, &error.to_string());
             }
+        }
+    }
+
+    /// The server closed the connection. Where that cost no call, and is mended by a new one, nobody is told.
+    pub(super) fn closed(&mut self) {
+        let too_soon = self.unused_since.is_some_and(|since| since.elapsed() < TOO_SOON);
+        self.part(ConnectionState::Down);
+        // One that is never used is closed again and again; then the next call connects.
+        if !too_soon {
+            self.connect();
         }
     }
 

@@ -4,8 +4,9 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
+use super::background;
 use super::job::LONGEST_TIMEOUT;
 use super::reports::Reports;
 use super::request::Request;
@@ -35,6 +36,11 @@ impl Session {
     #[must_use]
     pub fn runtime(&self) -> &Handle {
         &self.runtime
+    }
+
+    /// True for a runtime that may stand still between two calls, because its callers alone drive it.
+    pub(crate) fn may_stand_still(&self) -> bool {
+        self.runtime.runtime_flavor() == RuntimeFlavor::CurrentThread && !background::is(&self.runtime)
     }
 
     /// The namespace of the store.
