@@ -70,6 +70,9 @@ pub enum Spent<'a> {
 
 /// The units spent of each of these checks, for [`Charge::settle`].
 ///
+/// Costs may be those of the enforced checks alone. An observed one then costs what the first enforced check of the same
+/// charge does; without such a check it keeps its charge.
+///
 /// # Errors
 /// When there is not one cost for each, or one of them is not an integer from 0 to 2^53.
 pub fn spent(checks: &[Check<'_>], spent: Spent<'_>) -> Result<Vec<u64>, LimitError> {
@@ -77,13 +80,29 @@ pub fn spent(checks: &[Check<'_>], spent: Spent<'_>) -> Result<Vec<u64>, LimitEr
     match spent {
         Spent::All(units) => {
             let units = cost(key, units)?;
-            if units > 0 && checks.windows(2).any(|two| two[0].cost != two[1].cost) {
+            let mut costs = checks.iter().filter(|check| !check.observed).map(|check| check.cost);
+            let first = costs.next();
+            if units > 0 && costs.any(|cost| Some(cost) != first) {
                 return Err(LimitError::wrong_type(key, "cost", ONE_EACH, units));
             }
-            Ok(vec![units; checks.len()])
+            let is_charged = |check: &Check<'_>| units > 0 && first.is_some_and(|cost| cost != check.cost);
+            Ok(checks.iter().map(|check| if is_charged(check) { check.cost } else { units }).collect())
         }
         Spent::Each(each) if each.len() == checks.len() => {
             checks.iter().zip(each).map(|(check, units)| cost(check.limit.key(), *units)).collect()
+        }
+        Spent::Each(each) if each.len() == checks.iter().filter(|check| !check.observed).count() => {
+            let enforced = || checks.iter().filter(|check| !check.observed).zip(each);
+            let of = |check: &Check<'_>| {
+                let same = |(other, _): &(&Check<'_>, _)| other.cost == check.cost;
+                enforced().find(same).map_or(Ok(check.cost), |(_, units)| cost(check.key(), *units))
+            };
+            let mut given = each.iter();
+            let one = |check: &Check<'_>| match if check.observed { None } else { given.next() } {
+                Some(units) => cost(check.key(), *units),
+                None => of(check),
+            };
+            checks.iter().map(one).collect()
         }
         Spent::Each(each) => {
             let given = format!("{} costs for {} checks", each.len(), checks.len());

@@ -39,6 +39,8 @@ export const enum Check {
   Factor = 2,
   /** For a receipt: the instant of the charge, in microseconds. */
   ChargedAt = 3,
+  /** 1 if it is not enforced; for a receipt, 2 more if it was denied. Always 0 in the shared call buffer. */
+  Observed = 4,
 }
 
 /** The numbers before an answer's own. */
@@ -47,14 +49,14 @@ export const enum Out {
    * The number of answers; 0: one, or one for each check, in the fast buffer, but for its instant; -1: still to come.
    */
   Count = 0,
-  /** The index of the check that decides. */
+  /** The index of the answer that decides; -1 where no check is enforced. */
   Binding = 1,
   Answers = 2,
 }
 
-/** The numbers of an answer: first the merged one, then, where there are several, the answer of each check. */
+/** The numbers of an answer: first the merged one, then, where there are several or one is not enforced, the answer of each check. */
 export const enum Answer {
-  /** The sum of 1 if blocked and 2 if degraded. */
+  /** The sum of 1 if blocked and 2 if degraded; of a check that is not enforced, more. */
   Flags = 0,
   Remaining = 1,
   ResetMs = 2,
@@ -109,7 +111,7 @@ export const enum Kind {
 }
 
 /** The width of a check in numbers. */
-export const CHECK_WIDTH = 4
+export const CHECK_WIDTH = 5
 
 /** The width of an answer in numbers. */
 export const ANSWER_WIDTH = 12
@@ -119,6 +121,12 @@ export const FAST_WIDTH = 10
 
 /** The most checks that cross in the shared call buffer. */
 export const MOST_CHECKS = 8
+
+/** The number of answers behind the merged one, which from `start` on stands for the only enforced check too. */
+export function answersBehind(numbers: Float64Array, start: number): number {
+  const count = numbers[start + Out.Count] as number
+  return count === 1 && (numbers[start + Out.Binding] as number) >= 0 ? 0 : count
+}
 
 /** The length of a buffer for this many checks, each of which may be answered twice. */
 export const bufferOf = (checks: number): Float64Array =>

@@ -133,7 +133,9 @@ const isPending = (buffer: Float64Array): boolean => (buffer[Out.Count] as numbe
 
 /** Decides several checks together, all or nothing. */
 export function decideSeveral(store: Store, call: number, parts: readonly Part[], when: When): Answer {
-  if (!store.shared && parts.length > 1 && parts.length <= MOST_CHECKS) return decideFew(store, call, parts, when)
+  const few = !store.shared && parts.length > 1 && parts.length <= MOST_CHECKS
+  // Those that are not enforced never cross in the shared call buffer.
+  if (few && !parts.some(({ observed }) => observed)) return decideFew(store, call, parts, when)
   return asked(bufferFor(store, call, parts, when), store, parts, charges(call))
 }
 
@@ -188,7 +190,9 @@ export function settleSeveral(
   const buffer = bufferFor(store, Call.Refund, parts, when)
   buffer[In.ChargedAt] = chargedAt
   for (let index = 0; index < parts.length; index++) {
-    buffer[In.Checks + index * CHECK_WIDTH + Check.ChargedAt] = parts[index]?.chargedAt ?? chargedAt
+    const at = In.Checks + index * CHECK_WIDTH
+    buffer[at + Check.ChargedAt] = parts[index]?.chargedAt ?? chargedAt
+    if (parts[index]?.observed && parts[index]?.denied) buffer[at + Check.Observed] = 3
   }
   buffer[In.Receipt] = (blocked ? 1 : 0) + (degraded ? 2 : 0) + (open ? 4 : 0)
   return answer(buffer, store, parts, (buffer, at) => infoFrom(buffer, store, parts, false, at), spent)
@@ -205,6 +209,9 @@ export function bufferFor(store: Store, call: number, parts: readonly Part[], wh
   const buffer = bufferOf(parts.length)
   writeCall(buffer, store, call, when)
   writeParts(buffer, parts)
+  for (let index = 0; index < parts.length; index++) {
+    if (parts[index]?.observed) buffer[In.Checks + index * CHECK_WIDTH + Check.Observed] = 1
+  }
   return buffer
 }
 

@@ -6,7 +6,7 @@ import { commonHeaders, type HeaderKind, type Headers, UNLIMITED, xHeaders } fro
 import { LimitInfo } from './info.js'
 import { type MistakeCode, tell } from './mistakes.js'
 import { type NativeGate, native } from './native.js'
-import type { Check } from './parts.js'
+import { type Check, OBSERVED, type ObservableCheck } from './parts.js'
 
 export { ConfigurationError } from './errors.js'
 export { forgetMistakes, MISTAKES, type MistakeCode } from './mistakes.js'
@@ -132,20 +132,27 @@ export class Gate {
  * @throws {@link LimitError} for a definition or a cost that cannot be.
  */
 export function combine(checks: readonly Check[]): Check[] {
+  return combined(checks).kept
+}
+
+/** The same with the place of each check among those that are kept; one that is enforced as well is not observed. */
+export function combined(checks: readonly ObservableCheck[]): { kept: ObservableCheck[]; places: number[] } {
   const limits = checks.map(({ limit }) => compiled(limit))
-  const places = answered(
+  const numbers = answered(
     native.combine(
       limits.map(({ handle }) => handle),
       checks.map(({ actor }) => actor),
       checks.map(({ cost }) => cost ?? 1),
       checks.map(({ factor }) => factor ?? 1),
+      checks.map((check) => check[OBSERVED] === true),
     ),
   )
-  const kept: Check[] = []
-  for (let at = 0; at < places.length; at += 2) {
-    kept.push({ ...(checks[places[at] as number] as Check), cost: places[at + 1] as number })
+  const places = numbers.slice(0, checks.length)
+  const kept: ObservableCheck[] = []
+  for (let at = checks.length; at < numbers.length; at += 2) {
+    kept.push({ ...(checks[numbers[at] as number] as Check), cost: numbers[at + 1] as number })
   }
-  return kept
+  return { kept, places }
 }
 
 /** Options by their names, each read once; a list is one pair for each of its items. */

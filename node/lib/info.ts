@@ -1,4 +1,4 @@
-import { ANSWER_WIDTH, Answer, FAST_WIDTH, Out } from './buffer.js'
+import { ANSWER_WIDTH, Answer, answersBehind, FAST_WIDTH, Out } from './buffer.js'
 import type { Now } from './clock.js'
 import type { Compiled } from './definition_cache.js'
 import { type Facts, type HeaderKind, type HeaderOptions, type Headers, headersOf } from './headers.js'
@@ -25,6 +25,10 @@ export interface Part {
   readonly factor: number
   /** For a receipt: the instant of its charge, where that is another one than its call's. */
   readonly chargedAt?: number
+  /** Decided beside the others, and never enforced. */
+  readonly observed?: boolean
+  /** For a receipt, where answers and checks are not one for one: it was denied. */
+  readonly denied?: boolean
 }
 
 /** The checks of an answer, to give their charge back. */
@@ -187,10 +191,16 @@ export class LimitInfo {
 
   /** @internal What was asked, as far as headers tell it. */
   static asked(info: LimitInfo): Facts {
-    const parts = LimitInfo.receipt(info)?.parts ?? []
+    const parts = LimitInfo.receipt(info)?.parts.filter(({ observed }) => !observed) ?? []
     // A legacy limit can have two answers.
     const costs = parts.length === info.checks.length ? parts.map(({ cost }) => cost) : []
     return { at: info.#at, costs }
+  }
+
+  /** @internal For each check of a call, the observed ones among them, in order: it was denied. */
+  static denials(info: LimitInfo): readonly boolean[] {
+    const parts = LimitInfo.receipt(info)?.parts ?? []
+    return parts.map(({ denied }, index) => denied ?? info.checks[index]?.blocked === true)
   }
 
   /** @internal True for the answer of a single check. */
@@ -277,7 +287,10 @@ export class LimitInfo {
 /** The fields of an answer that a test makes up; those left out are as where nothing is limited. */
 export type LimitInfoFields = StubFields<LimitInfo>
 
-/** The answer to a call of these checks, from `start` of the call buffer on. */
+/**
+ * The answer to a call of these checks, from `start` of the call buffer on. Those of observed checks have no part in it,
+ * but its receipt says which checks were denied.
+ */
 export function infoFrom(
   buffer: Float64Array,
   store: Store,
@@ -285,21 +298,30 @@ export function infoFrom(
   charges: boolean,
   start = 0,
 ): LimitInfo {
-  const count = buffer[start + Out.Count] as number
+  const behind = answersBehind(buffer, start)
   const from = start + Out.Answers
   const at = buffer[from + Answer.At] as number
   const keyAt = (place: number): string => parts[buffer[place + Answer.Check] as number]?.limit.key ?? ''
-  let asked = parts
+  const observes = parts.some((part) => part.observed)
+  const isOneEach = (behind || 1) === parts.length && !observes
+  let asked = isOneEach ? parts : parts.map((part) => ({ ...part, denied: false }))
+  const bindingOfAll = buffer[start + Out.Binding] as number
+  let binding = Math.max(bindingOfAll, 0)
   const several: LimitInfo[] = []
-  for (let place = 1; count > 1 && place <= count; place++) {
+  for (let place = 1; place <= behind; place++) {
     const answer = from + place * ANSWER_WIDTH
-    several.push(new LimitInfo(buffer, answer, 0, keyAt(answer), 0, false))
-    const chargedAt = buffer[answer + Answer.At] as number
-    if (chargedAt === at) continue
     const check = buffer[answer + Answer.Check] as number
-    asked = asked.map((part, index) => (index === check ? { ...part, chargedAt } : part))
+    const note = (more: Partial<Part>): void => {
+      asked = asked.map((part, index) => (index === check ? { ...part, ...more } : part))
+    }
+    // A legacy limit can have two answers, and either may be the one that denies.
+    if (!isOneEach && (buffer[answer + Answer.Flags] as number) % 2 === 1) note({ denied: true })
+    const chargedAt = buffer[answer + Answer.At] as number
+    if (chargedAt !== at) note({ chargedAt })
+    if (!parts[check]?.observed) several.push(new LimitInfo(buffer, answer, 0, keyAt(answer), 0, false))
+    else if (place <= bindingOfAll) binding--
   }
-  const binding = buffer[start + Out.Binding] as number
-  const each = count > 1 ? several : undefined
+  const isOne = behind === 0 || several.length === 1
+  const each = isOne ? undefined : several
   return new LimitInfo(buffer, from, at, keyAt(from), binding, charges, store, asked, undefined, undefined, each)
 }

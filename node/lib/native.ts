@@ -143,6 +143,7 @@ interface Native {
     actors: readonly string[],
     costs: readonly number[],
     factors: readonly number[],
+    observed: readonly boolean[],
   ): number[] | Failure
   parseHeaders(
     names: readonly string[],

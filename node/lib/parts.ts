@@ -32,6 +32,12 @@ export interface Reading {
   readonly atOnce: boolean
 }
 
+/** @internal True in a check that is decided beside the others of its call and never enforced; for rooms alone. */
+export const OBSERVED = Symbol('observed')
+
+/** @internal A check that may be observed. */
+export type ObservableCheck = Check & { readonly [OBSERVED]?: true }
+
 type Later<T> = T | Promise<T>
 
 /** The limits that stand for one: itself, or what the caller's function makes of a context. */
@@ -87,7 +93,10 @@ function partsOfCheck(check: unknown, options: (key: string) => Read, atOnce: bo
       const key = limits[0]?.key ?? ''
       const { cost, factor } = optionsFrom(check, ON_CHECK, key, ['limit', 'actor'])
       const actor = read(check, 'actor', key)
-      return limits.map((limit) => ({ limit, actor, cost, factor }))
+      const observed = isObserved(check)
+      return limits.map((limit) =>
+        observed ? { limit, actor, cost, factor, observed } : { limit, actor, cost, factor },
+      )
     },
   )
 }
@@ -115,12 +124,15 @@ function plainPart(check: unknown): Part | undefined {
     }
     const { limit, actor, cost = 1, factor = 1 } = check as Record<string, unknown>
     if (typeof limit !== 'object' || typeof cost !== 'number' || typeof factor !== 'number') return undefined
+    if (isObserved(check)) return { limit: compiled(limit), actor, cost, factor, observed: true }
     return { limit: compiled(limit), actor, cost, factor }
   } catch {
     // The reader of single fields reports the error.
     return undefined
   }
 }
+
+const isObserved = (check: { readonly [OBSERVED]?: unknown }): boolean => check[OBSERVED] === true
 
 /** Reads options once, when they are needed first. */
 function optionsOnce(given: unknown, takes: readonly (keyof Read)[]): (key: string) => Read {

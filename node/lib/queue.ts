@@ -3,7 +3,7 @@
  * record after another, and beside them, in the same order, everything that is not a number.
  */
 
-import { ANSWER_WIDTH, Head, In, Kind, Out } from './buffer.js'
+import { ANSWER_WIDTH, answersBehind, Head, In, Kind, Out } from './buffer.js'
 import { errorOf } from './errors.js'
 import { emitted, type StoreEvent } from './events.js'
 import { type Failure, native } from './native.js'
@@ -117,6 +117,5 @@ function receive(count: number, beside: readonly Beside[] = []): void {
 }
 
 function lengthAt(replies: Float64Array, at: number): number {
-  const count = replies[at + Out.Count] as number
-  return Out.Answers + (count > 1 ? 1 + count : 1) * ANSWER_WIDTH
+  return Out.Answers + (1 + answersBehind(replies, at)) * ANSWER_WIDTH
 }

@@ -15,9 +15,19 @@ use crate::numbers::{index, whole};
 
 /// The length of an answer.
 pub(crate) fn answer_length(info: &LimitInfo) -> usize {
-    let count = info.checks().len();
-    ANSWERS + (if count > 1 { 1 + count } else { 1 }) * ANSWER_WIDTH
+    ANSWERS + (1 + several(info.checks()).len()) * ANSWER_WIDTH
 }
+
+/// The answers that are written behind the merged one; the only one is the same, unless it is not enforced.
+fn several(each: &[LimitInfo]) -> &[LimitInfo] {
+    match each {
+        [one] if !one.is_observed() => &[],
+        each => each,
+    }
+}
+
+/// The index of the answer that decides where no check is enforced.
+const NONE: f64 = -1.0;
 
 /// The length of the shared call buffer: at most two rules for each check, with their answers and the merged one.
 pub(crate) const LENGTH: usize = ANSWERS + (1 + 2 * MOST_CHECKS) * ANSWER_WIDTH;
@@ -74,12 +84,23 @@ impl CallBuffer<'_> {
         self.optional(HAS_MAX_WAIT, MAX_WAIT)
     }
 
-    /// The charge that a receipt names, and whether it is still open.
-    pub(crate) fn receipt(&self) -> (Charge, bool) {
+    /// The charge that a receipt of so many checks names, and whether it is still open.
+    pub(crate) fn receipt(&self, checks: usize) -> (Charge, bool) {
         let flags = whole(self.at(RECEIPT));
-        let (at, each) = (whole(self.at(CHARGED_AT)), Vec::new());
-        let charge = Charge { at, each, denied: flags & 1 > 0, observed: Vec::new(), degraded: flags & 2 > 0 };
+        let (at, each, observed) = (whole(self.at(CHARGED_AT)), Vec::new(), Vec::new());
+        let mut charge = Charge { at, each, denied: flags & 1 > 0, observed, degraded: flags & 2 > 0 };
+        let observed = (0..checks).filter(|index| self.is_observed(*index));
+        charge.observe(observed.map(|index| (index, self.observed(index) & 2 > 0)));
         (charge, flags & 4 > 0)
+    }
+
+    /// True of a check that is not enforced.
+    pub(crate) fn is_observed(&self, index: usize) -> bool {
+        self.observed(index) & 1 > 0
+    }
+
+    fn observed(&self, index: usize) -> u64 {
+        whole(self.at(CHECKS + index * CHECK_WIDTH + check::OBSERVED))
     }
 
     /// The instant at which this check of a receipt was charged.
@@ -119,17 +140,19 @@ impl CallBuffer<'_> {
     /// Writes the answer.
     #[inline]
     pub(crate) fn answer(&mut self, info: &LimitInfo) -> Answered<()> {
-        self.answer_each(info, info.checks())
+        let each = info.checks();
+        let binding = if each.iter().all(LimitInfo::is_observed) { NONE } else { info.binding() as f64 };
+        self.answer_each(info, each, binding)
     }
 
-    /// Writes an answer and those of its checks.
-    fn answer_each(&mut self, info: &LimitInfo, each: &[LimitInfo]) -> Answered<()> {
-        let several = if each.len() > 1 { each } else { &[] };
+    /// Writes an answer and those of its checks, of which the one with this index decided, or [`NONE`].
+    fn answer_each(&mut self, info: &LimitInfo, each: &[LimitInfo], binding: f64) -> Answered<()> {
+        let several = several(each);
         if self.0.len() < ANSWERS + (1 + several.len()) * ANSWER_WIDTH {
             return Err(Failure::internal("the buffer is too short for the answer"));
         }
         self.0[COUNT] = each.len() as f64;
-        self.0[BINDING] = LimitInfo::binding_among(each) as f64;
+        self.0[BINDING] = binding;
         self.write(0, info);
         for (index, info) in several.iter().enumerate() {
             self.write(1 + index, info);
@@ -161,7 +184,7 @@ impl CallBuffer<'_> {
             && each.iter().all(|check| check.at == info.at)
             && each.iter().enumerate().all(|(index, info)| fast.write(1 + index, info));
         if !fits {
-            return self.answer_each(info, each);
+            return self.answer_each(info, each, LimitInfo::binding_among(each) as f64);
         }
         self.answered_fast(info);
         self.0[BINDING] = LimitInfo::binding_among(each) as f64;

@@ -161,8 +161,11 @@ pub(crate) fn asked<'a>(
     actors: &'a [String],
 ) -> Answered<(&'a Limiter, Vec<Check<'a>>)> {
     let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
-    let checks = actors.iter().enumerate().map(|(index, actor)| check(registry, buffer, index, actor));
-    Ok((limiter, checks.collect::<Answered<_>>()?))
+    let one = |(index, actor): (usize, &'a String)| {
+        let check = check(registry, buffer, index, actor)?;
+        Ok(if buffer.is_observed(index) { check.observed() } else { check })
+    };
+    Ok((limiter, actors.iter().enumerate().map(one).collect::<Answered<_>>()?))
 }
 
 /// The key that an error about the call itself names.
@@ -218,7 +221,7 @@ pub(crate) fn call_of(
             Either::B(each) => Spent::Each(each),
         },
     )?;
-    let (charge, open) = buffer.receipt();
+    let (charge, open) = buffer.receipt(checks.len());
     let call = charge.settle(open, checks, &spent);
     for (index, check) in checks.iter_mut().enumerate() {
         *check = check.charged_at(buffer.charged_at(index));

@@ -39,13 +39,15 @@ pub(crate) mod check {
     pub(crate) const FACTOR: usize = 2;
     /// For a receipt: the instant of the charge, in microseconds.
     pub(crate) const CHARGED_AT: usize = 3;
+    /// 1 if it is not enforced; for a receipt, 2 more if it was denied. Always 0 in the shared call buffer.
+    pub(crate) const OBSERVED: usize = 4;
 }
 
 /// The numbers before an answer's own.
 pub(crate) mod output {
     /// The number of answers; 0: one, or one for each check, in the fast buffer, but for its instant; -1: still to come.
     pub(crate) const COUNT: usize = 0;
-    /// The index of the check that decides.
+    /// The index of the answer that decides; -1 where no check is enforced.
     pub(crate) const BINDING: usize = 1;
     pub(crate) const ANSWERS: usize = 2;
 }
@@ -79,7 +81,7 @@ pub(crate) mod record {
 }
 
 /// The width of a check in numbers.
-pub(crate) const CHECK_WIDTH: usize = 4;
+pub(crate) const CHECK_WIDTH: usize = 5;
 
 /// The width of an answer in numbers.
 pub(crate) const ANSWER_WIDTH: usize = LimitInfo::NUMBERS;

@@ -16,7 +16,7 @@ mod proxies;
 mod refusal;
 
 pub use accept::Form;
-pub use combine::combined;
+pub use combine::{Combined, combined};
 pub use gate::{Body, Client, Gate, Warning};
 pub use mistakes::{ConfigurationError, Mistake, forget_mistakes};
 pub use options::{GATE_OPTIONS, style_of};

@@ -32,6 +32,10 @@ const CHECK_NUMBERS: List = &[
     ("Cost", "The cost."),
     ("Factor", "The factor."),
     ("ChargedAt", "For a receipt: the instant of the charge, in microseconds."),
+    (
+        "Observed",
+        "1 if it is not enforced; for a receipt, 2 more if it was denied. Always 0 in the shared call buffer.",
+    ),
 ];
 
 /// The numbers before an answer's own.
@@ -40,7 +44,7 @@ const ANSWER_HEAD: List = &[
         "Count",
         "The number of answers; 0: one, or one for each check, in the fast buffer, but for its instant; -1: still to come.",
     ),
-    ("Binding", "The index of the check that decides."),
+    ("Binding", "The index of the answer that decides; -1 where no check is enforced."),
 ];
 
 /// The kinds of calls.
@@ -76,8 +80,7 @@ pub(crate) fn buffer() -> Result<String, fmt::Error> {
     constants(&mut code, "In", "The numbers of a call that go in.", &offsets(CALL_NUMBERS), Some("Checks"))?;
     constants(&mut code, "Check", "The numbers of a check, from {@link In.Checks} on.", &offsets(CHECK_NUMBERS), None)?;
     constants(&mut code, "Out", "The numbers before an answer's own.", &offsets(ANSWER_HEAD), Some("Answers"))?;
-    let about =
-        "The numbers of an answer: first the merged one, then, where there are several, the answer of each check.";
+    let about = "The numbers of an answer: first the merged one, then, where there are several or one is not enforced, the answer of each check.";
     constants(&mut code, "Answer", about, &answer(), None)?;
     constants(&mut code, "Call", "The kinds of calls.", &offsets(CALLS), None)?;
     constants(
@@ -97,7 +100,12 @@ pub(crate) fn buffer() -> Result<String, fmt::Error> {
     for (name, value, about) in widths {
         write!(code, "/** {about} */\nexport const {name} = {value}\n\n")?;
     }
-    code += "/** The length of a buffer for this many checks, each of which may be answered twice. */\n\
+    code += "/** The number of answers behind the merged one, which from `start` on stands for the only enforced check too. */\n\
+             export function answersBehind(numbers: Float64Array, start: number): number {\n  \
+             const count = numbers[start + Out.Count] as number\n  \
+             return count === 1 && (numbers[start + Out.Binding] as number) >= 0 ? 0 : count\n\
+             }\n\n\
+             /** The length of a buffer for this many checks, each of which may be answered twice. */\n\
              export const bufferOf = (checks: number): Float64Array =>\n  \
              new Float64Array(Out.Answers + (1 + 2 * checks) * ANSWER_WIDTH)\n\n\
              /** The answers of two checks in the fast buffer; a list that is written out is made in half the time. */\n\
@@ -145,7 +153,9 @@ fn answer() -> Vec<(String, String)> {
         InfoTakes::Flag(bit) => Some(format!("{bit} if {}", field.name)),
         _ => None,
     });
-    let mut answer = vec![("Flags".to_owned(), format!("The sum of {}.", flags.collect::<Vec<_>>().join(" and ")))];
+    let flags = flags.collect::<Vec<_>>().join(" and ");
+    let about = format!("The sum of {flags}; of a check that is not enforced, more.");
+    let mut answer = vec![("Flags".to_owned(), about)];
     let is_number = |field: &&InfoField| !matches!(field.takes, InfoTakes::Flag(_));
     answer.extend(LimitInfo::FIELDS.iter().filter(is_number).map(|field| (pascal(field.name), String::new())));
     answer.push((

@@ -2,10 +2,10 @@
 
 import type { Limit } from '../definition_cache.js'
 import { outOfRange, StoreError, wrongType } from '../errors.js'
-import { combine, Gate } from '../http.js'
-import type { LimitInfo } from '../info.js'
+import { combined, Gate } from '../http.js'
+import { LimitInfo } from '../info.js'
 import type { Limiter } from '../limiter.js'
-import type { Check } from '../parts.js'
+import { type Check, OBSERVED, type ObservableCheck } from '../parts.js'
 import { after, all, isPromise } from './later.js'
 import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './mistakes.js'
 import { claimedName } from './names.js'
@@ -51,6 +51,12 @@ interface Fixed<Request> {
 
 const DEFAULT_NAME = 'default'
 const MISSING = 'must be given: a definition, a limit as text, a list of them, or a function of the request'
+
+/** A limit that is tried: one in shadow mode, or the candidate beside the enforced check with the index `live`. */
+interface Trial {
+  readonly key: string
+  readonly live: number | undefined
+}
 
 /** Decides requests of a framework; immutable but for its counts. */
 export class Room<Request> implements Gates {
@@ -240,34 +246,45 @@ export class Room<Request> implements Gates {
     })
   }
 
-  /** What is enforced is one decision; what is tried is asked for beside it, in the same round trip. */
+  /** What is enforced is one decision, and what is tried is decided beside it in the same call. */
   #decideChecks(rules: readonly ReadyRule<Request>[], checks: readonly Check[]): Later<LimitInfo | undefined> {
-    const enforced = checks.filter((_, index) => !rules[index]?.shadow)
-    const info = enforced.length === 0 ? undefined : this.#askAll(enforced)
+    const enforced: Check[] = []
+    const tried: ObservableCheck[] = []
+    const trials: Trial[] = []
     rules.forEach((rule, index) => {
       const check = checks[index] as Check
-      if (rule.shadow) this.#try(check, (shadow) => this.#trials.shadow(rule.limit.key, shadow))
-      const { candidate } = rule
-      if (candidate === undefined || rule.shadow) return
-      this.#try({ ...check, limit: candidate }, (tried) =>
-        after(info as Later<LimitInfo>, (live) => {
-          const part = live.checks.find(({ key }) => key === rule.limit.key) ?? live
-          this.#trials.candidate(rule.limit.key, part, tried)
-        }),
-      )
+      const { shadow, candidate, limit } = rule
+      if (!shadow) enforced.push(check)
+      if (!shadow && candidate === undefined) return
+      trials.push({ key: limit.key, live: shadow ? undefined : enforced.length - 1 })
+      tried.push({ ...check, limit: shadow ? limit : (candidate as Limit), [OBSERVED]: true })
     })
-    return info
+    if (enforced.length + tried.length === 0) return undefined
+    if (enforced.length === 1 && tried.length === 0) return this.#askAll(enforced)
+    const { kept, places } = combined([...enforced, ...tried])
+    if (tried.length === 0) return this.#askAll(kept)
+    const count = (info: LimitInfo): LimitInfo => {
+      const denials = LimitInfo.denials(info)
+      const denied = (check: number): boolean => denials[places[check] as number] === true
+      trials.forEach(({ key, live }, index) => {
+        const tried = denied(enforced.length + index)
+        if (live === undefined) this.#trials.shadow(key, tried)
+        else this.#trials.candidate(key, denied(live), tried)
+      })
+      return info
+    }
+    if (enforced.length > 0) return after(this.#askAll(kept), count)
+    return this.#watch(kept, count)
   }
 
   #askAll(checks: readonly Check[]): Later<LimitInfo> {
-    const once = checks.length > 1 ? combine(checks) : checks
-    return this.#shared ? this.limiter.limitAll(once) : this.limiter.limitAllSync(once)
+    return this.#shared ? this.limiter.limitAll(checks) : this.limiter.limitAllSync(checks)
   }
 
-  /** Decides what is not enforced; a failure must not fail the request. */
-  #try(check: Check, count: (info: LimitInfo) => unknown): void {
+  /** Decides where nothing is enforced: no request waits for it, and a store that fails must not fail one. */
+  #watch(checks: readonly Check[], count: (info: LimitInfo) => LimitInfo): undefined {
     try {
-      const info = this.#askAll([check])
+      const info = this.#askAll(checks)
       if (isPromise(info)) info.then(count).catch(() => {})
       else count(info)
     } catch (error) {

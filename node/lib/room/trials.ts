@@ -1,5 +1,3 @@
-import type { LimitInfo } from '../info.js'
-
 /** Counts of a limit in shadow mode: what it would have done. */
 export interface ShadowCounts {
   admitted: number
@@ -29,20 +27,20 @@ export class TrialCounts {
   readonly #shadow = new Map<string, ShadowCounts>()
   readonly #candidates = new Map<string, CandidateCounts>()
 
-  /** Counts the answer of a limit in shadow mode. */
-  shadow(key: string, { blocked }: LimitInfo): void {
+  /** Counts whether a limit in shadow mode denied. */
+  shadow(key: string, denied: boolean): void {
     const counts = entry(this.#shadow, key, () => ({ admitted: 0, denied: 0 }))
-    if (blocked) counts.denied++
+    if (denied) counts.denied++
     else counts.admitted++
   }
 
-  /** Counts the answer of a candidate beside that of the live limit. */
-  candidate(key: string, live: LimitInfo, { blocked }: LimitInfo): void {
+  /** Counts whether the live limit denied, and its candidate. */
+  candidate(key: string, live: boolean, candidate: boolean): void {
     const counts = entry(this.#candidates, key, () => {
       return { bothAdmitted: 0, bothDenied: 0, onlyLiveDenied: 0, onlyCandidateDenied: 0 }
     })
-    if (live.blocked) counts[blocked ? 'bothDenied' : 'onlyLiveDenied']++
-    else counts[blocked ? 'onlyCandidateDenied' : 'bothAdmitted']++
+    if (live) counts[candidate ? 'bothDenied' : 'onlyLiveDenied']++
+    else counts[candidate ? 'onlyCandidateDenied' : 'bothAdmitted']++
   }
 
   /** The counts so far. */

@@ -6,7 +6,7 @@ use napi::Result;
 use napi::bindgen_prelude::{Either, Either3, Float64Array, Unknown};
 use napi_derive::napi;
 use tidegate::headers::{Header, Policy};
-use tidegate::http::{self, GATE_OPTIONS, Mistake, Warning, combined, forget_mistakes};
+use tidegate::http::{self, Combined, GATE_OPTIONS, Mistake, Warning, combined, forget_mistakes};
 use tidegate::{Check, ErrorKind, LimitError, LimitInfo, ffi};
 
 use crate::errors::{Answered, Failure};
@@ -175,23 +175,27 @@ fn flat(headers: Vec<Header>) -> Vec<String> {
     headers.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
 }
 
-/// Checks that stay, as the index and the cost of each in turn.
+/// The place of each check among those that stay; behind them, of each that stays, its index and its cost in turn.
 #[napi(catch_unwind)]
 pub(crate) fn combine(
     limits: Vec<f64>,
     actors: Vec<String>,
     costs: Vec<f64>,
     factors: Vec<f64>,
+    observed: Vec<bool>,
 ) -> Either<Vec<f64>, Failure> {
     let combine = || -> Answered<Vec<f64>> {
         registry::with(|registry| {
             let mut checks = Vec::with_capacity(limits.len());
-            for (((limit, actor), cost), factor) in limits.iter().zip(&actors).zip(&costs).zip(&factors) {
+            let given = limits.iter().zip(&actors).zip(&costs).zip(&factors).zip(&observed);
+            for ((((limit, actor), cost), factor), observed) in given {
                 let limit = registry.limits.get(*limit).ok_or_else(|| Failure::internal("no such limit"))?;
-                checks.push(Check::new(limit, actor).cost(ffi::cost(limit.key(), *cost)?).factor(*factor));
+                let check = Check::new(limit, actor).cost(ffi::cost(limit.key(), *cost)?).factor(*factor);
+                checks.push(if *observed { check.observed() } else { check });
             }
-            let combined = combined(&checks);
-            Ok(combined.into_iter().flat_map(|(index, check)| [index as f64, check.units() as f64]).collect())
+            let Combined { kept, places, .. } = combined(&checks);
+            let kept = kept.into_iter().flat_map(|(index, check)| [index as f64, check.units() as f64]);
+            Ok(places.into_iter().map(|place| place as f64).chain(kept).collect())
         })
     };
     combine().map_or_else(|failure| Either::B(*failure), Either::A)

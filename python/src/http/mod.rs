@@ -27,7 +27,7 @@ pub(crate) fn combine<'py>(py: Python<'py>, checks: &Bound<'py, PyAny>) -> PyRes
         .map(|parts| OwnedCheck::new(limit(&parts[0])?, &parts[1], Arg::of(parts.get(2)), Arg::of(parts.get(3))));
     let checks = Checks::Several(read.collect::<PyResult<_>>()?);
     let units: Vec<_> =
-        checks.with(py, |checks| combined(checks).iter().map(|(index, check)| (*index, check.units())).collect());
+        checks.with(py, |checks| combined(checks).kept.iter().map(|(index, check)| (*index, check.units())).collect());
     let combined = units.into_iter().map(|(index, units)| {
         let parts = &given[index];
         let mut tuple = vec![parts[0].clone(), parts[1].clone(), units.into_pyobject(py)?.into_any()];

@@ -1,0 +1,148 @@
+/** Limits in shadow mode and candidates: decided in the one call of their request, counted, and never enforced. */
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { bucket, Limiter, legacy, tokenBucket } from 'tidegate'
+import { rateLimit } from 'tidegate/web'
+import { eventually, freePort, RedisServer } from '../../node/server.mjs'
+
+const redis = await RedisServer.start()
+let names = 0
+const stores = {
+  memory: () => new Limiter(),
+  redis: () => new Limiter(redis.url, { timeoutMs: 5000, onError: 'raise', namespace: `trials${names++}` }),
+}
+const hourly = (count, key = 'api') => tokenBucket({ key, count, period: 3_600_000 })
+const left = async (limiter, limit) => (await limiter.peek(limit, 'ada')).remaining
+
+/** The statuses of so many requests of one actor. */
+async function statuses(check, count, status = 200) {
+  const all = []
+  for (let request = 0; request < count; request++) {
+    const limited = await check(new Request('http://localhost'))
+    all.push((limited.response ?? limited.apply(new Response(null, { status }))).status)
+  }
+  return all
+}
+
+for (const [store, limiterOf] of Object.entries(stores)) {
+  const room = (limits, options) => {
+    const limiter = limiterOf()
+    return { limiter, check: rateLimit({ limiter, limits, key: () => 'ada', ...options }) }
+  }
+
+  test(`${store}: a request that is refused is charged to a limit in shadow mode alone`, async () => {
+    const wide = hourly(9, 'wide')
+    const { limiter, check } = room([hourly(1), { limit: wide, shadow: true }])
+    assert.deepEqual(await statuses(check, 4), [200, 429, 429, 429])
+    assert.deepEqual(check.trials().shadow, { wide: { admitted: 4, denied: 0 } })
+    assert.deepEqual([await left(limiter, hourly(1)), await left(limiter, wide)], [0, 5])
+  })
+
+  test(`${store}: candidates are decided beside denials, each on its own`, async () => {
+    const { limiter, check } = room([
+      { limit: hourly(2), candidate: hourly(4) },
+      { limit: hourly(9, 'other'), candidate: hourly(1, 'other') },
+    ])
+    assert.deepEqual(await statuses(check, 6), [200, 200, 429, 429, 429, 429])
+    assert.deepEqual(check.trials().candidates, {
+      api: { bothAdmitted: 2, bothDenied: 2, onlyLiveDenied: 2, onlyCandidateDenied: 0 },
+      other: { bothAdmitted: 1, bothDenied: 0, onlyLiveDenied: 0, onlyCandidateDenied: 5 },
+    })
+    assert.equal(await left(limiter, hourly(9, 'other')), 7)
+  })
+
+  test(`${store}: a limit that has two answers is compared by both`, async () => {
+    const notes = legacy({ key: 'notes', max: 5, duration: 3_600_000, minInterval: 600_000, translation: 'exact' })
+    const { check } = room([
+      { limit: notes, candidate: hourly(9) },
+      { limit: hourly(9), candidate: notes },
+      { limit: hourly(8, 'shadow'), shadow: true },
+    ])
+    assert.deepEqual(await statuses(check, 2), [200, 429])
+    assert.deepEqual(check.trials(), {
+      shadow: { shadow: { admitted: 2, denied: 0 } },
+      candidates: {
+        notes: { bothAdmitted: 1, bothDenied: 0, onlyLiveDenied: 1, onlyCandidateDenied: 0 },
+        api: { bothAdmitted: 1, bothDenied: 0, onlyLiveDenied: 0, onlyCandidateDenied: 1 },
+      },
+    })
+  })
+
+  test(`${store}: a charge that is given back is given back of what is tried as well`, async () => {
+    const { limiter, check } = room([{ limit: hourly(5), candidate: hourly(7) }], { chargeOn: [401], cost: 2 })
+    assert.deepEqual(await statuses(check, 1, 401), [401])
+    assert.deepEqual(await statuses(check, 1, 200), [200])
+    const candidate = hourly(7, 'api candidate')
+    await eventually(
+      async () => [await left(limiter, hourly(5)), await left(limiter, candidate)],
+      ([live, tried]) => live === 3 && tried === 5,
+    )
+  })
+
+  test(`${store}: an actual cost is that of the candidate too; what is tried shows in no answer`, async () => {
+    const { limiter, check } = room(
+      [
+        { limit: hourly(50), candidate: hourly(70) },
+        { limit: hourly(20, 'shadow'), shadow: true, cost: 1 },
+      ],
+      { cost: 10, headers: 'ietf' },
+    )
+    const { info, headers } = await check(new Request('http://localhost'))
+    assert.deepEqual([info.key, info.binding, info.checks.length, info.checks[0]], ['api', 0, 1, info])
+    assert.doesNotMatch(JSON.stringify([info, headers]), /candidate|shadow/)
+    const settled = await limiter.settle(info, 30)
+    assert.deepEqual([settled.remaining, settled.checks.length], [20, 1])
+    const tried = [hourly(70, 'api candidate'), hourly(20, 'shadow')]
+    assert.deepEqual(await Promise.all(tried.map((limit) => left(limiter, limit))), [40, 19])
+  })
+
+  test(`${store}: a limit that is enforced as well is charged once`, async () => {
+    const { limiter, check } = room([{ limit: hourly(5), shadow: true, cost: 3 }, hourly(5)])
+    assert.deepEqual(await statuses(check, 6), [200, 200, 200, 200, 200, 429])
+    assert.deepEqual(check.trials().shadow, { api: { admitted: 5, denied: 1 } })
+    assert.equal(await left(limiter, hourly(5)), 0)
+  })
+
+  test(`${store}: without an enforced limit nothing is said about the request`, async () => {
+    const { limiter, check } = room(bucket({ key: 'strict', size: 1, dripRate: 3_600_000 }), { shadow: true })
+    for (let request = 0; request < 3; request++) {
+      const { info, headers } = await check(new Request('http://localhost'))
+      assert.deepEqual([info, headers], [undefined, {}])
+    }
+    await eventually(
+      () => check.trials().shadow.strict,
+      (counts) => counts?.admitted === 1 && counts.denied === 2,
+    )
+    assert.equal(await left(limiter, bucket({ key: 'strict', size: 1, dripRate: 3_600_000 })), 0)
+  })
+}
+
+test('one script call decides a request, whatever each of its limits says', async () => {
+  const limiter = stores.redis()
+  const check = rateLimit({
+    limiter,
+    key: () => 'ada',
+    limits: [
+      { limit: hourly(2), candidate: hourly(4) },
+      { limit: hourly(1, 'shadow'), shadow: true },
+      { limit: hourly(3, 'other'), candidate: hourly(1, 'other') },
+    ],
+  })
+  await limiter.ping()
+  const calls = async () => {
+    const stats = await redis.command('INFO', 'commandstats')
+    return [...stats.matchAll(/cmdstat_(?:evalsha|eval|fcall)\w*:calls=(\d+)/g)].reduce((sum, [, n]) => sum + +n, 0)
+  }
+  const before = await calls()
+  assert.ok(before > 0)
+  assert.deepEqual(await statuses(check, 6), [200, 200, 429, 429, 429, 429])
+  assert.equal((await calls()) - before, 6)
+})
+
+test('a store that cannot decide fails no request that is only watched', async () => {
+  const limiter = new Limiter(`redis://127.0.0.1:${await freePort()}`, { timeoutMs: 50, onError: 'raise' })
+  const check = rateLimit({ limiter, key: () => 'ada', limits: hourly(1), shadow: true, silence: 'store-unreachable' })
+  assert.deepEqual(await statuses(check, 2), [200, 200])
+  assert.deepEqual(check.trials().shadow, {})
+})
