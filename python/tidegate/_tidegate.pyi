@@ -482,6 +482,9 @@ class LimitInfo:
     @property
     def checks(self) -> tuple[LimitInfo, ...]:
         """The answer of each check, in order; of a single check, this answer itself."""
+    @property
+    def _check(self) -> int:
+        """The index of the check that it belongs to; a legacy limit can have two answers to one check."""
     def to_dict(self) -> dict[str, Any]:
         """Return all properties by name, for logs and JSON; ``checks`` only if there were several.
 

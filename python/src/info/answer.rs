@@ -154,6 +154,12 @@ impl LimitInfo {
         }
     }
 
+    /// The index of the check that it belongs to; a legacy limit can have two answers to one check.
+    #[getter]
+    fn _check(&self) -> usize {
+        self.info.check_index()
+    }
+
     /// Return all properties by name, for logs and JSON; ``checks`` only if there were several.
     ///
     /// >>> from tidegate import Bucket, Limiter

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .._tidegate import LimitInfo
 from ..shadow import count_candidate, count_shadow
-from .decision import NO_LIMIT, Ask, Decision, Receipt, ask, merged
+from .decision import NO_LIMIT, Ask, Decision, Receipt, answers_of, ask, merged, same
 from .guard import Asked, Part
 from .store import Store
 
@@ -53,26 +53,29 @@ class _Call:
         self.each += [_Observed(part, part.candidate, False) for part in parts if part.candidate]
         self.observed = Ask((one.part, one.checks) for one in self.each)
         # What is enforced as well is charged once.
-        enforced = {(check[0], check[1]) for check in self.checks}
-        self.beside = [check for check in self.observed.checks if (check[0], check[1]) not in enforced]
+        enforced = {same(check) for check in self.checks}
+        self.beside = [check for check in self.observed.checks if same(check) not in enforced]
 
     def decision(self, store: Store, info: LimitInfo) -> Decision:
         """The decision that this answer stands for, once what is observed has been counted."""
         live = self.live
         if not self.each:
-            return Decision(store, self.parts, info, live.places, info.checks, [Receipt(info, live.owners)])
-        enforced = info.checks[: len(self.checks)]
-        answers = {(check[0], check[1]): answer for check, answer in zip([*self.checks, *self.beside], info.checks)}
-        beside = [answers[check[0], check[1]] for check in self.observed.checks]
+            answers = answers_of(info, len(self.checks))
+            return Decision(store, self.parts, info, live.places, answers, [Receipt(info, live.owners)])
+        asked = [*self.checks, *self.beside]
+        each = answers_of(info, len(asked))
+        enforced = each[: len(self.checks)]
+        denials = {same(check): any(answer.blocked for answer in answers) for check, answers in zip(asked, each)}
+        beside = [denials[same(check)] for check in self.observed.checks]
         owners = [owners for check, owners in zip(self.observed.checks, self.observed.owners) if check in self.beside]
         receipts = [Receipt(info, live.owners + owners)]
-        answer = merged(enforced) if enforced else NO_LIMIT
+        answer = merged([answer for answers in enforced for answer in answers]) if enforced else NO_LIMIT
         decision = Decision(store, self.parts, answer, live.places, enforced, receipts)
         place = 0
         for one in self.each:
             places = self.observed.places[place : place + len(one.checks)]
             place += len(one.checks)
-            denied = any(beside[index].blocked for index in places)
+            denied = any(beside[index] for index in places)
             label = ", ".join(check[0].key for check in one.checks)
             if one.is_shadow:
                 count_shadow(label, denied)

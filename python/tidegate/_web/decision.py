@@ -12,7 +12,7 @@ from .._tidegate import LimitInfo
 from .guard import Asked, Guard, Part
 from .store import Store
 
-__all__ = ["NO_LIMIT", "Decision", "Receipt", "ask", "merged"]
+__all__ = ["NO_LIMIT", "Ask", "Decision", "Receipt", "answers_of", "ask", "merged", "same"]
 
 # The engine's own answer where there is no limit.
 NO_LIMIT = LimitInfo(remaining=2**53 - 1, quota=2**53 - 1)
@@ -41,6 +41,21 @@ def _actual(part: Part, cost: int) -> int:
     return cost if part.actual is None else part.actual
 
 
+def same(check: Asked) -> tuple[object, ...]:
+    """A check without its cost: equal ones are asked for once."""
+    return (*check[:2], *check[3:])
+
+
+def answers_of(info: LimitInfo, count: int) -> Sequence[Sequence[LimitInfo]]:
+    """The answers to each of so many checks of a call; a legacy limit can have two."""
+    if len(info.checks) == count:
+        return [(answer,) for answer in info.checks]
+    answers: list[list[LimitInfo]] = [[] for _ in range(count)]
+    for answer in info.checks:
+        answers[answer._check].append(answer)
+    return answers
+
+
 class Ask:
     """Checks of several parts as one call asks for them: each limit of an actor once."""
 
@@ -54,8 +69,8 @@ class Ask:
             self.owners = [[(part, check[2])] for part, check in pairs]
             self.places = list(range(len(every)))
             return
-        at = {(check[0], check[1]): place for place, check in enumerate(self.checks)}
-        self.places = [at[check[0], check[1]] for check in every]
+        at = {same(check): place for place, check in enumerate(self.checks)}
+        self.places = [at[same(check)] for check in every]
         self.owners = [[] for _ in self.checks]
         for place, (part, check) in zip(self.places, pairs):
             self.owners[place].append((part, check[2]))
@@ -69,7 +84,7 @@ def ask(parts: Sequence[Part]) -> Ask:
 class Decision:
     """The answer to one request, and what it charged."""
 
-    __slots__ = ("_checks", "_places", "_receipts", "blocked", "info", "parts", "store")
+    __slots__ = ("_answers", "_places", "_receipts", "blocked", "info", "parts", "store")
 
     def __init__(
         self,
@@ -77,7 +92,7 @@ class Decision:
         parts: Sequence[Part],
         info: LimitInfo,
         places: Sequence[int] | None = None,
-        checks: Sequence[LimitInfo] | None = None,
+        answers: Sequence[Sequence[LimitInfo]] | None = None,
         receipts: list[Receipt] | None = None,
     ) -> None:
         """The last three may be left out where one part was asked for as it is."""
@@ -87,17 +102,19 @@ class Decision:
         self.blocked = info.blocked
         self.parts = parts
         self._places = places
-        self._checks = checks
+        self._answers = answers
         self._receipts = receipts
 
     @property
-    def checks(self) -> Sequence[LimitInfo]:
-        """The answers of the limits that are enforced."""
-        return self.info.checks if self._checks is None else self._checks
+    def answers(self) -> Sequence[Sequence[LimitInfo]]:
+        """The answers to each check that is enforced."""
+        if self._answers is None:
+            self._answers = answers_of(self.info, len(self.parts[0].checks))
+        return self._answers
 
     @property
     def places(self) -> Sequence[int]:
-        """The index of each part's checks, one after the other, in ``checks``."""
+        """The index of each part's checks, one after the other, in ``answers``."""
         return range(len(self.parts[0].checks)) if self._places is None else self._places
 
     @property
@@ -113,7 +130,7 @@ class Decision:
         for part in self.parts:
             end = start + len(part.checks)
             if part is wanted:
-                return [self.checks[place] for place in self.places[start:end]]
+                return [answer for place in self.places[start:end] for answer in self.answers[place]]
             start = end
         return []
 
@@ -125,7 +142,8 @@ class Decision:
     def deciding(self) -> Guard[Any]:
         """The guard whose limit decides."""
         asked = [part for part in self.parts for _ in part.checks]
-        return asked[self.places.index(self.info.binding)].guard
+        owners = [place for place, answers in enumerate(self.answers) for _ in answers]
+        return asked[self.places.index(owners[self.info.binding])].guard
 
     def answer(self, guard: Guard[Any]) -> LimitInfo | None:
         """The answer of one guard's limits; ``None`` where it limits nothing."""

@@ -9,7 +9,7 @@ import pytest
 
 from harness import Client, hello
 from server import RedisServer
-from tidegate import Bucket, Limiter, SlidingWindow
+from tidegate import Bucket, Legacy, Limiter, SlidingWindow
 from tidegate.asgi import RateLimitMiddleware, settle
 from tidegate.shadow import CandidateCounts, ShadowCounts, candidate_counts, clear_counts, shadow_counts
 
@@ -92,6 +92,34 @@ def test_a_looser_candidate(limiter: Limiter) -> None:
     assert statuses(client, 6) == [200, 200, 429, 429, 429, 429]
     expected = CandidateCounts(both_admitted=2, both_denied=2, only_live_denied=2, only_candidate_denied=0)
     assert candidate_counts() == {"api candidate": expected}
+
+
+# It has two answers: the rate admits nine requests, and the interval between them one.
+NOTES = Legacy("notes", max=9, duration=DAY, min_interval=DAY // 9, translation="exact")
+
+
+def test_a_limit_that_has_two_answers(limiter: Limiter) -> None:
+    for limits in (NOTES, [bucket("wide", 9), NOTES], [NOTES, bucket("wide", 9)]):
+        limiter.reset(NOTES, "127.0.0.1")
+        client = Client(RateLimitMiddleware, limiter=limiter, limits=limits)
+        assert statuses(client, 2) == [200, 429]
+        assert client.state["rate_limit"].key == "notes"
+
+
+def test_a_candidate_for_a_limit_that_has_two_answers(limiter: Limiter) -> None:
+    options = {"limits": NOTES, "candidate": bucket("wide", 9), "shadow": bucket("strict", 2)}
+    client = Client(RateLimitMiddleware, limiter=limiter, **options)
+    assert statuses(client, 3) == [200, 429, 429]
+    assert candidate_counts() == {"wide candidate": CandidateCounts(1, 0, 2, 0)}
+    assert shadow_counts() == {"strict shadow": ShadowCounts(2, 1)}
+
+
+def test_a_candidate_that_has_two_answers(limiter: Limiter) -> None:
+    inner = RateLimitMiddleware(hello, limiter, bucket("wide", 9))
+    limits = [bucket("api", 9), bucket("other", 9)]
+    client = Client(RateLimitMiddleware, app=inner, limiter=limiter, limits=limits, candidate=[NOTES, NOTES])
+    assert statuses(client, 3) == [200] * 3
+    assert list(candidate_counts().values()) == [CandidateCounts(1, 0, 0, 2)]
 
 
 def test_limits_that_count_blocked_attempts(limiter: Limiter) -> None:
