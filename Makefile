@@ -66,14 +66,15 @@ redis-server:
 	@{ command -v redis-server && command -v redis-cli && command -v ip; } >/dev/null || bash tests/install-redis.sh
 
 # Twice: overflow only wraps where debug assertions are off. What a server decides is compiled the same way both times.
-test-rust: redis-server test-features
+test-rust: redis-server
 	cargo test -p tidegate
 	cargo test -p tidegate --no-default-features --features tokio,toml,yaml --profile testrelease --tests
+	for features in "" remote redis; do cargo check -p tidegate --no-default-features --features "$$features" --quiet || exit 1; done
 	RUSTDOCFLAGS="-D warnings" cargo doc -p tidegate --no-deps --quiet
 
 # Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; and
-# Redis needs no TLS.
-test-features:
+# Redis needs no TLS. Apart from the other tests, because each combination is compiled by itself.
+test-features: redis-server ## Each feature of the crate by itself
 	for features in "" tokio toml yaml remote redis; do \
 		cargo clippy -p tidegate --no-default-features --features "$$features" --quiet -- -D warnings || exit 1; \
 	done

@@ -46,7 +46,9 @@ fn the_least_that_a_user_must_be_allowed_is_enough() {
 
     let wrong = format!("redis://app:wrong@127.0.0.1:{}", server.port);
     let answer = ask(&Limiter::new(store(&wrong)), &limit, "ada");
-    assert_eq!(failure(&answer), Some(Failure::Denied), "{answer:?}");
+    // What connects in the background may have been refused already, and then the call is not sent.
+    assert!(matches!(failure(&answer), Some(Failure::Denied | Failure::Unavailable)), "{answer:?}");
+    assert!(format!("{answer:?}").contains("authentication failed"), "{answer:?}");
 }
 
 #[test]
