@@ -95,6 +95,11 @@ for (const [store, limiterOf] of Object.entries(stores)) {
     assert.deepEqual([settled.remaining, settled.checks.length], [20, 1])
     const tried = [hourly(70, 'api candidate'), hourly(20, 'shadow')]
     assert.deepEqual(await Promise.all(tried.map((limit) => left(limiter, limit))), [40, 19])
+    // A list has one cost for each enforced check.
+    const next = await check(new Request('http://localhost'))
+    assert.equal((await limiter.settle(next.info, [15])).remaining, 5)
+    assert.deepEqual(await Promise.all(tried.map((limit) => left(limiter, limit))), [25, 18])
+    await assert.rejects(limiter.settle(next.info, [1, 2]), { field: 'cost' })
   })
 
   test(`${store}: a limit that is enforced as well is charged once`, async () => {
