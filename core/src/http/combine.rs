@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn an_observed_check_that_is_enforced_as_well_is_charged_once_at_the_cost_of_that_one() {
-        let [one, other] = ["one", "other"].map(|key| Limit::bucket(key, 9).build().unwrap());
+        let [one, other] = ["one", "other"].map(|key| Limit::bucket(key, 9).build().expect("a bucket"));
         let checks = [
             Check::new(&one, "ada").cost(7).observed(),
             Check::new(&one, "ada").cost(2),
