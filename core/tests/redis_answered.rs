@@ -24,6 +24,8 @@ use tidegate::{Call, Check, LimitInfo, Limiter};
 const DEADLINE: Duration = Duration::from_millis(200);
 /// The time that a busy machine may add; a call that is forgotten is never answered at all.
 const SLACK: Duration = Duration::from_millis(500);
+/// Never waited out, however busy the machine is.
+const SOON: Duration = Duration::from_secs(20);
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
@@ -66,7 +68,7 @@ fn calls_under_way_to_a_node_that_leaves_the_map_are_answered() {
     ask("moved");
     let mut heard = Vec::new();
     for _ in 0..2 {
-        let (actor, degraded, after) = answers.recv_timeout(DEADLINE + SLACK).expect("every call is answered");
+        let (actor, degraded, after) = answers.recv_timeout(SOON).expect("every call is answered");
         assert!(after < DEADLINE + SLACK, "{actor} after {after:?}");
         heard.push((actor, degraded.expect("the policy answers")));
     }
@@ -249,7 +251,8 @@ fn a_call_outlives_the_runtime_that_it_was_sent_over() {
 #[test]
 fn a_callback_that_panics_takes_nobody_with_it() {
     let server = Server::start();
-    let limiter = well_in(&server.url(), OnError::Raise, DEADLINE * 5);
+    // To print where it panicked takes the runtime's thread a while.
+    let limiter = well_in(&server.url(), OnError::Raise, SOON);
     let limit = hourly("panics", 1000);
     for _ in 0..3 {
         let check = [Check::new(&limit, "ada")];
@@ -271,6 +274,6 @@ fn a_limiter_that_is_dropped_answers_what_is_under_way() {
     }
     drop(limiter);
     for _ in 0..20 {
-        assert!(answers.recv_timeout(DEADLINE + SLACK).expect("every call is answered"));
+        assert!(answers.recv_timeout(SOON).expect("every call is answered"));
     }
 }

@@ -96,16 +96,16 @@ def test_children_that_are_forked_off_while_a_thread_reads_its_own_answers(fleet
 def test_forked_children_wait_no_longer_than_a_deadline_for_a_server_that_is_away(
     server: RedisServer, fault: str
 ) -> None:
-    limiter = Limiter(server.url, timeout=0.2)
+    limiter = Limiter(server.url, timeout=TIMEOUT)
     assert not limiter.limit(SLOW, "ada").degraded
     getattr(server, fault)()
 
     def first_call() -> bool:
         began = time.perf_counter()
-        # What a busy machine takes to start a thread and a connection, besides.
-        return limiter.limit(SLOW, "ada").degraded and time.perf_counter() - began < 0.2 + 0.15
+        # A busy machine may add to it, but an attempt to connect is only over after four deadlines.
+        return limiter.limit(SLOW, "ada").degraded and time.perf_counter() - began < 3 * TIMEOUT
 
-    for _ in range(10):
+    for _ in range(4):
         assert in_a_child(first_call) == 0
 
 
