@@ -53,6 +53,7 @@ impl Connection {
         let breaker = Breaker::new();
         let open = breaker.flag();
         let idle = Arc::<AtomicBool>::default();
+        let may_stand_still = context.session.may_stand_still();
         let task = ConnectionTask {
             endpoint,
             context,
@@ -67,6 +68,7 @@ impl Connection {
             connection_number: 0,
             unused_since: None,
             heard: Instant::now(),
+            may_stand_still,
             parted_until: None,
             batches: Vec::new(),
             holding: Vec::new(),
@@ -119,6 +121,8 @@ pub(super) struct ConnectionTask {
     pub(super) unused_since: Option<Instant>,
     /// The instant of the last answer over it.
     pub(super) heard: Instant,
+    /// The runtime may stand still between two calls.
+    may_stand_still: bool,
     /// The instant until which replies over connections that were given up may come.
     pub(super) parted_until: Option<Instant>,
     pub(super) batches: Vec<Batch>,
@@ -224,7 +228,7 @@ impl ConnectionTask {
 
     /// Has a runtime that stood still read what has come meanwhile, so that no call is sent over what is closed.
     async fn catch_up(&mut self) {
-        if self.is_quiet() && self.context.session.may_stand_still() && self.heard.elapsed() > RECENT {
+        if self.may_stand_still && self.is_quiet() && self.heard.elapsed() > RECENT {
             yield_now().await;
             if let ConnectionState::Up(connection) = &self.state
                 && connection.is_closed()
