@@ -2,6 +2,7 @@
 #![cfg(feature = "redis")]
 #![allow(missing_docs, reason = "a test")]
 
+use serde_json::Value as Json;
 use tidegate::ffi::{Dialect, STORE_OPTIONS, Takes};
 use tidegate::limits::Value;
 use tidegate::remote::Event;
@@ -90,4 +91,46 @@ fn what_stands_beside_the_url_overrides_it() {
         Limiter::open("redis://localhost", [text("password", "x")]).expect("a login").url(),
         "redis://…@localhost:6379"
     );
+}
+
+#[test]
+fn every_language_refuses_and_takes_the_same() {
+    let vectors: Json = serde_json::from_str(include_str!("../../tests/vectors/options.json")).expect("vectors");
+    let mut seen = 0;
+    for (group, kind, option, given) in ["refused", "taken"].into_iter().flat_map(|group| cases(&vectors, group)) {
+        let answer = opened(Dialect::Wire, &option, &value(&given));
+        match kind.as_deref() {
+            None => assert_eq!(answer, Ok(()), "{option} = {given} is {group}"),
+            Some(kind) => {
+                let error = answer.expect_err(&format!("{option} = {given} is {group}"));
+                let expected = if kind == "type" { ErrorKind::Type } else { ErrorKind::Range };
+                assert_eq!((error.kind(), error.field()), (expected, &*option), "{given}: {error}");
+            }
+        }
+        seen += 1;
+    }
+    assert!(seen > 80, "{seen} cases");
+}
+
+/// Each option of a group of vectors with each of its values, and the kind of the error where one is due.
+fn cases<'a>(
+    vectors: &'a Json,
+    group: &'static str,
+) -> impl Iterator<Item = (&'static str, Option<String>, String, Json)> + 'a {
+    let list = |case: &'a Json, name| case[name].as_array().into_iter().flatten().cloned();
+    vectors[group].as_array().into_iter().flatten().flat_map(move |case| {
+        let kind = case["kind"].as_str().map(str::to_owned);
+        list(case, "options").flat_map(move |option| {
+            let (kind, option) = (kind.clone(), option.as_str().unwrap_or_default().to_owned());
+            list(case, "values").map(move |value| (group, kind.clone(), option.clone(), value))
+        })
+    })
+}
+
+/// A value as a host language passes it.
+fn value(given: &Json) -> Value {
+    match given.get("number").and_then(Json::as_str) {
+        Some(number) => Value::Number(number.parse().expect("a number that JSON has no word for")),
+        None => serde_json::from_value(given.clone()).expect("any value"),
+    }
 }

@@ -5,7 +5,9 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { bucket, LimitError, Limiter } from 'tidegate'
 
-const vectors = JSON.parse(readFileSync(new URL('../vectors/bad_input.json', import.meta.url), 'utf8'))
+const read = (name) => JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8'))
+const vectors = read('bad_input')
+const options = read('options')
 
 /** A list, or the name of one that several have in common. */
 const listed = (given) =>
@@ -50,5 +52,31 @@ test('what is at a bound is taken', () => {
   const limiter = new Limiter()
   for (const [, field, wire] of each('taken')) {
     assert.doesNotThrow(() => limiter.peekSync(wire, 'ada', { now: 0 }), `${field} of ${JSON.stringify(wire)}`)
+  }
+})
+
+/** Every option of a group with each of its values, as JavaScript spells them. */
+function* optionsOf(group) {
+  for (const { options: names, values, kind } of options[group]) {
+    for (const option of names.filter((name) => !name.startsWith('ssl'))) {
+      const [outer, inner] = option.split('.')
+      const name = options.times.includes(option) ? `${option}Ms` : option
+      for (const value of listed(values))
+        yield [name, kind, inner ? { [outer]: { [inner]: value } } : { [name]: value }]
+    }
+  }
+}
+
+test('options are refused by name, and taken at their bounds, whatever the store', () => {
+  for (const url of ['memory://', 'redis://127.0.0.1:1']) {
+    for (const [name, kind, given] of optionsOf('refused')) {
+      const refused = (error) => {
+        assert.ok(error instanceof (kind === 'type' ? TypeError : RangeError), error.stack)
+        assert.deepEqual([error.code, error.field], ['ERR_LIMIT', name], `${JSON.stringify(given)}: ${error.message}`)
+        return true
+      }
+      assert.throws(() => new Limiter(url, given), refused, JSON.stringify(given))
+    }
+    for (const [, , given] of optionsOf('taken')) new Limiter(url, given).close()
   }
 })

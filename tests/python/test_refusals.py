@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,12 @@ from typing import Any
 import pytest
 
 from calls import AnyLimiter, done
-from tidegate import Limit, LimitError
+from tidegate import AsyncLimiter, Limit, Limiter, LimitError
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "bad_input.json").read_text(encoding="utf-8"))
+FOLDER = Path(__file__).parents[1] / "vectors"
+VECTORS = json.loads((FOLDER / "bad_input.json").read_text(encoding="utf-8"))
+OPTIONS = json.loads((FOLDER / "options.json").read_text(encoding="utf-8"))
+STORES = ["memory://", "redis://127.0.0.1:1"]
 
 
 def listed(given: Any) -> list[Any]:
@@ -53,3 +57,29 @@ def test_what_cannot_be_is_refused_by_name(group: str, limiter: AnyLimiter) -> N
 def test_what_is_at_a_bound_is_taken() -> None:
     for _, field, wire in each("taken"):
         assert Limit.from_dict(wire).to_dict()[field] == wire[field]
+
+
+def options(group: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every option of a group with each of its values, as Python spells them."""
+    for case in OPTIONS[group]:
+        for option in case["options"]:
+            if "." in option:
+                continue
+            name = re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", option)
+            for value in listed(case["values"]):
+                is_time = option in OPTIONS["times"] and type(value) in (int, float)
+                yield name, {name: value / 1000 if is_time else value}
+
+
+@pytest.mark.parametrize("url", STORES)
+@pytest.mark.parametrize("kind", [Limiter, AsyncLimiter])
+def test_options_are_refused_by_name(kind: type[AnyLimiter], url: str) -> None:
+    for name, given in options("refused"):
+        with pytest.raises(LimitError) as caught:
+            kind(url, **given)
+        assert caught.value.field == name, given
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_options_at_their_bounds_are_taken(url: str) -> None:
+    assert [Limiter(url, **given).close() for _, given in options("taken")].count(None) > 20
