@@ -82,4 +82,7 @@ def test_options_are_refused_by_name(kind: type[AnyLimiter], url: str) -> None:
 
 @pytest.mark.parametrize("url", STORES)
 def test_options_at_their_bounds_are_taken(url: str) -> None:
-    assert [Limiter(url, **given).close() for _, given in options("taken")].count(None) > 20
+    taken = [given for _, given in options("taken")]
+    assert len(taken) > 20
+    for given in taken:
+        Limiter(url, **given).close()
