@@ -160,9 +160,9 @@ def test_mistakes_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 def test_every_mistake_has_a_page() -> None:
     assert len(MISTAKES) == 10
     pages = {page.stem: page.read_text() for page in (ROOT / "docs" / "errors").glob("*.md")}
-    assert set(pages) == set(MISTAKES)
-    for code, page in pages.items():
-        assert page.startswith(f"# {code}\n")
+    assert set(MISTAKES) <= set(pages)
+    for code in MISTAKES:
+        assert pages[code].startswith(f"# {code}\n")
 
 
 def test_headers_of_many_containers() -> None:
