@@ -75,6 +75,15 @@ def test_a_signal_is_heard_while_the_store_is_silent(server: RedisServer, alarm:
     assert not limiter.limit(LOGIN, "eve").degraded, "the limiter goes on"
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Has Ctrl-C raise KeyboardInterrupt, which shells turn off in what they run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_is_heard(server: RedisServer) -> None:
     limiter = Limiter(server.url, timeout=20)
     drive(limiter)
