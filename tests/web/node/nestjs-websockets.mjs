@@ -46,7 +46,17 @@ function gateway(given, filter) {
   return Chat
 }
 
+/** NestJS 11 tells plain websockets of no exception: it emits an event on its own side of the socket. */
+class Sent extends BaseWsExceptionFilter {
+  handleError(client, ...rest) {
+    super.handleError({ emit: (event, data) => client.send(JSON.stringify({ event, data })) }, ...rest)
+  }
+}
+const tellsAll = 'emitMessage' in BaseWsExceptionFilter.prototype
+const filterOf = (Adapter) => (Adapter === WsAdapter && !tellsAll ? Sent : BaseWsExceptionFilter)
+
 async function served(Adapter, options, { given = {}, filter } = {}) {
+  filter ??= filterOf(Adapter)
   class App {}
   Module({ imports: [TidegateModule.forRoot(options)], providers: [gateway(given, filter)] })(App)
   const app = await NestFactory.create(App, { logger: false, abortOnError: false })
@@ -126,7 +136,7 @@ for (const [library, Adapter] of Object.entries(adapters)) {
 
   test(`${library}: a filter sees the answer`, async () => {
     const seen = []
-    class Filter extends BaseWsExceptionFilter {
+    class Filter extends filterOf(Adapter) {
       catch(exception, host) {
         seen.push(exception.info)
         super.catch(exception, host)
