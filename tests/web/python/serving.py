@@ -22,6 +22,16 @@ ROOT = Path(__file__).parents[3]
 START_WITHIN = 30.0
 
 
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Asks a process that leads a group to end, and kills the group where it does not."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
 class Answer(NamedTuple):
     """A response that was read to its end."""
 
@@ -97,12 +107,7 @@ class Served:
         process, self._process = self._process, None
         if process is None:
             return
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        end(process)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ import redis as client
 from celery import Celery
 
 from server import RedisServer
+from serving import end
 from tidegate import ConfigurationError, Limiter, LimitError, TokenBucket
 from tidegate.celery import Consumer, TaskBucket, limit_of
 from tidegate.testing import Clock
@@ -179,12 +179,7 @@ def worker(name: str, pool: str, url: str, log: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            end(process)
 
 
 def wait_for(store: Any, name: str, count: int) -> list[str]:
