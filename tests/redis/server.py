@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["RedisServer"]
+__all__ = ["RedisServer", "free_port"]
 
 START_WITHIN = 10.0
 
@@ -136,14 +136,25 @@ def read(answer: Any) -> Any:
     return [read(answer) for _ in range(int(rest))]
 
 
+_kept: list[socket.socket] = []
+
+
 def free_port() -> int:
-    """A port that is free, as is the one that a cluster's node listens on as well, 10,000 further on."""
+    """A port that is free, as is the one that a cluster's node listens on as well, 10,000 further on.
+
+    Nobody else is given it while this process lives: it stays bound. A server takes it all the same, because both
+    allow that (SO_REUSEADDR) and this end does not listen.
+    """
     while True:
-        with socket.socket() as one, socket.socket() as other:
-            one.bind(("127.0.0.1", 0))
-            port: int = one.getsockname()[1]
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        with socket.socket() as other:
             try:
                 other.bind(("127.0.0.1", port + 10_000))
             except (OSError, OverflowError):
+                one.close()
                 continue
-            return port
+        _kept.append(one)
+        return port

@@ -10,13 +10,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
 from typing_extensions import Self
 
-__all__ = ["ROOT", "Answer", "Served", "ask", "free_port", "workers"]
+from server import free_port
+
+__all__ = ["ROOT", "Answer", "Served", "ask", "workers"]
 
 ROOT = Path(__file__).parents[3]
 START_WITHIN = 30.0
@@ -120,18 +123,13 @@ class Served:
         return ask(self.port, path, method, body, **headers)
 
 
-def workers(server: Served, path: str, number: int) -> set[bytes]:
-    """The answers of as many workers, each of which has begun to serve when this returns."""
+def workers(server: Served, path: str, number: int) -> None:
+    """Waits until as many workers have begun to serve. Their answers to ``path`` tell them apart."""
     seen: set[bytes] = set()
     until = time.monotonic() + START_WITHIN
-    while len(seen) < number and time.monotonic() < until:
-        seen.add(server.ask(path).body)
-    return seen
-
-
-def free_port() -> int:
-    """A port that is free."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+    # One at a time could all be taken by a worker that is quicker to wake up.
+    with ThreadPoolExecutor(8) as pool:
+        while len(seen) < number:
+            seen.update(answer.body for answer in pool.map(lambda _: server.ask(path), range(8)))
+            if time.monotonic() > until:
+                raise RuntimeError(f"{len(seen)} of {number} workers serve: {seen}, {server.log}")

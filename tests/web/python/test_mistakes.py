@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from harness import Client, hello
-from server import RedisServer
-from serving import Served, free_port
+from server import RedisServer, free_port
+from serving import Served
 from tidegate import AsyncLimiter, Bucket, ConfigurationError, Limiter, LimitError
 from tidegate._http import MISTAKES, forget_mistakes
 from tidegate._web.guard import Guard

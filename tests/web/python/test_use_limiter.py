@@ -8,8 +8,7 @@ import pytest
 from fastapi import Depends, FastAPI
 
 from harness import Client
-from server import RedisServer
-from serving import free_port
+from server import RedisServer, free_port
 from tidegate import Bucket, Limiter
 from tidegate.fastapi import RateLimit, RateLimitMiddleware
 from tidegate.testing import Clock, limits_off, use_limiter
