@@ -321,7 +321,9 @@ export function infoFrom(
     if (!parts[check]?.observed) several.push(new LimitInfo(buffer, answer, 0, keyAt(answer), 0, false))
     else if (place <= bindingOfAll) binding--
   }
-  const isOne = behind === 0 || several.length === 1
+  const isOne = behind === 0 || several.length <= 1
   const each = isOne ? undefined : several
-  return new LimitInfo(buffer, from, at, keyAt(from), binding, charges, store, asked, undefined, undefined, each)
+  // Where all are observed, no limit decides.
+  const key = observes && several.length === 0 ? '' : keyAt(from)
+  return new LimitInfo(buffer, from, at, key, binding, charges, store, asked, undefined, undefined, each)
 }

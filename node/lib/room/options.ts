@@ -28,7 +28,11 @@ export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
   readonly factor?: number | ((request: Request) => Later<number>) | undefined
   /** Requests that are not limited. */
   readonly skip?: ((request: Request) => Later<boolean>) | undefined
-  /** Decides and counts, but never refuses and sends no headers. @defaultValue false */
+  /**
+   * Decides and counts, but never refuses and sends no headers. Where all limits of a request are in shadow mode, its
+   * answer is that nothing is limited.
+   * @defaultValue false
+   */
   readonly shadow?: boolean | undefined
   /** A definition that may replace the limit: decided beside it and counted, never enforced. */
   readonly candidate?: Rule<Request>['candidate']

@@ -50,6 +50,8 @@ interface Fixed<Request> {
 }
 
 const DEFAULT_NAME = 'default'
+/** The answer where a store could not decide limits in shadow mode. */
+const NO_LIMIT = new LimitInfo()
 const MISSING = 'must be given: a definition, a limit as text, a list of them, or a function of the request'
 
 /** A limit that is tried: one in shadow mode, or the candidate beside the enforced check with the index `live`. */
@@ -143,7 +145,7 @@ export class Room<Request> implements Gates {
 
   /** Gives back what a decision charged; a failure is told by the limiter's own events. */
   giveBack(info: LimitInfo): void {
-    if (info.blocked) return
+    if (info.blocked || info === NO_LIMIT) return
     if (!this.#shared) this.limiter.refundSync(info)
     else this.limiter.refund(info).catch(() => {})
   }
@@ -273,23 +275,25 @@ export class Room<Request> implements Gates {
       })
       return info
     }
-    if (enforced.length > 0) return after(this.#askAll(kept), count)
-    return this.#watch(kept, count)
+    return enforced.length > 0 ? after(this.#askAll(kept), count) : this.#watch(kept, count)
   }
 
   #askAll(checks: readonly Check[]): Later<LimitInfo> {
     return this.#shared ? this.limiter.limitAll(checks) : this.limiter.limitAllSync(checks)
   }
 
-  /** Decides where nothing is enforced: no request waits for it, and a store that fails must not fail one. */
-  #watch(checks: readonly Check[], count: (info: LimitInfo) => LimitInfo): undefined {
-    try {
-      const info = this.#askAll(checks)
-      if (isPromise(info)) info.then(count).catch(() => {})
-      else count(info)
-    } catch (error) {
+  /** Decides where nothing is enforced: the answer is that nothing is limited, and a store that fails fails no request. */
+  #watch(checks: readonly Check[], count: (info: LimitInfo) => LimitInfo): Later<LimitInfo> {
+    const failed = (error: unknown): LimitInfo => {
       // A cost or a factor that cannot be is an error for limits that are tried, too.
       if (!(error instanceof StoreError)) throw error
+      return NO_LIMIT
+    }
+    try {
+      const info = this.#askAll(checks)
+      return isPromise(info) ? info.then(count, failed) : count(info)
+    } catch (error) {
+      return failed(error)
     }
   }
 

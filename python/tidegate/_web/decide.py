@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .._errors import StoreError
 from .._tidegate import LimitInfo
 from ..shadow import count_candidate, count_shadow
 from .decision import NO_LIMIT, Ask, Decision, Receipt, answers_of, ask, merged, same
@@ -19,7 +20,14 @@ def decide(store: Store, parts: Sequence[Part]) -> Decision:
     if len(parts) == 1 and not parts[0].observes:
         return Decision(store, parts, store.decide(parts[0].checks))
     call = _Call(parts)
-    return call.decision(store, store.decide(call.checks, call.beside))
+    try:
+        info = store.decide(call.checks, call.beside)
+    except StoreError:
+        # A request that is only observed does not fail with its store.
+        if call.checks:
+            raise
+        return call.unobserved(store)
+    return call.decision(store, info)
 
 
 async def decide_async(store: Store, parts: Sequence[Part]) -> Decision:
@@ -29,7 +37,14 @@ async def decide_async(store: Store, parts: Sequence[Part]) -> Decision:
     if len(parts) == 1 and not parts[0].observes:
         return Decision(store, parts, await store.decide_async(parts[0].checks))
     call = _Call(parts)
-    return call.decision(store, await store.decide_async(call.checks, call.beside))
+    try:
+        info = await store.decide_async(call.checks, call.beside)
+    except StoreError:
+        # A request that is only observed does not fail with its store.
+        if call.checks:
+            raise
+        return call.unobserved(store)
+    return call.decision(store, info)
 
 
 class _Observed(NamedTuple):
@@ -55,6 +70,10 @@ class _Call:
         # What is enforced as well is charged once.
         enforced = {same(check) for check in self.checks}
         self.beside = [check for check in self.observed.checks if same(check) not in enforced]
+
+    def unobserved(self, store: Store) -> Decision:
+        """The decision where nothing is enforced, and the store could not decide what is observed."""
+        return Decision(store, self.parts, NO_LIMIT, (), (), [])
 
     def decision(self, store: Store, info: LimitInfo) -> Decision:
         """The decision that this answer stands for, once what is observed has been counted."""

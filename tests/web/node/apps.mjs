@@ -18,7 +18,7 @@ import { rateLimit as forHono } from 'tidegate/hono'
 import { rateLimit as forKoa } from 'tidegate/koa'
 import { rateLimit as forWeb } from 'tidegate/web'
 
-/** The routes of every app: a text, a stream, an error, a redirection, and a login that fails without a password. */
+/** The routes of every app: a text, what is left, a stream, an error, a redirection, and a login that fails without a password. */
 const chunks = ['one ', 'two ', 'three']
 const failing = () => {
   throw new Error('on purpose')
@@ -46,6 +46,7 @@ const expressApp =
     const limit = forExpress(options)
     app.use(limit)
     app.get('/', (_request, response) => response.send('hello'))
+    app.get('/left', (request, response) => response.json(request.rateLimit.remaining))
     app.get('/stream', (_request, response) => Readable.from(chunks).pipe(response))
     app.get('/error', failing)
     app.get('/redirect', (_request, response) => response.redirect('/'))
@@ -59,6 +60,7 @@ async function fastifyApp(options, { route, settings = {} } = {}) {
   const app = Fastify({ ...instance, forceCloseConnections: true })
   await app.register(forFastify, options)
   app.get('/', () => 'hello')
+  app.get('/left', (request, reply) => reply.send(JSON.stringify(request.rateLimit.remaining)))
   app.get('/stream', (_request, reply) => reply.send(Readable.from(chunks)))
   app.get('/error', failing)
   app.get('/redirect', (_request, reply) => reply.redirect('/'))
@@ -83,6 +85,7 @@ const koaApp =
       if (context.path === '/error') failing()
       if (context.path === '/redirect') context.redirect('/')
       else if (context.path === '/stream') context.body = Readable.from(chunks)
+      else if (context.path === '/left') context.body = `${context.state.rateLimit.remaining}`
       else if (context.path === '/login') context.status = granted(context.url) ? 200 : 401
       else context.body = context.path === '/' ? 'hello' : 'route'
     })
@@ -94,6 +97,7 @@ async function honoApp(options, { route, settings = {} } = {}) {
   const limit = forHono({ getConnInfo, ...options })
   app.use(limit)
   app.get('/', (context) => context.text('hello'))
+  app.get('/left', (context) => context.json(context.var.rateLimit.remaining))
   app.get('/stream', () => new Response(ReadableStream.from(chunks.map((chunk) => Buffer.from(chunk)))))
   app.get('/error', failing)
   app.get('/redirect', (context) => context.redirect('/'))
@@ -109,7 +113,8 @@ async function honoApp(options, { route, settings = {} } = {}) {
 async function webApp(options, { route, settings = {} } = {}) {
   const check = forWeb(options)
   const more = route === undefined ? undefined : check.and(route)
-  const respond = (path) => {
+  const respond = (path, info) => {
+    if (path === '/left') return new Response(`${info.remaining}`)
     if (path === '/error') return new Response('error', { status: 500 })
     if (path === '/redirect') return Response.redirect('http://localhost/')
     if (path === '/stream') return new Response(ReadableStream.from(chunks.map((chunk) => Buffer.from(chunk))))
@@ -121,7 +126,8 @@ async function webApp(options, { route, settings = {} } = {}) {
     const request = new Request(`http://localhost${incoming.url}`, { headers, method: incoming.method })
     const one = more && incoming.url === '/route' ? more : check
     const limited = await one(request, { address: incoming.socket.remoteAddress }).catch(() => undefined)
-    const response = limited?.response ?? limited?.apply(respond(incoming.url)) ?? new Response('', { status: 500 })
+    const response =
+      limited?.response ?? limited?.apply(respond(incoming.url, limited.info)) ?? new Response('', { status: 500 })
     outgoing.writeHead(response.status, [...response.headers].flat())
     outgoing.end(Buffer.from(await response.arrayBuffer()))
   })

@@ -45,6 +45,9 @@ function controllers() {
     free() {
       return 'free'
     }
+    left(request) {
+      return JSON.stringify(request.rateLimit.remaining)
+    }
     fails() {
       throw new HttpException('on purpose', 418)
     }
@@ -54,7 +57,9 @@ function controllers() {
   }
   Req()(Notes.prototype, 'info', 0)
   decorate(Notes, 'list', Get())
+  Req()(Notes.prototype, 'left', 0)
   decorate(Notes, 'info', Get('info'), RateLimit('5/minute'))
+  decorate(Notes, 'left', Get('left'))
   decorate(Notes, 'strict', Get('strict'), RateLimit('1/minute'))
   decorate(Notes, 'added', Get('added'), RateLimit({ limits: '2/hour', adds: true }))
   decorate(Notes, 'free', Get('free'), SkipRateLimit())
@@ -118,6 +123,50 @@ for (const platform of Object.keys(platforms)) {
       const { url } = await served(platform, TidegateModule.forRoot({ limiter, limits: '5/hour', name: 'all' }))
       assert.deepEqual(statuses(await several(4, url, '/notes/added')), [200, 200, 429, 429])
       assert.deepEqual(left([await get(url, '/notes')]), ['2'])
+    })
+
+    test(`${on}: a key, a cost, a factor and requests that are skipped`, async () => {
+      const options = {
+        limiter: limiterOf(),
+        limits: '10/hour',
+        key: async ({ headers }) => headers['x-user'],
+        cost: ({ headers }) => Number(headers['x-cost'] ?? 1),
+        factor: ({ headers }) => (headers['x-user'] === 'gold' ? 0.5 : 1),
+        skip: ({ headers }) => headers['x-skip'] !== undefined,
+        headers: 'common',
+      }
+      const { url } = await served(platform, TidegateModule.forRoot(options))
+      const answers = []
+      for (const headers of [
+        { 'x-user': 'ada' },
+        { 'x-user': 'ada', 'x-cost': '4' },
+        { 'x-user': 'gold' },
+        { 'x-user': 'ada', 'x-skip': '1' },
+        {}, // the client's address
+      ]) {
+        answers.push(await get(url, '/notes', { headers }))
+      }
+      assert.deepEqual(left(answers), ['9', '5', '19', null, '9'])
+      const quotas = answers.map(({ headers }) => headers.get('x-ratelimit-limit'))
+      assert.deepEqual(quotas, ['10', '10', '20', null, '10'])
+      assert.equal((await get(url, '/notes', { headers: { 'x-cost': '21' } })).status, 500)
+    })
+
+    test(`${on}: shadow limits and candidates are counted, and never refuse`, async () => {
+      const limits = [
+        { limit: '3/hour', name: 'api', candidate: '1/hour' },
+        { limit: '2/hour', name: 'strict', shadow: true },
+      ]
+      const { app, url } = await served(platform, TidegateModule.forRoot({ limiter: limiterOf(), limits }))
+      assert.deepEqual(statuses(await several(4, url, '/notes')), [200, 200, 200, 429])
+      assert.deepEqual(app.get(TidegateGuard).trials(), {
+        shadow: { strict: { admitted: 2, denied: 2 } },
+        candidates: { api: { bothAdmitted: 1, bothDenied: 1, onlyLiveDenied: 0, onlyCandidateDenied: 2 } },
+      })
+      const shadow = TidegateModule.forRoot({ limiter: limiterOf(), limits: '1/hour', shadow: true })
+      const answers = await several(2, (await served(platform, shadow)).url, '/notes/left')
+      for (const { status, text } of answers) assert.deepEqual([status, Number(text)], [200, 2 ** 53 - 1])
+      assert.deepEqual(left(answers), [null, null])
     })
 
     test(`${on}: totals are exact`, async () => {

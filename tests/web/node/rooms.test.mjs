@@ -144,6 +144,15 @@ for (const [framework, make] of Object.entries(apps)) {
         address: { bothAdmitted: 1, bothDenied: 0, onlyLiveDenied: 0, onlyCandidateDenied: 2 },
       })
     })
+
+    test(`${on}: handlers find an answer where all limits are in shadow mode`, async () => {
+      const limits = [hourly(1), hourly(2, 'other')]
+      const { url, trials } = await make({ limiter: limiterOf(), limits, shadow: true })
+      for (const { status, text, headers } of await several(3, url, '/left')) {
+        assert.deepEqual([status, Number(text), headers.get('x-ratelimit-remaining')], [200, 2 ** 53 - 1, null])
+      }
+      assert.deepEqual(trials().shadow, { api: { admitted: 1, denied: 2 }, other: { admitted: 2, denied: 1 } })
+    })
   }
 
   test(`${framework}: every style of headers, on responses and errors but not on redirections`, async () => {

@@ -13,6 +13,7 @@ const stores = {
   redis: () => new Limiter(redis.url, { timeoutMs: 5000, onError: 'raise', namespace: `trials${names++}` }),
 }
 const hourly = (count, key = 'api') => tokenBucket({ key, count, period: 3_600_000 })
+const UNLIMITED = Number.MAX_SAFE_INTEGER
 const left = async (limiter, limit) => (await limiter.peek(limit, 'ada')).remaining
 
 /** The statuses of so many requests of one actor. */
@@ -109,17 +110,32 @@ for (const [store, limiterOf] of Object.entries(stores)) {
     assert.equal(await left(limiter, hourly(5)), 0)
   })
 
-  test(`${store}: without an enforced limit nothing is said about the request`, async () => {
-    const { limiter, check } = room(bucket({ key: 'strict', size: 1, dripRate: 3_600_000 }), { shadow: true })
-    for (let request = 0; request < 3; request++) {
-      const { info, headers } = await check(new Request('http://localhost'))
-      assert.deepEqual([info, headers], [undefined, {}])
+  test(`${store}: without an enforced limit the answer is that nothing is limited`, async () => {
+    const strict = bucket({ key: 'strict', size: 1, dripRate: 3_600_000 })
+    for (const headers of ['x', 'common', 'ietf', 'both']) {
+      const { limiter, check } = room(strict, { shadow: true, headers })
+      for (let request = 0; request < 3; request++) {
+        const { info, headers, response } = await check(new Request('http://localhost'))
+        assert.deepEqual([info.allowed, info.remaining, info.quota, info.key], [true, UNLIMITED, UNLIMITED, ''])
+        assert.deepEqual([info.checks, headers, response], [[info], {}, undefined])
+      }
+      assert.deepEqual(check.trials().shadow.strict, { admitted: 1, denied: 2 })
+      assert.equal(await left(limiter, strict), 0)
     }
+  })
+
+  test(`${store}: what limits in shadow mode are charged is settled and given back as if they were enforced`, async () => {
+    const tokens = hourly(9, 'tokens')
+    const { limiter, check } = room([tokens, hourly(8)], { shadow: true, chargeOn: [401], cost: 2 })
+    assert.deepEqual(await statuses(check, 6, 200), Array(6).fill(200))
+    assert.deepEqual(await statuses(check, 1, 401), [401])
     await eventually(
-      () => check.trials().shadow.strict,
-      (counts) => counts?.admitted === 1 && counts.denied === 2,
+      async () => [await left(limiter, tokens), await left(limiter, hourly(8))],
+      ([tokens, api]) => tokens === 7 && api === 6,
     )
-    assert.equal(await left(limiter, bucket({ key: 'strict', size: 1, dripRate: 3_600_000 })), 0)
+    const { info } = await check(new Request('http://localhost'))
+    await limiter.settle(info, 5)
+    assert.deepEqual([await left(limiter, tokens), await left(limiter, hourly(8))], [2, 1])
   })
 }
 
@@ -148,6 +164,8 @@ test('one script call decides a request, whatever each of its limits says', asyn
 test('a store that cannot decide fails no request that is only watched', async () => {
   const limiter = new Limiter(`redis://127.0.0.1:${await freePort()}`, { timeoutMs: 50, onError: 'raise' })
   const check = rateLimit({ limiter, key: () => 'ada', limits: hourly(1), shadow: true, silence: 'store-unreachable' })
+  const { info } = await check(new Request('http://localhost'))
+  assert.deepEqual([info.allowed, info.remaining], [true, UNLIMITED])
   assert.deepEqual(await statuses(check, 2), [200, 200])
   assert.deepEqual(check.trials().shadow, {})
 })

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from harness import Client, hello
 from server import RedisServer
-from tidegate import Bucket, Legacy, Limiter, SlidingWindow
+from tidegate import Bucket, Legacy, Limiter, SlidingWindow, StoreError
 from tidegate.asgi import RateLimitMiddleware, settle
 from tidegate.shadow import CandidateCounts, ShadowCounts, candidate_counts, clear_counts, shadow_counts
 
@@ -68,6 +69,28 @@ def test_limits_in_shadow_mode(limiter: Limiter) -> None:
     # The entries are those of the limits, so that enforcing them begins with what was used.
     enforced = Client(RateLimitMiddleware, limiter=limiter, limits=limits)
     assert enforced.ask().status == 429
+
+
+def test_a_store_that_fails_fails_no_request_in_shadow_mode() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"redis://127.0.0.1:{closed.getsockname()[1]}"
+    with Limiter(url, timeout=0.05, on_error="raise") as limiter:
+        options = {"limiter": limiter, "limits": bucket("api", 1), "silence": "store-unreachable"}
+        client = Client(RateLimitMiddleware, shadow=True, charge_on=[401], **options)
+        assert statuses(client, 3) == [200] * 3
+        assert client.state["rate_limit"].allowed
+        assert shadow_counts() == {}
+        with pytest.raises(StoreError):
+            Client(RateLimitMiddleware, candidate=bucket("api", 2), **options).ask()
+
+
+def test_limits_in_shadow_mode_are_given_back(limiter: Limiter) -> None:
+    limits = bucket("api", 3)
+    client = Client(RateLimitMiddleware, limiter=limiter, limits=limits, shadow=True, charge_on=[401])
+    assert statuses(client, 5) == [200] * 5
+    assert shadow_counts() == {"api": ShadowCounts(5, 0)}
+    assert limiter.peek(limits, "127.0.0.1").remaining == 3
 
 
 def test_shadow_mode_beside_enforced_limits(limiter: Limiter) -> None:
