@@ -160,8 +160,8 @@ export class ConfigurationError extends Error {
   readonly page: string
 
   /** An error for a test of what an app does with it. */
-  constructor(message: string, mistake: string, page = `docs/errors/${mistake}.md`) {
-    super(message)
+  constructor(message: string, mistake: string, page = `docs/errors/${mistake}.md`, options?: ErrorOptions) {
+    super(message, options)
     this.mistake = mistake
     this.page = page
   }

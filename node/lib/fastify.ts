@@ -143,11 +143,12 @@ class RouteHooks {
   }
 
   of(config: tidegate.RouteLimits, route: FastifyRoute): Placed {
-    const method = route.method === 'HEAD' ? 'GET' : [route.method].flat().join()
-    const name = `${method} ${route.url}`
+    const methods = [route.method].flat()
     const known = this.#known.get(config) ?? new Map<string, Placed>()
-    const placed = known.get(name) ?? hookOf(roomOf(this.#room, config, name))
+    const name = `${methods.join()} ${route.url}`
+    const placed = known.get(name) ?? hookOf(roomOf(this.#room, config, name.replace(/^HEAD /, 'GET ')))
     this.#known.set(config, known.set(name, placed))
+    if (methods.includes('GET')) known.set(`HEAD ${route.url}`, placed)
     return placed
   }
 }

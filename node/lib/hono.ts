@@ -5,7 +5,7 @@
  */
 
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import { outOfRange, wrongType } from './errors.js'
+import { ConfigurationError, outOfRange, wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
 import { RateLimitError } from './room/error.js'
 import { responseOf } from './room/fetch.js'
@@ -55,10 +55,21 @@ export interface RateLimit extends MiddlewareHandler<RateLimitEnv> {
 
 const NO_ADDRESS = "must be given where there is no key: the runtime's own, such as that of @hono/node-server/conninfo"
 
+/** The address of the peer. A `getConnInfo` throws without its runtime's server, as under `app.request()` in a test. */
+function peerOf(context: Context, getConnInfo: GetConnInfo): string | undefined {
+  try {
+    return getConnInfo(context).remote.address
+  } catch (cause) {
+    const message =
+      'no-client-address: getConnInfo did not find the connection: it belongs to another runtime, or the request came by app.request(), where a test gives a key; see docs/errors/no-client-address.md'
+    throw new ConfigurationError(message, 'no-client-address', undefined, { cause })
+  }
+}
+
 const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> => ({
   options: ['getConnInfo', 'onBlocked', 'chargeOn'],
   client(context: Context, { gate }: Gates): string {
-    const peer = getConnInfo?.(context).remote.address
+    const peer = getConnInfo && peerOf(context, getConnInfo)
     if (!gate.trustsNobody) return gate.client(peer, context.req.header(gate.forwardedHeader) ?? [])
     return gate.client(peer, context.req.header('x-forwarded-for') ?? context.req.header('forwarded'))
   },

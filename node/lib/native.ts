@@ -161,14 +161,23 @@ function load(): Native {
   try {
     return load(`@tidegate/${name}`) as Native
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
+    if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw refused(name, error)
   }
   try {
     return load(join(__dirname, `tidegate.${name}.node`)) as Native
   } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw refused(name, cause)
     const help = `install @tidegate/${name} (npm leaves it out with --omit=optional, or where a lock file was made on another platform), or build from source; in a bundle, ${AS_EXTERNAL}`
     throw new Error(`tidegate has no addon for ${name}: ${help}`, { cause })
   }
+}
+
+/** The error for an addon that is installed, but that the runtime refuses: no right to load it, or another C library. */
+function refused(name: string, cause: unknown): Error {
+  const { code, message } = cause as NodeJS.ErrnoException
+  const disabled = 'run Node without --no-addons, and with --allow-addons where --permission restricts it'
+  const help = code === 'ERR_DLOPEN_DISABLED' ? `: ${disabled}` : ''
+  return new Error(`tidegate's addon for ${name} cannot be loaded: ${message.replace(/\.$/, '')}${help}`, { cause })
 }
 
 const AS_EXTERNAL = 'mark "tidegate" as external (docs/bundling.md)'

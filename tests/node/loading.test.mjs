@@ -45,6 +45,12 @@ test('where the executable cannot be read, the report leaves the network out', a
   assert.deepEqual(JSON.parse(await run('--eval', script)), [[true], 0])
 })
 
+test('an addon that is there, but may not be loaded, is not reported as missing', async () => {
+  const error = await run('--no-addons', '--eval', "require('tidegate')").catch(({ stderr }) => stderr)
+  assert.match(error, /Error: tidegate's addon for [\w-]+ cannot be loaded: .*addons is disabled: .*--allow-addons/)
+  assert.match(error, /ERR_DLOPEN_DISABLED/)
+})
+
 writeFileSync(
   join(folder, 'app.mjs'),
   `import { bucket, Limiter } from 'tidegate'

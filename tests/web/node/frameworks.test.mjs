@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
+import { getConnInfo } from '@hono/node-server/conninfo'
 import express5 from 'express'
 import express4 from 'express4'
 import Fastify from 'fastify'
@@ -146,6 +147,7 @@ test('fastify: routes say otherwise, and HEAD is the route for GET', async () =>
   app.get('/adds', route({ limits: '5/minute', adds: true }), key)
   app.get('/costs', route({ cost: 3 }), key)
   app.post('/own', route({ limits: '5/minute' }), key)
+  app.route({ method: ['POST', 'GET'], url: '/both', ...route({ limits: '5/minute' }), handler: key })
   const answer = async (url, method = 'GET') => {
     const { headers, body } = await app.inject({ url, method })
     return [headers['x-ratelimit-remaining'], body]
@@ -155,6 +157,9 @@ test('fastify: routes say otherwise, and HEAD is the route for GET', async () =>
   assert.deepEqual(await answer('/own'), ['4', '["GET /own"]'])
   assert.deepEqual(await answer('/own', 'POST'), ['4', '["POST /own"]'])
   assert.deepEqual(await answer('/own', 'HEAD'), ['3', ''])
+  assert.deepEqual(await answer('/both'), ['4', '["POST,GET /both"]'])
+  assert.deepEqual(await answer('/both', 'HEAD'), ['3', ''])
+  assert.deepEqual(await answer('/both', 'POST'), ['2', '["POST,GET /both"]'])
   assert.deepEqual(await answer('/adds'), ['4', '["default","GET /adds"]'])
   assert.deepEqual(await answer('/costs'), ['6', '["GET /costs"]'])
   assert.deepEqual(await answer('/', 'HEAD'), ['6', ''])
@@ -314,6 +319,15 @@ test('hono: without a key there has to be a getConnInfo', () => {
   assert.throws(() => forHono({ limits: '1/minute' }), /getConnInfo must be given/)
   assert.throws(() => forHono({ limits: '1/minute', getConnInfo: 'node' }), /getConnInfo must be a function/)
   forHono({ limits: '1/minute', key: () => 'all' })
+})
+
+test('hono: a request without a connection, as app.request() makes it, is an error that says so', async () => {
+  const app = new Hono()
+  app.use(forHono({ limits: '1/minute', getConnInfo }))
+  app.onError((error, context) => context.json([error.code, error.mistake, error.message, error.cause.name], 500))
+  const [code, mistake, message, cause] = await (await app.request('/')).json()
+  assert.deepEqual([code, mistake, cause], ['ERR_CONFIGURATION', 'no-client-address', 'TypeError'])
+  assert.match(message, /app\.request\(\)/)
 })
 
 test('web: the answer, its headers, and a response of fetch', async () => {
