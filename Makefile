@@ -8,7 +8,7 @@ SITE_VENV := .venv-site
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-fleet panics soak fmt bench bench-redis bench-round-trips bench-web clean
+.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-fleet panics soak scoreboard fmt bench bench-redis bench-round-trips bench-web clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -154,6 +154,10 @@ panics: build redis-server ## Panics at every entry of both bindings: an error a
 # By hand: SOAK_MINUTES=60 is the default.
 soak: build redis-server ## Faults in turns for an hour: bounds, memory, descriptors, threads
 	PYTHONPATH=tests/redis $(BIN)/python tests/soak/soak.py
+
+# By hand, as root for the rows that lose packets, on a machine with nothing else to do: ROWS="killed stopped" for some.
+scoreboard: build redis-server ## Faults and attacks with bounds in time, in both languages: figures beside bounds
+	PYTHONPATH=tests/redis:tests/fleet:tests/soak $(BIN)/python tests/scoreboard/scoreboard.py $(ROWS)
 
 fmt: setup ## Format everything
 	cargo fmt --all

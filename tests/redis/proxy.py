@@ -22,7 +22,7 @@ class SlowProxy:
 
     def __init__(self, port: int, delay: float) -> None:
         self._port = port
-        self._delay = delay
+        self.delay = delay
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
 
@@ -48,20 +48,21 @@ class SlowProxy:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(("127.0.0.1", self._port))
                 self._sockets += [client, server]
-                for source, target, delay in [(client, server, 0.0), (server, client, self._delay)]:
+                for line in (client, server):
+                    line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                for source, target, answers in [(client, server, False), (server, client, True)]:
                     arrived: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
-                    threading.Thread(target=self._read, args=(source, arrived, delay), daemon=True).start()
+                    threading.Thread(target=self._read, args=(source, arrived, answers), daemon=True).start()
                     threading.Thread(target=self._write, args=(target, arrived), daemon=True).start()
 
-    @staticmethod
-    def _read(source: socket.socket, arrived: queue.SimpleQueue[tuple[float, bytes]], delay: float) -> None:
+    def _read(self, source: socket.socket, arrived: queue.SimpleQueue[tuple[float, bytes]], answers: bool) -> None:
         data = b"-"
         while data:
             try:
                 data = source.recv(65536)
             except OSError:
                 data = b""
-            arrived.put((time.monotonic() + delay, data))
+            arrived.put((time.monotonic() + (self.delay if answers else 0.0), data))
 
     @staticmethod
     def _write(target: socket.socket, arrived: queue.SimpleQueue[tuple[float, bytes]]) -> None:

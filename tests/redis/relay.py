@@ -1,4 +1,4 @@
-"""A relay in front of a server, which can lose what the server answers."""
+"""A relay in front of a server, which can lose what the server answers, or what some connections carry."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Relay:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"redis://127.0.0.1:{self.listener.getsockname()[1]}"
         self.over = False
+        self.silent: set[socket.socket] = set()
         self.ends: list[socket.socket] = []
         self.threads: list[threading.Thread] = []
 
@@ -48,6 +49,10 @@ class Relay:
             with contextlib.suppress(OSError):
                 self.ends.pop().shutdown(socket.SHUT_RDWR)
 
+    def hold(self) -> None:
+        """Passes nothing on any more over the connections that there are, without ending them."""
+        self.silent.update(self.ends)
+
     def _run(self, work: Callable[..., None], *arguments: object) -> None:
         thread = threading.Thread(target=work, args=arguments, daemon=True)
         self.threads.append(thread)
@@ -60,6 +65,8 @@ class Relay:
                 client.close()
                 return
             server = socket.create_connection(("127.0.0.1", self.port))
+            for end in (client, server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.ends += [client, server]
             self._run(self._pass, client, server, False)
             self._run(self._pass, server, client, True)
@@ -68,7 +75,7 @@ class Relay:
         with source:
             with contextlib.suppress(OSError):
                 while received := source.recv(65_536):
-                    if not (answers and self.deaf):
+                    if not (answers and self.deaf) and source not in self.silent:
                         target.sendall(received)
             for end in (source, target):
                 with contextlib.suppress(OSError):

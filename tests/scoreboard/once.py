@@ -1,0 +1,146 @@
+"""What a process of its own measures once for the scoreboard, in milliseconds: python once.py WHAT URL."""
+
+import asyncio
+import itertools
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import uvloop
+
+from tidegate import AsyncLimiter, Bucket, Limiter, LimitInfo
+
+LIMIT = Bucket("once", size=1_000_000_000, drip_rate=1)
+# Linux stops whoever has a real-time priority for the rest of a second in which it had 0.95 s.
+IN_FLIGHT, ROUNDS, SECONDS, REST = 512, 4, 0.6, 0.5
+NAMES_AT_ONCE = 250_000
+FORKS, NAMES, ENTRIES, VICTIMS = 100, 10_000_000, 1_000_000, 200
+
+
+def since(instant: float) -> float:
+    return (time.perf_counter() - instant) * 1000
+
+
+def first_call(limiter: Limiter | AsyncLimiter) -> tuple[float, bool]:
+    """How long it takes, and whether the store answers it."""
+    began = time.perf_counter()
+    call = limiter.limit(LIMIT, "ada")
+    info = call if isinstance(call, LimitInfo) else asyncio.run(call)
+    return since(began), not info.degraded
+
+
+def refused(kind: type[Limiter] | type[AsyncLimiter], url: str) -> list[float]:
+    """Where nobody listens: how long it takes to make a limiter, and to get its first answer."""
+    began = time.perf_counter()
+    limiter = kind(url, timeout=0.1, on_error="local")
+    made = since(began)
+    took, is_decided = first_call(limiter)
+    assert not is_decided
+    return [made, took]
+
+
+def forks(kind: type[Limiter] | type[AsyncLimiter], url: str) -> list[float]:
+    """The slowest first call of a child, and how many children and parents the store did not answer."""
+    limiter = kind(url, timeout=0.1, on_error="local")
+    time.sleep(0.2)
+    slowest, _ = first_call(limiter)
+    lost = 0
+    for _ in range(FORKS):
+        read, write = os.pipe()
+        if os.fork() == 0:
+            os.write(write, json.dumps(first_call(limiter)).encode())
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as said:
+            took, is_decided = json.load(said)
+        os.wait()
+        slowest = max(slowest, took)
+        lost += not is_decided
+        lost += not first_call(limiter)[1]
+    return [slowest, lost]
+
+
+def lag(new_loop: Callable[[], asyncio.AbstractEventLoop], url: str) -> list[float]:
+    """How late the event loop comes to a timer at the most, and but for the latest hundredth."""
+    limiter = AsyncLimiter(url, timeout=5, on_error="raise")
+    late: list[float] = []
+    names = itertools.count()
+
+    async def round() -> None:
+        end = time.perf_counter() + SECONDS
+
+        async def ask() -> None:
+            while time.perf_counter() < end:
+                await limiter.limit(LIMIT, str(next(names)))
+
+        async def beat() -> None:
+            while (began := time.perf_counter()) < end:
+                await asyncio.sleep(0.002)
+                late.append(since(began) - 2)
+
+        await asyncio.gather(beat(), *(ask() for _ in range(IN_FLIGHT)))
+
+    async def main() -> None:
+        await limiter.peek(LIMIT, "warm")
+        for _ in range(ROUNDS):
+            await asyncio.sleep(REST)
+            await round()
+
+    new_loop().run_until_complete(main())
+    late.sort()
+    return [late[-1], late[len(late) * 99 // 100]]
+
+
+def gil(url: str) -> list[float]:
+    """How late a thread comes to a timer while eight others wait for a server that hangs."""
+    limiter = Limiter(url, timeout=1, on_error="local")
+    callers = [threading.Thread(target=limiter.limit, args=(LIMIT, "ada")) for _ in range(8)]
+    for caller in callers:
+        caller.start()
+    late = 0.0
+    while any(caller.is_alive() for caller in callers):
+        began = time.perf_counter()
+        time.sleep(0.001)
+        late = max(late, since(began) - 1)
+    return [late]
+
+
+def flood() -> list[float]:
+    """Memory in MiB that ten times as many names as entries take, the slowest call, and the victims set free."""
+    limit = Bucket("flood", size=5, drip_rate=3_600_000)
+    limiter = Limiter(max_entries=ENTRIES)
+    before, slowest = resident(), 0.0
+    victims = [f"victim {number}" for number in range(VICTIMS)]
+    for victim in victims:
+        limiter.limit(limit, victim, cost=5)
+    for number in range(NAMES):
+        if number % NAMES_AT_ONCE == 0:
+            time.sleep(REST)
+        name = f"hostile {number}"
+        began = time.perf_counter()
+        limiter.limit(limit, name)
+        slowest = max(slowest, since(began))
+    freed = sum(not limiter.limit(limit, victim).blocked for victim in victims)
+    return [resident() - before, slowest, freed]
+
+
+def resident() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
+
+
+MEASURES: dict[str, Callable[[str], list[float]]] = {
+    "refused asyncio": lambda url: refused(AsyncLimiter, url),
+    "refused threads": lambda url: refused(Limiter, url),
+    "forks asyncio": lambda url: forks(AsyncLimiter, url),
+    "forks threads": lambda url: forks(Limiter, url),
+    "lag asyncio": lambda url: lag(asyncio.new_event_loop, url),
+    "lag uvloop": lambda url: lag(uvloop.new_event_loop, url),
+    "gil threads": gil,
+    "flood threads": lambda _: flood(),
+}
+
+print(json.dumps(MEASURES[sys.argv[1]](sys.argv[2])))
