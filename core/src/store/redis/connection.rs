@@ -66,6 +66,7 @@ impl Connection {
             due: VecDeque::new(),
             state: ConnectionState::Down,
             connection_number: 0,
+            connecting_since: Instant::now(),
             unused_since: None,
             heard: Instant::now(),
             may_stand_still,
@@ -117,6 +118,8 @@ pub(super) struct ConnectionTask {
     pub(super) state: ConnectionState,
     /// The number of the connection, which changes when it is given up.
     pub(super) connection_number: u64,
+    /// The instant at which the last attempt to make one began.
+    pub(super) connecting_since: Instant,
     /// The instant at which it was made, until a call goes over it.
     pub(super) unused_since: Option<Instant>,
     /// The instant of the last answer over it.

@@ -18,6 +18,8 @@ use crate::store::remote::{Answer, Job};
 const NO_ANSWER: &str = "no answer in time";
 const TOO_FEW: &str = "too few replicas acknowledge what it writes";
 const NO_DECISION: &str = "it answers, and does not decide";
+/// Attempts to connect within the time that one may take.
+const ATTEMPTS: u32 = 4;
 /// A connection that is closed so soon, without a call over it, is made anew only by the next call.
 const TOO_SOON: Duration = Duration::from_secs(1);
 
@@ -25,15 +27,18 @@ impl ConnectionTask {
     pub(super) fn connect(&mut self) {
         let endpoint = self.endpoint.clone();
         let timeout = self.context.connect_timeout();
+        self.connecting_since = Instant::now();
         self.state = ConnectionState::Connecting(Box::pin(async move {
-            // A packet that got lost is sent again only after longer than this; a second attempt is quicker.
-            let second = async {
-                sleep(timeout / 2).await;
+            // A packet that got lost is sent again only after longer than this; one more attempt is quicker.
+            let attempt = async |number: u32| {
+                sleep(timeout / ATTEMPTS * number).await;
                 endpoint.connect().await
             };
             tokio::select! {
-                connected = endpoint.connect() => connected,
-                connected = second => connected,
+                connected = attempt(0) => connected,
+                connected = attempt(1) => connected,
+                connected = attempt(2) => connected,
+                connected = attempt(3) => connected,
                 () = sleep(timeout) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
             }
         }));
@@ -73,7 +78,8 @@ impl ConnectionTask {
                     // Whatever else kept a connection from being made, there is none.
                     _ => Failure::Unreachable,
                 };
-                self.open_breaker(failure, &error.to_string());
+                // Where nothing came back, the server has rested meanwhile.
+                self.open_breaker_since(self.connecting_since, failure, &error.to_string());
             }
         }
     }
@@ -140,9 +146,13 @@ impl ConnectionTask {
     /// Opens the breaker: nothing is sent any more, and the server is probed after a while. A decision that was sent
     /// may still be answered until its deadline, and is charged if it is not.
     pub(super) fn open_breaker(&mut self, fault: Failure, why: &str) {
-        let now = Instant::now();
-        let (rest, tells) = self.breaker.open(now);
-        self.part(ConnectionState::Resting(now + rest));
+        self.open_breaker_since(Instant::now(), fault, why);
+    }
+
+    /// The same, where the server was asked last at this instant.
+    fn open_breaker_since(&mut self, asked: Instant, fault: Failure, why: &str) {
+        let (rest, tells) = self.breaker.open(Instant::now());
+        self.part(ConnectionState::Resting(asked + rest));
         self.probing = None;
         if tells {
             self.context.opened(&self.endpoint, fault, why);
