@@ -6,6 +6,7 @@ export default tidegate
 /** A refused request, as `setErrorHandler` sees it. */
 export const RateLimitError = tidegate.RateLimitError
 export type RateLimitError = tidegate.RateLimitError
+export type RateLimitHook = tidegate.RateLimitHook
 export type RateLimitOptions = tidegate.RateLimitOptions
 export type RouteLimits = tidegate.RouteLimits
 export type RoomLimit = tidegate.RoomLimit

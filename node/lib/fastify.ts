@@ -11,6 +11,8 @@ import { clientOf } from './room/address.js'
 import { RateLimitError as Refused } from './room/error.js'
 import { trustOf } from './room/fastify-trust.js'
 import { isPromise } from './room/later.js'
+import { MADE_IN_REQUESTS } from './room/mistakes.js'
+import { claimedName } from './room/names.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
 import { functionOption, type RoomOptions, type RouteOptions } from './room/options.js'
 import { placeHeaders } from './room/response.js'
@@ -37,6 +39,8 @@ declare module 'fastify' {
 type Done = (error?: Error) => void
 /** A decision about a request, in a hook. */
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: Done) => void
+/** Called where the hook has answered the request itself, so that the handler does not run. */
+type Answered = (() => void) | undefined
 type HookName = 'onRequest' | 'preValidation' | 'preHandler'
 
 const HOOKS: readonly string[] = ['onRequest', 'preValidation', 'preHandler']
@@ -109,11 +113,11 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   Object.defineProperty(instance, ROOM, { value: room, configurable: true })
   if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', null)
   if (!instance.hasDecorator('rateLimit')) {
+    const made = new MadeHooks(instance)
     instance.decorate<tidegate.RateLimit>('rateLimit', {
       getter(this: Housed) {
         const nearest = this[ROOM] ?? room
-        const limit = (options?: tidegate.RouteLimits): Hook =>
-          hookOf(options === undefined ? nearest : roomOf(nearest, options, 'not found')).run
+        const limit = (options?: tidegate.RouteLimits) => made.of(nearest, options) as tidegate.RateLimitHook
         return Object.assign(limit, { trials: () => nearest.trials() })
       },
     })
@@ -153,6 +157,34 @@ class RouteHooks {
   }
 }
 
+/** The key of limits that are given as text to `app.rateLimit()`. */
+const HOOK = 'hook'
+
+/** The hooks that an app makes of its limits. */
+class MadeHooks {
+  #isReady = false
+  #madeInRequests = 0
+
+  constructor(instance: FastifyInstance) {
+    instance.addHook('onReady', (done) => {
+      this.#isReady = true
+      done()
+    })
+  }
+
+  of(room: Room<FastifyRequest>, options: tidegate.RouteLimits | undefined): Hook {
+    if (this.#isReady) {
+      this.#madeInRequests++
+      if (this.#madeInRequests === MADE_IN_REQUESTS) room.gate.report('limiter-per-request', IN_REQUESTS)
+    }
+    if (options === undefined) return hookOf(room).run
+    // One that is made again for each request has the entries of the one before.
+    return hookOf(roomOf(room, options, this.#isReady ? HOOK : claimedName(room.limiter, HOOK))).run
+  }
+}
+
+const IN_REQUESTS = 'app.rateLimit(): make the hook before the app is ready'
+
 function basesOf({ base }: Room<FastifyRequest>): Room<FastifyRequest>[] {
   return base === undefined ? [] : [base, ...basesOf(base)]
 }
@@ -184,14 +216,20 @@ function hookOf(room: Room<FastifyRequest>): Placed {
   functionOption(room.options, 'onBlocked')
   const chargeOn = chargeOption(room.options, (_request: FastifyRequest, reply: FastifyReply) => reply.statusCode)
 
-  const proceed = (info: LimitInfo | undefined, request: FastifyRequest, reply: FastifyReply, done: Done): void => {
+  const proceed = (
+    info: LimitInfo | undefined,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    done: Done,
+    answered: Answered,
+  ): void => {
     if (info === undefined) {
       done()
       return
     }
     request.rateLimit = info
     if (info.blocked) {
-      blocked(info, request, reply, done)
+      blocked(info, request, reply, done, answered)
       return
     }
     admit(reply.raw, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, reply))
@@ -199,10 +237,17 @@ function hookOf(room: Room<FastifyRequest>): Placed {
     done()
   }
 
-  const blocked = (info: LimitInfo, request: FastifyRequest, reply: FastifyReply, done: Done): void => {
+  const blocked = (
+    info: LimitInfo,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    done: Done,
+    answered: Answered,
+  ): void => {
     if (onBlocked === undefined && body !== undefined) {
       const refusal = refuse(request.raw, reply.raw, room, info)
       reply.code(refusal.status).headers(refusal.headers).send(Buffer.from(refusal.body))
+      answered?.()
       return
     }
     const error = refusalError(request.raw, reply.raw, room, info)
@@ -212,18 +257,20 @@ function hookOf(room: Room<FastifyRequest>): Placed {
     }
     reply.code(error.status)
     try {
-      const answered = onBlocked(info, request, reply)
+      const given = onBlocked(info, request, reply)
       // To call `done` would run the handler: the reply is sent here, or by what was called.
-      const send = (payload: unknown): unknown =>
-        payload === undefined || payload === reply || reply.sent ? undefined : reply.send(payload)
-      if (isPromise(answered)) answered.then(send).catch(done)
-      else send(answered)
+      const send = (payload: unknown): void => {
+        if (payload !== undefined && payload !== reply && !reply.sent) reply.send(payload)
+        answered?.()
+      }
+      if (isPromise(given)) given.then(send).catch(done)
+      else send(given)
     } catch (thrown) {
       done(thrown as Error)
     }
   }
 
-  const run: Hook = (request, reply, done) => {
+  const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, answered: Answered): void => {
     let info: rules.Later<LimitInfo | undefined>
     try {
       info = decideFor(room, request, reply.raw)
@@ -231,8 +278,21 @@ function hookOf(room: Room<FastifyRequest>): Placed {
       done(error as Error)
       return
     }
-    if (isPromise(info)) info.then((info) => proceed(info, request, reply, done), done)
-    else proceed(info, request, reply, done)
+    if (isPromise(info)) info.then((info) => proceed(info, request, reply, done, answered), done)
+    else proceed(info, request, reply, done, answered)
+  }
+
+  // Three parameters: Fastify counts them.
+  const run = (request: FastifyRequest, reply: FastifyReply, done?: Done): Promise<void> | undefined => {
+    if (done !== undefined) {
+      decide(request, reply, done, undefined)
+      return undefined
+    }
+    return new Promise((resolve, reject) => {
+      // Not with the reply, which is a promise itself.
+      const settled = (error?: Error): void => (error === undefined ? resolve() : reject(error))
+      decide(request, reply, settled, settled)
+    })
   }
   return { name: hook, run }
 }
@@ -259,10 +319,21 @@ namespace tidegate {
     readonly adds?: boolean | undefined
   }
 
+  /** A hook that limits requests. */
+  export interface RateLimitHook {
+    (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void
+    /** The promise is rejected for a refused request, unless `onBlocked` or `body` has answered it: see `reply.sent`. */
+    (request: FastifyRequest, reply: FastifyReply): Promise<void>
+  }
+
   /** The limits of an instance. */
   export interface RateLimit {
-    /** A hook that limits what is no route, such as the handler of routes that are not found. */
-    (options?: RouteLimits): (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+    /**
+     * A hook that limits what is no route, such as the handler of routes that are not found. Make it before the app is
+     * ready. A handler or a hook may call it, too: without `done` it answers with a promise, which a refused request
+     * rejects.
+     */
+    (options?: RouteLimits): RateLimitHook
     /** The counts of limits in shadow mode and of candidates. */
     trials(): TrialCounts
   }

@@ -62,7 +62,7 @@ export function countedTwice(
 /** The frame of Node's that is on the stack while a request is begun. */
 const IN_REQUEST = /\b(parserOnIncoming|onServerStream|onSessionHeaders)\b/
 /** One is a room that is made when it is first needed. */
-const MADE_IN_REQUESTS = 3
+export const MADE_IN_REQUESTS = 3
 /** How often a limiter was made in a request, by the place in the program. */
 const places = new Map<string, number>()
 const MOST_PLACES = 100

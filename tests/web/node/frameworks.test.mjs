@@ -16,9 +16,11 @@ import tidegate from 'tidegate/fastify'
 import { rateLimit as forHono } from 'tidegate/hono'
 import { rateLimit as forKoa } from 'tidegate/koa'
 import { rateLimit as forWeb } from 'tidegate/web'
+import { RedisServer } from '../../node/server.mjs'
 import { apps, get, listening, several } from './apps.mjs'
 
 const statuses = (responses) => responses.map(({ status, statusCode }) => status ?? statusCode)
+const server = await RedisServer.start()
 const getInfo = () => ({ remote: { address: '127.0.0.1' } })
 
 for (const [name, express] of Object.entries({ express4, express5 })) {
@@ -212,6 +214,37 @@ test('fastify: what is not found, a hook that has the body, and a body for the r
   assert.deepEqual(statuses([await login('ada'), await login('bob'), await login('ada')]), [200, 200, 429])
   assert.equal((await login('ada')).headers['content-type'], 'application/problem+json')
   assert.deepEqual(statuses([await app.inject('/nowhere'), await app.inject('/nowhere')]), [404, 429])
+})
+
+test('fastify: a hook that handlers and other hooks wait for', async () => {
+  const redis = new Limiter(server.url, { timeoutMs: 5000, onError: 'raise', namespace: 'hooks' })
+  for (const limiter of [new Limiter(), redis]) {
+    const app = Fastify()
+    await app.register(tidegate, { limits: '90/minute', limiter })
+    const login = app.rateLimit({ limits: '1/minute' })
+    const sends = app.rateLimit({ limits: '1/minute', body: 'text' })
+    app.get('/handler', async (request, reply) => {
+      await login(request, reply)
+      return request.rateLimit.key
+    })
+    app.get(
+      '/hook',
+      { preHandler: async (request, reply) => sends(request, reply) },
+      (request) => request.rateLimit.key,
+    )
+    app.get('/callback', { preHandler: app.rateLimit({ limits: '1/minute' }) }, (request) => request.rateLimit.key)
+    for (const [path, key] of [
+      ['/handler', 'hook'],
+      ['/hook', 'hook-2'],
+      ['/callback', 'hook-3'],
+    ]) {
+      const [first, refused] = [await app.inject(path), await app.inject(path)]
+      assert.deepEqual([first.statusCode, first.body, first.headers['x-ratelimit-remaining']], [200, key, '0'])
+      assert.deepEqual([refused.statusCode, refused.headers['retry-after']], [429, '60'], path)
+      const sent = path === '/hook' ? 'text/plain; charset=utf-8' : 'application/json; charset=utf-8'
+      assert.equal(refused.headers['content-type'], sent)
+    }
+  }
 })
 
 test('fastify: a response of the app itself, returned, sent, or thrown', async () => {

@@ -239,6 +239,33 @@ test('fastify: one request that two instances count for one limit', async () => 
   assert.deepEqual(await codes(), ['counted-twice'])
 })
 
+test('fastify: hooks that are made again for each request count together, and it is told', async () => {
+  const app = await fastifyWith({ limits: '100/hour' })
+  app.get('/', async (request, reply) => {
+    await app.rateLimit({ limits: '2/hour' })(request, reply)
+    return 'hello'
+  })
+  // A hook that is made and never called limits nothing.
+  app.get('/never', () => {
+    app.rateLimit({ limits: '1/hour', name: 'never' })
+    return 'hello'
+  })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  assert.deepEqual(
+    (await several(2, url, '/never')).map(({ status }) => status),
+    [200, 200],
+  )
+  assert.deepEqual(await codes(), [])
+  assert.equal((await get(url, '/never')).status, 200)
+  assert.deepEqual(await codes(), ['limiter-per-request'])
+  assert.match(told[0].message, /app\.rateLimit\(\): make the hook before the app is ready/)
+  assert.deepEqual(
+    (await several(4, url)).map(({ status }) => status),
+    [200, 200, 429, 429],
+  )
+  assert.deepEqual(await codes(), ['limiter-per-request'])
+})
+
 test('fastify: one limit that is asked twice decides once', async () => {
   const app = await fastifyWith({ limits: '10/hour' })
   app.get('/', { preHandler: app.rateLimit() }, () => 'hello')

@@ -14,7 +14,12 @@ import Koa2 from 'koa2'
 import { BurstyRateLimiter, RateLimiterQueue, RateLimiterUnion, RLWrapperBlackAndWhite } from 'rate-limiter-flexible'
 import { bucket, Limiter, type LimitInfo } from 'tidegate'
 import * as forExpress from 'tidegate/express'
-import tidegate, { type RateLimitOptions as FastifyOptions, RateLimitError, type RouteLimits } from 'tidegate/fastify'
+import tidegate, {
+  type RateLimitOptions as FastifyOptions,
+  RateLimitError,
+  type RateLimitHook,
+  type RouteLimits,
+} from 'tidegate/fastify'
 import * as forHono from 'tidegate/hono'
 import * as forKoa from 'tidegate/koa'
 import { RateLimit, type RateLimitException, SkipRateLimit, TidegateGuard, TidegateModule } from 'tidegate/nestjs'
@@ -81,9 +86,13 @@ await fastify.register(tidegate, {
 const strict: RouteLimits = { limits: '5/minute', adds: true }
 fastify.get('/', { config: { rateLimit: strict } }, (request) => request.rateLimit?.remaining ?? null)
 fastify.get('/free', { config: { rateLimit: false } }, () => 'free')
-fastify.setNotFoundHandler({ preHandler: fastify.rateLimit({ limits: '1/minute' }) }, (_request, reply) =>
-  reply.code(404),
-)
+const hook: RateLimitHook = fastify.rateLimit({ limits: '1/minute' })
+fastify.get('/waits', async (request, reply) => {
+  await hook(request, reply)
+  return reply.sent
+})
+fastify.addHook('onRequest', hook)
+fastify.setNotFoundHandler({ preHandler: hook }, (_request, reply) => reply.code(404))
 fastify.setErrorHandler((error) => (error instanceof RateLimitError ? error.info.resetSec : 0))
 // @ts-expect-error there is no such option
 const wrong: RouteLimits = { max: 5 }
