@@ -24,7 +24,10 @@ class Definitions:
     routes with the same text are limited apart, and two texts of one route too.
     """
 
-    __slots__ = ("_by_route", "_named", "_suffix", "_texts", "counts_blocked")
+    __slots__ = ("_by_route", "_named", "_suffix", "_texts", "checked", "counts_blocked")
+
+    checked: tuple[Limit, ...]
+    """The limits, with the keys that they have without a route."""
 
     def __init__(self, field: str, limits: Written | Sequence[Written], name: str | None, suffix: str = "") -> None:
         self._suffix = suffix
@@ -42,10 +45,10 @@ class Definitions:
             texts = []
         self._named = tuple(named)
         self._texts = tuple(texts)
-        checked = self._named + tuple(Limit.parse(text, text) for text in texts)
-        if not checked:
+        self.checked = self._named + tuple(Limit.parse(text or field, text) for text in texts)
+        if not self.checked:
             raise LimitError(f"{field} must hold at least one limit, got {limits!r}", "", field, repr(limits))
-        self.counts_blocked = any(limit.to_dict().get("countBlocked") for limit in checked)
+        self.counts_blocked = any(limit.to_dict().get("countBlocked") for limit in self.checked)
 
     def _renamed(self, limit: Limit) -> Limit:
         """The same limit with entries of its own."""
@@ -72,7 +75,7 @@ class Definitions:
 def _listed(field: str, limits: Written | Sequence[Written]) -> Sequence[Written]:
     if isinstance(limits, str | Limit | Mapping):
         return [limits]
-    if isinstance(limits, Sequence):
+    if isinstance(limits, Sequence) and not isinstance(limits, bytes):
         for limit in limits:
             if not isinstance(limit, str | Limit | Mapping):
                 raise _mistyped(field, limit)

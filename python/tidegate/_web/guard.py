@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from .._errors import LimitError
+from .._tidegate import Limiter
 from .definitions import Definitions, Written
 
 if sys.version_info >= (3, 11):
@@ -34,6 +36,9 @@ Limits: TypeAlias = "Written | Sequence[Written] | Callable[[R], Given[Written |
 
 # Limits that functions returned, kept compiled by what they returned.
 MOST_CHOICES = 1024
+
+# Tells of a cost or a factor that a limit can never take; nothing is charged in it.
+_TRIAL = Limiter(max_entries=1)
 
 
 class LimitOptions(TypedDict, Generic[R], total=False):
@@ -133,6 +138,8 @@ class Guard(Generic[R]):
         candidate: Written | Sequence[Written] | None = None,
         override: bool = False,
     ) -> None:
+        if name is not None and not isinstance(name, str):
+            raise LimitError(f"name must be text, got {name!r}", "", "name", repr(name))
         self.name = name
         self._limits = limits if callable(limits) else None
         self._static = None if callable(limits) else Definitions("limits", limits, name)
@@ -158,14 +165,11 @@ class Guard(Generic[R]):
         known = [definitions for definitions in (self._static, self._shadow, self._candidate) if definitions]
         # A function's limits are not known yet, so they may.
         self.counts_blocked = self._limits is not None or any(one.counts_blocked for one in known)
-        if not callable(self._cost) and (isinstance(self._cost, bool) or not isinstance(self._cost, int)):
-            raise LimitError(f"cost must be a whole number or a function, got {cost!r}", "", "cost", repr(cost))
-        if not callable(self._factor) and not isinstance(self._factor, int | float):
-            raise LimitError(f"factor must be a number or a function, got {factor!r}", "", "factor", repr(factor))
         if self._is_shadow and candidate is not None:
             raise LimitError("candidate needs limits that are enforced beside it", "", "candidate", repr(candidate))
-        if name is not None and not isinstance(name, str):
-            raise LimitError(f"name must be text, got {name!r}", "", "name", repr(name))
+        if not isinstance(override, bool):
+            raise LimitError(f"override must be True or False, got {override!r}", "", "override", repr(override))
+        _check_numbers(self._cost, self._factor, [limit for one in known for limit in one.checked])
 
     def part(self, request: R, room: KnowsActors[R], route: str) -> Part | None:
         """The checks of a request, or ``None`` where it is not limited here."""
@@ -273,6 +277,24 @@ def _is_async(function: object) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
+def _check_numbers(cost: Any, factor: Any, limits: Sequence[Limit]) -> None:
+    """Raises for a cost or a factor with which every request would be an error."""
+    if not callable(cost):
+        if isinstance(cost, bool) or not isinstance(cost, int):
+            raise LimitError(f"cost must be a whole number or a function, got {cost!r}", "", "cost", repr(cost))
+        if cost < 0:
+            raise LimitError(f"cost must be at least 0, got {cost!r}", "", "cost", repr(cost))
+    if callable(factor):
+        return
+    if isinstance(factor, bool) or not isinstance(factor, int | float):
+        raise LimitError(f"factor must be a number or a function, got {factor!r}", "", "factor", repr(factor))
+    if not 0 <= factor < math.inf:
+        raise LimitError(f"factor must be at least 0 and finite, got {factor!r}", "", "factor", repr(factor))
+    for limit in limits:
+        # A function's cost is not known yet, and 0 fits always.
+        _TRIAL.peek(limit, "", 0 if callable(cost) else cost, factor)
+
+
 def _function(field: str, given: Any) -> Any:
     if given is not None and not callable(given):
         raise LimitError(f"{field} must be a function, got {given!r}", "", field, repr(given))
@@ -287,10 +309,14 @@ def _charges(given: Any) -> Callable[[int, Any], bool] | None:
         predicate: Callable[[Any], bool] = given
         return lambda _status, response: predicate(response)
     statuses = frozenset(given) if isinstance(given, Collection) and not isinstance(given, str | bytes) else None
-    if not statuses or not all(isinstance(status, int) for status in statuses):
+    if not statuses or not all(_is_status(status) for status in statuses):
         wanted = "a function of the response or the statuses that are charged"
         raise LimitError(f"charge_on must be {wanted}, got {given!r}", "", "charge_on", repr(given))
     return lambda status, _response: status in statuses
+
+
+def _is_status(given: object) -> bool:
+    return isinstance(given, int) and 100 <= given <= 599
 
 
 def _text(actor: object) -> str:

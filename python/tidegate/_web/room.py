@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Room", "on_loop"]
 
 R = TypeVar("R")
+
+# The name of a header, a token of RFC 9110.
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class Room(Generic[R]):
@@ -90,7 +94,10 @@ class Room(Generic[R]):
     def check(cls, guard: Guard[R]) -> None:
         """Raises for a guard that this room cannot ask."""
         name = guard.key_name
-        if name != "ip" and not name.startswith("header:"):
+        if name.startswith("header:"):
+            if not _HEADER.fullmatch(name[7:].strip()):
+                raise LimitError(f"key must name a header behind header:, got {name!r}", "", "key", repr(name))
+        elif name != "ip":
             cls.named(name)
 
     @staticmethod

@@ -43,6 +43,7 @@ class MessageLimit:
         self, limits: Limits[Request], *, limiter: LimiterLike | None = None, **options: Unpack[GuardOptions[Request]]
     ) -> None:
         self.guard: Guard[Any] = Guard(limits, **options)
+        AsgiRoom.check(self.guard)
         self._room: AsgiRoom[Any] | None = None if limiter is None else AsgiRoom(limiter)
 
     async def limit(self, connection: HasScope | Scope) -> LimitInfo:

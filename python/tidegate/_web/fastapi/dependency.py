@@ -64,6 +64,7 @@ class RateLimit(Limiting):
         if self.asks_dependency and key.dependency is None:
             raise LimitError("key must be Depends of a function, got Depends()", "", "key", "Depends()")
         self.guard: Guard[Any] = Guard(limits, key=None if self.asks_dependency else key, **options)
+        AsgiRoom.check(self.guard)
         self._store: Store | None = None if limiter is None else store_of(limiter)
         place = inspect.Parameter("connection", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=HTTPConnection)
         parameters = [place]
