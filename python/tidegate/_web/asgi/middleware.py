@@ -104,7 +104,7 @@ class RateLimitMiddleware:
                 decisions = record.decisions
                 if len(decisions) == 1 and not decisions[0].blocked:
                     fields = room.gate.raw_headers(decisions[0].info, status)
-                    message = {**message, "headers": [*headers, *fields]}
+                    message = {**message, "headers": replaced(headers, fields)}
                 elif decisions:
                     message = {**message, "headers": with_fields(room, record, headers, status)}
             elif record.waits and kind == "http.response.body" and not message.get("more_body", False):
@@ -197,11 +197,19 @@ def with_fields(
 ) -> list[tuple[bytes, bytes]]:
     """The fields of a response and those of its limits. A response to a denied request may have them already."""
     fields = room.gate.raw_headers(record.infos, status)
-    if record.decisions[-1].blocked:
-        headers = list(headers)
-        names = {name.lower() for name, _ in headers}
-        fields = [field for field in fields if field[0] not in names]
-    return [*headers, *fields]
+    if not record.decisions[-1].blocked:
+        return replaced(headers, fields)
+    headers = list(headers)
+    names = {name.lower() for name, _ in headers}
+    return [*headers, *(field for field in fields if field[0] not in names)]
+
+
+def replaced(
+    headers: Iterable[tuple[bytes, bytes]], fields: Sequence[tuple[bytes, bytes]]
+) -> list[tuple[bytes, bytes]]:
+    """The fields of a response with these in place of its own: of two with one name a client reads neither."""
+    names = [name for name, _ in fields]
+    return [*(field for field in headers if field[0].lower() not in names), *fields]
 
 
 def remember(scope: Scope, info: LimitInfo) -> None:

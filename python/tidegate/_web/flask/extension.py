@@ -230,9 +230,9 @@ class App:
             return response
         blocked = record.decisions[-1].blocked
         for name, value in self.room.gate.headers(record.infos, response.status_code):
-            # A refusal has them already.
+            # A refusal has them already. Others get them in place of their own: of two a client reads neither.
             if not blocked or name not in response.headers:
-                response.headers.add(name, value)
+                response.headers[name] = value
         record.is_judged = True
         record.judge(response.status_code, response)
         if response.is_streamed and not blocked and record.may_settle:
