@@ -25,6 +25,10 @@ class Client:
         self.loop = asyncio.new_event_loop()
 
     def __del__(self) -> None:
+        pending = asyncio.all_tasks(self.loop)
+        if pending and asyncio._get_running_loop() is None:
+            # The question to the store at the start may be under way; left alone, asyncio would log that.
+            self.loop.run_until_complete(asyncio.wait(pending))
         self.loop.close()
 
     def ask(self, path: str = "/", peer: tuple[str, int] | None = ("127.0.0.1", 50000), **headers: str) -> Answer:
