@@ -10,7 +10,7 @@ import { LimitInfo, type Store } from './info.js'
 import { DEFAULTS, ON_ACQUIRE, ON_CALL, ON_DECISION, ON_RESET, optionsFrom } from './options.js'
 import { type Asked, partsOf, partsOfChecks, plainParts } from './parts.js'
 import { after } from './queue.js'
-import { settledInfo } from './settle.js'
+import { isCopy, settledInfo } from './settle.js'
 import { yielding } from './yields.js'
 
 /** Refuses a call that is to be answered at once where the store is shared. */
@@ -68,7 +68,7 @@ export function decidedAll(store: Store, call: number, checks: unknown, given: u
 
 /** Gives a cost back, or the charge of the call with this answer. */
 export function refunded(store: Store, limit: unknown, actor: unknown, given: unknown, atOnce: boolean): Answer {
-  if (!(limit instanceof LimitInfo)) return decided(store, Call.Refund, limit, actor, given, atOnce)
+  if (!(limit instanceof LimitInfo) && !isCopy(limit)) return decided(store, Call.Refund, limit, actor, given, atOnce)
   const answer = settled(store, limit, 0, actor, atOnce)
   return atOnce ? answer : yielding(answer)
 }

@@ -60,7 +60,8 @@ export type Limit<D extends Definition = Definition> = { readonly [Field in keyo
 /** Own enumerable fields with their values, each read once; what is `undefined` or `null` is not there. */
 export function fieldsOf(definition: unknown): [names: string[], values: unknown[]] {
   if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
-    throw wrongType('', 'definition', 'must be an object', definition)
+    const problem = 'must be an object; parseLimits(key, text) reads text'
+    throw wrongType('', 'definition', problem, definition)
   }
   const names: string[] = []
   const values: unknown[] = []

@@ -4,10 +4,22 @@ import { LimitInfo, type Store } from './info.js'
 import type { Spent } from './native.js'
 import { ON_CORRECTION, optionsFrom } from './options.js'
 
+/** Recognizes an answer that went through JSON or `structuredClone`, or is of another copy of this package. */
+export function isCopy(info: unknown): boolean {
+  if (typeof info !== 'object' || info === null || info instanceof LimitInfo) return false
+  try {
+    return Object.hasOwn(info, 'blocked')
+  } catch {
+    // A proxy that throws is reported where its fields are read.
+    return false
+  }
+}
+
 /** Replaces the costs that a call was charged by the actual ones, once; afterwards it changes nothing. */
 export function settledInfo(store: Store, info: unknown, actualCost: unknown, given: unknown): Answer {
-  if (!(info instanceof LimitInfo)) throw wrongType('', 'info', 'must be the answer to a call', info)
   const problem = 'must be the answer that a call of this limiter gave'
+  if (isCopy(info)) throw outOfRange('', 'info', problem, 'a copy of one')
+  if (!(info instanceof LimitInfo)) throw wrongType('', 'info', 'must be the answer to a call', info)
   const receipt = LimitInfo.receipt(info)
   if (receipt === undefined) throw outOfRange(info.key, 'info', problem, 'a part of one')
   if (receipt.store !== store) throw outOfRange(info.key, 'info', problem, 'one of another limiter')

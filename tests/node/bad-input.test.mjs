@@ -166,6 +166,7 @@ test('what is no definition at all', async () => {
     assert.throws(() => bucket(nothing), LimitError)
     assert.throws(() => limiter.resetSync(nothing, 'actor'), LimitError)
   }
+  assert.throws(() => limiter.limitSync('5/minute', 'actor'), /must be an object; parseLimits\(key, text\) reads text/)
   // Inherited fields are not the object's own, so a polluted prototype changes nothing.
   assert.throws(
     () => limiter.limitSync(Object.create({ key: 'k', type: 'bucket', size: 1 }), 'actor'),

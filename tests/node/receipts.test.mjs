@@ -103,6 +103,15 @@ test('an answer of another limiter, a part of one, and what is none are refused'
     assert.throws(call, (error) => error instanceof LimitError && error.field === field, `${call}`)
   }
   await assert.rejects(other.refund(info), LimitError)
+  // What went through JSON or a message is no receipt, and is not read as a limit either.
+  for (const copy of [JSON.parse(JSON.stringify(info)), structuredClone(info)]) {
+    await assert.rejects(limiter.refund(copy), {
+      code: 'ERR_LIMIT',
+      field: 'info',
+      message: /of this limiter gave.*copy/,
+    })
+    assert.throws(() => limiter.settleSync(copy, 1), { field: 'info', message: /copy of one/ })
+  }
   assert.equal(used(limiter, size10), 1)
   // None of them was the once.
   limiter.refundSync(info, { now: 0 })
