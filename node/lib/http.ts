@@ -135,7 +135,11 @@ export function combine(checks: readonly Check[]): Check[] {
   return combined(checks).kept
 }
 
-/** The same with the place of each check among those that are kept; one that is enforced as well is not observed. */
+/**
+ * The same with the place of each check among those that are kept; one that is enforced as well is not observed.
+ *
+ * @internal
+ */
 export function combined(checks: readonly ObservableCheck[]): { kept: ObservableCheck[]; places: number[] } {
   const limits = checks.map(({ limit }) => compiled(limit))
   const numbers = answered(

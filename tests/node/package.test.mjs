@@ -93,6 +93,19 @@ test('its types hold for both module systems', async () => {
   await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'types'])
 })
 
+test('the declarations of every module hold where a program has its libraries checked', async () => {
+  const declared = files.filter((file) => /\.d\.m?ts$/.test(file))
+  assert.ok(declared.length > 50, `${declared.length}`)
+  const options = '--ignoreConfig --noEmit --strict --exactOptionalPropertyTypes --skipLibCheck false'.split(' ')
+  const target = '--module nodenext --target es2023 --lib es2024,esnext.disposable --types node'.split(' ')
+  const tsc = [join(root, 'node_modules/typescript/bin/tsc'), ...options, ...target]
+  // Here, where the frameworks are; what is wrong with their own declarations is not ours.
+  const given = { cwd: root, timeout: 300_000, maxBuffer: 1e8 }
+  const ended = await promisify(execFile)(process.execPath, [...tsc, ...declared], given).catch((error) => error)
+  assert.ok(!ended.killed, ended.message)
+  assert.deepEqual(ended.stdout.split('\n').filter((line) => line.startsWith('node/dist/')), [])
+})
+
 test('a package for the platform goes before the addon in the tarball', async () => {
   const name = files.find((file) => file.endsWith('.node')).match(/tidegate\.(.+)\.node$/)[1]
   const platform = join(folder, 'node_modules/@tidegate', name)
