@@ -1,147 +1,25 @@
-//! A runtime for callers that have none: one for all stores of a process, and its thread.
+//! Blocking calls: one that is alone drives the process's runtime itself, see [`Handover`](super::super::handover).
 
-use std::future::Future;
-use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
-use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{Notify, oneshot};
-use tokio::task::{JoinHandle, yield_now};
+use tokio::sync::oneshot;
+use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::handover::{Handover, Seen};
+use super::super::handover::Seen;
+use super::{Background, LINGER_MICROS, Need};
 use crate::clock;
-use crate::fork::Process;
 use crate::time::Micros;
 
-/// The process's own runtime. Its thread drives it, or a caller that waits alone; see [`Handover`].
-pub(crate) struct Background {
-    process: Process,
-    runtime: Runtime,
-    handover: Handover,
-    /// Tells the thread that it was sent away.
-    sent_away: Notify,
-    /// Blocking calls in a row that were alone.
-    alone: AtomicU32,
-    /// The number of them after which the thread is sent away.
-    wanted: AtomicU32,
-    /// The end of the last one.
-    last: AtomicU64,
-    /// The timer of the caller that drives, set anew only where it has rung: to set one wakes the runtime.
-    relief: Mutex<Option<Pin<Box<Sleep>>>>,
-}
-
-/// Blocking calls that are alone, one soon after the other, before the thread is sent away: more each time that it is
-/// called back, because a turn costs several wake-ups, and threads that take turns are alone for a few calls too.
-const FEWEST_CALLS: u32 = 8;
-const MOST_CALLS: u32 = 8192;
-/// The time without a call after which it comes back.
-const LINGER: Duration = Duration::from_millis(5);
-const LINGER_MICROS: Micros = 5_000;
 /// The longest time that a caller drives; a call that takes longer gains nothing from it.
 pub(crate) const LONGEST_DRIVE: Duration = Duration::from_millis(10);
 /// The time after a call for which what was read from the servers is recent.
 const RECENT_MICROS: Micros = 100;
 
-/// A lock would not do: a child that was forked off while another thread held it could never take it.
-static BACKGROUND: ArcSwapOption<Background> = ArcSwapOption::const_empty();
-
-/// The process's own runtime, which is started when it is first asked for and runs until the process ends; which process
-/// this is, the caller has just found out.
-pub(crate) fn here(current: Process) -> io::Result<Arc<Background>> {
-    loop {
-        let known = BACKGROUND.load_full();
-        match &known {
-            Some(background) if background.process == current => return Ok(background.clone()),
-            _ => {}
-        }
-        let started = Background::start(current)?;
-        let before = BACKGROUND.compare_and_swap(&known, Some(started.clone()));
-        let won = match (&*before, &known) {
-            (None, None) => true,
-            (Some(before), Some(known)) => Arc::ptr_eq(before, known),
-            _ => false,
-        };
-        if won {
-            // The parent's runtime has no thread here; to drop it could wait for one.
-            std::mem::forget((known, arc_swap::Guard::into_inner(before)));
-            return Ok(started);
-        }
-    }
-}
-
-/// True for that runtime.
-pub(crate) fn is(runtime: &Handle) -> bool {
-    BACKGROUND.load().as_ref().is_some_and(|background| background.runtime.handle().id() == runtime.id())
-}
-
 impl Background {
-    /// A runtime and its thread, which lives for as long as the process. The rare one that lost a race idles.
-    fn start(process: Process) -> io::Result<Arc<Self>> {
-        let background = Arc::new(Self {
-            process,
-            runtime: Builder::new_current_thread().enable_all().build()?,
-            handover: Handover::new(),
-            sent_away: Notify::new(),
-            alone: AtomicU32::new(0),
-            wanted: AtomicU32::new(FEWEST_CALLS),
-            last: AtomicU64::new(0),
-            relief: Mutex::default(),
-        });
-        let own = background.clone();
-        thread::Builder::new().name("tidegate".to_owned()).spawn(move || own.run())?;
-        Ok(background)
-    }
-
-    fn run(&self) {
-        self.handover.belongs_here();
-        loop {
-            self.runtime.block_on(async {
-                while !self.handover.is_away() {
-                    self.sent_away.notified().await;
-                }
-            });
-            if self.handover.stay_away(LINGER) {
-                self.wanted.store(FEWEST_CALLS, Ordering::Relaxed);
-            }
-        }
-    }
-
-    pub(crate) fn handle(&self) -> &Handle {
-        self.runtime.handle()
-    }
-
-    /// Has the thread drive the runtime, for work that no call waits for.
-    pub(crate) fn call_back(&self) {
-        self.handover.call_back();
-    }
-
-    /// Has the runtime driven until the result is dropped.
-    pub(crate) fn need(self: &Arc<Self>) -> Need {
-        if self.handover.need() {
-            let wanted = self.wanted.load(Ordering::Relaxed).saturating_mul(4).min(MOST_CALLS);
-            self.wanted.store(wanted, Ordering::Relaxed);
-        }
-        Need(self.clone())
-    }
-
-    /// Spawns work that the runtime is driven for.
-    pub(crate) fn spawn<F>(self: &Arc<Self>, future: F) -> JoinHandle<F::Output>
-    where
-        F: Future<Output: Send> + Send + 'static,
-    {
-        let need = self.need();
-        self.runtime.spawn(async move {
-            let _need = need;
-            future.await
-        })
-    }
-
     /// True at the end of a call; false if that took too long, so that the thread drives from then on.
     async fn drive(&self, began: Micros, mut ended: oneshot::Receiver<()>) -> bool {
         let mut relief = self.relief().take().unwrap_or_else(|| Box::pin(sleep(LONGEST_DRIVE)));
@@ -208,15 +86,6 @@ enum Held {
 impl From<Need> for Hold {
     fn from(need: Need) -> Self {
         Self(Held::Need(need))
-    }
-}
-
-/// Until this is dropped, the runtime is driven.
-pub(crate) struct Need(Arc<Background>);
-
-impl Drop for Need {
-    fn drop(&mut self) {
-        self.0.handover.end();
     }
 }
 
@@ -288,10 +157,13 @@ impl Drop for Watch {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::AtomicU32;
     use std::sync::mpsc::{Receiver, channel};
-    use std::thread::ThreadId;
+    use std::thread::{self, ThreadId};
 
+    use super::super::FEWEST_CALLS;
     use super::*;
+    use crate::fork::Process;
 
     const SOON: Duration = Duration::from_secs(20);
 
