@@ -1,165 +1,126 @@
-"""Requests per second of a hello-world with rate-limit headers, ours beside its peers: ``bench_web.py``.
+"""The cost of a rate limit on a hello-world with headers, beside each framework's own peer. Prints a table.
 
-Each server runs alone on one core, in turns, and its best turn counts. Its cost is the CPU time of a request beyond
-that of the same app without limits, which other load on the machine changes least. The exit code is 1 where ours costs
-more than its share of the peer's.
+A cost is what a request takes the server's process with the limit, less what it takes it without: processor time, which
+other programs on the machine disturb least, and time by the clock, which requests per second come from. All servers of
+a framework run at once, with one worker each, on a processor of their own. They are asked in turns, in short rounds
+over connections that stay open; each round has its own differences, and their medians count. They are started anew a
+few times, because where a process has its memory makes it faster or slower as long as it lives.
+
+Words behind the command choose rows: ``django redis``. ``STARTS``, ``ROUNDS`` and ``REQUESTS`` make a run shorter or
+longer. The exit code is 1 where a target is missed.
 """
 
 from __future__ import annotations
 
-import argparse
+import asyncio
 import os
-import socket
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[2] / "tests" / "redis"))
+from load import Load
+from servers import OTHERS, ROWS, SERVERS, Row, Server, serving
 
-from server import RedisServer  # noqa: E402
+sys.path.insert(0, str(Path(__file__).parents[3] / "tests" / "redis"))
 
-ROUNDS = 3
-SECONDS = 1.5
-TICKS = os.sysconf("SC_CLK_TCK")
+from server import RedisServer
 
-
-class Row(NamedTuple):
-    """One server; ``{port}`` in its command."""
-
-    framework: str
-    name: str
-    command: list[str]
-    environment: dict[str, str]
-    most: float | None = None
-    """The share of the peer's cost that it may have."""
+STARTS = int(os.environ.get("STARTS", "7"))
+ROUNDS = int(os.environ.get("ROUNDS", "5"))
+"""Of each start."""
+REQUESTS = int(os.environ.get("REQUESTS", "200"))
+# Rounds in which the servers warm up.
+WARM_UP = 2
 
 
 class Turn(NamedTuple):
-    """What one turn showed."""
+    """Microseconds of one request."""
 
-    rate: float
-    """Requests per second."""
-    micros: float
-    """CPU time of the server for each request."""
+    processor: float
+    clock: float
 
 
-def uvicorn(framework: str, app: str, limited: str, most: float | None = None) -> Row:
-    command = [sys.executable, "-m", "uvicorn", app, "--app-dir", str(HERE), "--port", "{port}"]
-    command += ["--log-level", "warning", "--no-access-log"]
-    return Row(framework, limited, command, {"LIMITED": limited}, most)
+async def turn(server: Server, load: Load) -> Turn:
+    """Measures a few requests to one server."""
+    used, began = server.processor(), time.perf_counter()
+    await load.ask(REQUESTS)
+    return Turn((server.processor() - used) / REQUESTS * 1e6, (time.perf_counter() - began) / REQUESTS * 1e6)
 
 
-def gunicorn(framework: str, app: str, limited: str, most: float | None = None) -> Row:
-    command = [sys.executable, "-m", "gunicorn", app, "--chdir", str(HERE), "-b", "127.0.0.1:{port}"]
-    command += ["-k", "gthread", "--threads", "1", "--log-level", "error"]
-    return Row(framework, limited, command, {"LIMITED": limited}, most)
+async def measured(servers: list[Server]) -> list[list[Turn]]:
+    """The turns of all servers, round by round."""
+    loads = [Load(server.port, server.row.has_headers) for server in servers]
+    for load in loads:
+        await load.connect()
+    rounds = []
+    for number in range(WARM_UP + ROUNDS):
+        turns: dict[int, Turn] = {}
+        # Each round begins with another server, so that none always follows the same one.
+        for index in range(len(servers)):
+            place = (number + index) % len(servers)
+            turns[place] = await turn(servers[place], loads[place])
+        rounds.append([turns[place] for place in range(len(servers))])
+    for load in loads:
+        load.close()
+    return rounds[WARM_UP:]
 
 
-# Of each framework the first row is without limits, and the last one is the peer.
-ROWS = [
-    uvicorn("FastAPI", "fastapi_app:app", "bare"),
-    uvicorn("FastAPI", "fastapi_app:app", "empty dependency"),
-    uvicorn("FastAPI", "fastapi_app:app", "middleware", 0.25),
-    uvicorn("FastAPI", "fastapi_app:app", "dependency"),
-    uvicorn("FastAPI", "fastapi_app:app", "slowapi"),
-    gunicorn("Flask", "flask_app:app", "bare"),
-    gunicorn("Flask", "flask_app:app", "default", 0.5),
-    gunicorn("Flask", "flask_app:app", "decorator", 0.5),
-    gunicorn("Flask", "flask_app:app", "Flask-Limiter"),
-    gunicorn("Django", "django_app:app", "bare"),
-    gunicorn("Django", "django_app:app", "middleware", 0.5),
-    gunicorn("Django", "django_app:app", "decorator", 0.5),
-    gunicorn("Django", "django_app:app", "django-ratelimit"),
-]
-
-# Without rate-limit headers.
-BARE = ("bare", "empty dependency", "django-ratelimit")
+def line(*cells: str) -> None:
+    """Prints one line of the table."""
+    print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+def show(name: str, rows: list[Row], rounds: list[list[Turn]]) -> bool:
+    """Prints the lines of one framework and store; true if a target is missed."""
+    names = [row.limited for row in rows]
 
+    def cost(place: int, base: int = 0) -> list[float]:
+        return [median(turns[place][by] - turns[base][by] for turns in rounds) for by in range(2)]
 
-@contextmanager
-def served(row: Row, store: str) -> Iterator[tuple[int, int]]:
-    """The port and the process of a server."""
-    port = free_port()
-    command = [word.replace("{port}", str(port)) for word in row.command]
-    process = subprocess.Popen(command, env={**os.environ, **row.environment, "STORE": store})
-    try:
-        until = time.monotonic() + 30
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                if process.poll() is not None or time.monotonic() > until:
-                    raise SystemExit(f"{row.framework} {row.name} does not serve") from None
-                time.sleep(0.05)
-        yield port, process.pid
-    finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def cpu(pid: int) -> float:
-    """Seconds of CPU time that a process and its workers have used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return (int(fields[11]) + int(fields[12])) / TICKS + sum(cpu(int(worker)) for worker in workers)
-
-
-def turn(row: Row, store: str) -> Turn:
-    with served(row, store) as (port, pid):
-        ask(port, 0.3, row)
-        before, began = cpu(pid), time.monotonic()
-        count = ask(port, SECONDS, row)
-        return Turn(count / (time.monotonic() - began), (cpu(pid) - before) / count * 1e6)
-
-
-def ask(port: int, seconds: float, row: Row) -> int:
-    options = ["--bare"] if row.name in BARE else []
-    command = [sys.executable, str(HERE / "load.py"), str(port), str(seconds), *options]
-    return int(subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=60).stdout)
-
-
-def measure(store: str) -> list[Turn]:
-    """The best of each row."""
-    turns = [[turn(row, store) for row in ROWS] for _ in range(ROUNDS)]
-    return [Turn(max(one.rate for one in taken), min(one.micros for one in taken)) for taken in zip(*turns)]
+    peer = cost(len(rows) - 1)
+    missed = False
+    for place, row in enumerate(rows):
+        rate = 1e6 / median(turns[place].clock for turns in rounds)
+        if place == 0:
+            whole = median(turns[0].processor for turns in rounds)
+            line(f"{name}: {row.limited}", f"{rate:.0f}", f"({whole:.1f} us in all)", "", "", "", "")
+            continue
+        costs, shares, verdict = cost(place), ["", ""], ""
+        if row is not rows[-1]:
+            shares = [f"{one / other:.2f}" for one, other in zip(costs, peer)]
+        if row.most is not None:
+            own = cost(place, names.index(row.beyond))[0]
+            is_met = own <= row.most * peer[0]
+            missed = missed or not is_met
+            verdict = f"<= {row.most} {'met' if is_met else 'missed'}"
+            if row.beyond != names[0]:
+                verdict += f", {own / peer[0]:.2f} beyond the {row.beyond}"
+        ours = "tidegate, " if row.is_ours else ""
+        line(f"{name}: {ours}{row.limited}", f"{rate:.0f}", *(f"{one:.1f} us" for one in costs), *shares, verdict)
+    return missed
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("frameworks", nargs="*", help="FastAPI, Flask, Django; all unless given")
-    wanted = parser.parse_args().frameworks
-    ROWS[:] = [row for row in ROWS if not wanted or row.framework in wanted]
-    too_dear = 0
+    words = [word.lower() for word in sys.argv[1:]]
+    os.sched_setaffinity(0, OTHERS or {SERVERS})
+    missed = False
+    columns = ["hello-world", "requests/s", "cost: processor", "by clock", "of peer", "by clock", "target"]
+    line(*columns)
+    line(*("---" if name in (columns[0], columns[-1]) else "---:" for name in columns))
     with RedisServer() as redis:
-        for store in ("memory://", redis.url):
-            best = measure(store)
-            print(f"\n{store.partition(':')[0]}\n{'':28}{'requests/s':>12}{'CPU us':>10}{'cost us':>10}{'of peer':>10}")
-            for row, shown in zip(ROWS, best):
-                same = [number for number, other in enumerate(ROWS) if other.framework == row.framework]
-                cost = shown.micros - best[same[0]].micros
-                share = cost / (best[same[-1]].micros - best[same[0]].micros)
-                name = f"{row.framework} {row.name}"
-                of_peer = f"{share:.2f}" if row is not ROWS[same[-1]] else ""
-                print(f"{name:28}{shown.rate:12.0f}{shown.micros:10.1f}{cost:10.1f}{of_peer:>10}")
-                too_dear += row.most is not None and share > row.most
-    return 1 if too_dear else 0
+        for framework, rows in ROWS.items():
+            for store, url in (("memory", "memory://"), ("Redis", redis.url)):
+                name = f"{framework}, {store}"
+                if not all(word in name.lower() for word in words):
+                    continue
+                rounds: list[list[Turn]] = []
+                for _ in range(STARTS):
+                    with serving(framework, url) as servers:
+                        rounds += asyncio.run(measured(servers))
+                missed = show(name, rows, rounds) or missed
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""One hello-world for FastAPI, limited by ``LIMITED``: nothing, our middleware, our dependency, or slowapi."""
+"""One hello-world for FastAPI, limited by ``LIMITED``, a name of ``servers.ROWS``."""
 
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, Request, Response
 from slowapi import Limiter, _rate_limit_exceeded_handler
@@ -17,6 +19,7 @@ from tidegate.fastapi import RateLimit, RateLimitMiddleware
 # Large enough that nothing is denied: a denial is a shorter path for all.
 MANY = "1000000/second"
 STORE = os.environ["STORE"]
+HEADERS = [(b"x-ratelimit-remaining", b"999999"), (b"x-ratelimit-clear", b"0.001")]
 
 app = FastAPI()
 
@@ -37,8 +40,28 @@ def dependant() -> None:
         return {"hello": "world"}
 
 
-def middleware() -> None:
-    app.add_middleware(RateLimitMiddleware, limiter=STORE, limits=MANY)
+class ConstantHeaders:
+    """A middleware that adds two headers: what ASGI itself asks for them."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def carry(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *HEADERS]}
+            await send(message)
+
+        await self.app(scope, receive, carry)
+
+
+def constant() -> None:
+    app.add_middleware(ConstantHeaders)
+    bare()
+
+
+def middleware(headers: Literal["x", "common"] = "x") -> None:
+    app.add_middleware(RateLimitMiddleware, limiter=STORE, limits=MANY, headers=headers)
     bare()
 
 
@@ -62,10 +85,12 @@ def slowapi() -> None:
         return {"hello": "world"}
 
 
-KINDS = {
+KINDS: dict[str, Callable[[], None]] = {
     "bare": bare,
+    "two constant headers": constant,
     "empty dependency": dependant,
     "middleware": middleware,
+    "middleware, headers 'common'": partial(middleware, "common"),
     "dependency": dependency,
     "slowapi": slowapi,
 }

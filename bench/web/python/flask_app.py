@@ -1,10 +1,10 @@
-"""One hello-world for Flask, limited by ``LIMITED``: nothing, our default, our decorator, or Flask-Limiter."""
+"""One hello-world for Flask, limited by ``LIMITED``, a name of ``servers.ROWS``."""
 
 from __future__ import annotations
 
 import os
 
-from flask import Flask
+from flask import Flask, Response
 from flask_limiter import Limiter
 from flask_limiter.util import get_remote_address
 
@@ -22,8 +22,17 @@ def hello() -> dict[str, str]:
 
 
 view = hello
-if LIMITED == "default":
+if LIMITED == "two constant headers":
+
+    @app.after_request
+    def add(response: Response) -> Response:
+        response.headers.add("X-RateLimit-Remaining", "999999")
+        response.headers.add("X-RateLimit-Clear", "0.001")
+        return response
+elif LIMITED == "default":
     RateLimit(app, STORE, default=MANY)
+elif LIMITED == "default, headers 'common'":
+    RateLimit(app, STORE, default=MANY, headers="common")
 elif LIMITED == "decorator":
     view = RateLimit(app, STORE).limit(MANY)(hello)
 elif LIMITED == "Flask-Limiter":

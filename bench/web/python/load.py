@@ -1,32 +1,28 @@
-"""A client that asks for one path over a few connections, one request at a time on each: ``load.py PORT SECONDS``.
-
-Prints the number of responses. It fails where one is not 200 or has no rate-limit header, but for ``--bare``.
-"""
+"""A client over a few connections that stay open, with one request at a time on each."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-import time
 
 CONNECTIONS = 16
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n"
 
 
-class Asker(asyncio.Protocol):
-    """One connection."""
+class Connection(asyncio.Protocol):
+    """One of them."""
 
-    def __init__(self, until: float, done: asyncio.Future[None], bare: bool) -> None:
-        self.until = until
-        self.done = done
-        self.bare = bare
-        self.count = 0
+    def __init__(self, load: Load) -> None:
+        self.load = load
         self.read = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        transport.write(REQUEST)
+
+    def ask(self) -> None:
+        if self.load.left > 0:
+            self.load.left -= 1
+            self.transport.write(REQUEST)
 
     def data_received(self, data: bytes) -> None:
         self.read += data
@@ -37,32 +33,55 @@ class Asker(asyncio.Protocol):
         length = int(lower.partition(b"content-length:")[2].partition(b"\r\n")[0])
         if len(body) < length:
             return
-        if not lower.startswith(b"http/1.1 200") or (b"ratelimit" not in lower and not self.bare):
-            raise SystemExit(f"not what was asked for: {head!r}")
         self.read = b""
-        self.count += 1
-        if time.monotonic() < self.until:
-            self.transport.write(REQUEST)
-        else:
-            self.transport.close()
+        self.load.answered(lower)
+        self.ask()
 
-    def connection_lost(self, _exc: Exception | None) -> None:
-        if not self.done.done():
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.load.fail(f"the server closed a connection: {exc}")
+
+
+class Load:
+    """Requests to one server, each of which has to be answered by 200, and with rate-limit headers or without."""
+
+    def __init__(self, port: int, has_headers: bool) -> None:
+        self.port = port
+        self.has_headers = has_headers
+        self.left = 0
+        self.waiting = 0
+        self.connections: list[Connection] = []
+        self.done: asyncio.Future[None] | None = None
+
+    async def connect(self) -> None:
+        """Opens the connections."""
+        loop = asyncio.get_running_loop()
+        for _ in range(CONNECTIONS):
+            _, connection = await loop.create_connection(lambda: Connection(self), "127.0.0.1", self.port)
+            self.connections.append(connection)
+
+    async def ask(self, requests: int) -> None:
+        """Returns when so many requests have been answered."""
+        self.done = asyncio.get_running_loop().create_future()
+        self.left = self.waiting = requests
+        for connection in self.connections:
+            connection.ask()
+        await self.done
+        self.done = None
+
+    def answered(self, head: bytes) -> None:
+        """Counts a response, whose head is given in lower case."""
+        if not head.startswith(b"http/1.1 200") or (b"ratelimit" in head) != self.has_headers:
+            self.fail(f"not what was asked for: {head!r}")
+        self.waiting -= 1
+        if self.waiting == 0 and self.done is not None and not self.done.done():
             self.done.set_result(None)
 
+    def fail(self, reason: str) -> None:
+        """Ends a round with an error. Between two rounds nothing is at stake but the next one."""
+        if self.done is not None and not self.done.done():
+            self.done.set_exception(RuntimeError(reason))
 
-async def main() -> None:
-    port, seconds, bare = int(sys.argv[1]), float(sys.argv[2]), "--bare" in sys.argv
-    loop = asyncio.get_running_loop()
-    until = time.monotonic() + seconds
-    askers = []
-    for _ in range(CONNECTIONS):
-        asker = Asker(until, loop.create_future(), bare)
-        await loop.create_connection(lambda asker=asker: asker, "127.0.0.1", port)  # type: ignore[misc]
-        askers.append(asker)
-    await asyncio.gather(*(asker.done for asker in askers))
-    print(sum(asker.count for asker in askers))
-
-
-if __name__ == "__main__":
-    asyncio.run(main())
+    def close(self) -> None:
+        """Closes the connections."""
+        for connection in self.connections:
+            connection.transport.abort()
