@@ -178,17 +178,6 @@ class Decision:
                 part.refunded = True
 
     @property
-    def waits(self) -> bool:
-        """A limit is charged by the response."""
-        if self.blocked:
-            return False
-        # A loop, because every request comes here.
-        for part in self.parts:  # noqa: SIM110
-            if part.guard.charge_on is not None:
-                return True
-        return False
-
-    @property
     def is_open(self) -> bool:
         """There is something to settle."""
         return self._receipts != [] and any(part.refunded or part.actual is not None for part in self.parts)

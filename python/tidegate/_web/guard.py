@@ -76,6 +76,8 @@ class GuardOptions(LimitOptions[R], total=False):
 class KnowsActors(Protocol[R_contra]):
     """The part of a room that a guard asks."""
 
+    def client(self, request: R_contra) -> str: ...
+
     def actor(self, request: R_contra, name: str) -> str: ...
 
 
@@ -176,7 +178,8 @@ class Guard(Generic[R]):
         if self._is_plain:
             # Most guards, and every request comes here: nothing is asked for but who the client is.
             assert self._static is not None
-            actor = room.actor(request, self.key_name)
+            name = self.key_name
+            actor = room.client(request) if name == "ip" else room.actor(request, name)
             cost: Any = self._cost
             factor: Any = self._factor
             limits = self._static.of(route)

@@ -34,7 +34,10 @@ class Record:
             else:
                 self._report_twice(decision)
         self.decisions.append(decision)
-        self.waits = self.waits or decision.waits
+        if not decision.blocked:
+            for part in decision.parts:
+                if part.guard.charge_on is not None:
+                    self.waits = True
 
     def _report_twice(self, decision: Decision) -> None:
         """Reports a limit that another instance has already charged this actor for."""
@@ -66,17 +69,18 @@ class Record:
 
     def judge(self, status: int, response: Any) -> None:
         """Gives back what this response is not charged for."""
-        for decision in self.decisions:
-            decision.judge(status, response)
+        if self.waits:
+            for decision in self.decisions:
+                decision.judge(status, response)
 
     def close(self) -> None:
         """Settles in the caller's thread what is known by now."""
-        for decision in self.decisions:
-            if decision.is_open:
+        if self.waits:
+            for decision in self.decisions:
                 decision.close()
 
     async def close_async(self) -> None:
         """Settles without blocking the event loop."""
-        for decision in self.decisions:
-            if decision.is_open:
+        if self.waits:
+            for decision in self.decisions:
                 await decision.close_async()

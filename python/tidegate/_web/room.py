@@ -55,17 +55,13 @@ class Room(Generic[R]):
             self.gate.report("limiter-per-request", made_inside)
         self._known: set[tuple[Guard[R], str]] = set()
 
-    def peer(self, request: R) -> str | None:
-        """The address at the other end of the connection, as the server says."""
-        raise NotImplementedError
-
     def lines(self, request: R, name: str) -> Sequence[str | bytes]:
         """All lines of a header, which is named in lower case."""
         raise NotImplementedError
 
     def client(self, request: R) -> str:
         """The address that is limited by default."""
-        return self.gate.client(self.peer(request), self.lines(request, self.gate.forwarded_header))
+        raise NotImplementedError
 
     def actor(self, request: R, name: str) -> str:
         """Who is limited, by the name of a key."""

@@ -5,10 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from .._http import GateOptions
 from .record import Record
 from .room import Room
+from .store import LimiterLike
+
+if TYPE_CHECKING:
+    import sys
+
+    if sys.version_info >= (3, 11):
+        from typing import Unpack
+    else:
+        from typing_extensions import Unpack
 
 __all__ = ["EnvironRoom", "Settled", "accept"]
 
@@ -23,26 +34,26 @@ class EnvironRoom(Room[R]):
 
     kind = "wsgi"
     begun = False
+    environ: ClassVar[attrgetter[Mapping[str, Any]]]
+    """The variables of a request."""
 
-    def environ(self, request: R) -> Mapping[str, Any]:
-        """The variables of a request."""
-        raise NotImplementedError
+    def __init__(self, limiter: LimiterLike | None = None, **options: Unpack[GateOptions]) -> None:
+        super().__init__(limiter, **options)
+        self._forwarded = _variable(self.gate.forwarded_header)
 
-    def peer(self, request: R) -> str | None:
-        """The address at the other end of the connection, as the server says."""
+    def client(self, request: R) -> str:
+        """The address that is limited by default, by the connection's other end as the server says."""
         environ = self.environ(request)
-        replaced = environ.get(REPLACED)
-        if replaced is not None and not self.gate.trusts_nobody:
-            environ = replaced
-        return environ.get("REMOTE_ADDR") or None
+        if REPLACED in environ:
+            if self.gate.trusts_nobody:
+                # The application has made the address out of the header already.
+                return self.gate.client(environ.get("REMOTE_ADDR"))
+            return self.gate.client(environ[REPLACED]["REMOTE_ADDR"], environ.get(self._forwarded))
+        return self.gate.client(environ.get("REMOTE_ADDR"), environ.get(self._forwarded))
 
     def lines(self, request: R, name: str) -> Sequence[str | bytes]:
         """All lines of a header, which the server has joined."""
-        environ = self.environ(request)
-        if REPLACED in environ and name == self.gate.forwarded_header and self.gate.trusts_nobody:
-            # The application has made the address out of it already.
-            return ()
-        line = environ.get(_variable(name))
+        line = self.environ(request).get(_variable(name))
         return () if line is None else (line,)
 
     def begin(self, environ: Mapping[str, Any]) -> None:

@@ -86,11 +86,11 @@ class RateLimitMiddleware:
             return
         room = self.room
         record = scope[KEY] = Record(room)
-        if self.guard is not None:
-            denied = await self._denied(scope, record) if self._waits else self._denied_now(scope, record)
-            if denied:
-                await self._refuse(scope, receive, send, record)
-                return
+        if self.guard is not None and (
+            await self._denied(scope, record) if self._waits else self._denied_now(scope, record)
+        ):
+            await self._refuse(scope, receive, send, record)
+            return
         judged = False
 
         async def carry(message: Message) -> None:

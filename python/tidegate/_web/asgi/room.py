@@ -26,23 +26,17 @@ class AsgiRoom(Room[R]):
     documented: Any = None
     """The application whose OpenAPI document was last seen to."""
 
-    def peer(self, request: R) -> str | None:
-        """The address at the other end of the connection, as the server says."""
-        client = request.scope.get("client")
-        if client is None:
-            return None
-        host: str = client[0]
-        return "127.0.0.1" if host == TEST_CLIENT else host
-
     def lines(self, request: R, name: str) -> Sequence[bytes]:
         """All lines of a header, which is named in lower case."""
         wanted = name.encode("latin-1")
         return [value for key, value in request.scope["headers"] if key == wanted]
 
     def client(self, request: R) -> str:
-        """The address that is limited by default."""
+        """The address that is limited by default, by the connection's other end as the server says."""
         scope = request.scope
-        return self.gate.client_of(self.peer(request), scope["headers"])
+        client = scope.get("client")
+        host = None if client is None else client[0]
+        return self.gate.client_of("127.0.0.1" if host == TEST_CLIENT else host, scope["headers"])
 
     def begin(self) -> None:
         """Looks for mistakes of the configuration once, beside the first request or the start of the server."""

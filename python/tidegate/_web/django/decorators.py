@@ -15,8 +15,8 @@ from ..._tidegate import LimitInfo
 from ..guard import GuardOptions, Limits
 from ..marks import EXEMPT, mark
 from .middleware import OWNER
-from .room import DEFAULT, DjangoRoom, record_of
-from .serve import DjangoGuard, begin, finish, finish_async, limit, limit_async
+from .room import DjangoGuard, DjangoRoom, record_of
+from .serve import begin, finish, finish_async, limit, limit_async, rooms
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -46,10 +46,7 @@ def rate_limit(limits: Limits[Any], **options: Unpack[ViewOptions]) -> Callable[
     >>> @rate_limit("5/minute", key="user_or_ip")
     ... def search(request): ...
     """
-    given: dict[str, Any] = {**options}
-    using = given.pop("using", DEFAULT)
-    guard = DjangoGuard(limits, **given)
-    guard.using = using
+    guard = DjangoGuard(limits, **options)
     DjangoRoom.check(guard)
 
     def decorate(view: T) -> T:
@@ -72,7 +69,7 @@ def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
             record = begin(request)
             if guard in record.seen:
                 return await view(request, *args, **kwargs)
-            response = await limit_async(request, [guard], view)
+            response = await limit_async(request, record, rooms(record, [guard]), view)
             if response is None:
                 try:
                     response = await view(request, *args, **kwargs)
@@ -89,7 +86,7 @@ def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
             record = begin(request)
             if guard in record.seen:
                 return view(request, *args, **kwargs)
-            response = limit(request, [guard], view)
+            response = limit(request, record, rooms(record, [guard]), view)
             if response is None:
                 try:
                     response = view(request, *args, **kwargs)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 
 from ..frames import serves
 from ..guard import Guard
 from ..marks import Mark, applying, marks
-from .room import Plan, project
-from .serve import begin, finish, finish_async, limit, limit_async
+from .room import DjangoGuard, Plan, project
+from .serve import begin, finish, finish_async, limit, limit_async, rooms
 
 __all__ = ["OWNER", "RateLimitMiddleware"]
 
@@ -54,7 +54,7 @@ class RateLimitMiddleware:
         default = project().default
         if default is not None and default not in record.seen:
             # There was no view: no route has matched, or a middleware has answered.
-            response = limit(request, [default]) or response
+            response = limit(request, record, rooms(record, [default])) or response
         return finish(record, response)
 
     @serves
@@ -65,7 +65,7 @@ class RateLimitMiddleware:
             response = await self.get_response(request)
             default = project().default
             if default is not None and default not in record.seen:
-                response = await limit_async(request, [default]) or response
+                response = await limit_async(request, record, rooms(record, [default])) or response
             return await finish_async(record, response)
         except asyncio.CancelledError:
             # The client has gone away.
@@ -73,20 +73,22 @@ class RateLimitMiddleware:
             raise
 
     def _decide(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
-        guards = _guards(request, view)
-        return limit(request, guards, view) if guards else None
+        record, plan = begin(request), _plan(view)
+        record.seen.update(plan.seen)
+        return limit(request, record, plan.by_store, view) if plan.by_store else None
 
     async def _decide_async(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
-        guards = _guards(request, view)
-        return await limit_async(request, guards, view) if guards else None
+        record, plan = begin(request), _plan(view)
+        record.seen.update(plan.seen)
+        return await limit_async(request, record, plan.by_store, view) if plan.by_store else None
 
 
 # More views than an application has are made while it runs.
 MOST_VIEWS = 4096
 
 
-def _guards(request: Any, view: Any) -> Sequence[Guard[Any]]:
-    """The limits of a view that are decided; those that are left out are not asked later either."""
+def _plan(view: Any) -> Plan:
+    """The limits of a view; those that are left out are not asked later either."""
     known = project()
     plan = known.plans.get(id(view))
     if plan is None or plan.view is not view:
@@ -95,6 +97,7 @@ def _guards(request: Any, view: Any) -> Sequence[Guard[Any]]:
         seen = frozenset(found for found in [*outer, *inner] if isinstance(found, Guard))
         if len(known.plans) >= MOST_VIEWS:
             known.plans.clear()
-        plan = known.plans[id(view)] = Plan(view, applying(outer, inner), seen)
-    begin(request).seen.update(plan.seen)
-    return plan.guards
+        plan = known.plans[id(view)] = Plan(
+            view, known.by_store(cast("list[DjangoGuard]", applying(outer, inner))), seen
+        )
+    return plan

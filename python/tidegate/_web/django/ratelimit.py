@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypedDict, TypeVar
 
 from asgiref.sync import iscoroutinefunction
@@ -15,8 +15,8 @@ from django.utils.module_loading import import_string
 
 from ..._tidegate import FixedWindow, LimitInfo
 from ..guard import Part
-from .room import DEFAULT, project, user_of
-from .serve import DjangoGuard, begin, decide, decide_async, find_user
+from .room import DjangoGuard, project, user_of
+from .serve import begin, decide, decide_async, find_user, rooms
 
 __all__ = ["ALL", "UNSAFE", "RatelimitMiddleware", "Ratelimited", "Usage", "get_usage", "is_ratelimited", "ratelimit"]
 
@@ -65,7 +65,6 @@ class Rule:
         self.rate = rate
         self.methods = None if method == ALL else _methods(method)
         self.guard = DjangoGuard(self.window, key=self.value)
-        self.guard.using = DEFAULT
 
     def applies(self, request: Any) -> bool:
         """The request is one of those that are counted."""
@@ -233,14 +232,15 @@ def ratelimit(
 
             @functools.wraps(fn)
             async def later(request: Any, *args: Any, **kwargs: Any) -> Any:
-                asked = _unasked(request, rules)
+                record = begin(request)
+                asked = [rule for rule in rules if rule.guard not in record.seen]
                 if asked:
                     if any(rule.key in ("user", "user_or_ip") for rule in asked):
-                        await find_user(request)
-                    guards = [rule.guard for rule in asked]
+                        await find_user(request, record)
+                    by_store = rooms(record, [rule.guard for rule in asked])
                     limited = any(rule.denies(request) for rule in asked)
                     if block:
-                        limited = limited or await decide_async(request, guards, fn) is not None
+                        limited = limited or await decide_async(request, record, by_store, fn) is not None
                     elif not limited and (part := _part(request, rule)):
                         limited = (await project().room.decide_async([part])).blocked
                     _tell(request, limited, block)
@@ -251,12 +251,13 @@ def ratelimit(
 
             @functools.wraps(fn)
             def now(request: Any, *args: Any, **kwargs: Any) -> Any:
-                asked = _unasked(request, rules)
+                record = begin(request)
+                asked = [rule for rule in rules if rule.guard not in record.seen]
                 if asked:
-                    guards = [rule.guard for rule in asked]
+                    by_store = rooms(record, [rule.guard for rule in asked])
                     limited = any(rule.denies(request) for rule in asked)
                     if block:
-                        limited = limited or decide(request, guards, fn) is not None
+                        limited = limited or decide(request, record, by_store, fn) is not None
                     elif not limited and (part := _part(request, rule)):
                         limited = project().room.decide([part]).blocked
                     _tell(request, limited, block)
@@ -268,14 +269,6 @@ def ratelimit(
         return wrapped
 
     return decorate
-
-
-def _unasked(request: Any, rules: Sequence[Rule]) -> list[Rule]:
-    """The rules that no decorator around this one has decided with its own."""
-    seen = begin(request).seen
-    asked = [rule for rule in rules if rule.guard not in seen]
-    seen.update(rule.guard for rule in asked)
-    return asked
 
 
 def _part(request: Any, rule: Rule) -> Part | None:

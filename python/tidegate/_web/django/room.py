@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias
 
 from django.conf import settings
 from django.core.signals import setting_changed
@@ -17,7 +18,17 @@ from ..guard import Guard, GuardOptions
 from ..record import Record
 from ..wsgi import EnvironRoom
 
-__all__ = ["DEFAULT", "DjangoRecord", "DjangoRoom", "Project", "project", "record_of", "user_of"]
+__all__ = [
+    "DEFAULT",
+    "ByStore",
+    "DjangoGuard",
+    "DjangoRecord",
+    "DjangoRoom",
+    "Project",
+    "project",
+    "record_of",
+    "user_of",
+]
 
 DEFAULT = "default"
 GATE_OPTIONS = {name.upper() for name in GateOptions.__annotations__.keys() - {"scope"}}
@@ -61,24 +72,34 @@ class DjangoRoom(EnvironRoom[Any]):
     """Clients, users and headers of Django's requests."""
 
     kind = "django"
+    environ = attrgetter("META")
     keys = {"user": _user, "user_or_ip": _user}  # noqa: RUF012
-
-    def environ(self, request: Any) -> Mapping[str, Any]:
-        """The variables of a request."""
-        meta: Mapping[str, Any] = request.META
-        return meta
 
     def begin(self, environ: Mapping[str, Any]) -> None:
         """Looks for mistakes of the configuration once. Django's test client says that it is one of many processes."""
         super().begin({} if environ.get("SERVER_NAME") == "testserver" else environ)
 
 
+class DjangoGuard(Guard[Any]):
+    """Limits of a view, and the name of their store."""
+
+    __slots__ = ("using",)
+
+    def __init__(self, limits: Any, using: str = DEFAULT, **options: Any) -> None:
+        super().__init__(limits, **options)
+        self.using = using
+
+
+ByStore: TypeAlias = "Sequence[tuple[DjangoRoom, Sequence[DjangoGuard]]]"
+"""Rooms, each with the limits that its store decides together."""
+
+
 class Plan(NamedTuple):
     """The limits of a view."""
 
     view: Any
-    guards: Sequence[Guard[Any]]
-    """Those that are decided together."""
+    by_store: ByStore
+    """Those that are decided."""
     seen: frozenset[Guard[Any]]
     """All that it has."""
 
@@ -107,12 +128,19 @@ class Project:
         # By the identity of a view, which the plan keeps alive.
         self.plans: dict[int, Plan] = {}
         limits = guarding.pop("limits", None)
-        self.default: Guard[Any] | None = None
+        self.default: DjangoGuard | None = None
         if limits is not None:
-            self.default = Guard(limits, **guarding)
+            self.default = DjangoGuard(limits, **guarding)
             self.room.check(self.default)
         elif guarding:
             self.room.refuse_options(guarding)
+
+    def by_store(self, guards: Iterable[DjangoGuard]) -> ByStore:
+        """Guards by their stores, each of which decides once."""
+        found: dict[str, list[DjangoGuard]] = {}
+        for guard in guards:
+            found.setdefault(guard.using, []).append(guard)
+        return [(self.named(alias), together) for alias, together in found.items()]
 
     def named(self, alias: str) -> DjangoRoom:
         """The room of a store."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncIterable, Sequence
 from typing import Any
 
 from django.dispatch import Signal
 from django.http import HttpResponse
 
 from ..decision import Decision
-from ..guard import Guard, Part
+from ..guard import Part
 from ..wsgi import Settled, accept
-from .room import DEFAULT, DjangoRecord, DjangoRoom, project, record_of
+from .room import UNKNOWN, ByStore, DjangoGuard, DjangoRecord, project, record_of
 
 __all__ = [
-    "DjangoGuard",
     "begin",
     "decide",
     "decide_async",
@@ -26,19 +25,11 @@ __all__ = [
     "limit",
     "limit_async",
     "rate_limited",
-    "route_of",
+    "rooms",
 ]
 
 rate_limited = Signal()
 """Sent for each request that is denied, with ``request`` and ``info``; the sender is the view's function or class."""
-
-
-class DjangoGuard(Guard[Any]):
-    """Limits of a view, and the name of their store."""
-
-    __slots__ = ("using",)
-
-    using: str
 
 
 def begin(request: Any) -> DjangoRecord:
@@ -53,62 +44,51 @@ def begin(request: Any) -> DjangoRecord:
     return record
 
 
-def route_of(request: Any) -> str:
-    """The template of the route; empty where none has matched."""
-    match = request.resolver_match
-    return "" if match is None else f"/{match.route}"
-
-
-def _rooms(guards: Sequence[Guard[Any]]) -> Iterable[tuple[DjangoRoom, Sequence[Guard[Any]]]]:
-    """Guards by their stores, each of which decides once."""
-    known = project()
-    if len(guards) == 1:
-        return ((known.named(getattr(guards[0], "using", DEFAULT)), guards),)
-    found: dict[str, list[Guard[Any]]] = {}
-    for guard in guards:
-        found.setdefault(getattr(guard, "using", DEFAULT), []).append(guard)
-    return [(known.named(alias), asked) for alias, asked in found.items()]
-
-
-def decide(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Decision | None:
-    """Decides in this thread. The decision that denies the request, else ``None``."""
-    record = begin(request)
+def rooms(record: DjangoRecord, guards: Sequence[DjangoGuard]) -> ByStore:
+    """The rooms that decide these limits, which are not asked again for this request."""
     record.seen.update(guards)
-    route = route_of(request)
-    for room, asked in _rooms(guards):
-        parts = [part for guard in asked if (part := room.part(guard, request, route))]
-        if parts and _keep(request, record, decision := room.decide(parts)):
-            rate_limited.send(_sender(view), request=request, info=decision.info)
-            return decision
+    return project().by_store(guards)
+
+
+def decide(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Decision | None:
+    """Decides in this thread. The decision that denies the request, else ``None``."""
+    match = request.resolver_match
+    route = "" if match is None else f"/{match.route}"
+    for room, guards in by_store:
+        parts = [part for guard in guards if (part := room.part(guard, request, route))]
+        if parts:
+            decision = room.decide(parts)
+            if _keep(request, record, decision):
+                rate_limited.send(_sender(view), request=request, info=decision.info)
+                return decision
     return None
 
 
-def limit(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Any:
+def limit(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Any:
     """Decides in this thread. The response to a denied request, else ``None``."""
-    decision = decide(request, guards, view)
+    decision = decide(request, record, by_store, view)
     if decision is None:
         return None
     response = _own(request, decision)
     return _refusal(request) if response is None else response
 
 
-async def find_user(request: Any) -> None:
+async def find_user(request: Any, record: DjangoRecord) -> None:
     """Finds the user without blocking the event loop."""
     if hasattr(request, "auser"):
         user = await request.auser()
-        begin(request).user = user.pk if user.is_authenticated else None
+        record.user = user.pk if user.is_authenticated else None
 
 
-async def decide_async(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Decision | None:
+async def decide_async(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Decision | None:
     """The same without blocking the event loop."""
-    record = begin(request)
-    record.seen.update(guards)
-    route = route_of(request)
-    if any(guard.key_name.startswith("user") for guard in guards):
-        await find_user(request)
-    for room, asked in _rooms(guards):
+    match = request.resolver_match
+    route = "" if match is None else f"/{match.route}"
+    for room, guards in by_store:
         parts: list[Part] = []
-        for guard in asked:
+        for guard in guards:
+            if record.user is UNKNOWN and guard.key_name.startswith("user"):
+                await find_user(request, record)
             part = await room.part_async(guard, request, route)
             if part is not None:
                 parts.append(part)
@@ -118,9 +98,9 @@ async def decide_async(request: Any, guards: Sequence[Guard[Any]], view: Any = N
     return None
 
 
-async def limit_async(request: Any, guards: Sequence[Guard[Any]], view: Any = None) -> Any:
+async def limit_async(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Any:
     """The response to a denied request, else ``None``, without blocking the event loop."""
-    decision = await decide_async(request, guards, view)
+    decision = await decide_async(request, record, by_store, view)
     if decision is None:
         return None
     response = _own(request, decision)
@@ -152,7 +132,7 @@ def _refusal(request: Any) -> HttpResponse:
 
 
 def _carry(record: DjangoRecord, response: Any) -> bool:
-    """Writes the headers, and notes what is not charged. False where a stream settles later."""
+    """Writes the headers, and notes what is not charged. False where a stream settles later, or nothing does."""
     blocked = record.decisions[-1].blocked
     for name, value in record.room.gate.headers(record.infos, response.status_code):
         # A refusal has them already, and so have the responses of other middlewares that set them.

@@ -8,8 +8,8 @@ from rest_framework.throttling import BaseThrottle
 
 from ..._tidegate import LimitInfo
 from ..guard import GuardOptions, Limits
-from .room import DEFAULT, DjangoRoom
-from .serve import DjangoGuard, begin, decide
+from .room import DEFAULT, DjangoGuard, DjangoRoom
+from .serve import begin, decide, rooms
 
 __all__ = ["RateLimitThrottle"]
 
@@ -54,8 +54,7 @@ class RateLimitThrottle(BaseThrottle):
             return
         names = GuardOptions.__annotations__.keys() - {"override", "on_blocked"}
         given = {name: getattr(cls, name) for name in names}
-        guard = DjangoGuard(cls.limits, **{**given, "name": cls.name or cls.__name__})
-        guard.using = cls.using
+        guard = DjangoGuard(cls.limits, cls.using, **{**given, "name": cls.name or cls.__name__})
         DjangoRoom.check(guard)
         cls.guard = guard
 
@@ -71,7 +70,8 @@ class RateLimitThrottle(BaseThrottle):
         if guard not in record.seen:
             others = [getattr(other, "guard", None) for other in view.throttle_classes]
             found = [other for other in others if isinstance(other, DjangoGuard)]
-            denied = decide(request, found if guard in found else [guard], type(view))
+            by_store = rooms(record, found if guard in found else [guard])
+            denied = decide(request, record, by_store, type(view))
             if denied is not None or not record.is_carried:
                 _carry(view, record, denied is not None)
         for decision in record.decisions:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import accumulate
+from operator import attrgetter
 from typing import Any
 
 from flask import Flask, Request, Response
@@ -25,10 +25,7 @@ class FlaskRoom(EnvironRoom[Request]):
     """Clients and headers of Flask's requests."""
 
     kind = "flask"
-
-    def environ(self, request: Request) -> Mapping[str, Any]:
-        """The variables of a request."""
-        return request.environ
+    environ = attrgetter("environ")
 
 
 class RateLimited(TooManyRequests):
