@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         """Options of the middleware."""
 
 
-__all__ = ["RateLimitMiddleware", "answered", "refuse", "remember"]
+__all__ = ["RateLimitMiddleware", "answered", "refuse"]
 
 POLICY_VIOLATION = 1008
 
@@ -73,6 +73,8 @@ class RateLimitMiddleware:
     def begin(self, _scope: Scope) -> None:
         """Looks for mistakes before the first connection is served."""
         self.room.begin()
+        if self.guard is not None:
+            self.room.know(self.guard, "")
 
     @serves
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -143,23 +145,14 @@ class RateLimitMiddleware:
         part = await self.room.part_async(self.guard, self.request_of(scope), "")
         if part is None:
             return False
-        return self._kept(scope, record, await decide_async(self.room.store, (part,)))
+        return record.keep(scope, await decide_async(self.room.store, (part,)))
 
     def _denied_now(self, scope: Scope, record: Record) -> bool:
         """The same where there is nothing to wait for."""
         guard, room = self.guard, self.room
         assert guard is not None
-        part = room.part(guard, self.request_of(scope) if guard.asks else Request(scope), "")
-        if part is None:
-            return False
-        return self._kept(scope, record, decide(room.store, (part,)))
-
-    @staticmethod
-    def _kept(scope: Scope, record: Record, decision: Decision) -> bool:
-        """Keeps a decision for the response and for the application; true if it denies."""
-        record.add(decision)
-        remember(scope, decision.info)
-        return decision.blocked
+        part = guard.part(self.request_of(scope) if guard.asks else Request(scope), room, room.kind)
+        return part is not None and record.keep(scope, decide(room.store, (part,)))
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
         """Responds to what was denied."""
@@ -210,15 +203,6 @@ def replaced(
     """The fields of a response with these in place of its own: of two with one name a client reads neither."""
     names = [name for name, _ in fields]
     return [*(field for field in headers if field[0].lower() not in names), *fields]
-
-
-def remember(scope: Scope, info: LimitInfo) -> None:
-    """Puts an answer on the request: ``request.state.rate_limit``."""
-    state = scope.get("state")
-    if state is None:
-        scope["state"] = {"rate_limit": info}
-    else:
-        state["rate_limit"] = info
 
 
 async def answered(decision: Decision, request_of: Callable[[Scope], Any], scope: Scope) -> Any:

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from ..._tidegate import LimitInfo
+from ..decision import Decision
 from ..guard import Guard
 from ..record import Record as _Record
 from .connection import HasScope, Scope
@@ -34,6 +35,16 @@ class Record(_Record):
         self.waits = False
         self.dependencies: Any = None
         """Decisions by dependency, for FastAPI."""
+
+    def keep(self, scope: Scope, decision: Decision) -> bool:
+        """Keeps a decision, and its answer as ``request.state.rate_limit``; true if it denies."""
+        self.add(decision)
+        state = scope.get("state")
+        if state is None:
+            scope["state"] = {"rate_limit": decision.info}
+        else:
+            state["rate_limit"] = decision.info
+        return decision.blocked
 
     def close_soon(self) -> None:
         """Settles although the request was cancelled or failed: a task of its own is not cancelled with it."""

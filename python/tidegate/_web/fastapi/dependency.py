@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 
 from ..._errors import LimitError
 from ..._tidegate import LimitInfo
-from ..asgi.middleware import answered, remember
+from ..asgi.middleware import answered
 from ..asgi.record import KEY, Record, settle
 from ..asgi.room import AsgiRoom
 from ..decide import decide, decide_async
@@ -119,12 +119,10 @@ class RateLimit(Limiting):
         if parts:
             store = self._store or room.store
             decision = await decide_async(store, parts) if store.shared else decide(store, parts)
-            record.add(decision)
-            remember(scope, decision.info)
         decided[self] = None
         for one in group:
             decided[one] = decision
-        if decision is not None and decision.blocked:
+        if decision is not None and record.keep(scope, decision):
             await self._refuse(record, decision, connection)
         return decision
 
