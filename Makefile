@@ -8,7 +8,7 @@ SITE_VENV := .venv-site
 RESULTS := bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-fleet panics soak scoreboard fmt bench bench-redis bench-round-trips bench-web clean
+.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-web-node test-fleet panics soak scoreboard fmt bench bench-redis bench-round-trips bench-web clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -99,13 +99,17 @@ tests/web/%/node_modules/.ready: tests/web/%/package-lock.json
 	npm install --no-save --prefix tests/web/$* --no-audit --no-fund --silent
 	@touch $@
 
-test-web: build redis-server tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready ## The web frameworks
+test-web: test-web-python test-web-node ## The web frameworks
+
+test-web-python: build redis-server
 	$(BIN)/pytest tests/web/python
 	@# A second Django, for interpreters that it supports. It stands before that of the virtual environment.
 	if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then \
 		$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --target $(VENV)/django --requirement tests/web/python/django.txt && \
 		PYTHONPATH=$(VENV)/django $(BIN)/pytest tests/web/python/test_django.py tests/web/python/test_django_ratelimit.py tests/web/python/test_drf.py; \
 	fi
+
+test-web-node: build redis-server tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 	npm run --silent test:web
 
 # With a browser, which is installed where it is missing.

@@ -93,6 +93,14 @@ def test_versions_that_are_promised_are_tested() -> None:
     assert engines == f">={jobs['node']['strategy']['matrix']['version'][0]}"
 
 
+@pytest.mark.parametrize("language", ["python", "node"])
+def test_every_version_serves_the_web_frameworks(language: str) -> None:
+    commands = [step.get("run", "") for step in read(ROOT / ".github/workflows/test.yml")["jobs"][language]["steps"]]
+    assert {f"test-{language}", f"test-web-{language}"} <= set(" ".join(commands).split())
+    recipes = (ROOT / "Makefile").read_text()
+    assert re.search(rf"^test-web:.* test-web-{language}\b", recipes, re.MULTILINE), "and all tests as one"
+
+
 def test_all_packages_have_one_version() -> None:
     [version] = {package["version"] for package in metadata()}
     manifest = json.loads((ROOT / "package.json").read_text())
