@@ -1,11 +1,25 @@
 /** One small app for each framework, with the same routes, on a real server. */
 
+import 'reflect-metadata'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { Readable } from 'node:stream'
 import { after } from 'node:test'
 import { serve } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
+import {
+  Controller,
+  Get,
+  Module,
+  Redirect,
+  Req,
+  StreamableFile,
+  UnauthorizedException,
+  UseGuards,
+} from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import { ExpressAdapter } from '@nestjs/platform-express'
+import { FastifyAdapter } from '@nestjs/platform-fastify'
 import express5 from 'express'
 import express4 from 'express4'
 import Fastify from 'fastify'
@@ -16,7 +30,9 @@ import { rateLimit as forExpress } from 'tidegate/express'
 import forFastify from 'tidegate/fastify'
 import { rateLimit as forHono } from 'tidegate/hono'
 import { rateLimit as forKoa } from 'tidegate/koa'
+import { RateLimit, TidegateGuard, TidegateModule } from 'tidegate/nestjs'
 import { rateLimit as forWeb } from 'tidegate/web'
+import { decorate } from './decorate.mjs'
 
 /** The routes of every app: a text, what is left, a stream, an error, a redirection, and a login that fails without a password. */
 const chunks = ['one ', 'two ', 'three']
@@ -134,6 +150,47 @@ async function webApp(options, { route, settings = {} } = {}) {
   return { url: await listening(server.listen(settings.port ?? 0, '127.0.0.1')), trials: check.trials }
 }
 
+/** An app of NestJS over one of its platforms, with classes of its own. */
+const nestApp =
+  (adapterOf) =>
+  async (options, { route, settings = {} } = {}) => {
+    const { port = 0, path, guard, ...own } = settings
+    class Routes {}
+    const methods = {
+      hello: () => 'hello',
+      left: ({ rateLimit }) => JSON.stringify(rateLimit.remaining),
+      stream: () => new StreamableFile(Readable.from(chunks.map((chunk) => Buffer.from(chunk)))),
+      login({ url }) {
+        if (!granted(url)) throw new UnauthorizedException('login')
+        return 'login'
+      },
+      error: failing,
+      redirect: () => ({}),
+      route: () => 'route',
+    }
+    for (const [name, value] of Object.entries(methods)) {
+      Object.defineProperty(Routes.prototype, name, { value, configurable: true, writable: true })
+    }
+    for (const name of ['left', 'login']) Req()(Routes.prototype, name, 0)
+    decorate(Routes, 'hello', Get('/'))
+    for (const name of ['left', 'stream', 'login', 'error']) decorate(Routes, name, Get(name))
+    decorate(Routes, 'redirect', Get('redirect'), Redirect('/'))
+    if (route) decorate(Routes, 'route', Get('route'), RateLimit({ limits: route, adds: true }))
+    Controller()(Routes)
+    if (guard) UseGuards(guard)(Routes)
+    class App {}
+    Module({ imports: [TidegateModule.forRoot(options)], controllers: [Routes] })(App)
+    const app = await NestFactory.create(App, adapterOf(own), { logger: false, abortOnError: false })
+    if (adapterOf === expressOf) for (const [name, value] of Object.entries(own)) app.set(name, value)
+    after(() => app.close())
+    await (path ? app.listen(path) : app.listen(port, '127.0.0.1'))
+    const url = path ? undefined : `http://127.0.0.1:${app.getHttpServer().address().port}`
+    return { url, trials: () => app.get(TidegateGuard).trials() }
+  }
+
+const expressOf = () => new ExpressAdapter()
+const fastifyOf = (own) => new FastifyAdapter({ forceCloseConnections: true, ...own })
+
 /** Makes an app of each framework: `await apps.koa3({ limits: '10/minute' }, { route: '1/minute' })`. */
 export const apps = {
   express4: expressApp(express4),
@@ -141,6 +198,8 @@ export const apps = {
   fastify: fastifyApp,
   koa2: koaApp(Koa2),
   koa3: koaApp(Koa3),
+  nestExpress: nestApp(expressOf),
+  nestFastify: nestApp(fastifyOf),
   hono: honoApp,
   web: webApp,
 }

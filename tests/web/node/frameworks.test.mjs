@@ -380,3 +380,16 @@ test('web: the answer, its headers, and a response of fetch', async () => {
   const free = await forWeb({ limits: () => undefined })(request)
   assert.deepEqual([free.info, free.headers, free.response], [undefined, {}, undefined])
 })
+
+const { exports: paths } = createRequire(import.meta.url)('../../../package.json')
+for (const path of Object.keys(paths).filter((path) => path !== './package.json')) {
+  const name = path.replace('.', 'tidegate')
+  test(`${name}: import and require give the same objects`, async () => {
+    const required = createRequire(import.meta.url)(name)
+    const { default: whole, ...imported } = await import(name)
+    const names = Object.keys(imported).filter((name) => name !== 'module.exports')
+    assert.ok(names.length > 0)
+    for (const each of names) assert.equal(imported[each], required[each], each)
+    if (name === 'tidegate/fastify') assert.equal(whole, required)
+  })
+}

@@ -18,6 +18,8 @@ import { rateLimit as forExpress } from 'tidegate/express'
 import forFastify from 'tidegate/fastify'
 import { rateLimit as forHono } from 'tidegate/hono'
 import { rateLimit as forKoa } from 'tidegate/koa'
+import { TidegateGuard } from 'tidegate/nestjs'
+import { rateLimit as forWeb } from 'tidegate/web'
 import { forgetMistakes } from '../../../node/dist/http.js'
 import { eventually } from '../../node/server.mjs'
 import { apps, get, listening, several, stop } from './apps.mjs'
@@ -49,6 +51,8 @@ for (const [number, [framework, make]] of Object.entries(apps).entries()) {
     koa2: 'proxy',
     koa3: 'proxy',
     fastify: 'trustProxy',
+    nestFastify: 'trustProxy',
+    nestExpress: 'trust proxy',
     express4: 'trust proxy',
     express5: 'trust proxy',
   }
@@ -83,7 +87,7 @@ for (const [number, [framework, make]] of Object.entries(apps).entries()) {
   if (setting) {
     test(`${framework}: the framework's own trust in proxies is enough`, async () => {
       // Fastify trusts nobody where it is given a number.
-      const trusting = framework === 'fastify' ? '127.0.0.1' : 1
+      const trusting = 'trustProxy' === setting ? '127.0.0.1' : 1
       const settings = framework.startsWith('koa') ? { proxy: true, maxIpsCount: 1 } : { [setting]: trusting }
       const { url } = await make({ limits: '1/hour' }, { settings })
       assert.equal(await admitted(url), 1)
@@ -220,6 +224,32 @@ for (const [framework, rateLimit] of Object.entries(modules)) {
     assert.deepEqual([await overSocket(path), failures], [500, ['ERR_CONFIGURATION']])
   })
 }
+
+for (const framework of ['nestExpress', 'nestFastify']) {
+  test(`${framework}: one guard that is asked twice decides once`, async () => {
+    const { url } = await apps[framework]({ limits: '10/hour' }, { settings: { guard: TidegateGuard } })
+    const [, second] = await several(2, url)
+    assert.equal(second.headers.get('x-ratelimit-remaining'), '8')
+    assert.deepEqual(await codes(), ['counted-twice'])
+  })
+
+  test(`${framework}: a client without an address is an error, never a bucket for all of them`, async () => {
+    const path = socketPath(framework)
+    await apps[framework]({ limits: '5/hour' }, { settings: { path } })
+    assert.equal(await overSocket(path), 500)
+  })
+}
+
+test('web: a limiter that is made again for each request', async () => {
+  const server = createServer(async ({ socket }, outgoing) => {
+    const check = forWeb({ limits: '1/hour' })
+    const { info } = await check(new Request('http://localhost'), { address: socket.remoteAddress })
+    outgoing.end(`${info.remaining}`)
+  })
+  const url = await listening(server.listen(0, '127.0.0.1'))
+  for (const { text } of await several(5, url)) assert.equal(text, '0')
+  assert.deepEqual(await codes(), ['limiter-per-request'])
+})
 
 /** A Fastify app with these plugins, in their order. */
 async function fastifyWith(...each) {

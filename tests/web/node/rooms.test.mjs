@@ -51,7 +51,9 @@ for (const [framework, make] of Object.entries(apps)) {
       assert.equal(remaining(refused), '0')
       assert.match(refused.headers.get('retry-after'), /^7[12]\d$/)
       assert.equal(refused.headers.get('cache-control'), 'no-store')
-      if (framework === 'fastify') {
+      if (framework.startsWith('nest')) {
+        assert.equal(JSON.parse(refused.text).statusCode, 429)
+      } else if (framework === 'fastify') {
         assert.equal(JSON.parse(refused.text).code, 'ERR_RATE_LIMITED')
       } else {
         assert.equal(refused.headers.get('content-type'), 'application/problem+json')
@@ -177,6 +179,22 @@ for (const [framework, make] of Object.entries(apps)) {
         assert.deepEqual(shown(await get(url, '/redirect')), {}, headers)
       }
     }
+  })
+
+  test(`${framework}: the status and the body of a refusal, and the drafts of its headers`, async () => {
+    const body = framework.startsWith('nest') ? {} : { body: 'text' }
+    const options = { status: 503, headers: 'ietf', draft: 7, ...body }
+    const limiter = new Limiter({ clock: new Clock() })
+    const { url } = await make({ limiter, limits: hourly(1), ...options })
+    const [first, refused] = await several(2, url)
+    assert.equal(first.headers.get('ratelimit'), 'limit=1, remaining=0, reset=3600')
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '3600'])
+    if (body.body) assert.equal(refused.text, 'Rate limit exceeded. Retry in 3600 seconds.\n')
+    else assert.equal(JSON.parse(refused.text).statusCode, 503)
+    const epoch = { limiter: new Limiter(), limits: hourly(2), headers: 'common', reset: 'epoch' }
+    const { headers } = await get((await make(epoch)).url)
+    const seconds = Number(headers.get('x-ratelimit-reset')) - Date.now() / 1000
+    assert.ok(seconds > 1700 && seconds < 1810, `${seconds}`)
   })
 
   test(`${framework}: limits that a function of the request gives; none is no limit`, async () => {

@@ -8,7 +8,7 @@ import { Limiter } from 'tidegate'
 import { freePort } from '../../node/server.mjs'
 
 const [, , workers, store] = process.argv
-const FRAMEWORKS = ['express4', 'express5', 'fastify', 'koa2', 'koa3', 'hono', 'web']
+const FRAMEWORKS = ['express4', 'express5', 'fastify', 'koa2', 'koa3', 'nestExpress', 'nestFastify', 'hono', 'web']
 
 if (cluster.isPrimary) {
   const ports = {}
