@@ -67,8 +67,8 @@ const framework: Framework<Request> = {
 }
 
 /**
- * A check of requests, for a handler that takes a `Request` and answers with a `Response`: a route handler of Next, a
- * worker, an app that is made of nothing else.
+ * A check of requests, for a handler that takes a `Request` and answers with a `Response`: a route handler of Next, or
+ * an app that is made of nothing else.
  *
  * @throws {@link LimitError} for an option that does not exist or cannot be.
  *
