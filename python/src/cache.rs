@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 
 use crate::limits::Limit;
@@ -19,6 +20,9 @@ const LONGEST_KEY: usize = 1024;
 /// With names and values of exactly the immutable types, the very same objects are the same definition. The cache holds
 /// references to them, so that no other object can take their address. A dict that has been changed holds another
 /// object and is read anew; so is one whose equal values are other objects.
+///
+/// A thread holds the lock only while it runs no code of Python's. So no fork finds it locked: Python stops all other
+/// threads before it forks, with a global lock or without, and a thread can only be stopped where it runs such code.
 #[derive(Default)]
 pub(crate) struct DefinitionCache(Mutex<Vec<Option<Entry>>>);
 
@@ -29,7 +33,9 @@ struct Entry {
 
 impl DefinitionCache {
     pub(crate) fn read<'py>(&self, dict: &Bound<'py, PyDict>) -> PyResult<Bound<'py, Limit>> {
-        let Some((fields, slot)) = fields(dict) else { return Limit::from_wire(dict) };
+        // Another thread may change the dict meanwhile where there is no global lock.
+        let read = with_critical_section(dict, || fields(dict));
+        let Some((fields, slot)) = read else { return Limit::from_wire(dict) };
         let known = self.slots()[slot]
             .as_ref()
             .filter(|known| known.holds(&fields))

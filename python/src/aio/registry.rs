@@ -36,8 +36,9 @@ impl Entry {
     }
 }
 
-/// By the addresses of the loops. The lock is only held where no code of Python's runs, so that no other thread can
-/// have it when this process forks.
+/// By the addresses of the loops. The lock is only held where no code of Python's runs. So no fork finds it locked:
+/// Python stops all other threads before it forks, with a global lock or without, and a thread can only be stopped where
+/// it runs such code.
 static ENTRIES: Mutex<Option<HashMap<usize, Entry>>> = Mutex::new(None);
 
 struct Entries(MutexGuard<'static, Option<HashMap<usize, Entry>>>);

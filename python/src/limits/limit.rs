@@ -5,6 +5,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
 
 use super::base::Limit;
@@ -172,7 +173,8 @@ fn key_among(items: &Items<'_>) -> String {
 /// The items of a mapping; an error is about `field`.
 pub(crate) fn items<'py>(wire: &Bound<'py, PyAny>, field: &str) -> PyResult<Items<'py>> {
     if let Ok(dict) = wire.cast::<PyDict>() {
-        return Ok(dict.iter().collect());
+        // Another thread may change it meanwhile where there is no global lock.
+        return Ok(with_critical_section(dict, || dict.iter().collect()));
     }
     let Ok(mapping) = wire.cast::<PyMapping>() else {
         let problem = match value::read(wire)? {
