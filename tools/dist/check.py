@@ -30,7 +30,9 @@ def size_faults(path: Path, kind: str) -> list[str]:
     """Packages that are larger than their users were promised."""
     packed, unpacked = SIZES[kind]
     sizes = {"packed": (path.stat().st_size, packed), "unpacked": (sum(members(path).values()), unpacked)}
-    return [f"{path.name}: {size:,} bytes {how}, at most {most:,.0f}" for how, (size, most) in sizes.items() if size > most]
+    return [
+        f"{path.name}: {size:,} bytes {how}, at most {most:,.0f}" for how, (size, most) in sizes.items() if size > most
+    ]
 
 
 def holds(path: Path, *endings: str) -> list[str]:
@@ -80,7 +82,9 @@ def wheel_faults(path: Path) -> list[str]:
 def npm_faults(main: Path, platform: Path) -> list[str]:
     """The packages for npm: small, complete, of one version, resolvable from both module systems."""
     faults = size_faults(main, "main") + size_faults(platform, "platform")
-    faults += holds(main, *NOTICES, "README.md", "dist/index.js", "dist/index.mjs", "dist/index.d.ts", "dist/index.d.mts")
+    faults += holds(
+        main, *NOTICES, "README.md", "dist/index.js", "dist/index.mjs", "dist/index.d.ts", "dist/index.d.mts"
+    )
     faults += lacks(main, r"\.(node|rs|map|tsbuildinfo)$|/tests?/")
     faults += holds(platform, *NOTICES, "sbom.cdx.json", "package/tidegate.node")
     folder = DIST / "npm"

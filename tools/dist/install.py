@@ -65,7 +65,7 @@ def main() -> None:
         for script in (ROOT / "tools" / "dist" / "use").iterdir():
             shutil.copy(script, packages)
         # A network of its own, with nothing but the loopback interface.
-        inside = "ip link set lo up 2>/dev/null; exec chroot \"$0\" sh /packages/use.sh"
+        inside = 'ip link set lo up 2>/dev/null; exec chroot "$0" sh /packages/use.sh'
         run("unshare", "--net", "sh", "-c", inside, system)
 
 

@@ -1,7 +1,7 @@
 """The packages for npm: a small main one, and one for each platform that holds its addon.
 
-npm installs the platform's package by itself, as an optional dependency whose `os`, `cpu` and `libc` fit. So there is no
-script that runs after the installation, and nothing to download from elsewhere.
+npm installs the platform's package by itself, as an optional dependency whose `os`, `cpu` and `libc` fit. So there is
+no script that runs after the installation, and nothing to download from elsewhere.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ def platform_package(platform: Platform, addon: Path) -> Path:
     shutil.copy(addon, folder / "tidegate.node")
     shutil.copy(ROOT / "node" / "sbom.cdx.json", folder)
     (folder / "README.md").write_text(
-        f"# {package_of(platform)}\n\nThe addon of [tidegate](https://www.npmjs.com/package/tidegate) for {platform.name}. "
+        f"# {package_of(platform)}\n\n"
+        f"The addon of [tidegate](https://www.npmjs.com/package/tidegate) for {platform.name}. "
         "Install `tidegate`, which brings it.\n"
     )
     write(folder, platform_manifest(platform))

@@ -1,11 +1,12 @@
 """A Django application that limits a view."""
 
 import django
-import tidegate
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path
+
+import tidegate
 
 limiter = tidegate.Limiter()
 LIMIT = tidegate.Bucket("view", size=2, drip_rate=60_000)
