@@ -40,12 +40,11 @@ def start(descriptor: int) -> None:
 
 
 def _started(run: Callable[[], None]) -> Callable[[float], object]:
-    """Start a thread of the system's own; return a function that waits for its end, at most some seconds."""
-    if not _is_patched():
-        thread = threading.Thread(target=run, name=NAME, daemon=True)
-        thread.start()
-        return thread.join
-    # A thread of a patched program is a greenlet, and one that waits for a socket keeps its hub from ever ending.
+    """Start a thread of the system's own; return a function that waits for its end, at most some seconds.
+
+    Not one of ``threading``: where gevent has patched that, it is a greenlet, and one that waits for a socket keeps its
+    hub from ever ending; where gevent patches it later, its end is an error.
+    """
     ended = _original("_thread", "allocate_lock")()
     ended.acquire()
 
@@ -58,11 +57,6 @@ def _started(run: Callable[[], None]) -> Callable[[float], object]:
 
     _original("_thread", "start_new_thread")(named, ())
     return lambda seconds: ended.acquire(timeout=seconds)
-
-
-def _is_patched() -> bool:
-    monkey = sys.modules.get("gevent.monkey")
-    return monkey is not None and monkey.is_module_patched("threading")
 
 
 def _original(module: str, name: str) -> Any:

@@ -173,6 +173,20 @@ tell(done=job.successful(), in_time=time.perf_counter() - began < 5)
     assert json.loads(done.stdout) == {"done": True, "in_time": True}, done.stderr
 
 
+def test_a_program_that_is_patched_late_ends_in_silence(fleet: RedisServer) -> None:
+    code = (
+        "import sys, tidegate\n"
+        "limiter = tidegate.Limiter(sys.argv[1], timeout=10)\n"
+        "limiter.ping()\n"
+        "import gevent.monkey\n"
+        "gevent.monkey.patch_all()\n"
+        "assert not limiter.limit(tidegate.Bucket('late', size=5), 'ada').degraded\n"
+    )
+    command = [sys.executable, "-c", code, fleet.url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
 @pytest.mark.parametrize("patched", ["patched", "plain"])
 def test_an_outage_is_logged_while_greenlets_wait(patched: str) -> None:
     code = """
