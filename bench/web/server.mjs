@@ -17,14 +17,15 @@ import { TidegateModule } from 'tidegate/nestjs'
 const [, , framework, limit, redis] = process.argv
 const peers = createRequire(new URL('../node/package.json', import.meta.url))
 
-/** Large enough that nothing is denied. */
-const PLENTY = 1_000_000_000
+/** Of each client in a minute: ten times what one sends here. */
+const MAX = 1000
 const HEADERS = [
-  ['x-ratelimit-remaining', '999999999'],
-  ['x-ratelimit-clear', '59.999'],
+  ['x-ratelimit-limit', '1000'],
+  ['x-ratelimit-remaining', '999'],
+  ['x-ratelimit-reset', '60'],
 ]
-const limits = { key: 'bench', type: 'fixed-window', max: PLENTY, period: 60_000 }
-const ours = { limits, ...(redis ? { limiter: redis } : {}), headers: limit === 'common' ? 'common' : 'x' }
+const limits = { key: 'bench', type: 'fixed-window', max: MAX, period: 60_000 }
+const ours = { limits, ...(redis ? { limiter: redis } : {}), headers: limit === 'x' ? 'x' : 'common' }
 
 function redisClient() {
   const { Redis } = peers('ioredis')
@@ -33,11 +34,11 @@ function redisClient() {
 
 function expressPeer() {
   const { rateLimit } = peers('express-rate-limit')
-  if (!redis) return rateLimit({ windowMs: 60_000, limit: PLENTY })
+  if (!redis) return rateLimit({ windowMs: 60_000, limit: MAX })
   const { RedisStore } = peers('rate-limit-redis')
   const client = redisClient()
   const store = new RedisStore({ sendCommand: (...words) => client.call(...words) })
-  return rateLimit({ windowMs: 60_000, limit: PLENTY, store })
+  return rateLimit({ windowMs: 60_000, limit: MAX, store })
 }
 
 function constantHeaders(_request, response, next) {
@@ -45,11 +46,20 @@ function constantHeaders(_request, response, next) {
   next()
 }
 
+/** The same behind a round trip that decides nothing. */
+function pinged(middleware) {
+  const client = redisClient()
+  return (request, response, next) => {
+    client.ping().then(() => middleware(request, response, next), next)
+  }
+}
+
 async function expressApp() {
   const app = express()
   app.disable('x-powered-by')
   if (limit === 'peer') app.use(expressPeer())
   else if (limit === 'headers') app.use(constantHeaders)
+  else if (limit === 'ping') app.use(pinged(constantHeaders))
   else if (limit !== 'none') app.use(rateLimit(ours))
   app.get('/', (_request, response) => response.send('hello world'))
   const server = app.listen(0, '127.0.0.1')
@@ -61,12 +71,13 @@ async function fastifyApp() {
   const app = Fastify()
   if (limit === 'peer') {
     const plugin = peers('@fastify/rate-limit')
-    await app.register(plugin, { max: PLENTY, timeWindow: 60_000, ...(redis ? { redis: redisClient() } : {}) })
-  } else if (limit === 'headers') {
-    app.addHook('onRequest', (_request, reply, done) => {
+    await app.register(plugin, { max: MAX, timeWindow: 60_000, ...(redis ? { redis: redisClient() } : {}) })
+  } else if (limit === 'headers' || limit === 'ping') {
+    const hook = (_request, reply, done) => {
       for (const [name, value] of HEADERS) reply.header(name, value)
       done()
-    })
+    }
+    app.addHook('onRequest', limit === 'ping' ? pinged(hook) : hook)
   } else if (limit !== 'none') {
     await app.register(tidegate, ours)
   }
@@ -88,14 +99,15 @@ async function nestApp() {
   const app = await NestFactory.create(App, { logger: false })
   app.getHttpAdapter().getInstance().disable('x-powered-by')
   if (limit === 'headers') app.use(constantHeaders)
+  if (limit === 'ping') app.use(pinged(constantHeaders))
   await app.listen(0, '127.0.0.1')
   return app.getHttpServer().address().port
 }
 
 function nestLimits() {
-  if (limit === 'none' || limit === 'headers') return []
+  if (limit === 'none' || limit === 'headers' || limit === 'ping') return []
   if (limit !== 'peer') return [TidegateModule.forRoot(ours)]
-  const throttlers = [{ ttl: 60_000, limit: PLENTY }]
+  const throttlers = [{ ttl: 60_000, limit: MAX }]
   if (!redis) return [ThrottlerModule.forRoot({ throttlers })]
   const { ThrottlerStorageRedisService } = peers('@nest-lab/throttler-storage-redis')
   return [ThrottlerModule.forRoot({ throttlers, storage: new ThrottlerStorageRedisService(redisClient()) })]
