@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIServer, make_server
@@ -134,69 +134,52 @@ def fail(_request: Any) -> HttpResponse:
     raise RuntimeError("as asked")
 
 
-@rate_limit("100/day", key=KEY, cost=50, name="tokens")
-def stream(request: Any) -> StreamingHttpResponse:
-    def parts() -> Iterator[str]:
-        for number in range(1, 4):
-            settle(request, number)
-            yield "x"
-
-    return StreamingHttpResponse(parts())
+tokens = rate_limit("100/day", key=KEY, cost=50, name="tokens")
 
 
-@rate_limit("100/day", key=KEY, cost=50, name="tokens")
-async def stream_later(request: Any) -> StreamingHttpResponse:
-    async def parts() -> AsyncIterator[str]:
-        for number in range(1, 4):
-            settle(request, number)
-            yield "x"
+def streams(parts: Callable[[Any], Iterator[float]]) -> tuple[Any, Any]:
+    """Views that stream, a sync and an async one, with the pause behind each part."""
 
-    return StreamingHttpResponse(parts())
+    @tokens
+    def now(request: Any) -> StreamingHttpResponse:
+        def body() -> Iterator[str]:
+            for pause in parts(request):
+                yield "x"
+                time.sleep(pause)
 
+        return StreamingHttpResponse(body())
 
-@rate_limit("100/day", key=KEY, cost=50, name="tokens")
-def stream_long(request: Any) -> StreamingHttpResponse:
-    def parts() -> Iterator[str]:
-        for number in range(1, 45):
-            settle(request, number)
-            yield "x"
-            time.sleep(0.1)
+    @tokens
+    async def later(request: Any) -> StreamingHttpResponse:
+        async def body() -> AsyncIterator[str]:
+            for pause in parts(request):
+                yield "x"
+                await asyncio.sleep(pause)
 
-    return StreamingHttpResponse(parts())
+        return StreamingHttpResponse(body())
 
-
-@rate_limit("100/day", key=KEY, cost=50, name="tokens")
-async def stream_long_later(request: Any) -> StreamingHttpResponse:
-    async def parts() -> AsyncIterator[str]:
-        for number in range(1, 45):
-            settle(request, number)
-            yield "x"
-            await asyncio.sleep(0.1)
-
-    return StreamingHttpResponse(parts())
+    return now, later
 
 
-@rate_limit("100/day", key=KEY, cost=50, name="tokens")
-def stream_broken(request: Any) -> StreamingHttpResponse:
-    def parts() -> Iterator[str]:
-        settle(request, 7)
-        yield "x"
-        raise RuntimeError("as asked")
-
-    return StreamingHttpResponse(parts())
+def short(request: Any) -> Iterator[float]:
+    for number in range(1, 4):
+        settle(request, number)
+        yield 0
 
 
-@rate_limit("100/day", key=KEY, cost=50, name="tokens")
-async def stream_broken_later(request: Any) -> StreamingHttpResponse:
-    async def parts() -> AsyncIterator[str]:
-        settle(request, 7)
-        yield "x"
-        raise RuntimeError("as asked")
-
-    return StreamingHttpResponse(parts())
+def long(request: Any) -> Iterator[float]:
+    for number in range(1, 45):
+        settle(request, number)
+        yield 0.1
 
 
-@rate_limit("100/day", key=KEY, cost=50, name="tokens")
+def broken(request: Any) -> Iterator[float]:
+    settle(request, 7)
+    yield 0
+    raise RuntimeError("as asked")
+
+
+@tokens
 async def slow(request: Any) -> HttpResponse:
     settle(request, 5)
     await asyncio.sleep(20)
@@ -239,18 +222,15 @@ urlpatterns = [
     path("own/", own),
     path("login/", login),
     path("fail/", fail),
-    path("stream/", stream),
-    path("stream/later/", stream_later),
-    path("stream/long/", stream_long),
-    path("stream/long/later/", stream_long_later),
-    path("stream/broken/", stream_broken),
-    path("stream/broken/later/", stream_broken_later),
     path("slow/", slow),
     path("left/", left),
     path("sync/", Sync.as_view()),
     path("async/", Async.as_view()),
     path("methods/", Methods.as_view()),
 ]
+for name, parts in {"stream": short, "stream/long": long, "stream/broken": broken}.items():
+    view, view_later = streams(parts)
+    urlpatterns += [path(f"{name}/", view), path(f"{name}/later/", view_later)]
 wsgi = get_wsgi_application()
 asgi = get_asgi_application()
 
