@@ -21,9 +21,9 @@
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../../tests/node/server.mjs'
 import { CLIENTS, load, started } from './load.mjs'
 
 const ROUNDS = Number(process.env.ROUNDS ?? 31)
@@ -90,14 +90,6 @@ function rows(framework, store, rounds) {
     [`${framework}, ${store}: without`, rate('none'), `(${bare.toFixed(1)} us in all)`, '', '', '', ''],
     ...LIMITS.slice(1).filter((limit) => limit in rounds[0]).map(row),
   ]
-}
-
-async function freePort() {
-  const server = createServer()
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'tidegate-bench-'))

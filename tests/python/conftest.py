@@ -23,10 +23,3 @@ def fleet() -> Iterator[RedisServer]:
     """A Redis that all tests share, and none of them harms."""
     with RedisServer() as server:
         yield server
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """A Redis for this test alone."""
-    with RedisServer() as server:
-        yield server

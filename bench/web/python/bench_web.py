@@ -16,14 +16,11 @@ import asyncio
 import os
 import sys
 import time
-from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 from load import Load
 from servers import OTHERS, ROWS, SERVERS, Row, Server, serving
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "tests" / "redis"))
 
 from server import RedisServer
 

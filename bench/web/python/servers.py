@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[2] / "tests" / "redis"))
+
+from server import free_port  # noqa: E402
+
 # Longer than a run: the connections stay open.
 KEEP_ALIVE = "600"
 # Where the servers run. The client and Redis have the other processors, if there are any.
@@ -124,14 +128,6 @@ def serving(framework: str, store: str, first: int) -> Iterator[list[Server]]:
         for server in servers.values():
             server.wait()
         yield [servers[row] for row in rows]
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def _processor(pid: int) -> float:

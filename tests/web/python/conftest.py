@@ -16,13 +16,6 @@ def redis() -> Iterator[RedisServer]:
         yield server
 
 
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """A Redis for this test alone."""
-    with RedisServer() as server:
-        yield server
-
-
 @pytest.fixture(scope="session", params=["memory", "redis"])
 def store(request: pytest.FixtureRequest, redis: RedisServer) -> str:
     """The URL of each kind of store."""

@@ -1,0 +1,16 @@
+"""What the tests of every folder may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from server import RedisServer
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    """A Redis for this test alone."""
+    with RedisServer() as server:
+        yield server
