@@ -183,9 +183,27 @@ def test_system_checks() -> None:
         {"KEY": "ip"},
         {"default": {"LOCATION": "redis://", "TIMEOUT": 1}},
         {"LIMITS": "1/day", "ON_BLOCKED": "nowhere.at_all"},
+        {"LIMITS": "5/day", "COST": 6},
+        {"default": "redis://localhost"},
         3,
     ):
         assert identifiers(TIDEGATE=mistake) == ["tidegate.E001"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"default": "redis://:hush@localhost"}, "default must be a store, {'LOCATION': url}, got str"),
+        ({"default": {"URL": "redis://:hush@localhost"}}, "default: URL is not LOCATION or OPTIONS"),
+    ],
+)
+def test_a_store_that_is_written_wrongly(given: Any, said: str) -> None:
+    with override_settings(TIDEGATE=given):
+        [found] = checks.run_checks()
+        assert found.msg == f"The TIDEGATE setting cannot be used: {said}"
+        with pytest.raises(LimitError) as caught:
+            Client().get("/health/")
+    assert "hush" not in repr(vars(caught.value)) + str(caught.value)
 
 
 @pytest.mark.parametrize(("host", "told"), [("testserver", []), ("shop.example", ["memory-many-workers"])])

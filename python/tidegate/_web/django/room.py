@@ -118,7 +118,11 @@ class Project:
                 gate[name.lower()] = value
             elif name in GUARD_OPTIONS or name == "LIMITS":
                 guarding[name.lower()] = _named(name, value)
-            elif isinstance(value, Mapping) and name != name.upper():
+            elif name != name.upper():
+                if not isinstance(value, Mapping):
+                    # Its value is not shown: a URL may have a password.
+                    kind = type(value).__name__
+                    raise LimitError(f"{name} must be a store, {{'LOCATION': url}}, got {kind}", "", name, kind)
                 stores[name] = value
             else:
                 known = ", ".join(sorted(GATE_OPTIONS | GUARD_OPTIONS | {"LIMITS"}))
@@ -161,7 +165,7 @@ def _limiter(alias: str, store: Mapping[str, Any]) -> AsyncLimiter | str | None:
     unknown = store.keys() - {"LOCATION", "OPTIONS"}
     if unknown:
         name = min(unknown)
-        raise LimitError(f"{alias}: {name} is not LOCATION or OPTIONS", "", name, repr(store[name]))
+        raise LimitError(f"{alias}: {name} is not LOCATION or OPTIONS", "", name, type(store[name]).__name__)
     location, options = store.get("LOCATION", "memory://"), store.get("OPTIONS") or {}
     # One with a URL alone is shared with all others in this process that have it.
     return AsyncLimiter(location, **{name.lower(): value for name, value in options.items()}) if options else location
