@@ -208,18 +208,18 @@ impl LimitInfo {
         }
     }
 
-    /// The same answer, for the check at this index.
+    /// Makes this the answer of the check at this index, which may be one that is not enforced.
     #[inline]
-    pub(crate) fn of_check(mut self, check: usize) -> Self {
+    pub(crate) fn belongs_to(&mut self, check: usize, observed: bool) {
         // A decision takes far fewer checks.
         self.check = u32::try_from(check).unwrap_or(u32::MAX);
-        self
+        self.observed = observed;
     }
 
-    /// The same answer, of a check that is not enforced where this says so.
+    /// The same answer, which [belongs to](Self::belongs_to) this check.
     #[inline]
-    pub(crate) fn of_observed(mut self, observed: bool) -> Self {
-        self.observed = observed;
+    pub(crate) fn of_check(mut self, check: usize, observed: bool) -> Self {
+        self.belongs_to(check, observed);
         self
     }
 

@@ -228,7 +228,7 @@ proptest! {
     #[test]
     fn a_few_levels(
         definitions in proptest::collection::vec(level(), 2..6),
-        (start, history) in (start(), askings(2..4)),
+        (start, history) in (start(), askings(2..6)),
     ) {
         agree_together(definitions, start, history)?;
     }

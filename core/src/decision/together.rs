@@ -47,11 +47,13 @@ pub(crate) struct Held<P = ()> {
     /// The check that has it kept as it is now; of several the last one.
     pub(crate) kept_by: Option<usize>,
     pub(crate) place: P,
+    /// The units that the checks before take from it.
+    taken: u64,
 }
 
 impl<P> Held<P> {
     pub(crate) fn new(entry: Entry, place: P) -> Self {
-        Self { entry, kept_by: None, place }
+        Self { entry, kept_by: None, place, taken: 0 }
     }
 }
 
@@ -91,6 +93,7 @@ fn apart<R: Borrow<Rule>, P>(
         let observed = members.first().is_some_and(|part| part.observed.is_some());
         // What denies the enforced checks does not deny these.
         let verb = if observed && verb == Verb::Denied { Verb::Limit } else { verb };
+        entries.iter_mut().for_each(|held| held.taken = 0);
         let before: InlineVec<Option<usize>> = entries.iter_mut().map(|held| held.kept_by.take()).collect();
         let decided = match all_or_nothing(&members, entries, now, verb) {
             Err((_, Impossible::Overflows)) if observed => {
@@ -138,13 +141,20 @@ fn all_or_nothing<R: Borrow<Rule>, P>(
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
     let mut resolved: InlineVec<Resolved> = InlineVec::new();
     let (mut admitted, mut beyond) = (verb != Verb::Denied, None);
-    let taken = takes(parts, entries.len(), verb);
-    for (((index, part), prior), (cost, spent)) in
-        parts.iter().enumerate().zip(priors(parts, entries.len(), false)).zip(&taken)
-    {
+    let undone = matches!(verb, Verb::Undo { .. }).then(|| takes(parts, entries.len(), verb));
+    let take_of = |index: usize, part: &Part<R>| match &undone {
+        Some(takes) => takes.get(index).copied().unwrap_or_default(),
+        None => (part.cost, 0),
+    };
+    for (index, part) in parts.iter().enumerate() {
         let Some(held) = entries.get_mut(part.entry) else { continue };
-        let undoes = matches!(verb, Verb::Undo { .. });
-        let (added, prior) = if undoes { (verb.adds(*cost, *spent), 0) } else { (part.cost, prior) };
+        let (added, prior) = if undone.is_some() {
+            let (cost, spent) = take_of(index, part);
+            (verb.adds(cost, spent), 0)
+        } else {
+            let taken = held.taken.saturating_add(part.cost);
+            (part.cost, mem::replace(&mut held.taken, taken))
+        };
         let verdict = part.rule.borrow().examine(&mut held.entry, now, verb, added, prior);
         match verdict {
             Ok(verdict) => {
@@ -160,8 +170,9 @@ fn all_or_nothing<R: Borrow<Rule>, P>(
         return Err(beyond);
     }
     let mut answers = Vec::with_capacity(parts.len());
-    for (((index, part), check), (cost, spent)) in parts.iter().enumerate().zip(&resolved).zip(taken) {
+    for ((index, part), check) in parts.iter().enumerate().zip(&resolved) {
         let Some(held) = entries.get_mut(part.entry) else { continue };
+        let (cost, spent) = take_of(index, part);
         let (rule, check) = (part.rule.borrow(), Resolved { admitted, cost, ..*check });
         if rule.commit(&mut held.entry, now, verb.of_charge(part.charged_at), check, spent) {
             held.kept_by = Some(index);

@@ -1,6 +1,7 @@
 //! Checks of a decision: each sound by itself, and all of them in agreement.
 
 use std::collections::HashMap;
+use std::ptr;
 
 use ahash::RandomState;
 
@@ -28,8 +29,10 @@ pub(super) fn agree(checks: &[Check<'_>]) -> Result<(), LimitError> {
     if checks.len() <= FEW {
         return rest.iter().zip(1..).try_for_each(|(check, index)| {
             let mut earlier = checks.iter().take(index);
-            let same = |earlier: &&Check<'_>| earlier.actor == check.actor && earlier.limit.key() == check.limit.key();
-            earlier.find(same).map_or(Ok(()), |earlier| agrees(earlier, check))
+            // Keys first: several limits of one actor are the most common case.
+            let is_same =
+                |earlier: &&Check<'_>| same(earlier.limit.key(), check.limit.key()) && same(earlier.actor, check.actor);
+            earlier.find(is_same).map_or(Ok(()), |earlier| agrees(earlier, check))
         });
     }
     let mut known: HashMap<(&str, &str), &Check<'_>, RandomState> = HashMap::default();
@@ -37,6 +40,12 @@ pub(super) fn agree(checks: &[Check<'_>]) -> Result<(), LimitError> {
         agrees(known.entry((check.limit.key(), check.actor)).or_insert(check), check)?;
     }
     Ok(())
+}
+
+/// Compares two names, of which most are one and the same string.
+#[inline]
+pub(super) fn same(one: &str, other: &str) -> bool {
+    ptr::eq(one, other) || one == other
 }
 
 #[expect(clippy::float_cmp, reason = "a factor is what was given, not what was computed")]

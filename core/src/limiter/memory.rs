@@ -1,6 +1,5 @@
 //! Decisions in this process's memory.
 
-use std::ptr;
 use std::sync::Arc;
 
 use super::checks::{self, rules};
@@ -32,6 +31,9 @@ impl Local {
             }
             [first, second] if call == Call::Limit => self.limit_few([first, second], now, Whole),
             [first, second, third] if call == Call::Limit => self.limit_few([first, second, third], now, Whole),
+            [first, second, third, fourth] if call == Call::Limit => {
+                self.limit_few([first, second, third, fourth], now, Whole)
+            }
             _ => self.decide_any(checks, call, now),
         }
     }
@@ -207,7 +209,7 @@ impl Local {
         let mut levels = [LevelCheck { rule, fingerprint: actor.1, cost: 0 }; N];
         for (index, check) in checks.iter().enumerate() {
             // Several limits of one actor are the most common case.
-            if !ptr::eq(check.actor, actor.0) && check.actor != actor.0 {
+            if !checks::same(check.actor, actor.0) {
                 actor = (check.actor, Fingerprint::of_actor(check.actor));
             }
             let fingerprint = self.namespace ^ check.limit.fingerprint() ^ actor.1;
@@ -226,8 +228,10 @@ impl Local {
 
     fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         checks::agree(checks)?;
-        let scaled: Vec<Rules> =
-            checks.iter().filter(|check| compiled(check).is_none()).map(rules).collect::<Result<_, _>>()?;
+        let mut scaled: Vec<Rules> = Vec::new();
+        for check in checks.iter().filter(|check| compiled(check).is_none()) {
+            scaled.push(rules(check)?);
+        }
         let mut scaled = scaled.iter();
         let mut parts: InlineVec<Part<&Rule>> = InlineVec::new();
         let mut entries: Distinct<Fingerprint> = Distinct::default();
@@ -239,7 +243,7 @@ impl Local {
         for (index, check) in checks.iter().enumerate() {
             // Several limits of one actor are the most common case.
             let actor = match last {
-                Some((actor, fingerprint)) if actor == check.actor => fingerprint,
+                Some((actor, fingerprint)) if checks::same(actor, check.actor) => fingerprint,
                 _ => Fingerprint::of_actor(check.actor),
             };
             last = Some((check.actor, actor));
@@ -256,12 +260,15 @@ impl Local {
         }
         let actor_of = |part: usize| Fingerprint::of_actor(checks[owners[part]].actor);
         let decided = self.memory.decide_several(entries.as_slice(), &parts, actor_of, Moment::new(now), call.into());
-        let decided = decided.map_err(|(part, why)| refusal(&checks[owners[part]], call, why))?;
-        let decided = decided.into_iter().zip(owners).map(|(info, owner)| info.of_check(owner));
-        let mut decided = decided.map(|info| marked(info, checks)).peekable();
-        if one_each {
-            return Ok(LimitInfo::merged(decided.collect()));
+        let mut decided = decided.map_err(|(part, why)| refusal(&checks[owners[part]], call, why))?;
+        // In place, because to move an answer can be felt.
+        for (info, owner) in decided.iter_mut().zip(owners) {
+            info.belongs_to(owner, checks[owner].observed);
         }
+        if one_each {
+            return Ok(LimitInfo::merged(decided));
+        }
+        let mut decided = decided.into_iter().peekable();
         let mut infos = Vec::new();
         for (index, check) in checks.iter().enumerate() {
             let answered = infos.len();
@@ -269,7 +276,7 @@ impl Local {
                 infos.push(info);
             }
             if infos.len() == answered {
-                infos.push(LimitInfo::unlimited().of_check(index).of_observed(check.observed));
+                infos.push(LimitInfo::unlimited().of_check(index, check.observed));
             }
         }
         Ok(LimitInfo::merged(infos))
@@ -283,11 +290,9 @@ impl Local {
         let mut entries: InlineVec<Fingerprint> = InlineVec::new();
         for (index, check) in checks.iter().enumerate() {
             let answered = infos.len();
-            infos.extend(
-                rules(check)?.iter().map(|rule| rule.emptied(moment.now).of_check(index).of_observed(check.observed)),
-            );
+            infos.extend(rules(check)?.iter().map(|rule| rule.emptied(moment.now).of_check(index, check.observed)));
             if infos.len() == answered {
-                infos.push(LimitInfo::unlimited().of_check(index).of_observed(check.observed));
+                infos.push(LimitInfo::unlimited().of_check(index, check.observed));
             }
             let owner = self.namespace ^ Fingerprint::of_actor(check.actor);
             entries.extend(check.limit.fingerprints().map(|entry| owner ^ entry));
@@ -306,13 +311,6 @@ impl Local {
 #[cold]
 fn refusal(check: &Check<'_>, call: Call, why: Impossible) -> Error {
     why.of(check.limit.key(), Verb::from(call).named_cost(check.cost, check.spent)).into()
-}
-
-/// The answer of a check, which may be one that is not enforced.
-#[inline]
-fn marked(info: LimitInfo, checks: &[Check<'_>]) -> LimitInfo {
-    let observed = checks.get(info.check_index()).is_some_and(|check| check.observed);
-    if observed { info.of_observed(true) } else { info }
 }
 
 /// The rules of a sound check of factor 1.

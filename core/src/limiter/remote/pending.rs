@@ -158,8 +158,8 @@ impl PendingCall {
     pub(super) fn merge(&self, infos: InlineVec<LimitInfo>) -> LimitInfo {
         let mut infos = infos.into_iter();
         let in_order = self.answers.iter().map(|of| match *of {
-            Answers::Part(check, observed) => infos.next().unwrap_or_default().of_check(check).of_observed(observed),
-            Answers::Unlimited(check, observed) => LimitInfo::unlimited().of_check(check).of_observed(observed),
+            Answers::Part(check, observed) => infos.next().unwrap_or_default().of_check(check, observed),
+            Answers::Unlimited(check, observed) => LimitInfo::unlimited().of_check(check, observed),
         });
         LimitInfo::merged(in_order.collect())
     }

@@ -105,7 +105,7 @@ impl Memory {
         let mut infos = together(&parts, &mut entries, now, verb);
         let mut overflowed = 0;
         for (index, (fingerprint, held)) in fingerprints.iter().zip(entries).enumerate() {
-            let Held { entry, kept_by, place: Source { shard, origin, reserved } } = held;
+            let Held { entry, kept_by, place: Source { shard, origin, reserved }, .. } = held;
             let table = &mut tables[shard];
             let rule = kept_by.and_then(|number| parts.get(number)).map(|part| part.rule);
             if let (Origin::Closed(_, until), Ok(infos)) = (origin, &mut infos) {

@@ -175,7 +175,7 @@ impl Memory {
         let answered = |index: usize| {
             let (LevelCheck { rule, cost, .. }, Held { level, verdict, .. }) = (&checks[index], &held[index]);
             let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
-            answer(*rule, level, now, Verb::Limit, check).of_check(index)
+            answer(*rule, level, now, Verb::Limit, check).of_check(index, false)
         };
         Ok(Some(answer_to.merge(answered)))
     }

@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::decision::{Held, Impossible, Part, Verb, together};
+use crate::decision::{Entry, Held, Impossible, Part, Verb, together};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
@@ -45,34 +45,35 @@ impl Memory {
         let shards = self.shards_of(fingerprints);
         let mut tables: InlineVec<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
 
-        let places: InlineVec<(usize, Place)> = fingerprints
-            .iter()
-            .map(|fingerprint| {
-                let number = shards.iter().take_while(|other| **other < self.shard_of(*fingerprint)).count();
-                (number, tables[number].find(*fingerprint))
-            })
-            .collect();
-        let mut missing = places.iter().filter(|(_, place)| place.is_err()).count();
-        if places.iter().any(|(number, place)| place.is_err() && tables[*number].is_shared()) || !self.reserve(missing)
-        {
+        let (mut missing, mut may_share) = (0, false);
+        let mut entries: InlineVec<Held<(usize, Place)>> = InlineVec::new();
+        for fingerprint in fingerprints {
+            let shard = self.shard_of(*fingerprint);
+            let number = shards.iter().take_while(|other| **other < shard).count();
+            let place = tables[number].find(*fingerprint);
+            if place.is_err() {
+                missing += 1;
+                may_share |= tables[number].is_shared();
+            }
+            entries.push(Held::new(Entry::Absent, (number, place)));
+        }
+        if may_share || (missing > 0 && !self.reserve(missing)) {
             drop(tables);
             return self.decide_crowded(fingerprints, parts, &actor_of, moment, verb);
         }
 
-        // All checks of an entry are of one rule.
-        let mut rules: InlineVec<Option<&Rule>> = fingerprints.iter().map(|_| None).collect();
         for part in parts {
-            rules[part.entry] = Some(part.rule.borrow());
-        }
-        let mut entries: InlineVec<Held<(usize, Place)>> = InlineVec::new();
-        for ((number, place), rule) in places.into_iter().zip(rules) {
-            let may_lend = |entry: &_| rule.is_some_and(|rule| rule.may_borrow(entry, moment.now));
-            entries.push(Held::new(tables[number].take(place, may_lend), (number, place)));
+            let Held { entry, place: (number, place), .. } = &mut entries[part.entry];
+            // All checks of an entry are of one rule, and the first one takes it.
+            if *entry == Entry::Absent {
+                let may_lend = |entry: &_| part.rule.borrow().may_borrow(entry, moment.now);
+                *entry = tables[*number].take(*place, may_lend);
+            }
         }
         let infos = together(parts, &mut entries, moment.now, verb);
         // What comes or goes moves others about.
         let mut moved = false;
-        for (fingerprint, Held { entry, kept_by, place: (number, place) }) in fingerprints.iter().zip(entries) {
+        for (fingerprint, Held { entry, kept_by, place: (number, place), .. }) in fingerprints.iter().zip(entries) {
             let table = &mut tables[number];
             let place = if moved { table.find(*fingerprint) } else { place };
             match kept_by.and_then(|index| parts.get(index)) {
@@ -84,7 +85,9 @@ impl Memory {
                 None => table.put_back(place, entry),
             }
         }
-        self.release(missing);
+        if missing > 0 {
+            self.release(missing);
+        }
         infos
     }
 }

@@ -143,7 +143,7 @@ impl Question {
                 let mut infos = infos.iter().cloned();
                 let of = |(check, limited): &(usize, Option<_>)| {
                     let info = limited.as_ref().map_or_else(LimitInfo::unlimited, |_| infos.next().unwrap());
-                    info.of_check(*check).of_observed(self.observed.contains(check))
+                    info.of_check(*check, self.observed.contains(check))
                 };
                 Ok(LimitInfo::merged(self.answers.iter().map(of).collect()))
             }
