@@ -144,7 +144,7 @@ fn a_wrong_clock_is_forgotten(mut entry: Entry, cost: u64, years: u64) -> Result
     Ok(())
 }
 
-/// Twice the same check in one decision is one check of twice the cost, charged as a whole or not at all.
+/// Three times the same check in one decision is one check of three times the cost, charged as a whole or not at all.
 fn all_or_nothing(definition: &Value, start: u64, history: &[(f64, u64, u8)]) -> Result<(), TestCaseError> {
     let limit = Limit::from_json(&definition.to_string()).expect("a sound definition");
     let (other, limiter) = (Limit::bucket("other", 3).build().expect("a bucket"), Limiter::new(Memory::new()));
@@ -152,11 +152,11 @@ fn all_or_nothing(definition: &Value, start: u64, history: &[(f64, u64, u8)]) ->
     let mut now = start;
     for (share, cost, which) in history {
         now += micros(share * scale(definition));
-        let twice = || Check::new(&limit, "twice").cost(*cost);
-        let checks = [twice(), twice(), Check::new(&other, "x").cost(u64::from(*which % 3))];
+        let thrice = || Check::new(&limit, "thrice").cost(*cost);
+        let checks = [thrice(), thrice(), thrice(), Check::new(&other, "x").cost(u64::from(*which % 3))];
         let look = || checks.map(|check| limiter.decide_sync_at(&[check], Call::Peek, now).ok());
         let (before, said) = (look(), limiter.decide_sync_at(&checks, Call::Peek, now).ok());
-        let once = Check::new(&limit, "twice").cost(2 * cost);
+        let once = Check::new(&limit, "thrice").cost(3 * cost);
         let fits = limiter.decide_sync_at(&[once], Call::Peek, now).ok();
         let got = limiter.decide_sync_at(&checks, Call::Limit, now).ok();
         prop_assert_eq!(got.as_ref().map(|info| info.blocked), said.map(|info| info.blocked));

@@ -140,3 +140,12 @@ fn a_cost_that_cannot_be_charges_nothing() {
     assert!(error.contains("narrow"), "{error}");
     assert_eq!(limiter.peek_sync(&live, "ada").expect("an answer").remaining, 5);
 }
+
+#[test]
+fn what_an_enforced_check_takes_is_no_part_of_an_observed_ones_cost() {
+    let limiter = Limiter::new(Memory::new());
+    let limit = bucket("both", 2);
+    let checks = [Check::new(&limit, "ada").cost(2), Check::new(&limit, "ada").observed()];
+    let info = limiter.decide_sync(&checks, Call::Limit).expect("each could be admitted by itself");
+    assert!(!info.blocked && info.checks()[1].blocked);
+}

@@ -103,3 +103,18 @@ fn several_limits_are_reset_in_one_round_trip() {
     assert_eq!(calls(), before + 1);
     assert_eq!(info.full_reset_ms, 0);
 }
+
+#[test]
+fn a_receipt_that_is_used_up_stays_so_whatever_fails() {
+    let mut server = Server::start();
+    let (limiter, limit) = (well(&server.url(), OnError::Raise), hourly("login", 10));
+    let checks = [Check::new(&limit, "ada").cost(4)];
+    let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
+    let mine = limiter.receipt(&checks, Call::Limit, &info);
+    assert_eq!(mine.refund_sync().expect("an answer").remaining, 10);
+    server.kill();
+    for _ in 0..5 {
+        let Err(Error::Store(error)) = mine.refund_sync() else { panic!("there is no server") };
+        assert!(!mine.is_open(), "{error}");
+    }
+}

@@ -5,8 +5,9 @@
 mod calls;
 mod servers;
 
-use calls::{DEADLINE, hourly};
-use tidegate::remote::OnError;
+use calls::{DEADLINE, from_the_store, hourly, well};
+use servers::{Server, wait_until};
+use tidegate::remote::{BreakerState, OnError};
 use tidegate::{Call, Check, Limiter, Redis};
 
 #[test]
@@ -41,4 +42,51 @@ fn a_full_fallback_counts_newcomers_together_and_frees_nobody() {
     let shared = memory.overflowed();
     let admitted = (0..1000).filter(|name| !ask(&format!("newcomer {name}")).blocked).count();
     assert!(admitted <= CAP / 8 * 5 && memory.overflowed() > shared, "{admitted} of many newcomers");
+}
+
+#[test]
+fn clearing_forgets_what_this_process_decided_alone() {
+    let server = Server::start();
+    let (limiter, limit) = (well(&server.url(), OnError::Local), hourly("cleared", 1));
+    let ask_alone = || loop {
+        let info = limiter.limit_sync(&limit, "ada").expect("an answer");
+        if info.degraded {
+            return info;
+        }
+    };
+    server.pause();
+    assert_eq!([(); 2].map(|()| ask_alone().blocked), [false, true]);
+    server.resume();
+    wait_until("the store decides", || from_the_store(&limiter, &limit, "eve"));
+    limiter.clear_sync().expect("the server is back");
+    server.pause();
+    assert!(!ask_alone().blocked);
+}
+
+#[test]
+fn what_the_store_charged_is_not_given_back_here() {
+    let server = Server::start();
+    let (limiter, limit) = (well(&server.url(), OnError::Local), hourly("receipts", 2));
+    let ask = |actor: &str| {
+        let checks = [Check::new(&limit, actor).cost(2)];
+        let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
+        (limiter.receipt(&checks, Call::Limit, &info), info)
+    };
+    let receipts = ["ada", "bob"].map(|actor| {
+        let (receipt, info) = ask(actor);
+        assert!(!info.blocked && !info.degraded, "{actor} is charged by the store");
+        receipt
+    });
+    server.pause();
+    // The store is asked in vain at first, and then not at all.
+    for (actor, receipt) in ["ada", "bob"].into_iter().zip(receipts) {
+        let (_, info) = ask(actor);
+        assert!(!info.blocked && info.degraded, "{actor} is charged here");
+        assert!(receipt.refund_sync().expect("the policy's answer").degraded);
+        assert!(limiter.limit_sync(&limit, actor).expect("an answer").blocked, "{actor} has nothing left here");
+        wait_until("the store is not asked any more", || {
+            let _ = limiter.limit_sync(&limit, "eve");
+            limiter.stats().breaker == BreakerState::Open
+        });
+    }
 }

@@ -132,6 +132,25 @@ fn an_attempt_to_connect_that_is_stuck_holds_nobody_up() {
 }
 
 #[test]
+fn a_server_that_is_out_of_reach_is_tried_often() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    let (limiter, limit) = (well(&proxy.url(), OnError::Local), hourly(1000));
+    proxy.black_hole(true);
+    wait_until("it has noticed", || {
+        ask(&limiter, &limit, "ada").expect("the policy's answer");
+        limiter.stats().breaker == BreakerState::Open
+    });
+    // Four attempts in each half of a second, one after the other; fewer where the machine has much else to do.
+    let attempts = || {
+        let before = proxy.opened();
+        thread::sleep(Duration::from_millis(1500));
+        proxy.opened() - before
+    };
+    assert!((0..3).any(|_| (9..=14).contains(&attempts())), "{} attempts in 1.5 s", attempts());
+}
+
+#[test]
 fn connections_that_are_cut_lose_what_was_on_its_way_and_no_more() {
     let server = Server::start();
     let proxy = Proxy::to(server.port);
@@ -314,4 +333,17 @@ fn a_remembered_denial_ends_when_it_said() {
         assert!(!ask().blocked, "it said {} ms", denied.reset_ms);
     }
     assert!(remembered > 0, "no denial was remembered");
+}
+
+#[test]
+fn a_remembered_denial_is_no_answer_to_an_observed_check() {
+    let server = Server::start();
+    let store = Redis::open(&server.url()).expect("a URL").timeout(Duration::from_secs(5));
+    let (limiter, limit) = (Limiter::new(store.deny_cache(Duration::from_mins(1))), hourly(1));
+    for blocked in [false, true, true] {
+        assert_eq!(limiter.limit_sync(&limit, "eve").expect("an answer").blocked, blocked);
+    }
+    let observed = [Check::new(&limit, "eve").observed()];
+    let info = limiter.decide_sync(&observed, Call::Limit).expect("an answer");
+    assert!(!info.blocked && info.checks()[0].blocked);
 }

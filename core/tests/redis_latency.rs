@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use servers::proxy::Proxy;
 use servers::{Server, wait_until};
 use tidegate::remote::{EventKind, Failure, OnError};
-use tidegate::{Limit, Limiter, Redis};
+use tidegate::{Call, Check, Limit, Limiter, Redis};
 
 const DEADLINE: Duration = Duration::from_millis(200);
 /// For a busy machine; what counts is how long round trips are beside it.
@@ -137,6 +137,42 @@ fn what_the_policy_answered_is_not_charged() {
         ghosts * 100 <= timed_out
     });
     println!("{ok} decided, {timed_out} timed out, {ghosts} of them charged");
+}
+
+#[test]
+fn one_answer_that_is_too_late_shows_how_long_the_way_is() {
+    const SIZE: u64 = 100;
+    let server = Server::start();
+    let direct = well_in(&server.url(), OnError::Raise, DEADLINE * 10);
+    let try_once = |key: &str| {
+        let proxy = Proxy::to(server.port);
+        let (limiter, limit) = (well_in(&proxy.url(), OnError::Allow, DEADLINE), hourly(key, SIZE));
+        let ask = || assert!(limiter.limit_sync(&limit, "ada").expect("the policy's answer").degraded);
+        let charged = || SIZE - direct.peek_sync(&limit, "ada").expect("an answer").remaining;
+        proxy.delay(DEADLINE * 3 / 2);
+        ask();
+        let is_charged = charged() == 1;
+        wait_until("the answer has come, and it is given back", || charged() == 0);
+        ask();
+        is_charged.then(|| assert_eq!(charged(), 0, "the server is told an earlier deadline"))
+    };
+    // On a busy machine the first may come to the server too late.
+    assert!(["first", "second", "third"].into_iter().any(|key| try_once(key).is_some()));
+}
+
+#[test]
+fn what_is_too_late_is_given_back_beside_an_observed_denial() {
+    const SIZE: u64 = 100;
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    let direct = well_in(&server.url(), OnError::Raise, DEADLINE * 10);
+    let limiter = well_in(&proxy.url(), OnError::Allow, DEADLINE);
+    let (limit, narrow) = (hourly("late", SIZE), hourly("narrow", 1));
+    direct.limit_sync(&narrow, "ada").expect("an answer");
+    proxy.delay(DEADLINE * 3 / 2);
+    let checks = [Check::new(&limit, "ada"), Check::new(&narrow, "ada").observed()];
+    assert!(limiter.decide_sync(&checks, Call::Limit).expect("the policy's answer").degraded);
+    wait_until("it is given back", || direct.peek_sync(&limit, "ada").expect("an answer").remaining == SIZE);
 }
 
 #[test]

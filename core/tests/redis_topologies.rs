@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use calls::{ask_within, hourly};
+use servers::proxy::Proxy;
 use servers::{Cluster, Server, free_port, wait_until};
 use tidegate::remote::{Failure, OnError};
 use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Redis};
@@ -135,6 +136,22 @@ fn a_cluster_decides_as_one_server_would() {
     for node in &cluster.nodes {
         assert!(node.run::<u64>("DBSIZE") > 20, "every node has its share");
     }
+}
+
+#[test]
+fn calls_that_come_before_a_node_has_said_what_it_is_are_decided_by_its_cluster() {
+    let cluster = Cluster::start(0);
+    let proxy = Proxy::to(cluster.nodes[0].port);
+    proxy.delay(Duration::from_millis(100));
+    let store = Redis::open(&proxy.url()).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise);
+    let (limiter, limit) = (Limiter::new(store), hourly("node", 3));
+    thread::scope(|scope| {
+        for actor in 0..20 {
+            let (limiter, limit) = (&limiter, &limit);
+            scope.spawn(move || limiter.limit_sync(limit, &format!("actor {actor}")).expect("the cluster's answer"));
+        }
+    });
+    assert!(cluster.nodes[1..].iter().all(|node| node.run::<u64>("DBSIZE") > 0), "each node decides its own");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 #[allow(dead_code, reason = "shared with other tests")]
 mod strategies;
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use serde_json::Value;
 use strategies::{cost, definition_of, scale, start, step};
@@ -205,4 +207,31 @@ fn a_crowded_log_gives_back_what_is_kept() {
     world.charge(50, later);
     world.ask(&[world.check(50).spent(45)], Call::Undo { charged_at: later }, later + 2);
     assert_eq!(world.left(later + 2).remaining, 5);
+}
+
+#[test]
+fn what_was_spent_beyond_measure_is_refused_and_may_be_settled_again() {
+    let limiter = Limiter::new(Memory::new());
+    let limit = Limit::bucket("tokens", 10).drip_rate(Duration::from_hours(1)).build().expect("a bucket");
+    let checks = [Check::new(&limit, "ada")];
+    let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
+    let receipt = limiter.receipt(&checks, Call::Limit, &info);
+    let refused = receipt.settle_sync(&[1 << 52]).expect_err("more than is exact").to_string();
+    assert!(refused.contains("tokens") && refused.contains("cost"), "{refused}");
+    assert_eq!(limiter.peek_sync(&limit, "ada").expect("an answer").remaining, 9);
+    assert_eq!(receipt.settle_sync(&[3]).expect("it is still open").remaining, 7);
+}
+
+#[test]
+fn a_log_whose_clock_was_set_back_says_when_it_was_charged() {
+    const LATER: u64 = 1_700_000_000_000_000;
+    let limiter = Limiter::new(Memory::new());
+    let limit = Limit::sliding_log("log", 3, Duration::from_mins(1)).build().expect("a log");
+    let checks = [Check::new(&limit, "ada")];
+    let ask = |now| limiter.decide_sync_at(&checks, Call::Limit, now).expect("an answer");
+    ask(LATER);
+    let info = ask(LATER - 1_000_000);
+    assert_eq!((info.at, info.remaining), (LATER, 1));
+    let receipt = limiter.receipt(&checks, Call::Limit, &info);
+    assert_eq!(receipt.settle_sync_at(&[0], LATER - 500_000).expect("an answer").remaining, 2);
 }

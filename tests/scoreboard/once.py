@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import math
 import os
 import sys
 import threading
@@ -17,7 +18,7 @@ from tidegate import AsyncLimiter, Bucket, Limiter, LimitInfo
 LIMIT = Bucket("once", size=1_000_000_000, drip_rate=1)
 # Linux stops whoever has a real-time priority for the rest of a second in which it had 0.95 s.
 IN_FLIGHT, ROUNDS, SECONDS, REST = 512, 4, 0.6, 0.5
-NAMES_AT_ONCE = 250_000
+STEPS_AT_ONCE = 250
 FORKS, NAMES, ENTRIES, VICTIMS = 100, 10_000_000, 1_000_000, 200
 
 
@@ -112,20 +113,28 @@ def gil(url: str) -> list[float]:
 def flood() -> list[float]:
     """Memory in MiB that ten times as many names as entries take, the slowest call, and the victims set free."""
     limit = Bucket("flood", size=5, drip_rate=3_600_000)
-    limiter = Limiter(max_entries=ENTRIES)
-    before, slowest = resident(), 0.0
+    # What the store does is as slow each time; what the machine does is not.
+    slowest = [math.inf] * (NAMES // 1000)
     victims = [f"victim {number}" for number in range(VICTIMS)]
-    for victim in victims:
-        limiter.limit(limit, victim, cost=5)
-    for number in range(NAMES):
-        if number % NAMES_AT_ONCE == 0:
-            time.sleep(REST)
-        name = f"hostile {number}"
-        began = time.perf_counter()
-        limiter.limit(limit, name)
-        slowest = max(slowest, since(began))
-    freed = sum(not limiter.limit(limit, victim).blocked for victim in victims)
-    return [resident() - before, slowest, freed]
+    most, freed = 0.0, 0
+    for turn in range(2):
+        before, limiter = resident(), Limiter(max_entries=ENTRIES)
+        for victim in victims:
+            limiter.limit(limit, victim, cost=5)
+        for step in range(len(slowest)):
+            if step % STEPS_AT_ONCE == 0:
+                time.sleep(REST)
+            late = 0.0
+            for number in range(1000):
+                name = f"hostile {step} {number}"
+                began = time.perf_counter()
+                limiter.limit(limit, name)
+                late = max(late, since(began))
+            slowest[step] = min(slowest[step], late)
+        freed += sum(not limiter.limit(limit, victim).blocked for victim in victims)
+        if turn == 0:
+            most = resident() - before
+    return [most, max(slowest), freed]
 
 
 def resident() -> float:

@@ -84,10 +84,24 @@ pub(super) fn last_deadline<'a>(messages: impl Iterator<Item = &'a Message>) -> 
 #[cfg(test)]
 mod tests {
     use std::future::{pending, ready};
+    use std::sync::Arc;
     use std::task::Waker;
     use std::time::Duration;
 
     use super::*;
+    use crate::inline_vec::InlineVec;
+    use crate::store::remote::{Job, Request};
+
+    #[test]
+    fn a_batch_is_waited_for_until_the_last_of_its_callers_is_gone() {
+        let of = |seconds| {
+            let request = Request::reset(InlineVec::new());
+            let job = Job::new(request, Duration::from_secs(seconds), Box::new(|_, _| ()));
+            Message { job: Arc::new(job), asking: false }
+        };
+        let messages = [of(1), of(3), of(2)];
+        assert_eq!(last_deadline(messages.iter()), messages[1].job.deadline);
+    }
 
     #[test]
     fn a_batch_is_missed_once_and_says_so_when_it_comes_back() {
