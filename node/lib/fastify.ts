@@ -210,6 +210,8 @@ function add(route: FastifyRoute, { name, run }: Placed): void {
   if (!before.includes(run)) route[name] = [run, ...before] as never
 }
 
+const setHeader = (reply: FastifyReply, name: string, value: string): unknown => reply.header(name, value)
+
 function hookOf(room: Room<FastifyRequest>): Placed {
   const { onBlocked, body, hook = 'onRequest' } = room.options as unknown as tidegate.RateLimitOptions
   if (!HOOKS.includes(hook)) throw outOfRange('', 'hook', `must be one of ${HOOKS.join(', ')}`, hook)
@@ -233,7 +235,7 @@ function hookOf(room: Room<FastifyRequest>): Placed {
       return
     }
     admit(reply.raw, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, reply))
-    placeHeaders(reply.raw, (name, value) => reply.header(name, value))
+    placeHeaders(reply.raw, reply, setHeader)
     done()
   }
 

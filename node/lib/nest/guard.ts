@@ -89,9 +89,11 @@ function proceedHttp(
     throw new RateLimitException(info, error.status, error)
   }
   admit(raw, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, response))
-  if (response.raw !== undefined) placeHeaders(raw, (name, value) => response.header?.(name, value))
+  if (response.raw !== undefined) placeHeaders(raw, response, setHeader)
   return true
 }
+
+const setHeader = (response: PlatformResponse, name: string, value: string): unknown => response.header?.(name, value)
 
 /** Express gives the responses of an app a prototype of its own, above it that of the app around it. */
 function prepare(response: PlatformResponse): void {

@@ -2,7 +2,7 @@
 
 import { ServerResponse } from 'node:http'
 import { finished } from 'node:stream'
-import type { Headers } from '../headers.js'
+import type { Headers, Place } from '../headers.js'
 import type { LimitInfo } from '../info.js'
 import { countedTwice } from './mistakes.js'
 import type { Room } from './room.js'
@@ -71,23 +71,30 @@ export function carry<Request>(
   const carrying = response as unknown as Carrying
   const before = newestOf(response)
   const newest = { room: room as unknown as Room<never>, info, refusal, before, placed: undefined }
-  if (isNodes(response)) carrying[CARRIED] = newest
+  const isNode = isNodes(response)
+  if (isNode) carrying[CARRIED] = newest
   else decisions.set(response, newest)
   if (before !== undefined) countedTwice(inOrder(before), room, info)
-  else if (!hooked.has(Object.getPrototypeOf(response)) || Object.hasOwn(response, 'writeHead')) hook(carrying)
+  else if (isNode || !hooked.has(Object.getPrototypeOf(response)) || Object.hasOwn(response, 'writeHead'))
+    hook(carrying)
 }
 
 /**
  * Has a framework with headers of its own place those of the decision that was made last, by `place`. They are taken out
  * again where the status turns out to be a redirection's.
  */
-export function placeHeaders(response: ServerResponse, place: (name: string, value: string) => unknown): void {
+export function placeHeaders<Reply>(response: ServerResponse, reply: Reply, place: Place<Reply>): void {
   const newest = newestOf(response) as Decision
+  const { room, info, refusal, before } = newest
+  if (refusal === undefined && before === undefined) {
+    newest.placed = room.gate.place(info, reply, place)
+    if (newest.placed !== undefined) return
+  }
   const headers = headersOf(newest, 200)
   let first = ''
   for (const name in headers) {
     const lower = lowerCase(name)
-    place(lower, headers[name] as string)
+    place(reply, lower, headers[name] as string)
     first ||= lower
   }
   newest.placed = first
@@ -110,8 +117,8 @@ export function hookPrototype(prototype: object): void {
 
 function hook(response: Carrying): void {
   const { writeHead } = response
-  if (HOOKED in writeHead) return
-  response.writeHead = writeHead === NODES.writeHead ? nodesHook : hookOver(writeHead)
+  if (writeHead === NODES.writeHead) response.writeHead = nodesHook
+  else if (!(HOOKED in writeHead)) response.writeHead = hookOver(writeHead)
 }
 
 /** The one of Node's own responses, which needs no function for each of them. */
