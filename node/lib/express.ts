@@ -4,14 +4,15 @@
  * @packageDocumentation
  */
 
-import type { Application, NextFunction, Request, RequestHandler, Response } from 'express'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
 import { clientOf } from './room/address.js'
+import { settingsOf } from './room/express-app.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
 import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
-import { answerOf, hookPrototype, setAll } from './room/response.js'
+import { setAll } from './room/response.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
 import { type ChargeOn, chargeOption } from './room/settle.js'
@@ -59,7 +60,7 @@ const framework: Framework<Request> = {
   options: ['onBlocked', 'chargeOn'],
   client(request: Request, { gate, trusting }: Gates): string {
     if (!gate.trustsNobody) return clientOf(request, gate)
-    const trusted = settingsOf(request)['trust proxy']
+    const trusted = settingsOf(request)?.['trust proxy']
     if (trusted === false || trusted === undefined) return clientOf(request, gate)
     // Express would take the left-most address, which clients can write themselves.
     if (trusted === true) return clientOf(request, trusting)
@@ -70,45 +71,6 @@ const framework: Framework<Request> = {
     // A route for several methods is one, however a client spells the method.
     const several = Object.keys(route.methods ?? {}).length > 1
     return several ? `${route.path}` : `${method === 'HEAD' ? 'GET' : method} ${route.path}`
-  },
-}
-
-type Settings = Readonly<Record<string, unknown>>
-
-/**
- * The settings of apps by the prototypes of their requests. Express gives each request another prototype, and with it
- * another hidden class: a look at a property of it takes as long as a decision.
- */
-const known = new WeakMap<object, Settings>()
-
-/** The settings of the app that a request is in; an app that is new here is prepared. */
-function settingsOf(request: Request): Settings {
-  const prototype = Object.getPrototypeOf(request)
-  return known.get(prototype) ?? prepared(request.app, prototype)
-}
-
-/**
- * Requests and responses have the prototypes of the app that they are in at the time, which have those of the app around
- * it. What stands in these once takes less time than properties of each request.
- */
-function prepared(app: Application, prototype: object): Settings {
-  let outermost = app as Application & { parent?: Application; request: object; response: object }
-  hookPrototype(outermost.response)
-  while (outermost.parent !== undefined) outermost = outermost.parent as typeof outermost
-  hookPrototype(outermost.response)
-  if (!('rateLimit' in outermost.request)) Object.defineProperty(outermost.request, 'rateLimit', ANSWER)
-  known.set(prototype, app.settings)
-  return app.settings
-}
-
-/** The newest answer; it can be set, as any property of a request. */
-const ANSWER: PropertyDescriptor & ThisType<Request> = {
-  configurable: true,
-  get() {
-    return this.res === undefined ? undefined : answerOf(this.res)
-  },
-  set(value: unknown) {
-    Object.defineProperty(this, 'rateLimit', { value, configurable: true, enumerable: true, writable: true })
   },
 }
 

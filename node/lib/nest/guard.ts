@@ -2,9 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import type { LimitInfo } from '../info.js'
 import { RateLimitError } from '../room/error.js'
+import { settingsOf } from '../room/express-app.js'
 import { isPromise } from '../room/later.js'
 import { admit, decideFor, refusalError } from '../room/node.js'
-import { hookPrototype, placeHeaders } from '../room/response.js'
+import { placeHeaders } from '../room/response.js'
 import type { Later } from '../room/rules.js'
 import type { Trials } from '../room/trials.js'
 import { type Incoming, incomingOf } from './contexts.js'
@@ -12,9 +13,6 @@ import { RateLimitException, websocketException } from './exceptions.js'
 import { tellFields } from './fields.js'
 import type { PlatformRequest, PlatformResponse } from './options.js'
 import { type Place, Rooms } from './rooms.js'
-
-/** Prototypes of responses that write the headers themselves: an object per request would cost more than the decision. */
-const prepared = new WeakSet<object>()
 
 /**
  * Decides requests of HTTP, fields of GraphQL and messages of websockets. The module applies it to every route.
@@ -50,7 +48,7 @@ export class TidegateGuard implements CanActivate {
     { kind, request, response }: Incoming,
     context: ExecutionContext,
   ): Later<LimitInfo | undefined> {
-    if (kind === 'http' && response !== undefined) return decideFor(room, request, response.raw ?? response)
+    if (kind === 'http' && response !== undefined) return decideFor(room, request, rawOf(response))
     // A response has several fields, a socket several messages: what is decided once is the context.
     const { decided } = this.#rooms
     if (decided.has(context)) return undefined
@@ -61,8 +59,11 @@ export class TidegateGuard implements CanActivate {
   #proceed(info: LimitInfo | undefined, place: Place, incoming: Incoming, context: ExecutionContext): boolean {
     if (info === undefined) return true
     const { kind, request, response } = incoming
-    request.rateLimit = info
-    if (kind === 'http' && response !== undefined) return proceedHttp(info, place, request, response)
+    const isHttp = kind === 'http' && response !== undefined
+    // A request of Express finds its answer by its prototype, where it is not another one than the response's.
+    const hasAnswer = isHttp && this.#rooms.getRequest === undefined && settingsOf(request) !== undefined
+    if (!hasAnswer) request.rateLimit = info
+    if (isHttp) return proceedHttp(info, place, request, response)
     const { room } = place
     if (kind === 'graphql') tellFields(response, room, info)
     if (!info.blocked) return true
@@ -81,27 +82,19 @@ function proceedHttp(
   request: PlatformRequest,
   response: PlatformResponse,
 ): boolean {
-  const raw = response.raw ?? response
-  if (response.raw === undefined) prepare(response)
+  const raw = rawOf(response)
   if (info.blocked) {
     const incoming: IncomingMessage = request.raw ?? request
     const error = refusalError(incoming, raw, room, info)
     throw new RateLimitException(info, error.status, error)
   }
   admit(raw, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, response))
-  if (response.raw !== undefined) placeHeaders(raw, response, setHeader)
+  if (raw !== response) placeHeaders(raw, response, setHeader)
   return true
 }
 
-const setHeader = (response: PlatformResponse, name: string, value: string): unknown => response.header?.(name, value)
+/** Node's own response: Fastify's has it in `raw`. A look for that at Express's, which have none, takes long. */
+const rawOf = (response: PlatformResponse): PlatformResponse =>
+  settingsOf(response) === undefined ? (response.raw ?? response) : response
 
-/** Express gives the responses of an app a prototype of its own, above it that of the app around it. */
-function prepare(response: PlatformResponse): void {
-  let prototype = Object.getPrototypeOf(response) as object
-  if (prepared.has(prototype)) return
-  prepared.add(prototype)
-  if (!Object.hasOwn(prototype, 'app')) return
-  hookPrototype(prototype)
-  for (let outer = prototype; Object.hasOwn(outer, 'app'); outer = Object.getPrototypeOf(outer)) prototype = outer
-  hookPrototype(prototype)
-}
+const setHeader = (response: PlatformResponse, name: string, value: string): unknown => response.header?.(name, value)
