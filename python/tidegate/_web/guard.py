@@ -119,6 +119,7 @@ class Guard(Generic[R]):
         "counts_blocked",
         "has_cost",
         "is_async",
+        "is_by_address",
         "key_name",
         "name",
         "on_blocked",
@@ -164,6 +165,7 @@ class Guard(Generic[R]):
         self.asks = any(callable(function) for function in functions)
         self.is_async = any(_is_async(function) for function in functions)
         self._is_plain = not (self.asks or self._is_shadow or self._shadow or self._candidate)
+        self.is_by_address = self._is_plain and self.key_name == "ip"
         known = [definitions for definitions in (self._static, self._shadow, self._candidate) if definitions]
         # A function's limits are not known yet, so they may.
         self.counts_blocked = self._limits is not None or any(one.counts_blocked for one in known)
@@ -177,15 +179,8 @@ class Guard(Generic[R]):
         """The checks of a request, or ``None`` where it is not limited here."""
         if self._is_plain:
             # Most guards, and every request comes here: nothing is asked for but who the client is.
-            assert self._static is not None
             name = self.key_name
-            actor = room.client(request) if name == "ip" else room.actor(request, name)
-            cost: Any = self._cost
-            factor: Any = self._factor
-            limits = self._static.of(route)
-            if len(limits) == 1:
-                return Part(self, [(limits[0], actor, cost, factor)], None, None)
-            return Part(self, [(limit, actor, cost, factor) for limit in limits], None, None)
+            return self.part_of_actor(room.client(request) if name == "ip" else room.actor(request, name), route)
         if not self.asks:
             return self._made(request, room, route, None, None, self._cost, self._factor)
         if self.is_async:
@@ -197,6 +192,16 @@ class Guard(Generic[R]):
         cost = self._cost(request) if callable(self._cost) else self._cost
         factor = self._factor(request) if callable(self._factor) else self._factor
         return self._made(request, room, route, chosen, key, cost, factor)
+
+    def part_of_actor(self, actor: str, route: str) -> Part:
+        """The checks of this actor, where no function has to be asked."""
+        assert self._static is not None
+        cost: Any = self._cost
+        factor: Any = self._factor
+        limits = self._static.of(route)
+        if len(limits) == 1:
+            return Part(self, [(limits[0], actor, cost, factor)], None, None)
+        return Part(self, [(limit, actor, cost, factor) for limit in limits], None, None)
 
     async def part_async(self, request: R, room: KnowsActors[R], route: str) -> Part | None:
         """The same where some of the functions are coroutine functions."""

@@ -12,7 +12,7 @@ from ..._tidegate import LimitInfo
 from ..decide import decide, decide_async
 from ..decision import Decision
 from ..frames import serves
-from ..guard import Guard, GuardOptions, Limits
+from ..guard import Guard, GuardOptions, Limits, Part
 from ..store import LimiterLike
 from .connection import ASGIApp, Message, Outcome, Receive, Request, Scope, Send
 from .record import KEY, Record
@@ -151,7 +151,11 @@ class RateLimitMiddleware:
         """The same where there is nothing to wait for."""
         guard, room = self.guard, self.room
         assert guard is not None
-        part = guard.part(self.request_of(scope) if guard.asks else Request(scope), room, room.kind)
+        if guard.is_by_address:
+            # Most middlewares: no request has to be made of the scope.
+            part: Part | None = guard.part_of_actor(room.client_of(scope), room.kind)
+        else:
+            part = guard.part(self.request_of(scope) if guard.asks else Request(scope), room, room.kind)
         return part is not None and record.keep(scope, decide(room.store, (part,)))
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
@@ -197,12 +201,10 @@ def with_fields(
     return [*headers, *(field for field in fields if field[0] not in names)]
 
 
-def replaced(
-    headers: Iterable[tuple[bytes, bytes]], fields: Sequence[tuple[bytes, bytes]]
-) -> list[tuple[bytes, bytes]]:
+def replaced(headers: Iterable[tuple[bytes, bytes]], fields: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """The fields of a response with these in place of its own: of two with one name a client reads neither."""
-    names = [name for name, _ in fields]
-    return [*(field for field in headers if field[0].lower() not in names), *fields]
+    names = dict(fields)
+    return [field for field in headers if field[0].lower() not in names] + fields
 
 
 async def answered(decision: Decision, request_of: Callable[[Scope], Any], scope: Scope) -> Any:

@@ -32,8 +32,11 @@ class AsgiRoom(Room[R]):
         return [value for key, value in request.scope["headers"] if key == wanted]
 
     def client(self, request: R) -> str:
-        """The address that is limited by default, by the connection's other end as the server says."""
-        scope = request.scope
+        """The address that is limited by default."""
+        return self.client_of(request.scope)
+
+    def client_of(self, scope: Scope) -> str:
+        """The same by a scope: the connection's other end as the server says."""
         client = scope.get("client")
         host = None if client is None else client[0]
         return self.gate.client_of("127.0.0.1" if host == TEST_CLIENT else host, scope["headers"])
