@@ -156,11 +156,11 @@ export class ConfigurationError extends Error {
   readonly code = 'ERR_CONFIGURATION'
   /** The code of the mistake, such as `no-client-address`. */
   readonly mistake: string
-  /** Its page in the documentation, such as `docs/errors/no-client-address.md`. */
+  /** The URL of its page in the documentation. */
   readonly page: string
 
   /** An error for a test of what an app does with it. */
-  constructor(message: string, mistake: string, page = `docs/errors/${mistake}.md`, options?: ErrorOptions) {
+  constructor(message: string, mistake: string, page = native.mistakePage(mistake), options?: ErrorOptions) {
     super(message, options)
     this.mistake = mistake
     this.page = page

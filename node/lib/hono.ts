@@ -60,9 +60,11 @@ function peerOf(context: Context, getConnInfo: GetConnInfo): string | undefined 
   try {
     return getConnInfo(context).remote.address
   } catch (cause) {
-    const message =
-      'no-client-address: getConnInfo did not find the connection: it belongs to another runtime, or the request came by app.request(), where a test gives a key; see docs/errors/no-client-address.md'
-    throw new ConfigurationError(message, 'no-client-address', undefined, { cause })
+    const mistake = 'no-client-address'
+    const problem = 'it belongs to another runtime, or the request came by app.request(), where a test gives a key'
+    const { page } = new ConfigurationError('', mistake)
+    const message = `${mistake}: getConnInfo did not find the connection: ${problem}; see ${page}`
+    throw new ConfigurationError(message, mistake, page, { cause })
   }
 }
 

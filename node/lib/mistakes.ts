@@ -1,6 +1,6 @@
 import { native } from './native.js'
 
-/** The codes of mistakes in how limits are set up; each has a page in `docs/errors`. */
+/** The codes of mistakes in how limits are set up; the documentation has a page for each. */
 export type MistakeCode =
   | 'forwarded-not-trusted'
   | 'everything-trusted'

@@ -137,6 +137,7 @@ interface Native {
   makeGate(names: readonly string[], values: readonly unknown[]): NativeGate | Failure
   gateOptions(): string[]
   mistakes(): string[]
+  mistakePage(code: string): string
   forgetMistakes(): void
   combine(
     limits: readonly number[],
@@ -180,7 +181,7 @@ function refused(name: string, cause: unknown): Error {
   return new Error(`tidegate's addon for ${name} cannot be loaded: ${message.replace(/\.$/, '')}${help}`, { cause })
 }
 
-const AS_EXTERNAL = 'mark "tidegate" as external (docs/bundling.md)'
+const AS_EXTERNAL = 'mark "tidegate" as external (https://github.com/tidegate/tidegate/blob/main/docs/bundling.md)'
 
 /**
  * Never called, and there is no such file: a bundler that follows it fails when it builds, and shows its name, where

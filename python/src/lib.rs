@@ -45,7 +45,7 @@ mod _tidegate {
     #[pymodule_export]
     use super::explanation::Explanation;
     #[pymodule_export]
-    use super::http::{Gate, Refusal, combine, forget, mistakes, parse_headers};
+    use super::http::{Gate, Refusal, combine, forget, mistake_page, mistakes, parse_headers};
     #[pymodule_export]
     use super::info::{LimitInfo, from_pickle};
     #[pymodule_export]

@@ -142,12 +142,15 @@ class ConfigurationError(TidegateError, RuntimeError):
     code: str
     """The mistake, such as ``no-client-address``."""
     page: str
-    """Its page in the documentation, such as ``docs/errors/no-client-address.md``."""
+    """The URL of its page in the documentation."""
 
     def __init__(self, message: str, code: str = "", page: str = "") -> None:
         super().__init__(message)
         self.code = code
-        self.page = page
+        # Here, because the engine's module loads this one.
+        from ._tidegate import _mistake_page
+
+        self.page = page or (_mistake_page(code) if code else "")
 
 
 class ClosedError(TidegateError, RuntimeError):

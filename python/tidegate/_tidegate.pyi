@@ -32,6 +32,7 @@ __all__ = [
     "_info_from_pickle",
     "_limits_from_dict",
     "_load_limits",
+    "_mistake_page",
     "_mistakes",
     "_option_names",
     "_parse_headers",
@@ -1066,6 +1067,9 @@ def _combine(checks: Sequence[tuple[Any, ...]], /) -> list[tuple[Any, ...]]:
 
 def _mistakes() -> list[tuple[str, str]]:
     """The sentence of every mistake, by its code."""
+
+def _mistake_page(code: str, /) -> str:
+    """The URL of the page of a mistake."""
 
 def _forget_mistakes() -> None:
     """Forgets the mistakes that were reported."""

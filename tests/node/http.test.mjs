@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { bucket, LimitError, Limiter, LimitInfo, parseHeaders } from 'tidegate'
 import { ConfigurationError, combine, forgetMistakes, Gate, MISTAKES } from '../../node/dist/http.js'
@@ -120,6 +121,30 @@ test('every mistake has a page', () => {
   // The other pages are those of error codes and of Django's checks.
   const ofMistakes = pages.filter((name) => !name.startsWith('err-') && name !== 'django-checks')
   assert.deepEqual(ofMistakes.sort(), [...MISTAKES.keys()].sort())
+})
+
+test('errors and warnings point to pages that everybody can open', () => {
+  const { homepage } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url)))
+  const pageIn = (url) => {
+    assert.ok(url.startsWith(`${homepage}/blob/main/docs/`), url)
+    return readFileSync(new URL(`../../${url.slice(`${homepage}/blob/main/`.length)}`, import.meta.url), 'utf8')
+  }
+  for (const mistake of MISTAKES.keys()) {
+    const { page } = new ConfigurationError('made up', mistake)
+    assert.ok(pageIn(page).startsWith(`# ${mistake}\n`))
+  }
+  assert.throws(
+    () => new Gate().client(undefined),
+    ({ mistake, page, message }) => {
+      assert.equal(page, new ConfigurationError('made up', mistake).page)
+      return message.endsWith(`; see ${page}`)
+    },
+  )
+  // Where the addon is missing, nothing but the text itself can say it.
+  const loader = readFileSync(createRequire(import.meta.url).resolve('../../node/dist/native.js'), 'utf8')
+  const urls = loader.match(/https:[^) ']+/g)
+  assert.deepEqual(urls.length, 1)
+  assert.match(pageIn(urls[0]), /external/)
 })
 
 test('headers are read from what has them', async () => {

@@ -165,6 +165,19 @@ def test_every_mistake_has_a_page() -> None:
         assert pages[code].startswith(f"# {code}\n")
 
 
+def test_errors_point_to_pages_that_everybody_can_open() -> None:
+    top = "https://github.com/tidegate/tidegate/blob/main/"
+    for code in MISTAKES:
+        page = ConfigurationError("made up", code).page
+        assert page.startswith(top)
+        assert (ROOT / page.removeprefix(top)).read_text().startswith(f"# {code}\n")
+    with pytest.raises(ConfigurationError) as failed:
+        Gate().client(None)
+    assert failed.value.page == ConfigurationError("made up", failed.value.code).page
+    assert str(failed.value).endswith(f"; see {failed.value.page}")
+    assert ConfigurationError("without a code").page == ""
+
+
 def test_headers_of_many_containers() -> None:
     info = Limiter().limit(Bucket("login", size=10), "ada")
     headers = info.headers("both")

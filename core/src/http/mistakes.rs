@@ -4,12 +4,22 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Mutex;
 
+/// The pages of codes in the documentation. Packages do not carry it, so that a message has to name a URL.
+const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/errors/");
+
+/// The URL of the page of a code in the documentation.
+#[doc(hidden)]
+#[must_use]
+pub fn page_of(code: &str) -> String {
+    format!("{PAGES}{code}.md")
+}
+
 /// Defines [`Mistake`]; the code is also the name of the page in the documentation.
 macro_rules! mistakes {
     ($($(#[doc = $about:literal])+ $name:ident = $code:literal: $sentence:literal,)+) => {
         /// A mistake in how limits are set up, which would let clients pass a limit, or share one.
         ///
-        /// Each has a page in the documentation, `docs/errors/<code>.md`.
+        /// Each has a [page](Self::page) in the documentation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Mistake {
@@ -84,10 +94,10 @@ impl Mistake {
         Self::ALL.iter().copied().find(|mistake| mistake.code() == code)
     }
 
-    /// Its page in the documentation.
+    /// The URL of its page in the documentation.
     #[must_use]
     pub fn page(self) -> String {
-        format!("docs/errors/{}.md", self.code())
+        page_of(self.code())
     }
 
     /// The sentence for a log, with what was found in particular, if anything: once in a process for each scope, which
@@ -152,7 +162,8 @@ mod tests {
             first.as_deref(),
             Some(
                 "same-key-twice: two limits with different definitions have the same key, and count together: give \
-                 each a key of its own (login); see docs/errors/same-key-twice.md"
+                 each a key of its own (login); see \
+                 https://github.com/tidegate/tidegate/blob/main/docs/errors/same-key-twice.md"
             )
         );
         assert_eq!(Mistake::SameKeyTwice.report("mistakes::one", "api"), None);
@@ -164,7 +175,9 @@ mod tests {
     fn codes_are_distinct_and_have_pages() {
         for mistake in Mistake::ALL {
             assert_eq!(Mistake::from_code(mistake.code()), Some(*mistake));
-            let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(mistake.page());
+            let page = mistake.page();
+            let file = page.strip_prefix("https://github.com/tidegate/tidegate/blob/main/").unwrap_or_default();
+            let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
             let page = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
             assert!(page.starts_with(&format!("# {}\n", mistake.code())), "{}", mistake.code());
         }

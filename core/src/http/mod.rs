@@ -18,7 +18,7 @@ mod refusal;
 pub use accept::Form;
 pub use combine::{Combined, combined};
 pub use gate::{Body, Client, Gate, Warning};
-pub use mistakes::{ConfigurationError, Mistake, forget_mistakes};
+pub use mistakes::{ConfigurationError, Mistake, forget_mistakes, page_of};
 pub use options::{GATE_OPTIONS, style_of};
 pub use proxies::TrustedProxies;
 pub use refusal::Refusal;

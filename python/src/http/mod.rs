@@ -6,7 +6,7 @@ mod parse;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
-use tidegate::http::{Mistake, combined, forget_mistakes};
+use tidegate::http::{Mistake, combined, forget_mistakes, page_of};
 
 use crate::args::{self, Arg};
 use crate::check::{Checks, OwnedCheck, parts_of_checks};
@@ -50,6 +50,13 @@ fn limit<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Limit>> {
 #[pyo3(name = "_mistakes", signature = ())]
 pub(crate) fn mistakes() -> Vec<(&'static str, &'static str)> {
     Mistake::ALL.iter().map(|mistake| (mistake.code(), mistake.sentence())).collect()
+}
+
+/// The URL of the page of a mistake.
+#[pyfunction]
+#[pyo3(name = "_mistake_page", signature = (code, /))]
+pub(crate) fn mistake_page(code: &str) -> String {
+    page_of(code)
 }
 
 /// Forgets the mistakes that were reported.
