@@ -29,7 +29,7 @@ mod steps;
 mod value;
 
 /// The native part of `tidegate`; import that.
-// Untested on interpreters without a global lock, so they take theirs back.
+// Not run under a thread sanitizer without a global lock, so interpreters that have none take theirs back.
 #[pyo3::pymodule(gil_used = true)]
 mod _tidegate {
     #[pymodule_export]

@@ -9,12 +9,16 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const site = join(root, 'target/site')
+const RUST = 'reference/rust/'
 const { chromium } = createRequire(join(root, 'tools/site/package.json'))('playwright-core')
 
-/** The pages that are written here; the references of Node and Rust are checked by a page each. */
-const pages = readdirSync(site, { recursive: true })
-  .filter((name) => name.endsWith('.html') && !/^reference\/(node|rust)\//.test(name) && name !== '404.html')
-  .concat('reference/node/index.html', 'reference/rust/tidegate/index.html')
+/** Every page, but for what rustdoc makes to be part of others, and the crates that the documentation is not about. */
+const pages = readdirSync(site, { recursive: true }).filter(
+  (name) =>
+    name.endsWith('.html') && name !== '404.html' && (!name.startsWith(RUST) || name.startsWith(`${RUST}tidegate/`)),
+)
+/** Those that are written here. */
+const ours = pages.filter((name) => !/^reference\/(node|rust)\//.test(name))
 
 let browser
 before(async () => {
@@ -36,6 +40,12 @@ async function open(name, options = {}) {
   })
   await page.goto(pathToFileURL(join(site, name)).href)
   return { page, faults, close: () => context.close() }
+}
+
+/** The three parts of the colour behind a page's text. */
+async function background(page) {
+  const colour = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+  return colour.match(/\d+/g).slice(0, 3).map(Number)
 }
 
 /** Visits pages, a few at a time. */
@@ -94,39 +104,53 @@ test('finds a page by a word, without a server', async () => {
   await close()
 })
 
-test('remembers the language that was chosen', async () => {
-  const { page, close } = await open('tutorial.html')
-  const shown = () =>
-    page.$$eval('.tabbed-block', (all) => all.filter((each) => each.offsetParent).map((each) => each.textContent))
-  assert.ok((await shown()).some((text) => text.includes('pip install')))
-  await page.click('.tabbed-labels label:has-text("Node")')
-  const chosen = await shown()
-  assert.ok(
-    chosen.length > 4 && chosen.every((text) => !text.includes('from tidegate import')),
-    'every example follows',
-  )
-  await page.reload()
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll('.tabbed-block')].some(
-      (each) => each.offsetParent && /npm install/.test(each.textContent),
-    ),
-  )
-  await close()
-})
-
-test('can be read on a phone, and in the dark', async () => {
-  const ours = pages.filter((name) => !/^reference\/(node|rust)\//.test(name))
-  await visit(ours, async (name) => {
-    const { page, close } = await open(name, { viewport: { width: 390, height: 844 }, colorScheme: 'dark' })
-    const [width, background] = await page.evaluate(() => [
-      document.documentElement.scrollWidth,
-      getComputedStyle(document.body).backgroundColor,
-    ])
-    assert.ok(width <= 390, `${name} is ${width} pixels wide`)
-    const brightness = background.match(/\d+/g).slice(0, 3).map(Number)
-    assert.ok(Math.max(...brightness) < 80, `${name}: ${background}`)
+for (const [language, install] of [
+  ['Node', 'npm install'],
+  ['Rust', 'cargo add'],
+]) {
+  test(`remembers that ${language} was chosen`, async () => {
+    const { page, close } = await open('tutorial.html')
+    const shown = () =>
+      page.$$eval('.tabbed-block', (all) => all.filter((each) => each.offsetParent).map((each) => each.textContent))
+    assert.ok((await shown()).some((text) => text.includes('pip install')))
+    await page.click(`.tabbed-labels label:has-text("${language}")`)
+    const chosen = await shown()
+    assert.ok(
+      chosen.length > 4 && chosen.every((text) => !text.includes('from tidegate import')),
+      'every example follows',
+    )
+    await page.reload()
+    await page.waitForFunction(
+      (text) =>
+        [...document.querySelectorAll('.tabbed-block')].some(
+          (each) => each.offsetParent && each.textContent.includes(text),
+        ),
+      install,
+    )
     await close()
   })
+}
+
+test('can be read on a phone, and in the dark', async () => {
+  await visit(ours, async (name) => {
+    const { page, close } = await open(name, { viewport: { width: 390, height: 844 }, colorScheme: 'dark' })
+    const width = await page.evaluate(() => document.documentElement.scrollWidth)
+    assert.ok(width <= 390, `${name} is ${width} pixels wide`)
+    assert.ok(Math.max(...(await background(page))) < 80, `${name} is not dark`)
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.reload()
+    assert.ok(Math.min(...(await background(page))) > 200, `${name} is not light`)
+    await close()
+  })
+})
+
+test('turns dark by a click, and stays so', async () => {
+  const { page, close } = await open('index.html', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' })
+  await page.click('label[title="Dark"]')
+  assert.ok(Math.max(...(await background(page))) < 80)
+  await page.goto(pathToFileURL(join(site, 'redis.html')).href)
+  assert.ok(Math.max(...(await background(page))) < 80)
+  await close()
 })
 
 test('shows what it looks like', { skip: !process.env.SCREENSHOTS }, async () => {

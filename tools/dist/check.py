@@ -14,7 +14,8 @@ from project import DIST, OLDEST_GLIBC, ROOT, manifest, platforms, run, version
 MB = 1_000_000
 # Bytes at most: packed, and unpacked.
 SIZES = {"wheel": (3.5 * MB, 12 * MB), "main": (0.1 * MB, 1 * MB), "platform": (3.5 * MB, 6 * MB)}
-NOTICES = ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES")
+LICENSES = ("LICENSE-MIT", "LICENSE-APACHE")
+NOTICES = (*LICENSES, "THIRD-PARTY-NOTICES")
 
 
 def members(path: Path) -> dict[str, int]:
@@ -83,7 +84,7 @@ def npm_faults(main: Path, platform: Path) -> list[str]:
     """The packages for npm: small, complete, of one version, resolvable from both module systems."""
     faults = size_faults(main, "main") + size_faults(platform, "platform")
     faults += holds(
-        main, *NOTICES, "README.md", "dist/index.js", "dist/index.mjs", "dist/index.d.ts", "dist/index.d.mts"
+        main, *LICENSES, "README.md", "dist/index.js", "dist/index.mjs", "dist/index.d.ts", "dist/index.d.mts"
     )
     faults += lacks(main, r"\.(node|rs|map|tsbuildinfo)$|/tests?/")
     faults += holds(platform, *NOTICES, "sbom.cdx.json", "package/tidegate.node")
@@ -107,7 +108,7 @@ def all_of(wheels: list[Path], sdist: Path, main: Path, platform: Path, crate: P
     faults += holds(sdist, *NOTICES, "core/src/lib.rs", "python/src/lib.rs", "Cargo.lock", "pyproject.toml")
     faults += lacks(sdist, r"^[^/]+/(tests|bench|node|target)/|/core/tests/")
     faults += npm_faults(main, platform)
-    faults += holds(crate, "LICENSE-MIT", "LICENSE-APACHE", "README.md", "src/lib.rs", "src/store/redis/lua/level.lua")
+    faults += holds(crate, *LICENSES, "README.md", "src/lib.rs", "src/store/redis/lua/level.lua")
     faults += lacks(crate, r"^[^/]+/tests/")
     if manifest()["version"] != version():
         faults.append(f"package.json has version {manifest()['version']}, Cargo.toml {version()}")

@@ -7,6 +7,7 @@ no script that runs after the installation, and nothing to download from elsewhe
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -29,7 +30,7 @@ def package_of(platform: Platform) -> str:
 def main_manifest() -> dict[str, Any]:
     """The main package as it is published: without what a checkout needs, with a package for each platform."""
     published = {key: value for key, value in manifest().items() if key not in PRIVATE}
-    published["files"] = [*published["files"], "!**/*.node", "!node/sbom.cdx.json"]
+    published["files"] = [*published["files"], "!**/*.node", "!node/sbom.cdx.json", "!THIRD-PARTY-NOTICES"]
     published["optionalDependencies"] = {package_of(platform): version() for platform in platforms()}
     return published
 
@@ -81,11 +82,43 @@ def pack(folder: Path) -> Path:
     return DIST / str(packed["filename"])
 
 
+def reached(declarations: Path) -> set[Path]:
+    """A file of declarations, and those that it is made of."""
+    found = {declarations}
+    left = [declarations]
+    while left:
+        path = left.pop()
+        for name, kind in re.findall(r"""['"](\.[^'"]+)\.(m?)js['"]""", path.read_text()):
+            other = (path.parent / f"{name}.d.{kind}ts").resolve()
+            if other not in found:
+                found.add(other)
+                left.append(other)
+    return found
+
+
+def lighten(folder: Path, described: dict[str, Any]) -> None:
+    """Leaves out what no program that uses the package reads.
+
+    Those are the comments in the code, which are in the declarations too, and declarations of the package's own parts.
+    """
+    run("npx", "tsc", "--removeComments", "--declaration", "false", "--outDir", folder / "node" / "dist")
+    exported = re.findall(r'"types": "([^"]+)"', json.dumps(described["exports"]))
+    needed = {path for name in exported for path in reached((folder / name).resolve())}
+    for path in (folder / "node" / "dist").rglob("*.d.*ts"):
+        if path.resolve() not in needed:
+            path.unlink()
+
+
 def main_package() -> Path:
-    """Packs what every platform has in common. `node/dist` has been built."""
+    """Packs what every platform has in common. `node/dist` has been built.
+
+    Nothing in it is of third parties: what is linked into the addons is listed in their packages.
+    """
     folder = fresh("tidegate")
-    copy(["node/dist", "README.md", "LICENSE-*", "THIRD-PARTY-NOTICES"], folder)
-    write(folder, main_manifest())
+    copy(["node/dist", "README.md", "LICENSE-*"], folder)
+    described = main_manifest()
+    lighten(folder, described)
+    write(folder, described)
     return pack(folder)
 
 
