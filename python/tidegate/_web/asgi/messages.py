@@ -12,6 +12,7 @@ from ..store import LimiterLike
 from .connection import HasScope, Request, Scope
 from .record import record_of
 from .room import AsgiRoom
+from .template import template
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -61,5 +62,6 @@ class MessageLimit:
             else:
                 room = record.room
         request: Any = connection if hasattr(connection, "scope") else Request(scope)
-        part = await room.part_async(self.guard, request, f"{scope['path']} messages")
+        path = template(scope["path"], scope.get("path_params") or {})
+        part = await room.part_async(self.guard, request, f"{path} messages")
         return NO_LIMIT if part is None else (await room.decide_async((part,))).info

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from ..asgi.template import template
 from ..guard import Guard
 
 __all__ = ["Limiting", "Plan", "exempt", "plan_of", "routes_of"]
@@ -75,7 +76,11 @@ def _solved(dependant: Any) -> Iterator[Any]:
     return below(dependant)
 
 
-# By the identity of a route's dependant, which the plan keeps alive; as many as there are routes.
+# Routes, and the paths under which they are mounted, are few; more than this are made of parameters that no rule here
+# recognizes in a path.
+MOST_PLANS = 4096
+
+# By the identity of a route's dependant, which the plan keeps alive.
 _plans: dict[tuple[int, str], tuple[Any, Plan]] = {}
 
 
@@ -88,6 +93,8 @@ def plan_of(scope: Any) -> Plan | None:
     mount = _mount(scope, route) if scope.get("root_path") else ""
     known = _plans.get((id(dependant), mount))
     if known is None or known[0] is not dependant:
+        if len(_plans) >= MOST_PLANS:
+            _plans.clear()
         methods = "WS" if scope["type"] == "websocket" else ",".join(sorted(route.methods))
         known = _plans[id(dependant), mount] = (dependant, Plan(dependant, f"{methods} {mount}{route.path_format}"))
     return known[1]
@@ -106,11 +113,10 @@ def _mount(scope: Any, route: Any) -> str:
     """The path under which an application is mounted, with its parameters by name."""
     root: str = scope.get("root_path", "")
     mount = root.removeprefix(scope.get("app_root_path", root))
-    if mount:
-        for name, value in scope.get("path_params", {}).items():
-            if name not in route.param_convertors:
-                mount = mount.replace(f"/{value}", f"/{{{name}}}")
-    return mount
+    if not mount:
+        return mount
+    params = scope.get("path_params", {}).items()
+    return template(mount, {name: value for name, value in params if name not in route.param_convertors})
 
 
 def routes_of(app: Any) -> Iterator[Any]:
