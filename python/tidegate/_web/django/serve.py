@@ -7,8 +7,11 @@ import inspect
 from collections.abc import AsyncIterable, Sequence
 from typing import Any
 
+from django.conf import settings
+from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.dispatch import Signal
 from django.http import HttpResponse
+from django.utils.translation import get_language
 
 from ..decision import Decision
 from ..guard import Part
@@ -44,6 +47,20 @@ def begin(request: Any) -> DjangoRecord:
     return record
 
 
+def route_of(request: Any) -> str:
+    """The template of the route; empty where none has matched.
+
+    Without the language of ``i18n_patterns``: a client has one limit, not one in each language.
+    """
+    match = request.resolver_match
+    if match is None:
+        return ""
+    route: str = match.route
+    if settings.USE_I18N and is_language_prefix_patterns_used(getattr(request, "urlconf", settings.ROOT_URLCONF))[0]:
+        route = route.removeprefix(f"{get_language() or settings.LANGUAGE_CODE}/")
+    return f"/{route}"
+
+
 def rooms(record: DjangoRecord, guards: Sequence[DjangoGuard]) -> ByStore:
     """The rooms that decide these limits, which are not asked again for this request."""
     record.seen.update(guards)
@@ -52,8 +69,7 @@ def rooms(record: DjangoRecord, guards: Sequence[DjangoGuard]) -> ByStore:
 
 def decide(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Decision | None:
     """Decides in this thread. The decision that denies the request, else ``None``."""
-    match = request.resolver_match
-    route = "" if match is None else f"/{match.route}"
+    route = route_of(request)
     for room, guards in by_store:
         parts = [part for guard in guards if (part := room.part(guard, request, route))]
         if parts:
@@ -82,8 +98,7 @@ async def find_user(request: Any, record: DjangoRecord) -> None:
 
 async def decide_async(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Decision | None:
     """The same without blocking the event loop."""
-    match = request.resolver_match
-    route = "" if match is None else f"/{match.route}"
+    route = route_of(request)
     for room, guards in by_store:
         parts: list[Part] = []
         for guard in guards:
