@@ -1,5 +1,5 @@
 import { ANSWER_WIDTH, Answer, bufferOf, Out } from './buffer.js'
-import { answered, read, wrongType } from './errors.js'
+import { answered, knownOptions, wrongType } from './errors.js'
 import type { InfoNumbers } from './names.js'
 import { native } from './native.js'
 import { writeNumbers } from './stub.js'
@@ -135,11 +135,12 @@ function fields(info: Headed, kind: HeaderKind, options: HeaderOptions | undefin
   return answered(native.headers(buffer, keys, each, kind, draft, reset))
 }
 
-/** Options, each read once; `null` is as if it were not there. */
+/** Options, each read once; `null` is as if it were not there. A misspelt one is refused: its default would stay. */
 function optionsFrom(options: HeaderOptions | undefined): { draft: unknown; reset: unknown } {
   if (options === undefined) return { draft: undefined, reset: undefined }
   if (typeof options !== 'object' || options === null) throw wrongType('', 'options', 'must be an object', options)
-  return { draft: read(options, 'draft', '') ?? undefined, reset: read(options, 'reset', '') ?? undefined }
+  const { draft, reset } = knownOptions(options, ['draft', 'reset'], 'the headers')
+  return { draft: draft ?? undefined, reset: reset ?? undefined }
 }
 
 function writeAnswer(buffer: Float64Array, place: number, info: Numbers, instant: number): void {

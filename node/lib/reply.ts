@@ -24,7 +24,10 @@ import { LimitInfo } from './info.js'
  * ```
  */
 export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
-  if (typeof info !== 'object' || info === null) throw wrongType('', 'info', 'must be an answer', info)
+  if (typeof (info as LimitInfo | null | undefined)?.remaining !== 'number') {
+    const problem = info instanceof Promise ? 'must be an answer: await the call' : 'must be an answer'
+    throw wrongType('', 'info', problem, info)
+  }
   return headersOf(info, kind, options, info instanceof LimitInfo ? LimitInfo.asked(info) : undefined)
 }
 

@@ -130,5 +130,12 @@ test('kinds, drafts and replies that do not exist', () => {
   for (const options of [null, 5]) assert.throws(() => info.headers('ietf', options), refused('options', TypeError))
   for (const reply of [undefined, null, 5, 'x', {}, { setHeader: 1 }])
     assert.throws(() => sendRateLimitHeaders(reply, info), refused('reply', TypeError))
-  for (const nothing of [undefined, null, 5]) assert.throws(() => rateLimitHeaders(nothing), refused('info', TypeError))
+  for (const nothing of [undefined, null, 5, {}, []])
+    assert.throws(() => rateLimitHeaders(nothing), refused('info', TypeError))
+  const sent = { setHeader: () => assert.fail('a header of nothing') }
+  const forgotten = new Limiter().limit(door, 'ada')
+  for (const send of [() => sendRateLimitHeaders(sent, forgotten), () => rateLimitHeaders(forgotten)])
+    assert.throws(send, (error) => refused('info', TypeError)(error) && /await the call/.test(error.message))
+  for (const misspelt of [{ drafts: 7 }, { Reset: 'epoch' }])
+    assert.throws(() => info.headers('ietf', misspelt), refused(Object.keys(misspelt)[0], TypeError))
 })

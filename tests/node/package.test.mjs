@@ -103,7 +103,10 @@ test('the declarations of every module hold where a program has its libraries ch
   const given = { cwd: root, timeout: 300_000, maxBuffer: 1e8 }
   const ended = await promisify(execFile)(process.execPath, [...tsc, ...declared], given).catch((error) => error)
   assert.ok(!ended.killed, ended.message)
-  assert.deepEqual(ended.stdout.split('\n').filter((line) => line.startsWith('node/dist/')), [])
+  assert.deepEqual(
+    ended.stdout.split('\n').filter((line) => line.startsWith('node/dist/')),
+    [],
+  )
 })
 
 test('a package for the platform goes before the addon in the tarball', async () => {
