@@ -204,8 +204,10 @@ test('large numbers come through exactly', () => {
 test('the clock moves by itself', async () => {
   const limiter = new Limiter()
   const quick = bucket({ key: 'quick', size: 1, dripRate: 20 })
-  assert.equal((await limiter.limit(quick, 'ada')).blocked, false)
-  const { blocked, resetMs } = await limiter.limit(quick, 'ada')
+  let { blocked, resetMs } = await limiter.limit(quick, 'ada')
+  assert.equal(blocked, false)
+  // On a busy machine there may be a drip between two calls.
+  for (let call = 0; call < 100 && !blocked; call++) ({ blocked, resetMs } = await limiter.limit(quick, 'ada'))
   assert.ok(blocked && resetMs > 0 && resetMs <= 20, `${resetMs}`)
   await new Promise((done) => setTimeout(done, resetMs + 1))
   assert.equal((await limiter.limit(quick, 'ada')).blocked, false)
