@@ -10,6 +10,7 @@ import { after, all, isPromise } from './later.js'
 import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './mistakes.js'
 import { claimedName } from './names.js'
 import { functionOption, gateOptions, limiterOption, nameOption, roomOptions, scopeOf } from './options.js'
+import { proven } from './proven.js'
 import {
   type Actor,
   type Later,
@@ -201,7 +202,7 @@ export class Room<Request> implements Gates {
   }
 
   #compile(name: string): readonly ReadyRule<Request>[] {
-    return withCandidate(rulesOf(this.#limits, name, this.#settings), this.options.candidate)
+    return proven(withCandidate(rulesOf(this.#limits, name, this.#settings), this.options.candidate))
   }
 
   #fix(name: string): Fixed<Request> {
