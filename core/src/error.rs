@@ -61,7 +61,7 @@ impl LimitError {
             key: excerpt(key),
             field: field.into(),
             problem: problem.into(),
-            value: excerpt(&value.to_string()),
+            value: excerpt(&brief(value.to_string())),
         }))
     }
 
@@ -110,6 +110,17 @@ impl LimitError {
     #[must_use]
     pub fn value(&self) -> &str {
         &self.0.value
+    }
+}
+
+/// A number that would take more than 21 digits, with an exponent, and any other value as it is: texts are in quotes.
+fn brief(value: String) -> String {
+    if value.len() <= 21 || !value.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'.' | b'-')) {
+        return value;
+    }
+    match value.parse::<f64>() {
+        Ok(number) if number.is_finite() => format!("{number:e}"),
+        _ => value,
     }
 }
 

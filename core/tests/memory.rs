@@ -26,6 +26,14 @@ fn hourly(size: u64) -> Limit {
 }
 
 #[test]
+fn is_printed_in_a_line_however_much_it_keeps() {
+    let limiter = Limiter::new(Memory::new());
+    flood(&limiter, &hourly(3), 0..10_000, None);
+    let shown = format!("{limiter:?}");
+    assert!(shown.len() < 600 && shown.contains("len: 10000"), "{shown}");
+}
+
+#[test]
 fn never_keeps_more_entries_than_it_may() {
     for most in [1, 2, 10, 100, 5000, 40_000] {
         let limiter = Limiter::new(Memory::with_max_entries(most));

@@ -10,6 +10,7 @@ mod table;
 #[cfg(feature = "remote")]
 mod warning;
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -58,7 +59,6 @@ const SHARED: usize = 8;
 /// assert_eq!((limiter.memory().len(), limiter.memory().overflowed()), (9, 992));
 /// # Ok::<(), tidegate::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Memory {
     shards: Box<[Shard]>,
     /// The most entries that actors may have of their own.
@@ -74,9 +74,21 @@ pub struct Memory {
 
 /// On a pair of cache lines of its own, which a processor fetches together, so that threads at work on neighbours do
 /// not slow each other down.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[repr(align(128))]
 struct Shard(Mutex<BoundedTable>);
+
+/// The numbers alone: the entries may be a million, and are behind locks.
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("len", &self.len())
+            .field("max_entries", &self.max_entries)
+            .field("evictions", &self.evictions())
+            .field("overflowed", &self.overflowed())
+            .finish_non_exhaustive()
+    }
+}
 
 impl Default for Memory {
     fn default() -> Self {
