@@ -27,4 +27,18 @@ impl Shape {
     /// Every shape.
     pub const ALL: [Self; 7] =
         [Self::Level, Self::Interval, Self::Slots, Self::Counter, Self::Log, Self::Decay, Self::Smooth];
+
+    /// The end of an entry's name.
+    #[cfg(feature = "remote")]
+    pub(crate) const fn suffix(self) -> &'static str {
+        match self {
+            Self::Level => "",
+            Self::Interval => "~interval",
+            Self::Slots => "~slots",
+            Self::Counter => "~counter",
+            Self::Log => "~log",
+            Self::Decay => "~decay",
+            Self::Smooth => "~smooth",
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Two windows' counts, the older one weighted by what is left of it.
 
+use super::numbers::{Numbers, Stored, Twin};
 use super::{Algorithm, Drains};
-use crate::limit::Counter;
+use crate::limit::{Counter, real};
 use crate::log_duration::LogDuration;
 use crate::time::{EXACT, Micros};
 
@@ -79,6 +80,25 @@ impl Counter {
             ticks.saturating_add(ticks.saturating_sub(left))
         };
         self.until_tick(state, now, tick)
+    }
+}
+
+impl Twin for Counter {
+    const KIND: u8 = 2;
+
+    fn numbers(&self) -> [f64; 6] {
+        let [period, tick, ticks] = [self.period, self.tick, self.ticks].map(|number| real(number.get()));
+        [real(self.max), period, tick, ticks, 0.0, 0.0]
+    }
+}
+
+impl Stored for Windows {
+    fn write(&self, numbers: &mut Vec<f64>) {
+        numbers.extend([self.previous, self.current, self.start].map(real));
+    }
+
+    fn read(numbers: &mut impl Numbers) -> Option<Self> {
+        Some(Self { previous: numbers.integer()?, current: numbers.integer()?, start: numbers.integer()? })
     }
 }
 

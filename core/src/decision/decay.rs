@@ -1,5 +1,6 @@
 //! A count that is divided by a factor at every slot boundary.
 
+use super::numbers::{Numbers, Stored, Twin};
 use super::{Algorithm, Drains};
 use crate::limit::{Decaying, real, whole};
 use crate::log_duration::LogDuration;
@@ -54,6 +55,25 @@ impl Decaying {
 
     fn fits_beside(&self, count: f64, cost: u64) -> bool {
         count + real(cost) <= real(self.max)
+    }
+}
+
+impl Twin for Decaying {
+    const KIND: u8 = 3;
+
+    fn numbers(&self) -> [f64; 6] {
+        let counts_blocked = if self.counts_blocked { 1.0 } else { 0.0 };
+        [real(self.max), self.factor, real(self.resolution.get()), counts_blocked, 0.0, 0.0]
+    }
+}
+
+impl Stored for Decayed {
+    fn write(&self, numbers: &mut Vec<f64>) {
+        numbers.extend([self.count, real(self.start)]);
+    }
+
+    fn read(numbers: &mut impl Numbers) -> Option<Self> {
+        Some(Self { count: numbers.amount()?, start: numbers.integer()? })
     }
 }
 

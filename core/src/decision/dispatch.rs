@@ -1,5 +1,11 @@
 //! Dispatch of a rule to its algorithm.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use super::numbers::Twin;
+#[cfg(feature = "remote")]
+use super::numbers::{Numbers, Stored};
+use super::shapes::shapes;
 use super::{Algorithm, Drains, Entry, Impossible, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::info::LimitInfo;
 use crate::limit::Rule;
@@ -8,18 +14,49 @@ use crate::time::{Micros, millis_up};
 /// Calls the algorithm of a rule with the state that the entry holds for it.
 macro_rules! with_algorithm {
     ($rule:expr, $entry:expr, $now:expr, |$algorithm:ident, $state:ident| $question:expr) => {
-        with_algorithm!($rule, $entry, $now, $algorithm, $state, $question,
-            Level level, Slots slots, Counter counter, Log log, Decay decay, Smooth smooth)
+        shapes!(with_algorithm!($rule, $entry, $now, $algorithm, $state, $question))
     };
-    ($rule:expr, $entry:expr, $now:expr, $algorithm:ident, $state:ident, $question:expr, $($kind:ident $of:ident),*) => {
+    ($rule:expr, $entry:expr, $now:expr, $algorithm:ident, $state:ident, $question:expr;
+        small: $($small:ident $small_of:ident $copied:ty),*; long: $($long:ident $long_of:ident $lent:ty),*) => {
         match $rule {
-            $(Rule::$kind($algorithm) => {
-                let $state = $entry.$of(|| $algorithm.fresh($now));
+            $(Rule::$small($algorithm) => {
+                let $state = $entry.$small_of(|| $algorithm.fresh($now));
+                $question
+            })*
+            $(Rule::$long($algorithm) => {
+                let $state = $entry.$long_of(|| $algorithm.fresh($now));
                 $question
             })*
         }
     };
 }
+
+/// Calls the algorithm of a rule.
+macro_rules! with_rule {
+    ($rule:expr, |$algorithm:ident| $question:expr) => { shapes!(with_rule!($rule, $algorithm, $question)) };
+    ($rule:expr, $algorithm:ident, $question:expr; small: $($small:ident $small_of:ident $copied:ty),*;
+        long: $($long:ident $long_of:ident $lent:ty),*) => {
+        match $rule {
+            $(Rule::$small($algorithm) => $question,)*
+            $(Rule::$long($algorithm) => $question,)*
+        }
+    };
+}
+
+/// Calls the algorithm of a rule whose state is copied, or does something else.
+macro_rules! with_small {
+    ($rule:expr, |$algorithm:ident| $question:expr, else $other:expr) => {
+        $crate::decision::shapes!(with_small!($rule, $algorithm, $question, $other))
+    };
+    ($rule:expr, $algorithm:ident, $question:expr, $other:expr; small: $($small:ident $small_of:ident $copied:ty),*;
+        long: $($long:ident $long_of:ident $lent:ty),*) => {
+        match $rule {
+            $(Rule::$small($algorithm) => $question,)*
+            $(Rule::$long(_) => $other,)*
+        }
+    };
+}
+pub(crate) use with_small;
 
 impl Rule {
     /// [`examine`] by this rule's algorithm.
@@ -89,34 +126,18 @@ impl Rule {
 
     /// The units that an empty entry admits.
     pub(crate) fn quota(&self) -> u64 {
-        match self {
-            Self::Level(algorithm) => algorithm.quota(),
-            Self::Slots(algorithm) => algorithm.quota(),
-            Self::Counter(algorithm) => algorithm.quota(),
-            Self::Log(algorithm) => algorithm.quota(),
-            Self::Decay(algorithm) => algorithm.quota(),
-            Self::Smooth(algorithm) => algorithm.quota(),
-        }
+        with_rule!(self, |algorithm| algorithm.quota())
     }
 
     /// The largest cost that ever fits.
     pub(crate) fn largest_cost(&self) -> u64 {
-        match self {
-            // Any cost is admitted at once there, and the next call pays for it.
-            Self::Smooth(algorithm) => algorithm.largest_cost(),
-            _ => self.quota(),
-        }
+        with_rule!(self, |algorithm| algorithm.largest_cost())
     }
 
     /// True if a denied attempt is charged as well.
     #[cfg(feature = "redis")]
     pub(crate) fn counts_blocked(&self) -> bool {
-        match self {
-            Self::Slots(algorithm) => algorithm.counts_blocked,
-            Self::Log(algorithm) => algorithm.counts_blocked,
-            Self::Decay(algorithm) => algorithm.counts_blocked,
-            Self::Level(_) | Self::Counter(_) | Self::Smooth(_) => false,
-        }
+        with_rule!(self, |algorithm| algorithm.counts_blocked())
     }
 
     /// A call that does not fit yet may reserve its place.
@@ -124,26 +145,48 @@ impl Rule {
         fn of<R: Algorithm>(_: &R) -> bool {
             R::RESERVES
         }
-        match self {
-            Self::Level(algorithm) => of(algorithm),
-            Self::Slots(algorithm) => of(algorithm),
-            Self::Counter(algorithm) => of(algorithm),
-            Self::Log(algorithm) => of(algorithm),
-            Self::Decay(algorithm) => of(algorithm),
-            Self::Smooth(algorithm) => of(algorithm),
-        }
+        with_rule!(self, |algorithm| of(algorithm))
     }
 
     /// The time that a full entry takes to drain.
     #[inline]
     pub(crate) fn window(&self) -> Micros {
-        match self {
-            Self::Level(algorithm) => algorithm.window,
-            Self::Slots(algorithm) => algorithm.window(),
-            Self::Counter(algorithm) => algorithm.window(),
-            Self::Log(algorithm) => algorithm.window(),
-            Self::Decay(algorithm) => algorithm.window(),
-            Self::Smooth(algorithm) => algorithm.window(),
+        with_rule!(self, |algorithm| algorithm.window())
+    }
+
+    /// The number of its algorithm in Lua, and [all](Twin::numbers) that decides.
+    pub(crate) fn twin(&self) -> (u8, [f64; 6]) {
+        fn of<R: Twin>(rule: &R) -> (u8, [f64; 6]) {
+            (R::KIND, rule.numbers())
         }
+        with_rule!(self, |rule| of(rule))
+    }
+
+    /// Half a fingerprint: equal for equal rules, and different for others. Rules are made by the program, not by its
+    /// clients, so it needs no secret.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let (kind, numbers) = self.twin();
+        (kind, numbers.map(f64::to_bits)).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The entry that this rule has left as these numbers.
+    #[cfg(feature = "remote")]
+    pub(crate) fn entry_of(&self, numbers: &mut impl Numbers) -> Option<Entry> {
+        shapes!(entry_of!(self, numbers))
     }
 }
+
+#[cfg(feature = "remote")]
+macro_rules! entry_of {
+    ($rule:expr, $numbers:expr; small: $($small:ident $small_of:ident $copied:ty),*;
+        long: $($long:ident $long_of:ident $lent:ty),*) => {
+        Some(match $rule {
+            $(Rule::$small(_) => Entry::$small(Stored::read($numbers)?),)*
+            $(Rule::$long(_) => Entry::$long(Box::new(Stored::read($numbers)?)),)*
+        })
+    };
+}
+#[cfg(feature = "remote")]
+use entry_of;

@@ -1,7 +1,8 @@
 //! The level: whole units that drain at ticks. Bucket, token bucket and fixed window are this.
 
+use super::numbers::{Numbers, Stored, Twin};
 use super::{Algorithm, Drains};
-use crate::limit::LevelRule;
+use crate::limit::{LevelRule, real};
 use crate::log_duration::LogDuration;
 use crate::time::{EXACT, Micros};
 
@@ -81,6 +82,26 @@ impl LevelRule {
 
     fn take(&self, state: &mut Level, now: Micros, units: u64) {
         state.level = if self.left(state, now) <= units { 0 } else { state.level.saturating_sub(units) };
+    }
+}
+
+impl Twin for LevelRule {
+    const KIND: u8 = 1;
+
+    fn numbers(&self) -> [f64; 6] {
+        let [tick, drain, ticks] = [self.tick, self.drain, self.ticks].map(|number| real(number.get()));
+        let aligned = if self.aligned { 1.0 } else { 0.0 };
+        [tick, drain, ticks, aligned, real(self.quota), real(self.most.min(EXACT))]
+    }
+}
+
+impl Stored for Level {
+    fn write(&self, numbers: &mut Vec<f64>) {
+        numbers.extend([self.level, self.since].map(real));
+    }
+
+    fn read(numbers: &mut impl Numbers) -> Option<Self> {
+        Some(Self { level: numbers.integer()?, since: numbers.integer()? })
     }
 }
 

@@ -1,8 +1,9 @@
 //! The log: every charged instant, so that no span of a period ever holds more than the limit.
 
 use super::Algorithm;
+use super::numbers::Twin;
 use super::series::Series;
-use crate::limit::Log;
+use crate::limit::{Log, real};
 use crate::time::Micros;
 
 impl Log {
@@ -26,6 +27,15 @@ impl Log {
             Some(last) if self.min_interval > 0 => last.saturating_add(self.min_interval).saturating_sub(now),
             _ => 0,
         }
+    }
+}
+
+impl Twin for Log {
+    const KIND: u8 = 6;
+
+    fn numbers(&self) -> [f64; 6] {
+        let counts_blocked = if self.counts_blocked { 1.0 } else { 0.0 };
+        [real(self.max), real(self.period), real(self.min_interval), counts_blocked, 0.0, 0.0]
     }
 }
 

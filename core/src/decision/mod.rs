@@ -12,8 +12,10 @@ mod dispatch;
 mod grouped;
 mod level;
 mod log;
+mod numbers;
 mod pure;
 mod series;
+mod shapes;
 mod slots;
 mod smooth;
 mod state;
@@ -22,16 +24,12 @@ mod uneven;
 
 pub use call::Call;
 pub(crate) use call::Verb;
-#[cfg(feature = "remote")]
-pub(crate) use counter::Windows;
-#[cfg(feature = "remote")]
-pub(crate) use decay::Decayed;
+pub(crate) use dispatch::with_small;
 pub(crate) use grouped::Grouped;
 pub(crate) use level::Level;
 #[cfg(feature = "remote")]
-pub(crate) use series::Series;
-#[cfg(feature = "remote")]
-pub(crate) use smooth::Paced;
+pub(crate) use numbers::Numbers;
+pub(crate) use shapes::shapes;
 pub use state::State;
 pub(crate) use state::{Entry, Small};
 pub(crate) use together::{Held, Part, together};

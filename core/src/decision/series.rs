@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 use std::mem;
 use std::num::NonZeroU64;
 
+use super::numbers::{Numbers, Stored};
+use crate::limit::real;
+
 /// The units charged at each instant (or in each slot), oldest first.
 ///
 /// Each run knows the sum of all up to itself, so that sums and positions are found by binary search; equal instants
@@ -26,16 +29,24 @@ struct Run {
 /// Sums start over before they come near the end of their range.
 const LARGEST_SUM: u64 = 1 << 62;
 
+impl Stored for Series {
+    fn write(&self, numbers: &mut Vec<f64>) {
+        numbers.extend(self.runs().flat_map(|(at, units)| [real(at), real(units)]));
+    }
+
+    fn read(numbers: &mut impl Numbers) -> Option<Self> {
+        numbers.runs().map(Self::of)
+    }
+}
+
 impl Series {
     /// Some of the runs of a longer one, each with the sum up to itself.
-    #[cfg(feature = "remote")]
-    pub(crate) fn of(runs: impl IntoIterator<Item = (u64, u64)>) -> Self {
+    fn of(runs: impl IntoIterator<Item = (u64, u64)>) -> Self {
         Self { runs: runs.into_iter().map(|(at, sum)| Run { at, sum }).collect(), dropped: 0, grain: 0 }
     }
 
     /// The runs that are kept, each with the sum up to itself.
-    #[cfg(feature = "remote")]
-    pub(crate) fn runs(&self) -> impl Iterator<Item = (u64, u64)> {
+    fn runs(&self) -> impl Iterator<Item = (u64, u64)> {
         self.runs.iter().map(|run| (run.at, run.sum.saturating_sub(self.dropped)))
     }
 

@@ -1,8 +1,9 @@
 //! Counts in slots: a sliding window that is as fine as its slots.
 
 use super::Algorithm;
+use super::numbers::Twin;
 use super::series::Series;
-use crate::limit::Slots;
+use crate::limit::{Slots, real};
 use crate::time::{EXACT, Micros};
 
 impl Slots {
@@ -34,6 +35,15 @@ impl Slots {
     fn settle(&self, state: &mut Series, now: Micros) {
         state.align(self.resolution);
         state.keep_from(self.from(now));
+    }
+}
+
+impl Twin for Slots {
+    const KIND: u8 = 5;
+
+    fn numbers(&self) -> [f64; 6] {
+        let counts_blocked = if self.counts_blocked { 1.0 } else { 0.0 };
+        [real(self.max), real(self.period), real(self.resolution.get()), counts_blocked, 0.0, 0.0]
     }
 }
 

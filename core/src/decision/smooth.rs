@@ -1,5 +1,6 @@
 //! Paced permits: a call goes at once, and the next one waits for what it cost.
 
+use super::numbers::{Numbers, Stored, Twin};
 use super::{Algorithm, Drains};
 use crate::limit::{Pacing, floor, real, whole, whole_up};
 use crate::log_duration::LogDuration;
@@ -79,6 +80,25 @@ impl Pacing {
     fn store(&self, state: &mut Paced, now: Micros, permits: f64) {
         state.stored = self.at_most(state.stored + permits);
         state.written = now;
+    }
+}
+
+impl Twin for Pacing {
+    const KIND: u8 = 4;
+
+    fn numbers(&self) -> [f64; 6] {
+        let warms_up = if self.warms_up { 1.0 } else { 0.0 };
+        [self.stable, self.max_permits, self.threshold, self.slope, self.cool, warms_up]
+    }
+}
+
+impl Stored for Paced {
+    fn write(&self, numbers: &mut Vec<f64>) {
+        numbers.extend([self.stored, real(self.free), real(self.written)]);
+    }
+
+    fn read(numbers: &mut impl Numbers) -> Option<Self> {
+        Some(Self { stored: numbers.amount()?, free: numbers.integer()?, written: numbers.integer()? })
     }
 }
 

@@ -1,30 +1,65 @@
 //! The state of one entry between decisions.
 
-use super::counter::Windows;
-use super::decay::Decayed;
-use super::level::Level;
-use super::series::Series;
-use super::smooth::Paced;
+#[cfg(feature = "remote")]
+use super::numbers::Stored as _;
+use super::shapes::shapes;
 use crate::inline_vec::InlineVec;
 use crate::shape::Shape;
 
-/// The state of one rule for one actor.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum Entry {
-    /// Nothing is kept: an absent entry answers like one that never was.
-    #[default]
-    Absent,
-    Level(Level),
-    Counter(Windows),
-    Decay(Decayed),
-    Smooth(Paced),
-    Slots(Box<Series>),
-    Log(Box<Series>),
-}
+macro_rules! entry {
+    (; small: $($small:ident $small_of:ident $copied:ty),*; long: $($long:ident $long_of:ident $lent:ty),*) => {
+        /// The state of one rule for one actor.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub(crate) enum Entry {
+            /// Nothing is kept: an absent entry answers like one that never was.
+            #[default]
+            Absent,
+            $($small($copied),)*
+            $($long(Box<$lent>),)*
+        }
 
-/// Access to the state of one algorithm. The kind is part of an entry's name, so it is that or absent.
-macro_rules! state {
-    ($name:ident, $variant:ident, $state:ty) => {
+        impl Entry {
+            $(entry!(state $small_of $small $copied);)*
+            $(entry!(state $long_of $long $lent);)*
+
+            /// Replaces an entry; a small one is written in place, where nothing else has to be dropped first.
+            #[inline(always)]
+            pub(crate) fn replace(&mut self, entry: Self) {
+                match (self, entry) {
+                    $((Self::$small(old), Self::$small(new)) => *old = new,)*
+                    (old, new) => *old = new,
+                }
+            }
+
+            /// The numbers that a store over a network keeps of it.
+            #[cfg(feature = "remote")]
+            pub(crate) fn numbers(&self) -> Vec<f64> {
+                let mut numbers = Vec::new();
+                match self {
+                    Self::Absent => {}
+                    $(Self::$small(state) => state.write(&mut numbers),)*
+                    $(Self::$long(state) => state.write(&mut numbers),)*
+                }
+                numbers
+            }
+        }
+
+        $(
+            impl Small for $copied {
+                #[inline]
+                fn of(entry: &Entry) -> Option<Self> {
+                    if let Entry::$small(state) = entry { Some(*state) } else { None }
+                }
+
+                #[inline]
+                fn into_entry(self) -> Entry {
+                    Entry::$small(self)
+                }
+            }
+        )*
+    };
+    // The kind is part of an entry's name, so it is that or absent.
+    (state $name:ident $variant:ident $state:ty) => {
         #[inline]
         pub(crate) fn $name(&mut self, fresh: impl FnOnce() -> $state) -> &mut $state {
             if !matches!(self, Self::$variant(_)) {
@@ -38,25 +73,7 @@ macro_rules! state {
     };
 }
 
-impl Entry {
-    /// Replaces an entry; a small one is written in place, where nothing else has to be dropped first.
-    #[inline(always)]
-    pub(crate) fn replace(&mut self, entry: Self) {
-        match (self, entry) {
-            (Self::Counter(old), Self::Counter(new)) => *old = new,
-            (Self::Decay(old), Self::Decay(new)) => *old = new,
-            (Self::Smooth(old), Self::Smooth(new)) => *old = new,
-            (old, new) => *old = new,
-        }
-    }
-
-    state!(level, Level, Level);
-    state!(counter, Counter, Windows);
-    state!(decay, Decay, Decayed);
-    state!(smooth, Smooth, Paced);
-    state!(slots, Slots, Series);
-    state!(log, Log, Series);
-}
+shapes!(entry!());
 
 /// A state of a few numbers, which is copied where a longer one is lent.
 pub(crate) trait Small: Copy {
@@ -64,24 +81,6 @@ pub(crate) trait Small: Copy {
     fn of(entry: &Entry) -> Option<Self>;
     fn into_entry(self) -> Entry;
 }
-
-macro_rules! small {
-    ($($variant:ident $state:ty),*) => { $(
-        impl Small for $state {
-            #[inline]
-            fn of(entry: &Entry) -> Option<Self> {
-                if let Entry::$variant(state) = entry { Some(*state) } else { None }
-            }
-
-            #[inline]
-            fn into_entry(self) -> Entry {
-                Entry::$variant(self)
-            }
-        }
-    )* };
-}
-
-small!(Level Level, Counter Windows, Decay Decayed, Smooth Paced);
 
 /// The state of one actor at a limit; starts empty with [`State::default`].
 ///

@@ -93,16 +93,8 @@ impl Local {
         cost: u64,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        match rule {
-            Rule::Level(rule) => self.limit_uneven(rule, limit, actor, cost, now),
-            Rule::Counter(rule) => self.limit_small(rule, limit, actor, cost, now),
-            Rule::Decay(rule) => self.limit_small(rule, limit, actor, cost, now),
-            Rule::Smooth(rule) => self.limit_small(rule, limit, actor, cost, now),
-            Rule::Slots(_) | Rule::Log(_) => {
-                let decided = self.memory.decide_lent(rule, self.entry_call(limit, actor, cost, now));
-                self.answered(decided, limit, actor, cost, now)
-            }
-        }
+        let decided = self.memory.decide_one(rule, self.entry_call(limit, actor, cost, now));
+        self.answered(decided, limit, actor, cost, now)
     }
 
     /// Of factor 1.

@@ -1,7 +1,6 @@
 //! Compiled definitions: the integers that a decision works with, already scaled for one actor.
 
 mod decay;
-mod digest;
 mod level;
 mod multiples;
 mod real;

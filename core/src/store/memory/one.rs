@@ -6,7 +6,7 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::decision::{Algorithm, Entry, Impossible, Resolved, Small, Verb, answer, commit, examine};
+use crate::decision::{Algorithm, Entry, Impossible, Resolved, Small, Verb, answer, commit, examine, with_small};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Rule;
@@ -24,14 +24,10 @@ pub(crate) struct EntryCall {
 impl Memory {
     /// Decides one check; an impossible one leaves everything as it is. Nothing, as of
     /// [`limit_levels`](Self::limit_levels), where there may be no room for an entry that is missing.
+    #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
+    #[inline(always)]
     pub(crate) fn decide_one(&self, rule: &Rule, call: EntryCall) -> Result<Option<LimitInfo>, Impossible> {
-        match rule {
-            Rule::Level(algorithm) => self.decide_small(algorithm, call),
-            Rule::Counter(algorithm) => self.decide_small(algorithm, call),
-            Rule::Decay(algorithm) => self.decide_small(algorithm, call),
-            Rule::Smooth(algorithm) => self.decide_small(algorithm, call),
-            Rule::Slots(_) | Rule::Log(_) => self.decide_lent(rule, call),
-        }
+        with_small!(rule, |algorithm| self.decide_small(algorithm, call), else self.decide_lent(rule, call))
     }
 
     /// One check whose state of a few numbers is copied out of the table and back.
@@ -66,7 +62,7 @@ impl Memory {
     }
 
     /// A state of any length is lent by the table, and put back.
-    pub(crate) fn decide_lent(&self, rule: &Rule, call: EntryCall) -> Result<Option<LimitInfo>, Impossible> {
+    fn decide_lent(&self, rule: &Rule, call: EntryCall) -> Result<Option<LimitInfo>, Impossible> {
         let EntryCall { fingerprint, moment, verb, cost, spent } = call;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);

@@ -2,10 +2,10 @@
 
 use redis::Value;
 
-use crate::decision::{Decayed, Entry, Impossible, Level, Paced, Resolved, Series, Verb, Verdict, Windows};
+use crate::decision::{Entry, Impossible, Numbers, Resolved, Verb, Verdict};
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::{Rule, whole};
+use crate::limit::whole;
 use crate::store::remote::{Part, Reply, Request};
 use crate::time::{EXACT, Micros};
 
@@ -66,7 +66,7 @@ impl Reader<'_> {
             corrupt += u32::from(first & CORRUPT != 0);
             mended |= first & MENDED != 0;
             let verdict = Verdict::of(first & FITS != 0, self.wait()?);
-            checked.push(Checked { entry: self.entry(&part.rule)?, verdict });
+            checked.push(Checked { entry: part.rule.entry_of(self).ok_or(Malformed)?, verdict });
         }
         if request.parts.is_empty() {
             let first = self.byte()?;
@@ -95,40 +95,10 @@ impl Reader<'_> {
         if index < request.parts.len() { Ok(Reply::Impossible(index, Impossible::Overflows)) } else { Err(Malformed) }
     }
 
-    /// The state in which the call left an entry.
-    fn entry(&mut self, rule: &Rule) -> Result<Entry, Malformed> {
-        Ok(match rule {
-            Rule::Level(_) => Entry::Level(Level { level: self.integer()?, since: self.integer()? }),
-            Rule::Counter(_) => {
-                Entry::Counter(Windows { previous: self.integer()?, current: self.integer()?, start: self.integer()? })
-            }
-            Rule::Decay(_) => Entry::Decay(Decayed { count: self.amount()?, start: self.integer()? }),
-            Rule::Smooth(_) => {
-                Entry::Smooth(Paced { stored: self.amount()?, free: self.integer()?, written: self.integer()? })
-            }
-            Rule::Slots(_) => Entry::Slots(Box::new(self.series()?)),
-            Rule::Log(_) => Entry::Log(Box::new(self.series()?)),
-        })
-    }
-
-    /// The runs that an answer can depend on: how many they are (a byte), and of each its instant and how many units
-    /// that still count came up to it.
-    fn series(&mut self) -> Result<Series, Malformed> {
-        let count = self.byte()?;
-        let runs = (0..count).map(|_| Ok((self.integer()?, self.integer()?))).collect::<Result<Vec<_>, _>>()?;
-        Ok(Series::of(runs))
-    }
-
     /// A wait that is too long to be exact is only ever compared with shorter ones.
     fn wait(&mut self) -> Result<Micros, Malformed> {
         let wait = self.number()?;
         if wait >= 0.0 { Ok(whole(wait)) } else { Err(Malformed) }
-    }
-
-    /// Units, or parts of one.
-    fn amount(&mut self) -> Result<f64, Malformed> {
-        let amount = self.number()?;
-        if (0.0..=EXACT as f64).contains(&amount) { Ok(amount) } else { Err(Malformed) }
     }
 
     fn integer(&mut self) -> Result<u64, Malformed> {
@@ -145,6 +115,24 @@ impl Reader<'_> {
         let (byte, rest) = self.0.split_first().ok_or(Malformed)?;
         self.0 = rest;
         Ok(*byte)
+    }
+}
+
+/// The state in which the call left an entry.
+impl Numbers for Reader<'_> {
+    fn integer(&mut self) -> Option<u64> {
+        Reader::integer(self).ok()
+    }
+
+    fn amount(&mut self) -> Option<f64> {
+        self.number().ok().filter(|amount| (0.0..=EXACT as f64).contains(amount))
+    }
+
+    /// Those that an answer can depend on: how many they are (a byte), and of each its instant and how many units that
+    /// still count came up to it.
+    fn runs(&mut self) -> Option<Vec<(u64, u64)>> {
+        let count = self.byte().ok()?;
+        (0..count).map(|_| Some((Numbers::integer(self)?, Numbers::integer(self)?))).collect()
     }
 }
 

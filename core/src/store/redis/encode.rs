@@ -10,7 +10,7 @@ use crate::distinct::Distinct;
 use crate::inline_vec::InlineVec;
 use crate::limit::{Rule, real};
 use crate::store::remote::{Key, Part, Request};
-use crate::time::{EXACT, Micros};
+use crate::time::Micros;
 
 /// The arguments of one call of the script: any number of decisions, made in order.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +66,8 @@ pub(crate) fn encode<'a>(requests: impl IntoIterator<Item = (&'a Request, Micros
 /// A rule as it is written down: its algorithm (a byte), and the numbers of that.
 type WrittenRule = [u8; RULE];
 const RULE: usize = 1 + 6 * 8;
+/// The number of the algorithm for levels in the layout of that name, which has no other entries.
+const SHARKEY: u8 = 7;
 /// The first byte of a [`plain`] decision, in place of a verb.
 const PLAIN: u8 = 7;
 /// Bytes of a check.
@@ -178,34 +180,8 @@ fn index(index: usize) -> [u8; 4] {
 }
 
 fn written(rule: &Rule, layout: Layout) -> WrittenRule {
-    let flag = |set| if set { 1.0 } else { 0.0 };
-    let (algorithm, numbers) = match rule {
-        Rule::Level(level) => {
-            let [tick, drain, ticks] = [level.tick, level.drain, level.ticks].map(|number| real(number.get()));
-            let algorithm = if layout == Layout::Sharkey { 7 } else { 1 };
-            (algorithm, [tick, drain, ticks, flag(level.aligned), real(level.quota), real(level.most.min(EXACT))])
-        }
-        Rule::Counter(counter) => {
-            let [period, tick, ticks] = [counter.period, counter.tick, counter.ticks].map(|number| real(number.get()));
-            (2, [real(counter.max), period, tick, ticks, 0.0, 0.0])
-        }
-        Rule::Decay(decay) => {
-            let resolution = real(decay.resolution.get());
-            (3, [real(decay.max), decay.factor, resolution, flag(decay.counts_blocked), 0.0, 0.0])
-        }
-        Rule::Smooth(smooth) => {
-            let [stable, most, threshold] = [smooth.stable, smooth.max_permits, smooth.threshold];
-            (4, [stable, most, threshold, smooth.slope, smooth.cool, flag(smooth.warms_up)])
-        }
-        Rule::Slots(slots) => {
-            let resolution = real(slots.resolution.get());
-            (5, [real(slots.max), real(slots.period), resolution, flag(slots.counts_blocked), 0.0, 0.0])
-        }
-        Rule::Log(log) => {
-            let interval = real(log.min_interval);
-            (6, [real(log.max), real(log.period), interval, flag(log.counts_blocked), 0.0, 0.0])
-        }
-    };
+    let (kind, numbers) = rule.twin();
+    let algorithm = if layout == Layout::Sharkey { SHARKEY } else { kind };
     let mut written = [algorithm; RULE];
     for (place, number) in written[1..].chunks_exact_mut(8).zip(numbers) {
         place.copy_from_slice(&number.to_le_bytes());

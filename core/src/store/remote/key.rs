@@ -39,16 +39,7 @@ impl<'a> EntryName<'a> {
     /// percent-encoded, and a part that is longer than 200 bytes is replaced by its hash.
     #[must_use]
     pub fn to_key(&self) -> Key {
-        let suffix = match self.shape {
-            Shape::Level => "",
-            Shape::Interval => "~interval",
-            Shape::Slots => "~slots",
-            Shape::Counter => "~counter",
-            Shape::Log => "~log",
-            Shape::Decay => "~decay",
-            Shape::Smooth => "~smooth",
-        };
-        name(self.namespace, self.actor, self.limit, suffix)
+        name(self.namespace, self.actor, self.limit, self.shape.suffix())
     }
 }
 

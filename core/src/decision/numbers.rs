@@ -1,0 +1,31 @@
+//! Rules and states as numbers: those that the twins in Lua compute with, and those that stores over a network keep.
+
+#![cfg_attr(not(feature = "remote"), allow(dead_code, reason = "stores in this process keep states as they are"))]
+
+/// A rule whose algorithm stands once more in Lua.
+pub(crate) trait Twin {
+    /// The number of the algorithm there.
+    const KIND: u8;
+
+    /// All that decides how a state drains and what fits into it.
+    fn numbers(&self) -> [f64; 6];
+}
+
+/// A state that is kept as numbers.
+pub(crate) trait Stored: Sized {
+    fn write(&self, numbers: &mut Vec<f64>);
+
+    /// The state that these numbers are; none if they are not one.
+    fn read(numbers: &mut impl Numbers) -> Option<Self>;
+}
+
+/// Numbers that a store has kept, one after the other; none where there is no such number.
+pub(crate) trait Numbers {
+    fn integer(&mut self) -> Option<u64>;
+
+    /// Units, or parts of one.
+    fn amount(&mut self) -> Option<f64>;
+
+    /// Runs of a series, each with the units up to itself.
+    fn runs(&mut self) -> Option<Vec<(u64, u64)>>;
+}
