@@ -92,12 +92,12 @@ fn first_calls_open_no_breaker() {
 fn a_connection_is_there_before_the_first_call() {
     let server = Server::start();
     let proxy = Proxy::to(server.port);
-    let (started, limiter) = (Instant::now(), over_in(&proxy.url(), OnError::Raise, DEADLINE));
-    assert!(started.elapsed() < DEADLINE / 2, "nobody waits for it: {:?}", started.elapsed());
-    wait_until("somebody connects", || proxy.opened() == 1);
-    std::thread::sleep(DEADLINE);
-    let before = server.run::<String>("INFO commandstats");
-    assert!(before.contains("cmdstat_evalsha"), "the server was greeted: {before}");
+    // So long a deadline that no second attempt to connect is made, however busy the machine.
+    let (started, limiter) = (Instant::now(), over_in(&proxy.url(), OnError::Raise, DEADLINE * 10));
+    assert!(started.elapsed() < DEADLINE * 5, "nobody waits for it: {:?}", started.elapsed());
+    let is_greeted = || server.run::<String>("INFO commandstats").contains("cmdstat_evalsha");
+    wait_until("the server is greeted", is_greeted);
+    assert_eq!(proxy.opened(), 1);
     limiter.limit_sync(&hourly("first", 10), "ada").expect("an answer");
     assert_eq!(proxy.opened(), 1);
 }
