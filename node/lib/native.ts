@@ -65,7 +65,7 @@ export interface NativeGate {
     accept: readonly string[],
     detail: string | undefined,
   ): { status: number; headers: string[]; body: string; mediaType: string; retryAfter: number }
-  report(code: string, detail: string): string | null | undefined | Failure
+  report(code: string, detail: string): string | undefined | Failure
 }
 
 type Optional<T> = { readonly [Name in keyof T]?: T[Name] }

@@ -19,6 +19,7 @@ pub(crate) struct OpenedQueue<'a> {
     /// Its number.
     pub queue: f64,
     /// The typed array that answers are handed over in.
+    #[napi(ts_type = "Float64Array")]
     pub buffer: Unknown<'a>,
 }
 

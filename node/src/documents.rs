@@ -1,6 +1,5 @@
 //! Files and texts of named limits.
 
-use napi::Result as NapiResult;
 use napi::bindgen_prelude::{Either3, Unknown};
 use napi_derive::napi;
 use tidegate::config::{Limits, LimitsError};
@@ -70,13 +69,13 @@ pub(crate) fn limits_from_entries(
     names: Vec<String>,
     values: Vec<Unknown<'_>>,
     counts: Vec<i32>,
-) -> NapiResult<Either3<Document, DocumentFailure, Failure>> {
+) -> napi::Result<Either3<Document, DocumentFailure, Failure>> {
     let mut flat = names.into_iter().zip(values).zip(counts);
     let Some((_, document)) = entry(&mut flat)? else { return Ok(Either3::C(*Failure::internal("no entries"))) };
     Ok(answer(Limits::from_entry(document)))
 }
 
-fn entry<'a>(flat: &mut impl Iterator<Item = ((String, Unknown<'a>), i32)>) -> NapiResult<Option<(String, Entry)>> {
+fn entry<'a>(flat: &mut impl Iterator<Item = ((String, Unknown<'a>), i32)>) -> napi::Result<Option<(String, Entry)>> {
     let Some(((name, given), count)) = flat.next() else { return Ok(None) };
     let given = value(&given)?;
     let limit = match given {
@@ -92,7 +91,7 @@ fn entry<'a>(flat: &mut impl Iterator<Item = ((String, Unknown<'a>), i32)>) -> N
         return Ok(Some((name, Entry::Value(given))));
     }
     // Three levels at most: JavaScript takes nothing apart below a definition's fields.
-    let members = (0..count).map_while(|_| entry(flat).transpose()).collect::<NapiResult<_>>()?;
+    let members = (0..count).map_while(|_| entry(flat).transpose()).collect::<napi::Result<_>>()?;
     Ok(Some((name, Entry::Table(members))))
 }
 
