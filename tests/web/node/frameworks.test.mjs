@@ -348,6 +348,26 @@ test('hono: a refusal that onError sees, or answers with by itself', async () =>
   }
 })
 
+test('hono: a getConnInfo of another runtime is the mistake, with its page and its cause', async () => {
+  const cause = new Error('no connection')
+  const getConnInfo = () => {
+    throw cause
+  }
+  const app = new Hono().use(forHono({ limits: '1/minute', getConnInfo }))
+  let seen
+  app.onError((error, context) => {
+    seen = error
+    return context.text('error', 500)
+  })
+  assert.equal((await app.request('/')).status, 500)
+  const page = 'https://github.com/tidegate/tidegate/blob/main/docs/errors/no-client-address.md'
+  assert.deepEqual(
+    [seen.code, seen.mistake, seen.page, seen.cause],
+    ['ERR_CONFIGURATION', 'no-client-address', page, cause],
+  )
+  assert.ok(seen.message.endsWith(`; see ${page}`))
+})
+
 test('hono: without a key there has to be a getConnInfo', () => {
   assert.throws(() => forHono({ limits: '1/minute' }), /getConnInfo must be given/)
   assert.throws(() => forHono({ limits: '1/minute', getConnInfo: 'node' }), /getConnInfo must be a function/)
