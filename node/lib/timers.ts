@@ -10,7 +10,8 @@ import timers from 'node:timers'
 export const { setImmediate, setTimeout, clearTimeout } = timers
 
 const { performance } = perfHooks
-const { now } = performance
+// Sinon replaces the object's own method, perhaps before this package is loaded, and never that of its class.
+const { now = performance.now } = Object.getPrototypeOf(performance) as { now?: () => number }
 
 /** Milliseconds of a clock that only goes forward. */
 export const elapsed = (): number => now.call(performance)

@@ -56,6 +56,21 @@ test('so they are under those of Jest and Vitest', async () => {
   assert.equal(stdout, 'and afterwards 9')
 })
 
+test('a clock that was faked before the package was loaded does not stop a wait', async () => {
+  const script = `
+    import FakeTimers from '@sinonjs/fake-timers'
+    FakeTimers.install({ toFake: ['performance', 'hrtime', 'Date'] })
+    const { Limiter } = await import('tidegate')
+    const limiter = new Limiter()
+    const paced = { key: 'paced', type: 'bucket', size: 1, dripRate: 20 }
+    limiter.chargeSync(paced, 'ada')
+    console.log((await limiter.acquire(paced, 'ada')).allowed)
+  `
+  const args = ['--input-type=module', '--eval', script]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root, timeout: 20_000 })
+  assert.equal(stdout, 'true\n')
+})
+
 const minute = tokenBucket({ key: 'minute', count: 1, period: 60_000 })
 
 test('a clock that a test owns is the time of every call', async () => {
