@@ -21,6 +21,8 @@ impl Limiter {
     /// A limiter over a store on Redis at this URL; see [`Redis::open`](crate::Redis::open).
     ///
     /// It connects right away, for as long as a decision may take; a store that cannot be reached is no error here.
+    /// Every tokio runtime that calls it needs its timers and its I/O, as by `enable_all`: on one without them a call
+    /// is answered as if the store could not be reached.
     ///
     /// # Errors
     /// When the URL makes no sense.

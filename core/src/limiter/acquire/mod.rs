@@ -140,6 +140,9 @@ impl Limiter {
     ///
     /// # Errors
     /// As [`limit_sync`](Self::limit_sync).
+    ///
+    /// # Panics
+    /// If it has to wait outside of a tokio runtime, or on one whose timers are not enabled.
     #[cfg(feature = "tokio")]
     pub async fn acquire(&self, limit: &Limit, actor: &str, max_wait: Duration) -> Result<LimitInfo, Error> {
         self.start_acquire(&[Check::new(limit, actor)], max_wait).finish().await
