@@ -24,7 +24,9 @@ impl PendingCall {
                 state.stats.repaired(corrupt);
                 state.reports.decided(heard);
                 let info = self.merge(infos);
-                if let Some(deny_key) = self.deny_key.filter(|_| info.blocked) {
+                if !info.blocked && self.call.charges() {
+                    self.entries.iter().for_each(|entry| state.denials.outdate(*entry));
+                } else if let Some(deny_key) = self.deny_key.filter(|_| info.blocked) {
                     state.denials.keep(deny_key, &info, heard, reset, self.since);
                 }
                 state.stats.answered(info.blocked);

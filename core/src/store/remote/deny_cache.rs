@@ -26,7 +26,8 @@ pub(crate) struct DenyKey {
 }
 
 /// Denials of this process, for a while: a denial costs nothing and its reset is exact, so until then only a refund or
-/// a reset can change it. Those made through this process drop it; for others there is a maximum age.
+/// a reset can lift it, and only a charge can prolong it. Those made through this process drop it; for others there is
+/// a maximum age.
 #[derive(Debug)]
 pub(crate) struct DenyCache {
     /// Each is made at its first denial: most limiters of a fleet deny seldom, and few actors.
@@ -122,6 +123,12 @@ impl DenyCache {
     /// Something may have been given back to this entry.
     pub(crate) fn forget(&self, entry: Fingerprint) {
         self.dropped.fetch_add(1, Ordering::AcqRel);
+        self.outdate(entry);
+    }
+
+    /// Something was charged to this entry: its denials hold longer than they say, and less remains. One that is on its
+    /// way may still be kept, because it is a denial all the same.
+    pub(crate) fn outdate(&self, entry: Fingerprint) {
         let (segment, set) = place(entry);
         if let Some(segment) = self.segments[segment].get() {
             lock(&segment[set]).denials.retain(|denial| denial.key.entry != entry);
@@ -158,6 +165,18 @@ mod tests {
 
     fn key(entry: u128) -> DenyKey {
         DenyKey { entry: Fingerprint(entry), definition: 0, cost: 1, factor: 1.0 }
+    }
+
+    #[test]
+    fn a_charge_drops_denials_of_its_entry_and_none_that_are_on_their_way() {
+        let cache = DenyCache::new(Duration::from_secs(1));
+        let info = LimitInfo::unlimited();
+        let since = cache.since();
+        cache.keep(key(1), &info, 1_000, 500_000, since);
+        cache.outdate(Fingerprint(1));
+        assert!(cache.find(&key(1), 2_000).is_none());
+        cache.keep(key(2), &info, 1_000, 500_000, since);
+        assert!(cache.find(&key(2), 2_000).is_some());
     }
 
     #[test]
