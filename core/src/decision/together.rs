@@ -93,7 +93,9 @@ fn apart<R: Borrow<Rule>, P>(
         let observed = members.first().is_some_and(|part| part.observed.is_some());
         // What denies the enforced checks does not deny these.
         let verb = if observed && verb == Verb::Denied { Verb::Limit } else { verb };
-        entries.iter_mut().for_each(|held| held.taken = 0);
+        for held in &mut *entries {
+            held.taken = 0;
+        }
         let before: InlineVec<Option<usize>> = entries.iter_mut().map(|held| held.kept_by.take()).collect();
         let decided = match all_or_nothing(&members, entries, now, verb) {
             Err((_, Impossible::Overflows)) if observed => {
