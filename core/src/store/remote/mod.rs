@@ -27,6 +27,7 @@ mod settings;
 mod stats;
 mod sync;
 pub(crate) mod task;
+mod turn;
 mod value;
 
 pub use backend::{Backend, Servers, Work};

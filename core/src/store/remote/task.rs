@@ -3,16 +3,15 @@
 //! To wake a thread takes longer than to write a few bytes to a socket. So a caller that wakes an idle task by what it
 //! sends polls that task itself, and those that are woken by that: each once, so that it is back before an answer is.
 //!
-//! A thread that polls a task takes its future out for that time, so no thread waits for another. A wake-up that comes
-//! meanwhile is noted under the lock under which the future is put back, and is then passed on to the runtime: none is
-//! lost.
+//! No thread waits for another, and no wake-up is lost: what comes while one polls is passed on to the runtime; see
+//! [`Turn`].
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::FutureExt as _;
@@ -20,26 +19,13 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::task::coop::unconstrained;
 
+use super::turn::{Taken, Turn};
+
 struct Task {
     /// True while a caller may poll it.
     idle: Arc<AtomicBool>,
     runtime: Handle,
-    state: Mutex<State>,
-}
-
-struct State {
-    future: Place,
-    /// A thread is to poll it, and has been woken.
-    woken: bool,
-    /// Wakes the runtime, from its first poll on.
-    runtime: Option<Waker>,
-}
-
-enum Place {
-    Here(Pin<Box<dyn Future<Output = ()> + Send>>),
-    /// A thread polls it.
-    Out,
-    Over,
+    turn: Turn<Pin<Box<dyn Future<Output = ()> + Send>>, Waker>,
 }
 
 thread_local! {
@@ -49,8 +35,7 @@ thread_local! {
 
 /// Spawns a task that callers may poll while it is idle.
 pub(crate) fn spawn(idle: Arc<AtomicBool>, future: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-    let state = State { future: Place::Here(Box::pin(future)), woken: true, runtime: None };
-    let task = Task { idle, runtime: Handle::current(), state: Mutex::new(state) };
+    let task = Task { idle, runtime: Handle::current(), turn: Turn::new(Box::pin(future)) };
     tokio::spawn(OnRuntime(Arc::new(task)))
 }
 
@@ -88,54 +73,23 @@ impl Drop for Rest {
 }
 
 impl Task {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Polls it, unless another thread does. One that panics is over.
     fn poll(self: &Arc<Self>) -> Poll<()> {
-        let mut future = {
-            let mut state = self.lock();
-            match std::mem::replace(&mut state.future, Place::Out) {
-                Place::Here(future) => {
-                    state.woken = false;
-                    future
-                }
-                Place::Out => {
-                    state.woken = true;
-                    return Poll::Pending;
-                }
-                Place::Over => {
-                    state.future = Place::Over;
-                    return Poll::Ready(());
-                }
-            }
+        let mut future = match self.turn.take() {
+            Taken::It(future) => future,
+            Taken::Out => return Poll::Pending,
+            Taken::Over => return Poll::Ready(()),
         };
         let waker = Waker::from(self.clone());
         let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut Context::from_waker(&waker))));
-        let done = {
-            let mut state = self.lock();
-            if matches!((&polled, &state.future), (Ok(Poll::Pending), Place::Out)) {
-                state.future = Place::Here(future);
-                None
-            } else {
-                state.future = Place::Over;
-                state.woken = true;
-                Some(future)
-            }
-        };
-        drop(done);
+        drop(self.turn.put_back(future, matches!(polled, Ok(Poll::Pending))));
         self.pass_on();
         polled.unwrap_or(Poll::Ready(()))
     }
 
     /// Has the runtime poll it where that is needed.
     fn pass_on(&self) {
-        let waker = {
-            let state = self.lock();
-            if state.woken { state.runtime.clone() } else { None }
-        };
-        if let Some(waker) = waker {
+        if let Some(waker) = self.turn.due() {
             waker.wake();
         }
     }
@@ -161,14 +115,7 @@ impl Wake for Task {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        {
-            let mut state = self.lock();
-            if std::mem::replace(&mut state.woken, true) || !matches!(state.future, Place::Here(_)) {
-                // The thread that polls it, or is about to, will see.
-                return;
-            }
-        }
-        if !self.joins_woken() {
+        if self.turn.wake() && !self.joins_woken() {
             self.pass_on();
         }
     }
@@ -181,24 +128,20 @@ impl Future for OnRuntime {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.0.lock().runtime.get_or_insert_with(|| context.waker().clone());
+        self.0.turn.belongs_to(|| context.waker().clone());
         self.0.poll()
     }
 }
 
 impl Drop for OnRuntime {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
-        let future = std::mem::replace(&mut state.future, Place::Over);
-        state.runtime = None;
-        drop(state);
-        // One that is polled just now ends with that.
-        drop(future);
+        drop(self.0.turn.end());
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
     use std::sync::atomic::AtomicUsize;
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::thread::{self, ThreadId};
