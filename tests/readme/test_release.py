@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -111,3 +112,22 @@ def test_all_packages_have_one_version() -> None:
     tool = [sys.executable, str(ROOT / "tools/dist/version.py")]
     for wrong in ("1.2", "v1.2.3", "1.2.3+build", "latest"):
         assert subprocess.run([*tool, wrong], capture_output=True).returncode == 1, wrong
+
+
+def test_one_command_changes_the_version_of_all_packages(tmp_path: Path) -> None:
+    bills = ("python/sbom.cdx.json", "node/sbom.cdx.json")
+    files = ("Cargo.toml", "Cargo.lock", "package.json", "package-lock.json")
+    for name in (*files, *bills):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "tools/dist", tmp_path / "tools/dist")
+    new = "98.7.6-rc.5"
+    subprocess.run([sys.executable, str(tmp_path / "tools/dist/version.py"), new], check=True)
+    changed = {name: (tmp_path / name).read_text().count(f'"{new}"') for name in files}
+    # The workspace and its dependency on the crate; each crate; the package; the package and its lock.
+    assert changed == {"Cargo.toml": 2, "Cargo.lock": len(metadata()), "package.json": 1, "package-lock.json": 2}
+    for name in bills:
+        bill = json.loads((tmp_path / name).read_text())
+        listed = [bill["metadata"]["component"], *bill["components"]]
+        assert {each["version"] for each in listed if each["name"].startswith("tidegate")} == {new}
+        assert set(re.findall(r"tidegate[\w-]*@([^\"]+)", json.dumps(bill))) == {new}

@@ -1,4 +1,4 @@
-"""Gives all packages one version: the crates, the wheel, the package for npm, and the files that lock them.
+"""Gives all packages one version: the crates, the wheel, the package for npm, and the files that lock and list them.
 
 The wheel takes its version from Cargo.toml, and the packages of npm's platforms take theirs from the main one.
 """
@@ -38,6 +38,10 @@ def main() -> None:
     lock.write_text(json.dumps(locked, indent=2) + "\n")
     # Crates without a source are the project's own. Not by cargo, which would need an index of all others.
     replace("Cargo.lock", r'^version = ".+"\n(?!source = )', f'version = "{version}"\n')
+    # The bills of materials list the project's own crates too.
+    for bill in ("python/sbom.cdx.json", "node/sbom.cdx.json"):
+        replace(bill, r'"(pkg:cargo/tidegate(-\w+)?)@[^"]+"', rf'"\g<1>@{version}"')
+        replace(bill, r'("name": "tidegate(-\w+)?",\s+"version": )"[^"]+"', rf'\g<1>"{version}"')
 
 
 if __name__ == "__main__":
