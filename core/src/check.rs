@@ -93,7 +93,7 @@ impl<'a> Check<'a> {
     /// [of the checks](LimitInfo::checks), [observed](LimitInfo::is_observed); the answer of the call is that of the
     /// other checks alone, and of a call without others that of no limit. A call that gives back gives back what it
     /// charged. An [`acquire`](crate::Limiter::acquire) decides it at every try. Where its numbers would leave the
-    /// exact range, it counts as denied.
+    /// exact range, it counts as denied; where those of the others would, the call is an error and charges neither.
     ///
     /// ```
     /// use tidegate::{Call, Check, Limit, Limiter, Memory};

@@ -55,6 +55,11 @@ macro_rules! conforms {
             a_reset_removes_every_shape_of_a_key
             namespaces_are_apart
             a_call_that_cannot_be_decided_charges_nothing
+            an_observed_check_is_charged_beside_a_denial_and_denied_beside_an_admission
+            an_observed_check_alone_limits_nothing
+            a_receipt_gives_back_what_observed_checks_charged
+            an_overflow_charges_no_observed_check
+            an_observed_check_that_overflows_is_denied_alone
         } $($rest)*);
     };
     ($subject:expr, faults $($rest:tt)*) => {

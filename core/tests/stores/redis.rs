@@ -81,6 +81,11 @@ mod transactions {
             several_limits_are_reset_together
             namespaces_are_apart
             a_call_that_cannot_be_decided_charges_nothing
+            an_observed_check_is_charged_beside_a_denial_and_denied_beside_an_admission
+            an_observed_check_alone_limits_nothing
+            a_receipt_gives_back_what_observed_checks_charged
+            an_overflow_charges_no_observed_check
+            an_observed_check_that_overflows_is_denied_alone
         }
         faults
     );
@@ -99,5 +104,9 @@ mod cluster {
         crate::suite::calls_at_once_are_charged_each(&cluster);
         crate::suite::several_limits_are_reset_together(&cluster);
         crate::suite::a_call_that_cannot_be_decided_charges_nothing(&cluster);
+        crate::suite::an_observed_check_is_charged_beside_a_denial_and_denied_beside_an_admission(&cluster);
+        crate::suite::a_receipt_gives_back_what_observed_checks_charged(&cluster);
+        crate::suite::an_overflow_charges_no_observed_check(&cluster);
+        crate::suite::an_observed_check_that_overflows_is_denied_alone(&cluster);
     }
 }

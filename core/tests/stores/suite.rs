@@ -109,3 +109,98 @@ pub(crate) fn a_call_that_cannot_be_decided_charges_nothing(subject: &impl Subje
     assert!(error.to_string().contains("must keep the level below 2^52"), "{error}");
     assert_eq!(left(&limiter, &one, "eve"), 9);
 }
+
+pub(crate) fn an_observed_check_is_charged_beside_a_denial_and_denied_beside_an_admission(subject: &impl Subject) {
+    let limiter = subject.limiter();
+    let (live, wide, narrow) = (hourly("live", 2), hourly("wide", 4), hourly("narrow", 1));
+    let checks = [Check::new(&wide, "ada").observed(), Check::new(&live, "ada"), Check::new(&narrow, "ada").observed()];
+    let told = |call| {
+        let info = limiter.decide_sync(&checks, call).expect("an answer");
+        assert_eq!((info.binding(), info.quota, info.checks().len()), (1, 2, 3));
+        let each: Vec<_> = info.checks().iter().map(|info| (info.blocked, info.is_observed())).collect();
+        assert_eq!(each.iter().map(|(_, is_observed)| *is_observed).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!(info.blocked, each[1].0);
+        [each[0].0, each[1].0, each[2].0]
+    };
+    for expected in
+        [[false, false, false], [false, false, true], [false, true, true], [false, true, true], [true, true, true]]
+    {
+        assert_eq!(told(Call::Peek), expected);
+        assert_eq!(told(Call::Limit), expected);
+    }
+    assert_eq!([&wide, &live, &narrow].map(|limit| left(&limiter, limit, "ada")), [0, 0, 0]);
+}
+
+pub(crate) fn an_observed_check_alone_limits_nothing(subject: &impl Subject) {
+    let limiter = subject.limiter();
+    let limit = hourly("shadow", 1);
+    for blocked in [false, true, true] {
+        let info = limiter.decide_sync(&[Check::new(&limit, "ada").observed()], Call::Limit).expect("an answer");
+        assert_eq!((info.blocked, info.reset_ms, info.checks()[0].blocked), (false, 0, blocked));
+    }
+    assert_eq!(left(&limiter, &limit, "ada"), 0, "it was charged");
+}
+
+pub(crate) fn a_receipt_gives_back_what_observed_checks_charged(subject: &impl Subject) {
+    let limiter = subject.limiter();
+    let (live, wide, narrow) = (hourly("live", 2), hourly("wide", 9), hourly("narrow", 1));
+    let all_left = || [&live, &wide, &narrow].map(|limit| left(&limiter, limit, "ada"));
+    let checks = [Check::new(&live, "ada"), Check::new(&wide, "ada").observed(), Check::new(&narrow, "ada").observed()];
+    for (before, after) in [([2, 9, 1], [1, 8, 0]), ([1, 8, 0], [0, 7, 0]), ([0, 7, 0], [0, 6, 0])] {
+        let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
+        assert_eq!(all_left(), after);
+        limiter.receipt(&checks, Call::Limit, &info).refund_sync().expect("an answer");
+        assert_eq!(all_left(), before, "a denied check gives nothing back");
+        limiter.decide_sync(&checks, Call::Limit).expect("an answer");
+    }
+}
+
+/// Charges so much that a few units more would take longer to drain than a decision can say.
+fn nearly_overflowing(limiter: &Limiter, key: &str) -> Limit {
+    const HOURS: u64 = (1 << 53) / (3600 * 1_000_000);
+    let limit = hourly(key, 10);
+    limiter.decide_sync(&[Check::new(&limit, "ada").cost(HOURS - 5)], Call::Charge).expect("in range");
+    limit
+}
+
+/// A place far in the future, for which a call still waits.
+const FAR: Call = Call::Acquire { max_wait: Duration::from_micros((1 << 53) - 1) };
+
+pub(crate) fn an_overflow_charges_no_observed_check(subject: &impl Subject) {
+    let limiter = subject.limiter();
+    let (full, beside, other) = (nearly_overflowing(&limiter, "full"), hourly("beside", 10), hourly("other", 10));
+    let checks = [
+        Check::new(&beside, "ada").observed(),
+        Check::new(&other, "ada"),
+        Check::new(&full, "ada").cost(10),
+        Check::new(&beside, "eve").observed(),
+    ];
+    let error = limiter.decide_sync(&checks, FAR).expect_err("out of range").to_string();
+    assert!(error.starts_with("limit \"full\"") && error.contains("must keep the level below 2^52"), "{error}");
+    assert_eq!((left(&limiter, &beside, "ada"), left(&limiter, &beside, "eve")), (10, 10));
+    assert_eq!(left(&limiter, &other, "ada"), 10);
+    let info = limiter.decide_sync(&checks[..2], FAR).expect("the next call is fine");
+    assert!(!info.blocked && left(&limiter, &beside, "ada") == 9);
+
+    // What is paid later is admitted at any cost, so that a plain call may overflow too.
+    let paced = Limit::smooth("paced", 1.0).build().expect("a pace");
+    if subject.keeps(&paced) {
+        let checks = [Check::new(&beside, "ada").observed(), Check::new(&paced, "ada").cost(1 << 40)];
+        limiter.decide_sync(&checks, Call::Limit).expect_err("out of range");
+        assert_eq!(left(&limiter, &beside, "ada"), 9);
+    }
+}
+
+pub(crate) fn an_observed_check_that_overflows_is_denied_alone(subject: &impl Subject) {
+    let limiter = subject.limiter();
+    let (full, beside, other) = (nearly_overflowing(&limiter, "full"), hourly("beside", 10), hourly("other", 10));
+    let checks = [
+        Check::new(&full, "ada").cost(10).observed(),
+        Check::new(&beside, "ada").observed(),
+        Check::new(&other, "ada"),
+    ];
+    let info = limiter.decide_sync(&checks, FAR).expect("an answer");
+    let blocked: Vec<_> = info.checks().iter().map(|info| info.blocked).collect();
+    assert_eq!((info.blocked, blocked), (false, vec![true, false, false]));
+    assert_eq!((left(&limiter, &beside, "ada"), left(&limiter, &other, "ada")), (9, 9));
+}

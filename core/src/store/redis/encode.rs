@@ -70,6 +70,8 @@ const RULE: usize = 1 + 6 * 8;
 const SHARKEY: u8 = 7;
 /// The first byte of a [`plain`] decision, in place of a verb.
 const PLAIN: u8 = 7;
+/// Added to the verb of a decision that is made only if those before it could be.
+const FOLLOWS: u8 = 16;
 /// Bytes of a check.
 const CHECK: usize = 2 * 4 + 3 * 8;
 
@@ -86,14 +88,22 @@ impl Writer {
     /// Encodes the verb (a byte) with its number, the number of checks (4 bytes), `now` (-1 = not given) and the
     /// deadline; then the checks. The checks of a reset are its keys.
     ///
-    /// Observed checks are decisions of their own, after that of the others.
+    /// Observed checks are decisions of their own, after that of the others. None of them is made where that one cannot
+    /// be.
     fn request(&mut self, request: &Request, deadline: Micros) {
-        if let Some(each) = request.apart() {
-            for (_, one) in &each {
-                self.request(one, deadline);
+        let Some(each) = request.apart() else { return self.decision(request, deadline, 0) };
+        let mut follows = 0;
+        for (members, one) in &each {
+            self.decision(one, deadline, follows);
+            let is_enforced = members.iter().all(|index| request.parts[*index].observed.is_none());
+            if is_enforced && one.may_overflow() {
+                follows = FOLLOWS;
             }
-            return;
         }
+    }
+
+    /// Encodes one decision; `follows` is [`FOLLOWS`] or nothing.
+    fn decision(&mut self, request: &Request, deadline: Micros, follows: u8) {
         let (asked, number) = match request.verb {
             Verb::Reset => (0, 0),
             Verb::Limit => (1, 0),
@@ -116,12 +126,12 @@ impl Writer {
         }
         self.asks_for_time |= deadline > 0 || (request.now.is_none() && request.verb != Verb::Reset);
         let deadline = if deadline > 0 { real(deadline) } else { f64::INFINITY };
-        if let Some((rule, cost)) = plain(request, self.layout) {
+        if let Some((rule, cost)) = plain(request, self.layout).filter(|_| follows == 0) {
             let rule = self.rules.index_of(&written(rule, self.layout));
             return self.plain(rule, keys[0], cost, deadline);
         }
         let checks = if request.verb == Verb::Reset { keys.len() } else { request.parts.len() };
-        self.blob.push(asked);
+        self.blob.push(asked + follows);
         self.blob.extend(index(checks));
         self.numbers([real(number), request.instant(None).map_or(-1.0, real), deadline]);
 

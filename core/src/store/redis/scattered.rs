@@ -123,6 +123,11 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
     let mut replies = Vec::with_capacity(each.len());
     for (members, request) in each {
         match run_one(topology, &request, job).await {
+            Ok(reply @ Reply::Impossible(..))
+                if members.iter().all(|index| job.request.parts[*index].observed.is_none()) =>
+            {
+                return Ok(job.request.gathered(vec![(members, reply)]));
+            }
             Ok(reply) => replies.push((members, request, reply)),
             Err(failure) => {
                 for undo in replies.iter().filter_map(|(_, request, reply)| request.undo_of(reply)) {

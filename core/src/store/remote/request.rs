@@ -156,6 +156,11 @@ impl Request {
         Some(groups(&self.parts).into_iter().map(of_group).collect())
     }
 
+    /// True if a decision of this may find that a level would leave the range in which it is exact.
+    pub(crate) fn may_overflow(&self) -> bool {
+        matches!(self.verb, Verb::Acquire { .. }) || self.parts.iter().any(|part| matches!(part.rule, Rule::Smooth(_)))
+    }
+
     /// The reply to this request of those to the decisions that it is [made of](Self::apart).
     pub(crate) fn gathered(&self, replies: Vec<(InlineVec<usize>, Reply)>) -> Reply {
         let mut all: InlineVec<LimitInfo> = self.parts.iter().map(|part| part.rule.undecided(0)).collect();

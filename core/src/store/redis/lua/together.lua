@@ -1,6 +1,8 @@
 -- A decision, whatever it is: all of its checks are charged, or none is.
 
 local rules, entered = {}, {}
+-- The last decision that does not follow another one could not be made.
+local failed = false
 
 -- A rule as its own algorithm knows it.
 local function rule_of(index)
@@ -19,6 +21,7 @@ end
 decide = function(at)
   -- The numbers of verbs, and what the first byte of an answer says, are those of encode.rs and decode.rs.
   local RESET, LIMIT, PEEK, CHARGE, REFUND, UNDO, ACQUIRE, PLAIN, DENIED = 0, 1, 2, 3, 4, 5, 6, 7, 8
+  local FOLLOWS = 16
   local asked, count, number, given, deadline
   local plain
   if string.byte(blob, at) == PLAIN then
@@ -28,8 +31,15 @@ decide = function(at)
   else
     asked, count, number, given, deadline, at = struct.unpack('<BI4ddd', blob, at)
   end
+  local follows = asked >= FOLLOWS
+  if follows then
+    asked = asked - FOLLOWS
+  end
+  failed = follows and failed
   if deadline < server then
     return '\255', plain and at or at + count * 32
+  elseif failed then
+    return struct.pack('<Bd', 254, 1), at + count * 32
   elseif asked == RESET then
     for _ = 1, count do
       local _, key = struct.unpack('<I4I4', blob, at)
@@ -70,6 +80,7 @@ decide = function(at)
       bears = algorithm.bears(rule, state, spent - cost)
     end
     if not bears then
+      failed = failed or not follows
       return struct.pack('<Bd', 254, i), at + (count - i) * 32
     end
     admitted = admitted and fits
