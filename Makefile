@@ -140,6 +140,8 @@ docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site
 	find target/site/reference/node -name '*.html' -exec sed -i 's|href="[./]*assets/icons.svg#|href="#|g' {} +
 	RUSTDOCFLAGS="-D warnings" cargo doc --package tidegate --no-deps --quiet
 	mkdir -p target/site/reference/rust && cp -r target/doc/. target/site/reference/rust/
+	@# A link of a dependency's documentation that leads nowhere from the pages of those who use its traits.
+	find target/site/reference/rust/tidegate -name '*.html' -exec sed -i 's|href="dispatcher#|href="https://docs.rs/tracing/latest/tracing/dispatcher/#|g' {} +
 
 version: ## One version for all packages: make version VERSION=1.2.3
 	$(PYTHON) tools/dist/version.py $(VERSION)
