@@ -46,6 +46,12 @@ pub(crate) fn now() -> Micros {
     clock.ask(ticks)
 }
 
+/// Measures how fast the processor ticks, once a process: for about a millisecond, and for 200 at the most where the
+/// machine is busy. Else the first decision would wait for that.
+pub(crate) fn prepare() {
+    let _ = clock();
+}
+
 impl Clock {
     #[expect(clippy::disallowed_methods, reason = "the one place where clocks are read")]
     fn new() -> Self {

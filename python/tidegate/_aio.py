@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ._loop import refuse_trio, rest, sleep
 from ._stats import Health, Statistics
@@ -21,8 +21,18 @@ from ._types import Check, Limited, LimiterOptions
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
-else:
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
+else:
+
+    class Unpack:
+        """Read only by those who look up type hints: to import ``typing_extensions`` takes as long as all the rest."""
+
+        def __class_getitem__(cls, options: Any) -> Any:
+            from typing_extensions import Unpack
+
+            return Unpack[options]
+
 
 __all__ = ["AsyncLimiter"]
 

@@ -125,6 +125,7 @@ impl Memory {
     /// find no place when all others are taken.
     #[must_use]
     pub fn with_max_entries(max_entries: usize) -> Self {
+        clock::prepare();
         let shards = (max_entries / ENTRIES_PER_SHARD).clamp(1, MOST_SHARDS).next_power_of_two();
         let max_entries = max_entries.max(1);
         let shared = (max_entries / SHARED).max(1).min(max_entries - 1);
