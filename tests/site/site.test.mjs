@@ -12,7 +12,9 @@ const site = join(root, 'target/site')
 const { chromium } = createRequire(join(root, 'tools/site/package.json'))('playwright-core')
 
 const files = readdirSync(site, { recursive: true }).filter((name) => name.endsWith('.html') && name !== '404.html')
-/** The pages that are written here; of the references of Node and Rust, which tools write, a browser opens one each. */
+/** The pages of the references of Node and Rust, which tools write. Rust's has those of other crates beside ours. */
+const references = files.filter((name) => /^reference\/(node|rust\/tidegate)\//.test(name))
+/** The pages that are written here, and one of each of those. */
 const ours = files.filter((name) => !/^reference\/(node|rust)\//.test(name))
 const pages = [...ours, 'reference/node/index.html', 'reference/rust/tidegate/index.html']
 
@@ -23,10 +25,8 @@ before(async () => {
 })
 after(() => browser?.close())
 
-/** Opens a page, and gives what went wrong on it. */
-async function open(name, options = {}) {
-  const context = await browser.newContext(options)
-  const page = await context.newPage()
+/** Notes what goes wrong on a page. */
+function watched(page) {
   const faults = []
   page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
   page.on('pageerror', (error) => faults.push(String(error)))
@@ -34,6 +34,14 @@ async function open(name, options = {}) {
   page.on('request', (request) => {
     if (!/^(file|data|blob):/.test(request.url())) faults.push(`${request.url()} is fetched from elsewhere`)
   })
+  return faults
+}
+
+/** Opens a page, and gives what went wrong on it. */
+async function open(name, options = {}) {
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
+  const faults = watched(page)
   await page.goto(pathToFileURL(join(site, name)).href)
   return { page, faults, close: () => context.close() }
 }
@@ -88,11 +96,10 @@ test('opens every page without an error, and every link leads somewhere', async 
 })
 
 test('has no dead link in the references of Node and Rust', () => {
-  const references = files.filter((name) => /^reference\/(node|rust\/tidegate)\//.test(name))
   const dead = new Set()
   for (const name of references) {
     // Not in scripts, which put names together.
-    const text = readFileSync(join(site, name), 'utf8').replace(/<script\b[^]*?<\/script>/g, '')
+    const text = readFileSync(join(site, name), 'utf8').replace(/<script\b[\s\S]*?<\/script>/g, '')
     for (const [, href] of text.matchAll(/ href="([^"#?]+)/g)) {
       if (/^[a-z]+:/.test(href)) continue
       const path = join(site, dirname(name), decodeURIComponent(href))
@@ -101,6 +108,23 @@ test('has no dead link in the references of Node and Rust', () => {
   }
   assert.ok(references.length > 200, `${references.length} pages`)
   assert.deepEqual([...dead], [])
+})
+
+test('opens every page of the references of Node and Rust without an error', async () => {
+  const wrong = []
+  const left = [...references]
+  const visitor = async () => {
+    // One tab for all of them: to open a tab takes longer than to open a page.
+    const page = await browser.newPage()
+    const faults = watched(page)
+    for (let name = left.pop(); name !== undefined; name = left.pop()) {
+      await page.goto(pathToFileURL(join(site, name)).href)
+      wrong.push(...faults.splice(0).map((fault) => `${name}: ${fault}`))
+    }
+    await page.close()
+  }
+  await Promise.all([visitor(), visitor()])
+  assert.deepEqual(wrong, [])
 })
 
 test('finds a page by a word, without a server', async () => {

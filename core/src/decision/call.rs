@@ -91,11 +91,6 @@ impl Verb {
     pub(crate) fn gives_back(self) -> bool {
         matches!(self, Self::Refund | Self::Undo { .. } | Self::Reset)
     }
-
-    /// What it admits is charged.
-    pub(crate) fn charges(self) -> bool {
-        matches!(self, Self::Limit | Self::Charge | Self::Acquire { .. })
-    }
 }
 
 impl From<Call> for Verb {

@@ -2,6 +2,7 @@
 
 use super::pending::{Decided, PendingCall};
 use crate::clock;
+use crate::decision::Verb;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
@@ -24,7 +25,7 @@ impl PendingCall {
                 state.stats.repaired(corrupt);
                 state.reports.decided(heard);
                 let info = self.merge(infos);
-                if !info.blocked && self.call.charges() {
+                if self.call == Verb::Charge || !info.blocked && self.call != Verb::Peek {
                     self.entries.iter().for_each(|entry| state.denials.outdate(*entry));
                 } else if let Some(deny_key) = self.deny_key.filter(|_| info.blocked) {
                     state.denials.keep(deny_key, &info, heard, reset, self.since);
