@@ -37,6 +37,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         ("python/src/limits/generated.rs", python::classes(&types)?),
         (stub, info::stub(&verbs::stub(&limiter, &python::stub(&types, &read(stub)?)?)?)?),
         (answers, info::methods(&read(answers)?)?),
+        ("python/tidegate/_drafts.py", python::drafts()),
         (package, python::exports(&types, &read(package)?)?),
         (class, verbs::class_documentation(&limiter, &read(class)?)?),
         (methods, verbs::methods(&limiter, &read(methods)?)?),

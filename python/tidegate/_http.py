@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Literal, TypeAlias, TypedDict
 
+from ._drafts import Draft
 from ._errors import ConfigurationError
 from ._headers import RateLimitPolicy, RateLimits, parse_headers
 from ._tidegate import _combine as combine
@@ -47,7 +48,7 @@ class GateOptions(TypedDict, total=False):
     """The bits of an IPv6 address that make one client, 64 unless given."""
     headers: Literal["x", "common", "ietf", "both", "none"] | None
     """The style of the headers."""
-    draft: Literal[6, 7, 11, "editors"] | None
+    draft: Draft | None
     """The draft of the IETF's fields."""
     reset: Literal["seconds", "epoch"] | None
     """The form of ``X-RateLimit-Reset`` in the style ``"common"``."""

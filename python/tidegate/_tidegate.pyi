@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, NoReturn, final, overload
 
 from typing_extensions import Self, Unpack, disjoint_base
 
+from ._drafts import Draft
 from ._http import GateOptions
 from ._stats import Health, Statistics
 from ._types import Check, Duration, Limited, LimiterOptions
@@ -498,7 +499,7 @@ class LimitInfo:
         self,
         kind: Literal["x", "common", "ietf", "both", "none"] = "x",
         *,
-        draft: Literal[6, 7, 11, "editors"] = 11,
+        draft: Draft = 11,
         reset: Literal["seconds", "epoch"] = "seconds",
     ) -> dict[str, str]:
         """Return the HTTP headers of this answer.

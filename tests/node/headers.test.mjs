@@ -124,7 +124,7 @@ test('kinds, drafts and replies that do not exist', () => {
   for (const kind of ['X', '', '__proto__', 'toString'])
     assert.throws(() => info.headers(kind), refused('headers', RangeError))
   for (const kind of [null, 5, {}, ['x']]) assert.throws(() => info.headers(kind), refused('headers', TypeError))
-  for (const draft of [12, -1, 7.5, Number.NaN, Infinity])
+  for (const draft of [12, -1, 0, 5, 8, 7.5, Number.NaN, Infinity])
     assert.throws(() => info.headers('ietf', { draft }), refused('draft', RangeError))
   for (const draft of ['7', {}, true]) assert.throws(() => info.headers('ietf', { draft }), refused('draft', TypeError))
   for (const options of [null, 5]) assert.throws(() => info.headers('ietf', options), refused('options', TypeError))

@@ -22,15 +22,13 @@ pub enum Draft {
 }
 
 impl Draft {
-    /// The form of a draft by its number.
+    /// The forms that have a number: each is that of the drafts since the one before it.
+    pub const NUMBERED: [(u32, Self); 3] = [(6, Self::V6), (7, Self::V7), (11, Self::V11)];
+
+    /// The form of a draft by its number: 6, 7 or 11.
     #[must_use]
-    pub const fn from_number(draft: u32) -> Option<Self> {
-        match draft {
-            0..=6 => Some(Self::V6),
-            7 => Some(Self::V7),
-            8..=11 => Some(Self::V11),
-            _ => None,
-        }
+    pub fn from_number(draft: u32) -> Option<Self> {
+        Self::NUMBERED.into_iter().find_map(|(number, form)| (number == draft).then_some(form))
     }
 }
 

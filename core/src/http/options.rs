@@ -150,14 +150,17 @@ pub fn style_of(
 
 /// A draft by its number, or the form of its editors.
 fn draft(value: Value) -> Result<Draft, LimitError> {
-    const PROBLEM: &str = r#"must be 6, 7, 11 or "editors""#;
+    let problem = || {
+        let numbers = Draft::NUMBERED.map(|(number, _)| number.to_string()).join(", ");
+        format!(r#"must be {numbers} or "editors""#)
+    };
     match value {
         Value::Text(text) if text == "editors" => Ok(Draft::Editors),
-        Value::Number(number) => (0..=99_u32)
-            .find(|draft| f64::from(*draft).total_cmp(&number).is_eq())
-            .and_then(Draft::from_number)
-            .ok_or_else(|| LimitError::range("", "draft", PROBLEM, number)),
-        other => Err(LimitError::wrong_type("", "draft", PROBLEM, other)),
+        Value::Number(number) => Draft::NUMBERED
+            .into_iter()
+            .find_map(|(draft, form)| f64::from(draft).total_cmp(&number).is_eq().then_some(form))
+            .ok_or_else(|| LimitError::range("", "draft", problem(), number)),
+        other => Err(LimitError::wrong_type("", "draft", problem(), other)),
     }
 }
 
