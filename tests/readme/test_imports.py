@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from imports import Graph, circles, graphs
+
+ROOT = Path(__file__).parents[2]
+SOURCES = {".rs", ".lua", ".py", ".pyi", ".ts", ".mts", ".mjs"}
 
 # The modules of a crate, from the leaves to the entry points; a module imports only from lines above its own.
 CORE = [
@@ -146,3 +150,16 @@ def test_redis_is_named_by_its_own_module_and_where_a_url_chooses_the_store() ->
     others = {file for file in namers if module(file) != "store/redis"}
     assert len(namers) > 20
     assert others == {"core/src/limiter/open.rs"}
+
+
+def test_only_files_that_the_page_names_have_more_than_400_lines() -> None:
+    texts: dict[str, str] = {}
+    for folder in ("bench", "core", "examples", "generate", "node", "python", "tests", "tools"):
+        for path in (ROOT / folder).rglob("*"):
+            name = path.relative_to(ROOT).as_posix()
+            if path.suffix in SOURCES and "node_modules" not in name and not name.startswith("node/dist/"):
+                texts[name] = path.read_text(encoding="utf-8")
+    longer = {name for name, text in texts.items() if text.count("\n") > 400 and "enerated by" not in text[:200]}
+    section = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("at most 400 lines.")[1]
+    assert len(texts) > 300
+    assert longer == set(re.findall(r"`([^`]+)`", section.split("\n\n")[0]))

@@ -1,0 +1,183 @@
+/** The ways of Fastify. */
+
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { test } from 'node:test'
+import Fastify from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
+import { Limiter } from 'tidegate'
+import tidegate from 'tidegate/fastify'
+import { RedisServer } from '../../node/server.mjs'
+
+const statuses = (responses) => responses.map((response) => response.statusCode)
+const server = await RedisServer.start()
+
+test('fastify: a refusal is an error that setErrorHandler sees', async () => {
+  const app = Fastify()
+  app.setErrorHandler((error, _request, reply) => {
+    assert.ok(error instanceof tidegate.RateLimitError)
+    return reply.code(error.statusCode).send({ wait: error.info.resetSec })
+  })
+  await app.register(tidegate, { limits: '1/minute' })
+  app.get('/', () => 'hello')
+  const [, refused] = [await app.inject('/'), await app.inject('/')]
+  assert.deepEqual([refused.statusCode, refused.json()], [429, { wait: 60 }])
+  assert.deepEqual([refused.headers['retry-after'], refused.headers['cache-control']], ['60', 'no-store'])
+})
+
+test('fastify: routes say otherwise, and HEAD is the route for GET', async () => {
+  const app = Fastify()
+  await app.register(tidegate, { limits: '9/minute' })
+  const route = (rateLimit) => ({ config: { rateLimit } })
+  const key = (request) => request.rateLimit?.checks.map(({ key }) => key) ?? 'none'
+  app.get('/', key)
+  app.get('/none', route(false), key)
+  app.get('/own', route({ limits: '5/minute' }), key)
+  app.get('/adds', route({ limits: '5/minute', adds: true }), key)
+  app.get('/costs', route({ cost: 3 }), key)
+  app.post('/own', route({ limits: '5/minute' }), key)
+  app.route({ method: ['POST', 'GET'], url: '/both', ...route({ limits: '5/minute' }), handler: key })
+  const answer = async (url, method = 'GET') => {
+    const { headers, body } = await app.inject({ url, method })
+    return [headers['x-ratelimit-remaining'], body]
+  }
+  assert.deepEqual(await answer('/'), ['8', '["default"]'])
+  assert.deepEqual(await answer('/none'), [undefined, 'none'])
+  assert.deepEqual(await answer('/own'), ['4', '["GET /own"]'])
+  assert.deepEqual(await answer('/own', 'POST'), ['4', '["POST /own"]'])
+  assert.deepEqual(await answer('/own', 'HEAD'), ['3', ''])
+  assert.deepEqual(await answer('/both'), ['4', '["POST,GET /both"]'])
+  assert.deepEqual(await answer('/both', 'HEAD'), ['3', ''])
+  assert.deepEqual(await answer('/both', 'POST'), ['2', '["POST,GET /both"]'])
+  assert.deepEqual(await answer('/adds'), ['4', '["default","GET /adds"]'])
+  assert.deepEqual(await answer('/costs'), ['6', '["GET /costs"]'])
+  assert.deepEqual(await answer('/', 'HEAD'), ['6', ''])
+})
+
+test('fastify: an instance inside adds to the limits outside, and does not change them', async () => {
+  const app = Fastify()
+  await app.register(tidegate, { limits: '9/minute' })
+  const keys = (request) => request.rateLimit?.checks.map(({ key }) => key) ?? []
+  await app.register(
+    async (inside) => {
+      await inside.register(tidegate, { limits: '2/minute' })
+      inside.get('/', keys)
+      inside.get('/none', { config: { rateLimit: false } }, keys)
+    },
+    { prefix: '/inside' },
+  )
+  app.get('/', keys)
+  assert.deepEqual((await app.inject('/inside')).json(), ['default', '/inside'])
+  assert.deepEqual((await app.inject('/inside/none')).json(), [])
+  assert.deepEqual((await app.inject('/')).json(), ['default'])
+  assert.deepEqual(statuses([await app.inject('/inside'), await app.inject('/inside')]), [200, 429])
+  // The refused request is charged nowhere.
+  assert.equal((await app.inject('/')).headers['x-ratelimit-remaining'], '5')
+})
+
+test('fastify: only routes of the instance are limited, and only those that say so where it is not global', async () => {
+  const app = Fastify()
+  await app.register(async (inside) => {
+    await inside.register(tidegate, { limits: '1/minute', global: false })
+    inside.get('/free', () => 'free')
+    inside.get('/limited', { config: { rateLimit: {} } }, () => 'limited')
+  })
+  app.get('/outside', { config: { rateLimit: { limits: '1/minute' } } }, () => 'outside')
+  const twice = async (url) => statuses([await app.inject(url), await app.inject(url)])
+  assert.deepEqual(await twice('/free'), [200, 200])
+  assert.deepEqual(await twice('/limited'), [200, 429])
+  assert.deepEqual(await twice('/outside'), [200, 200])
+})
+
+test('fastify: what is not found, a hook that has the body, and a body for the refusal', async () => {
+  const app = Fastify()
+  await app.register(tidegate, { limits: '9/minute', hook: 'preHandler', body: 'problem' })
+  app.setNotFoundHandler({ preHandler: app.rateLimit({ limits: '1/minute' }) }, (_request, reply) =>
+    reply.code(404).send(),
+  )
+  const limited = { config: { rateLimit: { limits: '1/minute', key: (request) => request.body.user } } }
+  app.post('/login', limited, (request) => request.rateLimit.remaining)
+  const login = (user) => app.inject({ method: 'POST', url: '/login', payload: { user } })
+  assert.deepEqual(statuses([await login('ada'), await login('bob'), await login('ada')]), [200, 200, 429])
+  assert.equal((await login('ada')).headers['content-type'], 'application/problem+json')
+  assert.deepEqual(statuses([await app.inject('/nowhere'), await app.inject('/nowhere')]), [404, 429])
+})
+
+test('fastify: a hook that handlers and other hooks wait for', async () => {
+  const redis = new Limiter(server.url, { timeoutMs: 5000, onError: 'raise', namespace: 'hooks' })
+  for (const limiter of [new Limiter(), redis]) {
+    const app = Fastify()
+    await app.register(tidegate, { limits: '90/minute', limiter })
+    const login = app.rateLimit({ limits: '1/minute' })
+    const sends = app.rateLimit({ limits: '1/minute', body: 'text' })
+    app.get('/handler', async (request, reply) => {
+      await login(request, reply)
+      return request.rateLimit.key
+    })
+    app.get(
+      '/hook',
+      { preHandler: async (request, reply) => sends(request, reply) },
+      (request) => request.rateLimit.key,
+    )
+    app.get('/callback', { preHandler: app.rateLimit({ limits: '1/minute' }) }, (request) => request.rateLimit.key)
+    for (const [path, key] of [
+      ['/handler', 'hook'],
+      ['/hook', 'hook-2'],
+      ['/callback', 'hook-3'],
+    ]) {
+      const [first, refused] = [await app.inject(path), await app.inject(path)]
+      assert.deepEqual([first.statusCode, first.body, first.headers['x-ratelimit-remaining']], [200, key, '0'])
+      assert.deepEqual([refused.statusCode, refused.headers['retry-after']], [429, '60'], path)
+      const sent = path === '/hook' ? 'text/plain; charset=utf-8' : 'application/json; charset=utf-8'
+      assert.equal(refused.headers['content-type'], sent)
+    }
+  }
+})
+
+test('fastify: a response of the app itself, returned, sent, or thrown', async () => {
+  const onBlocked = {
+    returned: (info) => ({ wait: info.resetSec }),
+    later: async (info) => ({ wait: info.resetSec }),
+    sent: (info, _request, reply) => reply.send({ wait: info.resetSec }),
+  }
+  for (const [way, call] of Object.entries(onBlocked)) {
+    const app = Fastify()
+    await app.register(tidegate, { limits: '1/minute', onBlocked: call })
+    app.get('/', () => 'hello')
+    await app.inject('/')
+    const refused = await app.inject('/')
+    assert.deepEqual([refused.statusCode, refused.json()], [429, { wait: 60 }], way)
+  }
+  const app = Fastify()
+  const thrown = Object.assign(new Error('teapot'), { statusCode: 418 })
+  await app.register(tidegate, { limits: '1/minute', onBlocked: () => Promise.reject(thrown) })
+  app.get('/', () => 'hello')
+  assert.deepEqual(statuses([await app.inject('/'), await app.inject('/')]), [200, 418])
+})
+
+test('fastify: headers on a response that is written by hand', async () => {
+  const app = Fastify({ forceCloseConnections: true })
+  await app.register(tidegate, { limits: '5/minute' })
+  app.get('/', (_request, reply) => {
+    reply.hijack()
+    reply.raw.writeHead(200, { 'Content-Type': 'text/event-stream' })
+    reply.raw.end('data: one\n\n')
+  })
+  const { headers } = await app.inject('/')
+  assert.deepEqual([headers['x-ratelimit-remaining'], headers['content-type']], ['4', 'text/event-stream'])
+})
+
+test('fastify: the plugin has the marks that fastify-plugin makes', async () => {
+  const made = fastifyPlugin(() => {}, { fastify: '5.x', name: 'tidegate' })
+  for (const symbol of Object.getOwnPropertySymbols(made)) assert.deepEqual(tidegate[symbol], made[symbol])
+  assert.equal(createRequire(import.meta.url)('tidegate/fastify'), tidegate)
+  await assert.rejects(async () => Fastify().register(tidegate, { limits: '5/minute', hook: 'onSend' }), /hook/)
+  const app = Fastify()
+  await app.register(tidegate, { limits: '5/minute' })
+  assert.ok(app.hasPlugin('tidegate'))
+  assert.throws(
+    () => app.get('/', { config: { rateLimit: { limit: '5/minute' } } }, () => ''),
+    /limit is not an option/,
+  )
+  assert.throws(() => app.get('/', { config: { rateLimit: '5/minute' } }, () => ''), /rateLimit must be/)
+})
