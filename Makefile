@@ -142,6 +142,9 @@ docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site
 	mkdir -p target/site/reference/rust && cp -r target/doc/. target/site/reference/rust/
 	@# A link of a dependency's documentation that leads nowhere from the pages of those who use its traits.
 	find target/site/reference/rust/tidegate -name '*.html' -exec sed -i 's|href="dispatcher#|href="https://docs.rs/tracing/latest/tracing/dispatcher/#|g' {} +
+	@# The page of a trait asks for the list of those who implement it elsewhere, also where there is none.
+	cd target/site/reference/rust && grep -rhoE 'trait\.impl/tidegate/[^"]+\.js' tidegate | sort --unique | while read -r list; do \
+		test -e "$$list" || { mkdir -p "$${list%/*}" && : > "$$list"; }; done
 
 version: ## One version for all packages: make version VERSION=1.2.3
 	$(PYTHON) tools/dist/version.py $(VERSION)
