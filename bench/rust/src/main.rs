@@ -83,7 +83,8 @@ fn on_a_hot_key(name: &str, target: Option<f64>, limit: &Limit, peer: &DefaultKe
 
 /// Each key once a round and in an order unlike the one in which they came, so that every check meets a cold entry.
 fn random_keys(count: usize, threads: usize, target: Option<f64>) -> Row {
-    let (limiter, limit) = (Limiter::new(Memory::new()), limit());
+    // With room for all of them: governor's table grows.
+    let (limiter, limit) = (Limiter::new(Memory::with_max_entries(2 * count)), limit());
     let peer = peer();
     let keys = keys(count);
     for key in &keys {

@@ -32,7 +32,7 @@ fn in_a_process(contender: &str) -> Option<f64> {
 
 /// The memory that the process grows by, for each key that it comes to know; the caller's own key is made and dropped.
 pub(crate) fn resident_per_key(contender: &str) -> f64 {
-    let limiter = Limiter::new(Memory::new());
+    let limiter = Limiter::new(Memory::with_max_entries(2 * KEYS));
     let limit = crate::types::by_name(contender).unwrap_or_else(super::limit);
     let peer = super::peer();
     let before = resident();
