@@ -112,16 +112,21 @@ fn a_connection_that_went_silent_is_replaced_within_a_second() {
     assert!(recovery(&limiter, &limit) < Duration::from_secs(1));
 }
 
+/// Has nothing come through any more, until the breaker is open.
+fn go_silent(proxy: &Proxy, limiter: &Limiter, limit: &Limit) {
+    proxy.black_hole(true);
+    wait_until("it has noticed", || {
+        ask(limiter, limit, "ada").expect("the policy's answer");
+        limiter.stats().breaker == BreakerState::Open
+    });
+}
+
 #[test]
 fn an_attempt_to_connect_that_is_stuck_holds_nobody_up() {
     let server = Server::start();
     let proxy = Proxy::to(server.port);
     let (limiter, limit) = (well(&proxy.url(), OnError::Local), hourly(1000));
-    proxy.black_hole(true);
-    wait_until("it has noticed", || {
-        ask(&limiter, &limit, "ada").expect("the policy's answer");
-        limiter.stats().breaker == BreakerState::Open
-    });
+    go_silent(&proxy, &limiter, &limit);
     let before = proxy.opened();
     wait_until("another connection is tried", || proxy.opened() > before);
     thread::sleep(Duration::from_millis(20));
@@ -136,11 +141,7 @@ fn a_server_that_is_out_of_reach_is_tried_often() {
     let server = Server::start();
     let proxy = Proxy::to(server.port);
     let (limiter, limit) = (well(&proxy.url(), OnError::Local), hourly(1000));
-    proxy.black_hole(true);
-    wait_until("it has noticed", || {
-        ask(&limiter, &limit, "ada").expect("the policy's answer");
-        limiter.stats().breaker == BreakerState::Open
-    });
+    go_silent(&proxy, &limiter, &limit);
     // Four attempts in each half of a second, one after the other; fewer where the machine has much else to do.
     let attempts = || {
         let before = proxy.opened();

@@ -10,12 +10,11 @@ import sys
 import textwrap
 import threading
 import time
-import warnings
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
+from children import in_a_child
 from server import RedisServer
 from test_redis import PATIENT, namespace, wait_for
 from test_redis_loops import OPEN, descriptors
@@ -25,21 +24,6 @@ SLOW = Bucket("slow", size=1000, drip_rate=timedelta(hours=1))
 TIMEOUT = 1.0
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
-
-
-def in_a_child(work: Callable[[], bool]) -> int:
-    """The exit code of a child that does this."""
-    with warnings.catch_warnings():
-        # There are other threads, and that is the point.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        code = 2
-        try:
-            code = 0 if work() else 1
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def in_time(limiter: Limiter | AsyncLimiter, kind: str) -> bool:

@@ -11,13 +11,13 @@ import itertools
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from children import in_a_child
 from server import RedisServer
 from tidegate import AsyncLimiter, Bucket, ClosedError, Limit, Limiter, LimitError, LimitInfo, SlidingLog
 
@@ -213,28 +213,6 @@ def test_an_event_loop_in_each_thread(fleet: RedisServer) -> None:
         assert sorted(blocked) == [False] * 4 + [True] * 2
 
     in_threads(work)
-
-
-def in_a_child(work: Callable[[], bool]) -> int:
-    """The exit code of a child that does this, and gets ten seconds for it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        code = 2
-        try:
-            code = 0 if work() else 1
-        finally:
-            os._exit(code)
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.005)
-    os.kill(child, 9)
-    os.waitpid(child, 0)
-    return -9
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from faults import Sentinel
+from faults import Sentinel, until
 from proxy import SlowProxy
 from relay import Relay
 from server import RedisServer
@@ -28,16 +28,6 @@ class Way(NamedTuple):
     url: str
     fault: Callable[[], None]
     within: list[str]
-
-
-def until(what: str, done: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while True:
-        with contextlib.suppress(OSError):
-            if done():
-                return
-        assert time.monotonic() < end, f"not within {seconds} s: {what}"
-        time.sleep(0.005)
 
 
 def of_a_server(fault: Callable[[RedisServer], None], *options: str) -> Callable[[], AbstractContextManager[Way]]:

@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 LASTS = 3.0
 
 
+def until(what: str, done: Callable[[], bool]) -> None:
+    """Waits for half a minute at the most."""
+    end = time.monotonic() + 30
+    while True:
+        # A server that changes its role ends its connections.
+        with contextlib.suppress(OSError):
+            if done():
+                return
+        assert time.monotonic() < end, f"not within 30 s: {what}"
+        time.sleep(0.005)
+
+
 class Way:
     """A relay to the server that is the primary, which can add latency and end connections."""
 
@@ -139,15 +151,15 @@ class Fleet:
         assert self.sentinel is not None
         self.failovers += 1
         heir, former = self.replica, self.primary
-        self._until("the replica is in step", lambda: "master_link_status:up" in str(heir.command("INFO")))
-        self._until("the sentinel knows it", self._sentinel_knows_a_replica)
+        until("the replica is in step", lambda: "master_link_status:up" in str(heir.command("INFO")))
+        until("the sentinel knows it", self._sentinel_knows_a_replica)
         began = time.monotonic()
         self.sentinel.command("SENTINEL", "FAILOVER", "soak")
-        self._until("it is the primary", lambda: heir.command("ROLE")[0] == "master")
+        until("it is the primary", lambda: heir.command("ROLE")[0] == "master")
         promoted = time.monotonic()
         self.primary = heir
         self.way.cut()
-        self._until("the former one is its replica", lambda: former.command("ROLE")[0] == "slave")
+        until("the former one is its replica", lambda: former.command("ROLE")[0] == "slave")
         self.split += time.monotonic() - promoted
         time.sleep(max(0.0, LASTS - (time.monotonic() - began)))
 
@@ -180,17 +192,6 @@ class Fleet:
         assert self.sentinel is not None
         said = self.sentinel.command("SENTINEL", "REPLICAS", "soak")
         return any(replica[replica.index("flags") + 1] == "slave" for replica in said)
-
-    @staticmethod
-    def _until(what: str, done: Callable[[], bool]) -> None:
-        until = time.monotonic() + 30
-        while True:
-            # A server that changes its role ends its connections.
-            with contextlib.suppress(OSError):
-                if done():
-                    return
-            assert time.monotonic() < until, f"not within 30 s: {what}"
-            time.sleep(0.02)
 
 
 class Sentinel(RedisServer):
