@@ -250,9 +250,9 @@ impl LimitInfo {
 
     /// [`merged_from`](Self::merged_from) those that are enforced.
     pub(crate) fn merged_of(checks: Box<[Self]>) -> Self {
-        let mut merged = Self::summary(&checks);
-        merged.several = Some(Several(checks));
-        merged
+        // Field by field: to write into an answer that is moved then can be felt.
+        let summary = Self::summary(&checks);
+        Self { several: Some(Several(checks)), ..summary }
     }
 
     /// [`merged_of`](Self::merged_of), without them.

@@ -11,7 +11,7 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::{LevelRule, Limit, Rule, Rules};
-use crate::store::memory::{EntryCall, LevelCheck, Memory, Merge, Moment, Shown, Whole};
+use crate::store::memory::{EntryCall, LevelCheck, Memory, Merge, Moment, Shown, Undecided, Whole};
 use crate::time::{EXACT, Micros};
 
 /// A limiter's part of a store in this process's memory.
@@ -93,8 +93,8 @@ impl Local {
         cost: u64,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        let decided = self.memory.decide_one(rule, self.entry_call(limit, actor, cost, now));
-        self.answered(decided, limit, actor, cost, now)
+        let call = self.entry_call(limit, actor, cost, now);
+        self.memory.decide_one(rule, call, |why| self.limit_otherwise(why, limit, actor, cost, now))
     }
 
     /// Of factor 1.
@@ -108,8 +108,8 @@ impl Local {
         cost: u64,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        let decided = self.memory.decide_small(rule, self.entry_call(limit, actor, cost, now));
-        self.answered(decided, limit, actor, cost, now)
+        let call = self.entry_call(limit, actor, cost, now);
+        self.memory.decide_small(rule, call, |why| self.limit_otherwise(why, limit, actor, cost, now))
     }
 
     #[expect(clippy::inline_always, reason = "as its callers")]
@@ -119,28 +119,21 @@ impl Local {
         EntryCall { fingerprint, moment: Moment::new(now), verb: Verb::Limit, cost, spent: 0 }
     }
 
-    #[expect(clippy::inline_always, reason = "as its callers")]
-    #[inline(always)]
-    fn answered(
+    /// Of what the short way leaves undecided.
+    #[cold]
+    #[inline(never)]
+    fn limit_otherwise(
         &self,
-        decided: Result<Option<LimitInfo>, Impossible>,
+        why: Undecided,
         limit: &Limit,
         actor: &str,
         cost: u64,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        match decided {
-            Ok(Some(info)) => Ok(info),
-            Ok(None) => self.limit_crowded(limit, actor, cost, now),
-            Err(why) => Err(why.of(limit.key(), cost).into()),
+        match why {
+            Undecided::Crowded => self.decide_several(&[Check::new(limit, actor).cost(cost)], Call::Limit, now),
+            Undecided::Impossible(why) => Err(why.of(limit.key(), cost).into()),
         }
-    }
-
-    /// One that may find no algorithm for an entry of its own.
-    #[cold]
-    #[inline(never)]
-    fn limit_crowded(&self, limit: &Limit, actor: &str, cost: u64, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        self.decide_several(&[Check::new(limit, actor).cost(cost)], Call::Limit, now)
     }
 
     #[inline(never)]
@@ -165,11 +158,10 @@ impl Local {
         let verb = Verb::from(call).of_charge(check.charged_at);
         let entry_call =
             EntryCall { fingerprint, moment: Moment::new(now), verb, cost: check.cost, spent: check.spent };
-        match self.memory.decide_one(rule, entry_call) {
-            Ok(Some(info)) => Ok(info),
-            Ok(None) => self.decide_several(checks, call, now),
-            Err(why) => Err(refusal(check, call, why)),
-        }
+        self.memory.decide_one(rule, entry_call, |why| match why {
+            Undecided::Crowded => self.decide_several(checks, call, now),
+            Undecided::Impossible(why) => Err(refusal(check, call, why)),
+        })
     }
 
     /// A few checks, the short way where they are levels with an entry each.
@@ -178,25 +170,12 @@ impl Local {
         &self,
         checks: [&Check<'_>; N],
         now: Option<Micros>,
-        mut answer_to: M,
+        answer_to: M,
     ) -> Result<M::Merged, Error> {
-        match self.limit_levels(&checks, now, &mut answer_to)? {
-            Some(merged) => Ok(merged),
-            None => {
-                self.decide_several(&checks.map(|check| *check), Call::Limit, now).map(|info| answer_to.whole(info))
-            }
-        }
-    }
-
-    /// Nothing where they are not levels with an entry each.
-    #[inline]
-    fn limit_levels<const N: usize, M: Merge<N>>(
-        &self,
-        checks: &[&Check<'_>; N],
-        now: Option<Micros>,
-        answer_to: &mut M,
-    ) -> Result<Option<M::Merged>, Error> {
-        let Some(Rules::One(Rule::Level(rule))) = checks[0].limit.compiled(checks[0].factor) else { return Ok(None) };
+        let many = |answer_to| self.limit_many(&checks, now, answer_to);
+        let Some(Rules::One(Rule::Level(rule))) = checks[0].limit.compiled(checks[0].factor) else {
+            return many(answer_to);
+        };
         let mut actor = (checks[0].actor, Fingerprint::of_actor(checks[0].actor));
         let mut levels = [LevelCheck { rule, fingerprint: actor.1, cost: 0 }; N];
         for (index, check) in checks.iter().enumerate() {
@@ -210,12 +189,24 @@ impl Local {
                 Some(Rules::One(Rule::Level(rule))) if check.cost <= EXACT && !is_known && !check.observed => {
                     levels[index] = LevelCheck { rule, fingerprint, cost: check.cost };
                 }
-                _ => return Ok(None),
+                _ => return many(answer_to),
             }
         }
-        self.memory
-            .limit_levels(&levels, Moment::new(now), answer_to)
-            .map_err(|(index, why)| refusal(checks[index], Call::Limit, why))
+        self.memory.limit_levels(&levels, Moment::new(now), answer_to, |answer_to, index, why| match why {
+            Undecided::Crowded => many(answer_to),
+            Undecided::Impossible(why) => Err(refusal(checks[index], Call::Limit, why)),
+        })
+    }
+
+    /// A few checks, the way of any number of them.
+    #[inline(never)]
+    fn limit_many<const N: usize, M: Merge<N>>(
+        &self,
+        checks: &[&Check<'_>; N],
+        now: Option<Micros>,
+        mut answer_to: M,
+    ) -> Result<M::Merged, Error> {
+        self.decide_several(&checks.map(|check| *check), Call::Limit, now).map(|info| answer_to.whole(info))
     }
 
     fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {

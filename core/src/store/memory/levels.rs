@@ -6,8 +6,8 @@ use std::sync::MutexGuard;
 use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
-use super::{Memory, Moment};
-use crate::decision::{Algorithm, Entry, Impossible, Level, Resolved, Verb, Verdict, answer, commit, examine};
+use super::{Memory, Moment, Undecided};
+use crate::decision::{Algorithm, Entry, Level, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::LevelRule;
@@ -108,54 +108,66 @@ impl<const N: usize, T, F: FnMut(&LimitInfo, &[LimitInfo]) -> T> Merge<N> for Sh
 }
 
 impl Memory {
-    /// [`Verb::Limit`] of levels with an entry each, as [`decide_several`](Self::decide_several) decides it too; nothing
-    /// where there may be no room for one that is missing.
+    /// [`Verb::Limit`] of levels with an entry each, as [`decide_several`](Self::decide_several) decides it too. What is
+    /// left undecided, `otherwise` answers, and is told of which check that is so.
     #[inline]
-    pub(crate) fn limit_levels<const N: usize, M: Merge<N>>(
+    pub(crate) fn limit_levels<const N: usize, M: Merge<N>, E>(
         &self,
         checks: &[LevelCheck<'_>; N],
         moment: Moment,
-        answer_to: &mut M,
-    ) -> Result<Option<M::Merged>, (usize, Impossible)> {
+        mut answer_to: M,
+        otherwise: impl FnOnce(M, usize, Undecided) -> Result<M::Merged, E>,
+    ) -> Result<M::Merged, E> {
         let shard = self.shard_of(checks[0].fingerprint);
-        if checks.iter().all(|check| self.shard_of(check.fingerprint) == shard) {
-            return self.limit_levels_in(checks, moment, self.lock(shard, moment), answer_to);
+        let mut held = [Held::default(); N];
+        let charged = if checks.iter().all(|check| self.shard_of(check.fingerprint) == shard) {
+            self.charge_levels(checks, &mut held, moment, self.lock(shard, moment))
+        } else {
+            let shards = checks.map(|check| self.shard_of(check.fingerprint));
+            self.charge_levels(checks, &mut held, moment, self.lock_each(shards, moment))
+        };
+        match charged {
+            Ok(admitted) => Ok(answer_to.merge(|index| {
+                let (LevelCheck { rule, cost, .. }, Held { level, verdict, .. }) = (&checks[index], &held[index]);
+                let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
+                answer(*rule, level, moment.now, Verb::Limit, check).of_check(index, false)
+            })),
+            Err((index, why)) => otherwise(answer_to, index, why),
         }
-        let shards = checks.map(|check| self.shard_of(check.fingerprint));
-        self.limit_levels_in(checks, moment, self.lock_each(shards, moment), answer_to)
     }
 
+    /// Answers whether all checks are admitted, and leaves in `held` what they leave.
     #[inline]
-    fn limit_levels_in<const N: usize, M: Merge<N>>(
+    fn charge_levels<const N: usize>(
         &self,
         checks: &[LevelCheck<'_>; N],
+        held: &mut [Held; N],
         moment: Moment,
         mut tables: impl Tables,
-        answer_to: &mut M,
-    ) -> Result<Option<M::Merged>, (usize, Impossible)> {
+    ) -> Result<bool, (usize, Undecided)> {
         let now = moment.now;
-        let mut held = [Held::default(); N];
         let (mut admitted, mut missing) = (true, 0);
-        for (index, (LevelCheck { rule, fingerprint, cost }, held)) in checks.iter().zip(&mut held).enumerate() {
+        for (index, (LevelCheck { rule, fingerprint, cost }, held)) in checks.iter().zip(&mut *held).enumerate() {
             let table = tables.of(index);
             let place = table.find(*fingerprint);
             if place.is_err() {
                 missing += 1;
                 if table.is_shared() {
-                    return Ok(None);
+                    return Err((index, Undecided::Crowded));
                 }
             }
             let mut level = table.read(place).unwrap_or_else(|| rule.fresh(now));
-            let verdict = examine(*rule, &mut level, now, Verb::Limit, *cost, 0).map_err(|why| (index, why))?;
+            let verdict = examine(*rule, &mut level, now, Verb::Limit, *cost, 0);
+            let verdict = verdict.map_err(|why| (index, Undecided::Impossible(why)))?;
             admitted &= verdict.fits;
             *held = Held { place, level, verdict };
         }
         if missing > 0 && !self.reserve(missing) {
-            return Ok(None);
+            return Err((0, Undecided::Crowded));
         }
         // What comes or goes moves others about.
         let mut moved = false;
-        for (index, (LevelCheck { rule, fingerprint, cost }, held)) in checks.iter().zip(&mut held).enumerate() {
+        for (index, (LevelCheck { rule, fingerprint, cost }, held)) in checks.iter().zip(&mut *held).enumerate() {
             let Held { place, level, verdict } = held;
             let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
             if commit(*rule, level, now, Verb::Limit, check, 0) {
@@ -170,14 +182,8 @@ impl Memory {
         if missing > 0 {
             self.release(missing);
         }
-        // Nobody else has to wait while the answers are put into words.
-        drop(tables);
-        let answered = |index: usize| {
-            let (LevelCheck { rule, cost, .. }, Held { level, verdict, .. }) = (&checks[index], &held[index]);
-            let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
-            answer(*rule, level, now, Verb::Limit, check).of_check(index, false)
-        };
-        Ok(Some(answer_to.merge(answered)))
+        // The tables are unlocked here: no other call has to wait while the answers are made.
+        Ok(admitted)
     }
 
     /// The tables of all, locked in one order whatever the caller's.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) use self::levels::{LevelCheck, Merge, Shown, Whole};
-pub(crate) use self::one::EntryCall;
+pub(crate) use self::one::{EntryCall, Undecided};
 use self::overflow::BoundedTable;
 use self::slot::Timeline;
 

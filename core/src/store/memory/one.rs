@@ -21,73 +21,109 @@ pub(crate) struct EntryCall {
     pub(crate) spent: u64,
 }
 
+/// Why one check was not decided; nothing has changed.
+#[derive(Clone, Copy)]
+pub(crate) enum Undecided {
+    /// There may be no room for an entry that is missing.
+    Crowded,
+    Impossible(Impossible),
+}
+
 impl Memory {
-    /// Decides one check; an impossible one leaves everything as it is. Nothing, as of
-    /// [`limit_levels`](Self::limit_levels), where there may be no room for an entry that is missing.
+    /// Decides one check. What is left undecided, `otherwise` answers: it is passed in, so that an answer is made where
+    /// it stays, because to move one can be felt.
     #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
     #[inline(always)]
-    pub(crate) fn decide_one(&self, rule: &Rule, call: EntryCall) -> Result<Option<LimitInfo>, Impossible> {
-        with_small!(rule, |algorithm| self.decide_small(algorithm, call), else self.decide_lent(rule, call))
+    pub(crate) fn decide_one<E>(
+        &self,
+        rule: &Rule,
+        call: EntryCall,
+        otherwise: impl FnOnce(Undecided) -> Result<LimitInfo, E>,
+    ) -> Result<LimitInfo, E> {
+        with_small!(rule, |algorithm| self.decide_small(algorithm, call, otherwise), else self.decide_lent(rule, call, otherwise))
     }
 
     /// One check whose state of a few numbers is copied out of the table and back.
     #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
     #[inline(always)]
-    pub(crate) fn decide_small<R: Algorithm<State: Small>>(
+    pub(crate) fn decide_small<R: Algorithm<State: Small>, E>(
         &self,
         algorithm: &R,
         call: EntryCall,
-    ) -> Result<Option<LimitInfo>, Impossible> {
+        otherwise: impl FnOnce(Undecided) -> Result<LimitInfo, E>,
+    ) -> Result<LimitInfo, E> {
+        match self.charge_small(algorithm, call) {
+            Ok((state, check)) => Ok(answer(algorithm, &state, call.moment.now, call.verb, check)),
+            Err(why) => otherwise(why),
+        }
+    }
+
+    /// The state that the check leaves, and its fate.
+    #[expect(clippy::inline_always, reason = "as its caller")]
+    #[inline(always)]
+    fn charge_small<R: Algorithm<State: Small>>(
+        &self,
+        algorithm: &R,
+        call: EntryCall,
+    ) -> Result<(R::State, Resolved), Undecided> {
         let EntryCall { fingerprint, moment, verb, cost, spent } = call;
         let now = moment.now;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
         if place.is_err() && table.is_shared() {
-            return Ok(None);
+            return Err(Undecided::Crowded);
         }
         let mut state = table.read(place).unwrap_or_else(|| algorithm.fresh(now));
-        let check = Resolved::alone(examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0)?, cost);
+        let verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
+        let check = Resolved::alone(verdict.map_err(Undecided::Impossible)?, cost);
         let changed = commit(algorithm, &mut state, now, verb, check, spent);
         if changed {
             let drain = Drain::new(algorithm.drains(&state, now), moment.timeline);
             let is_empty = algorithm.is_empty(&state, now);
             if place.is_err() && !is_empty && !self.reserve(1) {
-                return Ok(None);
+                return Err(Undecided::Crowded);
             }
             self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain);
         }
         // No other call has to wait while the answer is made.
-        drop(table);
-        Ok(Some(answer(algorithm, &state, now, verb, check)))
+        Ok((state, check))
     }
 
     /// A state of any length is lent by the table, and put back.
-    fn decide_lent(&self, rule: &Rule, call: EntryCall) -> Result<Option<LimitInfo>, Impossible> {
+    fn decide_lent<E>(
+        &self,
+        rule: &Rule,
+        call: EntryCall,
+        otherwise: impl FnOnce(Undecided) -> Result<LimitInfo, E>,
+    ) -> Result<LimitInfo, E> {
         let EntryCall { fingerprint, moment, verb, cost, spent } = call;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
         if place.is_err() && table.is_shared() {
-            return Ok(None);
+            drop(table);
+            return otherwise(Undecided::Crowded);
         }
         let mut entry = table.take(place, |entry| rule.may_borrow(entry, moment.now));
         let check = match rule.examine(&mut entry, moment.now, verb, verb.adds(cost, spent), 0) {
             Ok(verdict) => Resolved::alone(verdict, cost),
             Err(why) => {
                 table.put_back(place, entry);
-                return Err(why);
+                drop(table);
+                return otherwise(Undecided::Impossible(why));
             }
         };
         let changed = rule.commit(&mut entry, moment.now, verb, check, spent);
         let info = rule.answer(&mut entry, moment.now, verb, check);
         if changed {
             if place.is_err() && !rule.is_empty(&mut entry, moment.now) && !self.reserve(1) {
-                return Ok(None);
+                drop(table);
+                return otherwise(Undecided::Crowded);
             }
             self.keep(&mut table, place, fingerprint, entry, rule, moment);
         } else {
             table.put_back(place, entry);
         }
-        Ok(Some(info))
+        Ok(info)
     }
 
     /// Keeps an entry in its place, or in a new one, for which there has to be room.
