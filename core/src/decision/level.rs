@@ -116,12 +116,12 @@ impl Algorithm for LevelRule {
 
     #[inline(always)]
     fn advance(&self, state: &mut Level, now: Micros) -> bool {
-        let mended = (state.since > now || state.level > self.most) && self.mend(state, now);
-        let elapsed = now.saturating_sub(state.since);
-        if elapsed < self.tick.get() && state.level > 0 {
-            return mended;
+        // The difference is huge where the state is from the future.
+        if now.wrapping_sub(state.since) < self.step.get() && (1..=self.most).contains(&state.level) {
+            return false;
         }
-        let groups = elapsed / self.group;
+        let mended = (state.since > now || state.level > self.most) && self.mend(state, now);
+        let groups = now.saturating_sub(state.since) / self.group;
         let drained = groups.saturating_mul(self.drain.get());
         if drained >= state.level {
             *state = self.fresh(now);

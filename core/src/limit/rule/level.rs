@@ -22,6 +22,8 @@ pub(crate) struct LevelRule {
     pub(crate) aligned: bool,
     /// Units leave at the end of a group alone: it is one tick, or it drains one unit.
     pub(crate) by_groups: bool,
+    /// The time before which none leave: a group where they leave by groups, else a tick.
+    pub(crate) step: NonZeroU64,
     /// The units that leave in 2^53 us: a level above this counts as this.
     pub(crate) most: u64,
     /// The time that a full entry takes to drain.
@@ -39,14 +41,17 @@ impl LevelRule {
     /// `drain` units leave in every so many ticks; `drain * ticks` is at most 2^53.
     pub(crate) fn evenly(quota: u64, tick: Micros, drain: u64, ticks: u64) -> Self {
         let [tick, drain, ticks] = [tick, drain, ticks].map(at_least_one);
+        let group = at_least_one(tick.get().saturating_mul(ticks.get()));
+        let by_groups = drain.get() == 1 || ticks.get() == 1;
         let rule = Self {
             quota,
             tick,
             drain,
             ticks,
-            group: at_least_one(tick.get().saturating_mul(ticks.get())),
+            group,
             aligned: false,
-            by_groups: drain.get() == 1 || ticks.get() == 1,
+            by_groups,
+            step: if by_groups { group } else { tick },
             most: u64::MAX,
             window: 0,
             window_ms: 0,
