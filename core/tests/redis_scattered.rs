@@ -62,6 +62,41 @@ fn a_denial_keeps_what_was_mended_and_charges_what_counts_attempts() {
 }
 
 #[test]
+fn an_observed_check_that_cannot_be_decided_is_nobody_elses_trouble() {
+    const NOW: u64 = START + 1_000_000;
+    let cluster = Cluster::start(0);
+    let (memory, shared) = (Limiter::new(Memory::new()), over(&cluster));
+    let limit = Limit::bucket("beyond", 100).drip_rate(HOUR).build().expect("a bucket");
+    // As much as drains while numbers are exact; one more has no instant at which it will have drained.
+    let most = (1 << 53) / 3_600_000_000;
+    for actor in ["eve", "zoe"] {
+        for store in [&memory, &shared] {
+            let charge = [Check::new(&limit, actor).cost(most)];
+            store.decide_sync_at(&charge, Call::Charge, START).expect("so much can be charged");
+            let error = store.decide_sync_at(&charge, Call::Charge, START).expect_err("and no more").to_string();
+            assert!(error.contains("beyond"), "{error}");
+        }
+    }
+    let (eve, zoe) = (Check::new(&limit, "eve").observed(), Check::new(&limit, "zoe").observed());
+    let same = |checks: &[Check<'_>]| {
+        let wait = Call::Acquire { max_wait: Duration::MAX };
+        agree([&memory, &shared], checks, wait, NOW).expect("the same answer");
+    };
+    for actor in ACTORS.into_iter().filter(|actor| *actor != "eve") {
+        let check = Check::new(&limit, actor).cost(3);
+        same(&[check.clone(), eve.clone()]);
+        same(&[eve.clone(), check.clone()]);
+        same(&[eve.clone(), check.observed()]);
+        agree([&memory, &shared], &[Check::new(&limit, actor)], Call::Peek, NOW).expect("the same charges");
+    }
+    same(&[eve.clone()]);
+    same(&[eve.clone(), zoe.clone()]);
+    let info = shared.decide_sync_at(&[eve, Check::new(&limit, "bob")], Call::Acquire { max_wait: Duration::MAX }, NOW);
+    let info = info.expect("an answer");
+    assert!(!info.blocked && info.checks()[0].blocked, "{info:?}");
+}
+
+#[test]
 fn a_settlement_that_cannot_be_gives_nothing_back_and_one_that_was_made_in_part_is_not_made_again() {
     const HIGHEST: u64 = 1 << 52;
     let cluster = Cluster::start(0);

@@ -53,7 +53,7 @@ impl Reader<'_> {
         }
         if let Some(each) = request.apart() {
             let replies = each.into_iter().map(|(members, one)| Ok((members, self.outcome(&one, server)?)));
-            return Ok(request.gathered(replies.collect::<Result<_, _>>()?));
+            return Ok(request.gathered(replies.collect::<Result<_, _>>()?, server));
         }
         let now = request.instant(server);
         let mut checked: InlineVec<Checked> = InlineVec::new();

@@ -126,7 +126,7 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
             Ok(reply @ Reply::Impossible(..))
                 if members.iter().all(|index| job.request.parts[*index].observed.is_none()) =>
             {
-                return Ok(job.request.gathered(vec![(members, reply)]));
+                return Ok(job.request.gathered(vec![(members, reply)], None));
             }
             Ok(reply) => replies.push((members, request, reply)),
             Err(failure) => {
@@ -139,7 +139,7 @@ async fn run(topology: &Arc<Topology>, job: &Arc<Job>) -> Answer {
             }
         }
     }
-    Ok(job.request.gathered(replies.into_iter().map(|(members, _, reply)| (members, reply)).collect()))
+    Ok(job.request.gathered(replies.into_iter().map(|(members, _, reply)| (members, reply)).collect(), None))
 }
 
 /// One decision of those that a request is made of.

@@ -161,28 +161,30 @@ impl Request {
         matches!(self.verb, Verb::Acquire { .. }) || self.parts.iter().any(|part| matches!(part.rule, Rule::Smooth(_)))
     }
 
-    /// The reply to this request of those to the decisions that it is [made of](Self::apart).
-    pub(crate) fn gathered(&self, replies: Vec<(InlineVec<usize>, Reply)>) -> Reply {
-        let mut all: InlineVec<LimitInfo> = self.parts.iter().map(|part| part.rule.undecided(0)).collect();
-        let (mut instant, mut corrupts, mut mends, mut resets) = (0, 0, false, 0);
+    /// The reply to this request of those to the decisions that it is [made of](Self::apart), where the store's clock
+    /// shows this.
+    pub(crate) fn gathered(&self, replies: Vec<(InlineVec<usize>, Reply)>, server: Option<Micros>) -> Reply {
+        let decided = |(_, reply): &(_, Reply)| if let Reply::Decided { now, .. } = reply { Some(*now) } else { None };
+        let latest = replies.iter().filter_map(decided).max();
+        let now = latest.or_else(|| self.instant(server)).unwrap_or_else(clock::now);
+        let mut all: InlineVec<LimitInfo> = self.parts.iter().map(|part| part.rule.undecided(now)).collect();
+        let (mut corrupts, mut mends, mut resets) = (0, false, 0);
         for (members, reply) in replies {
             let observed = members.first().is_some_and(|index| self.parts[*index].observed.is_some());
             match reply {
-                Reply::Decided { now, infos, corrupt, mended, reset } => {
-                    (instant, corrupts, mends) = (now.max(instant), corrupts + corrupt, mends | mended);
+                Reply::Decided { infos, corrupt, mended, reset, .. } => {
+                    (corrupts, mends) = (corrupts + corrupt, mends | mended);
                     resets = if observed { resets } else { reset };
                     members.iter().zip(infos).for_each(|(index, info)| all[*index] = info);
                 }
-                Reply::Impossible(_, Impossible::Overflows) if observed => {
-                    members.iter().for_each(|index| all[*index].at = instant);
-                }
+                Reply::Impossible(_, Impossible::Overflows) if observed => {}
                 Reply::Impossible(member, why) => {
                     return Reply::Impossible(members.get(member).copied().unwrap_or(member), why);
                 }
                 late @ Reply::Late { .. } => return late,
             }
         }
-        Reply::Decided { now: instant, infos: all, corrupt: corrupts, mended: mends, reset: resets }
+        Reply::Decided { now, infos: all, corrupt: corrupts, mended: mends, reset: resets }
     }
 
     /// The same for this process's memory alone: it does not have what a receipt of the store's gives back.
