@@ -71,6 +71,35 @@ fn round_trips_within_the_deadline_degrade_nobody() {
     }
 }
 
+/// Round trips of nine tenths of the deadline leave no call an eighth of it to wait for batches that are under way.
+#[test]
+fn a_long_round_trip_leaves_little_time_to_wait_for_others() {
+    const DEADLINE: Duration = Duration::from_secs(1);
+    let server = Server::start();
+    let limit = hourly("long", 500_000);
+    let try_once = || {
+        let proxy = Proxy::to(server.port);
+        server.run::<()>("CONFIG RESETSTAT");
+        block_on(async {
+            let limiter = over_in(&proxy.url(), OnError::Allow, DEADLINE);
+            while !server.run::<String>("INFO commandstats").contains("cmdstat_evalsha") {
+                tokio::time::sleep(DEADLINE / 50).await;
+            }
+            tokio::time::sleep(DEADLINE / 10).await;
+            proxy.round_trip(DEADLINE * 9 / 10);
+            let is_decided = async |actor| !limiter.limit(&limit, actor).await.expect("an answer").degraded;
+            // The first one tells how long it takes. Of the others, two are under way when the last one comes.
+            let is_known = is_decided("eve").await;
+            let later = async |hundredths| {
+                tokio::time::sleep(DEADLINE * hundredths / 100).await;
+                is_decided("ada").await
+            };
+            is_known && join_all([0, 1, 2].map(later)).await == [true; 3]
+        })
+    };
+    assert!((0..3).any(|_| try_once()), "the last one waits for too long");
+}
+
 #[test]
 fn first_calls_open_no_breaker() {
     let server = Server::start();
