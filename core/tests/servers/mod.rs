@@ -5,6 +5,7 @@ pub(crate) mod certificates;
 pub(crate) mod fake;
 pub(crate) mod proxy;
 
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -81,7 +82,8 @@ impl Server {
         Self::try_on(port, arguments).expect("a server that starts")
     }
 
-    fn try_on(port: u16, arguments: &[&str]) -> Option<Self> {
+    /// None where somebody else has the port.
+    pub(crate) fn try_on(port: u16, arguments: &[&str]) -> Option<Self> {
         let folder = std::env::temp_dir().join(format!("tidegate-test-{}-{port}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let arguments: Vec<_> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
@@ -98,16 +100,32 @@ impl Server {
         &self.folder
     }
 
-    /// Waits until it listens; false if it has ended.
+    /// Waits until it listens; false if it has ended, or somebody else was quicker to take its port.
     fn is_up(&mut self) -> bool {
-        let mut ended = false;
+        let mut is_ours = None;
         wait_until("a server listens", || {
-            ended = self.child.try_wait().expect("its state").is_some();
-            ended || TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+            let ended = self.child.try_wait().expect("its state").is_some();
+            is_ours = if ended { Some(false) } else { self.is_heard().ok() };
+            is_ours.is_some()
         });
-        // Whoever listens may be somebody else, who was quicker.
-        sleep(Duration::from_millis(5));
-        !ended && self.child.try_wait().expect("its state").is_none()
+        is_ours == Some(true)
+    }
+
+    /// True if it is this process that answers at its port. One that asks for a password tells nobody.
+    fn is_heard(&self) -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+        stream.write_all(b"INFO server\r\n")?;
+        let mut lines = BufReader::new(stream).lines();
+        loop {
+            let line = lines.next().ok_or(ErrorKind::UnexpectedEof)??;
+            if line.starts_with('-') {
+                return Ok(true);
+            }
+            if let Some(id) = line.strip_prefix("process_id:") {
+                return Ok(id == self.child.id().to_string());
+            }
+        }
     }
 
     /// Stops it as it stands: connections stay, nothing is answered.

@@ -157,3 +157,10 @@ impl Question {
         why.of(key, *cost)
     }
 }
+
+/// Otherwise a test asks the server of another one that was quicker, and finds its entries.
+#[test]
+fn a_test_asks_no_server_but_its_own() {
+    let server = Server::start();
+    assert!(Server::try_on(server.port, &[]).is_none());
+}
