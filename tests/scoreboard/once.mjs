@@ -23,6 +23,18 @@ const measures = {
     await Promise.all(Array.from({ length: 50 }, (_, call) => limiter.limit(limit, `actor ${call}`)))
     return [Number(process.hrtime.bigint()) / 1e6]
   },
+  // How much longer a charge takes in the middle if it waits for a replica.
+  async replicas() {
+    const limiters = [0, 1].map((waitReplicas) => new Limiter(url, { timeoutMs: 1000, onError: 'raise', waitReplicas }))
+    const took = [[], []]
+    for (let charge = 0; charge < 2000; charge++) {
+      const began = performance.now()
+      await limiters[charge % 2].limit(limit, 'ada')
+      took[charge % 2].push(since(began))
+    }
+    const [without, waiting] = took.map((times) => times.sort((a, b) => a - b)[times.length / 2])
+    return [waiting - without]
+  },
   // How late the event loop comes to a timer at the most, and but for the latest hundredth.
   async lag() {
     const limiter = new Limiter(url, { timeoutMs: 5000, onError: 'raise' })

@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import os
+import statistics
 import sys
 import threading
 import time
@@ -19,7 +20,7 @@ LIMIT = Bucket("once", size=1_000_000_000, drip_rate=1)
 # Linux stops whoever has a real-time priority for the rest of a second in which it had 0.95 s.
 IN_FLIGHT, ROUNDS, SECONDS, REST = 512, 4, 0.6, 0.5
 STEPS_AT_ONCE = 250
-FORKS, NAMES, ENTRIES, VICTIMS = 100, 10_000_000, 1_000_000, 200
+FORKS, CHARGES, NAMES, ENTRIES, VICTIMS = 100, 1000, 10_000_000, 1_000_000, 200
 
 
 def since(instant: float) -> float:
@@ -63,6 +64,24 @@ def forks(kind: type[Limiter] | type[AsyncLimiter], url: str) -> list[float]:
         lost += not is_decided
         lost += not first_call(limiter)[1]
     return [slowest, lost]
+
+
+def replicas(kind: type[Limiter] | type[AsyncLimiter], url: str) -> list[float]:
+    """How much longer a charge takes in the middle if it waits for a replica."""
+    limiters = [kind(url, timeout=1, on_error="raise", wait_replicas=number) for number in (0, 1)]
+    took: list[list[float]] = [[], []]
+
+    async def ask() -> None:
+        for number in range(2 * CHARGES):
+            began = time.perf_counter()
+            call = limiters[number % 2].limit(LIMIT, "ada")
+            if not isinstance(call, LimitInfo):
+                await call
+            took[number % 2].append(since(began))
+
+    asyncio.run(ask())
+    without, waiting = map(statistics.median, took)
+    return [waiting - without]
 
 
 def lag(new_loop: Callable[[], asyncio.AbstractEventLoop], url: str) -> list[float]:
@@ -144,6 +163,8 @@ def resident() -> float:
 MEASURES: dict[str, Callable[[str], list[float]]] = {
     "refused asyncio": lambda url: refused(AsyncLimiter, url),
     "refused threads": lambda url: refused(Limiter, url),
+    "replicas asyncio": lambda url: replicas(AsyncLimiter, url),
+    "replicas threads": lambda url: replicas(Limiter, url),
     "forks asyncio": lambda url: forks(AsyncLimiter, url),
     "forks threads": lambda url: forks(Limiter, url),
     "lag asyncio": lambda url: lag(asyncio.new_event_loop, url),

@@ -7,6 +7,7 @@ docs/scoreboard.md, and fails where a bound is missed.
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import ways
+from faults import until
 from server import RedisServer, free_port
 from steady_fleet import COMMANDS, DEADLINE, Call, Report, Worker
 
@@ -43,6 +45,15 @@ def p99(calls: list[Call]) -> float:
     return sorted(call.took for call in calls)[len(calls) * 99 // 100]
 
 
+def median(calls: list[Call]) -> float:
+    return statistics.median(call.took for call in calls)
+
+
+def calm(run: Run, call: Call) -> bool:
+    """True of a call that was over before the fault."""
+    return run.began - call.began > 0.5
+
+
 def last_alone(run: Run) -> float:
     """How long after its begin the fault was noticed for the last time."""
     return max((call.ended for call in run.report.calls if call.degraded), default=run.began) - run.began
@@ -58,9 +69,13 @@ PARTS: dict[str, tuple[str, Callable[[Run], float]]] = {
         "without the store at most",
         lambda run: 100 * sum(c.degraded for c in run.meanwhile()) / len(run.meanwhile()),
     ),
+    "most more": (
+        "any answer later by at most",
+        lambda run: max(c.took for c in run.meanwhile()) - median([c for c in run.report.calls if calm(run, c)]),
+    ),
     "p99 more": (
         "99 % of answers later by at most",
-        lambda run: p99(run.meanwhile()) - p99([c for c in run.report.calls if run.began - c.began > 0.5]),
+        lambda run: p99(run.meanwhile()) - p99([c for c in run.report.calls if calm(run, c)]),
     ),
 }
 
@@ -97,6 +112,11 @@ FAULTS = {
         "`SCRIPT FLUSH` every 90 ms, round trips of 20 ms",
         ways.slow_and_flushed,
         {"alone %": 0, "p99 more": ways.ROUND_TRIP},
+    ),
+    "slot": Fault(
+        "a cluster's slot moves, round trips of 20 ms",
+        ways.slot_in_motion,
+        {"alone %": 0, "most more": 2 * ways.ROUND_TRIP},
     ),
     "flushall": Fault("`FLUSHALL` every 90 ms", ways.of_a_server(ways.flushed("FLUSHALL")), {"alone %": 0}),
     "full": Fault(
@@ -148,6 +168,7 @@ ONCE = {
     "exit": Once("a process after its last answer, without a close", ("Node",), [("over within", 200, "ms")]),
     "lag": Once("512 calls under way", ("asyncio", "uvloop", "Node"), LATE),
     "gil": Once("eight threads wait for a server", ("threads",), [("another late by less than", 20, "ms")]),
+    "replicas": Once("a charge waits for a replica", KINDS, [("in the middle later by at most", 1.5, "ms")]),
     "forks": Once("100 forks", ("asyncio", "threads"), [("first call within", 150, "ms"), ("not decided", 0, "calls")]),
     "flood": Once(
         "10 million names, 1 million entries, 200 of them blocked",
@@ -203,7 +224,10 @@ def suffer(fault: Fault) -> Row:
 
 def measure(what: str, once: Once) -> Row:
     figures = {}
-    with RedisServer() as server:
+    with RedisServer() as server, RedisServer() as other:
+        if what == "replicas":
+            other.command("REPLICAOF", "127.0.0.1", str(server.port))
+            until("the replica is in step", lambda: "master_link_status:up" in other.command("INFO"))
         url = f"redis://127.0.0.1:{free_port()}" if what == "refused" else server.url
         for kind in once.kinds:
             command = ["node", str(HERE / "once.mjs"), what]

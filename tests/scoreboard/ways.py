@@ -215,19 +215,30 @@ def is_primary(node: RedisServer) -> bool:
     return bool(node.command("ROLE")[0] == "master")
 
 
+@contextmanager
+def cluster_of(replicas: int) -> Iterator[list[RedisServer]]:
+    """Three primaries, each with so many replicas."""
+    with ExitStack() as stack:
+        options = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT_MS))
+        nodes = [stack.enter_context(RedisServer(*options)) for _ in range(3 + 3 * replicas)]
+        addresses = [f"127.0.0.1:{node.port}" for node in nodes]
+        make = ["redis-cli", "--cluster", "create", *addresses, "--cluster-replicas", str(replicas), "--cluster-yes"]
+        subprocess.run(make, capture_output=True, timeout=60, check=True)
+        until("it is up", lambda: all("cluster_state:ok" in node.command("CLUSTER", "INFO") for node in nodes))
+
+        def in_step() -> int:
+            return sum(node.command("ROLE")[3:4] == ["connected"] for node in nodes)
+
+        until("each has its replicas", lambda: in_step() == 3 * replicas)
+        yield nodes
+
+
 def cluster(way_to_go: Callable[[RedisServer], None]) -> Callable[[], AbstractContextManager[Way]]:
-    """Three primaries with a replica each; the fault is over once the one that decided is replaced."""
+    """A cluster whose fault is over once the primary that decided is replaced."""
 
     @contextmanager
     def made() -> Iterator[Way]:
-        with ExitStack() as stack:
-            options = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT_MS))
-            nodes = [stack.enter_context(RedisServer(*options)) for _ in range(6)]
-            addresses = [f"127.0.0.1:{node.port}" for node in nodes]
-            make = ["redis-cli", "--cluster", "create", *addresses, "--cluster-replicas", "1", "--cluster-yes"]
-            subprocess.run(make, capture_output=True, timeout=60, check=True)
-            until("it is up", lambda: all("cluster_state:ok" in node.command("CLUSTER", "INFO") for node in nodes))
-            until("each has a replica", lambda: sum(node.command("ROLE")[3:4] == ["connected"] for node in nodes) == 3)
+        with cluster_of(1) as nodes:
 
             def fault() -> None:
                 victim = next(node for node in nodes if is_primary(node) and node.command("DBSIZE") > 0)
@@ -235,6 +246,39 @@ def cluster(way_to_go: Callable[[RedisServer], None]) -> Callable[[], AbstractCo
                 rest = [node for node in nodes if node is not victim]
                 until("another is promoted", lambda: sum(map(is_primary, rest)) == 3)
 
-            yield Way(f"redis+cluster://{','.join(addresses)}", fault, [])
+            yield Way(f"redis+cluster://{','.join(f'127.0.0.1:{node.port}' for node in nodes)}", fault, [])
 
     return made
+
+
+@contextmanager
+def slot_in_motion() -> Iterator[Way]:
+    """A slow cluster, of which a slot moves: first with its entries, then without, and at last for good."""
+    with cluster_of(0) as nodes, ExitStack() as stack:
+        proxies = [stack.enter_context(SlowProxy(node.port, ROUND_TRIP)) for node in nodes]
+        for node, proxy in zip(nodes, proxies):
+            node.command("CONFIG", "SET", "cluster-announce-port", proxy.url.rpartition(":")[2])
+
+        def known() -> bool:
+            ports = {proxy.url.rpartition(":")[2] for proxy in proxies}
+            told = [{str(served[2][1]) for served in node.command("CLUSTER", "SLOTS")} for node in nodes]
+            return all(each == ports for each in told)
+
+        until("all know the slow way to each other", known)
+
+        def fault() -> None:
+            source = next(node for node in nodes if node.command("DBSIZE") > 0)
+            target = next(node for node in nodes if node is not source)
+            slot = str(source.command("CLUSTER", "KEYSLOT", "everybody"))
+            there, here = (node.command("CLUSTER", "MYID") for node in (target, source))
+            target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", here)
+            source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", there)
+            time.sleep(1)
+            for key in source.command("CLUSTER", "GETKEYSINSLOT", slot, "10"):
+                source.command("MIGRATE", "127.0.0.1", str(target.port), key, "0", "1000")
+            time.sleep(1)
+            for node in (target, source):
+                node.command("CLUSTER", "SETSLOT", slot, "NODE", there)
+            time.sleep(1)
+
+        yield Way(f"redis+cluster://{','.join(proxy.url.removeprefix('redis://') for proxy in proxies)}", fault, [])
