@@ -238,6 +238,38 @@ fn what_charges_nothing_waits_for_nobody() {
 }
 
 #[test]
+fn what_changes_an_entry_waits_and_nothing_else() {
+    let primary = Server::primary();
+    let (limit, full) = (hourly(10), calls::hourly("full", 1));
+    let counted = Limit::sliding_log("counted", 1, Duration::from_hours(1)).count_blocked(true).build().expect("a log");
+    for limit in [&full, &counted] {
+        assert!(admits(&patient(&primary), limit, "ada"));
+    }
+    let (check, denied) = (|| Check::new(&limit, "ada"), || Check::new(&full, "ada"));
+    let undo = Call::Undo { charged_at: 1_784_000_000_000_000 };
+    for (checks, call, waits) in [
+        (vec![check()], Call::Charge, true),
+        (vec![check()], Call::Refund, true),
+        (vec![check()], Call::Reset, true),
+        (vec![check().cost(2).spent(1)], undo, true),
+        (vec![check().observed(), denied()], Call::Limit, true),
+        (vec![Check::new(&counted, "ada")], Call::Limit, true),
+        (vec![check(), denied()], Call::Limit, false),
+        (vec![check().cost(0)], Call::Charge, false),
+        (vec![check().cost(2).spent(2)], undo, false),
+        (vec![check()], Call::Peek, false),
+    ] {
+        // One that waits is in the way of the next, so each has a connection of its own.
+        let (limiter, mut answer) = (over(&primary, 1), None);
+        wait_until("the store decides, however busy the machine is", || {
+            answer = failure(limiter.decide_sync(&checks, call));
+            answer.is_none_or(|failure| failure == Failure::Unreplicated)
+        });
+        assert_eq!(answer.is_some(), waits, "{call:?} of {checks:?}");
+    }
+}
+
+#[test]
 fn answers_say_why_they_are_no_answers() {
     let primary = Server::primary();
     let limiter = over(&primary, 2);
@@ -310,6 +342,9 @@ fn waiting_takes_one_round_trip_still() {
     let (waited, batches) = (waits() - before.0, limiter.stats().batches - before.1);
     assert_eq!(waited, batches, "one for a batch");
     assert!(batches < 1600, "{batches} batches for 1600 decisions");
+    let before = waits();
+    limiter.peek_sync(&limit, "bob").expect("an answer");
+    assert_eq!(waits(), before, "there is nothing to wait for");
 }
 
 #[test]
