@@ -235,3 +235,16 @@ fn a_log_whose_clock_was_set_back_says_when_it_was_charged() {
     let receipt = limiter.receipt(&checks, Call::Limit, &info);
     assert_eq!(receipt.settle_sync_at(&[0], LATER - 500_000).expect("an answer").remaining, 2);
 }
+
+/// Three units leave in each second, evenly: after 0.4 s one of two has left, and the other one is given back.
+#[test]
+fn what_is_left_in_the_middle_of_a_group_can_be_given_back() {
+    let world =
+        World::new(&serde_json::json!({ "type": "token-bucket", "key": "k", "count": 3, "period": 1000, "burst": 5 }));
+    let start = 1_700_000_000_000_000;
+    world.charge(2, start);
+    assert_eq!(world.left(start + 400_000).remaining, 4);
+    world.ask(&[world.check(1)], Call::Refund, start + 400_000);
+    assert_eq!(world.left(start + 400_000).remaining, 5);
+    assert_eq!(world.left(start + 100_000).remaining, 5, "nothing is there any more, wherever the clock is set");
+}

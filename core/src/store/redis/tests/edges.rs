@@ -350,6 +350,17 @@ fn sums_start_over_before_they_are_no_longer_exact() {
     }
 }
 
+/// Three units leave in each second, evenly: after 0.4 s one of two has left, and the other one is given back.
+#[test]
+fn what_is_given_back_in_the_middle_of_a_group_leaves_no_entry() {
+    let mut script = Script::start();
+    let limit = Limit::token_bucket("k", 3, Duration::from_secs(1)).burst(5).build().unwrap();
+    script.decide(&ask(&limit, Call::Charge, 2, Some(1_000_000)));
+    let outcome = script.decide(&ask(&limit, Call::Refund, 1, Some(1_400_000)));
+    assert_eq!(decided(&outcome).0.remaining, 5);
+    assert_eq!(script.ask::<u64>(&["DBSIZE"]), 0);
+}
+
 #[test]
 fn a_user_with_the_least_rights_may_decide_everything() {
     let mut script = Script::start();
