@@ -379,6 +379,15 @@ fn every_node_of_a_cluster_waits_for_replicas_of_its_own() {
     let scattered: Vec<_> = actors.iter().map(|actor| Check::new(&limit, actor)).collect();
     assert!(!limiter.decide_sync(&scattered, Call::Limit).expect("an answer").blocked);
 
+    // Where one node does not answer, it does not matter that the replicas of the others do. No look comes before.
+    let primaries = |node: &&Server| node.run::<String>("INFO replication").contains("role:master");
+    let primary = cluster.nodes.iter().find(primaries).expect("a primary");
+    primary.pause();
+    let answer = limiter.decide_sync(&scattered, Call::Acquire { max_wait: Duration::ZERO });
+    primary.resume();
+    assert_eq!(failure(answer), Some(Failure::Timeout));
+    wait_until("every node answers", || actors.iter().all(|actor| ask(&limiter, &limit, actor).is_ok()));
+
     let replica = (0..cluster.nodes.len())
         .find(|node| cluster.nodes[*node].run::<String>("INFO replication").contains("role:slave"))
         .expect("a replica");

@@ -15,7 +15,7 @@ use super::message::Message;
 use super::replicas::{Acknowledgement, Wait, right_behind};
 use super::server_clock::ServerClock;
 use super::transactions;
-use super::underway::{Underway, last_deadline};
+use super::underway::{Underway, last};
 use crate::clock;
 use crate::failure::Failure;
 use crate::time::Micros;
@@ -57,7 +57,7 @@ pub(super) fn send(connection: Transport, number: u64, groups: Vec<Group>, conte
     let parts = messages().map(|message| message.job.request.parts.len() + 1).sum::<usize>();
     let weight = u64::try_from(parts).unwrap_or(u64::MAX).saturating_mul(OF_A_PART);
     connection.allow(weight);
-    let until = last_deadline(messages());
+    let until = last(messages().map(|message| message.job.deadline));
     Underway::new(until, number, weight, exchange(connection, groups, context.strategy(), wait))
 }
 

@@ -16,7 +16,7 @@ use super::context::Context;
 use super::dial::Transport;
 use super::group_reply::Pending;
 use super::message::Message;
-use super::underway::Underway;
+use super::underway::{Underway, last};
 use crate::decision::Verb;
 use crate::store::remote::{Reply, Request};
 
@@ -84,7 +84,7 @@ pub(super) fn hold(
     acknowledgement: Acknowledgement,
 ) -> Holding {
     let connection = connection.clone();
-    let until = held.iter().map(Pending::deadline).max().unwrap_or_else(Instant::now);
+    let until = last(held.iter().map(Pending::deadline));
     Underway::new(until, number, 0, async move {
         let replicas = acknowledgement.await;
         // Until here it has to stay open.

@@ -6,8 +6,6 @@ use std::task::{Context, Poll};
 
 use tokio::time::Instant;
 
-use super::message::Message;
-
 /// Decisions that were sent together, and what is waited for.
 pub(super) struct Underway<T> {
     since: Instant,
@@ -76,31 +74,24 @@ pub(super) fn next_back<T>(several: &mut Vec<Underway<T>>, context: &mut Context
     Poll::Pending
 }
 
-/// The latest deadline of these messages.
-pub(super) fn last_deadline<'a>(messages: impl Iterator<Item = &'a Message>) -> Instant {
-    messages.map(|message| message.job.deadline).max().unwrap_or_else(Instant::now)
+/// The instant at which the last of the callers with these deadlines is gone.
+pub(super) fn last(deadlines: impl Iterator<Item = Instant>) -> Instant {
+    deadlines.max().unwrap_or_else(Instant::now)
 }
 
 #[cfg(test)]
 mod tests {
     use std::future::{pending, ready};
-    use std::sync::Arc;
     use std::task::Waker;
     use std::time::Duration;
 
     use super::*;
-    use crate::inline_vec::InlineVec;
-    use crate::store::remote::{Job, Request};
 
     #[test]
     fn a_batch_is_waited_for_until_the_last_of_its_callers_is_gone() {
-        let of = |seconds| {
-            let request = Request::reset(InlineVec::new());
-            let job = Job::new(request, Duration::from_secs(seconds), Box::new(|_, _| ()));
-            Message { job: Arc::new(job), asking: false }
-        };
-        let messages = [of(1), of(3), of(2)];
-        assert_eq!(last_deadline(messages.iter()), messages[1].job.deadline);
+        let now = Instant::now();
+        let in_so_many_seconds = |seconds| now + Duration::from_secs(seconds);
+        assert_eq!(last([1, 3, 2].into_iter().map(in_so_many_seconds)), in_so_many_seconds(3));
     }
 
     #[test]
