@@ -84,13 +84,13 @@ fn an_observed_check_that_cannot_be_decided_is_nobody_elses_trouble() {
     };
     for actor in ACTORS.into_iter().filter(|actor| *actor != "eve") {
         let check = Check::new(&limit, actor).cost(3);
-        same(&[check.clone(), eve.clone()]);
-        same(&[eve.clone(), check.clone()]);
-        same(&[eve.clone(), check.observed()]);
+        same(&[check, eve]);
+        same(&[eve, check]);
+        same(&[eve, check.observed()]);
         agree([&memory, &shared], &[Check::new(&limit, actor)], Call::Peek, NOW).expect("the same charges");
     }
-    same(&[eve.clone()]);
-    same(&[eve.clone(), zoe.clone()]);
+    same(&[eve]);
+    same(&[eve, zoe]);
     let info = shared.decide_sync_at(&[eve, Check::new(&limit, "bob")], Call::Acquire { max_wait: Duration::MAX }, NOW);
     let info = info.expect("an answer");
     assert!(!info.blocked && info.checks()[0].blocked, "{info:?}");
