@@ -96,6 +96,31 @@ fn an_observed_check_that_cannot_be_decided_is_nobody_elses_trouble() {
     assert!(!info.blocked && info.checks()[0].blocked, "{info:?}");
 }
 
+/// What a `smooth` limit is charged takes time, which cannot be given back.
+#[test]
+fn a_place_in_line_that_another_slot_denies_takes_no_time() {
+    let cluster = Cluster::start(0);
+    let both = [&Limiter::new(Memory::new()), &over(&cluster)];
+    let full = Limit::bucket("full", 1).drip_rate(HOUR).build().expect("a bucket");
+    let pace = Limit::smooth("pace", 1.0).build().expect("a pace");
+    agree(both, &[Check::new(&full, "ada")], Call::Limit, START).expect("the only one");
+    for actor in ACTORS.into_iter().filter(|actor| *actor != "ada") {
+        let checks = [Check::new(&pace, actor).cost(5), Check::new(&full, "ada")];
+        for max_wait in [Duration::ZERO, Duration::from_secs(60), Duration::from_nanos(500)] {
+            agree(both, &checks, Call::Acquire { max_wait }, START).expect("the same denial");
+            agree(both, &checks[..1], Call::Peek, START).expect("the same pace");
+        }
+        // Each waits for what the one before cost.
+        let twice = [Check::new(&pace, actor).cost(5), Check::new(&full, "ada").cost(0)];
+        for now in [START, START + 1_000_000] {
+            agree(both, &twice, Call::Acquire { max_wait: HOUR }, now).expect("the same place");
+        }
+        for max_wait in [Duration::from_secs(8), Duration::from_millis(9000), Duration::from_micros(9_000_001)] {
+            agree(both, &twice, Call::Acquire { max_wait }, START + 1_000_000).expect("in time, or not");
+        }
+    }
+}
+
 #[test]
 fn a_settlement_that_cannot_be_gives_nothing_back_and_one_that_was_made_in_part_is_not_made_again() {
     const HIGHEST: u64 = 1 << 52;
@@ -166,7 +191,11 @@ fn a_settlement_of_several_actors_answers_as_memory_does() {
 fn any_checks_of_several_actors() {
     let cluster = Cluster::start(0);
     let (shared, worlds) = (over(&cluster), AtomicU64::new(0));
-    let call = select(vec![Call::Limit, Call::Limit, Call::Limit, Call::Peek, Call::Charge, Call::Refund]);
+    let wait = |max_wait| Call::Acquire { max_wait };
+    let acquires = [wait(Duration::ZERO), wait(Duration::from_secs(2)), wait(Duration::MAX)];
+    let call = select(
+        [&[Call::Limit, Call::Limit, Call::Limit, Call::Peek, Call::Charge, Call::Refund], &acquires[..]].concat(),
+    );
     let checks =
         proptest::collection::vec((any::<Index>(), any::<Index>(), cost(), proptest::bool::weighted(0.3)), 1..5);
     let steps = proptest::collection::vec((jump(), call, checks), 1..25);

@@ -19,6 +19,7 @@ use crate::decision::{Verb, takes};
 use crate::failure::Failure;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
+use crate::limit::Rule;
 use crate::store::remote::{Answer, Job, Part, Reply, Request};
 use crate::time::Micros;
 
@@ -60,6 +61,32 @@ struct ShareReply {
 impl ShareReply {
     fn is_denied(&self) -> bool {
         self.infos.iter().any(|info| info.blocked)
+    }
+
+    /// Makes of a look what the call itself would say: a check that does not fit yet is denied only if it would come
+    /// too late. False if the milliseconds of an answer do not tell.
+    fn judge(&mut self, share: &Share) -> bool {
+        let Verb::Acquire { max_wait } = share.request.verb else { return true };
+        let mut is_known = true;
+        for (part, info) in share.request.parts.iter().zip(&mut self.infos) {
+            if info.blocked && part.rule.reserves() {
+                let at_most = info.reset_ms.saturating_mul(1000);
+                info.blocked = at_most > max_wait;
+                is_known &= !info.blocked || at_most.saturating_sub(1000) >= max_wait;
+            }
+        }
+        is_known
+    }
+}
+
+/// True if every slot is asked whether its checks fit before any is charged.
+fn looks_first(request: &Request) -> bool {
+    match request.verb {
+        Verb::Limit => true,
+        // To reserve a place is to charge whatever is there, so the charge itself says whether it comes in time, and can
+        // be given back; but not the time that a `smooth` limit takes for it.
+        Verb::Acquire { .. } => request.parts.iter().any(|part| matches!(part.rule, Rule::Smooth(_))),
+        _ => false,
     }
 }
 
@@ -159,10 +186,12 @@ async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) ->
         }
         return gather(request, &shares, each);
     }
-    // To reserve a place is to charge whatever is there, so only the charge itself can say whether it comes in time.
-    if verb == Verb::Limit {
-        let looked = all(topology, shares.iter().map(|share| share.request.with(Verb::Peek)), job).await;
-        let denied = looked.iter().flatten().any(ShareReply::is_denied);
+    if looks_first(request) {
+        let mut looked = all(topology, shares.iter().map(|share| share.request.with(Verb::Peek)), job).await;
+        let judged =
+            shares.iter().zip(&mut looked).map(|(share, told)| told.as_mut().map_or(true, |told| told.judge(share)));
+        let is_known = judged.fold(true, |all, one| all && one);
+        let denied = is_known && looked.iter().flatten().any(ShareReply::is_denied);
         if denied || looked.iter().any(Result::is_err) {
             let told = if denied { deny(topology, &shares, looked, job).await } else { looked };
             return gather(request, &shares, told);
