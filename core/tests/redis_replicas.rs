@@ -383,7 +383,7 @@ fn every_node_of_a_cluster_waits_for_replicas_of_its_own() {
     let primaries = |node: &&Server| node.run::<String>("INFO replication").contains("role:master");
     let primary = cluster.nodes.iter().find(primaries).expect("a primary");
     primary.pause();
-    let answer = limiter.decide_sync(&scattered, Call::Acquire { max_wait: Duration::ZERO });
+    let answer = limiter.decide_sync(&scattered, Call::Charge);
     primary.resume();
     assert_eq!(failure(answer), Some(Failure::Timeout));
     wait_until("every node answers", || actors.iter().all(|actor| ask(&limiter, &limit, actor).is_ok()));

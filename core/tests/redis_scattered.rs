@@ -96,7 +96,7 @@ fn an_observed_check_that_cannot_be_decided_is_nobody_elses_trouble() {
     assert!(!info.blocked && info.checks()[0].blocked, "{info:?}");
 }
 
-/// What a `smooth` limit is charged takes time, which cannot be given back.
+/// What a `smooth` limit is charged takes time, which cannot be given back; so a look comes first.
 #[test]
 fn a_place_in_line_that_another_slot_denies_takes_no_time() {
     let cluster = Cluster::start(0);
@@ -252,8 +252,7 @@ fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
         let done = move |answer: Result<_, _>| answered.send(answer.is_err()).map_err(|_| unreachable!());
         let checks = [Check::new(&limit, &here), Check::new(&limit, &there)];
         // No look comes before, so that one half is charged.
-        let call = Call::Acquire { max_wait: Duration::ZERO };
-        assert!(limiter.start(&checks, call, None, done).is_none());
+        assert!(limiter.start(&checks, Call::Charge, None, done).is_none());
     }
     for _ in 0..CALLS {
         assert!(answers.recv_timeout(Duration::from_secs(20)).expect("every call is answered"), "one half hangs");

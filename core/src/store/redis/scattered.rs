@@ -19,7 +19,6 @@ use crate::decision::{Verb, takes};
 use crate::failure::Failure;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::Rule;
 use crate::store::remote::{Answer, Job, Part, Reply, Request};
 use crate::time::Micros;
 
@@ -65,8 +64,8 @@ impl ShareReply {
 
     /// Makes of a look what the call itself would say: a check that does not fit yet is denied only if it would come
     /// too late. False if the milliseconds of an answer do not tell.
-    fn judge(&mut self, share: &Share) -> bool {
-        let Verb::Acquire { max_wait } = share.request.verb else { return true };
+    fn judge(&mut self, verb: Verb, share: &Share) -> bool {
+        let Verb::Acquire { max_wait } = verb else { return true };
         let mut is_known = true;
         for (part, info) in share.request.parts.iter().zip(&mut self.infos) {
             if info.blocked && part.rule.reserves() {
@@ -76,17 +75,6 @@ impl ShareReply {
             }
         }
         is_known
-    }
-}
-
-/// True if every slot is asked whether its checks fit before any is charged.
-fn looks_first(request: &Request) -> bool {
-    match request.verb {
-        Verb::Limit => true,
-        // To reserve a place is to charge whatever is there, so the charge itself says whether it comes in time, and can
-        // be given back; but not the time that a `smooth` limit takes for it.
-        Verb::Acquire { .. } => request.parts.iter().any(|part| matches!(part.rule, Rule::Smooth(_))),
-        _ => false,
     }
 }
 
@@ -186,16 +174,15 @@ async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) ->
         }
         return gather(request, &shares, each);
     }
-    if looks_first(request) {
-        let mut looked = all(topology, shares.iter().map(|share| share.request.with(Verb::Peek)), job).await;
-        let judged =
-            shares.iter().zip(&mut looked).map(|(share, told)| told.as_mut().map_or(true, |told| told.judge(share)));
-        let is_known = judged.fold(true, |all, one| all && one);
-        let denied = is_known && looked.iter().flatten().any(ShareReply::is_denied);
-        if denied || looked.iter().any(Result::is_err) {
-            let told = if denied { deny(topology, &shares, looked, job).await } else { looked };
-            return gather(request, &shares, told);
-        }
+    let mut looked = all(topology, shares.iter().map(|share| share.request.with(Verb::Peek)), job).await;
+    let judge = |(share, told): (&Share, &mut Result<ShareReply, _>)| {
+        told.as_mut().map_or(true, |told| told.judge(verb, share))
+    };
+    let is_known = shares.iter().zip(&mut looked).map(judge).fold(true, |all, one| all && one);
+    let denied = is_known && looked.iter().flatten().any(ShareReply::is_denied);
+    if denied || looked.iter().any(Result::is_err) {
+        let told = if denied { deny(topology, &shares, looked, job).await } else { looked };
+        return gather(request, &shares, told);
     }
     let mut each = all(topology, shares.iter().map(|share| share.request.clone()), job).await;
     if each.iter().all(|told| told.as_ref().is_ok_and(|told| !told.is_denied())) {
