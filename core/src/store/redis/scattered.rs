@@ -175,10 +175,8 @@ async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) ->
         return gather(request, &shares, each);
     }
     let mut looked = all(topology, shares.iter().map(|share| share.request.with(Verb::Peek)), job).await;
-    let judge = |(share, told): (&Share, &mut Result<ShareReply, _>)| {
-        told.as_mut().map_or(true, |told| told.judge(verb, share))
-    };
-    let is_known = shares.iter().zip(&mut looked).map(judge).fold(true, |all, one| all && one);
+    let is_known =
+        shares.iter().zip(&mut looked).all(|(share, told)| told.as_mut().map_or(true, |told| told.judge(verb, share)));
     let denied = is_known && looked.iter().flatten().any(ShareReply::is_denied);
     if denied || looked.iter().any(Result::is_err) {
         let told = if denied { deny(topology, &shares, looked, job).await } else { looked };
