@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 DIST_VENV := .venv-dist
 SITE_VENV := .venv-site
 RESULTS := bench/results
+WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-web-node test-fleet panics soak scoreboard fmt bench bench-redis bench-round-trips bench-web clean
+.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-web-node test-fleet panics soak scoreboard fmt bench bench-redis bench-round-trips bench-web clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -37,19 +38,34 @@ demo: build ## One FastAPI and one Express app, the same burst to both, their an
 	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
 	$(BIN)/python examples/demo/run.py
 
-test: lint test-rust test-python test-readme test-node test-web test-docs test-fleet ## Every test and linter of all three languages
+# First what only needs processors, all of it at once: a binding is linked by one thread, for a minute. Then the tests, one
+# suite after the other, because some look at the clock.
+test: ## Every test and linter of all three languages
+	$(MAKE) --no-print-directory --jobs=4 --output-sync=target build compiled lint docs $(WEB_PACKAGES)
+	$(MAKE) --no-print-directory --old-file=build --old-file=docs test-rust test-python test-readme test-node test-web test-docs test-fleet
 
-lint: build
+lint: lint-rust lint-python lint-node ## The linters of all three languages
+
+lint-rust:
 	cargo fmt --all --check
-	cargo run --quiet -p tidegate-generate -- --check
 	cargo clippy --workspace --quiet -- -D warnings
 	cargo clippy -p tidegate -p tidegate-bench -p tidegate-generate --all-targets --quiet -- -D warnings
+	for features in "" remote redis; do cargo check -p tidegate --no-default-features --features "$$features" --quiet || exit 1; done
+	RUSTDOCFLAGS="-D warnings" cargo doc -p tidegate --no-deps --quiet
+
+lint-python: build test-stubs
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python tools/supply_chain.py --check
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --quiet --offline .github/workflows
+
+# The stubs beside the built module, which differs from one version of Python to the next.
+test-stubs: build
+	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/python/stubtest.txt tidegate
+
+lint-node: build
 	npm run --silent lint
 	npm run --silent typecheck
 
@@ -65,12 +81,18 @@ audit: ## Known vulnerabilities, licences, bans and sources of what is built in
 redis-server:
 	@{ command -v redis-server && command -v redis-cli && command -v ip; } >/dev/null || bash tests/install-redis.sh
 
-# Twice: overflow only wraps where debug assertions are off. What a server decides is compiled the same way both times.
-test-rust: redis-server
-	cargo test -p tidegate
-	cargo test -p tidegate --no-default-features --features tokio,toml,yaml --profile testrelease --tests
-	for features in "" remote redis; do cargo check -p tidegate --no-default-features --features "$$features" --quiet || exit 1; done
-	RUSTDOCFLAGS="-D warnings" cargo doc -p tidegate --no-deps --quiet
+# Twice: overflow only wraps without its checks. What a server decides is compiled the same way both times. With the
+# generator, whose test compares what it writes with what is committed.
+CHECKED := -p tidegate -p tidegate-generate
+WRAPPING := --config core/tests/wrapping.toml -p tidegate --no-default-features --features tokio,toml,yaml --tests
+
+compiled: ## The tests of the engine, without a run
+	cargo test $(CHECKED) --no-run --quiet
+	cargo test $(WRAPPING) --no-run --quiet
+
+test-rust: redis-server compiled
+	cargo test $(CHECKED)
+	cargo test $(WRAPPING)
 
 # Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; and
 # Redis needs no TLS. Apart from the other tests, because each combination is compiled by itself.
@@ -109,7 +131,7 @@ test-web-python: build redis-server
 		PYTHONPATH=$(VENV)/django $(BIN)/pytest tests/web/python/test_django.py tests/web/python/test_django_ratelimit.py tests/web/python/test_drf.py; \
 	fi
 
-test-web-node: build redis-server tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
+test-web-node: build redis-server $(WEB_PACKAGES)
 	npm run --silent test:web
 
 # With a browser, which is installed where it is missing.

@@ -1,4 +1,4 @@
-//! Writes what other languages need of the engine's definitions, and what Python's limiters share; with `--check`, compares it with what is committed.
+//! Writes what other languages need of the engine's definitions, and what Python's limiters share.
 
 mod info;
 mod node;
@@ -7,18 +7,24 @@ mod stub;
 mod text;
 mod verbs;
 
-use std::env;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
 
 use tidegate::Limit;
 use tidegate::ffi::outlines;
 
-fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let only_checks = env::args().any(|argument| argument == "--check");
+fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for (path, content) in stale(&root)? {
+        fs::write(root.join(path), content)?;
+        println!("wrote {path}");
+    }
+    Ok(())
+}
+
+/// Each file that differs from what is generated, with its new content.
+fn stale(root: &Path) -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
     let types = outlines();
     let stub = "python/tidegate/_tidegate.pyi";
     let info = "node/lib/info.ts";
@@ -49,22 +55,22 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         ("node/lib/buffer.ts", node::buffer()?),
         ("node/src/layout.rs", node::offsets_for_the_addon()?),
         ("node/lib/names.ts", node::names()?),
-        (info, node::info(&fs::read_to_string(root.join(info))?)?),
+        (info, node::info(&read(info)?)?),
         ("node/lib/verbs.ts", node::class()?),
     ];
-    let mut is_stale = false;
-    for (path, content) in files {
-        let file = root.join(path);
-        if fs::read_to_string(&file).unwrap_or_default() == content {
-            continue;
-        }
-        if only_checks {
-            println!("{path} is stale: run `make generate`");
-            is_stale = true;
-        } else {
-            fs::write(&file, content)?;
-            println!("wrote {path}");
-        }
+    Ok(files.into_iter().filter(|(path, content)| read(path).unwrap_or_default() != *content).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+    use std::path::Path;
+
+    #[test]
+    fn what_is_committed_is_what_would_be_written() -> Result<(), Box<dyn Error>> {
+        let stale = super::stale(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))?;
+        let paths: Vec<&str> = stale.iter().map(|(path, _)| *path).collect();
+        assert!(paths.is_empty(), "run `make generate`, which writes {paths:?} anew");
+        Ok(())
     }
-    Ok(if is_stale { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
