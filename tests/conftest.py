@@ -1,4 +1,4 @@
-"""What the tests of every folder may ask for."""
+"""Fixtures for the tests of every folder."""
 
 from __future__ import annotations
 

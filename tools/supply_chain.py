@@ -1,4 +1,4 @@
-"""What is built into the packages beside this project: its licences, its notices, its bill of materials.
+"""The dependencies that are built into the packages: their licences, notices and bill of materials.
 
 Writes `THIRD-PARTY-NOTICES` and, for each binding, `sbom.cdx.json` (CycloneDX 1.5), from `cargo metadata`. With
 `--check` it writes nothing, and fails where they differ from the lock file, where a licence is not among those
@@ -48,7 +48,7 @@ class Graph:
 
 
 def metadata(target: str) -> dict[str, Any]:
-    """What cargo knows of a build for this target."""
+    """Cargo's metadata of a build for this target."""
     command = ["cargo", "metadata", "--locked", "--format-version=1", f"--filter-platform={target}"]
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
     known: dict[str, Any] = json.loads(done.stdout)
@@ -106,7 +106,7 @@ def label(package: Package) -> str:
 
 
 def allowed(expression: str, allow: set[str]) -> bool:
-    """Whether a licence expression (SPDX, with the old `/` for OR) can be met by what is allowed."""
+    """Tell if a licence expression (SPDX, with the old `/` for OR) can be met by what is allowed."""
     words = re.findall(r"[()]|[^\s()]+", expression.replace("/", " OR "))
 
     def either() -> bool:
@@ -137,7 +137,7 @@ def allowed(expression: str, allow: set[str]) -> bool:
 
 
 def faults(packages: dict[str, Package], graphs: list[Graph]) -> list[str]:
-    """What must not be shipped."""
+    """The packages that must not be shipped."""
     settings = re.search(r"^allow = (\[.*?\])", (ROOT / "deny.toml").read_text(), re.MULTILINE | re.DOTALL)
     assert settings is not None, "deny.toml has a list of licences"
     allow = set(json.loads(settings[1].replace(",\n]", "]")))

@@ -16,7 +16,7 @@ const WINDOW_MS = 60_000
 /** As the peers count: so many in a minute. */
 const DRIP = PLENTY / WINDOW_MS
 
-/** Where everything that was read goes, so that no compiler can leave the reading out. */
+/** A sink for everything that was read, so that no compiler can leave the reading out. */
 let sink = 0
 
 function read(info) {

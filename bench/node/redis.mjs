@@ -14,7 +14,7 @@ const PLENTY = 1_000_000_000
 const WINDOW_MS = 60_000
 const AT_A_TIME = 512
 
-/** Where everything that was read goes, so that no compiler can leave the reading out. */
+/** A sink for everything that was read, so that no compiler can leave the reading out. */
 let sink = 0
 const connections = []
 const limiters = []

@@ -117,7 +117,7 @@ def time_sync(call: Call, actors: Sequence[str]) -> float:
 
 
 def all_asked(limiter: AsyncLimiter | Limiter) -> None:
-    """What is answered without the store is answered faster, and is not what is measured."""
+    """Checks that the store decided each call: an answer without it comes faster, and is not what is measured."""
     stats = limiter.stats()
     if stats.store_calls != stats.decisions:
         raise SystemExit(f"{stats.decisions - stats.store_calls} decisions were made without the store")

@@ -7,56 +7,19 @@ round-trips`` measures nothing but what a long way to the server costs.
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "redis"))
+
+from server import RedisServer  # noqa: E402
+
 BENCH = ROOT / "bench"
 # A suite that takes longer hangs: all of them together take less than four minutes.
 MOST_SECONDS = 75
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
-
-
-def answers(port: int) -> bool:
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
-            connection.sendall(b"PING\r\n")
-            return connection.recv(64).startswith(b"+PONG")
-    except OSError:
-        return False
-
-
-@contextmanager
-def server() -> Iterator[tuple[str, int]]:
-    """A server's URL and process; it keeps nothing, and ends in the end."""
-    with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
-        port = free_port()
-        options = {"port": port, "bind": "127.0.0.1", "save": "", "appendonly": "no", "dir": folder}
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        process = subprocess.Popen(["redis-server", *words], stdout=subprocess.DEVNULL)
-        try:
-            end = time.monotonic() + 10
-            while not answers(port):
-                if process.poll() is not None or time.monotonic() > end:
-                    raise SystemExit("redis-server does not start")
-                time.sleep(0.02)
-            yield f"redis://127.0.0.1:{port}", process.pid
-        finally:
-            # Even one that is stopped ends of this.
-            process.kill()
-            process.wait()
 
 
 def suites(url: str, pid: int, only: list[str]) -> dict[str, list[str]]:
@@ -76,8 +39,9 @@ def main() -> None:
     results = Path(sys.argv[1])
     results.mkdir(parents=True, exist_ok=True)
     files = []
-    with server() as (url, pid):
-        for name, command in suites(url, pid, sys.argv[2:]).items():
+    with RedisServer() as server:
+        assert server.process is not None
+        for name, command in suites(server.url, server.process.pid, sys.argv[2:]).items():
             start = time.monotonic()
             output = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=MOST_SECONDS).stdout
             files.append(results / f"{name}.json")

@@ -57,7 +57,7 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// What the call [costs](Self::cost).
+    /// The [cost](Self::cost) of the call.
     #[must_use]
     pub const fn units(&self) -> u64 {
         self.cost

@@ -1,4 +1,4 @@
-//! What the drafts, RFC 9651 and RFC 9457 ask of headers and refusals, for any answers, read by parsers that are not ours.
+//! The demands of the drafts, RFC 9651 and RFC 9457 on headers and refusals, for any answers, read by parsers that are not ours.
 
 use proptest::prelude::*;
 use sfv::{BareItem, Dictionary, Item, List, ListEntry, Parser};

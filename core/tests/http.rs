@@ -27,7 +27,7 @@ fn proxies() -> impl Strategy<Value = IpAddr> {
     ]
 }
 
-/// What a client sends before any proxy appends to it: garbage, or what looks like a proxy's own.
+/// The field that a client sends before any proxy appends to it: garbage, or what looks like a proxy's own.
 fn prefixes() -> impl Strategy<Value = Vec<String>> {
     let tricks = prop::sample::select(vec![
         "10.0.0.1",

@@ -46,7 +46,7 @@ impl Client {
         permits.iter().map(take).collect()
     }
 
-    /// What becomes of so many requests that come at once: how long each is held back, or that it is refused.
+    /// The fates of so many requests that come at once: each one's delay, or none if it is refused.
     fn burst_of(&self, requests: usize, max_wait: Duration) -> Vec<Option<u64>> {
         let request = |_| Some(self.ask(Call::Acquire { max_wait }, 1)).filter(|info| !info.blocked);
         (0..requests).map(request).map(|info| info.map(|info| info.wait_ms)).collect()

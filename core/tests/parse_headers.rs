@@ -114,7 +114,7 @@ proptest! {
     }
 }
 
-/// What services in the field send, and older drafts say.
+/// Headers that services in the field send, and those of older drafts.
 #[test]
 fn headers_of_others() {
     let parse = |headers: &[(&'static str, &'static str)]| parse(headers.iter().copied(), Some(1_700_000_000_000_000));

@@ -31,7 +31,7 @@ fn over(server: &Server, replicas: u32) -> Limiter {
     Limiter::new(store(&server.url(), replicas))
 }
 
-/// Where what is counted matters, and how long it takes does not.
+/// A limiter for tests that count, and do not look at the time.
 fn patient(server: &Server) -> Limiter {
     Limiter::new(store(&server.url(), 0).timeout(Duration::from_secs(10)))
 }

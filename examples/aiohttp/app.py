@@ -33,7 +33,7 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
 
 
 async def hello(_request: web.Request) -> web.Response:
-    """What is limited."""
+    """The route that is limited."""
     return web.json_response({"hello": "world"})
 
 

@@ -18,7 +18,7 @@ app.add_middleware(RateLimitMiddleware, limits=LIMIT, headers="both")
 
 @app.get("/")
 async def hello() -> dict[str, str]:
-    """What is being protected."""
+    """The route that is protected."""
     return {"hello": "world"}
 
 

@@ -36,7 +36,7 @@ TOLERANCE = 10
 
 
 class Answer:
-    """What of an answer is shown and compared."""
+    """The part of an answer that is shown and compared."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self.status = response.status
@@ -46,17 +46,17 @@ class Answer:
         self.headers = {name: response.headers.get(name) for name in (*EXACT, *TIMES, "RateLimit")}
 
     def agrees(self, other: Answer) -> bool:
-        """Whether both say the same, save for the time that has passed."""
+        """Tell if both say the same, save for the time that has passed."""
         return self._exact() == other._exact() and all(map(near, self._times(), other._times()))
 
     def _exact(self) -> tuple[object, ...]:
-        """What may not differ at all; of ``"demo";r=4;t=600`` that is ``"demo";r=4``."""
+        """The part that may not differ at all; of ``"demo";r=4;t=600`` that is ``"demo";r=4``."""
         headers = [self.headers[name] for name in EXACT]
         body = {name: value for name, value in self.body.items() if name not in BODY_TIMES}
         return self.status, body, headers, self._rate_limit()[0]
 
     def _times(self) -> list[str | None]:
-        """What may differ a little; of ``"demo";r=4;t=600`` that is ``600``."""
+        """The part that may differ a little; of ``"demo";r=4;t=600`` that is ``600``."""
         in_body = self.body.get("retry-after")
         return [*(self.headers[name] for name in TIMES), self._rate_limit()[1], in_body and str(in_body)]
 
@@ -70,7 +70,7 @@ class Answer:
 
 
 def near(some: str | None, other: str | None) -> bool:
-    """Whether two times in seconds are both there, and close, or neither is there."""
+    """Tell if two times in seconds are both there, and close, or neither is there."""
     if not some or not other:
         return some == other
     return abs(float(some) - float(other)) <= TOLERANCE

@@ -21,7 +21,7 @@ export { RateLimitError } from './room/error.js'
 export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
 export type { Trials } from './room/trials.js'
 
-/** What a runtime's `getConnInfo` says, as far as it is read here. */
+/** The part of a runtime's `getConnInfo` that is read here. */
 export type GetConnInfo = (context: Context) => { remote: { address?: string } }
 
 /** The environment of a handler behind {@link rateLimit}: `context.var.rateLimit` is the answer. */

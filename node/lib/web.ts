@@ -23,7 +23,7 @@ export interface RateLimitOptions extends RoomOptions<Request> {
   readonly chargeOn?: ChargeOn<[request: Request, response: Response]> | undefined
 }
 
-/** What a request does not say itself. */
+/** Facts that a request does not say itself. */
 export interface Peer {
   /**
    * The address of the peer, as the server or the platform tells it; never a header that a client can write. Needed

@@ -17,7 +17,7 @@ SLACK = 0.05
 
 
 class Call(NamedTuple):
-    """When it began and how long it took, in seconds, and what it was answered."""
+    """Its begin and duration, in seconds, and its answer."""
 
     began: float
     took: float
@@ -30,7 +30,7 @@ class Call(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a process that has ended made known: its calls in the order of their answers, and the lines it logged."""
+    """The record of a process that has ended: its calls in the order of their answers, and the lines it logged."""
 
     calls: list[Call]
     late: float
@@ -44,7 +44,7 @@ class Report(NamedTuple):
         return sum(not call.blocked for call in self.calls)
 
     def back_after(self, healed: float) -> float:
-        """How long after this instant the store answered every call again."""
+        """The time from this instant until the store answered every call again."""
         last = max((call.ended for call in self.calls if call.degraded), default=healed)
         assert any(call.began > last for call in self.calls), "the store did not come back"
         return max(0.0, last - healed)

@@ -40,7 +40,7 @@ const BAD_NUMBERS = {
   negative: -1,
   'far negative': -(2 ** 60),
 }
-/** What JSON has no word for; the rest is in `refusals.test.mjs`, for all languages. */
+/** Arguments that JSON has no word for; the rest is in `refusals.test.mjs`, for all languages. */
 const JAVASCRIPTS_OWN = {
   function: () => 1,
   symbol: Symbol('1'),

@@ -32,7 +32,7 @@ const LIMITS = [
   legacy({ key: 'unlimited' }),
 ]
 const TIMES = ['resetMs', 'fullResetMs', 'nextMs', 'waitMs']
-/** How far apart two calls of a test may be. */
+/** The longest time between two calls of a test. */
 const MEANWHILE = 60_000
 
 /** The numbers of an answer and of its parts, but those that the clock moves. */

@@ -1,4 +1,4 @@
-/** Where definitions come from beside objects: text, documents, functions; and what they say of themselves. */
+/** Definitions that are not objects: text, documents, functions; and what definitions say of themselves. */
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -25,7 +25,7 @@ const charges = {
   acquire: (limiter, limit) => limiter.acquire(limit, 'ada', { maxWaitMs: 0 }),
 }
 
-/** What an answer says, its times to the minute. */
+/** An answer, its times to the minute. */
 const words = ({ blocked, remaining, resetMs, fullResetMs }) => [
   blocked,
   remaining,

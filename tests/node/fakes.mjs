@@ -1,4 +1,4 @@
-/** What has to work while a test framework has taken the process's timers away. */
+/** Calls that have to work while a test framework has taken the process's timers away. */
 
 import assert from 'node:assert/strict'
 import { bucket } from 'tidegate'

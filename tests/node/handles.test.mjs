@@ -1,4 +1,4 @@
-/** What JavaScript holds numbers of: one that was given up never stands for what comes after. */
+/** Objects that JavaScript holds numbers of: the number of one that was given up never stands for a later one. */
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'

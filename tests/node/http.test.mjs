@@ -1,4 +1,4 @@
-/** What the modules for web frameworks share: the golden answers, and what is JavaScript's own. */
+/** The common part of the modules for web frameworks: the golden answers, and what is JavaScript's own. */
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -16,7 +16,7 @@ let actors = 0
 const somebody = () => `actor${++actors}`
 
 /**
- * How late the event loop comes to a timer, but for the latest tenth, while so many call for so long; each has so much
+ * The delay of the event loop's timers, but for the latest tenth, while so many call for so long; each has so much
  * to do with every answer, and then a pause.
  */
 async function lag(limiter, { callers, ms, workMs = 0, pauseMs = 0 }) {

@@ -1,4 +1,4 @@
-/** What happens when the package is loaded, and when somebody bundles it. */
+/** The package when it is loaded, and when somebody bundles it. */
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'

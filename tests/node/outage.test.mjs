@@ -8,7 +8,7 @@ import { eventually, RedisServer } from './server.mjs'
 
 const server = await RedisServer.start()
 const DEADLINE_MS = 100
-/** What a machine that does much else may add. */
+/** The time that a busy machine may add. */
 const SLACK_MS = 150
 const limit = bucket({ key: 'login', size: 5, dripRate: 60_000 })
 let actors = 0

@@ -1,4 +1,4 @@
-/** What a limiter does to the process it lives in: nothing. */
+/** Effects of a limiter on the process it lives in: none. */
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'

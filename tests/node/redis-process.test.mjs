@@ -1,4 +1,4 @@
-/** What a limiter over a shared store does to the process and the threads it lives in. */
+/** Effects of a limiter over a shared store on the process and the threads it lives in. */
 
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
@@ -15,7 +15,7 @@ import { eventually, RedisServer } from './server.mjs'
 
 const server = await RedisServer.start()
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** What most scripts begin with. */
+/** The begin of most scripts. */
 const head = `
   import { bucket, Limiter } from 'tidegate'
   const limiter = new Limiter('${server.url}', { timeoutMs: 5000 })

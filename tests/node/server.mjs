@@ -57,7 +57,7 @@ export class RedisServer {
     }
   }
 
-  /** What the server answers to one command, as it comes over the wire. */
+  /** The server's answer to one command, as it comes over the wire. */
   command(...words) {
     return new Promise((resolve, reject) => {
       const socket = connect(this.port, '127.0.0.1')
@@ -71,7 +71,7 @@ export class RedisServer {
     })
   }
 
-  /** How many connections there are, this one not included. */
+  /** The number of connections without this one. */
   async clients() {
     return (await this.command('CLIENT', 'LIST')).match(/^(\$\d+\r\n)?id=/gm).length - 1
   }

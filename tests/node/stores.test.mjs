@@ -1,4 +1,4 @@
-/** How a store is named and reached, what is wrong with one, and what is heard of it. */
+/** Names of stores, ways to reach one, and news of what is wrong with it. */
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'

@@ -78,7 +78,7 @@ OPTIONS = {"timeout": 1.0, "on_error": "raise", "deny_cache": 0}
 
 
 def definitions() -> Entries:
-    """What needs no store."""
+    """Entries that need no store."""
     return {
         "Bucket": lambda: Bucket("made", size=1),
         "from_dict": lambda: Limits.from_dict({"login": {"key": "login", "type": "bucket", "size": 1}}),

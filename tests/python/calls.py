@@ -11,7 +11,7 @@ AnyLimiter = Limiter | AsyncLimiter
 
 
 def done(answer: Any) -> Any:
-    """What a call gives, whichever kind of limiter was called."""
+    """The result of a call, whichever kind of limiter was called."""
     if not hasattr(answer, "__await__"):
         return answer
 

@@ -1,4 +1,4 @@
-"""What libraries read of this one while a program runs: type hints, and how pydantic validates and writes."""
+"""Facts that libraries read of this one while a program runs: type hints, and how pydantic validates and writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the modules for web frameworks share: the golden answers, and what is Python's own."""
+"""The common part of the modules for web frameworks: the golden answers, and what is Python's own."""
 
 from __future__ import annotations
 

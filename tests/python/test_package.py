@@ -1,4 +1,4 @@
-"""What is in the installed package beside its code."""
+"""Files of the installed package beside its code."""
 
 from __future__ import annotations
 

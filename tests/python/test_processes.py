@@ -1,4 +1,4 @@
-"""What works across processes and interpreters, and what says that it does not."""
+"""Processes and interpreters: calls that work across them, and errors that say that they do not."""
 
 from __future__ import annotations
 

@@ -344,7 +344,7 @@ def test_every_policy_holds_while_the_server_is_gone(
 
 
 def decides(limiter: AnyLimiter, limit: Limit) -> bool:
-    """Whether the store decides a call, for which a busy machine may take too long."""
+    """Tell if the store decides a call, for which a busy machine may take too long."""
     with contextlib.suppress(StoreError):
         return not done(limiter.peek(limit, "zoe")).degraded
     return False

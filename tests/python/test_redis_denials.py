@@ -30,7 +30,7 @@ CHARGES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def words(info: LimitInfo) -> list[int]:
-    """What an answer says, its times to the minute."""
+    """An answer, its times to the minute."""
     times = [round(time / 60_000) for time in (info.reset_ms, info.full_reset_ms)]
     return [info.blocked, info.remaining, *times]
 

@@ -55,7 +55,7 @@ class Evictions(threading.Thread):
             self.count += 1
 
     def stop(self) -> int:
-        """How often it was, of all that there has been."""
+        """The number of times, once every message so far is read."""
         self.send("UNSUBSCRIBE")
         self.join()
         self.answers.close()

@@ -27,7 +27,7 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without for
 
 
 def in_time(limiter: Limiter | AsyncLimiter, kind: str) -> bool:
-    """Whether the first call of a process is answered by the store, before its deadline."""
+    """Tell if the store answers the first call of a process, before its deadline."""
     began = time.perf_counter()
     if kind == "sync":
         assert isinstance(limiter, Limiter)
@@ -161,7 +161,7 @@ def test_a_child_logs_for_itself(server: RedisServer) -> None:
 
 
 def run(script: str, *arguments: str) -> str:
-    """What a program of its own writes, which ends well and complains about nothing."""
+    """The output of a program of its own, which ends well and complains about nothing."""
     strict = ["-W", "default", "-W", "ignore::DeprecationWarning", "-X", "faulthandler"]
     command = [sys.executable, *strict, "-c", textwrap.dedent(script), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)

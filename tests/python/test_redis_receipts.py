@@ -20,7 +20,7 @@ KINDS = [Limiter, AsyncLimiter]
 
 
 def eventually(call: Any) -> Any:
-    """What a call gives, once the store decides."""
+    """The result of a call, once the store decides."""
     end = time.monotonic() + 20
     while time.monotonic() < end:
         with contextlib.suppress(StoreError):

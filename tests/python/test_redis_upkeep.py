@@ -1,4 +1,4 @@
-"""Whether a store is fit, what is wrong with it, and forgetting everything; and how a store is named."""
+"""Upkeep of a store: is it fit, what is wrong with it, forget everything; and names of stores."""
 
 from __future__ import annotations
 

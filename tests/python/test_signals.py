@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals that ar
 
 
 class Rang(BaseException):
-    """What the handler raises."""
+    """The error that the handler raises."""
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ LOOPS: list[Callable[[], asyncio.AbstractEventLoop]] = [asyncio.new_event_loop, 
 
 
 def lateness(call: Callable[[], Awaitable[object]], new_loop: Callable[[], asyncio.AbstractEventLoop]) -> float:
-    """How late a timer of a millisecond was at the worst, in processor time of this thread, while ten thousand ran."""
+    """The longest delay of a timer of a millisecond, in processor time of this thread, while ten thousand ran."""
 
     async def main() -> float:
         worst, over = 0.0, False

@@ -102,7 +102,7 @@ class Crate:
 
 
 def typescript(source: Path) -> Graph:
-    """What each file of a TypeScript package imports; types are imports too, re-exports are not."""
+    """The imports of each file of a TypeScript package; types are imports too, re-exports are not."""
     found = re.compile(r"^import\s[^'\"]*?from\s+'(\.[^']+)'|^import\s+'(\.[^']+)'", re.M | re.S)
     graph: Graph = {}
     for file in sorted([*source.rglob("*.ts"), *source.rglob("*.mts")]):
@@ -113,7 +113,7 @@ def typescript(source: Path) -> Graph:
 
 
 def python(package: Path) -> Graph:
-    """What each module of a Python package imports, inside of functions and for type checking too."""
+    """The imports of each module of a Python package, inside of functions and for type checking too."""
     graph: Graph = {}
     for file in sorted(package.rglob("*.py")):
         targets: set[Path] = set()

@@ -24,12 +24,12 @@ class Block:
 
     @property
     def name(self) -> str:
-        """Where to look when it fails."""
+        """The place to look at when it fails."""
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     @property
     def shown(self) -> list[str]:
-        """What the page says that each ``print`` and ``console.log`` prints, in the comment behind it."""
+        """The output of each ``print`` and ``console.log``, as the comment behind it says."""
         return SHOWN.findall(self.code)
 
 

@@ -80,7 +80,7 @@ def test_definitions(block: Block) -> None:
 
 @named("sh")
 def test_commands(block: Block) -> None:
-    """What a page tells its reader to run exists; that it works is what the other tests show."""
+    """Commands on a page exist; that they work is what the other tests show."""
     scripts = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["scripts"]
     recipes = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert set(re.findall(r"npm run ([\w:]+)", block.code)) <= scripts.keys()

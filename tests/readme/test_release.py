@@ -1,4 +1,4 @@
-"""What the packages say of themselves agrees, and the workflows name what there is.
+"""Packages agree about themselves, and the workflows name what there is.
 
 The workflows run elsewhere; here they are held against the project's recipes, files and platforms.
 """

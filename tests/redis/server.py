@@ -90,12 +90,12 @@ class RedisServer:
         self._signal(signal.SIGCONT)
 
     def clock(self) -> float:
-        """What time it is there, in seconds."""
+        """The time there, in seconds."""
         seconds, micros = self.command("TIME")
         return int(seconds) + int(micros) / 1e6
 
     def command(self, *words: str) -> Any:
-        """What it answers to a command, over a connection of its own."""
+        """Its answer to a command, over a connection of its own."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=5) as line, line.makefile("rb") as answer:
             line.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in encoded(words)))
             return read(answer)

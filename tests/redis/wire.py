@@ -27,7 +27,7 @@ LONGEST_PACKET = 65_535
 
 
 def why_not() -> str | None:
-    """Why no wire can be made here; none if one can."""
+    """The reason why no wire can be made here; none if one can."""
     if shutil.which("ip") is None:
         return "`ip` is missing (Debian: iproute2)"
     if not TUN.exists():

@@ -1,4 +1,4 @@
-"""What a process of its own measures once for the scoreboard, in milliseconds: python once.py WHAT URL."""
+"""Measures once for the scoreboard, in a process of its own, in milliseconds: python once.py WHAT URL."""
 
 import asyncio
 import itertools
@@ -28,7 +28,7 @@ def since(instant: float) -> float:
 
 
 def first_call(limiter: Limiter | AsyncLimiter) -> tuple[float, bool]:
-    """How long it takes, and whether the store answers it."""
+    """Its duration, and whether the store answers it."""
     began = time.perf_counter()
     call = limiter.limit(LIMIT, "ada")
     info = call if isinstance(call, LimitInfo) else asyncio.run(call)
@@ -36,7 +36,7 @@ def first_call(limiter: Limiter | AsyncLimiter) -> tuple[float, bool]:
 
 
 def refused(kind: type[Limiter] | type[AsyncLimiter], url: str) -> list[float]:
-    """Where nobody listens: how long it takes to make a limiter, and to get its first answer."""
+    """The time to make a limiter where nobody listens, and to get its first answer."""
     began = time.perf_counter()
     limiter = kind(url, timeout=0.1, on_error="local")
     made = since(began)
@@ -85,7 +85,7 @@ def replicas(kind: type[Limiter] | type[AsyncLimiter], url: str) -> list[float]:
 
 
 def lag(new_loop: Callable[[], asyncio.AbstractEventLoop], url: str) -> list[float]:
-    """How late the event loop comes to a timer at the most, and but for the latest hundredth."""
+    """The delay of the event loop's timers: the longest, and the longest but for the latest hundredth."""
     limiter = AsyncLimiter(url, timeout=5, on_error="raise")
     late: list[float] = []
     names = itertools.count()
@@ -116,7 +116,7 @@ def lag(new_loop: Callable[[], asyncio.AbstractEventLoop], url: str) -> list[flo
 
 
 def gil(url: str) -> list[float]:
-    """How late a thread comes to a timer while eight others wait for a server that hangs."""
+    """The delay of a thread's timer while eight others wait for a server that hangs."""
     limiter = Limiter(url, timeout=1, on_error="local")
     callers = [threading.Thread(target=limiter.limit, args=(LIMIT, "ada")) for _ in range(8)]
     for caller in callers:

@@ -31,7 +31,7 @@ SOON = DEADLINE + 0.02
 
 
 class Run(NamedTuple):
-    """What a process said of a fault, and when that began and ended."""
+    """The words of a process about a fault, and when that began and ended."""
 
     report: Report
     began: float
@@ -55,7 +55,7 @@ def calm(run: Run, call: Call) -> bool:
 
 
 def last_alone(run: Run) -> float:
-    """How long after its begin the fault was noticed for the last time."""
+    """The time from its begin until the fault was noticed for the last time."""
     return max((call.ended for call in run.report.calls if call.degraded), default=run.began) - run.began
 
 

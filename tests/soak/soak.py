@@ -88,7 +88,7 @@ class Worker:
 
 
 class Row:
-    """What became of one kind of fault, all rounds together."""
+    """The outcome of one kind of fault, all rounds together."""
 
     def __init__(self) -> None:
         self.times = self.calls = self.degraded = 0

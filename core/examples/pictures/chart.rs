@@ -17,7 +17,7 @@ const BIN: u64 = 1000;
 const ZERO: u64 = 244;
 const ONE: u64 = 4;
 const BOUND: u64 = 10;
-/// Where no picture has dots or a line, so that a legend fits.
+/// The height at which no picture has dots or a line, so that a legend fits.
 const FREE: u64 = 310;
 
 const INK: &str = "#24292f";

@@ -4,7 +4,7 @@ use tidegate::{Call, Check, Error, Limit, Limiter, Memory, Micros};
 
 /// The span that every limit here speaks of, in milliseconds.
 pub(crate) const PERIOD: u64 = 10_000;
-/// How much time a picture shows, in milliseconds.
+/// The time that a picture shows, in milliseconds.
 pub(crate) const SHOWN: u64 = 50_000;
 
 /// A multiple of every window, so that windows fall on the grid.
@@ -37,7 +37,7 @@ impl Outcome {
         self.0.iter().filter(|(_, admitted)| *admitted).count()
     }
 
-    /// How many were admitted in the period that ends at this instant, and includes it.
+    /// The number admitted in the period that ends at this instant, and includes it.
     pub(crate) fn within_period(&self, end: u64) -> usize {
         let counts = |at: u64| at <= end && at + PERIOD > end;
         self.0.iter().filter(|(at, admitted)| *admitted && counts(*at)).count()

@@ -3,7 +3,7 @@
 /// A member of a list or a dictionary.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// What a list holds, or a dictionary's key.
+    /// A member of a list, or of a dictionary under its key.
     pub(crate) head: Bare,
     /// A dictionary's value.
     pub(crate) value: Option<Bare>,

@@ -65,7 +65,7 @@ impl Form {
     }
 }
 
-/// What a client says of one form: the most exact range that it is in decides.
+/// A client's wish about one form: the most exact range that it is in decides.
 #[derive(Clone, Copy, Default)]
 struct Preference {
     exactness: u8,

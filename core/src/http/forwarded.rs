@@ -22,7 +22,7 @@ pub(crate) enum Grammar {
 /// A walk from the last element of all lines to the first.
 pub(crate) struct Walk<'a, L> {
     lines: &'a [L],
-    /// What is left of the line that is being read.
+    /// The rest of the line that is being read.
     rest: Option<&'a [u8]>,
     budget: usize,
     grammar: Grammar,

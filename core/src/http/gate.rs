@@ -23,7 +23,7 @@ pub enum Body {
     Empty,
 }
 
-/// What a middleware asks about HTTP: who the client is, which headers a response gets, and how a request is refused.
+/// The questions of a middleware about HTTP: who the client is, which headers a response gets, and how a request is refused.
 ///
 /// It is made once and shared; it does no I/O, and knows no framework.
 ///

@@ -38,7 +38,7 @@ macro_rules! mistakes {
                 }
             }
 
-            /// What is wrong, and what to do about it.
+            /// The mistake, and what to do about it.
             #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self {
@@ -82,7 +82,7 @@ mistakes! {
     /// The client has no address.
     NoClientAddress = "no-client-address":
         "the request has no client address, as behind a Unix socket: trust the proxy that has it, or give a key",
-    /// What puts headers on responses is not installed.
+    /// The middleware that puts headers on responses is not installed.
     MiddlewareMissing = "middleware-missing":
         "a limit was decided for a route, but the middleware that puts its headers on every response is not installed",
 }

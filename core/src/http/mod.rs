@@ -1,4 +1,4 @@
-//! What web frameworks have in common about rate limits: the client's address, headers, refusals, and mistakes in the
+//! The common part of rate limits in web frameworks: the client's address, headers, refusals, and mistakes in the
 //! configuration. No I/O, and no framework.
 //!
 //! A [`Gate`] is made once for an application. For each request it finds the [client](Gate::client); the limits of

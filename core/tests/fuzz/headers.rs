@@ -92,7 +92,7 @@ fn headers_of_responses() {
     });
 }
 
-/// Where a strict parser reads a list of names with numbers, so does the lenient one.
+/// A list of names with numbers that a strict parser reads is read by the lenient one too.
 #[test]
 fn a_field_in_the_strict_form_is_read_as_a_strict_parser_does() {
     fuzz(3000, mutated_text(&VALUES[..3], TOKENS), |value| {

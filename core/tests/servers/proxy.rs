@@ -137,7 +137,7 @@ fn pass(mut from: TcpStream, to: TcpStream, number: u64, state: &State, answers:
     let _ = writer.join();
 }
 
-/// What is on its way does not hold up what comes behind.
+/// Writes each part at its time: one that is on its way does not hold up the next.
 fn write_later(mut to: TcpStream, later: &Receiver<(Instant, Vec<u8>)>) {
     for (due, bytes) in later {
         thread::sleep(due.saturating_duration_since(Instant::now()));

@@ -41,7 +41,7 @@ fn left(limiter: &Limiter, limit: &Limit) -> u64 {
     left.expect("an answer")
 }
 
-/// What was sent meanwhile is lost.
+/// Lets bytes through again: those that were sent meanwhile are lost.
 fn mend(wire: &Proxy) {
     wire.black_hole(false);
     wire.deafen(false);

@@ -69,7 +69,7 @@ export class Rooms {
     return place
   }
 
-  /** What the decorators have left is read once. */
+  /** The metadata of decorators, which is read once. */
   #markedOn(handler: Handler, controller: Class): Marked {
     const classes = this.#marked.get(handler) ?? new WeakMap<object, Marked>()
     const known = classes.get(controller)

@@ -63,7 +63,7 @@ export function countedTwice(
 const IN_REQUEST = /\b(parserOnIncoming|onServerStream|onSessionHeaders)\b/
 /** One is a room that is made when it is first needed. */
 export const MADE_IN_REQUESTS = 3
-/** How often a limiter was made in a request, by the place in the program. */
+/** The number of limiters made in requests, by the place in the program. */
 const places = new Map<string, number>()
 const MOST_PLACES = 100
 const seen = new WeakSet<Limiter>()

@@ -1,6 +1,6 @@
 import type { Limiter } from '../limiter.js'
 
-/** How often each name was asked for, by limiter. */
+/** The number of times that each name was asked for, by limiter. */
 const claims = new WeakMap<Limiter, Map<string, number>>()
 
 /**

@@ -64,7 +64,7 @@ interface Trial {
 /** Decides requests of a framework; immutable but for its counts. */
 export class Room<Request> implements Gates {
   readonly limiter: Limiter
-  /** What knows addresses, headers and refusals. */
+  /** The engine's gate, which knows addresses, headers and refusals. */
   readonly gate: Gate
   /** The options as they were given. */
   readonly options: Readonly<Record<string, unknown>>
@@ -249,7 +249,7 @@ export class Room<Request> implements Gates {
     })
   }
 
-  /** What is enforced is one decision, and what is tried is decided beside it in the same call. */
+  /** Decide: all enforced limits are one decision, and those on trial are decided beside it in the same call. */
   #decideChecks(rules: readonly ReadyRule<Request>[], checks: readonly Check[]): Later<LimitInfo | undefined> {
     const enforced: Check[] = []
     const tried: ObservableCheck[] = []

@@ -68,7 +68,7 @@ class GuardOptions(LimitOptions[R], total=False):
     """Options of every place that limits requests."""
 
     key: str | Callable[[R], Given[object]] | None
-    """Who is limited: a function of the request, ``"ip"`` (the default), ``"header:NAME"``, or a name that the
+    """The actor: a function of the request, ``"ip"`` (the default), ``"header:NAME"``, or a name that the
     framework adds, such as ``"user"``. Where the function returns ``None``, the client's address is limited. A list
     names several actors, and each of them is limited."""
 

@@ -32,7 +32,7 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class Room(Generic[R]):
-    """What all limits of one application share. A framework's own says how its requests are read."""
+    """The common state of all limits of one application. A framework's own says how its requests are read."""
 
     kind: ClassVar[str] = "web"
     """The default key of limits as text, where there is no route."""
@@ -64,7 +64,7 @@ class Room(Generic[R]):
         raise NotImplementedError
 
     def actor(self, request: R, name: str) -> str:
-        """Who is limited, by the name of a key."""
+        """The actor of a request, by the name of a key."""
         if name == "ip":
             return self.client(request)
         if name.startswith("header:"):

@@ -1,4 +1,4 @@
-"""What rooms share whose requests have an environ: Flask's, and Django's of both kinds."""
+"""The common part of rooms whose requests have an environ: Flask's, and Django's of both kinds."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _variable(header: str) -> str:
 
 
 def accept(environ: Mapping[str, Any]) -> str | None:
-    """What the client accepts."""
+    """The client's ``Accept``."""
     return environ.get("HTTP_ACCEPT")
 
 

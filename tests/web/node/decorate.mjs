@@ -1,4 +1,4 @@
-/** What decorators do, without their syntax. */
+/** Decorators without their syntax. */
 export function decorate(target, method, ...decorators) {
   const descriptor = Object.getOwnPropertyDescriptor(target.prototype, method)
   for (const one of decorators) one(target.prototype, method, descriptor)

@@ -37,7 +37,7 @@ beforeEach(() => {
 })
 
 const forwarded = (addresses) => ({ headers: { 'x-forwarded-for': addresses } })
-/** How many of these addresses, which a client makes up, are taken for a client of its own. */
+/** The number of these addresses, which a client makes up, that are taken for a client of their own. */
 async function admitted(url, count = 3) {
   let admitted = 0
   for (let host = 1; host <= count; host++) {

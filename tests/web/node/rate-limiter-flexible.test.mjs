@@ -24,7 +24,7 @@ const limiters = {
   redis: () => new Limiter(redis.url, { timeoutMs: 5000, onError: 'raise', namespace: `rlf${names++}` }),
 }
 
-/** What a call came to: its result, or what it was rejected with. */
+/** The outcome of a call: its result, or its rejection. */
 async function outcome(promise) {
   const [rejected, res] = await promise.then(
     (res) => [false, res],

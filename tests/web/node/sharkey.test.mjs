@@ -21,7 +21,7 @@ const post = async (url, endpoint, i) => {
   const response = await fetch(`${url}/api/${endpoint}`, { method: 'POST', headers, body: JSON.stringify({ i }) })
   return { status: response.status, headers: response.headers, body: await response.json() }
 }
-/** What a limit admits at once, as Sharkey reads it. */
+/** The calls that a limit admits at once, as Sharkey reads it. */
 const atOnce = ({ size, max }) => size ?? max ?? 1
 
 for (const [store, optionsOf] of Object.entries(stores)) {

@@ -79,7 +79,7 @@ class Served:
 
     @property
     def log(self) -> str:
-        """What the server has written."""
+        """The server's output."""
         self._log.seek(0)
         return self._log.read().decode()
 

@@ -277,7 +277,7 @@ def test_a_client_that_goes_away_pays_for_what_was_sent(served: Served, key: str
 
 
 def go_away_early(served: Served, key: str) -> int:
-    """What is left when a client has gone away from a view that said what it used so far."""
+    """The quota that is left when a client has gone away from a view that said what it used so far."""
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as client:
         client.sendall(f"GET /slow/ HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {key}\r\n\r\n".encode())
         until = time.monotonic() + 20

@@ -111,7 +111,7 @@ def statuses(path: str, count: int, key: str, method: str = "get", client: Any =
 
 
 def seen(library: Any, request: Any, count: int, **options: Any) -> list[Any]:
-    """What a view of a library shows of as many requests."""
+    """The answers of a library's view to as many requests."""
     found: list[Any] = []
 
     @library.ratelimit(**options)

@@ -14,7 +14,7 @@ use crate::{Result, actors, limiter};
 const HOUR: Duration = Duration::from_hours(1);
 const TICK: Duration = Duration::from_millis(1);
 
-/// What the server read from its connections, the calls of the script and the batches that we know of agree.
+/// Checks that three counts agree: the server's reads from its connections, the script's calls, and our batches.
 pub(crate) fn round_trips(server: &mut Server) -> Result<Vec<Value>> {
     const CALLS: usize = 500;
     let limiter = limiter(server)?;

@@ -83,7 +83,7 @@ pub(crate) fn limiter(server: &Server) -> Result<Limiter> {
     Ok(Limiter::new(store))
 }
 
-/// What is answered without the store is not what is measured.
+/// Checks that the store decided each call: an answer without it is not what is measured.
 pub(crate) fn all_asked(limiter: &Limiter) -> Result<()> {
     let stats = limiter.stats();
     if stats.store_calls == stats.decisions {

@@ -112,7 +112,7 @@ impl Statistics {
         Self(rest.to_owned()).number(name)
     }
 
-    /// How often something was read from a connection, what asked for these statistics not counted.
+    /// The number of reads from connections, without the one that asks for it.
     pub(crate) fn reads(&self) -> Result<f64> {
         Ok(self.number("total_reads_processed:")? - 1.0)
     }

@@ -7,7 +7,7 @@ use crate::time::Micros;
 /// The bytes of values that are read; a response's own headers are far shorter.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// What each field says for itself; of a field that stands twice, the first line that can be read.
+/// The content of each field by itself; of a field that stands twice, the first line that can be read.
 #[derive(Default)]
 pub(super) struct Fields<'a> {
     /// Lines of `RateLimit-Policy`.

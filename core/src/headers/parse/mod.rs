@@ -9,7 +9,7 @@ use super::structured::{Bare, Member, members};
 use crate::time::Micros;
 use fields::Fields;
 
-/// What the headers of a response say of rate limits. What they do not say, or say in a way that cannot be read, is none.
+/// The rate limits in a response's headers. A value that is missing, or cannot be read, is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateLimits {
@@ -37,7 +37,7 @@ pub struct PolicyFields {
     pub quota: Option<u64>,
     /// The window of its quota in milliseconds (`w`).
     pub window_ms: Option<u64>,
-    /// What is left of the quota (`r`, or `a` as the editors propose).
+    /// The quota that is left (`r`, or `a` as the editors propose).
     pub remaining: Option<u64>,
     /// Milliseconds until more is available (`t`, or `w` beside an `a`).
     pub reset_ms: Option<u64>,

@@ -50,6 +50,6 @@ class AsgiRoom(Room[R]):
 
 
 def accept(scope: Scope) -> bytes | None:
-    """What the client accepts."""
+    """The client's ``Accept``."""
     lines = [value for key, value in scope["headers"] if key == b"accept"]
     return b", ".join(lines) if lines else None

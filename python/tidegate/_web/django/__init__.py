@@ -1,1 +1,1 @@
-"""What ``tidegate.django`` and ``tidegate.drf`` are made of."""
+"""The parts of ``tidegate.django`` and ``tidegate.drf``."""

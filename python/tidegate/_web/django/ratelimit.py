@@ -91,7 +91,7 @@ class Rule:
         return found is not None and found[0] == 0
 
     def value(self, request: Any) -> str | None:
-        """Who is limited; ``None`` is the client's address."""
+        """The actor; ``None`` is the client's address."""
         key = self.key
         if not key:
             raise ImproperlyConfigured("a rate limit needs a key")

@@ -40,7 +40,7 @@ UNKNOWN = object()
 
 
 class DjangoRecord(Record):
-    """What was decided about one request."""
+    """The decision about one request."""
 
     __slots__ = ("is_carried", "seen", "user")
 

@@ -32,7 +32,7 @@ class RateLimitThrottle(BaseThrottle):
     name: ClassVar[str | None] = None
     """The key of limits as text; the name of the class unless given."""
     key: ClassVar[Any] = "user_or_ip"
-    """Who is limited: ``"user_or_ip"``, ``"ip"``, ``"header:NAME"``, or a function of the request."""
+    """The actor: ``"user_or_ip"``, ``"ip"``, ``"header:NAME"``, or a function of the request."""
     cost: ClassVar[Any] = None
     """Units that one request takes, or a function of the request."""
     factor: ClassVar[Any] = None

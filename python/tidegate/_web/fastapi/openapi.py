@@ -56,7 +56,7 @@ KINDS = {
 
 
 class Refusals:
-    """What an application's middleware says of refusals, as far as its options show."""
+    """The refusals of an application's middleware, as far as its options show."""
 
     def __init__(self, app: Any) -> None:
         given: dict[str, Any] = {}

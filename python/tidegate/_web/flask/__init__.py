@@ -1,1 +1,1 @@
-"""What ``tidegate.flask`` is made of."""
+"""The parts of ``tidegate.flask``."""

@@ -43,7 +43,7 @@ class RateLimited(TooManyRequests):
 
 
 class FlaskRecord(Record):
-    """What was decided about one request."""
+    """The decision about one request."""
 
     __slots__ = ("is_judged", "seen")
 
