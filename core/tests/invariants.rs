@@ -6,7 +6,7 @@ mod strategies;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use strategies::{cost, definition_of, scale, start, step};
+use strategies::{cost, definition_of, of_each_kind, scale, start, step};
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, State};
 
 /// An entry at some instant, decided purely.
@@ -220,14 +220,4 @@ macro_rules! invariants {
     })* };
 }
 
-invariants! {
-    bucket "bucket"
-    token_bucket "token-bucket"
-    fixed_window "fixed-window"
-    legacy "legacy"
-    sliding_window "sliding-window"
-    sliding_counter "sliding-counter"
-    sliding_log "sliding-log"
-    decay "decay"
-    smooth "smooth"
-}
+of_each_kind!(invariants);

@@ -12,7 +12,7 @@ use oracle::{Answer, Asked, Decided, Oracle};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::Value;
-use strategies::{KINDS, cost, definition, definition_of, jump, scale, start, with_key};
+use strategies::{KINDS, cost, definition, definition_of, jump, of_each_kind, scale, start, with_key};
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, State};
 
 /// One call of a history; `None` forgets the entry.
@@ -133,17 +133,7 @@ macro_rules! agreement {
     };
 }
 
-agreement! {
-    bucket "bucket"
-    token_bucket "token-bucket"
-    fixed_window "fixed-window"
-    legacy "legacy"
-    sliding_window "sliding-window"
-    sliding_counter "sliding-counter"
-    sliding_log "sliding-log"
-    decay "decay"
-    smooth "smooth"
-}
+of_each_kind!(agreement);
 
 fn definitions_of(kinds: &'static [&'static str]) -> impl Strategy<Value = Vec<Value>> {
     proptest::collection::vec(select(kinds).prop_flat_map(definition_of), 2..4)
@@ -169,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn types_that_change(definitions in definitions_of(&KINDS), (start, history) in (start(), history())) {
+    fn types_that_change(definitions in definitions_of(KINDS), (start, history) in (start(), history())) {
         agree(&definitions, start, history)?;
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use strategies::{cost, definition_of, scale, start, step};
+use strategies::{cost, definition_of, of_each_kind, scale, start, step};
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory};
 
 /// One actor of one limit, in a store of its own.
@@ -181,17 +181,7 @@ macro_rules! undoes {
     })* };
 }
 
-undoes! {
-    bucket "bucket"
-    token_bucket "token-bucket"
-    fixed_window "fixed-window"
-    legacy "legacy"
-    sliding_window "sliding-window"
-    sliding_counter "sliding-counter"
-    sliding_log "sliding-log"
-    decay "decay"
-    smooth "smooth"
-}
+of_each_kind!(undoes);
 
 /// An instant's units that had to make room for newer ones have not drained: what was not spent of the others goes.
 #[test]

@@ -4,17 +4,32 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-pub(crate) const KINDS: [&str; 9] = [
-    "bucket",
-    "token-bucket",
-    "fixed-window",
-    "legacy",
-    "sliding-window",
-    "sliding-counter",
-    "sliding-log",
-    "decay",
-    "smooth",
-];
+/// Calls a macro with each type of limit: its name in Rust, and in the wire form.
+macro_rules! of_each_kind {
+    ($tests:ident) => {
+        $tests! {
+            bucket "bucket"
+            token_bucket "token-bucket"
+            fixed_window "fixed-window"
+            legacy "legacy"
+            sliding_window "sliding-window"
+            sliding_counter "sliding-counter"
+            sliding_log "sliding-log"
+            decay "decay"
+            smooth "smooth"
+        }
+    };
+}
+#[allow(unused_imports, reason = "shared with other tests")]
+pub(crate) use of_each_kind;
+
+macro_rules! names {
+    ($($test:ident $name:literal)*) => {
+        pub(crate) const KINDS: &[&str] = &[$($name),*];
+    };
+}
+
+of_each_kind!(names);
 
 /// Milliseconds, with microseconds behind the point: round ones, and any.
 fn duration() -> impl Strategy<Value = f64> {

@@ -8,7 +8,7 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use super::strategies::{KINDS, cost, definition, definition_of, jump, scale, start, with_key};
+use super::strategies::{KINDS, cost, definition, definition_of, jump, of_each_kind, scale, start, with_key};
 use super::{Question, Script};
 use crate::Error;
 use crate::check::Check;
@@ -276,17 +276,7 @@ macro_rules! agreement {
     )*};
 }
 
-agreement! {
-    bucket "bucket"
-    token_bucket "token-bucket"
-    fixed_window "fixed-window"
-    legacy "legacy"
-    sliding_window "sliding-window"
-    sliding_counter "sliding-counter"
-    sliding_log "sliding-log"
-    decay "decay"
-    smooth "smooth"
-}
+of_each_kind!(agreement);
 
 #[test]
 fn levels_that_change() {
@@ -320,7 +310,7 @@ fn pacing_that_changes() {
 
 #[test]
 fn shapes_that_change() {
-    hold(300, changing(&KINDS));
+    hold(300, changing(KINDS));
 }
 
 /// The commonest call goes a way of its own, by the server's clock alone.

@@ -96,7 +96,7 @@ fn request(check: &Check<'_>, call: Call, now: Option<u64>) -> Request {
 #[test]
 fn a_reply_is_malformed_or_an_answer() {
     let mut script = Script::start();
-    for kind in KINDS {
+    for &kind in KINDS {
         let calls = select(vec![Call::Limit, Call::Peek, Call::Charge, Call::Refund]);
         let now = prop_oneof![Just(None), Just(Some(1_700_000_000_000_000)), Just(Some(1 << 53))];
         let script = std::cell::RefCell::new(&mut script);
