@@ -62,6 +62,7 @@ pub struct Acquire {
 }
 
 /// The next thing to do about an [`Acquire`].
+// Not `non_exhaustive`: who takes the steps has to know each of them.
 #[derive(Debug)]
 pub enum Step {
     /// Sleep this long, then ask again.
