@@ -12,7 +12,7 @@ import { settingsOf } from './room/express-app.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
 import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
-import { setAll } from './room/response.js'
+import { besideResponses, onResponses, type Shelf, setAll } from './room/response.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
 import { type ChargeOn, chargeOption } from './room/settle.js'
@@ -116,41 +116,49 @@ function middlewareOf(room: Room<Request>): RateLimit {
   const chargeOn = chargeOption(room.options, (_request: Request, response: Response) => response.statusCode)
 
   const limit = (request: Request, response: Response, next: NextFunction): void => {
+    // A framework that is made of Node's own request and response, as Express is, may use this, too.
+    const shelf = settingsOf(request) === undefined ? onResponses : besideResponses
     let info: Later<LimitInfo | undefined>
     try {
-      info = decideFor(room, request, response)
+      info = decideFor(room, request, response, shelf)
     } catch (error) {
       next(error)
       return
     }
-    if (isPromise(info)) info.then((info) => proceed(info, request, response, next), next)
-    else proceed(info, request, response, next)
+    if (isPromise(info)) info.then((info) => proceed(info, request, response, shelf, next), next)
+    else proceed(info, request, response, shelf, next)
   }
 
-  const proceed = (info: LimitInfo | undefined, request: Request, response: Response, next: NextFunction): void => {
+  const proceed = (
+    info: LimitInfo | undefined,
+    request: Request,
+    response: Response,
+    shelf: Shelf,
+    next: NextFunction,
+  ): void => {
     if (info === undefined) {
       next()
       return
     }
-    settingsOf(request)
     if (info.blocked) {
-      blocked(info, request, response, next)
+      blocked(info, request, response, shelf, next)
       return
     }
-    admit(response, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, response))
+    if (shelf === onResponses) request.rateLimit = info
+    admit(response, shelf, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, response))
     next()
   }
 
-  const blocked = (info: LimitInfo, request: Request, response: Response, next: NextFunction): void => {
+  const blocked = (info: LimitInfo, request: Request, response: Response, shelf: Shelf, next: NextFunction): void => {
     if (onBlocked === undefined) {
       request.rateLimit = info
-      const { status, headers, body } = refuse(request, response, room, info)
+      const { status, headers, body } = refuse(request, response, shelf, room, info)
       response.statusCode = status
       setAll(response, headers)
       response.end(body)
       return
     }
-    const error = refusalError(request, response, room, info)
+    const error = refusalError(request, response, shelf, room, info)
     if (onBlocked === 'error') {
       next(error)
       return

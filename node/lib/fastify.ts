@@ -9,15 +9,17 @@ import { outOfRange, wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
 import { clientOf } from './room/address.js'
 import { RateLimitError as Refused } from './room/error.js'
+import { placeOn } from './room/fastify-reply.js'
 import { trustOf } from './room/fastify-trust.js'
 import { isPromise } from './room/later.js'
 import { MADE_IN_REQUESTS } from './room/mistakes.js'
 import { claimedName } from './room/names.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
 import { functionOption, type RoomOptions, type RouteOptions } from './room/options.js'
-import { placeHeaders } from './room/response.js'
+import { onResponses } from './room/response.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type * as rules from './room/rules.js'
+import { hookServer } from './room/server.js'
 import { type ChargeOn, chargeOption } from './room/settle.js'
 import type { Trials as TrialCounts } from './room/trials.js'
 
@@ -40,7 +42,7 @@ type Done = (error?: Error) => void
 /** A decision about a request, in a hook. */
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: Done) => void
 /** Called where the hook has answered the request itself, so that the handler does not run. */
-type Answered = (() => void) | undefined
+type Ended = (() => void) | undefined
 type HookName = 'onRequest' | 'preValidation' | 'preHandler'
 
 const HOOKS: readonly string[] = ['onRequest', 'preValidation', 'preHandler']
@@ -59,6 +61,19 @@ const framework: Framework<FastifyRequest> = {
     // Fastify would take the left-most address, which clients can write themselves.
     if (trusted === 'everybody') return clientOf(request.raw, gates.trusting)
     return gate.client(request.ip)
+  },
+}
+
+const INFO = Symbol('tidegate.info')
+type Answered = FastifyRequest & { [INFO]?: LimitInfo | null }
+
+/** The answer to a request: a property of the prototype, because Fastify writes all others into every request. */
+const ANSWER = {
+  getter(this: FastifyRequest): LimitInfo | null {
+    return (this as Answered)[INFO] ?? null
+  },
+  setter(this: FastifyRequest, info: LimitInfo | null): void {
+    ;(this as Answered)[INFO] = info
   },
 }
 
@@ -111,7 +126,7 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   if (typeof global !== 'boolean') throw wrongType('', 'global', 'must be a boolean', global)
   // A plugin that is registered a second time, with a limiter of its own, is the nearest one from then on.
   Object.defineProperty(instance, ROOM, { value: room, configurable: true })
-  if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', null)
+  if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', ANSWER)
   if (!instance.hasDecorator('rateLimit')) {
     const made = new MadeHooks(instance)
     instance.decorate<tidegate.RateLimit>('rateLimit', {
@@ -122,6 +137,7 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
       },
     })
   }
+  hookServer(instance.server)
   const everywhere = hookOf(room)
   const hooks = new RouteHooks(room)
   instance.addHook('onRoute', function (this: Housed, route) {
@@ -210,8 +226,6 @@ function add(route: FastifyRoute, { name, run }: Placed): void {
   if (!before.includes(run)) route[name] = [run, ...before] as never
 }
 
-const setHeader = (reply: FastifyReply, name: string, value: string): unknown => reply.header(name, value)
-
 function hookOf(room: Room<FastifyRequest>): Placed {
   const { onBlocked, body, hook = 'onRequest' } = room.options as unknown as tidegate.RateLimitOptions
   if (!HOOKS.includes(hook)) throw outOfRange('', 'hook', `must be one of ${HOOKS.join(', ')}`, hook)
@@ -223,19 +237,19 @@ function hookOf(room: Room<FastifyRequest>): Placed {
     request: FastifyRequest,
     reply: FastifyReply,
     done: Done,
-    answered: Answered,
+    answered: Ended,
   ): void => {
     if (info === undefined) {
       done()
       return
     }
-    request.rateLimit = info
+    ;(request as Answered)[INFO] = info
     if (info.blocked) {
       blocked(info, request, reply, done, answered)
       return
     }
-    admit(reply.raw, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, reply))
-    placeHeaders(reply.raw, reply, setHeader)
+    const charges = chargeOn === undefined ? undefined : () => chargeOn(request, reply)
+    placeOn(reply, admit(reply.raw, onResponses, room, info, charges))
     done()
   }
 
@@ -244,15 +258,15 @@ function hookOf(room: Room<FastifyRequest>): Placed {
     request: FastifyRequest,
     reply: FastifyReply,
     done: Done,
-    answered: Answered,
+    answered: Ended,
   ): void => {
     if (onBlocked === undefined && body !== undefined) {
-      const refusal = refuse(request.raw, reply.raw, room, info)
+      const refusal = refuse(request.raw, reply.raw, onResponses, room, info)
       reply.code(refusal.status).headers(refusal.headers).send(Buffer.from(refusal.body))
       answered?.()
       return
     }
-    const error = refusalError(request.raw, reply.raw, room, info)
+    const error = refusalError(request.raw, reply.raw, onResponses, room, info)
     if (onBlocked === undefined) {
       done(error)
       return
@@ -272,10 +286,10 @@ function hookOf(room: Room<FastifyRequest>): Placed {
     }
   }
 
-  const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, answered: Answered): void => {
+  const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, answered: Ended): void => {
     let info: rules.Later<LimitInfo | undefined>
     try {
-      info = decideFor(room, request, reply.raw)
+      info = decideFor(room, request, reply.raw, onResponses)
     } catch (error) {
       done(error as Error)
       return

@@ -2,16 +2,7 @@
 
 import { compiled } from './definition_cache.js'
 import { answered, outOfRange, ownKeys, read, wrongType } from './errors.js'
-import {
-  commonHeaders,
-  type HeaderKind,
-  type Headers,
-  type Place,
-  placeCommon,
-  placeX,
-  UNLIMITED,
-  xHeaders,
-} from './headers.js'
+import { commonHeaders, type HeaderKind, type Headers, placeCommon, placeX, UNLIMITED, xHeaders } from './headers.js'
 import { LimitInfo } from './info.js'
 import { type MistakeCode, tell } from './mistakes.js'
 import { type NativeGate, native } from './native.js'
@@ -120,14 +111,14 @@ export class Gate {
   }
 
   /**
-   * Sets the headers of an answer that admits, under names in lower case, and returns the first of them; nothing where
-   * {@link headers} has to write them.
+   * Puts the headers of an answer that admits among others, under names in lower case, and returns the first of them;
+   * nothing where {@link headers} has to write them.
    */
-  place<Reply>(info: LimitInfo, reply: Reply, place: Place<Reply>): string | undefined {
+  place(info: LimitInfo, headers: Headers): string | undefined {
     const style = this.#style
     if (style === undefined || info.blocked || info.quota >= UNLIMITED) return undefined
-    if (style === 'x') return placeX(info, reply, place)
-    return LimitInfo.isOfOne(info) ? placeCommon(info, reply, place) : undefined
+    if (style === 'x') return placeX(info, headers)
+    return LimitInfo.isOfOne(info) ? placeCommon(info, headers) : undefined
   }
 
   /** The response to a request that is denied, by all lines of its `Accept`; `detail` stands for the sentence in it. */

@@ -11,6 +11,7 @@ import { clientOf } from './room/address.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
 import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { onResponses } from './room/response.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type { LimitsOfRequest, RoomLimits } from './room/rules.js'
 import { type ChargeOn, chargeOption } from './room/settle.js'
@@ -111,26 +112,26 @@ function middlewareOf(room: Room<Context>): RateLimit {
     if (info === undefined) return next()
     context.state.rateLimit = info
     if (info.blocked) return blocked(info, context, next)
-    admit(context.res, room, info, chargeOn === undefined ? undefined : () => chargeOn(context))
+    admit(context.res, onResponses, room, info, chargeOn === undefined ? undefined : () => chargeOn(context))
     return next()
   }
 
   const blocked = (info: LimitInfo, context: Context, next: Next): unknown => {
     if (onBlocked === undefined) {
-      const { status, headers, body } = refuse(context.req, context.res, room, info)
+      const { status, headers, body } = refuse(context.req, context.res, onResponses, room, info)
       context.status = status
       context.set(headers)
       context.body = body
       return undefined
     }
-    const error = refusalError(context.req, context.res, room, info)
+    const error = refusalError(context.req, context.res, onResponses, room, info)
     if (onBlocked === 'error') throw error
     context.status = error.status
     return onBlocked(info, context, next)
   }
 
   const limit = (context: Context, next: Next): unknown => {
-    const info = decideFor(room, context, context.res)
+    const info = decideFor(room, context, context.res, onResponses)
     return isPromise(info) ? info.then((info) => proceed(info, context, next)) : proceed(info, context, next)
   }
 

@@ -1,11 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
+import type { FastifyReply } from 'fastify'
 import type { LimitInfo } from '../info.js'
 import { RateLimitError } from '../room/error.js'
 import { settingsOf } from '../room/express-app.js'
+import { placeOn } from '../room/fastify-reply.js'
 import { isPromise } from '../room/later.js'
 import { admit, decideFor, refusalError } from '../room/node.js'
-import { placeHeaders } from '../room/response.js'
+import { besideResponses, onResponses } from '../room/response.js'
 import type { Later } from '../room/rules.js'
 import type { Trials } from '../room/trials.js'
 import { type Incoming, incomingOf } from './contexts.js'
@@ -48,7 +50,11 @@ export class TidegateGuard implements CanActivate {
     { kind, request, response }: Incoming,
     context: ExecutionContext,
   ): Later<LimitInfo | undefined> {
-    if (kind === 'http' && response !== undefined) return decideFor(room, request, rawOf(response))
+    if (kind === 'http' && response !== undefined) {
+      const isExpress = settingsOf(response) !== undefined
+      if (isExpress) return decideFor(room, request, response, besideResponses)
+      return decideFor(room, request, rawOf(response), onResponses)
+    }
     // A response has several fields, a socket several messages: what is decided once is the context.
     const { decided } = this.#rooms
     if (decided.has(context)) return undefined
@@ -82,19 +88,18 @@ function proceedHttp(
   request: PlatformRequest,
   response: PlatformResponse,
 ): boolean {
-  const raw = rawOf(response)
+  const isExpress = settingsOf(response) !== undefined
+  const raw = isExpress ? response : rawOf(response)
+  const shelf = isExpress ? besideResponses : onResponses
   if (info.blocked) {
-    const incoming: IncomingMessage = request.raw ?? request
-    const error = refusalError(incoming, raw, room, info)
+    const incoming: IncomingMessage = isExpress ? request : (request.raw ?? request)
+    const error = refusalError(incoming, raw, shelf, room, info)
     throw new RateLimitException(info, error.status, error)
   }
-  admit(raw, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, response))
-  if (raw !== response) placeHeaders(raw, response, setHeader)
+  const decision = admit(raw, shelf, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, response))
+  if (raw !== response) placeOn(response as unknown as FastifyReply, decision)
   return true
 }
 
-/** Node's own response: Fastify's has it in `raw`. A look for that at Express's, which have none, takes long. */
-const rawOf = (response: PlatformResponse): PlatformResponse =>
-  settingsOf(response) === undefined ? (response.raw ?? response) : response
-
-const setHeader = (response: PlatformResponse, name: string, value: string): unknown => response.header?.(name, value)
+/** Node's own response, where it is not Express's: Fastify's has it in `raw`. */
+const rawOf = (response: PlatformResponse): PlatformResponse => response.raw ?? response

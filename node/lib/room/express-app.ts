@@ -1,7 +1,7 @@
 /* Apps of Express: their settings, and the prototypes of their requests and responses. */
 
 import type { ServerResponse } from 'node:http'
-import { answerOf, hookPrototype } from './response.js'
+import { answerOf, besideResponses, hookPrototype } from './response.js'
 
 /** The settings of an app by their names. */
 export type Settings = Readonly<Record<string, unknown>>
@@ -36,9 +36,9 @@ const isApp = (given: Partial<App> | undefined): given is App =>
  */
 function prepared(app: App, prototype: object): Settings {
   let outermost = app
-  hookPrototype(outermost.response)
+  hookPrototype(outermost.response, besideResponses)
   while (outermost.parent !== undefined) outermost = outermost.parent
-  hookPrototype(outermost.response)
+  hookPrototype(outermost.response, besideResponses)
   if (!('rateLimit' in outermost.request)) Object.defineProperty(outermost.request, 'rateLimit', ANSWER)
   known.set(prototype, app.settings)
   return app.settings

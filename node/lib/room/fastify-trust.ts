@@ -12,6 +12,8 @@ const known = new WeakMap<object, Trust>()
 
 /** The trust of the request's instance, whose requests have one prototype. */
 export function trustOf(request: FastifyRequest): Trust {
+  // Only requests of instances that trust a proxy have this.
+  if (!('ips' in request)) return 'nobody'
   const prototype = Object.getPrototypeOf(request) as object
   const before = known.get(prototype)
   if (before !== undefined) return before

@@ -5,7 +5,7 @@ import type { Headers } from '../headers.js'
 import type { Refusal } from '../http.js'
 import type { LimitInfo } from '../info.js'
 import { RateLimitError } from './error.js'
-import { carry, decisionsOf, giveAllBack, onFinished } from './response.js'
+import { carry, type Decision, giveAllBack, inOrder, onFinished, type Shelf } from './response.js'
 import type { Room } from './room.js'
 import type { Later } from './rules.js'
 import { settle } from './settle.js'
@@ -15,10 +15,11 @@ export function decideFor<Request>(
   room: Room<Request>,
   request: Request,
   response: ServerResponse,
+  shelf: Shelf,
 ): Later<LimitInfo | undefined> {
-  const before = decisionsOf(response)
-  if (before.length === 0) return room.decide(request)
-  const rooms = before.map(({ room }) => room as unknown as Room<Request>)
+  const newest = shelf.newest(response)
+  if (newest === undefined) return room.decide(request)
+  const rooms = inOrder(newest).map(({ room }) => room as unknown as Room<Request>)
   if (rooms.includes(room)) {
     room.gate.report('counted-twice', 'the same rate limit is asked twice')
     return undefined
@@ -29,25 +30,27 @@ export function decideFor<Request>(
 /** Has an admitted request carry its headers, and gives its charge back where the outcome says so. */
 export function admit<Request>(
   response: ServerResponse,
+  shelf: Shelf,
   room: Room<Request>,
   info: LimitInfo,
   charges: (() => Later<boolean>) | undefined,
-): void {
-  carry(response, room, info)
-  if (charges === undefined) return
-  onFinished(response, () => settle(room, info, charges))
+): Decision {
+  const decision = carry(response, shelf, room, info)
+  if (charges !== undefined) onFinished(response, () => settle(room, info, charges))
+  return decision
 }
 
 /** The refusal of a request; what other rooms charged it is given back. */
 export function refuse<Request>(
   request: IncomingMessage,
   response: ServerResponse,
+  shelf: Shelf,
   room: Room<Request>,
   info: LimitInfo,
 ): Refusal {
-  const before = decisionsOf(response)
+  const before = inOrder(shelf.newest(response))
   if (before.length === 0) return room.gate.refusal(info, request.headers.accept)
-  giveAllBack(response)
+  giveAllBack(before)
   return room.gate.refusal([...before.map(({ info }) => info), info], request.headers.accept)
 }
 
@@ -55,14 +58,15 @@ export function refuse<Request>(
 export function refusalError<Request>(
   request: IncomingMessage,
   response: ServerResponse,
+  shelf: Shelf,
   room: Room<Request>,
   info: LimitInfo,
 ): RateLimitError {
-  const { status, headers } = refuse(request, response, room, info)
+  const { status, headers } = refuse(request, response, shelf, room, info)
   const kept: Headers = {}
   for (const name in headers) {
     if (!name.toLowerCase().startsWith('content-')) kept[name] = headers[name] as string
   }
-  carry(response, room, info, kept)
+  carry(response, shelf, room, info, kept)
   return new RateLimitError(info, status, kept)
 }

@@ -2,13 +2,13 @@
 
 import { ServerResponse } from 'node:http'
 import { finished } from 'node:stream'
-import type { Headers, Place } from '../headers.js'
+import type { Headers } from '../headers.js'
 import type { LimitInfo } from '../info.js'
 import { countedTwice } from './mistakes.js'
 import type { Room } from './room.js'
 
 /** A decision about the request of a response. */
-interface Decision {
+export interface Decision {
   readonly room: Room<never>
   readonly info: LimitInfo
   /** The headers of a refusal that the app answers itself. */
@@ -25,38 +25,52 @@ interface Decision {
 const CARRIED = Symbol('tidegate.carried')
 type WriteHead = (this: Carrying, status: unknown, second?: unknown, third?: unknown) => unknown
 /** A response, or the prototype of some. */
-type Carrying = Omit<ServerResponse, 'writeHead'> & { [CARRIED]?: Decision; writeHead: WriteHead }
+type Carrying = Omit<ServerResponse, 'writeHead'> & { [CARRIED]?: Decision | undefined; writeHead: WriteHead }
 
 const NODES = ServerResponse.prototype as unknown as Carrying
 
-/**
- * Decisions about responses that are not Node's own. A framework that gives each response another prototype gives it
- * another hidden class as well, and then each look at a property is a slow one.
- */
+/** The place of the newest decision about the request of a response. */
+export interface Shelf {
+  newest(response: object): Decision | undefined
+  put(response: object, decision: Decision): void
+}
+
+/** A property of the response: of Node's own, which all have one hidden class, it costs next to nothing. */
+export const onResponses: Shelf = {
+  newest: (response) => (response as Carrying)[CARRIED],
+  put: (response, decision) => {
+    ;(response as Carrying)[CARRIED] = decision
+  },
+}
+
+/** Gives a new response the property, which takes longer once it is in use. */
+export function reserve(response: object): void {
+  ;(response as Carrying)[CARRIED] = undefined
+}
+
 const decisions = new WeakMap<object, Decision>()
 
-/** True for a response of Node's own, which all have one hidden class: a property of theirs costs next to nothing. */
-const isNodes = (response: object): boolean => Object.getPrototypeOf(response) === NODES
-
-/** The newest decision that a room has made about the request of this response. */
-function newestOf(response: object): Decision | undefined {
-  return isNodes(response) ? (response as Carrying)[CARRIED] : decisions.get(response)
+/**
+ * A map, for a framework that gives each response another prototype: with that it gives it another hidden class, and
+ * then each look at a property is a slow one.
+ */
+export const besideResponses: Shelf = {
+  newest: (response) => decisions.get(response),
+  put: (response, decision) => {
+    decisions.set(response, decision)
+  },
 }
 
 /** The newest answer to the request of this response. */
-export const answerOf = (response: ServerResponse): LimitInfo | undefined => newestOf(response)?.info
+export const answerOf = (response: ServerResponse): LimitInfo | undefined => decisions.get(response)?.info
 
-/** The decisions that rooms have made about the request of this response, the oldest first. */
-export function decisionsOf(response: ServerResponse): readonly Decision[] {
-  const newest = newestOf(response)
-  return newest === undefined ? NONE : inOrder(newest)
+/** A decision and those before it, the oldest first. */
+export function inOrder(newest: Decision | undefined): readonly Decision[] {
+  if (newest === undefined) return NONE
+  return newest.before === undefined ? [newest] : [...inOrder(newest.before), newest]
 }
 
 const NONE: readonly Decision[] = []
-
-function inOrder(newest: Decision): Decision[] {
-  return newest.before === undefined ? [newest] : [...inOrder(newest.before), newest]
-}
 
 /**
  * Puts the headers of a decision on the response when its head is written, whoever writes it: a handler, a stream, or
@@ -64,37 +78,34 @@ function inOrder(newest: Decision): Decision[] {
  */
 export function carry<Request>(
   response: ServerResponse,
+  shelf: Shelf,
   room: Room<Request>,
   info: LimitInfo,
   refusal?: Headers,
-): void {
-  const carrying = response as unknown as Carrying
-  const before = newestOf(response)
-  const newest = { room: room as unknown as Room<never>, info, refusal, before, placed: undefined }
-  const isNode = isNodes(response)
-  if (isNode) carrying[CARRIED] = newest
-  else decisions.set(response, newest)
-  if (before !== undefined) countedTwice(inOrder(before), room, info)
-  else if (isNode || !hooked.has(Object.getPrototypeOf(response)) || Object.hasOwn(response, 'writeHead'))
-    hook(carrying)
+): Decision {
+  const before = shelf.newest(response)
+  const newest: Decision = { room: room as unknown as Room<never>, info, refusal, before, placed: undefined }
+  shelf.put(response, newest)
+  if (before === undefined) hook(response as unknown as Carrying, shelf)
+  else countedTwice(inOrder(before), room, info)
+  return newest
 }
 
 /**
- * Has a framework with headers of its own place those of the decision that was made last, by `place`. They are taken out
- * again where the status turns out to be a redirection's.
+ * Puts the headers of the newest decision among those that a framework passes when the head is written. They are taken
+ * out again where the status turns out to be a redirection's.
  */
-export function placeHeaders<Reply>(response: ServerResponse, reply: Reply, place: Place<Reply>): void {
-  const newest = newestOf(response) as Decision
+export function placeHeaders(newest: Decision, among: Headers): void {
   const { room, info, refusal, before } = newest
   if (refusal === undefined && before === undefined) {
-    newest.placed = room.gate.place(info, reply, place)
+    newest.placed = room.gate.place(info, among)
     if (newest.placed !== undefined) return
   }
   const headers = headersOf(newest, 200)
   let first = ''
   for (const name in headers) {
     const lower = lowerCase(name)
-    place(reply, lower, headers[name] as string)
+    among[lower] = headers[name] as string
     first ||= lower
   }
   newest.placed = first
@@ -102,33 +113,31 @@ export function placeHeaders<Reply>(response: ServerResponse, reply: Reply, plac
 
 /** The mark of methods that write what a response carries. */
 const HOOKED = Symbol('tidegate.hooked')
-/** Prototypes whose responses write what they carry. */
-const hooked = new WeakSet<object>()
-
 /**
  * Has all responses of a prototype write what they carry. A framework with a prototype of its own gives it: to
  * change a method of each response takes longer than all the rest.
  */
-export function hookPrototype(prototype: object): void {
+export function hookPrototype(prototype: object, shelf: Shelf = onResponses): void {
   const carrying = prototype as Carrying
-  if (!(HOOKED in carrying.writeHead)) carrying.writeHead = hookOver(carrying.writeHead)
-  hooked.add(prototype)
+  if (!(HOOKED in carrying.writeHead)) carrying.writeHead = hookOver(carrying.writeHead, shelf)
 }
 
-function hook(response: Carrying): void {
+function hook(response: Carrying, shelf: Shelf): void {
+  // Prototypes were hooked before their responses came.
+  if (shelf === besideResponses && !Object.hasOwn(response, 'writeHead')) return
   const { writeHead } = response
   if (writeHead === NODES.writeHead) response.writeHead = nodesHook
-  else if (!(HOOKED in writeHead)) response.writeHead = hookOver(writeHead)
+  else if (!(HOOKED in writeHead)) response.writeHead = hookOver(writeHead, shelf)
 }
 
 /** The one of Node's own responses, which needs no function for each of them. */
 const nodesHook: WriteHead = hookOver(function (this: Carrying, status, second, third) {
   return NODES.writeHead.call(this, status, second, third)
-})
+}, onResponses)
 
-function hookOver(original: WriteHead): WriteHead {
+function hookOver(original: WriteHead, shelf: Shelf): WriteHead {
   const writeHead: WriteHead = function (this: Carrying, status: unknown, second?: unknown, third?: unknown): unknown {
-    const newest = newestOf(this)
+    const newest = shelf.newest(this)
     if (newest === undefined) return original.call(this, status, second, third)
     const code = typeof status === 'number' ? status : this.statusCode
     const { placed } = newest
@@ -184,8 +193,8 @@ function lowerCase(name: string): string {
 }
 
 /** Gives back what this request was charged, in the limits of all rooms that admitted it. */
-export function giveAllBack(response: ServerResponse): void {
-  for (const { room, info } of decisionsOf(response)) room.giveBack(info)
+export function giveAllBack(decisions: readonly Decision[]): void {
+  for (const { room, info } of decisions) room.giveBack(info)
 }
 
 /** Calls when the response is finished, or its client is gone. */

@@ -1,7 +1,9 @@
 /** The ways of Fastify. */
 
 import assert from 'node:assert/strict'
+import { createServer, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import Fastify from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
@@ -165,6 +167,47 @@ test('fastify: headers on a response that is written by hand', async () => {
   })
   const { headers } = await app.inject('/')
   assert.deepEqual([headers['x-ratelimit-remaining'], headers['content-type']], ['4', 'text/event-stream'])
+})
+
+test('fastify: headers over HTTP, whatever class of responses the server makes', async () => {
+  class Own extends ServerResponse {}
+  for (const [options, made] of [
+    [{}, ServerResponse],
+    [{ http: { ServerResponse: Own } }, Own],
+    [{ serverFactory: (handler) => createServer({ ServerResponse: Own }, handler) }, Own],
+  ]) {
+    const app = Fastify({ forceCloseConnections: true, ...options })
+    await app.register(tidegate, { limits: '9/minute' })
+    const seen = []
+    app.addHook('onSend', async (_request, reply) => {
+      seen.push(reply.getHeader('X-RateLimit-Remaining'))
+    })
+    app.get('/', (_request, reply) => {
+      assert.ok(reply.raw instanceof made)
+      assert.equal(reply.raw.constructor.name, made.name)
+      return reply.getHeader('x-ratelimit-remaining')
+    })
+    app.get('/moved', (_request, reply) => reply.redirect('/'))
+    app.get('/own', (_request, reply) => reply.header('X-RateLimit-Remaining', 'own').send('own'))
+    app.get('/hand', (_request, reply) => {
+      reply.raw.writeHead(200, { 'Content-Type': 'text/event-stream' })
+      reply.raw.end('data: one\n\n')
+    })
+    app.get('/stream', () => Readable.from(['a', 'b']))
+    app.get('/error', () => Promise.reject(new Error('wrong')))
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
+    const remaining = async (path) => {
+      const response = await fetch(url + path, { redirect: 'manual' })
+      await response.text()
+      return response.headers.get('X-RateLimit-Remaining')
+    }
+    const paths = ['/', '/moved', '/own', '/hand', '/stream', '/error']
+    const found = []
+    for (const path of paths) found.push(await remaining(path))
+    assert.deepEqual(found, ['8', null, 'own', '5', '4', '3'])
+    assert.equal(seen[0], '8')
+    await app.close()
+  }
 })
 
 test('fastify: the plugin has the marks that fastify-plugin makes', async () => {
