@@ -8,7 +8,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
 import { clientOf } from './room/address.js'
-import { settingsOf } from './room/express-app.js'
+import { settingsOf, trustOf } from './room/express-app.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
 import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
@@ -58,12 +58,14 @@ export interface RateLimit extends RequestHandler {
 
 const framework: Framework<Request> = {
   options: ['onBlocked', 'chargeOn'],
-  client(request: Request, { gate, trusting }: Gates): string {
+  client(request: Request, gates: Gates): string {
+    const { gate } = gates
     if (!gate.trustsNobody) return clientOf(request, gate)
-    const trusted = settingsOf(request)?.['trust proxy']
-    if (trusted === false || trusted === undefined) return clientOf(request, gate)
+    const settings = settingsOf(request)
+    const trust = settings === undefined ? 'nobody' : trustOf(settings)
+    if (trust === 'nobody') return clientOf(request, gate)
     // Express would take the left-most address, which clients can write themselves.
-    if (trusted === true) return clientOf(request, trusting)
+    if (trust === 'everybody') return clientOf(request, gates.trusting)
     return gate.client(request.ip)
   },
   template({ route, method }: Request): string | undefined {

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { ExecutionContext } from '@nestjs/common'
 import type { FastifyRequest } from 'fastify'
 import { clientOf } from '../room/address.js'
-import { settingsOf } from '../room/express-app.js'
+import { settingsOf, trustOf as trustOfExpress } from '../room/express-app.js'
 import { trustOf } from '../room/fastify-trust.js'
 import type { Gates } from '../room/room.js'
 import type { GetRequest, PlatformRequest, PlatformResponse } from './options.js'
@@ -59,15 +59,15 @@ export function isInnerField(context: ExecutionContext): boolean {
 
 /** The client's address, as the platform reads it where it trusts proxies. */
 export function clientIn(request: PlatformRequest, gates: Gates): string {
-  const { gate, trusting } = gates
+  const { gate } = gates
   const settings = settingsOf(request)
   const raw: IncomingMessage | undefined = settings === undefined ? rawOf(request) : request
   if (raw === undefined) return gate.client(peerOf(request, gate.trustsNobody))
   if (!gate.trustsNobody) return clientOf(raw, gate)
-  const trusted = settings === undefined ? trustIn(request) : settings['trust proxy']
+  const trusted = settings === undefined ? trustIn(request) : trustOfExpress(settings)
   if (trusted === undefined || trusted === false || trusted === 'nobody') return clientOf(raw, gate)
   // The platform would take the left-most address, which clients can write themselves.
-  if (trusted === true || trusted === 'everybody') return clientOf(raw, trusting)
+  if (trusted === true || trusted === 'everybody') return clientOf(raw, gates.trusting)
   return gate.client(request.ip)
 }
 

@@ -2,6 +2,7 @@
 
 import type { ServerResponse } from 'node:http'
 import { answerOf, besideResponses, hookPrototype } from './response.js'
+import { PROXIES, type Trust } from './trust.js'
 
 /** The settings of an app by their names. */
 export type Settings = Readonly<Record<string, unknown>>
@@ -25,6 +26,33 @@ export function settingsOf(request: object): Settings | undefined {
   const settings = known.get(prototype)
   if (settings !== undefined) return settings
   return Object.hasOwn(prototype, 'app') && isApp(prototype.app) ? prepared(prototype.app, prototype) : undefined
+}
+
+/** The trust of an app of Express. */
+export function trustOf(settings: Settings): Trust {
+  const given = settings['trust proxy']
+  if (given === false || given === undefined) return 'nobody'
+  if (given === true) return 'everybody'
+  const trusts = settings['trust proxy fn']
+  return typeof trusts === 'function' && trustsAll(trusts as Trusts) ? 'everybody' : 'some'
+}
+
+type Trusts = (address: string, hop: number) => unknown
+
+/** The functions that were asked; an app may be given another one while it runs. */
+const asked = new WeakMap<Trusts, boolean>()
+
+function trustsAll(trusts: Trusts): boolean {
+  const before = asked.get(trusts)
+  if (before !== undefined) return before
+  let all = false
+  try {
+    all = PROXIES.every((address, hop) => trusts(address, hop))
+  } catch {
+    // It does not trust what it does not take.
+  }
+  asked.set(trusts, all)
+  return all
 }
 
 const isApp = (given: Partial<App> | undefined): given is App =>

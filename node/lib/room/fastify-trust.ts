@@ -1,12 +1,7 @@
 /* The proxies that an instance of Fastify trusts: it does not say, so its reader of addresses is asked. */
 
 import type { FastifyRequest } from 'fastify'
-
-/** The way in which an instance reads addresses; it is the same for all its requests. */
-export type Trust = 'nobody' | 'everybody' | 'some'
-
-/** More addresses than any app has proxies, of a network that is for documentation alone. */
-const PROXIES = Array.from({ length: 64 }, (_, host) => `192.0.2.${host + 1}`)
+import { PROXIES, type Trust } from './trust.js'
 
 const known = new WeakMap<object, Trust>()
 

@@ -84,6 +84,25 @@ for (const [number, [framework, make]] of Object.entries(apps).entries()) {
     assert.deepEqual(await codes(), ['everything-trusted'])
   })
 
+  if (setting && setting !== 'proxy') {
+    test(`${framework}: a function or a network that trusts everything is seen to`, async () => {
+      for (const trust of [() => true, '0.0.0.0/1, 128.0.0.0/1']) {
+        forgetMistakes()
+        told.length = 0
+        const { url } = await make({ limits: '1/hour' }, { settings: { [setting]: trust } })
+        assert.equal(await admitted(url), 1)
+        assert.deepEqual(await codes(), ['everything-trusted'])
+      }
+      forgetMistakes()
+      told.length = 0
+      const nearest = (address, hop) => hop === 0 && address.endsWith('127.0.0.1')
+      const { url } = await make({ limits: '1/hour' }, { settings: { [setting]: nearest } })
+      assert.equal(await admitted(url), 1)
+      assert.equal((await get(url, '/', forwarded('203.0.113.9'))).status, 200)
+      assert.deepEqual(await codes(), [])
+    })
+  }
+
   if (setting) {
     test(`${framework}: the framework's own trust in proxies is enough`, async () => {
       // Fastify trusts nobody where it is given a number.
