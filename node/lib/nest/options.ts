@@ -33,7 +33,10 @@ export interface RateLimitOptions extends Omit<RoomOptions<PlatformRequest>, 'bo
 
 /** The options of a route or a controller. */
 export interface RouteLimits extends RouteOptions<Omit<RateLimitOptions, 'global' | 'getRequest'>> {
-  /** Adds these limits to those of the module, in one decision, in place of replacing them. @defaultValue false */
+  /**
+   * Adds these limits to those that would hold otherwise, of the controller or else of the module, in one decision, in
+   * place of replacing them. @defaultValue false
+   */
   readonly adds?: boolean | undefined
 }
 

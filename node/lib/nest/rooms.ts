@@ -25,6 +25,8 @@ export interface Place {
 interface Marked {
   readonly limits: false | RouteLimits | undefined
   readonly onHandler: boolean
+  /** Those of the class alone. */
+  readonly below: false | RouteLimits | undefined
 }
 
 type Handler = ReturnType<ExecutionContext['getHandler']>
@@ -38,7 +40,9 @@ export class Rooms {
   readonly getRequest: RateLimitOptions['getRequest']
   /** The contexts of fields and messages that are decided, where two guards ask. */
   readonly decided = new WeakSet<ExecutionContext>()
-  /** The places of `@RateLimit()`, by its options and the name of its target. */
+  /** The places of `@RateLimit()` on handlers. */
+  readonly #ofHandlers = new WeakMap<Marked, Place>()
+  /** The places of `@RateLimit()` on classes, by its options and the name of the class. */
   readonly #places = new WeakMap<object, Map<string, Place>>()
   /** The limits of handlers by their classes, because a class may inherit a handler. */
   readonly #marked = new WeakMap<object, WeakMap<object, Marked>>()
@@ -57,16 +61,31 @@ export class Rooms {
   placeOf(context: ExecutionContext): Place | undefined {
     const handler = context.getHandler()
     const controller = context.getClass()
-    const { limits, onHandler } = this.#markedOn(handler, controller)
+    const marked = this.#markedOn(handler, controller)
+    const { limits, onHandler } = marked
     if (limits === false) return undefined
     // An inner field of GraphQL is limited by limits of its own alone.
     if (!onHandler && context.getType<string>() === 'graphql' && isInnerField(context)) return undefined
     if (limits === undefined) return this.#global ? this.base : undefined
-    const name = onHandler ? `${controller.name}.${handler.name}` : controller.name
+    if (!onHandler) return this.#ofClass(controller, limits)
+    const place = this.#ofHandlers.get(marked) ?? this.#ofHandler(handler, controller, limits, marked.below)
+    this.#ofHandlers.set(marked, place)
+    return place
+  }
+
+  /** The limits of a class are one place for all of its handlers. */
+  #ofClass({ name }: Class, limits: RouteLimits): Place {
     const known = this.#places.get(limits) ?? new Map<string, Place>()
-    const place = known.get(name) ?? this.#make(name, limits)
+    const place = known.get(name) ?? this.#make(name, limits, this.base.room)
     this.#places.set(limits, known.set(name, place))
     return place
+  }
+
+  /** The place of a handler; limits that it adds go beside those that it would have otherwise. */
+  #ofHandler(handler: Handler, controller: Class, limits: RouteLimits, below: Marked['below']): Place {
+    const name = `${controller.name}.${handler.name}`
+    const { room } = below && limits.adds ? this.#ofClass(controller, below) : this.base
+    return this.#make(name, limits, room, below !== false)
   }
 
   /** The metadata of decorators, which is read once. */
@@ -75,16 +94,15 @@ export class Rooms {
     const known = classes.get(controller)
     if (known !== undefined) return known
     const own = this.#reflector.get<Marked['limits']>(LIMITS, handler)
-    const limits = own ?? this.#reflector.get<Marked['limits']>(LIMITS, controller)
-    const marked: Marked = { limits, onHandler: own !== undefined }
+    const below = this.#reflector.get<Marked['limits']>(LIMITS, controller)
+    const marked: Marked = { limits: own ?? below, onHandler: own !== undefined, below }
     this.#marked.set(handler, classes.set(controller, marked))
     return marked
   }
 
-  #make(name: string, { adds = false, ...options }: RouteLimits): Place {
+  #make(name: string, { adds = false, ...options }: RouteLimits, to: Room<PlatformRequest>, hasBase = true): Place {
     if (typeof adds !== 'boolean') throw wrongType('', 'adds', 'must be a boolean', adds)
-    const { room } = this.base
-    return placeOf(room.extend({ name, ...options }, { adds: adds && options.limits !== undefined }))
+    return placeOf(to.extend({ name, ...options }, { adds: adds && hasBase && options.limits !== undefined }))
   }
 }
 

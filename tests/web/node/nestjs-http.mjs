@@ -209,6 +209,49 @@ for (const platform of Object.keys(platforms)) {
     assert.deepEqual(statuses([await as('ada'), await as('bob'), await as('ada')]), [200, 200, 429])
   })
 
+  test(`${platform}: limits that are added go beside those of the controller, where it has some`, async () => {
+    const classes = ['Own', 'Added', 'Free'].map((name) => ({ [name]: class {} })[name])
+    for (const target of classes) {
+      for (const [method, ...more] of [
+        ['plain'],
+        ['beside', RateLimit({ limits: '2/day', adds: true })],
+        ['alone', RateLimit('3/day')],
+      ]) {
+        const { [method]: value } = {
+          [method]: ({ rateLimit }) => rateLimit?.checks.map(({ key }) => key).join() ?? 'none',
+        }
+        Object.defineProperty(target.prototype, method, { value, configurable: true, writable: true })
+        Req()(target.prototype, method, 0)
+        decorate(target, method, Get(method), ...more)
+      }
+      Controller(target.name)(target)
+    }
+    const [Own, Added, Free] = classes
+    RateLimit('9/hour')(Own)
+    RateLimit({ limits: '9/hour', adds: true })(Added)
+    SkipRateLimit()(Free)
+    class App {}
+    const imports = [TidegateModule.forRoot({ limits: { key: 'all', type: 'bucket', size: 99 } })]
+    Module({ imports, controllers: classes })(App)
+    const app = await NestFactory.create(App, platforms[platform](), { logger: false })
+    after(() => app.close())
+    await app.listen(0, '127.0.0.1')
+    const url = `http://127.0.0.1:${app.getHttpServer().address().port}`
+    for (const [path, keys] of [
+      ['/Own/plain', 'Own'],
+      ['/Own/beside', 'Own,Own.beside'],
+      ['/Own/alone', 'Own.alone'],
+      ['/Added/plain', 'all,Added'],
+      ['/Added/beside', 'all,Added,Added.beside'],
+      ['/Added/alone', 'Added.alone'],
+      ['/Free/plain', 'none'],
+      ['/Free/beside', 'Free.beside'],
+      ['/Free/alone', 'Free.alone'],
+    ]) {
+      assert.equal((await get(url, path)).text, keys, path)
+    }
+  })
+
   test(`${platform}: a filter sees the exception, and the headers are there`, async () => {
     const seen = []
     class Filter {
