@@ -86,6 +86,8 @@ for (const { prototype } of [LimitRangeError, LimitTypeError]) {
 export class StoreError extends Error {
   /** Tells these errors from all others, also across threads. */
   readonly code = 'ERR_STORE'
+  /** The status of the response, for frameworks that read it of an error: the service is unavailable. */
+  readonly status = 503
   /** The reason. */
   readonly failure: StoreFailure
   /** True if the store may have carried the call out all the same, so that it must not be repeated blindly. */

@@ -5,7 +5,7 @@
  */
 
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import { ConfigurationError, outOfRange, wrongType } from './errors.js'
+import { ConfigurationError, outOfRange, StoreError, wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
 import { RateLimitError } from './room/error.js'
 import { responseOf } from './room/fetch.js'
@@ -143,8 +143,19 @@ function middlewareOf(room: Room<Context>): RateLimit {
       room.gate.report('counted-twice', 'the same rate limit is asked twice')
       return passOn(next)
     }
-    const info = room.decide(context, room.base !== undefined && rooms.includes(room.base))
-    return isPromise(info) ? info.then((info) => proceed(info, context, next)) : proceed(info, context, next)
+    let info: Later<LimitInfo | undefined>
+    try {
+      info = room.decide(context, room.base !== undefined && rooms.includes(room.base))
+    } catch (error) {
+      return failed(error)
+    }
+    return isPromise(info) ? info.then((info) => proceed(info, context, next), failed) : proceed(info, context, next)
+  }
+
+  /** Hono's own handler of errors answers with what an error has for a response. */
+  const failed = (error: unknown): never => {
+    if (!(error instanceof StoreError)) throw error
+    throw Object.assign(error, { getResponse: () => new Response('Service Unavailable', { status: error.status }) })
   }
 
   const proceed = async (info: LimitInfo | undefined, context: Context, next: Next): Promise<Response | undefined> => {

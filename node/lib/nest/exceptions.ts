@@ -1,6 +1,7 @@
 /* The exceptions of refused requests, messages and fields. */
 
-import { HttpException } from '@nestjs/common'
+import { HttpException, ServiceUnavailableException } from '@nestjs/common'
+import { StoreError } from '../errors.js'
 import type { LimitInfo } from '../info.js'
 
 /** The code of a refusal, for clients. */
@@ -35,6 +36,11 @@ export class RateLimitException extends HttpException {
     this.info = info
     this.extensions = extensionsOf(info)
   }
+}
+
+/** The exception for a store that could not decide; its cause is for filters, and not for the client. */
+export function unavailable(error: unknown): unknown {
+  return error instanceof StoreError ? new ServiceUnavailableException(undefined, { cause: error }) : error
 }
 
 /** An exception as `@nestjs/websockets` sends it to the client; others become its "Internal server error". */

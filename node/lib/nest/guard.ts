@@ -11,7 +11,7 @@ import { besideResponses, onResponses } from '../room/response.js'
 import type { Later } from '../room/rules.js'
 import type { Trials } from '../room/trials.js'
 import { type Incoming, incomingOf } from './contexts.js'
-import { RateLimitException, websocketException } from './exceptions.js'
+import { RateLimitException, unavailable, websocketException } from './exceptions.js'
 import { tellFields } from './fields.js'
 import type { PlatformRequest, PlatformResponse } from './options.js'
 import { type Place, Rooms } from './rooms.js'
@@ -35,8 +35,16 @@ export class TidegateGuard implements CanActivate {
     if (place === undefined) return true
     const incoming = incomingOf(context, this.#rooms.getRequest)
     if (incoming === undefined) return true
-    const info = this.#decide(place, incoming, context)
-    if (isPromise(info)) return info.then((info) => this.#proceed(info, place, incoming, context))
+    const failed = (error: unknown): never => {
+      throw incoming.kind === 'http' ? unavailable(error) : error
+    }
+    let info: Later<LimitInfo | undefined>
+    try {
+      info = this.#decide(place, incoming, context)
+    } catch (error) {
+      return failed(error)
+    }
+    if (isPromise(info)) return info.then((info) => this.#proceed(info, place, incoming, context), failed)
     return this.#proceed(info, place, incoming, context)
   }
 

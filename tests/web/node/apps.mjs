@@ -119,8 +119,7 @@ async function honoApp(options, { route, settings = {} } = {}) {
   app.get('/redirect', (context) => context.redirect('/'))
   app.get('/login', (context) => context.text('login', granted(context.req.url) ? 200 : 401))
   if (route) app.get('/route', limit.and(route), (context) => context.text('route'))
-  app.onError((_error, context) => context.text('error', 500))
-  if (options.onBlocked === 'error') app.onError((error) => error.getResponse?.() ?? new Response('', { status: 500 }))
+  app.onError((error) => error.getResponse?.() ?? new Response('error', { status: 500 }))
   const server = serve({ fetch: app.fetch, port: settings.port ?? 0, hostname: '127.0.0.1' })
   return { url: await listening(server), trials: limit.trials }
 }

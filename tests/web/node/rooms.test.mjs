@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Limiter, tokenBucket } from 'tidegate'
 import { Clock } from 'tidegate/testing'
-import { eventually, RedisServer } from '../../node/server.mjs'
+import { eventually, freePort, RedisServer } from '../../node/server.mjs'
 import { apps, get, several } from './apps.mjs'
 
 const redis = await RedisServer.start()
@@ -25,6 +25,17 @@ const isFailure = (...outcome) => {
 const remaining = ({ headers }) => headers.get('x-ratelimit-remaining')
 
 for (const [framework, make] of Object.entries(apps)) {
+  test(`${framework}: a store that cannot decide is an error with status 503, where it is to be one`, async () => {
+    const url = `redis://user:secret@127.0.0.1:${await freePort()}`
+    const limiter = new Limiter(url, { timeoutMs: 50, onError: 'raise' })
+    const app = await make({ limiter, limits: hourly(5), silence: 'store-unreachable' })
+    const response = await get(app.url)
+    assert.equal(response.status, framework === 'web' ? 500 : 503)
+    assert.doesNotMatch(response.text, /secret/)
+    await limiter.close()
+    assert.equal((await get(app.url)).status, framework === 'web' ? 500 : 503)
+  })
+
   for (const [store, limiterOf] of Object.entries(stores)) {
     const on = `${framework}, ${store}`
 
