@@ -144,7 +144,7 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
     const config = route.config?.rateLimit
     const nearest = this[ROOM] ?? room
     // A room inside that adds to this one decides for both.
-    if (config === false || (nearest !== room && basesOf(nearest).includes(room))) return
+    if (config === false || (nearest !== room && nearest.isAddedTo(room))) return
     if (config === undefined || nearest !== room) {
       if (global) add(route, everywhere)
       return
@@ -200,10 +200,6 @@ class MadeHooks {
 }
 
 const IN_REQUESTS = 'app.rateLimit(): make the hook before the app is ready'
-
-function basesOf({ base }: Room<FastifyRequest>): Room<FastifyRequest>[] {
-  return base === undefined ? [] : [base, ...basesOf(base)]
-}
 
 /** The room of a route that says otherwise. */
 function roomOf(room: Room<FastifyRequest>, config: tidegate.RouteLimits, name: string): Room<FastifyRequest> {

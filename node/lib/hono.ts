@@ -143,9 +143,11 @@ function middlewareOf(room: Room<Context>): RateLimit {
       room.gate.report('counted-twice', 'the same rate limit is asked twice')
       return passOn(next)
     }
+    // One that adds to this room has decided for both.
+    if (rooms.some((other) => other.isAddedTo(room))) return passOn(next)
     let info: Later<LimitInfo | undefined>
     try {
-      info = room.decide(context, room.base !== undefined && rooms.includes(room.base))
+      info = room.decide(context, rooms)
     } catch (error) {
       return failed(error)
     }

@@ -24,7 +24,9 @@ export function decideFor<Request>(
     room.gate.report('counted-twice', 'the same rate limit is asked twice')
     return undefined
   }
-  return room.decide(request, room.base !== undefined && rooms.includes(room.base))
+  // One that adds to this room has decided for both.
+  if (rooms.some((other) => other.isAddedTo(room))) return undefined
+  return room.decide(request, rooms)
 }
 
 /** Has an admitted request carry its headers, and gives its charge back where the outcome says so. */

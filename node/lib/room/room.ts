@@ -61,6 +61,8 @@ interface Trial {
   readonly live: number | undefined
 }
 
+const NONE: readonly never[] = []
+
 /** Decides requests of a framework; immutable but for its counts. */
 export class Room<Request> implements Gates {
   readonly limiter: Limiter
@@ -124,15 +126,20 @@ export class Room<Request> implements Gates {
     return new Room({ ...kept, ...inherited, ...own }, this.#framework, this, adds)
   }
 
+  /** True if this room decides the limits of that one, too. */
+  isAddedTo(room: Room<Request>): boolean {
+    return this.base !== undefined && (this.base === room || this.base.isAddedTo(room))
+  }
+
   /**
    * Decides a request, in one round trip; nothing where it is not limited. The answer is no promise where nothing has
-   * to be waited for. With `own`, the limits of the base are left out, because it has decided this request.
+   * to be waited for. The limits of bases that have decided this request are left out.
    */
-  decide(request: Request, own = false): Later<LimitInfo | undefined> {
+  decide(request: Request, decided: readonly Room<Request>[] = NONE): Later<LimitInfo | undefined> {
     if (isOff()) return undefined
     if (this.#quick !== undefined) return this.#ask(this.#quick, this.#framework.client(request, this))
-    if (this.#skip === undefined) return this.#decide(request, own)
-    return after(this.#skip(request), (skipped) => (skipped ? undefined : this.#decide(request, own)))
+    if (this.#skip === undefined) return this.#decide(request, decided)
+    return after(this.#skip(request), (skipped) => (skipped ? undefined : this.#decide(request, decided)))
   }
 
   /** The gate for an app whose framework trusts every proxy: it tells of that, and trusts one. */
@@ -156,14 +163,14 @@ export class Room<Request> implements Gates {
     return this.#trials.read()
   }
 
-  #decide(request: Request, own: boolean): Later<LimitInfo | undefined> {
+  #decide(request: Request, decided: readonly Room<Request>[]): Later<LimitInfo | undefined> {
     const fixed = this.#always
-    if (fixed?.plain !== undefined && (own || this.base === undefined)) {
+    if (fixed?.plain !== undefined && (this.base === undefined || decided.includes(this.base))) {
       const actor = this.#actor(request, this.#settings.key)
       if (!isPromise(actor)) return this.#ask(fixed.plain, actor)
       return actor.then((actor) => this.#ask(fixed.plain as Limit, actor))
     }
-    return after(this.#rules(request, own), (rules) => this.#decideRules(request, rules))
+    return after(this.#rules(request, decided), (rules) => this.#decideRules(request, rules))
   }
 
   /** The quick way: the same actor for all, at cost 1. */
@@ -171,10 +178,10 @@ export class Room<Request> implements Gates {
     return this.#shared ? this.limiter.limit(limits, actor) : this.limiter.limitSync(limits, actor)
   }
 
-  #rules(request: Request, own: boolean): Later<readonly ReadyRule<Request>[]> {
+  #rules(request: Request, decided: readonly Room<Request>[]): Later<readonly ReadyRule<Request>[]> {
     const mine = this.#own(request)
-    if (own || this.base === undefined) return mine
-    return after(all([this.base.#rules(request, false), mine]), (each) => each.flat())
+    if (this.base === undefined || decided.includes(this.base)) return mine
+    return after(all([this.base.#rules(request, decided), mine]), (each) => each.flat())
   }
 
   #own(request: Request): Later<readonly ReadyRule<Request>[]> {

@@ -77,6 +77,27 @@ test('fastify: an instance inside adds to the limits outside, and does not chang
   assert.equal((await app.inject('/')).headers['x-ratelimit-remaining'], '5')
 })
 
+test('fastify: each limit is charged once where an instance two levels inside has a limiter of its own', async () => {
+  const app = Fastify()
+  await app.register(tidegate, { limits: '9/minute' })
+  await app.register(
+    async (child) => {
+      await child.register(tidegate, { limits: '8/minute' })
+      await child.register(async (grandchild) => {
+        await grandchild.register(tidegate, { limits: '7/minute', name: 'inmost', limiter: new Limiter() })
+        grandchild.get('/inmost', (request) => request.rateLimit.checks.map(({ key, remaining }) => [key, remaining]))
+      })
+    },
+    { prefix: '/child' },
+  )
+  const { headers, body } = await app.inject('/child/inmost')
+  assert.deepEqual(JSON.parse(body), [
+    ['default', 8],
+    ['/child', 7],
+  ])
+  assert.equal(headers['x-ratelimit-remaining'], '6')
+})
+
 test('fastify: only routes of the instance are limited, and only those that say so where it is not global', async () => {
   const app = Fastify()
   await app.register(async (inside) => {

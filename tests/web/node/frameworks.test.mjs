@@ -61,6 +61,23 @@ for (const [name, express] of Object.entries({ express4, express5 })) {
     assert.deepEqual(statuses(await several(2, url, '/fails')), [200, 418])
   })
 
+  test(`${name}: limits that are added to added ones are charged once, wherever each is asked`, async () => {
+    const app = appOf()
+    const all = forExpress({ limits: '9/minute', name: 'all' })
+    const some = all.and({ limits: '8/minute', name: 'some' })
+    const few = some.and({ limits: '7/minute', name: 'few' })
+    const left = (request, response) =>
+      response.json(request.rateLimit.checks.map(({ key, remaining }) => `${key} ${remaining}`))
+    app.get('/before', all, few, left)
+    app.get('/between', all, some, few, left)
+    app.get('/after', few, some, all, left)
+    const url = await served(app)
+    const checks = async (path) => JSON.parse((await get(url, path)).text).join()
+    assert.equal(await checks('/before'), 'some 7,few 6')
+    assert.equal(await checks('/between'), 'few 5')
+    assert.equal(await checks('/after'), 'all 6,some 5,few 4')
+  })
+
   test(`${name}: text limits of two routes are never shared; the template is their key`, async () => {
     const limiter = new Limiter()
     const app = appOf()
