@@ -10,8 +10,9 @@
  * the same for all. So are the headers, by name and number: `X-RateLimit-Limit`, `-Remaining` and `-Reset`, which every
  * peer sends by default; ours are those of the style `common`, and a row of their own shows the two of our default.
  *
- * Two rows limit nothing: three constant headers, which no limit with headers can cost less than, and over Redis the same
- * behind a `PING`, through the client that the peers use.
+ * Some rows show how little a limit can cost. Two limit nothing: an empty hook, and three constant headers; over Redis a
+ * third one sends these behind a `PING`, through the client that the peers use. In memory one makes a bare decision and
+ * sets its headers as the framework's users would, with none of what a module does beside that.
  *
  * In memory the clients never sleep, which takes a processor of their own; beside Redis there is none left for that.
  *
@@ -34,10 +35,14 @@ const REQUESTS = Number(process.env.REQUESTS ?? 100)
 const WARM_UP = 12
 const PEERS = { express: 'express-rate-limit', fastify: '@fastify/rate-limit', nestjs: '@nestjs/throttler' }
 const TARGETS = { memory: 0.5, redis: 0.8 }
-const LIMITS = ['none', 'headers', 'ping', 'x', 'tidegate', 'peer']
+const LIMITS = ['none', 'hook', 'headers', 'ping', 'bare', 'x', 'tidegate', 'peer']
+/** Rows of one store alone. */
+const ALONE = { ping: 'redis', bare: 'memory' }
 const NAMES = {
+  hook: 'an empty hook',
   headers: 'three constant headers',
   ping: 'three constant headers behind a PING',
+  bare: 'a bare decision and its three headers',
   x: 'tidegate, its default headers',
   tidegate: 'tidegate',
 }
@@ -65,7 +70,8 @@ async function measured(framework, redis) {
 }
 
 async function measuredOnce(framework, redis) {
-  const limits = LIMITS.filter((limit) => redis || limit !== 'ping')
+  const store = redis ? 'redis' : 'memory'
+  const limits = LIMITS.filter((limit) => (ALONE[limit] ?? store) === store)
   const servers = await Promise.all(limits.map((limit) => started(framework, limit, redis)))
   const rounds = []
   for (let number = 0; number < WARM_UP + ROUNDS; number++) {

@@ -10,6 +10,7 @@ import { APP_GUARD, NestFactory } from '@nestjs/core'
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
 import express from 'express'
 import Fastify from 'fastify'
+import { fixedWindow, Limiter } from 'tidegate'
 import { rateLimit } from 'tidegate/express'
 import tidegate from 'tidegate/fastify'
 import { TidegateModule } from 'tidegate/nestjs'
@@ -46,6 +47,31 @@ function constantHeaders(_request, response, next) {
   next()
 }
 
+/** The least that a limit can do: a decision about the peer, and its three headers as the framework sets them. */
+function bare(set) {
+  const limiter = new Limiter()
+  const limit = fixedWindow({ key: 'bench', max: MAX, period: 60_000 })
+  return ({ socket }, response) => {
+    const info = limiter.limitSync(limit, socket.remoteAddress)
+    set(response, 'x-ratelimit-limit', `${info.quota}`)
+    set(response, 'x-ratelimit-remaining', `${info.remaining}`)
+    set(response, 'x-ratelimit-reset', `${info.fullResetSec}`)
+  }
+}
+
+/** A middleware of Express, in place of a limit; nothing for what is one. */
+function standIn() {
+  if (limit === 'hook') return (_request, _response, next) => next()
+  if (limit === 'headers') return constantHeaders
+  if (limit === 'ping') return pinged(constantHeaders)
+  if (limit !== 'bare') return undefined
+  const decide = bare((response, name, value) => response.setHeader(name, value))
+  return (request, response, next) => {
+    decide(request, response)
+    next()
+  }
+}
+
 /** The same behind a round trip that decides nothing. */
 function pinged(middleware) {
   const client = redisClient()
@@ -58,8 +84,7 @@ async function expressApp() {
   const app = express()
   app.disable('x-powered-by')
   if (limit === 'peer') app.use(expressPeer())
-  else if (limit === 'headers') app.use(constantHeaders)
-  else if (limit === 'ping') app.use(pinged(constantHeaders))
+  else if (standIn()) app.use(standIn())
   else if (limit !== 'none') app.use(rateLimit(ours))
   app.get('/', (_request, response) => response.send('hello world'))
   const server = app.listen(0, '127.0.0.1')
@@ -78,6 +103,14 @@ async function fastifyApp() {
       done()
     }
     app.addHook('onRequest', limit === 'ping' ? pinged(hook) : hook)
+  } else if (limit === 'hook') {
+    app.addHook('onRequest', (_request, _reply, done) => done())
+  } else if (limit === 'bare') {
+    const decide = bare((reply, name, value) => reply.header(name, value))
+    app.addHook('onRequest', (request, reply, done) => {
+      decide(request, reply)
+      done()
+    })
   } else if (limit !== 'none') {
     await app.register(tidegate, ours)
   }
@@ -98,14 +131,13 @@ async function nestApp() {
   Module({ imports: nestLimits(), providers: nestGuards(), controllers: [Hello] })(App)
   const app = await NestFactory.create(App, { logger: false })
   app.getHttpAdapter().getInstance().disable('x-powered-by')
-  if (limit === 'headers') app.use(constantHeaders)
-  if (limit === 'ping') app.use(pinged(constantHeaders))
+  if (standIn()) app.use(standIn())
   await app.listen(0, '127.0.0.1')
   return app.getHttpServer().address().port
 }
 
 function nestLimits() {
-  if (limit === 'none' || limit === 'headers' || limit === 'ping') return []
+  if (['none', 'hook', 'headers', 'ping', 'bare'].includes(limit)) return []
   if (limit !== 'peer') return [TidegateModule.forRoot(ours)]
   const throttlers = [{ ttl: 60_000, limit: MAX }]
   if (!redis) return [ThrottlerModule.forRoot({ throttlers })]
