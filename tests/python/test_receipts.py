@@ -120,6 +120,8 @@ def test_answers_that_are_not_receipts_of_this_limiter(limiter: AnyLimiter) -> N
         done(limiter.refund(info, "ada"))
     with pytest.raises(LimitError, match="info must stand alone"):
         done(limiter.refund(info, cost=2))  # type: ignore[call-overload]
+    with pytest.raises(LimitError, match="info must be the answer itself, which knows its charge, got its fields"):
+        done(limiter.refund(info.to_dict()))
     with pytest.raises(LimitError, match="actor must be a string"):
         done(limiter.refund(LOGIN))  # type: ignore[call-overload]
     assert left(limiter) == 9

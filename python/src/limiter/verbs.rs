@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use tidegate::ffi::{self, Spent};
 use tidegate::{Call, Check, ErrorKind};
 
@@ -83,6 +84,10 @@ pub(crate) fn peek_all<'py>(caller: &impl Caller, py: Python<'py>, given: &Given
 pub(crate) fn refund<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_, 'py>) -> Answer<'py> {
     let limit = given.limit.object(py);
     let Ok(info) = limit.cast::<LimitInfo>() else {
+        if limit.cast::<PyDict>().is_ok_and(|dict| dict.contains("blocked").unwrap_or(false)) {
+            let problem = "must be the answer itself, which knows its charge";
+            return Err(wrong_type("", "info", problem, "its fields in a dictionary"));
+        }
         let actor = given.actor.object(py);
         return decide(caller, py, Call::Refund, Purpose::Answer, &Given { actor: Arg::of(Some(&actor)), ..*given });
     };

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
-use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyDict, PyMapping, PyString, PyType};
 
 use super::base::Limit;
 use super::generated;
@@ -119,12 +119,16 @@ impl Limit {
         hasher.finish()
     }
 
-    /// Arguments of an equal definition, for ``pickle`` and ``copy``.
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
-        let (key, parameters) = self.arguments(py)?;
-        Ok((PyTuple::new(py, [key])?, parameters))
+    /// An equal definition, for every protocol of ``pickle``, and for ``copy``.
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, PickleArguments<'py>)> {
+        let make = this.py().import("copyreg")?.getattr("__newobj_ex__")?;
+        let (key, parameters) = this.get().arguments(this.py())?;
+        Ok((make, (this.get_type(), (key,), parameters)))
     }
 }
+
+/// A class, and the arguments for it.
+type PickleArguments<'py> = (Bound<'py, PyType>, (Bound<'py, PyString>,), Bound<'py, PyDict>);
 
 impl Limit {
     /// An object of the class that this definition belongs to.
