@@ -1013,14 +1013,22 @@ class _Gate:
         Raises ``ConfigurationError`` where there is no address.
         """
 
-    def client_of(self, peer: str | None, headers: Iterable[tuple[str | bytes, str | bytes]], /) -> str:
-        """The same, which picks its lines out of all headers of a request, as ASGI has them."""
+    def client_of(self, scope: Mapping[str, Any], /) -> str:
+        """The same, by the scope that an ASGI server makes of a request."""
 
     def headers(self, infos: LimitInfo | Iterable[LimitInfo], status: int = 200, /) -> list[tuple[str, str]]:
         """The headers of a response with this status, of one answer or of all that belong to it."""
 
     def raw_headers(self, infos: LimitInfo | Iterable[LimitInfo], status: int = 200, /) -> list[tuple[bytes, bytes]]:
         """The same in bytes, with names in lower case, as ASGI takes them."""
+
+    def with_headers(
+        self, own: Iterable[Sequence[bytes]], infos: LimitInfo | Iterable[LimitInfo], status: int = 200, /
+    ) -> list[tuple[bytes, bytes]]:
+        """Headers of a response, as ASGI has them, with those of its answers in place of its own of the same names.
+
+        Of two lines with one name a client reads neither.
+        """
 
     def refusal(
         self,

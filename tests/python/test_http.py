@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import UserDict
 from collections.abc import Callable
 from email.message import Message
 from ipaddress import IPv4Address, IPv6Network, ip_network
@@ -40,10 +41,22 @@ def test_clients(case: dict[str, Any]) -> None:
     asked = gate(case["options"])
     raw = [(asked.forwarded_header.encode(), line.encode()) for line in case["lines"]]
     headers = [(b"host", b"example.com"), *raw, (b"x-other", b"1.2.3.4")]
+    lists = [list(pair) for pair in headers]
     ways: list[tuple[Callable[..., str], Any]] = [
         (asked.client, case["lines"]),
         (asked.client, [line.encode() for line in case["lines"]]),
-        (asked.client_of, headers),
+        (
+            lambda peer, headers: asked.client_of(
+                {"client": None if peer is None else (peer, 4711), "headers": headers}
+            ),
+            headers,
+        ),
+        (
+            lambda peer, headers: asked.client_of(
+                {"client": None if peer is None else [peer, 4711], "headers": headers}
+            ),
+            lists,
+        ),
     ]
     for way, lines in ways:
         if "mistake" not in case:
@@ -63,6 +76,30 @@ def test_headers(case: dict[str, Any]) -> None:
     assert raw == [(name.lower().encode(), value.encode()) for name, value in asked.headers(infos, case["status"])]
     if len(infos) == 1:
         assert asked.raw_headers(infos[0], case["status"]) == raw
+    own = [(b"Vary", b"Accept"), *((name.title(), b"of another") for name, _ in raw), (b"vary", b"Cookie")]
+    kept = [(b"Vary", b"Accept"), (b"vary", b"Cookie")]
+    assert asked.with_headers(own, infos, case["status"]) == kept + raw
+    assert asked.with_headers(iter([list(pair) for pair in own]), infos, case["status"]) == [
+        *(list(pair) for pair in kept),
+        *raw,
+    ]
+
+
+def test_a_scope_without_a_client() -> None:
+    asked = Gate()
+    assert asked.client_of({"client": ("testclient", 50000), "headers": []}) == "127.0.0.1"
+    assert asked.client_of(UserDict(client=("203.0.113.9", 1), headers=())) == "203.0.113.9"
+    nobodies: list[Any] = [{"headers": []}, UserDict(headers=[])]
+    for scope in nobodies:
+        with pytest.raises(ConfigurationError, match="no-client-address"):
+            asked.client_of(scope)
+    wrong: Any
+    for wrong in ({"client": ("203.0.113.9", 1)}, {"client": 5, "headers": []}, {"headers": [b"x"]}, 5, None):
+        with pytest.raises((TypeError, LookupError, AttributeError, LimitError)):
+            asked.client_of(wrong)
+    for wrong in ([5], [()], [(b"x",)], 5):
+        with pytest.raises((TypeError, IndexError)):
+            asked.with_headers(wrong, LimitInfo())
 
 
 @pytest.mark.parametrize("case", VECTORS["refusals"], ids=lambda case: case["says"])

@@ -1,6 +1,7 @@
 //! The gate and its refusals.
 
 use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use tidegate::headers::{Header, Policy};
@@ -63,14 +64,24 @@ impl Gate {
         self.found(py, peer, &lines.bytes()?)
     }
 
-    /// The same, which picks its lines out of all headers of a request, as ASGI has them.
-    #[pyo3(signature = (peer, headers, /))]
-    fn client_of(&self, py: Python<'_>, peer: &Bound<'_, PyAny>, headers: &Bound<'_, PyAny>) -> PyResult<String> {
+    /// The same, by the scope that an ASGI server makes of a request.
+    #[pyo3(signature = (scope, /))]
+    fn client_of(&self, py: Python<'_>, scope: &Bound<'_, PyAny>) -> PyResult<String> {
+        let client = match scope.cast::<PyDict>() {
+            Ok(scope) => scope.get_item(intern!(py, "client"))?,
+            Err(_) => Some(scope.call_method1(intern!(py, "get"), (intern!(py, "client"),))?),
+        };
+        let peer = match client.filter(|client| !client.is_none()) {
+            Some(client) => client.get_item(0)?,
+            None => py.None().into_bound(py),
+        };
+        // The test clients of Starlette and httpx have no address.
+        let is_test = peer.cast::<PyString>().is_ok_and(|peer| peer == "testclient");
+        let peer = if is_test { intern!(py, "127.0.0.1").as_any() } else { &peer };
         let header = self.0.header_name().as_bytes();
         let mut lines = Vec::new();
-        for pair in headers.try_iter()? {
-            let pair = pair?;
-            let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+        for pair in scope.get_item(intern!(py, "headers"))?.try_iter()? {
+            let (name, value) = field(&pair?)?;
             if bytes(&name)?.eq_ignore_ascii_case(header) {
                 lines.push(value);
             }
@@ -91,6 +102,32 @@ impl Gate {
     #[pyo3(signature = (infos, status = 200, /))]
     fn raw_headers<'py>(&self, infos: &Bound<'py, PyAny>, status: u16) -> PyResult<Bound<'py, PyList>> {
         raw(infos.py(), &answers(infos, |answers| self.0.headers(answers, status))?)
+    }
+
+    /// Headers of a response, as ASGI has them, with those of its answers in place of its own of the same names.
+    ///
+    /// Of two lines with one name a client reads neither.
+    #[pyo3(signature = (own, infos, status = 200, /))]
+    fn with_headers<'py>(
+        &self,
+        own: &Bound<'py, PyAny>,
+        infos: &Bound<'py, PyAny>,
+        status: u16,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let headers = answers(infos, |answers| self.0.headers(answers, status))?;
+        let made = PyList::empty(own.py());
+        for pair in own.try_iter()? {
+            let pair = pair?;
+            let (name, _) = field(&pair)?;
+            let name = bytes(&name)?;
+            if !headers.iter().any(|(ours, _)| name.eq_ignore_ascii_case(ours.as_bytes())) {
+                made.append(pair)?;
+            }
+        }
+        for header in &headers {
+            made.append(line(own.py(), header)?)?;
+        }
+        Ok(made)
     }
 
     /// The response to a request that is denied, by all lines of its ``Accept``.
@@ -170,12 +207,22 @@ fn policies<'a>(checks: &'a [(Bound<'_, LimitInfo>, Option<u64>)]) -> Vec<Policy
     checks.iter().map(|(check, cost)| check.get().policy(*cost)).collect()
 }
 
+/// The name and the value of a header, as ASGI has them.
+fn field<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    if let Ok(pair) = pair.cast::<PyTuple>() {
+        return Ok((pair.get_item(0)?, pair.get_item(1)?));
+    }
+    Ok((pair.get_item(0)?, pair.get_item(1)?))
+}
+
 fn raw<'py>(py: Python<'py>, headers: &[Header]) -> PyResult<Bound<'py, PyList>> {
-    let pair = |(name, value): &Header| {
-        let name = PyBytes::new(py, name.to_ascii_lowercase().as_bytes());
-        PyTuple::new(py, [name, PyBytes::new(py, value.as_bytes())])
-    };
-    PyList::new(py, headers.iter().map(pair).collect::<PyResult<Vec<_>>>()?)
+    PyList::new(py, headers.iter().map(|header| line(py, header)).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// A header in bytes, with its name in lower case.
+fn line<'py>(py: Python<'py>, (name, value): &Header) -> PyResult<Bound<'py, PyTuple>> {
+    let name = PyBytes::new(py, name.to_ascii_lowercase().as_bytes());
+    PyTuple::new(py, [name, PyBytes::new(py, value.as_bytes())])
 }
 
 /// The response to a request that is denied.

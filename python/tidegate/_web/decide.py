@@ -73,14 +73,15 @@ class _Call:
 
     def unobserved(self, store: Store) -> Decision:
         """The decision where nothing is enforced, and the store could not decide what is observed."""
-        return Decision(store, self.parts, NO_LIMIT, (), (), [])
+        return Decision(store, self.parts, NO_LIMIT).made_of((), (), [])
 
     def decision(self, store: Store, info: LimitInfo) -> Decision:
         """The decision that this answer stands for, once what is observed has been counted."""
         live = self.live
         if not self.each:
             answers = answers_of(info, len(self.checks))
-            return Decision(store, self.parts, info, live.places, answers, [Receipt(info, live.owners)])
+            receipts = [Receipt(info, live.owners)]
+            return Decision(store, self.parts, info).made_of(live.places, answers, receipts)
         asked = [*self.checks, *self.beside]
         each = answers_of(info, len(asked))
         enforced = each[: len(self.checks)]
@@ -89,7 +90,7 @@ class _Call:
         owners = [owners for check, owners in zip(self.observed.checks, self.observed.owners) if check in self.beside]
         receipts = [Receipt(info, live.owners + owners)]
         answer = merged([answer for answers in enforced for answer in answers]) if enforced else NO_LIMIT
-        decision = Decision(store, self.parts, answer, live.places, enforced, receipts)
+        decision = Decision(store, self.parts, answer).made_of(live.places, enforced, receipts)
         place = 0
         for one in self.each:
             places = self.observed.places[place : place + len(one.checks)]

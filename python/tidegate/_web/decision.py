@@ -84,26 +84,26 @@ def ask(parts: Sequence[Part]) -> Ask:
 class Decision:
     """The answer to one request, and what it charged."""
 
-    __slots__ = ("_answers", "_places", "_receipts", "blocked", "info", "parts", "store")
+    # What is known of itself where one part was asked for as it is.
+    _places: Sequence[int] | None = None
+    _answers: Sequence[Sequence[LimitInfo]] | None = None
+    _receipts: list[Receipt] | None = None
 
-    def __init__(
-        self,
-        store: Store,
-        parts: Sequence[Part],
-        info: LimitInfo,
-        places: Sequence[int] | None = None,
-        answers: Sequence[Sequence[LimitInfo]] | None = None,
-        receipts: list[Receipt] | None = None,
-    ) -> None:
-        """The last three may be left out where one part was asked for as it is."""
+    def __init__(self, store: Store, parts: Sequence[Part], info: LimitInfo) -> None:
         self.store = store
         self.info = info
         """The answer of all limits that are enforced."""
         self.blocked = info.blocked
         self.parts = parts
+
+    def made_of(
+        self, places: Sequence[int], answers: Sequence[Sequence[LimitInfo]], receipts: list[Receipt]
+    ) -> Decision:
+        """The same, of a call that asked for several parts, or for what is observed."""
         self._places = places
         self._answers = answers
         self._receipts = receipts
+        return self
 
     @property
     def answers(self) -> Sequence[Sequence[LimitInfo]]:

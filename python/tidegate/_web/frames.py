@@ -7,9 +7,10 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
-__all__ = ["served", "serves"]
+__all__ = ["makes_once", "served", "serves"]
 
 _serving: set[CodeType] = set()
+_making: set[CodeType] = set()
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,8 +22,15 @@ def serves(function: F) -> F:
     return function
 
 
+def makes_once(function: F) -> F:
+    """Marks a function that makes what it returns when it is first asked for, which a request may do, and keeps it."""
+    code: CodeType = function.__code__
+    _making.add(code)
+    return function
+
+
 def served() -> str:
-    """The place in a request's code from which this is called; empty outside of requests.
+    """The place in a request's code from which this is called; empty outside of requests, and of what is made once.
 
     It sees what runs in the same task or thread as the room.
     """
@@ -31,6 +39,8 @@ def served() -> str:
     while frame is not None:
         if frame.f_code in _serving:
             return here
+        if frame.f_code in _making:
+            return ""
         if not here and __package__ != frame.f_globals.get("__package__"):
             here = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back

@@ -21,7 +21,7 @@ else:
 if TYPE_CHECKING:
     from .._tidegate import Limit, LimitInfo
 
-__all__ = ["Asked", "Guard", "GuardOptions", "LimitOptions", "Limits", "Part"]
+__all__ = ["Asked", "Guard", "GuardOptions", "LimitOptions", "Limits", "Part", "unknown_option"]
 
 R = TypeVar("R")
 R_contra = TypeVar("R_contra", contravariant=True)
@@ -84,19 +84,24 @@ class KnowsActors(Protocol[R_contra]):
 class Part:
     """The checks of one guard in the decision of one request."""
 
-    __slots__ = ("actual", "candidate", "checks", "guard", "observes", "refunded", "shadow")
+    # Every request makes one: what few of them have is the class's until then.
+    shadow: list[Asked] | None = None
+    candidate: list[Asked] | None = None
+    observes = False
+    actual: int | None = None
+    """The cost that ``settle`` was given."""
+    refunded = False
 
-    def __init__(
-        self, guard: Guard[Any], checks: list[Asked], shadow: list[Asked] | None, candidate: list[Asked] | None
-    ) -> None:
+    def __init__(self, guard: Guard[Any], checks: list[Asked]) -> None:
         self.guard = guard
         self.checks = checks
+
+    def observing(self, shadow: list[Asked] | None, candidate: list[Asked] | None) -> Part:
+        """The same with checks that are decided beside, and never enforced."""
         self.shadow = shadow
         self.candidate = candidate
-        self.actual: int | None = None
-        """The cost that ``settle`` was given."""
-        self.refunded = False
         self.observes = bool(shadow or candidate)
+        return self
 
 
 class Guard(Generic[R]):
@@ -105,8 +110,6 @@ class Guard(Generic[R]):
     __slots__ = (
         "_candidate",
         "_choices",
-        "_cost",
-        "_factor",
         "_is_plain",
         "_is_shadow",
         "_key",
@@ -116,7 +119,9 @@ class Guard(Generic[R]):
         "_static",
         "asks",
         "charge_on",
+        "cost",
         "counts_blocked",
+        "factor",
         "has_cost",
         "is_async",
         "is_by_address",
@@ -140,7 +145,10 @@ class Guard(Generic[R]):
         shadow: bool | Written | Sequence[Written] | None = None,
         candidate: Written | Sequence[Written] | None = None,
         override: bool = False,
+        **unknown: object,
     ) -> None:
+        if unknown:
+            raise unknown_option(min(unknown), sorted(GuardOptions.__annotations__))
         if name is not None and not isinstance(name, str):
             raise LimitError(f"name must be text, got {name!r}", "", "name", repr(name))
         self.name = name
@@ -154,8 +162,8 @@ class Guard(Generic[R]):
         self._candidate = None if candidate is None else Definitions("candidate", candidate, name, " candidate")
         self._key = None if isinstance(key, str) else _function("key", key)
         self.key_name = key if isinstance(key, str) else "ip"
-        self._cost = 1 if cost is None else cost
-        self._factor = 1.0 if factor is None else factor
+        self.cost: Any = 1 if cost is None else cost
+        self.factor: Any = 1.0 if factor is None else factor
         self.has_cost = cost is not None
         self._skip = _function("skip", skip)
         self.charge_on = _charges(charge_on)
@@ -173,35 +181,31 @@ class Guard(Generic[R]):
             raise LimitError("candidate needs limits that are enforced beside it", "", "candidate", repr(candidate))
         if not isinstance(override, bool):
             raise LimitError(f"override must be True or False, got {override!r}", "", "override", repr(override))
-        _check_numbers(self._cost, self._factor, [limit for one in known for limit in one.checked])
+        _check_numbers(self.cost, self.factor, [limit for one in known for limit in one.checked])
 
     def part(self, request: R, room: KnowsActors[R], route: str) -> Part | None:
         """The checks of a request, or ``None`` where it is not limited here."""
         if self._is_plain:
-            # Most guards, and every request comes here: nothing is asked for but who the client is.
-            name = self.key_name
-            return self.part_of_actor(room.client(request) if name == "ip" else room.actor(request, name), route)
+            # Nothing is asked for but who the client is.
+            return self.part_of_limits(room.actor(request, self.key_name), self.definitions(route))
         if not self.asks:
-            return self._made(request, room, route, None, None, self._cost, self._factor)
+            return self._made(request, room, route, None, None, self.cost, self.factor)
         if self.is_async:
             raise LimitError("a coroutine function needs an async view", "", "limits", "")
         if self._skip is not None and self._skip(request):
             return None
         chosen = self._limits and self._limits(request)
         key = self._key and self._key(request)
-        cost = self._cost(request) if callable(self._cost) else self._cost
-        factor = self._factor(request) if callable(self._factor) else self._factor
+        cost = self.cost(request) if callable(self.cost) else self.cost
+        factor = self.factor(request) if callable(self.factor) else self.factor
         return self._made(request, room, route, chosen, key, cost, factor)
 
-    def part_of_actor(self, actor: str, route: str) -> Part:
+    def part_of_limits(self, actor: str, limits: Sequence[Limit]) -> Part:
         """The checks of this actor, where no function has to be asked."""
-        assert self._static is not None
-        cost: Any = self._cost
-        factor: Any = self._factor
-        limits = self._static.of(route)
+        cost, factor = self.cost, self.factor
         if len(limits) == 1:
-            return Part(self, [(limits[0], actor, cost, factor)], None, None)
-        return Part(self, [(limit, actor, cost, factor) for limit in limits], None, None)
+            return Part(self, [(limits[0], actor, cost, factor)])
+        return Part(self, [(limit, actor, cost, factor) for limit in limits])
 
     async def part_async(self, request: R, room: KnowsActors[R], route: str) -> Part | None:
         """The same where some of the functions are coroutine functions."""
@@ -209,15 +213,15 @@ class Guard(Generic[R]):
             return None
         limits = self._limits and await _awaited(self._limits(request))
         key = self._key and await _awaited(self._key(request))
-        cost = await _awaited(self._cost(request)) if callable(self._cost) else self._cost
-        factor = await _awaited(self._factor(request)) if callable(self._factor) else self._factor
+        cost = await _awaited(self.cost(request)) if callable(self.cost) else self.cost
+        factor = await _awaited(self.factor(request)) if callable(self.factor) else self.factor
         return self._made(request, room, route, limits, key, cost, factor)
 
     def part_of(self, actor: object, request: R, room: KnowsActors[R], route: str) -> Part | None:
         """The checks of a request whose actor was found elsewhere, as by a dependency of the framework."""
         limits = self._limits and self._limits(request)
-        cost = self._cost(request) if callable(self._cost) else self._cost
-        factor = self._factor(request) if callable(self._factor) else self._factor
+        cost = self.cost(request) if callable(self.cost) else self.cost
+        factor = self.factor(request) if callable(self.factor) else self.factor
         return self._made(request, room, route, limits, actor, cost, factor)
 
     def _made(
@@ -238,14 +242,14 @@ class Guard(Generic[R]):
         if not checks:
             return None
         if self._shadow is None and self._candidate is None:
-            return Part(self, [], checks, None) if self._is_shadow else Part(self, checks, None, None)
+            return Part(self, []).observing(checks, None) if self._is_shadow else Part(self, checks)
 
         def beside(definitions: Definitions | None) -> list[Asked] | None:
             if definitions is None:
                 return None
             return [(limit, actor, cost, factor) for actor in actors for limit in definitions.of(route)]
 
-        return Part(self, checks, beside(self._shadow), beside(self._candidate))
+        return Part(self, checks).observing(beside(self._shadow), beside(self._candidate))
 
     def _chosen(self, chosen: Any) -> Definitions | None:
         """The limits that a function returned."""
@@ -301,6 +305,11 @@ def _check_numbers(cost: Any, factor: Any, limits: Sequence[Limit]) -> None:
     for limit in limits:
         # A function's cost is not known yet, and 0 fits always.
         _TRIAL.peek(limit, "", 0 if callable(cost) else cost, factor)
+
+
+def unknown_option(name: str, known: Sequence[str]) -> LimitError:
+    """The error for an option that there is not."""
+    return LimitError(f"{name} is not an option, which are: {', '.join(known)}", "", name, "")
 
 
 def _function(field: str, given: Any) -> Any:

@@ -15,13 +15,16 @@ __all__ = ["Record"]
 class Record:
     """The room of a request, and what was decided."""
 
-    __slots__ = ("decisions", "room", "waits")
+    __slots__ = ("room", "waits")
 
-    def __init__(self, room: Room[Any]) -> None:
-        self.room = room
-        self.decisions: list[Decision] = []
-        self.waits = False
-        """A limit is charged by the response, or was given an actual cost."""
+    room: Room[Any]
+    waits: bool
+    """A limit is charged by the response, or was given an actual cost."""
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """The decisions, in the order in which they were made."""
+        raise NotImplementedError
 
     def add(self, decision: Decision) -> None:
         """Keeps a decision; the headers show it, and the end of the response settles it."""

@@ -13,6 +13,7 @@ from . import workers
 from .decide import decide, decide_async
 from .decision import Decision
 from .frames import served
+from .guard import GuardOptions, unknown_option
 from .store import LimiterLike, store_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Unpack
 
+    from .._tidegate import Limit
     from .guard import Guard, Part
 
 __all__ = ["Room", "on_loop"]
@@ -30,12 +32,18 @@ R = TypeVar("R")
 # The name of a header, a token of RFC 9110.
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
+# Guards and routes whose limits are kept at hand. There are few, unless a route is made of a path by mistake.
+MOST_KNOWN = 10_000
+
 
 class Room(Generic[R]):
     """The common state of all limits of one application. A framework's own says how its requests are read."""
 
     kind: ClassVar[str] = "web"
     """The default key of limits as text, where there is no route."""
+
+    limits: ClassVar[str] = "limits"
+    """The name of the option for limits of every request."""
 
     keys: Mapping[str, Callable[[Room[R], R], object]] = {}
     """Names that ``key`` may have beside ``"ip"`` and ``"header:NAME"``."""
@@ -44,16 +52,17 @@ class Room(Generic[R]):
         names = GateOptions.__annotations__.keys() - {"scope"}
         unknown = options.keys() - names
         if unknown:
-            known = ", ".join(sorted(names))
-            name = min(unknown)
-            raise LimitError(f"{name} is not an option, which are: limiter, {known}", "", name, "")
+            raise unknown_option(
+                min(unknown), ["limiter", self.limits, *sorted(names | GuardOptions.__annotations__.keys())]
+            )
         self.store = store_of(limiter)
         made_inside = served()
         options["scope"] = repr(self.store)
         self.gate = Gate(**options)
         if made_inside:
             self.gate.report("limiter-per-request", made_inside)
-        self._known: set[tuple[Guard[R], str]] = set()
+        self.known: dict[tuple[Guard[R], str], Sequence[Limit]] = {}
+        """The limits of guards that have been asked for a route."""
 
     def lines(self, request: R, name: str) -> Sequence[str | bytes]:
         """All lines of a header, which is named in lower case."""
@@ -102,19 +111,31 @@ class Room(Generic[R]):
         name = min(options)
         raise LimitError(f"{name} needs limits beside it", "", name, repr(options[name]))
 
-    def know(self, guard: Guard[R], route: str) -> None:
-        """Reports two definitions of one key, the first time that a guard is asked for a route."""
-        if len(self._known) < 10_000:
-            self._known.add((guard, route))
-        for limit in guard.definitions(route):
+    def know(self, guard: Guard[R], route: str) -> Sequence[Limit]:
+        """The limits of a guard, as far as they are known without a request.
+
+        It reports two definitions of one key, the first time that a guard is asked for a route.
+        """
+        known = self.known.get((guard, route))
+        if known is not None:
+            return known
+        limits = guard.definitions(route or self.kind)
+        if len(self.known) < MOST_KNOWN:
+            self.known[guard, route] = limits
+        for limit in limits:
             first = self.store.differing(limit)
             if first is not None:
                 self.gate.report("same-key-twice", f"{first!r} and {limit!r}")
+        return limits
 
     def part(self, guard: Guard[R], request: R, route: str) -> Part | None:
         """The checks of one guard, ``None`` where it does not limit this request."""
-        if (guard, route) not in self._known:
-            self.know(guard, route)
+        limits = self.known.get((guard, route))
+        if limits is None:
+            limits = self.know(guard, route)
+        if guard.is_by_address:
+            # Most guards.
+            return guard.part_of_limits(self.client(request), limits)
         return guard.part(request, self, route or self.kind)
 
     async def part_async(self, guard: Guard[R], request: R, route: str) -> Part | None:

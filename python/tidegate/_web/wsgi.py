@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .._http import GateOptions
+from .decision import Decision
 from .record import Record
 from .room import Room
 from .store import LimiterLike
@@ -21,9 +22,23 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Unpack
 
-__all__ = ["EnvironRoom", "Settled", "accept"]
+__all__ = ["EnvironRecord", "EnvironRoom", "Settled", "accept"]
 
 R = TypeVar("R")
+
+
+class EnvironRecord(Record):
+    """What was decided about one request."""
+
+    __slots__ = ("decisions",)
+
+    decisions: list[Decision]
+
+    def __init__(self, room: Room[Any]) -> None:
+        self.room = room
+        self.decisions = []
+        self.waits = False
+
 
 # Werkzeug's ProxyFix keeps here what it has replaced.
 REPLACED = "werkzeug.proxy_fix.orig"

@@ -66,6 +66,12 @@ def test_options_are_checked_at_once(place: Any, option: str, value: object, sai
     assert caught.value.field == option
 
 
+def test_an_option_that_there_is_not(place: Any) -> None:
+    with pytest.raises(LimitError, match=r"^chargeon is not an option, which are: .*charge_on, .*shadow") as caught:
+        place(DOOR, chargeon=401)
+    assert caught.value.field == "chargeon"
+
+
 def test_a_cost_that_only_one_of_the_limits_admits(place: Any) -> None:
     with pytest.raises(LimitError, match='limit "5/minute": cost must be at most 5'):
         place(["100/hour", "5/minute"], cost=6)

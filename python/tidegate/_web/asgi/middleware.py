@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..._http import GateOptions
-from ..._tidegate import LimitInfo
+from ..._tidegate import Limit, LimitInfo
 from ..decide import decide, decide_async
 from ..decision import Decision
 from ..frames import serves
-from ..guard import Guard, GuardOptions, Limits, Part
+from ..guard import Guard, GuardOptions, Limits
 from ..store import LimiterLike
 from .connection import ASGIApp, Message, Outcome, Receive, Request, Scope, Send
 from .record import KEY, Record
@@ -65,6 +65,8 @@ class RateLimitMiddleware:
         elif guarding:
             self.room.refuse_options(guarding)
         self._waits = self.room.store.shared or (self.guard is not None and self.guard.is_async)
+        # Those of the client's address alone, where there is nothing to wait for.
+        self._limits: Sequence[Limit] = ()
 
     def request_of(self, scope: Scope) -> Any:
         """The request that functions get."""
@@ -74,7 +76,8 @@ class RateLimitMiddleware:
         """Looks for mistakes before the first connection is served."""
         self.room.begin()
         if self.guard is not None:
-            self.room.know(self.guard, "")
+            limits = self.room.know(self.guard, "")
+            self._limits = limits if self.guard.is_by_address and not self._waits else ()
 
     @serves
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,12 +91,18 @@ class RateLimitMiddleware:
             return
         room = self.room
         record = scope[KEY] = Record(room)
-        if self.guard is not None and (
-            await self._denied(scope, record) if self._waits else self._denied_now(scope, record)
-        ):
-            await self._refuse(scope, receive, send, record)
-            return
+        if self.guard is not None:
+            if self._limits:
+                denied = record.limit_client(scope, room.store, self.guard, self._limits).blocked
+            elif not self._waits:
+                denied = self._denied_now(scope, record)
+            else:
+                denied = await self._denied(scope, record)
+            if denied:
+                await self._refuse(scope, receive, send, record)
+                return
         judged = False
+        gate = room.gate
 
         async def carry(message: Message) -> None:
             nonlocal judged
@@ -103,11 +112,10 @@ class RateLimitMiddleware:
                 if record.waits:
                     judged = True
                     record.judge(status, Outcome(status, headers))
-                decisions = record.decisions
-                if len(decisions) == 1 and not decisions[0].blocked:
-                    fields = room.gate.raw_headers(decisions[0].info, status)
-                    message = {**message, "headers": replaced(headers, fields)}
-                elif decisions:
+                info = record.only
+                if info is not None:
+                    message = {**message, "headers": gate.with_headers(headers, info, status)}
+                elif record.decisions:
                     message = {**message, "headers": with_fields(room, record, headers, status)}
             elif record.waits and kind == "http.response.body" and not message.get("more_body", False):
                 # Before the last byte: whoever has read the response finds it settled.
@@ -143,19 +151,15 @@ class RateLimitMiddleware:
             return self._denied_now(scope, record)
         assert self.guard is not None
         part = await self.room.part_async(self.guard, self.request_of(scope), "")
-        if part is None:
-            return False
-        return record.keep(scope, await decide_async(self.room.store, (part,)))
+        return part is not None and record.keep(scope, await decide_async(self.room.store, (part,)))
 
     def _denied_now(self, scope: Scope, record: Record) -> bool:
         """The same where there is nothing to wait for."""
         guard, room = self.guard, self.room
         assert guard is not None
-        if guard.is_by_address:
-            # Most middlewares: no request has to be made of the scope.
-            part: Part | None = guard.part_of_actor(room.client_of(scope), room.kind)
-        else:
-            part = guard.part(self.request_of(scope) if guard.asks else Request(scope), room, room.kind)
+        if self._limits:
+            return record.limit_client(scope, room.store, guard, self._limits).blocked
+        part = room.part(guard, self.request_of(scope) if guard.asks else Request(scope), "")
         return part is not None and record.keep(scope, decide(room.store, (part,)))
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
@@ -193,18 +197,12 @@ def with_fields(
     room: AsgiRoom[Any], record: Record, headers: Iterable[tuple[bytes, bytes]], status: int
 ) -> list[tuple[bytes, bytes]]:
     """The fields of a response and those of its limits. A response to a denied request may have them already."""
-    fields = room.gate.raw_headers(record.infos, status)
     if not record.decisions[-1].blocked:
-        return replaced(headers, fields)
+        return room.gate.with_headers(headers, record.infos, status)
+    fields = room.gate.raw_headers(record.infos, status)
     headers = list(headers)
     names = {name.lower() for name, _ in headers}
     return [*headers, *(field for field in fields if field[0] not in names)]
-
-
-def replaced(headers: Iterable[tuple[bytes, bytes]], fields: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The fields of a response with these in place of its own: of two with one name a client reads neither."""
-    names = dict(fields)
-    return [field for field in headers if field[0].lower() not in names] + fields
 
 
 async def answered(decision: Decision, request_of: Callable[[Scope], Any], scope: Scope) -> Any:

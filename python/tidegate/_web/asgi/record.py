@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
-from ..._tidegate import LimitInfo
+from ..._tidegate import Limit, LimitInfo
 from ..decision import Decision
-from ..guard import Guard
+from ..guard import Asked, Guard, Part
 from ..record import Record as _Record
+from ..store import Store
 from .connection import HasScope, Scope
 from .room import AsgiRoom
 
@@ -24,17 +26,28 @@ _settling: set[asyncio.Task[None]] = set()
 class Record(_Record):
     """The room of a request, and what was decided."""
 
-    __slots__ = ("dependencies",)
+    __slots__ = ("_alone", "_decisions", "dependencies", "only")
 
     room: AsgiRoom[Any]
 
     def __init__(self, room: AsgiRoom[Any]) -> None:
-        # Without a call of the base, because every request comes here.
         self.room = room
-        self.decisions = []
         self.waits = False
+        self.only: LimitInfo | None = None
+        """The answer of the one decision, which admitted the request, as long as nothing else is asked about it."""
+        self._alone: tuple[Store, Guard[Any], list[Asked]]
+        self._decisions: list[Decision] = []
         self.dependencies: Any = None
         """Decisions by dependency, for FastAPI."""
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """The decisions, in the order in which they were made."""
+        if self.only is not None:
+            store, guard, checks = self._alone
+            self._decisions.append(Decision(store, (Part(guard, checks),), self.only))
+            self.only = None
+        return self._decisions
 
     def keep(self, scope: Scope, decision: Decision) -> bool:
         """Keeps a decision, and its answer as ``request.state.rate_limit``; true if it denies."""
@@ -45,6 +58,28 @@ class Record(_Record):
         else:
             state["rate_limit"] = decision.info
         return decision.blocked
+
+    def limit_client(self, scope: Scope, store: Store, guard: Guard[Any], limits: Sequence[Limit]) -> LimitInfo:
+        """Decides limits of the client's address, and keeps the answer.
+
+        This is most of what is decided, so no more is made of it than the request needs.
+        """
+        actor, cost, factor = self.room.gate.client_of(scope), guard.cost, guard.factor
+        if len(limits) == 1:
+            checks = [(limits[0], actor, cost, factor)]
+        else:
+            checks = [(limit, actor, cost, factor) for limit in limits]
+        info = store.decide(checks)
+        if self.only is not None or self._decisions or info.blocked or guard.charge_on is not None:
+            self.add(Decision(store, (Part(guard, checks),), info))
+        else:
+            self.only, self._alone = info, (store, guard, checks)
+        state = scope.get("state")
+        if state is None:
+            scope["state"] = {"rate_limit": info}
+        else:
+            state["rate_limit"] = info
+        return info
 
     def close_soon(self) -> None:
         """Settles although the request was cancelled or failed: a task of its own is not cancelled with it."""
@@ -69,7 +104,9 @@ def record_of(connection: Any) -> Record | None:
 def info(connection: HasScope | Scope) -> LimitInfo | None:
     """The latest answer about a request, a websocket or a scope; ``None`` where nothing limited it."""
     record = record_of(connection)
-    return record.decisions[-1].info if record is not None and record.decisions else None
+    if record is None:
+        return None
+    return record.only or (record.decisions[-1].info if record.decisions else None)
 
 
 def settle(connection: HasScope | Scope, cost: int, guard: Guard[Any] | None = None) -> bool:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..._http import GateOptions
 from ..room import Room, on_loop
+from ..store import LimiterLike
 from .connection import HasScope, Scope
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from typing import Unpack
+    else:
+        from typing_extensions import Unpack
 
 __all__ = ["AsgiRoom"]
 
 R = TypeVar("R", bound=HasScope)
-
-# The peer of Starlette's and httpx's test clients, which have no address.
-TEST_CLIENT = "testclient"
 
 
 class AsgiRoom(Room[R]):
@@ -26,6 +32,11 @@ class AsgiRoom(Room[R]):
     documented: Any = None
     """The application whose OpenAPI document was last seen to."""
 
+    def __init__(self, limiter: LimiterLike | None = None, **options: Unpack[GateOptions]) -> None:
+        super().__init__(limiter, **options)
+        self.plans: dict[Any, Any] = {}
+        """The limits of routes, for FastAPI."""
+
     def lines(self, request: R, name: str) -> Sequence[bytes]:
         """All lines of a header, which is named in lower case."""
         wanted = name.encode("latin-1")
@@ -33,13 +44,7 @@ class AsgiRoom(Room[R]):
 
     def client(self, request: R) -> str:
         """The address that is limited by default."""
-        return self.client_of(request.scope)
-
-    def client_of(self, scope: Scope) -> str:
-        """The same by a scope: the connection's other end as the server says."""
-        client = scope.get("client")
-        host = None if client is None else client[0]
-        return self.gate.client_of("127.0.0.1" if host == TEST_CLIENT else host, scope["headers"])
+        return self.gate.client_of(request.scope)
 
     def begin(self) -> None:
         """Looks for mistakes of the configuration once, beside the first request or the start of the server."""

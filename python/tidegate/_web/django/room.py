@@ -14,9 +14,9 @@ from django.utils.module_loading import import_string
 from ..._aio import AsyncLimiter
 from ..._errors import LimitError
 from ..._http import GateOptions
+from ..frames import makes_once
 from ..guard import Guard, GuardOptions
-from ..record import Record
-from ..wsgi import EnvironRoom
+from ..wsgi import EnvironRecord, EnvironRoom
 
 __all__ = [
     "DEFAULT",
@@ -39,7 +39,7 @@ FUNCTIONS = {"LIMITS", "KEY", "COST", "FACTOR", "SKIP", "CHARGE_ON", "ON_BLOCKED
 UNKNOWN = object()
 
 
-class DjangoRecord(Record):
+class DjangoRecord(EnvironRecord):
     """The decision about one request."""
 
     __slots__ = ("is_carried", "seen", "user")

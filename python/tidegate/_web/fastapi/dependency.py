@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fastapi import params
 from starlette.requests import HTTPConnection
@@ -19,7 +19,7 @@ from ..decision import NO_LIMIT, Decision
 from ..guard import Guard, LimitOptions, Limits, Part
 from ..store import LimiterLike, Store, store_of
 from .openapi import document
-from .plan import Limiting, plan_of
+from .plan import Limiting, Plan, plan_of
 from .refusal import AnsweredError, refusal_of, register
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
         from typing_extensions import Unpack
 
 __all__ = ["RateLimit"]
+
+Decided: TypeAlias = "Decision | LimitInfo | None"
+"""The decision of a dependency with those beside it, or the answer of one that was decided alone."""
 
 
 class RateLimit(Limiting):
@@ -78,25 +81,39 @@ class RateLimit(Limiting):
         record: Record | None = scope.get(KEY)
         if record is None:
             record = self._unaccompanied(connection)
-        decided: dict[RateLimit, Decision | None] | None = record.dependencies
+        room = record.room
+        decided: dict[RateLimit, Decided] | None = record.dependencies
         if decided is None:
             decided = record.dependencies = {}
             app = scope["app"]
-            if record.room.documented is not app:
-                record.room.documented = app
+            if room.documented is not app:
+                room.documented = app
                 document(app)
-        if self in decided:
-            decision = decided[self]
-        else:
-            decision = await self._decide(record, decided, connection, key)
-        answer = None if decision is None else decision.answer(self.guard)
+        elif self in decided:
+            return self._answer(decided[self])
+        plan = plan_of(scope, room)
+        store = self._store or room.store
+        limits = None if plan is None or store.shared else plan.simple.get(self)
+        if limits is not None:
+            info = decided[self] = record.limit_client(scope, store, self.guard, limits)
+            if info.blocked:
+                await self._refuse(record, record.decisions[-1], connection)
+            return info
+        return self._answer(await self._decide(record, decided, plan, connection, key))
+
+    def _answer(self, found: Decided) -> LimitInfo:
+        answer = found.answer(self.guard) if isinstance(found, Decision) else found
         return NO_LIMIT if answer is None else answer
 
     async def _decide(
-        self, record: Record, decided: dict[RateLimit, Decision | None], connection: HTTPConnection, key: Any
+        self,
+        record: Record,
+        decided: dict[RateLimit, Decided],
+        plan: Plan | None,
+        connection: HTTPConnection,
+        key: Any,
     ) -> Decision | None:
         scope, room = connection.scope, record.room
-        plan = plan_of(scope)
         group, route = [self], ""
         if plan is not None:
             route = plan.route

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from ..._tidegate import Limit
+from ..asgi.room import AsgiRoom
 from ..asgi.template import template
 from ..guard import Guard
 
@@ -34,9 +36,10 @@ class Plan:
     such as the one that finds the user, is decided when its turn comes.
     """
 
-    __slots__ = ("groups", "left_out", "limits", "route")
+    __slots__ = ("dependant", "groups", "left_out", "limits", "route", "simple")
 
     def __init__(self, dependant: Any, route: str) -> None:
+        self.dependant = dependant
         self.route = route
         solved = list(_solved(dependant))
         found = limits = [call for call in solved if isinstance(call, Limiting)]
@@ -60,6 +63,14 @@ class Plan:
                 group = []
             group.append(call)
             self.groups[call] = group
+        self.simple: dict[Any, Sequence[Limit]] = {}
+        """Limits of the client's address that are decided alone: most routes have one, and no other."""
+
+    def prepare(self, room: AsgiRoom[Any]) -> None:
+        """Finds what is the same for each request that a room serves."""
+        for call, together in self.groups.items():
+            if len(together) == 1 and call.guard.is_by_address:
+                self.simple[call] = room.know(call.guard, self.route)
 
 
 def _solved(dependant: Any) -> Iterator[Any]:
@@ -80,30 +91,31 @@ def _solved(dependant: Any) -> Iterator[Any]:
 # recognizes in a path.
 MOST_PLANS = 4096
 
-# By the identity of a route's dependant, which the plan keeps alive.
-_plans: dict[tuple[int, str], tuple[Any, Plan]] = {}
 
-
-def plan_of(scope: Any) -> Plan | None:
+def plan_of(scope: Any, room: AsgiRoom[Any]) -> Plan | None:
     """The plan of the route that serves a request; ``None`` outside of FastAPI's routes."""
-    route = _route(scope)
+    route = scope.get("route")
+    if "fastapi" in scope:
+        route = _route(scope, route)
     dependant = getattr(route, "dependant", None)
     if dependant is None:
         return None
     mount = _mount(scope, route) if scope.get("root_path") else ""
-    known = _plans.get((id(dependant), mount))
-    if known is None or known[0] is not dependant:
-        if len(_plans) >= MOST_PLANS:
-            _plans.clear()
+    # By the identity of a route's dependant, which the plan keeps alive.
+    number = (id(dependant), mount) if mount else id(dependant)
+    plan = room.plans.get(number)
+    if plan is None or plan.dependant is not dependant:
+        if len(room.plans) >= MOST_PLANS:
+            room.plans.clear()
         methods = "WS" if scope["type"] == "websocket" else ",".join(sorted(route.methods))
-        known = _plans[id(dependant), mount] = (dependant, Plan(dependant, f"{methods} {mount}{route.path_format}"))
-    return known[1]
+        plan = room.plans[number] = Plan(dependant, f"{methods} {mount}{route.path_format}")
+        plan.prepare(room)
+    return plan
 
 
-def _route(scope: Any) -> Any:
+def _route(scope: Any, route: Any) -> Any:
     """The route; of an included router the one with the router's prefix and dependencies."""
-    route = scope.get("route")
-    context = scope.get("fastapi", {}).get("effective_route_context")
+    context = scope["fastapi"].get("effective_route_context")
     if context is not None and (route is context.original_route or route is context.starlette_route):
         return context.starlette_route or context
     return route

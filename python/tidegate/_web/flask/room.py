@@ -12,8 +12,7 @@ from werkzeug.exceptions import TooManyRequests
 from ..._tidegate import LimitInfo
 from ..guard import Guard
 from ..marks import Mark, applying, marks
-from ..record import Record
-from ..wsgi import EnvironRoom, accept
+from ..wsgi import EnvironRecord, EnvironRoom, accept
 
 __all__ = ["KEY", "FlaskRecord", "FlaskRoom", "Plan", "RateLimited"]
 
@@ -25,6 +24,7 @@ class FlaskRoom(EnvironRoom[Request]):
     """Clients and headers of Flask's requests."""
 
     kind = "flask"
+    limits = "default"
     environ = attrgetter("environ")
 
 
@@ -33,7 +33,7 @@ class RateLimited(TooManyRequests):
 
     description = "Rate limit exceeded."
 
-    def __init__(self, room: FlaskRoom, record: Record, request: Request) -> None:
+    def __init__(self, room: FlaskRoom, record: EnvironRecord, request: Request) -> None:
         refusal = room.gate.refusal(record.infos, accept(request.environ))
         super().__init__(self.description, Response(refusal.body, refusal.status, refusal.headers))
         self.info: LimitInfo = record.decisions[-1].info
@@ -42,7 +42,7 @@ class RateLimited(TooManyRequests):
         """The seconds until the request would be admitted."""
 
 
-class FlaskRecord(Record):
+class FlaskRecord(EnvironRecord):
     """The decision about one request."""
 
     __slots__ = ("is_judged", "seen")
