@@ -20,7 +20,7 @@ import pytest
 
 from server import RedisServer
 from serving import Served
-from tidegate import LimitError, parse_headers
+from tidegate import Bucket, LimitError, parse_headers
 from tidegate._http import forget_mistakes
 
 APPS = Path(__file__).parent / "apps"
@@ -195,6 +195,14 @@ def test_system_checks() -> None:
     [
         ({"default": "redis://:hush@localhost"}, "default must be a store, {'LOCATION': url}, got str"),
         ({"default": {"URL": "redis://:hush@localhost"}}, "default: URL is not LOCATION or OPTIONS"),
+        (
+            {"other": {"LOCATION": "redis://:hush@localhost", "OPTIONS": {"TIMEOUTS": 1}}},
+            "other: Limiter() got an unexpected keyword argument 'timeouts'",
+        ),
+        (
+            {"LIMITS": "1/day", "KEY": "nowhere.at_all"},
+            "KEY must be a function or its path, got 'nowhere.at_all': No module named 'nowhere'",
+        ),
     ],
 )
 def test_a_store_that_is_written_wrongly(given: Any, said: str) -> None:
@@ -213,6 +221,16 @@ def test_several_processes_with_a_store_in_memory(host: str, told: list[str], ca
         # Django's test client says that there are several, whatever there is.
         Client().get("/health/", SERVER_NAME=host)
     assert [record.__dict__["tidegate_code"] for record in caplog.records if record.name == "tidegate"] == told
+
+
+def test_settings_that_change_while_the_program_runs(caplog: pytest.LogCaptureFixture) -> None:
+    forget_mistakes()
+    client = Client()
+    for most in (1, 2):
+        with override_settings(TIDEGATE={"LIMITS": Bucket("day", size=most), "NAME": "day"}):
+            assert [client.get("/nowhere/").status_code for _ in range(3)] == [404] * most + [429] * (3 - most)
+    # The client's handler was made before: the first request makes the limiter anew, and that is no mistake.
+    assert [record for record in caplog.records if record.name == "tidegate"] == []
 
 
 def test_mistakes_are_told_at_once() -> None:

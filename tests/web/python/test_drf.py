@@ -104,8 +104,9 @@ def test_charges_by_the_outcome_need_the_middleware(key: str, caplog: pytest.Log
 
 
 def test_a_class_without_limits_and_mistakes() -> None:
-    assert RateLimitThrottle().allow_request(None, None)
-    assert RateLimitThrottle().wait() is None
+    # As REST framework's own: without an error it would let all requests pass.
+    with pytest.raises(LimitError, match="Often needs limits, such as limits = '100/minute'"):
+        type("Often", (RateLimitThrottle,), {"rate": "5/min"})()
     with pytest.raises(LimitError, match="must have a count"):
         type("Wrong", (RateLimitThrottle,), {"limits": "often"})
     with pytest.raises(LimitError, match="key must be a function"):

@@ -193,6 +193,9 @@ def test_mistakes_are_told_at_once() -> None:
         RateLimit(Flask(__name__), key="ip")
     with pytest.raises(LimitError, match="burst is not an option"):
         RateLimit(Flask(__name__), burst=3)  # type: ignore[call-arg]
+    with pytest.raises(LimitError, match="app must be a Flask application, got str") as caught:
+        RateLimit("redis://:hush@localhost")  # type: ignore[arg-type]
+    assert "hush" not in repr(vars(caught.value))
 
     async def who(_request: object) -> str:
         return "ada"

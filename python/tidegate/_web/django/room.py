@@ -158,7 +158,14 @@ class Project:
 def _named(name: str, value: Any) -> Any:
     """A function that settings name by its path."""
     is_path = name in FUNCTIONS and isinstance(value, str) and "." in value and value.replace(".", "").isidentifier()
-    return import_string(value) if is_path else value
+    if not is_path:
+        return value
+    try:
+        function: Any = import_string(value)
+    except ImportError as error:
+        message = f"{name} must be a function or its path, got {value!r}: {error}"
+        raise LimitError(message, "", name, repr(value)) from error
+    return function
 
 
 def _limiter(alias: str, store: Mapping[str, Any]) -> AsyncLimiter | str | None:
@@ -166,15 +173,23 @@ def _limiter(alias: str, store: Mapping[str, Any]) -> AsyncLimiter | str | None:
     if unknown:
         name = min(unknown)
         raise LimitError(f"{alias}: {name} is not LOCATION or OPTIONS", "", name, type(store[name]).__name__)
-    location, options = store.get("LOCATION", "memory://"), store.get("OPTIONS") or {}
+    location: Any = store.get("LOCATION", "memory://")
+    options = store.get("OPTIONS") or {}
     # One with a URL alone is shared with all others in this process that have it.
-    return AsyncLimiter(location, **{name.lower(): value for name, value in options.items()}) if options else location
+    if not options:
+        url: str | None = location
+        return url
+    try:
+        return AsyncLimiter(location, **{name.lower(): value for name, value in options.items()})
+    except TypeError as error:
+        raise LimitError(f"{alias}: {error}", "", "OPTIONS", "") from error
 
 
 _lock = threading.Lock()
 _project: Project | None = None
 
 
+@makes_once
 def project() -> Project:
     """The rooms of this process, made when they are first asked for."""
     global _project

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from rest_framework.throttling import BaseThrottle
 
+from ..._errors import LimitError
 from ..._tidegate import LimitInfo
 from ..guard import GuardOptions, Limits
 from .room import DEFAULT, DjangoGuard, DjangoRoom
@@ -59,13 +60,16 @@ class RateLimitThrottle(BaseThrottle):
         cls.guard = guard
 
     def __init__(self) -> None:
+        if self.guard is None:
+            # One without limits would let all requests pass.
+            name = type(self).__name__
+            raise LimitError(f"{name} needs limits, such as limits = '100/minute'", "", "limits", "None")
         self.info: LimitInfo | None = None
 
     def allow_request(self, request: Any, view: Any) -> bool:
         """Decides, with all throttles of this kind that the view has."""
         guard = self.guard
-        if guard is None:
-            return True
+        assert guard is not None
         record = begin(request)
         if guard not in record.seen:
             others = [getattr(other, "guard", None) for other in view.throttle_classes]

@@ -72,6 +72,9 @@ class RateLimit:
 
     def init_app(self, app: Flask) -> None:
         """Adds the limits to an application. One extension may serve several of them."""
+        if not isinstance(app, Flask):
+            kind = type(app).__name__
+            raise LimitError(f"app must be a Flask application, got {kind}", "", "app", kind)
         if KEY in app.extensions:
             raise ConfigurationError(f"the application {app.name!r} has a RateLimit already")
         options = {**app.config.get_namespace("TIDEGATE_"), **self._given}
