@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from celery.utils.time import rate
 from celery.worker.consumer import Consumer as _Consumer
 
-from ._errors import ConfigurationError, StoreError
+from ._errors import ConfigurationError, LimitError, StoreError
 from ._tidegate import Limit, Limiter, TokenBucket
 from ._web.store import LimiterLike, Store, store_of
 
@@ -43,11 +43,16 @@ def limit_of(task: Any) -> Limit | None:
     given = getattr(task, "rate_limit", None)
     if isinstance(given, Limit):
         return given
-    # Celery's own reading decides what is a limit, and refuses what cannot be one.
-    if not rate(given):
-        return None
-    number, _, unit = str(given).partition("/")
-    count, period = float(number), PERIODS[unit or "s"]
+    try:
+        # Celery's own reading decides what is a limit.
+        if not rate(given):
+            return None
+        number, _, unit = str(given).partition("/")
+        count, period = float(number), PERIODS[unit or "s"]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        wanted = "a rate of Celery's, such as '10/m', or a definition"
+        message = f"task {task.name!r}: rate_limit must be {wanted}, got {given!r}"
+        raise LimitError(message, task.name, "rate_limit", repr(given)) from error
     if count < 1:
         return TokenBucket(task.name, count=1, period=period / count, burst=1)
     return TokenBucket(task.name, count=count, period=period, burst=1)

@@ -54,8 +54,11 @@ def test_what_is_no_rate() -> None:
     assert limit_of(SimpleNamespace(name="shop.send")) is None
     definition = TokenBucket("mail", count=5, period=1000)
     assert limit_of(task(definition)) is definition
-    with pytest.raises(ValueError, match="ten"):
-        limit_of(task("ten/m"))
+    wrong: Any
+    for wrong in ("ten/m", "10/minute", "10/m;20/h", [10], {"type": "bucket", "key": "mail", "size": 5}):
+        with pytest.raises(LimitError, match=r"task 'shop.send': rate_limit must be a rate of Celery's") as caught:
+            limit_of(task(wrong))
+        assert (caught.value.key, caught.value.field) == ("shop.send", "rate_limit")
     with pytest.raises(LimitError, match=r"shop\.send"):
         limit_of(task(1e300))
 
