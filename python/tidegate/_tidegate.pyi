@@ -1016,6 +1016,11 @@ class _Gate:
     def client_of(self, scope: Mapping[str, Any], /) -> str:
         """The same, by the scope that an ASGI server makes of a request."""
 
+    def limit_client(
+        self, limiter: Limiter, limit: Limited, cost: int, factor: float, scope: Mapping[str, Any], /
+    ) -> tuple[str, LimitInfo]:
+        """Decides limits for the client of a request of ASGI; returns who that is, and the answer."""
+
     def headers(self, infos: LimitInfo | Iterable[LimitInfo], status: int = 200, /) -> list[tuple[str, str]]:
         """The headers of a response with this status, of one answer or of all that belong to it."""
 

@@ -85,6 +85,21 @@ def test_headers(case: dict[str, Any]) -> None:
     ]
 
 
+def test_limits_of_a_client() -> None:
+    asked, limiter, scope = Gate(), Limiter(), {"client": ("2001:db8::1", 1), "headers": []}
+    door, day = Bucket("door", size=5, drip_rate=60_000), Bucket("day", size=9, drip_rate=60_000)
+    client, info = asked.limit_client(limiter, door, 2, 1.0, scope)
+    assert (client, info.remaining, info.key) == ("2001:db8::/64", 3, "door")
+    assert limiter.peek(door, client).remaining == 3
+    client, info = asked.limit_client(limiter, (door, day), 1, 0.5, scope)
+    assert [check.remaining for check in info.checks] == [7, 17]
+    assert limiter.refund(info).remaining == 8
+    with pytest.raises(LimitError, match="cost"):
+        asked.limit_client(limiter, door, -1, 1.0, scope)
+    with pytest.raises(ConfigurationError, match="no-client-address"):
+        asked.limit_client(limiter, door, 1, 1.0, {"headers": []})
+
+
 def test_a_scope_without_a_client() -> None:
     asked = Gate()
     assert asked.client_of({"client": ("testclient", 50000), "headers": []}) == "127.0.0.1"

@@ -33,12 +33,12 @@ PYTHON = [
     {"cache", "check", "document"},
     {"receipt"},
     {"info"},
-    {"http", "call_explanation"},
+    {"call_explanation"},
     {"request"},
     {"aio", "steps"},
     {"hub"},
     {"limiter"},
-    {"async_calls"},
+    {"async_calls", "http"},
 ]
 
 # The modules for frameworks, and what else each may import besides the base that they share.

@@ -12,6 +12,8 @@ use super::{Lines, bytes, mistake};
 use crate::args::Arg;
 use crate::errors::{configuration_error, limit_error, snake_case, wrong_type};
 use crate::info::LimitInfo;
+use crate::limiter::Limiter;
+use crate::limiter::verbs::{self, Given};
 use crate::value;
 
 /// The HTTP part of a middleware: the client, the headers, the refusal. Made once, and shared by threads.
@@ -88,6 +90,23 @@ impl Gate {
         }
         let lines = Lines(lines);
         self.found(py, peer, &lines.bytes()?)
+    }
+
+    /// Decides limits for the client of a request of ASGI; returns who that is, and the answer.
+    #[pyo3(signature = (limiter, limit, cost, factor, scope, /))]
+    fn limit_client<'py>(
+        &self,
+        limiter: &Bound<'py, Limiter>,
+        limit: Arg<'_, 'py>,
+        cost: Arg<'_, 'py>,
+        factor: Arg<'_, 'py>,
+        scope: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let py = scope.py();
+        let client = PyString::new(py, &self.client_of(py, scope)?).into_any();
+        let given = Given { limit, actor: Arg::of(Some(&client)), cost, factor, ..Given::default() };
+        let info = verbs::limit(limiter.get(), py, &given)?;
+        Ok((client, info))
     }
 
     /// The headers of a response with this status, of one answer or of all that belong to it.

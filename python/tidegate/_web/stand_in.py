@@ -59,11 +59,13 @@ class StandIn:
         self._before = {name: getattr(Store, name) for name in METHODS}
         for name in METHODS:
             setattr(Store, name, _method(getattr(self, name)))
+        self._was_stood_in, Store.stood_in = Store.stood_in, True
         return self
 
     def __exit__(self, *_error: object) -> None:
         for name, method in self._before.items():
             setattr(Store, name, method)
+        Store.stood_in = self._was_stood_in
 
 
 def _unlimited(checks: Sequence[Asked]) -> LimitInfo:

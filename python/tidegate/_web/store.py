@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 from weakref import WeakValueDictionary
 
 from .._aio import AsyncLimiter
@@ -21,6 +21,9 @@ class Store:
     """A ``Limiter`` and an ``AsyncLimiter`` over the same store."""
 
     __slots__ = ("__weakref__", "_definitions", "aio", "shared", "sync")
+
+    stood_in: ClassVar[bool] = False
+    """Tests have put something else in the place of all stores."""
 
     def __init__(self, limiter: str | Limiter | AsyncLimiter) -> None:
         if isinstance(limiter, AsyncLimiter):

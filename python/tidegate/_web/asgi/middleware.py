@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..._http import GateOptions
-from ..._tidegate import Limit, LimitInfo
+from ..._tidegate import LimitInfo
 from ..decide import decide, decide_async
 from ..decision import Decision
 from ..frames import serves
@@ -16,7 +17,7 @@ from ..guard import Guard, GuardOptions, Limits
 from ..store import LimiterLike
 from .connection import ASGIApp, Message, Outcome, Receive, Request, Scope, Send
 from .record import KEY, Record
-from .room import AsgiRoom, accept
+from .room import AsgiRoom, ClientLimits, accept
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -65,8 +66,7 @@ class RateLimitMiddleware:
         elif guarding:
             self.room.refuse_options(guarding)
         self._waits = self.room.store.shared or (self.guard is not None and self.guard.is_async)
-        # Those of the client's address alone, where there is nothing to wait for.
-        self._limits: Sequence[Limit] = ()
+        self._limits: ClientLimits | None = None
 
     def request_of(self, scope: Scope) -> Any:
         """The request that functions get."""
@@ -76,8 +76,7 @@ class RateLimitMiddleware:
         """Looks for mistakes before the first connection is served."""
         self.room.begin()
         if self.guard is not None:
-            limits = self.room.know(self.guard, "")
-            self._limits = limits if self.guard.is_by_address and not self._waits else ()
+            self._limits = self.room.client_limits(self.guard, "", self.room.store)
 
     @serves
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,8 +91,8 @@ class RateLimitMiddleware:
         room = self.room
         record = scope[KEY] = Record(room)
         if self.guard is not None:
-            if self._limits:
-                denied = record.limit_client(scope, room.store, self.guard, self._limits).blocked
+            if self._limits is not None:
+                denied = record.limit_client(scope, self._limits).blocked
             elif not self._waits:
                 denied = self._denied_now(scope, record)
             else:
@@ -101,32 +100,11 @@ class RateLimitMiddleware:
             if denied:
                 await self._refuse(scope, receive, send, record)
                 return
-        judged = False
-        gate = room.gate
-
-        async def carry(message: Message) -> None:
-            nonlocal judged
-            kind = message["type"]
-            if kind == "http.response.start":
-                status, headers = message["status"], message.get("headers", ())
-                if record.waits:
-                    judged = True
-                    record.judge(status, Outcome(status, headers))
-                info = record.only
-                if info is not None:
-                    message = {**message, "headers": gate.with_headers(headers, info, status)}
-                elif record.decisions:
-                    message = {**message, "headers": with_fields(room, record, headers, status)}
-            elif record.waits and kind == "http.response.body" and not message.get("more_body", False):
-                # Before the last byte: whoever has read the response finds it settled.
-                await record.close_async()
-            await send(message)
-
         try:
-            await self.app(scope, receive, carry)
+            await self.app(scope, receive, partial(record.carry, send))
         except BaseException as error:
             if record.waits:
-                if not judged:
+                if not record.is_judged:
                     record.judge(500, Outcome(500, (), error))
                 record.close_soon()
             raise
@@ -157,8 +135,8 @@ class RateLimitMiddleware:
         """The same where there is nothing to wait for."""
         guard, room = self.guard, self.room
         assert guard is not None
-        if self._limits:
-            return record.limit_client(scope, room.store, guard, self._limits).blocked
+        if self._limits is not None:
+            return record.limit_client(scope, self._limits).blocked
         part = room.part(guard, self.request_of(scope) if guard.asks else Request(scope), "")
         return part is not None and record.keep(scope, decide(room.store, (part,)))
 
@@ -171,7 +149,7 @@ class RateLimitMiddleware:
 
         async def carry(message: Message) -> None:
             if message["type"].endswith("http.response.start"):
-                fields = with_fields(self.room, record, message.get("headers", ()), message["status"])
+                fields = record.with_fields(message.get("headers", ()), message["status"])
                 message = {**message, "headers": fields}
             await send(message)
 
@@ -191,18 +169,6 @@ class RateLimitMiddleware:
 
     def __repr__(self) -> str:
         return f"<RateLimitMiddleware {self.guard or 'without limits'}>"
-
-
-def with_fields(
-    room: AsgiRoom[Any], record: Record, headers: Iterable[tuple[bytes, bytes]], status: int
-) -> list[tuple[bytes, bytes]]:
-    """The fields of a response and those of its limits. A response to a denied request may have them already."""
-    if not record.decisions[-1].blocked:
-        return room.gate.with_headers(headers, record.infos, status)
-    fields = room.gate.raw_headers(record.infos, status)
-    headers = list(headers)
-    names = {name.lower() for name, _ in headers}
-    return [*headers, *(field for field in fields if field[0] not in names)]
 
 
 async def answered(decision: Decision, request_of: Callable[[Scope], Any], scope: Scope) -> Any:

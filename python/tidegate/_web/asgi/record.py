@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from ..._tidegate import Limit, LimitInfo
+from ..._tidegate import LimitInfo
 from ..decision import Decision
-from ..guard import Asked, Guard, Part
+from ..guard import Guard
 from ..record import Record as _Record
 from ..store import Store
-from .connection import HasScope, Scope
-from .room import AsgiRoom
+from .connection import HasScope, Message, Outcome, Scope, Send
+from .room import AsgiRoom, ClientLimits
 
 __all__ = ["KEY", "Record", "info", "record_of", "settle"]
 
@@ -26,16 +26,19 @@ _settling: set[asyncio.Task[None]] = set()
 class Record(_Record):
     """The room of a request, and what was decided."""
 
-    __slots__ = ("_alone", "_decisions", "dependencies", "only")
+    __slots__ = ("_alone", "_decisions", "dependencies", "gate", "is_judged", "only")
 
     room: AsgiRoom[Any]
 
     def __init__(self, room: AsgiRoom[Any]) -> None:
         self.room = room
+        self.gate = room.gate
+        """That of the outermost instance of the middleware, which carries the headers."""
         self.waits = False
+        self.is_judged = False
         self.only: LimitInfo | None = None
         """The answer of the one decision, which admitted the request, as long as nothing else is asked about it."""
-        self._alone: tuple[Store, Guard[Any], list[Asked]]
+        self._alone: tuple[ClientLimits, str]
         self._decisions: list[Decision] = []
         self.dependencies: Any = None
         """Decisions by dependency, for FastAPI."""
@@ -44,8 +47,8 @@ class Record(_Record):
     def decisions(self) -> list[Decision]:
         """The decisions, in the order in which they were made."""
         if self.only is not None:
-            store, guard, checks = self._alone
-            self._decisions.append(Decision(store, (Part(guard, checks),), self.only))
+            limits, client = self._alone
+            self._decisions.append(limits.decision(client, self.only))
             self.only = None
         return self._decisions
 
@@ -59,27 +62,48 @@ class Record(_Record):
             state["rate_limit"] = decision.info
         return decision.blocked
 
-    def limit_client(self, scope: Scope, store: Store, guard: Guard[Any], limits: Sequence[Limit]) -> LimitInfo:
-        """Decides limits of the client's address, and keeps the answer.
-
-        This is most of what is decided, so no more is made of it than the request needs.
-        """
-        actor, cost, factor = self.room.gate.client_of(scope), guard.cost, guard.factor
-        if len(limits) == 1:
-            checks = [(limits[0], actor, cost, factor)]
+    def limit_client(self, scope: Scope, limits: ClientLimits) -> LimitInfo:
+        """Decides limits of the client's address, and keeps the answer; the decision is made of it when asked for."""
+        client, info = limits.ask_in_place(scope) if Store.stood_in else limits.ask(scope)
+        if self.only is not None or self._decisions or info.blocked or limits.guard.charge_on is not None:
+            self.add(limits.decision(client, info))
         else:
-            checks = [(limit, actor, cost, factor) for limit in limits]
-        info = store.decide(checks)
-        if self.only is not None or self._decisions or info.blocked or guard.charge_on is not None:
-            self.add(Decision(store, (Part(guard, checks),), info))
-        else:
-            self.only, self._alone = info, (store, guard, checks)
+            self.only, self._alone = info, (limits, client)
         state = scope.get("state")
         if state is None:
             scope["state"] = {"rate_limit": info}
         else:
             state["rate_limit"] = info
         return info
+
+    async def carry(self, send: Send, message: Message) -> None:
+        """Sends a message of the response: with the headers of all limits, and settled before its last byte.
+
+        The record does not hold ``send``, because what that belongs to may hold the scope, and so the record.
+        """
+        kind = message["type"]
+        if kind == "http.response.start":
+            status, headers = message["status"], message.get("headers", ())
+            if self.waits:
+                self.is_judged = True
+                self.judge(status, Outcome(status, headers))
+            if self.only is not None:
+                message = {**message, "headers": self.gate.with_headers(headers, self.only, status)}
+            elif self.decisions:
+                message = {**message, "headers": self.with_fields(headers, status)}
+        elif self.waits and kind == "http.response.body" and not message.get("more_body", False):
+            # Whoever has read the response finds it settled.
+            await self.close_async()
+        await send(message)
+
+    def with_fields(self, headers: Iterable[tuple[bytes, bytes]], status: int) -> list[tuple[bytes, bytes]]:
+        """The fields of a response and those of its limits. A response to a denied request may have them already."""
+        if not self.decisions[-1].blocked:
+            return self.gate.with_headers(headers, self.infos, status)
+        fields = self.gate.raw_headers(self.infos, status)
+        headers = list(headers)
+        names = {name.lower() for name, _ in headers}
+        return [*headers, *(field for field in fields if field[0] not in names)]
 
     def close_soon(self) -> None:
         """Settles although the request was cancelled or failed: a task of its own is not cancelled with it."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..._http import GateOptions
+from ..._http import Gate, GateOptions
+from ..._tidegate import Limit, LimitInfo
+from ..decision import Decision
+from ..guard import Guard, Part
 from ..room import Room, on_loop
-from ..store import LimiterLike
+from ..store import LimiterLike, Store
 from .connection import HasScope, Scope
 
 if TYPE_CHECKING:
@@ -18,9 +22,36 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Unpack
 
-__all__ = ["AsgiRoom"]
+__all__ = ["AsgiRoom", "ClientLimits"]
 
 R = TypeVar("R", bound=HasScope)
+
+
+class ClientLimits:
+    """Limits of the client's address in memory: most limits by far, so what can be is done beforehand."""
+
+    __slots__ = ("_limits", "ask", "gate", "guard", "store")
+
+    def __init__(self, gate: Gate, store: Store, guard: Guard[Any], limits: Sequence[Limit]) -> None:
+        self.gate = gate
+        self.store = store
+        self.guard = guard
+        self._limits = limits
+        together = limits[0] if len(limits) == 1 else limits
+        self.ask = partial(gate.limit_client, store.sync, together, guard.cost, guard.factor)
+        """Decides by a scope; returns the client and the answer."""
+
+    def ask_in_place(self, scope: Scope) -> tuple[str, LimitInfo]:
+        """The same where something else is in the store's place."""
+        client = self.gate.client_of(scope)
+        return client, self.store.decide(self._part(client).checks)
+
+    def decision(self, client: str, info: LimitInfo) -> Decision:
+        """The decision that was made."""
+        return Decision(self.store, (self._part(client),), info)
+
+    def _part(self, client: str) -> Part:
+        return self.guard.part_of_limits(client, self._limits)
 
 
 class AsgiRoom(Room[R]):
@@ -45,6 +76,12 @@ class AsgiRoom(Room[R]):
     def client(self, request: R) -> str:
         """The address that is limited by default."""
         return self.gate.client_of(request.scope)
+
+    def client_limits(self, guard: Guard[Any], route: str, store: Store) -> ClientLimits | None:
+        """A guard's limits for the requests to a route, where those ask for the client's address and do not wait."""
+        if store.shared or not guard.is_by_address:
+            return None
+        return ClientLimits(self.gate, store, guard, self.know(guard, route))
 
     def begin(self) -> None:
         """Looks for mistakes of the configuration once, beside the first request or the start of the server."""

@@ -68,7 +68,7 @@ class RateLimit(Limiting):
             raise LimitError("key must be Depends of a function, got Depends()", "", "key", "Depends()")
         self.guard: Guard[Any] = Guard(limits, key=None if self.asks_dependency else key, **options)
         AsgiRoom.check(self.guard)
-        self._store: Store | None = None if limiter is None else store_of(limiter)
+        self.store: Store | None = None if limiter is None else store_of(limiter)
         place = inspect.Parameter("connection", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=HTTPConnection)
         parameters = [place]
         if self.asks_dependency:
@@ -81,25 +81,23 @@ class RateLimit(Limiting):
         record: Record | None = scope.get(KEY)
         if record is None:
             record = self._unaccompanied(connection)
-        room = record.room
         decided: dict[RateLimit, Decided] | None = record.dependencies
         if decided is None:
             decided = record.dependencies = {}
-            app = scope["app"]
-            if room.documented is not app:
-                room.documented = app
-                document(app)
         elif self in decided:
             return self._answer(decided[self])
+        room = record.room
+        if room.documented is not scope["app"]:
+            room.documented = scope["app"]
+            document(room.documented)
         plan = plan_of(scope, room)
-        store = self._store or room.store
-        limits = None if plan is None or store.shared else plan.simple.get(self)
-        if limits is not None:
-            info = decided[self] = record.limit_client(scope, store, self.guard, limits)
-            if info.blocked:
-                await self._refuse(record, record.decisions[-1], connection)
-            return info
-        return self._answer(await self._decide(record, decided, plan, connection, key))
+        limits = None if plan is None else plan.simple.get(self)
+        if limits is None:
+            return self._answer(await self._decide(record, decided, plan, connection, key))
+        info = decided[self] = record.limit_client(scope, limits)
+        if info.blocked:
+            await self._refuse(record, record.decisions[-1], connection)
+        return info
 
     def _answer(self, found: Decided) -> LimitInfo:
         answer = found.answer(self.guard) if isinstance(found, Decision) else found
@@ -134,7 +132,7 @@ class RateLimit(Limiting):
                 parts.append(part)
         decision = None
         if parts:
-            store = self._store or room.store
+            store = self.store or room.store
             decision = await decide_async(store, parts) if store.shared else decide(store, parts)
         decided[self] = None
         for one in group:
@@ -160,7 +158,7 @@ class RateLimit(Limiting):
 
     def shares_store(self, other: RateLimit) -> bool:
         """Both are decided in one store, so they can be decided together."""
-        return self._store is other._store
+        return self.store is other.store
 
     def settle(self, connection: HTTPConnection, cost: int) -> bool:
         """Notes what a request really cost this limit. See ``tidegate.fastapi.settle``."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Any
 
-from ..._tidegate import Limit
-from ..asgi.room import AsgiRoom
+from ..asgi.room import AsgiRoom, ClientLimits
 from ..asgi.template import template
 from ..guard import Guard
+from ..store import Store
 
 __all__ = ["Limiting", "Plan", "exempt", "plan_of", "routes_of"]
 
@@ -23,6 +23,8 @@ class Limiting:
     asks_dependency: bool
     """Its actor is the value of another dependency."""
     guard: Guard[Any]
+    store: Store | None
+    """Its own, if it is not the middleware's."""
 
     def shares_store(self, other: Any) -> bool:
         """True if both can be decided together."""
@@ -63,14 +65,16 @@ class Plan:
                 group = []
             group.append(call)
             self.groups[call] = group
-        self.simple: dict[Any, Sequence[Limit]] = {}
+        self.simple: dict[Any, ClientLimits] = {}
         """Limits of the client's address that are decided alone: most routes have one, and no other."""
 
     def prepare(self, room: AsgiRoom[Any]) -> None:
         """Finds what is the same for each request that a room serves."""
         for call, together in self.groups.items():
-            if len(together) == 1 and call.guard.is_by_address:
-                self.simple[call] = room.know(call.guard, self.route)
+            if len(together) == 1:
+                limits = room.client_limits(call.guard, self.route, call.store or room.store)
+                if limits is not None:
+                    self.simple[call] = limits
 
 
 def _solved(dependant: Any) -> Iterator[Any]:
@@ -94,9 +98,11 @@ MOST_PLANS = 4096
 
 def plan_of(scope: Any, room: AsgiRoom[Any]) -> Plan | None:
     """The plan of the route that serves a request; ``None`` outside of FastAPI's routes."""
-    route = scope.get("route")
-    if "fastapi" in scope:
-        route = _route(scope, route)
+    route, fastapi = scope.get("route"), scope.get("fastapi")
+    context = fastapi.get("effective_route_context") if fastapi else None
+    if context is not None and (route is context.original_route or route is context.starlette_route):
+        # That of an included router, with the router's prefix and dependencies.
+        route = context.starlette_route or context
     dependant = getattr(route, "dependant", None)
     if dependant is None:
         return None
@@ -111,14 +117,6 @@ def plan_of(scope: Any, room: AsgiRoom[Any]) -> Plan | None:
         plan = room.plans[number] = Plan(dependant, f"{methods} {mount}{route.path_format}")
         plan.prepare(room)
     return plan
-
-
-def _route(scope: Any, route: Any) -> Any:
-    """The route; of an included router the one with the router's prefix and dependencies."""
-    context = scope["fastapi"].get("effective_route_context")
-    if context is not None and (route is context.original_route or route is context.starlette_route):
-        return context.starlette_route or context
-    return route
 
 
 def _mount(scope: Any, route: Any) -> str:
