@@ -11,6 +11,9 @@ __all__ = ["makes_once", "served", "serves"]
 
 _serving: set[CodeType] = set()
 _making: set[CodeType] = set()
+# Starlette makes the middlewares of an application that is mounted below another when that is first served.
+STACK = "build_middleware_stack"
+OWN = __package__.partition(".")[0]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,9 +42,9 @@ def served() -> str:
     while frame is not None:
         if frame.f_code in _serving:
             return here
-        if frame.f_code in _making:
+        if frame.f_code in _making or frame.f_code.co_name == STACK:
             return ""
-        if not here and __package__ != frame.f_globals.get("__package__"):
+        if not here and frame.f_globals.get("__name__", "").partition(".")[0] != OWN:
             here = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
     return ""

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 
 from harness import Client, hello
 from server import RedisServer, free_port
@@ -17,6 +19,7 @@ from tidegate import AsyncLimiter, Bucket, ConfigurationError, Limiter, LimitErr
 from tidegate._http import MISTAKES, forget_mistakes
 from tidegate._web.guard import Guard
 from tidegate.asgi import RateLimitMiddleware
+from tidegate.fastapi import RateLimitMiddleware as FromFastAPI
 from tidegate.testing import Clock
 
 APPS = Path(__file__).parent / "apps"
@@ -65,7 +68,19 @@ def test_one_request_is_counted_twice(told: Any) -> None:
     assert told() == ["counted-twice"]
 
 
-def test_a_limiter_per_request(told: Any) -> None:
+def test_applications_below_others_make_their_limiters_when_they_are_first_served(told: Any) -> None:
+    mounted = FastAPI()
+    mounted.add_middleware(FromFastAPI, limits=Bucket("inner", size=2))
+    mounted.get("/")(lambda: "hello")
+    app = FastAPI()
+    app.add_middleware(FromFastAPI, limits=API)
+    app.mount("/below", mounted)
+    client = TestClient(app)
+    assert [client.get("/below/").status_code for _ in range(3)] == [200, 200, 429]
+    assert told() == []
+
+
+def test_a_limiter_per_request(told: Any, caplog: pytest.LogCaptureFixture) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await RateLimitMiddleware(hello, limits="5/minute")(scope, receive, send)
 
@@ -73,6 +88,7 @@ def test_a_limiter_per_request(told: Any) -> None:
     for _ in range(3):
         client.ask()
     assert told() == ["limiter-per-request"]
+    assert Path(__file__).name in caplog.text
 
 
 def test_two_definitions_with_one_key(told: Any) -> None:
