@@ -44,12 +44,18 @@ impl Arg<'_, '_> {
 
     #[inline]
     pub(crate) fn cost(self, key: &str) -> PyResult<u64> {
-        self.0.map_or(Ok(1), |object| ffi::cost(key, number(key, "cost", &object)?).map_err(limit_error))
+        match self.0 {
+            None => Ok(1),
+            Some(object) => ffi::cost(key, number(key, "cost", &object)?).map_err(limit_error),
+        }
     }
 
     #[inline]
     pub(crate) fn factor(self, key: &str) -> PyResult<f64> {
-        self.0.map_or(Ok(1.0), |object| number(key, "factor", &object))
+        match self.0 {
+            None => Ok(1.0),
+            Some(object) => number(key, "factor", &object),
+        }
     }
 
     /// A whole number that belongs to no limit.

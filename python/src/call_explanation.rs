@@ -32,8 +32,8 @@ impl CallExplanation {
         let explanation =
             checks.with(py, |checks| tidegate::explain::CallExplanation::of(checks, info)).map_err(limit_error)?;
         let text = explanation.to_string();
-        let info = LimitInfo::of(py, Receipt::new(owner, Call::Peek, checks), explanation.info)?;
-        Ok(Self { text, info: Py::new(py, info)? })
+        let info = LimitInfo::object(py, Receipt::new(owner, Call::Peek, checks), explanation.info)?;
+        Ok(Self { text, info: info.unbind() })
     }
 }
 

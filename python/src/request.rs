@@ -72,12 +72,13 @@ impl Request {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the way of nearly every call")]
     pub(crate) fn complete(self, py: Python<'_>, reply: Reply) -> PyResult<Bound<'_, PyAny>> {
-        match (&self.purpose, reply) {
-            (Purpose::Answer, Ok(info)) if !matches!(self.call, Call::Reset) => {
-                answer(py, Receipt::new(self.owner, self.call, self.checks), info)
-            }
-            (_, reply) => self.complete_other(py, reply),
+        if let Purpose::Answer = self.purpose
+            && !matches!(self.call, Call::Reset)
+        {
+            let info = reply.map_err(call_error)?;
+            return answer(py, Receipt::new(self.owner, self.call, self.checks), info);
         }
+        self.complete_other(py, reply)
     }
 
     #[inline(never)]
@@ -94,7 +95,8 @@ impl Request {
     }
 }
 
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the way of nearly every call")]
 fn answer(py: Python<'_>, receipt: Receipt, info: tidegate::LimitInfo) -> PyResult<Bound<'_, PyAny>> {
-    Ok(Bound::new(py, LimitInfo::of(py, receipt, info)?)?.into_any())
+    Ok(LimitInfo::object(py, receipt, info)?.into_any())
 }

@@ -26,17 +26,20 @@ pub(crate) fn from_pickle(
 }
 
 impl LimitInfo {
-    /// The answer of the engine to a call.
-    #[inline]
-    pub(crate) fn of(py: Python<'_>, receipt: Receipt, info: tidegate::LimitInfo) -> PyResult<Self> {
+    /// The answer of the engine to a call. The object is made of its parts: an answer that is moved first, on the way out
+    /// of a function, takes longer than a decision.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the way of nearly every call")]
+    pub(crate) fn object(py: Python<'_>, receipt: Receipt, info: tidegate::LimitInfo) -> PyResult<Bound<'_, Self>> {
         match receipt.checks.all() {
-            [_] if info.checks().len() == 1 && !info.checks()[0].is_observed() => {
-                Ok(Self { info, limit: None, several: None, receipt: Some(receipt) })
+            [_] if info.checks().len() == 1 && !info.is_observed() => {
+                Bound::new(py, Self { info, limit: None, several: None, receipt: Some(receipt) })
             }
-            _ => Self::several(py, receipt, &info),
+            _ => Bound::new(py, Self::several(py, receipt, &info)?),
         }
     }
 
+    #[inline(never)]
     fn several(py: Python<'_>, receipt: Receipt, info: &tidegate::LimitInfo) -> PyResult<Self> {
         let limit = |info: &tidegate::LimitInfo| {
             receipt.checks.all().get(info.check_index()).map(|check| check.limit.clone_ref(py))

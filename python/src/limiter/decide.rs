@@ -27,8 +27,14 @@ impl Caller for Limiter {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the way of nearly every call")]
     fn call<'py>(&self, py: Python<'py>, request: Request) -> PyResult<Bound<'py, PyAny>> {
-        let reply = self.decide(py, &request)?;
-        request.complete(py, reply)
+        // A reply is taken apart where it is made: one that is moved first takes a fifth of the call.
+        match self.in_memory()? {
+            Some(engine) => {
+                let reply = request.with(py, |checks, call, now| decide(engine, checks, call, now));
+                request.complete(py, reply)
+            }
+            None => self.call_shared(py, request),
+        }
     }
 
     fn wait<'py>(&self, py: Python<'py>, request: Request, max_wait: Duration) -> PyResult<Bound<'py, PyAny>> {
@@ -44,16 +50,13 @@ impl Caller for Limiter {
 }
 
 impl Limiter {
-    /// The engine's reply; an error where this limiter is closed, or the hub of this thread fails.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "the way of nearly every call")]
-    pub(crate) fn decide(&self, py: Python<'_>, request: &Request) -> PyResult<Reply> {
-        request.with(py, |checks, call, now| match self.in_memory()? {
-            Some(engine) => Ok(decide(engine, checks, call, now)),
-            None => self.decide_shared(py, checks, call, now),
-        })
+    #[inline(never)]
+    fn call_shared<'py>(&self, py: Python<'py>, request: Request) -> PyResult<Bound<'py, PyAny>> {
+        let reply = request.with(py, |checks, call, now| self.decide_shared(py, checks, call, now))?;
+        request.complete(py, reply)
     }
 
+    /// The engine's reply; an error where this limiter is closed, or the hub of this thread fails.
     #[inline(never)]
     fn decide_shared(&self, py: Python<'_>, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> PyResult<Reply> {
         let engine = self.opened();
