@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import pytest
-from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
+from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Request
 from fastapi.responses import JSONResponse
 
 from harness import Client
@@ -35,6 +35,22 @@ def test_an_overridden_dependency_limits_nothing() -> None:
     app.dependency_overrides[first] = lambda: None
     asking = client(app)
     assert [asking.ask().status for _ in range(4)] == [200, 200, 200, 429]
+
+
+def test_the_only_limit_of_a_route_asks_a_dependency_for_its_actor() -> None:
+    async def user(x_user: Annotated[str | None, Header()] = None) -> str | None:
+        return x_user
+
+    app = FastAPI()
+
+    @app.get("/", dependencies=[Depends(RateLimit(bucket("of a user", 1), key=Depends(user)))])
+    async def hello() -> str:
+        return "hello"
+
+    asking = client(app)
+    # The last two are of the address.
+    users = [{"x_user": "ada"}, {"x_user": "ada"}, {"x_user": "eve"}, {}, {}]
+    assert [asking.ask(**user).status for user in users] == [200, 429, 200, 200, 429]
 
 
 def test_a_call_in_an_endpoint() -> None:

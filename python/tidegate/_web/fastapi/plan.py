@@ -71,7 +71,7 @@ class Plan:
     def prepare(self, room: AsgiRoom[Any]) -> None:
         """Finds what is the same for each request that a room serves."""
         for call, together in self.groups.items():
-            if len(together) == 1:
+            if len(together) == 1 and not call.asks_dependency:
                 limits = room.client_limits(call.guard, self.route, call.store or room.store)
                 if limits is not None:
                     self.simple[call] = limits
