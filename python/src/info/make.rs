@@ -32,7 +32,8 @@ impl LimitInfo {
     #[expect(clippy::inline_always, reason = "the way of nearly every call")]
     pub(crate) fn object(py: Python<'_>, receipt: Receipt, info: tidegate::LimitInfo) -> PyResult<Bound<'_, Self>> {
         match receipt.checks.all() {
-            [_] if info.checks().len() == 1 && !info.is_observed() => {
+            // Of an observed check alone, the answer is that nothing is limited, beside its own.
+            [_] if info.checks().len() == 1 && !info.checks()[0].is_observed() => {
                 Bound::new(py, Self { info, limit: None, several: None, receipt: Some(receipt) })
             }
             _ => Bound::new(py, Self::several(py, receipt, &info)?),
