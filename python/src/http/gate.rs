@@ -228,6 +228,7 @@ fn policies<'a>(checks: &'a [(Bound<'_, LimitInfo>, Option<u64>)]) -> Vec<Policy
 
 /// The name and the value of a header, as ASGI has them.
 fn field<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    // Nearly all are tuples, whose items are read without a look for `__getitem__`.
     if let Ok(pair) = pair.cast::<PyTuple>() {
         return Ok((pair.get_item(0)?, pair.get_item(1)?));
     }

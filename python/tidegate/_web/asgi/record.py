@@ -55,11 +55,7 @@ class Record(_Record):
     def keep(self, scope: Scope, decision: Decision) -> bool:
         """Keeps a decision, and its answer as ``request.state.rate_limit``; true if it denies."""
         self.add(decision)
-        state = scope.get("state")
-        if state is None:
-            scope["state"] = {"rate_limit": decision.info}
-        else:
-            state["rate_limit"] = decision.info
+        _show(scope, decision.info)
         return decision.blocked
 
     def limit_client(self, scope: Scope, limits: ClientLimits) -> LimitInfo:
@@ -69,11 +65,7 @@ class Record(_Record):
             self.add(limits.decision(client, info))
         else:
             self.only, self._alone = info, (limits, client)
-        state = scope.get("state")
-        if state is None:
-            scope["state"] = {"rate_limit": info}
-        else:
-            state["rate_limit"] = info
+        _show(scope, info)
         return info
 
     async def carry(self, send: Send, message: Message) -> None:
@@ -116,6 +108,15 @@ class Record(_Record):
             task = asyncio.ensure_future(decision.close_async())
             _settling.add(task)
             task.add_done_callback(_settling.discard)
+
+
+def _show(scope: Scope, info: LimitInfo) -> None:
+    """Puts an answer where the request has it as ``request.state.rate_limit``."""
+    state = scope.get("state")
+    if state is None:
+        scope["state"] = {"rate_limit": info}
+    else:
+        state["rate_limit"] = info
 
 
 def record_of(connection: Any) -> Record | None:
