@@ -43,6 +43,13 @@ pub(super) struct BatchReply {
     pub(super) connection: Transport,
 }
 
+impl BatchReply {
+    /// True if the server has decided everything.
+    pub(super) fn is_well(&self) -> bool {
+        self.decided.as_ref().is_ok_and(|decided| decided.iter().all(Result::is_ok))
+    }
+}
+
 /// Bytes that a reply may take for each check: the longest state is 255 pairs of numbers. A decision that takes several
 /// round trips has as many replies.
 const OF_A_PART: u64 = 16 * 1024;

@@ -27,7 +27,7 @@ use super::queue::{Received, Receiver, Sender, queue};
 use super::replicas::{Acknowledged, Holding};
 use super::reroute::Reroute;
 use super::server_clock::ServerClock;
-use super::underway::{Back, next_back};
+use super::underway::{Back, begin, next_back};
 use crate::failure::Failure;
 use crate::store::remote::{Job, task};
 
@@ -69,6 +69,7 @@ impl Connection {
             connecting_since: Instant::now(),
             unused_since: None,
             heard: Instant::now(),
+            looked: Instant::now(),
             may_stand_still,
             parted_until: None,
             batches: Vec::new(),
@@ -124,6 +125,8 @@ pub(super) struct ConnectionTask {
     pub(super) unused_since: Option<Instant>,
     /// The instant of the last answer over it.
     pub(super) heard: Instant,
+    /// The instant at which the queue was last read.
+    looked: Instant,
     /// The runtime may stand still between two calls.
     may_stand_still: bool,
     /// The instant until which replies over connections that were given up may come.
@@ -161,18 +164,24 @@ impl ConnectionTask {
                 acknowledged = poll_fn(|context| next_back(&mut self.holding, context)) => Next::Acknowledged(acknowledged),
                 // Before a call is sent over what is closed.
                 progress = self.state.progress() => Next::Progress(progress),
-                received = poll_fn(|context| self.queue.poll(context, &mut incoming)), if self.leaves_by.is_none() => {
+                received = poll_fn(|context| self.queue.poll(context, &mut incoming)), if self.leaves_by.is_none() && !self.is_full() => {
                     Next::Received(received)
                 }
                 () = timer.as_mut(), if armed.is_some() => Next::Due,
             };
             match next {
                 Next::Received(Received::Messages) => {
-                    self.take(&mut incoming);
+                    self.take(&mut incoming, Instant::now());
                     self.catch_up().await;
                 }
                 Next::Received(Received::Nothing) => self.leaves_by = Some(Instant::now() + self.context.timeout()),
-                Next::Batch(batch) => self.read(batch),
+                Next::Batch(batch) => {
+                    if batch.what.is_well() {
+                        self.look(&mut incoming, Instant::now());
+                        self.send_ahead().await;
+                    }
+                    self.read(batch);
+                }
                 Next::Acknowledged(acknowledged) => self.acknowledged(acknowledged),
                 Next::Progress(Progress::Connected(connected)) => self.connected(connected),
                 Next::Progress(Progress::Rested) => self.connect(),
@@ -180,6 +189,10 @@ impl ConnectionTask {
                 Next::Due => {
                     armed = None;
                     self.expire();
+                    if self.is_full() {
+                        // Some may have come right after the last look.
+                        self.look(&mut incoming, self.looked);
+                    }
                 }
             }
             self.probed();
@@ -187,6 +200,12 @@ impl ConnectionTask {
             // Others on this thread have to come in between, those who read the socket above all.
             consume_budget().await;
         }
+    }
+
+    /// True while a job has to wait for a batch to come back, or until it has waited for long enough. Then the queue is
+    /// only looked into: callers need not wake this task, each with a call of the system.
+    fn is_full(&self) -> bool {
+        self.under_way() >= self.batches_at_once() && self.patience().is_some()
     }
 
     /// True while the connection is up, and nothing waits or is under way.
@@ -210,22 +229,32 @@ impl ConnectionTask {
     /// The next instant at which there is work that no message announces.
     fn next_instant(&self) -> Option<Instant> {
         let due = self.due.front().map(|job| job.deadline);
-        let (ConnectionState::Up(_), Some((since, _))) = (&self.state, self.waiting.front()) else {
-            return [due, self.parted_until, self.leaves_by].into_iter().flatten().min();
+        let since = match (&self.state, self.waiting.front()) {
+            (ConnectionState::Up(_), Some((since, _))) => Some(*since),
+            _ => self.is_full().then_some(self.looked),
         };
-        let sent_by = self.patience().map(|patience| *since + patience);
+        let sent_by = since.and_then(|since| Some(since + self.patience()?));
         [due, sent_by, self.parted_until, self.leaves_by].into_iter().flatten().min()
     }
 
-    fn take(&mut self, incoming: &mut Vec<Message>) {
+    /// Takes what is in the queue, if anything, as what has waited since then.
+    fn look(&mut self, incoming: &mut Vec<Message>, since: Instant) {
+        if self.leaves_by.is_none() {
+            self.queue.take(incoming);
+            self.take(incoming, since);
+        }
+    }
+
+    fn take(&mut self, incoming: &mut Vec<Message>, since: Instant) {
         let now = Instant::now();
+        self.looked = now;
         for message in incoming.drain(..) {
             if self.breaker.is_open() {
                 message.job.finish(Err(Failure::Unavailable));
                 continue;
             }
             self.watch(&message.job, now);
-            self.waiting.push_back((now, message));
+            self.waiting.push_back((since, message));
         }
     }
 
@@ -281,6 +310,19 @@ impl ConnectionTask {
                 self.context.session.sent(groups.iter().map(Group::len).sum());
                 self.launch(connection.clone(), self.connection_number, groups);
             }
+        }
+    }
+
+    /// Sends what waits before the callers of a batch that is back are answered. Else two batches whose replies came
+    /// together would be followed by two that are sent together, and so on: the server would rest while callers run,
+    /// and they while it works.
+    async fn send_ahead(&mut self) {
+        let before = self.batches.len();
+        self.dispatch();
+        if self.batches.len() > before {
+            poll_fn(|context| begin(&mut self.batches, context)).await;
+            // The one who writes to the socket comes first.
+            yield_now().await;
         }
     }
 

@@ -82,6 +82,11 @@ impl<M> Drop for Sender<M> {
 }
 
 impl<M> Receiver<M> {
+    /// Moves what has come to an empty list, without waiting.
+    pub(super) fn take(&self, messages: &mut Vec<M>) {
+        std::mem::swap(&mut self.0.lock().messages, messages);
+    }
+
     /// Moves what has come to an empty list.
     pub(super) fn poll(&self, context: &Context<'_>, messages: &mut Vec<M>) -> Poll<Received> {
         let mut state = self.0.lock();
@@ -144,6 +149,11 @@ mod tests {
         read.clear();
         assert!(receiver.poll(&context, &mut read).is_pending());
         assert!(!sender.is_closed() && sender.send(3).is_ok());
+        receiver.take(&mut read);
+        assert_eq!(read, [3], "without waiting");
+        read.clear();
+        receiver.take(&mut read);
+        assert!(read.is_empty() && sender.send(3).is_ok());
         drop(sender);
         assert!(receiver.poll(&context, &mut read) == Poll::Ready(Received::Messages) && read == [3]);
         read.clear();

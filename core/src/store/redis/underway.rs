@@ -1,6 +1,7 @@
 //! Something that was sent, and has not come back yet.
 
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -18,6 +19,9 @@ pub(super) struct Underway<T> {
     /// It was not back by then, and was counted.
     missed: bool,
     coming: Pin<Box<dyn Future<Output = T> + Send>>,
+    begun: bool,
+    /// Back when it was begun.
+    early: Option<T>,
 }
 
 /// A result that has come back.
@@ -35,7 +39,16 @@ impl<T> Underway<T> {
         weight: u64,
         coming: impl Future<Output = T> + Send + 'static,
     ) -> Self {
-        Self { since: Instant::now(), until, number, weight, missed: false, coming: Box::pin(coming) }
+        Self {
+            since: Instant::now(),
+            until,
+            number,
+            weight,
+            missed: false,
+            coming: Box::pin(coming),
+            begun: false,
+            early: None,
+        }
     }
 
     pub(super) fn weight(&self) -> u64 {
@@ -52,21 +65,39 @@ impl<T> Underway<T> {
         self.missed |= newly;
         newly.then_some(self.since)
     }
+
+    /// Sends it, the first time.
+    fn begin(&mut self, context: &mut Context<'_>) {
+        if !mem::replace(&mut self.begun, true)
+            && let Poll::Ready(what) = self.coming.as_mut().poll(context)
+        {
+            self.early = Some(what);
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Back<T>> {
+        self.begun = true;
+        let Self { since, number, missed, .. } = *self;
+        let what = match self.early.take() {
+            Some(what) => Poll::Ready(what),
+            None => self.coming.as_mut().poll(context),
+        };
+        what.map(|what| Back { what, since, number, missed })
+    }
 }
 
-impl<T> Future for Underway<T> {
-    type Output = Back<T>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Back<T>> {
-        let Self { since, number, missed, .. } = *self;
-        self.coming.as_mut().poll(context).map(|what| Back { what, since, number, missed })
+/// Sends those of these that have not been sent: nothing is before it is polled.
+pub(super) fn begin<T>(several: &mut [Underway<T>], context: &mut Context<'_>) -> Poll<()> {
+    for one in several {
+        one.begin(context);
     }
+    Poll::Ready(())
 }
 
 /// The first of these that is back.
 pub(super) fn next_back<T>(several: &mut Vec<Underway<T>>, context: &mut Context<'_>) -> Poll<Back<T>> {
     for index in 0..several.len() {
-        if let Poll::Ready(back) = Pin::new(&mut several[index]).poll(context) {
+        if let Poll::Ready(back) = several[index].poll(context) {
             several.remove(index);
             return Poll::Ready(back);
         }
@@ -82,6 +113,8 @@ pub(super) fn last(deadlines: impl Iterator<Item = Instant>) -> Instant {
 #[cfg(test)]
 mod tests {
     use std::future::{pending, ready};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::Waker;
     use std::time::Duration;
 
@@ -92,6 +125,24 @@ mod tests {
         let now = Instant::now();
         let in_so_many_seconds = |seconds| now + Duration::from_secs(seconds);
         assert_eq!(last([1, 3, 2].into_iter().map(in_so_many_seconds)), in_so_many_seconds(3));
+    }
+
+    #[test]
+    fn a_batch_is_sent_once_and_one_that_fails_at_once_is_back_all_the_same() {
+        let polls = Arc::<AtomicUsize>::default();
+        let counted = polls.clone();
+        let until = Instant::now() + Duration::from_secs(1);
+        let sent = Underway::new(until, 1, 0, async move {
+            counted.fetch_add(1, Ordering::Relaxed);
+            pending::<()>().await;
+        });
+        let mut several = vec![sent, Underway::new(until, 2, 0, ready(()))];
+        let mut context = Context::from_waker(Waker::noop());
+        assert_eq!(polls.load(Ordering::Relaxed), 0, "nothing is sent before it is polled");
+        assert!(begin(&mut several, &mut context).is_ready() && begin(&mut several, &mut context).is_ready());
+        assert_eq!(polls.load(Ordering::Relaxed), 1);
+        assert!(matches!(next_back(&mut several, &mut context), Poll::Ready(Back { number: 2, .. })));
+        assert!(next_back(&mut several, &mut context).is_pending() && several.len() == 1);
     }
 
     #[test]
