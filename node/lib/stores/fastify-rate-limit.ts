@@ -5,7 +5,8 @@
  */
 
 import { outOfRange } from '../errors.js'
-import { HitCounter, type Hits, type StoreOptions, storeOptions } from './hits.js'
+import { claimedName } from '../room/names.js'
+import { clientOf, HitCounter, type Hits, MOST_HITS, type StoreOptions, storeOptions } from './hits.js'
 
 export type { StoreOptions } from './hits.js'
 
@@ -24,6 +25,7 @@ export type Callback = (error: Error | null, result?: Current) => void
 export interface Settings {
   readonly continueExceeding?: boolean | undefined
   readonly exponentialBackoff?: boolean | undefined
+  readonly groupId?: string | undefined
   readonly routeInfo?: { readonly method?: string | readonly string[]; readonly url?: string } | undefined
 }
 
@@ -32,7 +34,8 @@ const UNSUPPORTED = ['continueExceeding', 'exponentialBackoff'] as const
 /**
  * Counts in a limiter's store. The plugin makes its store itself, so it takes the class:
  * `register(rateLimit, { max, timeWindow, store: Store.with({ limiter: 'redis://localhost' }) })`. A window starts at a
- * client's first request; a route with settings of its own counts by itself.
+ * client's first request. A route with settings of its own counts by itself, or with its `groupId`; so does each
+ * `app.rateLimit(options)` and `app.createRateLimit(options)`.
  *
  * The settings `continueExceeding` and `exponentialBackoff` are refused, because windows here do not grow.
  *
@@ -78,32 +81,34 @@ export class Store {
   }
 
   /** Counts a hit of a key, which may be a number. */
-  incr(key: string | number, callback: Callback, timeWindow: number, _max?: number): void {
-    answer(this.#hits.add(clientOf(key), windowOf(timeWindow)), callback)
+  incr(key: string | number, callback: Callback, timeWindow: number, max?: number): void {
+    answer(this.#hits.add(clientOf(key), windowOf(timeWindow)), callback, max)
   }
 
   /** Reads the hits of a client, and counts none. */
-  read(key: string | number, callback: Callback, timeWindow: number, _max?: number): void {
-    answer(this.#hits.read(clientOf(key), windowOf(timeWindow)), callback)
+  read(key: string | number, callback: Callback, timeWindow: number, max?: number): void {
+    answer(this.#hits.read(clientOf(key), windowOf(timeWindow)), callback, max)
   }
 
-  /** The store of a route with settings of its own. */
+  /** The store of a route, a group of routes, or a hook with settings of its own. */
   child(settings: object): Store {
+    const { limiter } = this.#hits
     // The plugin's types say the options of the route, but it passes its own settings merged with the route's.
-    const { method = '', url = '' } = (settings as Settings).routeInfo ?? {}
-    const prefix = `${this.prefix} ${[method].flat().join()} ${url}`
-    return new Store(settings, new HitCounter({ limiter: this.#hits.limiter, prefix }, ''))
+    const { groupId, routeInfo: { method = '', url } = {} } = settings as Settings
+    let prefix = `${this.prefix} ${[method].flat().join()} ${url}`
+    if (groupId !== undefined) prefix = `${this.prefix} group ${groupId}`
+    else if (url === undefined) prefix = claimedName(limiter, `${this.prefix} hook`)
+    return new Store(settings, new HitCounter({ limiter, prefix }, ''))
   }
 }
-
-const clientOf = (key: string | number): string => (typeof key === 'number' ? `${key}` : key)
 
 /** The plugin allows a window of 0, in which every request is the first. */
 const windowOf = (timeWindow: number): number => Math.max(timeWindow, 1)
 
-function answer(hits: Promise<Hits>, callback: Callback): void {
+/** Tells the plugin. A client that is denied because the store did not answer is refused, but not banned. */
+function answer(hits: Promise<Hits>, callback: Callback, max = MOST_HITS): void {
   hits.then(
-    ({ count, leftMs }) => callback(null, { current: count, ttl: leftMs }),
+    ({ count, leftMs }) => callback(null, { current: count < MOST_HITS ? count : max + 1, ttl: leftMs }),
     (error: Error) => callback(error),
   )
 }

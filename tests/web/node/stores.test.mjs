@@ -159,11 +159,84 @@ test('fastify: a route with settings counts by itself, and reading counts nothin
   assert.deepEqual([(await read()).remaining, (await read()).remaining], [3, 3])
 })
 
+test('fastify: hooks with settings of their own count by themselves, and a group counts together', async () => {
+  const app = Fastify()
+  await app.register(forFastify, { max: 9, timeWindow: HOUR, store: FastifyStore.with({}) })
+  const free = { rateLimit: false }
+  app.get('/three', { config: free, preHandler: app.rateLimit({ max: 3 }) }, () => 'three')
+  app.get('/five', { config: free, preHandler: app.rateLimit({ max: 5 }) }, () => 'five')
+  const check = app.createRateLimit({ max: 7 })
+  app.get('/seven', { config: free }, async (request) => (await check(request)).remaining)
+  for (const url of ['/send', '/resend']) {
+    app.get(url, { config: { rateLimit: { max: 3, groupId: 'otp' } } }, () => 'sent')
+  }
+  const remaining = async (url) => (await app.inject(url)).headers['x-ratelimit-remaining']
+  assert.deepEqual([await remaining('/three'), await remaining('/five'), await remaining('/five')], ['2', '4', '3'])
+  assert.equal((await app.inject('/seven')).body, '6')
+  assert.deepEqual([await remaining('/send'), await remaining('/resend'), await remaining('/send')], ['2', '1', '0'])
+  assert.equal((await app.inject('/resend')).statusCode, 429)
+  await app.close()
+})
+
+test('fastify: a client that is denied for want of a server is not banned', async () => {
+  const app = Fastify()
+  const limiter = new Limiter('redis://127.0.0.1:1', { timeoutMs: 50, onError: 'deny' })
+  const onBanReach = () => assert.fail('banned')
+  await app.register(forFastify, { max: 3, ban: 2, onBanReach, store: FastifyStore.with({ limiter }) })
+  app.get('/', () => 'hello')
+  assert.equal((await app.inject('/')).statusCode, 429)
+  await app.close()
+})
+
 test('fastify: windows that grow are refused', async () => {
   for (const name of ['continueExceeding', 'exponentialBackoff']) {
     const app = Fastify()
     const registered = app.register(forFastify, { store: FastifyStore, [name]: true })
     await assert.rejects(async () => registered, new RegExp(`${name} must not be set with this store`))
+  }
+})
+
+for (const Store of [ExpressStore, HonoStore]) {
+  test('stores of one URL share a limiter, which the last one closes, and have names of their own', async () => {
+    const limiter = `${redis.url}/${Store === HonoStore ? 1 : 2}`
+    const before = await redis.clients()
+    const [one, two] = [new Store({ limiter }), new Store({ limiter: new URL(limiter) })]
+    assert.equal((await one.increment('ada')).totalHits, 1)
+    assert.equal((await two.increment('ada')).totalHits, 1)
+    assert.equal(await redis.clients(), before + 1)
+    await one.shutdown()
+    await one.shutdown()
+    assert.equal((await two.increment('ada')).totalHits, 2)
+    await two.shutdown()
+    await assert.rejects(two.increment('ada'), { code: 'ERR_STORE' })
+    const third = new Store({ limiter })
+    assert.equal((await third.increment('ada')).totalHits, 2)
+    await third.shutdown()
+  })
+
+  test('keys may be numbers', async () => {
+    const store = new Store()
+    await store.increment(7)
+    await store.increment(7n)
+    assert.equal((await store.get('7')).totalHits, 2)
+    await store.decrement(7)
+    assert.equal((await store.get(7)).totalHits, 1)
+    await store.resetKey(7)
+    assert.equal(await store.get(7), undefined)
+    await assert.rejects(store.increment(undefined), /actor must be a string, got undefined/)
+  })
+}
+
+test('express: a wrong window is an error of each request, not another window', async () => {
+  const app = express()
+  const logger = { error() {}, warn() {} }
+  app.use(rateLimit({ windowMs: '60000', limit: 1, store: new ExpressStore(), logger }))
+  app.use((error, _request, response, _next) => response.status(500).send(error.message))
+  const url = await listening(app.listen(0, '127.0.0.1'))
+  const { status, text } = await get(url)
+  assert.deepEqual([status, text], [500, 'limit "express-rate-limit": windowMs must be a number, got "60000"'])
+  for (const windowMs of [0, -1, NaN, Infinity]) {
+    assert.throws(() => new HonoStore().init({ windowMs }), /windowMs must be finite and above 0/)
   }
 })
 
