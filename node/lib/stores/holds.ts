@@ -4,8 +4,8 @@ import type { Limit } from '../definition_cache.js'
 import type { LimitInfo } from '../info.js'
 import { bucket } from '../limits.js'
 import type { Check } from '../parts.js'
-import { BlockingCounter } from './blocks.js'
-import { hitsOf, MOST_HITS, type StoreOptions } from './hits.js'
+import { BlockingCounter, LONGEST_MS, MOST_UNITS } from './blocks.js'
+import { hitsOf, type StoreOptions } from './hits.js'
 
 /** A client's points. */
 export interface Points {
@@ -17,14 +17,11 @@ export interface Points {
   readonly blocked: boolean
   /** Points of the window alone. */
   readonly counted: number
-  /** Points that were set. */
+  /** Points that were set, and those that were used since. */
   readonly held: number
+  /** True while points are held, even none. */
+  readonly isHeld: boolean
 }
-
-/** Units of a level that loses one per millisecond: 31 years. */
-const MOST_MS = 1_000_000_000_000
-/** The longest time for which points are held, 31 years. */
-export const LONGEST_MS = MOST_MS - MOST_HITS
 
 /** Counts of points. */
 export class PointCounter extends BlockingCounter {
@@ -34,15 +31,17 @@ export class PointCounter extends BlockingCounter {
 
   constructor(options: StoreOptions, library: string) {
     super(options, library)
-    this.#time = bucket({ key: `${this.prefix} time`, size: MOST_MS, dripRate: 1 })
-    this.#points = bucket({ key: `${this.prefix} points`, size: MOST_MS, dripRate: 1 })
+    this.#time = bucket({ key: `${this.prefix} time`, size: MOST_UNITS, dripRate: 1 })
+    this.#points = bucket({ key: `${this.prefix} points`, size: MOST_UNITS, dripRate: 1 })
   }
 
   /** Adds points, unless the client is blocked, in one decision. */
   async take(client: string, windowMs: number, points: number): Promise<Points> {
     const { checks } = await this.limiter.limitAll(this.checks(client, windowMs, points))
     const taken = pointsOf(checks)
-    return taken.blocked ? taken : { ...taken, used: Math.max(taken.used, points) }
+    if (taken.blocked) return taken
+    if (taken.isHeld && points > 0) await this.#moveToHeld(client, windowMs, points)
+    return { ...taken, used: Math.max(taken.used, points) }
   }
 
   /** The points until now. */
@@ -66,6 +65,15 @@ export class PointCounter extends BlockingCounter {
       { limit: this.#time, actor: client, cost },
       { limit: this.#points, actor: client, cost: cost + points },
     ])
+  }
+
+  /**
+   * Puts points of the window to those that are held, so that they end with them. In between they count twice: a call
+   * at the same time may be refused, but never admitted, for that.
+   */
+  async #moveToHeld(client: string, windowMs: number, points: number): Promise<void> {
+    await this.limiter.charge(this.#points, client, { cost: points })
+    await this.limiter.refund(this.window(windowMs), client, { cost: points })
   }
 
   /** Sets the points of a new window, in place of all others. */
@@ -99,6 +107,7 @@ function pointsOf(checks: readonly LimitInfo[]): Points {
   const left = time.quota - time.remaining
   const held = left > 0 ? Math.max(points.quota - points.remaining - left, 0) : 0
   const used = counted + held
-  if (block.blocked) return { used, leftMs: block.resetMs, blocked: true, counted, held }
-  return { used, leftMs: left > 0 ? time.fullResetMs : leftMs, blocked: false, counted, held }
+  const isHeld = left > 0
+  if (block.blocked) return { used, leftMs: block.resetMs, blocked: true, counted, held, isHeld }
+  return { used, leftMs: isHeld ? time.fullResetMs : leftMs, blocked: false, counted, held, isHeld }
 }
