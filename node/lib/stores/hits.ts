@@ -50,15 +50,15 @@ export function storeOptions(given: unknown = {}): StoreOptions {
 export class HitCounter {
   readonly limiter: Limiter
   readonly prefix: string
-  /** True where another process does not see the counts. */
-  readonly isLocal: boolean
+  /** True where no other store counts on these keys: in this process, under a name that no other one has. */
+  readonly isAlone: boolean
   readonly #used: UsedLimiter
   readonly #windows = new Map<number, Limit>()
 
   constructor({ limiter, prefix }: StoreOptions, library: string) {
     this.#used = usedLimiter(limiter)
     this.limiter = this.#used.limiter
-    this.isLocal = !isShared(this.limiter)
+    this.isAlone = !isShared(this.limiter) && (prefix === undefined || this.limiter !== limiter)
     this.prefix = prefix ?? claimedName(this.limiter, library)
   }
 

@@ -18,7 +18,7 @@ export interface ClientHits {
 export abstract class WindowStore {
   /** The name before every key. */
   readonly prefix: string
-  /** True if no other process counts on these keys. */
+  /** True if no other store counts on these keys: in this process, without a prefix that another may have. */
   readonly localKeys: boolean
   readonly #hits: HitCounter
   #given: unknown = USUAL_WINDOW_MS
@@ -27,7 +27,7 @@ export abstract class WindowStore {
   constructor(options: unknown, library: string) {
     this.#hits = new HitCounter(storeOptions(options), library)
     this.prefix = this.#hits.prefix
-    this.localKeys = this.#hits.isLocal
+    this.localKeys = this.#hits.isAlone
   }
 
   /** Takes the window from the options of the middleware. */

@@ -227,6 +227,23 @@ for (const Store of [ExpressStore, HonoStore]) {
   })
 }
 
+test('express: two middlewares on the same keys are found, in memory too', async () => {
+  const found = []
+  const logger = { error: ({ code }) => found.push(code), warn() {} }
+  const app = express()
+  for (const limiter of [new Limiter(), undefined]) {
+    const store = () => new ExpressStore({ limiter, prefix: 'api' })
+    app.get('/', rateLimit({ store: store(), logger }), rateLimit({ store: store(), logger }))
+    app.get('/other', rateLimit({ store: new ExpressStore({ limiter }), logger }))
+  }
+  app.use((_request, response) => response.send('hello'))
+  const url = await listening(app.listen(0, '127.0.0.1'))
+  await get(url, '/other')
+  assert.deepEqual(found, [])
+  await get(url)
+  assert.deepEqual(found, ['ERR_ERL_DOUBLE_COUNT'])
+})
+
 test('express: a wrong window is an error of each request, not another window', async () => {
   const app = express()
   const logger = { error() {}, warn() {} }
