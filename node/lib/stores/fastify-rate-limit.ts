@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 
-import { outOfRange } from '../errors.js'
+import { outOfRange, wrongType } from '../errors.js'
 import { claimedName } from '../room/names.js'
 import { clientOf, HitCounter, type Hits, MOST_HITS, type StoreOptions, storeOptions } from './hits.js'
 
@@ -29,6 +29,7 @@ export interface Settings {
   readonly routeInfo?: { readonly method?: string | readonly string[]; readonly url?: string } | undefined
 }
 
+const LIBRARY = 'fastify-rate-limit'
 const UNSUPPORTED = ['continueExceeding', 'exponentialBackoff'] as const
 
 /**
@@ -58,12 +59,13 @@ export class Store {
   readonly #hits: HitCounter
 
   /** @throws {@link LimitError} for a setting of the plugin that this store cannot follow. */
-  constructor(settings: Settings, hits: HitCounter = new HitCounter({}, 'fastify-rate-limit')) {
+  constructor(settings: Settings, hits?: HitCounter) {
+    const counter = hits ?? new HitCounter(pluginsOwn(settings), LIBRARY)
     for (const name of UNSUPPORTED) {
-      if (settings[name] === true) throw outOfRange(hits.prefix, name, 'must not be set with this store', true)
+      if (settings[name] === true) throw outOfRange(counter.prefix, name, 'must not be set with this store', true)
     }
-    this.#hits = hits
-    this.prefix = hits.prefix
+    this.#hits = counter
+    this.prefix = counter.prefix
   }
 
   /**
@@ -72,7 +74,7 @@ export class Store {
    * @throws {@link LimitError} for an option that does not exist, or a value that it does not take.
    */
   static with(options: StoreOptions): new (settings: Settings) => Store {
-    const hits = new HitCounter(storeOptions(options), 'fastify-rate-limit')
+    const hits = new HitCounter(storeOptions(options), LIBRARY)
     return class extends Store {
       constructor(settings: Settings) {
         super(settings, hits)
@@ -100,6 +102,14 @@ export class Store {
     else if (url === undefined) prefix = claimedName(limiter, `${this.prefix} hook`)
     return new Store(settings, new HitCounter({ limiter, prefix }, ''))
   }
+}
+
+/** Refuses the options of a store where the settings of the plugin belong; the plugin would say that it is no class. */
+function pluginsOwn(settings: object): StoreOptions {
+  for (const name of ['limiter', 'prefix']) {
+    if (name in settings) throw wrongType('', name, 'must be given to Store.with()', Reflect.get(settings, name))
+  }
+  return {}
 }
 
 /** The plugin allows a window of 0, in which every request is the first. */

@@ -11,6 +11,7 @@ import Fastify from 'fastify'
 import { Hono } from 'hono'
 import { rateLimiter } from 'hono-rate-limiter'
 import { bucket, Limiter } from 'tidegate'
+import { RateLimiterService } from 'tidegate/sharkey'
 import { Store as ExpressStore } from 'tidegate/stores/express-rate-limit'
 import { Store as FastifyStore } from 'tidegate/stores/fastify-rate-limit'
 import { Store as HonoStore } from 'tidegate/stores/hono-rate-limiter'
@@ -255,6 +256,17 @@ test('express: a wrong window is an error of each request, not another window', 
   for (const windowMs of [0, -1, NaN, Infinity]) {
     assert.throws(() => new HonoStore().init({ windowMs }), /windowMs must be finite and above 0/)
   }
+})
+
+test('what is not an object of options is refused, rather than counted in memory', () => {
+  const limiter = new Limiter()
+  for (const given of [limiter, [], new URL(redis.url), redis.url]) {
+    for (const make of [(options) => new ExpressStore(options), (options) => FastifyStore.with(options)]) {
+      assert.throws(() => make(given), /options must be an object/)
+    }
+  }
+  assert.throws(() => new FastifyStore({ limiter }), /limiter must be given to Store\.with\(\)/)
+  assert.throws(() => new RateLimiterService(limiter), /options must be an object/)
 })
 
 test('the same classes through require', () => {
