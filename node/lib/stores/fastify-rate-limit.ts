@@ -5,8 +5,10 @@
  */
 
 import { outOfRange, wrongType } from '../errors.js'
+import type { Limiter } from '../limiter.js'
 import { claimedName } from '../room/names.js'
 import { clientOf, HitCounter, type Hits, MOST_HITS, type StoreOptions, storeOptions } from './hits.js'
+import { RenewingCounter } from './renewing.js'
 
 export type { StoreOptions } from './hits.js'
 
@@ -30,15 +32,14 @@ export interface Settings {
 }
 
 const LIBRARY = 'fastify-rate-limit'
-const UNSUPPORTED = ['continueExceeding', 'exponentialBackoff'] as const
-
 /**
  * Counts in a limiter's store. The plugin makes its store itself, so it takes the class:
  * `register(rateLimit, { max, timeWindow, store: Store.with({ limiter: 'redis://localhost' }) })`. A window starts at a
  * client's first request. A route with settings of its own counts by itself, or with its `groupId`; so does each
  * `app.rateLimit(options)` and `app.createRateLimit(options)`.
  *
- * The settings `continueExceeding` and `exponentialBackoff` are refused, because windows here do not grow.
+ * With `continueExceeding`, each request over the limit costs more calls of the store. The setting `exponentialBackoff` is
+ * refused, because windows here do not grow.
  *
  * @example
  * ```js
@@ -56,16 +57,19 @@ const UNSUPPORTED = ['continueExceeding', 'exponentialBackoff'] as const
 export class Store {
   /** The name before every key. */
   readonly prefix: string
-  readonly #hits: HitCounter
+  readonly #limiter: Limiter
+  readonly #hits: HitCounter | RenewingCounter
 
-  /** @throws {@link LimitError} for a setting of the plugin that this store cannot follow. */
+  /** @throws {@link LimitError} for a setting that this store cannot follow, and for an option of {@link Store.with}. */
   constructor(settings: Settings, hits?: HitCounter) {
     const counter = hits ?? new HitCounter(pluginsOwn(settings), LIBRARY)
-    for (const name of UNSUPPORTED) {
-      if (settings[name] === true) throw outOfRange(counter.prefix, name, 'must not be set with this store', true)
+    const { limiter, prefix } = counter
+    this.#limiter = limiter
+    this.prefix = prefix
+    if (settings.exponentialBackoff === true) {
+      throw outOfRange(prefix, 'exponentialBackoff', 'must not be set with this store', true)
     }
-    this.#hits = counter
-    this.prefix = counter.prefix
+    this.#hits = settings.continueExceeding === true ? new RenewingCounter({ limiter, prefix }) : counter
   }
 
   /**
@@ -83,18 +87,18 @@ export class Store {
   }
 
   /** Counts a hit of a key, which may be a number. */
-  incr(key: string | number, callback: Callback, timeWindow: number, max?: number): void {
-    answer(this.#hits.add(clientOf(key), windowOf(timeWindow)), callback, max)
+  incr(key: string | number, callback: Callback, timeWindow: number, max = MOST_HITS): void {
+    answer(this.#hits.add(clientOf(key), windowOf(timeWindow), max), callback, max)
   }
 
   /** Reads the hits of a client, and counts none. */
-  read(key: string | number, callback: Callback, timeWindow: number, max?: number): void {
+  read(key: string | number, callback: Callback, timeWindow: number, max = MOST_HITS): void {
     answer(this.#hits.read(clientOf(key), windowOf(timeWindow)), callback, max)
   }
 
   /** The store of a route, a group of routes, or a hook with settings of its own. */
   child(settings: object): Store {
-    const { limiter } = this.#hits
+    const limiter = this.#limiter
     // The plugin's types say the options of the route, but it passes its own settings merged with the route's.
     const { groupId, routeInfo: { method = '', url } = {} } = settings as Settings
     let prefix = `${this.prefix} ${[method].flat().join()} ${url}`
@@ -116,7 +120,7 @@ function pluginsOwn(settings: object): StoreOptions {
 const windowOf = (timeWindow: number): number => Math.max(timeWindow, 1)
 
 /** Tells the plugin. A client that is denied because the store did not answer is refused, but not banned. */
-function answer(hits: Promise<Hits>, callback: Callback, max = MOST_HITS): void {
+function answer(hits: Promise<Hits>, callback: Callback, max: number): void {
   hits.then(
     ({ count, leftMs }) => callback(null, { current: count < MOST_HITS ? count : max + 1, ttl: leftMs }),
     (error: Error) => callback(error),

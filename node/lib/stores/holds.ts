@@ -31,7 +31,7 @@ export class PointCounter extends BlockingCounter {
 
   constructor(options: StoreOptions, library: string) {
     super(options, library)
-    this.#time = bucket({ key: `${this.prefix} time`, size: MOST_UNITS, dripRate: 1 })
+    this.#time = this.#timeOf(MOST_UNITS)
     this.#points = bucket({ key: `${this.prefix} points`, size: MOST_UNITS, dripRate: 1 })
   }
 
@@ -68,12 +68,37 @@ export class PointCounter extends BlockingCounter {
   }
 
   /**
+   * Holds all points of a client for so long from now, unless they are held for longer. Of several calls at the same
+   * time one does: the level has no room for two.
+   */
+  async prolong(client: string, windowMs: number, { counted, leftMs, isHeld }: Points, holdMs: number): Promise<void> {
+    const missing = holdMs - (isHeld ? leftMs : 0)
+    if (missing <= 0) return
+    const cost = isHeld ? missing : missing + counted
+    const { blocked, checks } = await this.limiter.limitAll([
+      { limit: this.#timeOf(holdMs), actor: client, cost: missing },
+      { limit: this.#points, actor: client, cost },
+    ])
+    if (isHeld) return
+    if (blocked) return this.#moveToHeld(client, windowMs, 1)
+    // Points that were held before drain for some milliseconds more than their time.
+    const [, { quota, remaining }] = checks as [LimitInfo, LimitInfo]
+    const stale = quota - remaining - cost
+    await Promise.all([
+      this.limiter.refund(this.window(windowMs), client, { cost: counted }),
+      stale > 0 ? this.limiter.refund(this.#points, client, { cost: stale }) : undefined,
+    ])
+  }
+
+  /**
    * Puts points of the window to those that are held, so that they end with them. In between they count twice: a call
    * at the same time may be refused, but never admitted, for that.
    */
   async #moveToHeld(client: string, windowMs: number, points: number): Promise<void> {
-    await this.limiter.charge(this.#points, client, { cost: points })
-    await this.limiter.refund(this.window(windowMs), client, { cost: points })
+    await Promise.all([
+      this.limiter.charge(this.#points, client, { cost: points }),
+      this.limiter.refund(this.window(windowMs), client, { cost: points }),
+    ])
   }
 
   /** Sets the points of a new window, in place of all others. */
@@ -90,6 +115,10 @@ export class PointCounter extends BlockingCounter {
   /** Forgets a client. */
   async forget(client: string, windowMs: number): Promise<void> {
     await this.limiter.reset([this.window(windowMs), this.block, this.#time, this.#points], client)
+  }
+
+  #timeOf(size: number): Limit {
+    return bucket({ key: `${this.prefix} time`, size, dripRate: 1 })
   }
 
   protected override checks(actor: string, windowMs: number, cost: number): Check[] {
