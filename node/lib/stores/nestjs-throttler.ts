@@ -70,7 +70,7 @@ export class Store implements ThrottlerStorage {
     return refused(count, leftMs, blockDuration)
   }
 
-  /** Closes the limiter with the app, unless it was given as one. */
+  /** Closes the limiter with the app, unless it was given as one, or another store of its URL uses it. */
   async onApplicationShutdown(): Promise<void> {
     await this.#hits.close()
   }

@@ -14,13 +14,13 @@ import { PointCounter, type Points } from './holds.js'
 /** The options of a limiter, with the library's own names. */
 export interface Options {
   /**
-   * A limiter, which stays the caller's, or the URL of a store.
+   * A limiter, which stays the caller's, or the URL of a store. Stores of one URL share a limiter.
    * @defaultValue a limiter of its own, in the memory of this process
    */
   readonly limiter?: Limiter | string | URL | undefined
   /**
    * The name before every key. Over a shared store, limiters with the same prefix count together.
-   * @defaultValue `rlflx`, with a number behind it for the second one of a limiter
+   * @defaultValue `rlflx`, with a number behind it for the second one of a limiter, or of a URL
    */
   readonly keyPrefix?: string | undefined
   /** The points in a duration. */
@@ -164,7 +164,7 @@ export class Store extends RateLimiterCompatibleAbstract {
     return known !== null
   }
 
-  /** Closes the limiter, unless it was given as one. */
+  /** Closes the limiter, unless it was given as one, or another store of its URL uses it. */
   async close(): Promise<void> {
     await this.#counter.close()
   }
