@@ -66,10 +66,12 @@ export class Store {
     const { limiter, prefix } = counter
     this.#limiter = limiter
     this.prefix = prefix
-    if (settings.exponentialBackoff === true) {
+    const renews = settings.continueExceeding === true
+    // The plugin prefers the first one, too.
+    if (settings.exponentialBackoff === true && !renews) {
       throw outOfRange(prefix, 'exponentialBackoff', 'must not be set with this store', true)
     }
-    this.#hits = settings.continueExceeding === true ? new RenewingCounter({ limiter, prefix }) : counter
+    this.#hits = renews ? new RenewingCounter({ limiter, prefix }) : counter
   }
 
   /**

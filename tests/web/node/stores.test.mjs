@@ -194,7 +194,7 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
   test(`fastify, ${kind}: with continueExceeding a window begins anew with each hit over the limit`, async () => {
     let now = 1_750_000_000_000
     const Made = FastifyStore.with({ limiter: limiterOf({ clock: () => now }) })
-    const store = new Made({ continueExceeding: true })
+    const store = new Made({ continueExceeding: true, exponentialBackoff: true })
     const call = (method) =>
       new Promise((resolve, reject) => {
         const callback = (error, result) => (error ? reject(error) : resolve([result.current, result.ttl]))
