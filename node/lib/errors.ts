@@ -234,10 +234,18 @@ export function knownOptions(
   field = 'options',
 ): Record<string, unknown> {
   const options: Record<string, unknown> = {}
-  for (const name of ownKeys(given, field, '')) {
+  const own = ownKeys(given, field, '')
+  if (own.length === 0 && !isPlain(given)) throw wrongType('', field, 'must be an object of options', given)
+  for (const name of own) {
     const value = read(given, name, '')
     if (!names.includes(name)) throw wrongType('', name, `is not an option of ${what}`, value)
     if (value !== undefined) options[name] = value
   }
   return options
+}
+
+/** True for `{}` of any realm, but not for an object of a class, such as a Limiter, or a URL. */
+function isPlain(given: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(given)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }

@@ -3,7 +3,7 @@
 import type { Limit } from '../definition_cache.js'
 import { bucket } from '../limits.js'
 import type { Check } from '../parts.js'
-import { HitCounter, type Hits, hitsOf, type StoreOptions } from './hits.js'
+import { HitCounter, type Hits, hitsOf, MOST_HITS, type StoreOptions } from './hits.js'
 
 /** A client's hits, and its block. */
 export interface BlockableHits extends Hits {
@@ -11,14 +11,19 @@ export interface BlockableHits extends Hits {
   readonly blockedMs: number
 }
 
+/** The most units of a level. */
+export const MOST_UNITS = 1_000_000_000_000
+/** The longest time for which a client is blocked, or points are held, 15 years. */
+export const LONGEST_MS = MOST_UNITS / 2 - MOST_HITS
+
 /** Counts of hits that stand still while their client is blocked. */
 export class BlockingCounter extends HitCounter {
-  /** A level of a unit per millisecond: overfilled, it denies even what costs nothing until all but one have left. */
+  /** A level of two units per millisecond: overfilled, it denies even what costs nothing until all but one have left. */
   protected readonly block: Limit
 
   constructor(options: StoreOptions, library: string) {
     super(options, library)
-    this.block = bucket({ key: `${this.prefix} block`, size: 1, dripRate: 1 })
+    this.block = this.#blockOf(1)
   }
 
   /** Counts a hit, unless the client is blocked, in one decision. */
@@ -29,9 +34,15 @@ export class BlockingCounter extends HitCounter {
     return { count: Math.max(count, 1), leftMs, blockedMs: block.blocked ? block.resetMs : 0 }
   }
 
-  /** Blocks a client that is not blocked. */
+  /** Blocks a client. Of several calls at the same time one does, and a block that there is stays as it is. */
   async blockFor(client: string, blockMs: number): Promise<void> {
-    await this.limiter.charge(this.block, client, { cost: Math.ceil(blockMs) + 1 })
+    const cost = Math.min(Math.ceil(blockMs), LONGEST_MS) * 2
+    // A size that has room for the block, and for the unit that may be left of the one before.
+    await this.limiter.limit(this.#blockOf(cost + 1), client, { cost })
+  }
+
+  #blockOf(size: number): Limit {
+    return bucket({ key: `${this.prefix} block`, size, dripRate: 1, dripSize: 2 })
   }
 
   protected checks(actor: string, windowMs: number, cost: number): Check[] {

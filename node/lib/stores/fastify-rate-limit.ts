@@ -4,8 +4,11 @@
  * @packageDocumentation
  */
 
-import { outOfRange } from '../errors.js'
-import { HitCounter, type Hits, type StoreOptions, storeOptions } from './hits.js'
+import { outOfRange, wrongType } from '../errors.js'
+import type { Limiter } from '../limiter.js'
+import { claimedName } from '../room/names.js'
+import { clientOf, HitCounter, type Hits, MOST_HITS, type StoreOptions, storeOptions } from './hits.js'
+import { RenewingCounter } from './renewing.js'
 
 export type { StoreOptions } from './hits.js'
 
@@ -24,17 +27,19 @@ export type Callback = (error: Error | null, result?: Current) => void
 export interface Settings {
   readonly continueExceeding?: boolean | undefined
   readonly exponentialBackoff?: boolean | undefined
+  readonly groupId?: string | undefined
   readonly routeInfo?: { readonly method?: string | readonly string[]; readonly url?: string } | undefined
 }
 
-const UNSUPPORTED = ['continueExceeding', 'exponentialBackoff'] as const
-
+const LIBRARY = 'fastify-rate-limit'
 /**
  * Counts in a limiter's store. The plugin makes its store itself, so it takes the class:
  * `register(rateLimit, { max, timeWindow, store: Store.with({ limiter: 'redis://localhost' }) })`. A window starts at a
- * client's first request; a route with settings of its own counts by itself.
+ * client's first request. A route with settings of its own counts by itself, or with its `groupId`; so does each
+ * `app.rateLimit(options)` and `app.createRateLimit(options)`.
  *
- * The settings `continueExceeding` and `exponentialBackoff` are refused, because windows here do not grow.
+ * With `continueExceeding`, each request over the limit costs more calls of the store. The setting `exponentialBackoff` is
+ * refused, because windows here do not grow.
  *
  * @example
  * ```js
@@ -52,15 +57,21 @@ const UNSUPPORTED = ['continueExceeding', 'exponentialBackoff'] as const
 export class Store {
   /** The name before every key. */
   readonly prefix: string
-  readonly #hits: HitCounter
+  readonly #limiter: Limiter
+  readonly #hits: HitCounter | RenewingCounter
 
-  /** @throws {@link LimitError} for a setting of the plugin that this store cannot follow. */
-  constructor(settings: Settings, hits: HitCounter = new HitCounter({}, 'fastify-rate-limit')) {
-    for (const name of UNSUPPORTED) {
-      if (settings[name] === true) throw outOfRange(hits.prefix, name, 'must not be set with this store', true)
+  /** @throws {@link LimitError} for a setting that this store cannot follow, and for an option of {@link Store.with}. */
+  constructor(settings: Settings, hits?: HitCounter) {
+    const counter = hits ?? new HitCounter(pluginsOwn(settings), LIBRARY)
+    const { limiter, prefix } = counter
+    this.#limiter = limiter
+    this.prefix = prefix
+    const renews = settings.continueExceeding === true
+    // The plugin prefers the first one, too.
+    if (settings.exponentialBackoff === true && !renews) {
+      throw outOfRange(prefix, 'exponentialBackoff', 'must not be set with this store', true)
     }
-    this.#hits = hits
-    this.prefix = hits.prefix
+    this.#hits = renews ? new RenewingCounter({ limiter, prefix }) : counter
   }
 
   /**
@@ -69,7 +80,7 @@ export class Store {
    * @throws {@link LimitError} for an option that does not exist, or a value that it does not take.
    */
   static with(options: StoreOptions): new (settings: Settings) => Store {
-    const hits = new HitCounter(storeOptions(options), 'fastify-rate-limit')
+    const hits = new HitCounter(storeOptions(options), LIBRARY)
     return class extends Store {
       constructor(settings: Settings) {
         super(settings, hits)
@@ -78,32 +89,42 @@ export class Store {
   }
 
   /** Counts a hit of a key, which may be a number. */
-  incr(key: string | number, callback: Callback, timeWindow: number, _max?: number): void {
-    answer(this.#hits.add(clientOf(key), windowOf(timeWindow)), callback)
+  incr(key: string | number, callback: Callback, timeWindow: number, max = MOST_HITS): void {
+    answer(this.#hits.add(clientOf(key), windowOf(timeWindow), max), callback, max)
   }
 
   /** Reads the hits of a client, and counts none. */
-  read(key: string | number, callback: Callback, timeWindow: number, _max?: number): void {
-    answer(this.#hits.read(clientOf(key), windowOf(timeWindow)), callback)
+  read(key: string | number, callback: Callback, timeWindow: number, max = MOST_HITS): void {
+    answer(this.#hits.read(clientOf(key), windowOf(timeWindow)), callback, max)
   }
 
-  /** The store of a route with settings of its own. */
+  /** The store of a route, a group of routes, or a hook with settings of its own. */
   child(settings: object): Store {
+    const limiter = this.#limiter
     // The plugin's types say the options of the route, but it passes its own settings merged with the route's.
-    const { method = '', url = '' } = (settings as Settings).routeInfo ?? {}
-    const prefix = `${this.prefix} ${[method].flat().join()} ${url}`
-    return new Store(settings, new HitCounter({ limiter: this.#hits.limiter, prefix }, ''))
+    const { groupId, routeInfo: { method = '', url } = {} } = settings as Settings
+    let prefix = `${this.prefix} ${[method].flat().join()} ${url}`
+    if (groupId !== undefined) prefix = `${this.prefix} group ${groupId}`
+    else if (url === undefined) prefix = claimedName(limiter, `${this.prefix} hook`)
+    return new Store(settings, new HitCounter({ limiter, prefix }, ''))
   }
 }
 
-const clientOf = (key: string | number): string => (typeof key === 'number' ? `${key}` : key)
+/** Refuses the options of a store where the settings of the plugin belong; the plugin would say that it is no class. */
+function pluginsOwn(settings: object): StoreOptions {
+  for (const name of ['limiter', 'prefix']) {
+    if (name in settings) throw wrongType('', name, 'must be given to Store.with()', Reflect.get(settings, name))
+  }
+  return {}
+}
 
 /** The plugin allows a window of 0, in which every request is the first. */
 const windowOf = (timeWindow: number): number => Math.max(timeWindow, 1)
 
-function answer(hits: Promise<Hits>, callback: Callback): void {
+/** Tells the plugin. A client that is denied because the store did not answer is refused, but not banned. */
+function answer(hits: Promise<Hits>, callback: Callback, max: number): void {
   hits.then(
-    ({ count, leftMs }) => callback(null, { current: count, ttl: leftMs }),
+    ({ count, leftMs }) => callback(null, { current: count < MOST_HITS ? count : max + 1, ttl: leftMs }),
     (error: Error) => callback(error),
   )
 }

@@ -3,21 +3,22 @@
 import type { Limit } from '../definition_cache.js'
 import { knownOptions, outOfRange, wrongType } from '../errors.js'
 import type { LimitInfo } from '../info.js'
-import { Limiter } from '../limiter.js'
+import type { Limiter } from '../limiter.js'
 import { fixedWindow } from '../limits.js'
 import { claimedName } from '../room/names.js'
 import { isShared } from '../room/room.js'
+import { type UsedLimiter, usedLimiter } from './limiters.js'
 
 /** The options of a store. */
 export interface StoreOptions {
   /**
-   * A limiter, which stays the caller's, or the URL of a store.
+   * A limiter, which stays the caller's, or the URL of a store. Stores of one URL share a limiter.
    * @defaultValue a limiter of its own, in the memory of this process
    */
   readonly limiter?: Limiter | string | URL | undefined
   /**
    * The name before every key. Over a shared store, stores with the same prefix count together.
-   * @defaultValue the name of the library, with a number behind it for the second store of a limiter
+   * @defaultValue the name of the library, with a number behind it for the second store of a limiter, or of a URL
    */
   readonly prefix?: string | undefined
 }
@@ -49,15 +50,15 @@ export function storeOptions(given: unknown = {}): StoreOptions {
 export class HitCounter {
   readonly limiter: Limiter
   readonly prefix: string
-  /** True where another process does not see the counts. */
-  readonly isLocal: boolean
-  readonly #owned: boolean
+  /** True where no other store counts on these keys: in this process, under a name that no other one has. */
+  readonly isAlone: boolean
+  readonly #used: UsedLimiter
   readonly #windows = new Map<number, Limit>()
 
   constructor({ limiter, prefix }: StoreOptions, library: string) {
-    this.#owned = !(limiter instanceof Limiter)
-    this.limiter = limiterOf(limiter)
-    this.isLocal = !isShared(this.limiter)
+    this.#used = usedLimiter(limiter)
+    this.limiter = this.#used.limiter
+    this.isAlone = !isShared(this.limiter) && (prefix === undefined || this.limiter !== limiter)
     this.prefix = prefix ?? claimedName(this.limiter, library)
   }
 
@@ -82,9 +83,9 @@ export class HitCounter {
     await this.limiter.reset(this.window(windowMs), client)
   }
 
-  /** Closes the limiter, unless it is the caller's. */
+  /** Closes the limiter, unless it is the caller's, or another store uses it still. */
   async close(): Promise<void> {
-    if (this.#owned) await this.limiter.close()
+    await this.#used.close()
   }
 
   /** The window of this length. */
@@ -98,12 +99,9 @@ export class HitCounter {
   }
 }
 
-function limiterOf(given: StoreOptions['limiter']): Limiter {
-  if (given instanceof Limiter) return given
-  if (given === undefined) return new Limiter()
-  if (typeof given === 'string' || given instanceof URL) return new Limiter(given)
-  throw wrongType('', 'limiter', 'must be a Limiter or the URL of a store', given)
-}
+/** The key of a client as text: libraries pass on what an app's own function returns, such as the id of a user. */
+export const clientOf = (key: string | number | bigint): string =>
+  typeof key === 'number' || typeof key === 'bigint' ? `${key}` : key
 
 /** The hits that an answer tells of. Where the store could not decide and `onError` is `deny`, nothing remains, and any library refuses. */
 export function hitsOf({ quota, remaining, fullResetMs }: LimitInfo): Hits {

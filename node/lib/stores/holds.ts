@@ -4,8 +4,8 @@ import type { Limit } from '../definition_cache.js'
 import type { LimitInfo } from '../info.js'
 import { bucket } from '../limits.js'
 import type { Check } from '../parts.js'
-import { BlockingCounter } from './blocks.js'
-import { hitsOf, MOST_HITS, type StoreOptions } from './hits.js'
+import { BlockingCounter, LONGEST_MS, MOST_UNITS } from './blocks.js'
+import { hitsOf, type StoreOptions } from './hits.js'
 
 /** A client's points. */
 export interface Points {
@@ -17,14 +17,11 @@ export interface Points {
   readonly blocked: boolean
   /** Points of the window alone. */
   readonly counted: number
-  /** Points that were set. */
+  /** Points that were set, and those that were used since. */
   readonly held: number
+  /** True while points are held, even none. */
+  readonly isHeld: boolean
 }
-
-/** Units of a level that loses one per millisecond: 31 years. */
-const MOST_MS = 1_000_000_000_000
-/** The longest time for which points are held, 31 years. */
-export const LONGEST_MS = MOST_MS - MOST_HITS
 
 /** Counts of points. */
 export class PointCounter extends BlockingCounter {
@@ -34,15 +31,17 @@ export class PointCounter extends BlockingCounter {
 
   constructor(options: StoreOptions, library: string) {
     super(options, library)
-    this.#time = bucket({ key: `${this.prefix} time`, size: MOST_MS, dripRate: 1 })
-    this.#points = bucket({ key: `${this.prefix} points`, size: MOST_MS, dripRate: 1 })
+    this.#time = this.#timeOf(MOST_UNITS)
+    this.#points = bucket({ key: `${this.prefix} points`, size: MOST_UNITS, dripRate: 1 })
   }
 
   /** Adds points, unless the client is blocked, in one decision. */
   async take(client: string, windowMs: number, points: number): Promise<Points> {
     const { checks } = await this.limiter.limitAll(this.checks(client, windowMs, points))
     const taken = pointsOf(checks)
-    return taken.blocked ? taken : { ...taken, used: Math.max(taken.used, points) }
+    if (taken.blocked) return taken
+    if (taken.isHeld && points > 0) await this.#moveToHeld(client, windowMs, points)
+    return { ...taken, used: Math.max(taken.used, points) }
   }
 
   /** The points until now. */
@@ -68,6 +67,40 @@ export class PointCounter extends BlockingCounter {
     ])
   }
 
+  /**
+   * Holds all points of a client for so long from now, unless they are held for longer. Of several calls at the same
+   * time one does: the level has no room for two.
+   */
+  async prolong(client: string, windowMs: number, { counted, leftMs, isHeld }: Points, holdMs: number): Promise<void> {
+    const missing = holdMs - (isHeld ? leftMs : 0)
+    if (missing <= 0) return
+    const cost = isHeld ? missing : missing + counted
+    const { blocked, checks } = await this.limiter.limitAll([
+      { limit: this.#timeOf(holdMs), actor: client, cost: missing },
+      { limit: this.#points, actor: client, cost },
+    ])
+    if (isHeld) return
+    if (blocked) return this.#moveToHeld(client, windowMs, 1)
+    // Points that were held before drain for some milliseconds more than their time.
+    const [, { quota, remaining }] = checks as [LimitInfo, LimitInfo]
+    const stale = quota - remaining - cost
+    await Promise.all([
+      this.limiter.refund(this.window(windowMs), client, { cost: counted }),
+      stale > 0 ? this.limiter.refund(this.#points, client, { cost: stale }) : undefined,
+    ])
+  }
+
+  /**
+   * Puts points of the window to those that are held, so that they end with them. In between they count twice: a call
+   * at the same time may be refused, but never admitted, for that.
+   */
+  async #moveToHeld(client: string, windowMs: number, points: number): Promise<void> {
+    await Promise.all([
+      this.limiter.charge(this.#points, client, { cost: points }),
+      this.limiter.refund(this.window(windowMs), client, { cost: points }),
+    ])
+  }
+
   /** Sets the points of a new window, in place of all others. */
   async start(client: string, windowMs: number, points: number): Promise<void> {
     await this.forget(client, windowMs)
@@ -82,6 +115,10 @@ export class PointCounter extends BlockingCounter {
   /** Forgets a client. */
   async forget(client: string, windowMs: number): Promise<void> {
     await this.limiter.reset([this.window(windowMs), this.block, this.#time, this.#points], client)
+  }
+
+  #timeOf(size: number): Limit {
+    return bucket({ key: `${this.prefix} time`, size, dripRate: 1 })
   }
 
   protected override checks(actor: string, windowMs: number, cost: number): Check[] {
@@ -99,6 +136,7 @@ function pointsOf(checks: readonly LimitInfo[]): Points {
   const left = time.quota - time.remaining
   const held = left > 0 ? Math.max(points.quota - points.remaining - left, 0) : 0
   const used = counted + held
-  if (block.blocked) return { used, leftMs: block.resetMs, blocked: true, counted, held }
-  return { used, leftMs: left > 0 ? time.fullResetMs : leftMs, blocked: false, counted, held }
+  const isHeld = left > 0
+  if (block.blocked) return { used, leftMs: block.resetMs, blocked: true, counted, held, isHeld }
+  return { used, leftMs: isHeld ? time.fullResetMs : leftMs, blocked: false, counted, held, isHeld }
 }

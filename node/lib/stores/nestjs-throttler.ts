@@ -65,15 +65,12 @@ export class Store implements ThrottlerStorage {
       return { totalHits: count, timeToExpire: seconds(leftMs), isBlocked: false, timeToBlockExpire: 0 }
     }
     if (blockDuration <= 0) return refused(count, leftMs, leftMs)
-    // The first one over the limit blocks the client; others that came at the same time are refused with it.
-    if (count === limit + 1) {
-      await this.#hits.blockFor(client, blockDuration)
-      if (blockDuration < leftMs) await this.#hits.reset(client, windowMs)
-    }
+    await this.#hits.blockFor(client, blockDuration)
+    if (blockDuration < leftMs) await this.#hits.reset(client, windowMs)
     return refused(count, leftMs, blockDuration)
   }
 
-  /** Closes the limiter with the app, unless it was given as one. */
+  /** Closes the limiter with the app, unless it was given as one, or another store of its URL uses it. */
   async onApplicationShutdown(): Promise<void> {
     await this.#hits.close()
   }

@@ -7,19 +7,20 @@
 import { RateLimiterCompatibleAbstract, RateLimiterRes } from 'rate-limiter-flexible'
 import { knownOptions, outOfRange, wrongType } from '../errors.js'
 import type { Limiter } from '../limiter.js'
-import { storeOptions } from './hits.js'
-import { LONGEST_MS, PointCounter, type Points } from './holds.js'
+import { LONGEST_MS } from './blocks.js'
+import { MOST_HITS, storeOptions } from './hits.js'
+import { PointCounter, type Points } from './holds.js'
 
 /** The options of a limiter, with the library's own names. */
 export interface Options {
   /**
-   * A limiter, which stays the caller's, or the URL of a store.
+   * A limiter, which stays the caller's, or the URL of a store. Stores of one URL share a limiter.
    * @defaultValue a limiter of its own, in the memory of this process
    */
   readonly limiter?: Limiter | string | URL | undefined
   /**
    * The name before every key. Over a shared store, limiters with the same prefix count together.
-   * @defaultValue `rlflx`, with a number behind it for the second one of a limiter
+   * @defaultValue `rlflx`, with a number behind it for the second one of a limiter, or of a URL
    */
   readonly keyPrefix?: string | undefined
   /** The points in a duration. */
@@ -64,28 +65,46 @@ const FOREVER_MS = 3_155_760_000_000
 export class Store extends RateLimiterCompatibleAbstract {
   /** The name before every key. */
   override readonly keyPrefix: string
-  /** The points in a duration. */
-  points: number
-  /** Seconds; with 0 points are kept until they are deleted. */
-  duration: number
   /** Seconds for which a key is blocked that has used more than its points. */
   override blockDuration: number
   /** Spreads actions over the duration. */
   override execEvenly: boolean
-  readonly #minDelayMs: number | undefined
+  /** The least delay in milliseconds. */
+  execEvenlyMinDelayMs: number | undefined
   readonly #counter: PointCounter
+  #points: number
+  #duration: number
 
   constructor(options: Options) {
     super()
     const { limiter, keyPrefix, ...given } = objectOf(options)
     const own = knownOptions(given, OWN, 'a limiter') as Partial<Options>
+    if (keyPrefix === '') throw outOfRange('', 'keyPrefix', 'must not be empty', keyPrefix)
+    this.#points = pointsOption(own.points)
+    this.#duration = secondsOption('duration', own.duration)
+    this.blockDuration = secondsOption('blockDuration', own.blockDuration ?? 0)
+    this.execEvenly = own.execEvenly === true
+    this.execEvenlyMinDelayMs = own.execEvenlyMinDelayMs
     this.#counter = new PointCounter(storeOptions({ limiter, prefix: keyPrefix }), 'rlflx')
     this.keyPrefix = this.#counter.prefix
-    this.points = numberOption(own, 'points')
-    this.duration = numberOption(own, 'duration')
-    this.blockDuration = own.blockDuration === undefined ? 0 : numberOption(own, 'blockDuration')
-    this.execEvenly = own.execEvenly === true
-    this.#minDelayMs = own.execEvenlyMinDelayMs
+  }
+
+  /** The points in a duration; with fewer than one, every action is rejected. */
+  get points(): number {
+    return this.#points
+  }
+
+  set points(points: number) {
+    this.#points = pointsOption(points)
+  }
+
+  /** Seconds; with 0 points are kept until they are deleted. */
+  get duration(): number {
+    return this.#duration
+  }
+
+  set duration(seconds: number) {
+    this.#duration = secondsOption('duration', seconds)
   }
 
   /** Uses points; rejects with a `RateLimiterRes` where there are not enough. */
@@ -123,26 +142,19 @@ export class Store extends RateLimiterCompatibleAbstract {
     return points.leftMs === 0 ? null : this.#resOf(points)
   }
 
-  /** Sets the points that a key has used, for so many seconds. */
+  /** Sets the points that a key has used, for so many seconds; without a number of them, for the duration. */
   override async set(key: string | number, points: number, secDuration: number): Promise<RateLimiterRes> {
-    const windowMs = this.#windowMs({})
-    const holdMs = secDuration >= 0 ? msOf(secDuration) : windowMs
-    if (points > this.points) {
-      await this.#counter.unblock(`${key}`)
-      await this.#counter.blockFor(`${key}`, Math.min(holdMs, LONGEST_MS))
-      await this.#counter.hold(`${key}`, windowMs, points, holdMs)
-    } else if (holdMs === windowMs) {
-      await this.#counter.start(`${key}`, windowMs, points)
-    } else {
-      await this.#counter.unblock(`${key}`)
-      await this.#counter.hold(`${key}`, windowMs, points, holdMs)
+    const holdMs = msOf(secondsOf('secDuration', secDuration) ?? this.duration)
+    if (!(Number.isInteger(points) && points <= MOST_HITS)) {
+      throw outOfRange(this.keyPrefix, 'points', `must be a whole number of at most ${MOST_HITS}`, points)
     }
-    return resOf(Math.max(this.points - points, 0), holdMs, points, false)
+    return this.#set(`${key}`, Math.max(points, 0), holdMs, points > this.points)
   }
 
   /** Blocks a key for so many seconds; with 0 until it is deleted. */
   override async block(key: string | number, secDuration: number): Promise<RateLimiterRes> {
-    return this.set(key, this.points + 1, secDuration)
+    const seconds = secondsOption('secDuration', secDuration, this.keyPrefix)
+    return this.#set(`${key}`, Math.max(Math.floor(this.points) + 1, 0), msOf(seconds), true)
   }
 
   /** Forgets a key, its block as well; false where there was none. */
@@ -152,25 +164,37 @@ export class Store extends RateLimiterCompatibleAbstract {
     return known !== null
   }
 
-  /** Closes the limiter, unless it was given as one. */
+  /** Closes the limiter, unless it was given as one, or another store of its URL uses it. */
   async close(): Promise<void> {
     await this.#counter.close()
   }
 
-  #windowMs({ customDuration }: CallOptions): number {
-    return msOf(customDuration !== undefined && customDuration >= 0 ? customDuration : this.duration)
+  #windowMs(options: CallOptions | null): number {
+    return msOf(secondsOf('customDuration', options?.customDuration) ?? this.duration)
+  }
+
+  async #set(key: string, points: number, holdMs: number, blocks: boolean): Promise<RateLimiterRes> {
+    const windowMs = this.#windowMs({})
+    if (!blocks && holdMs === windowMs) {
+      await this.#counter.start(key, windowMs, points)
+    } else {
+      await this.#counter.unblock(key)
+      if (blocks) await this.#counter.blockFor(key, holdMs)
+      await this.#counter.hold(key, windowMs, points, holdMs)
+    }
+    return resOf(Math.max(this.points - points, 0), holdMs, points, false)
   }
 
   #resOf({ used, leftMs, blocked }: Points, points = 0): RateLimiterRes {
     const consumed = blocked ? Math.max(used, this.points + 1) : used
-    return resOf(Math.max(this.points - consumed, 0), leftMs, consumed, points > 0 && consumed === points)
+    return resOf(Math.max(this.points - consumed, 0), leftMs, consumed, !blocked && points > 0 && consumed === points)
   }
 
   /** Delays an action by its share of the time that is left, where actions are spread. */
   async #spread(res: RateLimiterRes): Promise<RateLimiterRes> {
     const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = res
     if (!this.execEvenly || isFirstInDuration || msBeforeNext <= 0) return res
-    const least = this.#minDelayMs ?? Math.ceil((this.duration * 1000) / Math.max(this.points, 1))
+    const least = this.execEvenlyMinDelayMs ?? Math.ceil((this.duration * 1000) / Math.max(this.points, 1))
     const share = Math.ceil(msBeforeNext / (remainingPoints + 2))
     const delay = share < least ? consumedPoints * least : share
     await new Promise((resolve) => setTimeout(resolve, delay))
@@ -191,9 +215,21 @@ function objectOf(options: unknown): Record<string, unknown> {
   throw wrongType('', 'options', 'must be an object with points and duration', options)
 }
 
-function numberOption(options: object, name: string): number {
-  const value = (options as Record<string, unknown>)[name]
-  if (typeof value !== 'number') throw wrongType('', name, 'must be a number', value)
-  if (!(value >= 0 && Number.isFinite(value))) throw outOfRange('', name, 'must be finite and not negative', value)
-  return value
+function pointsOption(points: unknown): number {
+  if (typeof points !== 'number') throw wrongType('', 'points', 'must be a number', points)
+  if (!Number.isFinite(points)) throw outOfRange('', 'points', 'must be finite', points)
+  return points
+}
+
+function secondsOption(name: string, seconds: unknown, key = ''): number {
+  if (typeof seconds !== 'number') throw wrongType(key, name, 'must be a number', seconds)
+  if (seconds >= 0 && Number.isFinite(seconds)) return seconds
+  throw outOfRange(key, name, 'must be finite and not negative', seconds)
+}
+
+/** The seconds of a call; nothing where the library takes those of the limiter. */
+function secondsOf(name: string, seconds: unknown): number | undefined {
+  if (seconds === undefined || seconds === null) return undefined
+  if (typeof seconds !== 'number') throw wrongType('', name, 'must be a number', seconds)
+  return seconds >= 0 ? seconds : undefined
 }

@@ -1,7 +1,7 @@
 /* The store of express-rate-limit, which hono-rate-limiter has taken over. */
 
-import { wrongType } from '../errors.js'
-import { HitCounter, type Hits, storeOptions } from './hits.js'
+import { outOfRange, wrongType } from '../errors.js'
+import { clientOf, HitCounter, type Hits, storeOptions } from './hits.js'
 
 /** The window of both libraries where none is given. */
 const USUAL_WINDOW_MS = 60_000
@@ -18,44 +18,44 @@ export interface ClientHits {
 export abstract class WindowStore {
   /** The name before every key. */
   readonly prefix: string
-  /** True if no other process counts on these keys. */
+  /** True if no other store counts on these keys: in this process, without a prefix that another may have. */
   readonly localKeys: boolean
   readonly #hits: HitCounter
-  #windowMs = USUAL_WINDOW_MS
+  #given: unknown = USUAL_WINDOW_MS
 
   /** @internal */
   constructor(options: unknown, library: string) {
     this.#hits = new HitCounter(storeOptions(options), library)
     this.prefix = this.#hits.prefix
-    this.localKeys = this.#hits.isLocal
+    this.localKeys = this.#hits.isAlone
   }
 
   /** Takes the window from the options of the middleware. */
   init({ windowMs }: { readonly windowMs?: number | undefined }): void {
     if (windowMs === undefined) return
-    if (typeof windowMs !== 'number') throw wrongType(this.prefix, 'windowMs', 'must be a number', windowMs)
-    this.#windowMs = windowMs
+    this.#given = windowMs
+    this.#window()
   }
 
   /** The hits of a client; nothing if there are none. */
-  async get(key: string): Promise<ClientHits | undefined> {
-    const hits = await this.#hits.read(key, this.#windowMs)
+  async get(key: string | number | bigint): Promise<ClientHits | undefined> {
+    const hits = await this.#hits.read(clientOf(key), this.#window())
     return hits.count === 0 ? undefined : clientHits(hits)
   }
 
   /** Counts a hit. */
-  async increment(key: string): Promise<ClientHits> {
-    return clientHits(await this.#hits.add(key, this.#windowMs))
+  async increment(key: string | number | bigint): Promise<ClientHits> {
+    return clientHits(await this.#hits.add(clientOf(key), this.#window()))
   }
 
   /** Takes a hit back, never below none. */
-  async decrement(key: string): Promise<void> {
-    await this.#hits.remove(key, this.#windowMs)
+  async decrement(key: string | number | bigint): Promise<void> {
+    await this.#hits.remove(clientOf(key), this.#window())
   }
 
   /** Forgets the hits of a client. */
-  async resetKey(key: string): Promise<void> {
-    await this.#hits.reset(key, this.#windowMs)
+  async resetKey(key: string | number | bigint): Promise<void> {
+    await this.#hits.reset(clientOf(key), this.#window())
   }
 
   /** Forgets every client; with a limiter of the caller's, all entries of its namespace go, those of other limits too. */
@@ -63,9 +63,19 @@ export abstract class WindowStore {
     await this.#hits.limiter.clear()
   }
 
-  /** Closes the limiter, unless it was given as one. */
+  /** Closes the limiter, unless it was given as one, or another store of its URL uses it. */
   async shutdown(): Promise<void> {
     await this.#hits.close()
+  }
+
+  /** The window, checked at each call: express-rate-limit logs what `init` throws, and goes on. */
+  #window(): number {
+    const given = this.#given
+    if (typeof given !== 'number') throw wrongType(this.prefix, 'windowMs', 'must be a number', given)
+    if (!(given > 0 && Number.isFinite(given))) {
+      throw outOfRange(this.prefix, 'windowMs', 'must be finite and above 0', given)
+    }
+    return given
   }
 }
 

@@ -18,8 +18,9 @@ import { decorate } from './decorate.mjs'
 const redis = await RedisServer.start()
 let names = 0
 const limiters = {
-  memory: () => new Limiter(),
-  redis: () => new Limiter(redis.url, { timeoutMs: 5000, onError: 'raise', namespace: `throttler${names++}` }),
+  memory: (options = {}) => new Limiter(options),
+  redis: (options = {}) =>
+    new Limiter(redis.url, { timeoutMs: 5000, onError: 'raise', namespace: `throttler${names++}`, ...options }),
 }
 const platforms = {
   express: () => new ExpressAdapter(),
@@ -116,6 +117,29 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
     await new Promise((resolve) => setTimeout(resolve, 520))
     const { totalHits, isBlocked } = await hit()
     assert.deepEqual([totalHits, isBlocked], [1, false])
+  })
+
+  test(`${kind}: a block is as long as it should be, the second one and that of a lowered limit too`, async () => {
+    let now = 1_750_000_000_000
+    const limiter = limiterOf({ clock: () => now })
+    const store = new Store({ limiter })
+    const hit = (limit) => store.increment('key', 1000, limit, 1000, 'default')
+    for (let round = 0; round < 3; round++) {
+      assert.equal((await hit(3)).isBlocked, false)
+      assert.equal((await hit(3)).isBlocked, false)
+      // Two more than the limit of this request.
+      assert.equal((await hit(1)).timeToBlockExpire, 1)
+      now += 999
+      assert.deepEqual(await hit(3), { totalHits: 4, timeToExpire: 1, isBlocked: true, timeToBlockExpire: 1 })
+      now += 1
+    }
+  })
+
+  test(`${kind}: of hits at the same time one blocks`, async () => {
+    const store = new Store({ limiter: limiterOf() })
+    const hit = () => store.increment('key', 60_000, 1, 90_000, 'default')
+    await Promise.all(Array.from({ length: 9 }, hit))
+    assert.deepEqual([(await hit()).isBlocked, (await hit()).timeToBlockExpire], [true, 90])
   })
 
   test(`${kind}: without a block, refusals end with the window`, async () => {

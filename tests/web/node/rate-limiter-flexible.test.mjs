@@ -71,6 +71,11 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
       {},
       [['consume', 3], ['set', 1, 5], ['consume', 2], ['reward', 1], ['get']],
     ],
+    [
+      'set points, and those used since, end together',
+      { duration: 0.2 },
+      [['set', 1, 60], ['consume'], ['consume'], ['wait', 220], ['get'], ['consume'], ['get']],
+    ],
     ['too many points that are set', {}, [['set', 7, 600], ['get'], ['set', 1, 30], ['consume']]],
     ['no end', { duration: 0 }, [['consume'], ['get'], ['consume', 2], ['consume'], ['delete'], ['get']]],
     [
@@ -85,6 +90,10 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
     test(`${kind}: ${name}, as the library's own limiter does it`, async () => {
       const [ours, theirs] = [store(options), new RateLimiterMemory({ points: 3, duration: 60, ...options })]
       for (const [method, ...given] of calls) {
+        if (method === 'wait') {
+          await new Promise((resolve) => setTimeout(resolve, ...given))
+          continue
+        }
         const [answer, expected] = [
           await outcome(ours[method]('ada', ...given)),
           await outcome(theirs[method]('ada', ...given)),
@@ -100,6 +109,34 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
       assert.equal(await ours.get('bob'), null)
     })
   }
+
+  test(`${kind}: of actions at the same time one blocks, for no longer than it should`, async () => {
+    const limiter = store({ points: 1, blockDuration: 5 })
+    await Promise.all(Array.from({ length: 9 }, () => outcome(limiter.consume('ada'))))
+    await Promise.all([limiter.block('bob', 5), limiter.block('bob', 5)])
+    for (const key of ['ada', 'bob']) assert.equal((await outcome(limiter.consume(key))).seconds, 5)
+  })
+
+  test(`${kind}: a wrong call leaves the points as they are`, async () => {
+    const limiter = store({ points: 2.5 })
+    await limiter.consume('ada', 2)
+    const wrong = (method, ...given) => assert.rejects(limiter[method]('ada', ...given), { code: 'ERR_LIMIT' }, method)
+    for (const points of [0.5, NaN, '1', 1e10]) await wrong('set', points, 60)
+    for (const seconds of [undefined, null, -1, '10']) await wrong('block', seconds)
+    await wrong('consume', 1, { customDuration: '5' })
+    assert.equal((await limiter.get('ada', null)).consumedPoints, 2)
+    assert.equal((await limiter.set('bob', 1, null)).msBeforeNext, 60_000)
+    assert.equal((await limiter.set('bob', -1, 60)).consumedPoints, 0)
+    assert.deepEqual(await outcome(limiter.consume('eve', 1, { customDuration: null })), {
+      rejected: false,
+      remainingPoints: 1.5,
+      consumedPoints: 1,
+      isFirstInDuration: true,
+      seconds: 60,
+    })
+    assert.equal((await limiter.block('eve', 10)).consumedPoints, 3)
+    assert.equal((await limiter.penalty('eve', 3)).isFirstInDuration, false)
+  })
 
   test(`${kind}: totals are exact`, async () => {
     const limiter = limiterOf()
@@ -229,13 +266,26 @@ test('options are checked; a limiter of its own is closed', async () => {
   assert.throws(() => made({ points: '5' }), /points must be a number/)
   assert.throws(() => made({ duration: -1 }), /duration must be finite and not negative/)
   assert.throws(() => made({ storeClient: {} }), /storeClient is not an option of a limiter/)
-  assert.throws(() => made({ keyPrefix: '' }), /prefix must not be empty/)
+  assert.throws(() => made({ keyPrefix: '' }), /keyPrefix must not be empty/)
   const limiter = new Limiter()
   assert.deepEqual([made({ limiter }).keyPrefix, made({ limiter }).keyPrefix], ['rlflx', 'rlflx-2'])
   const own = made()
   await own.close()
   await assert.rejects(own.consume('ada'), { code: 'ERR_STORE' })
   await assert.rejects(made().consume('ada', 0.5), { code: 'ERR_LIMIT' })
+})
+
+test('options are changed while it runs, and checked then too', async () => {
+  const limiter = new Store({ points: 0, duration: 60 })
+  assert.equal((await outcome(limiter.consume('ada'))).rejected, true)
+  limiter.points = 2
+  limiter.duration = 5
+  assert.deepEqual([limiter.points, limiter.duration], [2, 5])
+  assert.equal((await limiter.consume('bob')).msBeforeNext, 5000)
+  limiter.points = -1
+  assert.equal((await outcome(limiter.consume('eve'))).rejected, true)
+  assert.throws(() => (limiter.points = NaN), /points must be finite/)
+  assert.throws(() => (limiter.duration = -1), /duration must be finite and not negative/)
 })
 
 test('the same class through require', () => {

@@ -11,6 +11,7 @@ import Fastify from 'fastify'
 import { Hono } from 'hono'
 import { rateLimiter } from 'hono-rate-limiter'
 import { bucket, Limiter } from 'tidegate'
+import { RateLimiterService } from 'tidegate/sharkey'
 import { Store as ExpressStore } from 'tidegate/stores/express-rate-limit'
 import { Store as FastifyStore } from 'tidegate/stores/fastify-rate-limit'
 import { Store as HonoStore } from 'tidegate/stores/hono-rate-limiter'
@@ -20,8 +21,9 @@ import { get, listening, several } from './apps.mjs'
 const redis = await RedisServer.start()
 let names = 0
 const limiters = {
-  memory: () => new Limiter(),
-  redis: () => new Limiter(redis.url, { timeoutMs: 5000, onError: 'raise', namespace: `stores${names++}` }),
+  memory: (options = {}) => new Limiter(options),
+  redis: (options = {}) =>
+    new Limiter(redis.url, { timeoutMs: 5000, onError: 'raise', namespace: `stores${names++}`, ...options }),
 }
 const HOUR = 3_600_000
 
@@ -159,12 +161,147 @@ test('fastify: a route with settings counts by itself, and reading counts nothin
   assert.deepEqual([(await read()).remaining, (await read()).remaining], [3, 3])
 })
 
-test('fastify: windows that grow are refused', async () => {
-  for (const name of ['continueExceeding', 'exponentialBackoff']) {
-    const app = Fastify()
-    const registered = app.register(forFastify, { store: FastifyStore, [name]: true })
-    await assert.rejects(async () => registered, new RegExp(`${name} must not be set with this store`))
+test('fastify: hooks with settings of their own count by themselves, and a group counts together', async () => {
+  const app = Fastify()
+  await app.register(forFastify, { max: 9, timeWindow: HOUR, store: FastifyStore.with({}) })
+  const free = { rateLimit: false }
+  app.get('/three', { config: free, preHandler: app.rateLimit({ max: 3 }) }, () => 'three')
+  app.get('/five', { config: free, preHandler: app.rateLimit({ max: 5 }) }, () => 'five')
+  const check = app.createRateLimit({ max: 7 })
+  app.get('/seven', { config: free }, async (request) => (await check(request)).remaining)
+  for (const url of ['/send', '/resend']) {
+    app.get(url, { config: { rateLimit: { max: 3, groupId: 'otp' } } }, () => 'sent')
   }
+  const remaining = async (url) => (await app.inject(url)).headers['x-ratelimit-remaining']
+  assert.deepEqual([await remaining('/three'), await remaining('/five'), await remaining('/five')], ['2', '4', '3'])
+  assert.equal((await app.inject('/seven')).body, '6')
+  assert.deepEqual([await remaining('/send'), await remaining('/resend'), await remaining('/send')], ['2', '1', '0'])
+  assert.equal((await app.inject('/resend')).statusCode, 429)
+  await app.close()
+})
+
+test('fastify: a client that is denied for want of a server is not banned', async () => {
+  const app = Fastify()
+  const limiter = new Limiter('redis://127.0.0.1:1', { timeoutMs: 50, onError: 'deny' })
+  const onBanReach = () => assert.fail('banned')
+  await app.register(forFastify, { max: 3, ban: 2, onBanReach, store: FastifyStore.with({ limiter }) })
+  app.get('/', () => 'hello')
+  assert.equal((await app.inject('/')).statusCode, 429)
+  await app.close()
+})
+
+for (const [kind, limiterOf] of Object.entries(limiters)) {
+  test(`fastify, ${kind}: with continueExceeding a window begins anew with each hit over the limit`, async () => {
+    let now = 1_750_000_000_000
+    const Made = FastifyStore.with({ limiter: limiterOf({ clock: () => now }) })
+    const store = new Made({ continueExceeding: true, exponentialBackoff: true })
+    const call = (method) =>
+      new Promise((resolve, reject) => {
+        const callback = (error, result) => (error ? reject(error) : resolve([result.current, result.ttl]))
+        store[method]('ada', callback, 1000, 2)
+      })
+    const together = (count) => Promise.all(Array.from({ length: count }, () => call('incr')))
+    for (let round = 0; round < 2; round++) {
+      assert.deepEqual(await call('incr'), [1, 1000])
+      now += 300
+      assert.deepEqual(await call('incr'), [2, 700])
+      now += 300
+      assert.deepEqual(await call('incr'), [3, 1000])
+      now += 999
+      assert.deepEqual(await call('read'), [3, 1])
+      assert.deepEqual(await call('incr'), [4, 1000])
+      now += 600
+      // Of several at the same time each counts, and the window does not grow.
+      assert.deepEqual((await together(5)).map(([current]) => current).sort(), [5, 6, 7, 8, 9])
+      assert.deepEqual(await call('read'), [9, 1000])
+      // Behind the window nothing is left, not for the first hits over the limit either.
+      now += 1000
+      assert.deepEqual(await call('read'), [0, 0])
+      assert.deepEqual(
+        (await together(6)).map(([current]) => current),
+        [1, 2, 3, 4, 5, 6],
+      )
+      assert.deepEqual(await call('read'), [6, 1000])
+      now += 1000
+    }
+  })
+}
+
+test('fastify: windows that grow are refused', async () => {
+  const registered = Fastify().register(forFastify, { store: FastifyStore, exponentialBackoff: true })
+  await assert.rejects(async () => registered, /exponentialBackoff must not be set with this store/)
+})
+
+for (const Store of [ExpressStore, HonoStore]) {
+  test('stores of one URL share a limiter, which the last one closes, and have names of their own', async () => {
+    const limiter = `${redis.url}/${Store === HonoStore ? 1 : 2}`
+    const before = await redis.clients()
+    const [one, two] = [new Store({ limiter }), new Store({ limiter: new URL(limiter) })]
+    assert.equal((await one.increment('ada')).totalHits, 1)
+    assert.equal((await two.increment('ada')).totalHits, 1)
+    assert.equal(await redis.clients(), before + 1)
+    await one.shutdown()
+    await one.shutdown()
+    assert.equal((await two.increment('ada')).totalHits, 2)
+    await two.shutdown()
+    await assert.rejects(two.increment('ada'), { code: 'ERR_STORE' })
+    const third = new Store({ limiter })
+    assert.equal((await third.increment('ada')).totalHits, 2)
+    await third.shutdown()
+  })
+
+  test('keys may be numbers', async () => {
+    const store = new Store()
+    await store.increment(7)
+    await store.increment(7n)
+    assert.equal((await store.get('7')).totalHits, 2)
+    await store.decrement(7)
+    assert.equal((await store.get(7)).totalHits, 1)
+    await store.resetKey(7)
+    assert.equal(await store.get(7), undefined)
+    await assert.rejects(store.increment(undefined), /actor must be a string, got undefined/)
+  })
+}
+
+test('express: two middlewares on the same keys are found, in memory too', async () => {
+  const found = []
+  const logger = { error: ({ code }) => found.push(code), warn() {} }
+  const app = express()
+  for (const limiter of [new Limiter(), undefined]) {
+    const store = () => new ExpressStore({ limiter, prefix: 'api' })
+    app.get('/', rateLimit({ store: store(), logger }), rateLimit({ store: store(), logger }))
+    app.get('/other', rateLimit({ store: new ExpressStore({ limiter }), logger }))
+  }
+  app.use((_request, response) => response.send('hello'))
+  const url = await listening(app.listen(0, '127.0.0.1'))
+  await get(url, '/other')
+  assert.deepEqual(found, [])
+  await get(url)
+  assert.deepEqual(found, ['ERR_ERL_DOUBLE_COUNT'])
+})
+
+test('express: a wrong window is an error of each request, not another window', async () => {
+  const app = express()
+  const logger = { error() {}, warn() {} }
+  app.use(rateLimit({ windowMs: '60000', limit: 1, store: new ExpressStore(), logger }))
+  app.use((error, _request, response, _next) => response.status(500).send(error.message))
+  const url = await listening(app.listen(0, '127.0.0.1'))
+  const { status, text } = await get(url)
+  assert.deepEqual([status, text], [500, 'limit "express-rate-limit": windowMs must be a number, got "60000"'])
+  for (const windowMs of [0, -1, NaN, Infinity]) {
+    assert.throws(() => new HonoStore().init({ windowMs }), /windowMs must be finite and above 0/)
+  }
+})
+
+test('what is not an object of options is refused, rather than counted in memory', () => {
+  const limiter = new Limiter()
+  for (const given of [limiter, [], new URL(redis.url), redis.url]) {
+    for (const make of [(options) => new ExpressStore(options), (options) => FastifyStore.with(options)]) {
+      assert.throws(() => make(given), /options must be an object/)
+    }
+  }
+  assert.throws(() => new FastifyStore({ limiter }), /limiter must be given to Store\.with\(\)/)
+  assert.throws(() => new RateLimiterService(limiter), /options must be an object/)
 })
 
 test('the same classes through require', () => {

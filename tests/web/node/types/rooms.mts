@@ -140,10 +140,12 @@ new Hono().use(rateLimiter({ limit: 5, keyGenerator: () => 'ada', store: new Hon
 await fastify.register(theirs, { max: 5, store: FastifyStore.with({ limiter: 'redis://localhost' }) })
 ThrottlerModule.forRoot({ throttlers: [{ ttl: 60_000, limit: 5 }], storage: new ThrottlerStore({ limiter }) })
 const flexible = new FlexibleStore({ limiter, points: 5, duration: 60, blockDuration: 10 })
+flexible.points = 10
+const hits: number = (await new ExpressStore().increment(7)).totalHits
 const left: number = (await flexible.consume('ada', 2, { customDuration: 10 })).remainingPoints
 const wrapped = new RLWrapperBlackAndWhite({ limiter: flexible, blackList: ['eve'] })
 new RateLimiterQueue(new BurstyRateLimiter(flexible, wrapped))
-console.log(left, new RateLimiterUnion(flexible, wrapped))
+console.log(hits, left, new RateLimiterUnion(flexible, wrapped))
 // @ts-expect-error there is no such option
 new HonoStore({ max: 5 })
 // @ts-expect-error points have to be given

@@ -1,0 +1,54 @@
+/* The limiters that stores count in: the caller's own, or one for each URL. */
+
+import { wrongType } from '../errors.js'
+import { Limiter } from '../limiter.js'
+import { isShared } from '../room/room.js'
+
+/** A limiter as one store uses it. */
+export interface UsedLimiter {
+  readonly limiter: Limiter
+  /** Closes the limiter, unless it is the caller's, or another store uses it still. */
+  close(): Promise<void>
+}
+
+interface Shared {
+  readonly limiter: Limiter
+  users: number
+}
+
+/** Limiters by the URL of their store: stores of one URL share connections, and do not take the same name twice. */
+const byUrl = new Map<string, Shared>()
+
+/** The limiter that the option of a store asks for. */
+export function usedLimiter(given: unknown): UsedLimiter {
+  if (given instanceof Limiter) return { limiter: given, close: async () => {} }
+  if (given === undefined) return owned(new Limiter())
+  if (typeof given !== 'string' && !(given instanceof URL)) {
+    throw wrongType('', 'limiter', 'must be a Limiter or the URL of a store', given)
+  }
+  const url = String(given)
+  const known = byUrl.get(url)
+  if (known !== undefined) return sharing(url, known)
+  const limiter = new Limiter(url)
+  if (!isShared(limiter)) return owned(limiter)
+  const made = { limiter, users: 0 }
+  byUrl.set(url, made)
+  return sharing(url, made)
+}
+
+const owned = (limiter: Limiter): UsedLimiter => ({ limiter, close: () => limiter.close() })
+
+function sharing(url: string, shared: Shared): UsedLimiter {
+  shared.users++
+  let open = true
+  return {
+    limiter: shared.limiter,
+    close: async () => {
+      if (!open) return
+      open = false
+      if (--shared.users > 0) return
+      byUrl.delete(url)
+      await shared.limiter.close()
+    },
+  }
+}
