@@ -36,7 +36,7 @@ impl Remote {
             state.stats.cached();
             return Begun::Known(Ok(info));
         }
-        if self.store.settings.on_error == OnError::Local && self.store.is_unavailable(on_callers_runtime) {
+        if self.store.settings.on_error == OnError::Local && state.is_unavailable(on_callers_runtime) {
             return Begun::Known(self.decide_locally(&state, checks, call, now));
         }
         if call == Call::Reset {

@@ -138,19 +138,6 @@ impl RemoteStore {
         let _ = self.state_for_sure().servers(self, true);
     }
 
-    /// True if a call would not be sent to any server now.
-    pub(crate) fn is_unavailable(&self, on_callers_runtime: bool) -> bool {
-        let state = self.state();
-        let callers = if on_callers_runtime { Handle::try_current().ok().map(|runtime| runtime.id()) } else { None };
-        let ways = state.ways.lock().unwrap_or_else(PoisonError::into_inner);
-        // A caller without a runtime is served by the process's own, of which there is one.
-        let is_callers = |way: &&Way| match callers {
-            Some(runtime) => way.runtime == runtime,
-            None => way.is_background,
-        };
-        ways.iter().find(is_callers).is_some_and(|way| way.servers.is_unavailable())
-    }
-
     pub(crate) fn breaker(&self) -> BreakerState {
         let state = self.state();
         let ways = state.ways.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,6 +174,18 @@ impl fmt::Debug for RemoteStore {
 }
 
 impl ProcessState {
+    /// True if a call would not be sent to any server now.
+    pub(crate) fn is_unavailable(&self, on_callers_runtime: bool) -> bool {
+        let callers = if on_callers_runtime { Handle::try_current().ok().map(|runtime| runtime.id()) } else { None };
+        let ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
+        // A caller without a runtime is served by the process's own, of which there is one.
+        let is_callers = |way: &&Way| match callers {
+            Some(runtime) => way.runtime == runtime,
+            None => way.is_background,
+        };
+        ways.iter().find(is_callers).is_some_and(|way| way.servers.is_unavailable())
+    }
+
     fn new(backend: &dyn Backend, settings: &Settings) -> Self {
         Self {
             process: Process::current(),
