@@ -1,10 +1,15 @@
-/** The switch of all rooms, for tests: off, no request is limited. */
-let off = false
+/** The switch of all rooms, for tests: while anything holds it off, no request is limited. */
+let holders = 0
 
 /** True while requests are not limited. */
-export const isOff = (): boolean => off
+export const isOff = (): boolean => holders > 0
 
-/** Turns the switch. */
-export function turn(to: 'on' | 'off'): void {
-  off = to === 'off'
+/** Holds the switch off, and returns what lets it go, once. */
+export function holdOff(): () => void {
+  let held = true
+  holders++
+  return () => {
+    if (held) holders--
+    held = false
+  }
 }
