@@ -10,6 +10,7 @@ import { LimitInfo } from './info.js'
 import { Limiter } from './limiter.js'
 import { type Reply, sendRateLimitHeaders as send } from './reply.js'
 import { isPromise } from './room/later.js'
+import { noLimiter } from './room/options.js'
 import type { Later } from './room/rules.js'
 import { isOff } from './room/switch.js'
 
@@ -200,7 +201,7 @@ function limiterOf(
   const { layout = null, namespace = null } = keys
   if (given === undefined) return new Limiter({ layout, namespace })
   if (typeof given === 'string' || given instanceof URL) return new Limiter(given, { layout, namespace })
-  throw wrongType('', 'limiter', 'must be a Limiter or the URL of a store', given)
+  throw noLimiter(given)
 }
 
 /** True for what the limiter takes, nothing being 1; it refuses the rest by itself. */

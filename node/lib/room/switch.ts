@@ -1,15 +1,23 @@
 /** The switch of all rooms, for tests: while anything holds it off, no request is limited. */
-let holders = 0
+interface Switch {
+  holders: number
+}
+
+// One for the process: test runners load this package again for each test file, or when a test resets its modules.
+const NAME = Symbol.for('tidegate.switch')
+const all = globalThis as { [NAME]?: Switch }
+all[NAME] ??= { holders: 0 }
+const state: Switch = all[NAME]
 
 /** True while requests are not limited. */
-export const isOff = (): boolean => holders > 0
+export const isOff = (): boolean => state.holders > 0
 
 /** Holds the switch off, and returns what lets it go, once. */
 export function holdOff(): () => void {
   let held = true
-  holders++
+  state.holders++
   return () => {
-    if (held) holders--
+    if (held) state.holders--
     held = false
   }
 }
