@@ -158,11 +158,10 @@ export class Room<Request> implements Gates {
     return this.#trusting
   }
 
-  /** Gives back what a decision charged; a failure is told by the limiter's own events. */
+  /** Gives back what a decision charged; a failure is told by the limiter's own events, and changes no response. */
   giveBack(info: LimitInfo): void {
     if (info.blocked || info === NO_LIMIT) return
-    if (!this.#shared) this.limiter.refundSync(info)
-    else this.limiter.refund(info).catch(() => {})
+    this.limiter.refund(info).catch(() => {})
   }
 
   /** The counts of limits in shadow mode and of candidates. */

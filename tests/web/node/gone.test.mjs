@@ -171,4 +171,16 @@ for (const [name, express] of Object.entries({ express4, express5 })) {
     )
     assert.deepEqual(rejections, [])
   })
+
+  test(`${name}: a charge that a closed limiter cannot take back does not change the refusal`, async () => {
+    const app = express().set('env', 'test')
+    const limits = tokenBucket({ key: 'api', count: 1, period: 3_600_000 })
+    const [closing, spent] = [new Limiter(), new Limiter()]
+    spent.limitSync(limits, 'ada')
+    app.use(forExpress({ limiter: closing, limits }))
+    app.use((_request, _response, next) => closing.close().then(() => next(), next))
+    app.use(forExpress({ limiter: spent, limits, key: async () => 'ada' }))
+    app.use((_request, response) => response.send('hello'))
+    assert.equal((await get(await listening(app.listen(0, '127.0.0.1')))).status, 429)
+  })
 }
