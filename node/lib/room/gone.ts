@@ -12,6 +12,11 @@ export const isClosed = ({ socket }: IncomingMessage): boolean => socket?.destro
  */
 export function aborted(cause: unknown): unknown {
   if (!(cause instanceof ConfigurationError)) return cause
-  const fields = { code: 'ECONNABORTED', type: 'request.aborted', status: 400, statusCode: 400, expose: true }
+  const fields = { code: 'ECONNABORTED', type: ABORTED, status: 400, statusCode: 400, expose: true }
   return Object.assign(new Error('request aborted', { cause }), fields)
 }
+
+const ABORTED = 'request.aborted'
+
+/** True for such an error. */
+export const isAborted = (error: unknown): error is Error => (error as { type?: unknown } | null)?.type === ABORTED

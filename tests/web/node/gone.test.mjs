@@ -1,5 +1,6 @@
 /** Clients that leave early, and requests that something else has answered in the meantime. */
 
+import 'reflect-metadata'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -7,6 +8,10 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { serve } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
+import { BadRequestException, Catch, Controller, Get, HttpCode, Module, Req } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import { ExpressAdapter } from '@nestjs/platform-express'
+import { FastifyAdapter } from '@nestjs/platform-fastify'
 import express5 from 'express'
 import express4 from 'express4'
 import Fastify from 'fastify'
@@ -17,7 +22,9 @@ import { rateLimit as forExpress } from 'tidegate/express'
 import forFastify from 'tidegate/fastify'
 import { rateLimit as forHono } from 'tidegate/hono'
 import { rateLimit as forKoa } from 'tidegate/koa'
+import { TidegateModule } from 'tidegate/nestjs'
 import { get, listening, several } from './apps.mjs'
+import { decorate } from './decorate.mjs'
 
 /** Apps with something asynchronous before the limit, the limit, and a handler; both get the socket. */
 const apps = {
@@ -76,6 +83,41 @@ const apps = {
     app.onError((error) => failed(error) ?? new Response('', { status: 500 }))
     return listening(serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }))
   },
+}
+
+for (const [name, adapterOf] of Object.entries({
+  Express: () => new ExpressAdapter(),
+  Fastify: () => new FastifyAdapter(),
+})) {
+  apps[`nest${name}`] = async ({ before, options, handler, failed }) => {
+    class Hello {
+      async get(request) {
+        await handler(request.socket)
+        return 'hello'
+      }
+    }
+    Req()(Hello.prototype, 'get', 0)
+    decorate(Hello, 'get', Get(), HttpCode(201))
+    Controller()(Hello)
+    class Failed {
+      catch(error, host) {
+        // Nest logs all exceptions but its own.
+        failed(error instanceof BadRequestException ? error.cause : new Error(`no exception of Nest: ${error}`))
+        host.switchToHttp().getResponse().status(500).send('')
+      }
+    }
+    Catch()(Failed)
+    class App {}
+    Module({ imports: [TidegateModule.forRoot(options)], controllers: [Hello] })(App)
+    const adapter = adapterOf()
+    const app = await NestFactory.create(App, adapter, { logger: false, forceCloseConnections: true })
+    if (name === 'Fastify') adapter.getInstance().addHook('onRequest', async ({ raw }) => before(raw.socket))
+    else app.use(({ socket }, _response, next) => before(socket).then(() => next(), next))
+    app.useGlobalFilters(new Failed())
+    await app.listen(0, '127.0.0.1')
+    after(() => app.close())
+    return app.getUrl()
+  }
 }
 
 /** Sends a request, and leaves once the app has it. */
