@@ -205,7 +205,7 @@ const IN_REQUESTS = 'app.rateLimit(): make the hook before the app is ready'
 
 /** The room of a route that says otherwise. */
 function roomOf(room: Room<FastifyRequest>, config: tidegate.RouteLimits, name: string): Room<FastifyRequest> {
-  if (typeof config !== 'object' || config === null) {
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
     throw wrongType('', 'rateLimit', 'must be false or an object with options', config)
   }
   const { adds = false, ...options } = config

@@ -247,5 +247,7 @@ test('fastify: the plugin has the marks that fastify-plugin makes', async () => 
     () => app.get('/', { config: { rateLimit: { limit: '5/minute' } } }, () => ''),
     /limit is not an option/,
   )
-  assert.throws(() => app.get('/', { config: { rateLimit: '5/minute' } }, () => ''), /rateLimit must be/)
+  for (const rateLimit of ['5/minute', ['5/minute'], []]) {
+    assert.throws(() => app.get('/', { config: { rateLimit } }, () => ''), /rateLimit must be/)
+  }
 })
