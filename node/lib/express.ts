@@ -172,7 +172,7 @@ function middlewareOf(room: Room<Request>): RateLimit {
     response.status(error.status)
     try {
       const answered = onBlocked(info, request, response, next)
-      if (isPromise(answered)) answered.catch(next)
+      if (isPromise(answered)) answered.then(undefined, next)
     } catch (error) {
       next(error)
     }

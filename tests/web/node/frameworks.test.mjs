@@ -62,6 +62,19 @@ for (const [name, express] of Object.entries({ express4, express5 })) {
     const [, own] = await several(2, url, '/own')
     assert.deepEqual([own.status, own.text, own.headers.get('retry-after')], [503, 'in 60 s', '60'])
     assert.deepEqual(statuses(await several(2, url, '/fails')), [200, 418])
+
+    // A builder of queries, which is a promise only as far as it has `then`.
+    const lazy = (_info, _request, response) => {
+      response.status(503).send('lazy')
+      // biome-ignore lint/suspicious/noThenProperty: it is meant to be one.
+      return { then: (done) => Promise.resolve().then(done) }
+    }
+    const errors = []
+    const other = appOf().use(forExpress({ limits: '1/minute', onBlocked: lazy }))
+    other.get('/', (_request, response) => response.send('ok'))
+    other.use((error, _request, _response, _next) => errors.push(error))
+    assert.deepEqual(statuses(await several(2, await served(other))), [200, 503])
+    assert.deepEqual(errors, [])
   })
 
   test(`${name}: limits that are added to added ones are charged once, wherever each is asked`, async () => {
