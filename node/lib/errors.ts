@@ -162,7 +162,12 @@ export class ConfigurationError extends Error {
   readonly page: string
 
   /** An error for a test of what an app does with it. */
-  constructor(message: string, mistake: string, page = native.mistakePage(mistake), options?: ErrorOptions) {
+  constructor(
+    message: string,
+    mistake: string,
+    page = native.mistakePage(mistake),
+    options?: { readonly cause?: unknown },
+  ) {
     super(message, options)
     this.mistake = mistake
     this.page = page

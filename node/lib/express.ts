@@ -9,6 +9,7 @@ import { wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
 import { clientOf } from './room/address.js'
 import { settingsOf, trustOf } from './room/express-app.js'
+import { isClosed } from './room/gone.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
 import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
@@ -68,6 +69,7 @@ const framework: Framework<Request> = {
     if (trust === 'everybody') return clientOf(request, gates.trusting)
     return gate.client(request.ip)
   },
+  isGone: isClosed,
   template({ route, method }: Request): string | undefined {
     if (route === undefined) return undefined
     // A route for several methods is one, however a client spells the method.
@@ -155,6 +157,8 @@ function middlewareOf(room: Room<Request>): RateLimit {
     if (onBlocked === undefined) {
       request.rateLimit = info
       const { status, headers, body } = refuse(request, response, shelf, room, info)
+      // Something else has answered in the meantime, as a middleware with a timeout does.
+      if (response.headersSent) return
       response.statusCode = status
       setAll(response, headers)
       response.end(body)
@@ -168,7 +172,7 @@ function middlewareOf(room: Room<Request>): RateLimit {
     response.status(error.status)
     try {
       const answered = onBlocked(info, request, response, next)
-      if (isPromise(answered)) answered.catch(next)
+      if (isPromise(answered)) answered.then(undefined, next)
     } catch (error) {
       next(error)
     }

@@ -11,6 +11,7 @@ import { clientOf } from './room/address.js'
 import { RateLimitError as Refused } from './room/error.js'
 import { placeOn } from './room/fastify-reply.js'
 import { trustOf } from './room/fastify-trust.js'
+import { isClosed } from './room/gone.js'
 import { isPromise } from './room/later.js'
 import { MADE_IN_REQUESTS } from './room/mistakes.js'
 import { claimedName } from './room/names.js'
@@ -62,6 +63,7 @@ const framework: Framework<FastifyRequest> = {
     if (trusted === 'everybody') return clientOf(request.raw, gates.trusting)
     return gate.client(request.ip)
   },
+  isGone: ({ raw }) => isClosed(raw),
 }
 
 const INFO = Symbol('tidegate.info')
@@ -203,7 +205,7 @@ const IN_REQUESTS = 'app.rateLimit(): make the hook before the app is ready'
 
 /** The room of a route that says otherwise. */
 function roomOf(room: Room<FastifyRequest>, config: tidegate.RouteLimits, name: string): Room<FastifyRequest> {
-  if (typeof config !== 'object' || config === null) {
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
     throw wrongType('', 'rateLimit', 'must be false or an object with options', config)
   }
   const { adds = false, ...options } = config

@@ -75,6 +75,7 @@ const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> =
     if (!gate.trustsNobody) return gate.client(peer, context.req.header(gate.forwardedHeader) ?? [])
     return gate.client(peer, context.req.header('x-forwarded-for') ?? context.req.header('forwarded'))
   },
+  isGone: ({ req }) => req.raw.signal.aborted,
   template: (context: Context) => context.req.routePath,
 })
 

@@ -156,9 +156,9 @@ export function combined(checks: readonly ObservableCheck[]): { kept: Observable
   const numbers = answered(
     native.combine(
       limits.map(({ handle }) => handle),
-      checks.map(({ actor }) => actor),
-      checks.map(({ cost }) => cost ?? 1),
-      checks.map(({ factor }) => factor ?? 1),
+      checks.map(actorOf),
+      checks.map((check) => numberOf(check, 'cost')),
+      checks.map((check) => numberOf(check, 'factor')),
       checks.map((check) => check[OBSERVED] === true),
     ),
   )
@@ -168,6 +168,17 @@ export function combined(checks: readonly ObservableCheck[]): { kept: Observable
     kept.push({ ...(checks[numbers[at] as number] as Check), cost: numbers[at + 1] as number })
   }
   return { kept, places }
+}
+
+function actorOf({ limit, actor }: Check): string {
+  if (typeof actor !== 'string') throw wrongType(compiled(limit).key, 'actor', 'must be a string', actor)
+  return actor
+}
+
+function numberOf(check: Check, field: 'cost' | 'factor'): number {
+  const value: unknown = check[field] ?? 1
+  if (typeof value !== 'number') throw wrongType(compiled(check.limit).key, field, 'must be a number', value)
+  return value
 }
 
 /** Options by their names, each read once; a list is one pair for each of its items. */

@@ -8,6 +8,7 @@ import type { DefaultContext, Middleware, Next, ParameterizedContext } from 'koa
 import { outOfRange } from './errors.js'
 import type { LimitInfo } from './info.js'
 import { clientOf } from './room/address.js'
+import { isClosed } from './room/gone.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
 import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
@@ -62,6 +63,7 @@ const framework: Framework<Context> = {
     if (isList && !(app.maxIpsCount > 0)) return clientOf(req, trusting)
     return gate.client(context.ip)
   },
+  isGone: ({ req }) => isClosed(req),
   // Set by @koa/router.
   template: (context: Context) => (context._matchedRoute === undefined ? undefined : `${context._matchedRoute}`),
 }

@@ -10,6 +10,7 @@ import { LimitInfo } from './info.js'
 import { Limiter } from './limiter.js'
 import { type Reply, sendRateLimitHeaders as send } from './reply.js'
 import { isPromise } from './room/later.js'
+import { noLimiter } from './room/options.js'
 import type { Later } from './room/rules.js'
 import { isOff } from './room/switch.js'
 
@@ -57,7 +58,7 @@ const OPTIONS = ['limiter', 'layout', 'namespace', 'factor', 'factorCacheMs', 'd
 const FACTOR_CACHE_MS = 60_000
 const MOST_FACTORS = 10_000
 /** The name of the factor that addresses have, which is no user's id. */
-const ADDRESSES = ''
+const ADDRESSES = null
 
 /**
  * The look-alike of Sharkey's `SkRateLimiterService`: `limit(limit, actorOrUser)` takes the limits of endpoints as they
@@ -81,7 +82,7 @@ export class RateLimiterService<U extends User = User> {
   readonly #disabled: boolean
   readonly #factor: ((user: U | null) => Later<number>) | undefined
   readonly #factorCacheMs: number
-  readonly #factors = new Map<string, { readonly factor: Later<number>; readonly until: number }>()
+  readonly #factors = new Map<string | null, { readonly factor: Later<number>; readonly until: number }>()
 
   /** @throws {@link LimitError} for an option that does not exist, or a value that it does not take. */
   constructor(options: RateLimiterServiceOptions<U> = {}) {
@@ -99,11 +100,11 @@ export class RateLimiterService<U extends User = User> {
    * @throws {@link LimitError} for a limit, an actor or a factor that is out of bounds.
    */
   async limit(limit: Keyed<RateLimit>, actorOrUser: string | U): Promise<LimitInfo> {
-    if (this.#disabled || isOff()) return new LimitInfo({ key: limit.key })
     const definition = definitionOf(limit)
+    if (this.#disabled || isOff()) return new LimitInfo({ key: limit.key })
     const user = typeof actorOrUser === 'string' ? null : actorOrUser
-    if (user !== null && typeof user?.id !== 'string') {
-      throw wrongType(limit.key, 'actorOrUser', 'must be a text or a user with an id', user)
+    if (typeof actorOrUser !== 'string' && typeof actorOrUser?.id !== 'string') {
+      throw wrongType(limit.key, 'actorOrUser', 'must be a text or a user with an id', actorOrUser)
     }
     const looked = this.#factorOf(user)
     const factor = isPromise(looked) ? await looked : looked
@@ -132,13 +133,18 @@ export class RateLimiterService<U extends User = User> {
     const factor = this.#factor(user)
     const entry = { factor, until: now + this.#factorCacheMs }
     this.#factors.delete(id)
-    if (this.#factors.size >= MOST_FACTORS) this.#factors.delete(this.#factors.keys().next().value as string)
+    if (this.#factors.size >= MOST_FACTORS) this.#factors.delete(this.#factors.keys().next().value as string | null)
     this.#factors.set(id, entry)
+    // A lookup that failed, or found what is no factor, is tried again.
+    const forget = (): void => {
+      if (this.#factors.get(id) === entry) this.#factors.delete(id)
+    }
     if (isPromise(factor)) {
-      // A lookup that failed is tried again.
-      factor.catch(() => {
-        if (this.#factors.get(id) === entry) this.#factors.delete(id)
-      })
+      factor.then((factor) => {
+        if (!isFactor(factor)) forget()
+      }, forget)
+    } else if (!isFactor(factor)) {
+      forget()
     }
     return factor
   }
@@ -195,8 +201,11 @@ function limiterOf(
   const { layout = null, namespace = null } = keys
   if (given === undefined) return new Limiter({ layout, namespace })
   if (typeof given === 'string' || given instanceof URL) return new Limiter(given, { layout, namespace })
-  throw wrongType('', 'limiter', 'must be a Limiter or the URL of a store', given)
+  throw noLimiter(given)
 }
+
+/** True for what the limiter takes, nothing being 1; it refuses the rest by itself. */
+const isFactor = (given: number | null | undefined): boolean => Number.isFinite(given ?? 1) && (given ?? 1) >= 0
 
 /** A bucket may leave its type out. */
 function definitionOf(limit: Keyed<RateLimit>): Definition {

@@ -35,8 +35,17 @@ const TYPES = new Map([
 ])
 for (const name of ['resetSec', 'fullResetSec']) TYPES.delete(name)
 
-/** The numbers of an answer that a test makes up, as the engine lays them out. */
-export function stubFrom<Info>(given: unknown) {
+/** An answer that a test makes up. */
+export interface Stub<Info> {
+  /** As the engine lays them out. */
+  readonly numbers: Float64Array
+  readonly key: string
+  readonly binding: number
+  readonly several: readonly Info[] | undefined
+}
+
+/** The answer that a test makes up of these fields. */
+export function stubFrom<Info>(given: unknown): Stub<Info> {
   const { key = '', binding = 0, checks, ...fields } = fieldsFrom<Info>(given)
   const { blocked = false, resetMs = 0, fullResetMs = resetMs } = fields
   const numbers = new Float64Array(ANSWER_WIDTH)

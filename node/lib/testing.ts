@@ -5,7 +5,7 @@
  */
 
 import { outOfRange, wrongType } from './errors.js'
-import { turn } from './room/switch.js'
+import { holdOff } from './room/switch.js'
 
 /** 1 January 2024, so that an instant in a failed test can be read. */
 const START = Date.UTC(2024, 0, 1)
@@ -63,7 +63,7 @@ function instant(field: string, given: unknown): number {
 
 /** Rate limits that are switched off, until they are restored. */
 export interface Restorable extends Disposable {
-  /** Switches the rate limits on again. */
+  /** Switches the rate limits on again, unless another call holds them off. */
   restore(): void
 }
 
@@ -84,7 +84,6 @@ export interface Restorable extends Disposable {
  * ```
  */
 export function rateLimitsOff(): Restorable {
-  turn('off')
-  const restore = (): void => turn('on')
+  const restore = holdOff()
   return { restore, [Symbol.dispose]: restore }
 }

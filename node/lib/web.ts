@@ -4,6 +4,7 @@
  * @packageDocumentation
  */
 
+import { wrongType } from './errors.js'
 import type { Headers } from './headers.js'
 import type { LimitInfo } from './info.js'
 import { responseOf, withHeaders } from './room/fetch.js'
@@ -64,6 +65,7 @@ const framework: Framework<Request> = {
     const lines = headers.get(name) ?? (gate.trustsNobody ? headers.get('forwarded') : null) ?? []
     return gate.client(addresses.get(request), lines)
   },
+  isGone: ({ signal }) => signal?.aborted === true,
 }
 
 /**
@@ -111,7 +113,8 @@ function checkOf(room: Room<Request>): RateLimit {
   }
 
   const check = async (request: Request, peer: Peer = {}): Promise<Limited> => {
-    addresses.set(request, peer.address)
+    if (typeof request?.headers?.get !== 'function') throw wrongType('', 'request', 'must be a Request', request)
+    addresses.set(request, peer?.address)
     return after(room.decide(request), (info) => limited(request, info))
   }
 

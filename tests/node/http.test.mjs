@@ -71,6 +71,24 @@ for (const { says, checks, kept } of vectors.combined) {
   })
 }
 
+test('combined: what is no number and no text is an error that names its limit', () => {
+  const limit = { key: 'login', type: 'bucket', size: 5 }
+  for (const [check, message] of [
+    [{ actor: 'ada', cost: '2' }, 'limit "login": cost must be a number, got "2"'],
+    [{ actor: 'ada', factor: 2n }, 'limit "login": factor must be a number, got a bigint'],
+    [{ actor: 5 }, 'limit "login": actor must be a string, got 5'],
+  ]) {
+    assert.throws(
+      () =>
+        combine([
+          { limit, actor: 'bob' },
+          { limit, ...check },
+        ]),
+      { code: 'ERR_LIMIT', message },
+    )
+  }
+})
+
 for (const { options, kind, field } of vectors['refused options']) {
   test(`refused: ${JSON.stringify(options)}`, () => {
     assert.throws(

@@ -45,6 +45,35 @@ test('where the executable cannot be read, the report leaves the network out', a
   assert.deepEqual(JSON.parse(await run('--eval', script)), [[true], 0])
 })
 
+test('loaded twice, as by a test runner, both copies answer, one switch is for both, and a limiter is for its own', async () => {
+  const script = `
+    const load = () => {
+      for (const file of Object.keys(require.cache)) delete require.cache[file]
+      return ['tidegate', 'tidegate/testing', 'tidegate/web', 'tidegate/sharkey'].map((name) => require(name))
+    }
+    const request = new Request('http://localhost')
+    const [[one, { rateLimitsOff }], [two, , { rateLimit }, { RateLimiterService }]] = [load(), load()]
+    const limiters = [one, two].map(({ Limiter }) => new Limiter())
+    const limits = [one, two].map(({ bucket }, index) => bucket({ key: 'k', size: 5 + index }))
+    const left = []
+    for (let call = 0; call < 4; call++) left.push(limiters[call % 2].limitSync(limits[call % 2], 'ada').remaining)
+    const check = rateLimit({ limits: '1/minute', key: () => 'ada' })
+    ;(async () => {
+      const off = rateLimitsOff()
+      const { info } = await check(request)
+      off.restore()
+      const errors = []
+      for (const make of [() => rateLimit({ limits: '1/minute', limiter: limiters[0] }), () => new RateLimiterService({ limiter: limiters[0] })]) {
+        try { make() } catch ({ message }) { errors.push(message) }
+      }
+      process.stdout.write(JSON.stringify([left, info === undefined, (await check(request)).info.remaining, errors]))
+    })()
+  `
+  const error =
+    'limiter must be a Limiter or the URL of a store, of this copy of tidegate, which was loaded twice, got an object'
+  assert.deepEqual(JSON.parse(await run('--eval', script)), [[4, 5, 3, 4], true, 0, [error, error]])
+})
+
 test('an addon that is there, but may not be loaded, is not reported as missing', async () => {
   const error = await run('--no-addons', '--eval', "require('tidegate')").catch(({ stderr }) => stderr)
   assert.match(error, /Error: tidegate's addon for [\w-]+ cannot be loaded: .*addons is disabled: .*--allow-addons/)

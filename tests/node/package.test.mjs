@@ -50,6 +50,16 @@ test('holds what is needed and nothing else', () => {
   assert.equal(files.filter((file) => file.endsWith('.node')).length, 1)
 })
 
+test('declares no types that older compilers and libraries lack, for those who check them', () => {
+  const declared = files.filter((file) => /\.d\.m?ts$/.test(file))
+  assert.ok(declared.length > 50)
+  for (const file of declared) {
+    const text = readFileSync(join(folder, 'node_modules/tidegate', file), 'utf8')
+    // Typed arrays took no argument before TypeScript 5.7, and the options of errors came with ES2022.
+    assert.doesNotMatch(text, /(\d|Clamped)Array<|\bErrorOptions\b/, file)
+  }
+})
+
 test('says what is built into it', () => {
   const installed = join(folder, 'node_modules/tidegate')
   const { bomFormat, components } = JSON.parse(readFileSync(join(installed, 'node/sbom.cdx.json'), 'utf8'))

@@ -6,6 +6,7 @@ import type { FastifyRequest } from 'fastify'
 import { clientOf } from '../room/address.js'
 import { settingsOf, trustOf as trustOfExpress } from '../room/express-app.js'
 import { trustOf } from '../room/fastify-trust.js'
+import { isClosed } from '../room/gone.js'
 import type { Gates } from '../room/room.js'
 import type { GetRequest, PlatformRequest, PlatformResponse } from './options.js'
 
@@ -69,6 +70,12 @@ export function clientIn(request: PlatformRequest, gates: Gates): string {
   // The platform would take the left-most address, which clients can write themselves.
   if (trusted === true || trusted === 'everybody') return clientOf(raw, gates.trusting)
   return gate.client(request.ip)
+}
+
+/** True for a request whose client has closed the connection. */
+export function isGoneIn(request: PlatformRequest): boolean {
+  const raw = rawOf(request)
+  return raw !== undefined && isClosed(raw)
 }
 
 /** Node's own request: Fastify's has it in `raw`, a client of socket.io in `request`. */

@@ -1,8 +1,9 @@
 /* The exceptions of refused requests, messages and fields. */
 
-import { HttpException, ServiceUnavailableException } from '@nestjs/common'
+import { BadRequestException, HttpException, ServiceUnavailableException } from '@nestjs/common'
 import { StoreError } from '../errors.js'
 import type { LimitInfo } from '../info.js'
+import { isAborted } from '../room/gone.js'
 
 /** The code of a refusal, for clients. */
 const CODE = 'RATE_LIMITED'
@@ -38,9 +39,13 @@ export class RateLimitException extends HttpException {
   }
 }
 
-/** The exception for a store that could not decide; its cause is for filters, and not for the client. */
-export function unavailable(error: unknown): unknown {
-  return error instanceof StoreError ? new ServiceUnavailableException(undefined, { cause: error }) : error
+/**
+ * The exception for a store that could not decide, or a client that has left; its cause is for filters, and not for the
+ * client. Others stay as they are, and are logged.
+ */
+export function exceptionOf(error: unknown): unknown {
+  if (error instanceof StoreError) return new ServiceUnavailableException(undefined, { cause: error })
+  return isAborted(error) ? new BadRequestException(error.message, { cause: error }) : error
 }
 
 /** An exception as `@nestjs/websockets` sends it to the client; others become its "Internal server error". */

@@ -11,7 +11,7 @@ import { besideResponses, onResponses } from '../room/response.js'
 import type { Later } from '../room/rules.js'
 import type { Trials } from '../room/trials.js'
 import { type Incoming, incomingOf } from './contexts.js'
-import { RateLimitException, unavailable, websocketException } from './exceptions.js'
+import { exceptionOf, RateLimitException, websocketException } from './exceptions.js'
 import { tellFields } from './fields.js'
 import type { PlatformRequest, PlatformResponse } from './options.js'
 import { type Place, Rooms } from './rooms.js'
@@ -36,7 +36,7 @@ export class TidegateGuard implements CanActivate {
     const incoming = incomingOf(context, this.#rooms.getRequest)
     if (incoming === undefined) return true
     const failed = (error: unknown): never => {
-      throw incoming.kind === 'http' ? unavailable(error) : error
+      throw incoming.kind === 'http' ? exceptionOf(error) : error
     }
     let info: Later<LimitInfo | undefined>
     try {

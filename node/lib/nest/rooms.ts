@@ -7,12 +7,13 @@ import { functionOption } from '../room/options.js'
 import { type Framework, Room } from '../room/room.js'
 import type { Later } from '../room/rules.js'
 import { chargeOption } from '../room/settle.js'
-import { clientIn, isInnerField } from './contexts.js'
+import { clientIn, isGoneIn, isInnerField } from './contexts.js'
 import { LIMITS, type PlatformRequest, type RateLimitOptions, type RouteLimits } from './options.js'
 
 const framework: Framework<PlatformRequest> = {
   options: ['chargeOn', 'global', 'adds', 'getRequest'],
   client: clientIn,
+  isGone: isGoneIn,
 }
 
 /** The room of a target, and the outcomes that stay charged. */

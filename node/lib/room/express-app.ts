@@ -1,6 +1,6 @@
 /* Apps of Express: their settings, and the prototypes of their requests and responses. */
 
-import type { ServerResponse } from 'node:http'
+import { IncomingMessage, ServerResponse } from 'node:http'
 import { answerOf, besideResponses, hookPrototype } from './response.js'
 import { PROXIES, type Trust } from './trust.js'
 
@@ -60,17 +60,26 @@ const isApp = (given: Partial<App> | undefined): given is App =>
 
 /**
  * Requests and responses have the prototypes of the app that they are in at the time, which have those of the app around
- * it. What stands in these once takes less time than properties of each request.
+ * it, and the outermost ones those of Express. What stands in these once takes less time than properties of each
+ * request. It stands in Express's own, because an app may be mounted in several others, or after its first request.
  */
 function prepared(app: App, prototype: object): Settings {
   let outermost = app
-  hookPrototype(outermost.response, besideResponses)
   while (outermost.parent !== undefined) outermost = outermost.parent
-  hookPrototype(outermost.response, besideResponses)
-  if (!('rateLimit' in outermost.request)) Object.defineProperty(outermost.request, 'rateLimit', ANSWER)
+  const [request, response] = [baseOf(outermost.request), baseOf(outermost.response)]
+  for (const each of [response, outermost.response, app.response]) hookPrototype(each, besideResponses)
+  if (!('rateLimit' in request)) Object.defineProperty(request, 'rateLimit', ANSWER)
   known.set(prototype, app.settings)
   return app.settings
 }
+
+/** The prototype of Express's own that this one of an app has; itself, where it has Node's. */
+function baseOf(prototype: object): object {
+  const base = Object.getPrototypeOf(prototype) as object | null
+  return base === null || NODES.has(base) ? prototype : base
+}
+
+const NODES: ReadonlySet<object> = new Set([IncomingMessage.prototype, ServerResponse.prototype])
 
 /** The newest answer; it can be set, as any property of a request. */
 const ANSWER: PropertyDescriptor & ThisType<{ readonly res?: ServerResponse }> = {

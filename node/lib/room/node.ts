@@ -29,7 +29,10 @@ export function decideFor<Request>(
   return room.decide(request, rooms)
 }
 
-/** Has an admitted request carry its headers, and gives its charge back where the outcome says so. */
+/**
+ * Has an admitted request carry its headers, and gives its charge back where the outcome says so. A response that did
+ * not begin, because the client left, is no outcome: to leave early must not be a way to go on for free.
+ */
 export function admit<Request>(
   response: ServerResponse,
   shelf: Shelf,
@@ -38,7 +41,11 @@ export function admit<Request>(
   charges: (() => Later<boolean>) | undefined,
 ): Decision {
   const decision = carry(response, shelf, room, info)
-  if (charges !== undefined) onFinished(response, () => settle(room, info, charges))
+  if (charges !== undefined) {
+    onFinished(response, () => {
+      if (response.headersSent) settle(room, info, charges)
+    })
+  }
   return decision
 }
 

@@ -97,7 +97,7 @@ export function limiterOption(given: unknown): Limiter {
   if (given === undefined) return new Limiter()
   if (given instanceof Limiter) return given
   if (typeof given !== 'string' && !(given instanceof URL)) {
-    throw wrongType('', 'limiter', 'must be a Limiter or the URL of a store', given)
+    throw noLimiter(given)
   }
   const url = String(given)
   const known = byUrl.get(url)
@@ -105,6 +105,16 @@ export function limiterOption(given: unknown): Limiter {
   const made = new Limiter(url)
   if (!url.startsWith(MEMORY)) byUrl.set(url, made)
   return made
+}
+
+/** The error for what is no limiter. */
+export function noLimiter(given: unknown): Error {
+  const problem = 'must be a Limiter or the URL of a store'
+  // Its class is of another copy, which cannot be told from this one by its looks.
+  const isForeign = (given as object | null | undefined)?.constructor?.name === Limiter.name
+  return isForeign
+    ? wrongType('', 'limiter', `${problem}, of this copy of tidegate, which was loaded twice`, given)
+    : wrongType('', 'limiter', problem, given)
 }
 
 const scopes = new WeakMap<Limiter, string>()

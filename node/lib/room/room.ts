@@ -6,6 +6,7 @@ import { combined, Gate } from '../http.js'
 import { LimitInfo } from '../info.js'
 import type { Limiter } from '../limiter.js'
 import { type Check, OBSERVED, type ObservableCheck } from '../parts.js'
+import { aborted } from './gone.js'
 import { after, all, isPromise } from './later.js'
 import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './mistakes.js'
 import { claimedName } from './names.js'
@@ -33,6 +34,8 @@ export interface Framework<Request> {
   readonly name?: string | undefined
   /** The client's address, as a gate of the room says it. */
   client(request: Request, gates: Gates): string
+  /** True for a request whose client has closed the connection, which has no address then. */
+  isGone(request: Request): boolean
   /** The template of the request's route: the key of limits that are given as text without a name. */
   template?(request: Request): string | undefined
 }
@@ -80,6 +83,8 @@ export class Room<Request> implements Gates {
   readonly #name: string | undefined
   /** Rules by the names that their texts have; one, under an empty name, where no name is needed. */
   readonly #fixed = new Map<string, Fixed<Request>>()
+  /** The keys of texts without a name, by the templates of routes; one, under an empty text, where there are none. */
+  readonly #names = new Map<string, string>()
   /** The rules of every request, where neither a function nor a template is asked. */
   readonly #always: Fixed<Request> | undefined
   /** The limits of every request, where each client has them at cost 1 and nothing else is asked. */
@@ -106,11 +111,13 @@ export class Room<Request> implements Gates {
     this.#name = nameOption(options.name)
     if (typeof this.#limits === 'function') {
       this.#choose = this.#limits as LimitsOfRequest<Request>
+      // Where there are no templates, the key does not depend on the first requests.
+      if (this.#name === undefined && framework.template === undefined) this.#claim('')
     } else {
       const named = this.#name !== undefined || !needsName(this.#limits)
       const templated = !named && framework.template !== undefined
       if (templated) this.#compile(DEFAULT_NAME)
-      else this.#always = this.#fix(this.#name ?? (named ? '' : claimedName(this.limiter, this.#defaultName)))
+      else this.#always = this.#fix(this.#name ?? (named ? '' : this.#claim('')))
     }
     const asksMore = this.#skip !== undefined || this.#settings.key !== undefined || adds
     this.#quick = asksMore ? undefined : this.#always?.plain
@@ -137,7 +144,7 @@ export class Room<Request> implements Gates {
    */
   decide(request: Request, decided: readonly Room<Request>[] = NONE): Later<LimitInfo | undefined> {
     if (isOff()) return undefined
-    if (this.#quick !== undefined) return this.#ask(this.#quick, this.#framework.client(request, this))
+    if (this.#quick !== undefined) return this.#ask(this.#quick, this.#client(request))
     if (this.#skip === undefined) return this.#decide(request, decided)
     return after(this.#skip(request), (skipped) => (skipped ? undefined : this.#decide(request, decided)))
   }
@@ -151,11 +158,10 @@ export class Room<Request> implements Gates {
     return this.#trusting
   }
 
-  /** Gives back what a decision charged; a failure is told by the limiter's own events. */
+  /** Gives back what a decision charged; a failure is told by the limiter's own events, and changes no response. */
   giveBack(info: LimitInfo): void {
     if (info.blocked || info === NO_LIMIT) return
-    if (!this.#shared) this.limiter.refundSync(info)
-    else this.limiter.refund(info).catch(() => {})
+    this.limiter.refund(info).catch(() => {})
   }
 
   /** The counts of limits in shadow mode and of candidates. */
@@ -192,20 +198,27 @@ export class Room<Request> implements Gates {
 
   #chosen(request: Request, given: RoomLimits<Request> | null | undefined | false): readonly ReadyRule<Request>[] {
     if (given === undefined || given === null || given === false) return []
-    const name = this.#name ?? this.#framework.template?.(request) ?? this.#defaultName
+    const name = this.#name ?? this.#claim(this.#framework.template?.(request) ?? '')
     return withCandidate(rulesOf(given, name, this.#settings), this.options.candidate)
   }
 
   /** The rules of texts whose key is the template of a route. */
   #named(request: Request): Fixed<Request> {
     const template = this.#framework.template?.(request) ?? ''
-    return this.#fixed.get(template) ?? this.#claim(template)
-  }
-
-  #claim(template: string): Fixed<Request> {
-    const fixed = this.#fix(claimedName(this.limiter, template || this.#defaultName))
+    const known = this.#fixed.get(template)
+    if (known !== undefined) return known
+    const fixed = this.#fix(this.#claim(template))
     this.#fixed.set(template, fixed)
     return fixed
+  }
+
+  /** The key of texts of this template, which no other room of the limiter has. */
+  #claim(template: string): string {
+    const known = this.#names.get(template)
+    if (known !== undefined) return known
+    const name = claimedName(this.limiter, template || this.#defaultName)
+    this.#names.set(template, name)
+    return name
   }
 
   #compile(name: string): readonly ReadyRule<Request>[] {
@@ -229,15 +242,24 @@ export class Room<Request> implements Gates {
   }
 
   #actor(request: Request, key: Settings<Request>['key']): Later<string> {
-    if (key === undefined) return this.#framework.client(request, this)
+    if (key === undefined) return this.#client(request)
     const actor = key(request)
     return isPromise(actor) ? actor.then((actor) => this.#actorOf(request, actor)) : this.#actorOf(request, actor)
   }
 
+  #client(request: Request): string {
+    try {
+      return this.#framework.client(request, this)
+    } catch (error) {
+      throw this.#framework.isGone(request) ? aborted(error) : error
+    }
+  }
+
   #actorOf(request: Request, actor: Actor): string {
     if (typeof actor === 'string' && actor !== '') return actor
-    if (typeof actor === 'number' || typeof actor === 'bigint') return `${actor}`
-    if (actor === undefined || actor === null || actor === '') return this.#framework.client(request, this)
+    // All that is no number would be one actor.
+    if (Number.isFinite(actor) || typeof actor === 'bigint') return `${actor}`
+    if (actor === undefined || actor === null || actor === '') return this.#client(request)
     throw wrongType('', 'key', 'must give a text or a number', actor)
   }
 

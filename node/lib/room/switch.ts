@@ -1,10 +1,23 @@
-/** The switch of all rooms, for tests: off, no request is limited. */
-let off = false
+/** The switch of all rooms, for tests: while anything holds it off, no request is limited. */
+interface Switch {
+  holders: number
+}
+
+// One for the process: test runners load this package again for each test file, or when a test resets its modules.
+const NAME = Symbol.for('tidegate.switch')
+const all = globalThis as { [NAME]?: Switch }
+all[NAME] ??= { holders: 0 }
+const state: Switch = all[NAME]
 
 /** True while requests are not limited. */
-export const isOff = (): boolean => off
+export const isOff = (): boolean => state.holders > 0
 
-/** Turns the switch. */
-export function turn(to: 'on' | 'off'): void {
-  off = to === 'off'
+/** Holds the switch off, and returns what lets it go, once. */
+export function holdOff(): () => void {
+  let held = true
+  state.holders++
+  return () => {
+    if (held) state.holders--
+    held = false
+  }
 }

@@ -79,7 +79,7 @@ test('tRPC', async () => {
     [200, 200, 429],
   )
   assert.equal(answers[0].headers.get('x-ratelimit-remaining'), '1')
-  assert.equal(answers[2].headers.get('retry-after'), '30')
+  assert.match(answers[2].headers.get('retry-after'), /^(2\d|30)$/)
   const headers = { 'x-user': 'ada', 'content-type': 'application/json' }
   const send = await fetch(`${url}/trpc/send`, { method: 'POST', headers })
   assert.equal((await send.json()).result.data, 'sent')

@@ -9,10 +9,13 @@ import Fastify from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { Limiter } from 'tidegate'
 import tidegate from 'tidegate/fastify'
+import { Clock } from 'tidegate/testing'
 import { RedisServer } from '../../node/server.mjs'
 
 const statuses = (responses) => responses.map((response) => response.statusCode)
 const server = await RedisServer.start()
+/** A limiter whose time stands still, so that waits are the same on a busy machine. */
+const standing = () => ({ limiter: new Limiter({ clock: new Clock() }) })
 
 test('fastify: a refusal is an error that setErrorHandler sees', async () => {
   const app = Fastify()
@@ -20,7 +23,7 @@ test('fastify: a refusal is an error that setErrorHandler sees', async () => {
     assert.ok(error instanceof tidegate.RateLimitError)
     return reply.code(error.statusCode).send({ wait: error.info.resetSec })
   })
-  await app.register(tidegate, { limits: '1/minute' })
+  await app.register(tidegate, { ...standing(), limits: '1/minute' })
   app.get('/', () => 'hello')
   const [, refused] = [await app.inject('/'), await app.inject('/')]
   assert.deepEqual([refused.statusCode, refused.json()], [429, { wait: 60 }])
@@ -127,8 +130,9 @@ test('fastify: what is not found, a hook that has the body, and a body for the r
 })
 
 test('fastify: a hook that handlers and other hooks wait for', async () => {
-  const redis = new Limiter(server.url, { timeoutMs: 5000, onError: 'raise', namespace: 'hooks' })
-  for (const limiter of [new Limiter(), redis]) {
+  const clock = new Clock()
+  const redis = new Limiter(server.url, { timeoutMs: 5000, onError: 'raise', namespace: 'hooks', clock })
+  for (const limiter of [new Limiter({ clock }), redis]) {
     const app = Fastify()
     await app.register(tidegate, { limits: '90/minute', limiter })
     const login = app.rateLimit({ limits: '1/minute' })
@@ -165,7 +169,7 @@ test('fastify: a response of the app itself, returned, sent, or thrown', async (
   }
   for (const [way, call] of Object.entries(onBlocked)) {
     const app = Fastify()
-    await app.register(tidegate, { limits: '1/minute', onBlocked: call })
+    await app.register(tidegate, { ...standing(), limits: '1/minute', onBlocked: call })
     app.get('/', () => 'hello')
     await app.inject('/')
     const refused = await app.inject('/')
@@ -243,5 +247,7 @@ test('fastify: the plugin has the marks that fastify-plugin makes', async () => 
     () => app.get('/', { config: { rateLimit: { limit: '5/minute' } } }, () => ''),
     /limit is not an option/,
   )
-  assert.throws(() => app.get('/', { config: { rateLimit: '5/minute' } }, () => ''), /rateLimit must be/)
+  for (const rateLimit of ['5/minute', ['5/minute'], []]) {
+    assert.throws(() => app.get('/', { config: { rateLimit } }, () => ''), /rateLimit must be/)
+  }
 })

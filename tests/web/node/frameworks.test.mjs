@@ -12,18 +12,21 @@ import { Limiter } from 'tidegate'
 import { rateLimit as forExpress, RateLimitError } from 'tidegate/express'
 import { rateLimit as forHono } from 'tidegate/hono'
 import { rateLimit as forKoa } from 'tidegate/koa'
+import { Clock } from 'tidegate/testing'
 import { rateLimit as forWeb } from 'tidegate/web'
 import { apps, get, listening, several } from './apps.mjs'
 
 const statuses = (responses) => responses.map(({ status, statusCode }) => status ?? statusCode)
 const getInfo = () => ({ remote: { address: '127.0.0.1' } })
+/** A limiter whose time stands still, so that waits are the same on a busy machine. */
+const standing = () => ({ limiter: new Limiter({ clock: new Clock() }) })
 
 for (const [name, express] of Object.entries({ express4, express5 })) {
   const served = async (app) => listening(app.listen(0, '127.0.0.1'))
   const appOf = () => express().set('env', 'test')
 
   test(`${name}: a refusal is passed to the app's own handler of errors`, async () => {
-    const app = appOf().use(forExpress({ limits: '1/minute', onBlocked: 'error' }))
+    const app = appOf().use(forExpress({ ...standing(), limits: '1/minute', onBlocked: 'error' }))
     app.get('/', (_request, response) => response.send('hello'))
     app.use((error, _request, response, _next) => {
       assert.ok(error instanceof RateLimitError)
@@ -36,7 +39,7 @@ for (const [name, express] of Object.entries({ express4, express5 })) {
   })
 
   test(`${name}: without a handler of errors the status is right, and the headers are there`, async () => {
-    const app = appOf().use(forExpress({ limits: '1/minute', onBlocked: 'error' }))
+    const app = appOf().use(forExpress({ ...standing(), limits: '1/minute', onBlocked: 'error' }))
     const [, refused] = await several(2, await served(app))
     assert.equal(refused.status, 429)
     assert.equal(refused.headers.get('retry-after'), '60')
@@ -46,7 +49,7 @@ for (const [name, express] of Object.entries({ express4, express5 })) {
   test(`${name}: a response of the app's own, and what it throws`, async () => {
     const app = appOf()
     const onBlocked = (info, _request, response) => response.type('text').send(`in ${info.resetSec} s`)
-    app.get('/own', forExpress({ limits: '1/minute', status: 503, onBlocked }), (_request, response) =>
+    app.get('/own', forExpress({ ...standing(), limits: '1/minute', status: 503, onBlocked }), (_request, response) =>
       response.send('ok'),
     )
     const failing = async () => {
@@ -59,6 +62,19 @@ for (const [name, express] of Object.entries({ express4, express5 })) {
     const [, own] = await several(2, url, '/own')
     assert.deepEqual([own.status, own.text, own.headers.get('retry-after')], [503, 'in 60 s', '60'])
     assert.deepEqual(statuses(await several(2, url, '/fails')), [200, 418])
+
+    // A builder of queries, which is a promise only as far as it has `then`.
+    const lazy = (_info, _request, response) => {
+      response.status(503).send('lazy')
+      // biome-ignore lint/suspicious/noThenProperty: it is meant to be one.
+      return { then: (done) => Promise.resolve().then(done) }
+    }
+    const errors = []
+    const other = appOf().use(forExpress({ limits: '1/minute', onBlocked: lazy }))
+    other.get('/', (_request, response) => response.send('ok'))
+    other.use((error, _request, _response, _next) => errors.push(error))
+    assert.deepEqual(statuses(await several(2, await served(other))), [200, 503])
+    assert.deepEqual(errors, [])
   })
 
   test(`${name}: limits that are added to added ones are charged once, wherever each is asked`, async () => {
@@ -122,6 +138,30 @@ test('express: an app inside another, whose error the outer one answers, and a w
   assert.deepEqual(await left('/inner/nowhere'), [404, '2', 'here'])
 })
 
+for (const [name, express] of Object.entries({ express4, express5 })) {
+  test(`${name}: an app inside two others, and one that had requests before it was put inside`, async () => {
+    const inner = express()
+    inner.use(forExpress({ limits: '50/hour' }))
+    inner.get('/', (request, response) => response.json(request.rateLimit.remaining))
+    const alone = await listening(inner.listen(0, '127.0.0.1'))
+    assert.equal((await get(alone)).headers.get('x-ratelimit-remaining'), '49')
+    let left = 48
+    const outer = [express(), express()]
+    for (const app of outer) {
+      app.use('/inner', inner)
+      app.use((request, response) => response.status(404).json(request.rateLimit.remaining))
+    }
+    for (const app of outer) {
+      const url = await listening(app.listen(0, '127.0.0.1'))
+      for (const path of ['/inner', '/inner/nowhere']) {
+        const { headers, text } = await get(url, path)
+        assert.deepEqual([headers.get('x-ratelimit-remaining'), text], [`${left}`, `${left}`], path)
+        left--
+      }
+    }
+  })
+}
+
 test('express: headers that the app writes by itself are kept, and so is the object that they are in', async () => {
   const fields = Object.freeze({ 'Content-Type': 'text/plain', 'X-RateLimit-Remaining': 'mine' })
   const app = express5().use(forExpress({ limits: '5/minute' }))
@@ -147,7 +187,7 @@ test('koa: a refusal that the app handles, and the answer in the state', async (
       context.body = { wait: error.info.resetSec }
     }
   })
-  app.use(forKoa({ limits: '1/minute', onBlocked: 'error' }))
+  app.use(forKoa({ ...standing(), limits: '1/minute', onBlocked: 'error' }))
   app.use((context) => {
     context.body = context.state.rateLimit
   })
@@ -178,7 +218,7 @@ test('hono: the answer in c.var, the key from the path, and responses that canno
 test('hono: a refusal that onError sees, or answers with by itself', async () => {
   for (const handled of [true, false]) {
     const app = new Hono()
-    app.use(forHono({ limits: '1/minute', getConnInfo: getInfo, onBlocked: 'error' }))
+    app.use(forHono({ ...standing(), limits: '1/minute', getConnInfo: getInfo, onBlocked: 'error' }))
     app.get('/', (context) => context.text('hello'))
     if (handled)
       app.onError((error, context) => context.json({ wait: error.info.resetSec }, error.status, error.headers))
@@ -223,6 +263,73 @@ test('hono: a request without a connection, as app.request() makes it, is an err
   const [code, mistake, message, cause] = await (await app.request('/')).json()
   assert.deepEqual([code, mistake, cause], ['ERR_CONFIGURATION', 'no-client-address', 'TypeError'])
   assert.match(message, /app\.request\(\)/)
+})
+
+test('hono: limits that are added to added ones are charged once, wherever each is asked', async () => {
+  const all = forHono({ limits: '9/minute', name: 'all', getConnInfo: getInfo })
+  const some = all.and({ limits: '8/minute', name: 'some' })
+  const few = some.and({ limits: '7/minute', name: 'few' })
+  const left = (context) =>
+    context.json(context.var.rateLimit.checks.map(({ key, remaining }) => `${key} ${remaining}`))
+  const app = new Hono()
+  app.get('/before', all, few, left)
+  app.get('/between', all, some, few, left)
+  app.get('/after', few, some, all, left)
+  const checks = async (path) => (await (await app.request(path)).json()).join()
+  assert.equal(await checks('/before'), 'some 7,few 6')
+  assert.equal(await checks('/between'), 'few 5')
+  assert.equal(await checks('/after'), 'all 6,some 5,few 4')
+})
+
+test('koa: limits that are added to added ones are charged once, wherever each is asked', async () => {
+  const all = forKoa({ limits: '9/minute', name: 'all' })
+  const some = all.and({ limits: '8/minute', name: 'some' })
+  const few = some.and({ limits: '7/minute', name: 'few' })
+  const orders = { '/before': [all, few], '/between': [all, some, few], '/after': [few, some, all] }
+  const app = new Koa()
+  app.use((context, next) => orders[context.path].reduceRight((inner, one) => () => one(context, inner), next)())
+  app.use((context) => {
+    context.body = context.state.rateLimit.checks.map(({ key, remaining }) => `${key} ${remaining}`).join()
+  })
+  const url = await listening(app.listen(0, '127.0.0.1'))
+  assert.equal((await get(url, '/before')).text, 'some 7,few 6')
+  assert.equal((await get(url, '/between')).text, 'few 5')
+  assert.equal((await get(url, '/after')).text, 'all 6,some 5,few 4')
+})
+
+test('web: texts that functions give are never shared by two checks, and added ones have a key of their own', async () => {
+  const limiter = new Limiter()
+  const checkOf = (limits) => forWeb({ limiter, limits, key: () => 'ada' })
+  const [one, two, fixed] = [checkOf(() => '5/hour'), checkOf(() => '50/hour'), checkOf('40/hour')]
+  const left = async (check) => {
+    const { info } = await check(new Request('http://localhost/'))
+    return info.checks.map(({ key, remaining }) => `${key} ${remaining}`).join()
+  }
+  assert.equal(await left(one), 'default 4')
+  assert.equal(await left(two), 'default-2 49')
+  assert.equal(await left(one), 'default 3')
+  assert.equal(await left(fixed.and(() => '30/hour')), 'default-3 39,default-4 29')
+})
+
+test('web: a number that is none is no actor, or all of them would be one', async () => {
+  for (const [actor, got] of [
+    [Number.NaN, 'NaN'],
+    [Infinity, 'Infinity'],
+    [{}, 'an object'],
+    [false, 'false'],
+  ]) {
+    const check = forWeb({ limits: '5/hour', key: () => actor })
+    const message = `key must give a text or a number, got ${got}`
+    await assert.rejects(check(new Request('http://localhost/')), { code: 'ERR_LIMIT', message })
+  }
+})
+
+test('web: what is no request is named', async () => {
+  const check = forWeb({ limits: '5/hour', key: () => 'ada' })
+  for (const request of [undefined, 'GET /', {}]) {
+    await assert.rejects(check(request), { code: 'ERR_LIMIT', message: /^request must be a Request, got / })
+  }
+  assert.equal((await check(new Request('http://localhost/'), null)).info.remaining, 4)
 })
 
 test('web: the answer, its headers, and a response of fetch', async () => {

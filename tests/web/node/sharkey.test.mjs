@@ -122,6 +122,31 @@ test('an address has the factor of no user, which is kept and forgotten like oth
   assert.deepEqual(asked, [null, user, null])
 })
 
+test('a factor that is none is asked for again, and addresses share theirs with no user', async () => {
+  let answer = Number.NaN
+  let asked = 0
+  const limit = { key: 'k', size: 10 }
+  for (const later of [false, true]) {
+    const service = new RateLimiterService({
+      factor: (user) => {
+        asked++
+        return later ? Promise.resolve(user && answer) : user && answer
+      },
+    })
+    asked = 0
+    for (answer of [Number.NaN, -1, Infinity, '2', 0.5, 2]) {
+      const info = await service.limit(limit, { id: 'ada' }).catch(({ message }) => message)
+      if (typeof answer === 'string' || !(answer > 0 && answer < 3)) assert.match(info, /^limit "k": factor must be/)
+      else assert.equal(info.quota, 20)
+    }
+    assert.equal(asked, 5)
+    answer = 0
+    const unnamed = await service.limit(limit, { id: '' })
+    const address = await service.limit(limit, '203.0.113.9')
+    assert.deepEqual([unnamed.remaining, address.remaining], [Number.MAX_SAFE_INTEGER, 9])
+  }
+})
+
 test('disabled, or switched off for tests', async () => {
   const limit = { key: 'k', size: 1 }
   const service = new RateLimiterService({ disabled: true })
@@ -140,6 +165,17 @@ test('disabled, or switched off for tests', async () => {
   assert.equal((await enabled.limit(limit, 'ada')).blocked, true)
 })
 
+test('two tests at the same time may switch the limits off', async () => {
+  const service = new RateLimiterService()
+  const isLimited = async () => (await service.limit({ key: 'k', size: 1 }, 'ada')).quota === 1
+  const [one, other] = [rateLimitsOff(), rateLimitsOff()]
+  one.restore()
+  one.restore()
+  assert.equal(await isLimited(), false)
+  other.restore()
+  assert.equal(await isLimited(), true)
+})
+
 test('mistakes are named', async () => {
   assert.throws(() => new RateLimiterService({ factors: 1 }), /factors is not an option of the service/)
   assert.throws(() => new RateLimiterService({ factor: 1 }), /factor must be a function of the user/)
@@ -148,7 +184,14 @@ test('mistakes are named', async () => {
   assert.throws(() => new RateLimiterService({ limiter: new Limiter(), layout: 'sharkey' }), /layout must be an option/)
   const service = new RateLimiterService()
   await assert.rejects(service.limit({ key: 'k', size: 1 }, {}), /actorOrUser must be a text or a user with an id/)
+  await assert.rejects(service.limit({ key: 'k', size: 1 }, null), /actorOrUser must be a text or a user with an id/)
   await assert.rejects(service.limit({ key: 'k', max: 1 }, 'ada'), /limit "k": duration/)
+  for (const options of [{}, { disabled: true }]) {
+    await assert.rejects(
+      new RateLimiterService(options).limit(null, 'ada'),
+      /limit must be a limit with a key, got null/,
+    )
+  }
 })
 
 test('the same classes through require', () => {
