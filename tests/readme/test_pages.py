@@ -44,12 +44,8 @@ def redis_url() -> Iterator[str]:
 def prints(command: list[str], block: Block, redis_url: str, code: str = "") -> None:
     """Runs an example, or the code that was made of it, in a process of its own, at the top of the project."""
     code = (code or block.code).replace("redis://localhost:6379", redis_url)
-    # Waits are shown to the second, in real time: on a busy machine a second may pass between two calls of an example.
-    for _attempt in range(3):
-        run = subprocess.run(command, input=code, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-        assert run.returncode == 0, run.stderr
-        if not block.shown or run.stdout.splitlines() == block.shown:
-            break
+    run = subprocess.run(command, input=code, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stderr
     if block.shown:
         assert run.stdout.splitlines() == block.shown
     else:
