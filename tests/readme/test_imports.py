@@ -14,8 +14,10 @@ SOURCES = {".rs", ".lua", ".py", ".pyi", ".ts", ".mts", ".mjs"}
 
 # The modules of a crate, from the leaves to the entry points; a module imports only from lines above its own.
 CORE = [
-    {"failure", "fork", "inline_vec", "interrupt", "panics", "shape", "time"},
-    {"clock", "distinct", "error", "fingerprint", "info", "log_duration"},
+    {"failure", "fork", "inline_vec", "interrupt", "panics", "time"},
+    {"clock", "distinct", "error", "info", "log_duration"},
+    {"algorithm"},
+    {"fingerprint"},
     {"events", "headers", "limit", "stats"},
     {"check", "config", "decision", "store/option_list"},
     {"charge", "http", "store/dialect", "store/memory"},

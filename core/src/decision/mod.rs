@@ -6,113 +6,22 @@
 #![allow(clippy::inline_always, reason = "a state whose address is passed on is in memory instead of registers")]
 
 mod call;
-mod counter;
-mod decay;
 mod dispatch;
-mod grouped;
-mod level;
-mod log;
-mod numbers;
 mod pure;
-mod series;
-mod shapes;
-mod slots;
-mod smooth;
 mod state;
 mod together;
-mod uneven;
 
 pub use call::Call;
 pub(crate) use call::Verb;
-pub(crate) use dispatch::with_small;
-pub(crate) use grouped::Grouped;
-pub(crate) use level::Level;
-#[cfg(feature = "remote")]
-pub(crate) use numbers::Numbers;
-pub(crate) use shapes::shapes;
 pub use state::State;
-pub(crate) use state::{Entry, Small};
 pub(crate) use together::{Held, Part, together};
 #[cfg(feature = "remote")]
 pub(crate) use together::{groups, priors, takes};
-pub(crate) use uneven::Uneven;
 
+use crate::algorithm::Algorithm;
 use crate::error::LimitError;
 use crate::info::LimitInfo;
-use crate::log_duration::LogDuration;
 use crate::time::{Micros, millis_up};
-
-/// The arithmetic of one kind of rule: all that the calls need of it.
-///
-/// Every question but `advance` is asked of a state that has been brought to `now`.
-pub(crate) trait Algorithm {
-    type State;
-
-    /// A call that does not fit yet may reserve its place.
-    const RESERVES: bool;
-
-    /// A cost is admitted whatever it leads to, so that nothing else bounds it.
-    const PAYS_LATER: bool = false;
-
-    /// The state that an absent entry stands for.
-    fn fresh(&self, now: Micros) -> Self::State;
-    /// Brings the state to `now`. True where it was from a future that cannot be, because a clock was wrong: it has
-    /// been mended, and must be kept as mended, or it would be mended for ever.
-    fn advance(&self, state: &mut Self::State, now: Micros) -> bool;
-    fn is_empty(&self, state: &Self::State, now: Micros) -> bool;
-    fn charge(&self, state: &mut Self::State, now: Micros, cost: u64);
-    fn give_back(&self, state: &mut Self::State, now: Micros, cost: u64);
-    /// Makes of a cost that was charged at an earlier instant the part of it that was spent: gives back what differs
-    /// now between a state in which all of it was charged then, and one in which only that part was.
-    fn undo(&self, state: &mut Self::State, now: Micros, cost: u64, spent: u64, charged_at: Micros);
-    /// The instant that a charge at `now` counts as; later where the clock is behind the entry.
-    #[inline(always)]
-    fn charged_at(&self, _state: &Self::State, now: Micros) -> Micros {
-        now
-    }
-    /// Until this cost fits; 0 = it does.
-    fn until(&self, state: &Self::State, now: Micros, cost: u64) -> Micros;
-    fn fits(&self, state: &Self::State, now: Micros, cost: u64) -> bool;
-    /// True if the numbers stay exact when this cost is charged, fit or not.
-    fn bears(&self, state: &Self::State, cost: u64) -> bool;
-    fn remaining(&self, state: &Self::State, now: Micros) -> u64;
-    /// Until the state is empty.
-    fn full(&self, state: &Self::State, now: Micros) -> Micros;
-    /// Until one unit more fits than `remaining`; 0 = no more can.
-    #[inline(always)]
-    fn next(&self, state: &Self::State, now: Micros, remaining: u64) -> Micros {
-        if remaining < self.quota() { self.until(state, now, remaining.saturating_add(1)) } else { 0 }
-    }
-    /// When the state is empty, for a store that drops it then; asked while others wait, so it may be rough where that
-    /// is quicker.
-    fn drains(&self, state: &Self::State, now: Micros) -> Drains {
-        Drains { since: now, time: LogDuration::of(self.full(state, now)) }
-    }
-    /// The units that an empty entry admits.
-    fn quota(&self) -> u64;
-    /// The largest cost that ever fits.
-    fn largest_cost(&self) -> u64 {
-        self.quota()
-    }
-    /// The time that a full state takes to drain.
-    fn window(&self) -> Micros;
-    fn window_ms(&self) -> u64 {
-        millis_up(self.window())
-    }
-    /// A denied attempt is charged as well.
-    fn counts_blocked(&self) -> bool {
-        false
-    }
-}
-
-/// When an entry is empty.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Drains {
-    /// The instant from which the drain time counts.
-    pub(crate) since: Micros,
-    /// No shorter than it takes.
-    pub(crate) time: LogDuration,
-}
 
 /// The answer of a rule to its own check, before those of the others are known.
 #[derive(Clone, Copy, Debug, Default)]

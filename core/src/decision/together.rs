@@ -5,10 +5,10 @@ use std::mem;
 
 use smallvec::smallvec;
 
-use super::{Entry, Impossible, Resolved, Verb};
+use super::{Impossible, Resolved, Verb};
+use crate::algorithm::{Entry, Rule};
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::Rule;
 use crate::time::Micros;
 
 /// One check as a decision sees it.

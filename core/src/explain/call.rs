@@ -4,11 +4,12 @@ use std::fmt;
 
 use super::words::{number, time};
 use crate::Error;
+use crate::algorithm::Rule;
 use crate::check::{Check, OwnedCheck};
 use crate::decision::Call;
 use crate::error::LimitError;
 use crate::info::LimitInfo;
-use crate::limit::{Limit, Rule};
+use crate::limit::Limit;
 use crate::limiter::Limiter;
 use crate::time::Micros;
 

@@ -7,10 +7,10 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment, Undecided};
-use crate::decision::{Algorithm, Entry, Level, Resolved, Verb, Verdict, answer, commit, examine};
+use crate::algorithm::{Algorithm, Entry, Level, LevelRule};
+use crate::decision::{Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::limit::LevelRule;
 
 /// A level that is asked for a cost.
 #[derive(Clone, Copy)]

@@ -9,11 +9,11 @@ use std::cmp::Ordering;
 
 use super::slot::{Drain, Timeline};
 use super::table::{Beside, GIVEN_LIVES, Place, Table};
+use crate::algorithm::{Entry, Rule};
 use crate::clock;
-use crate::decision::{Entry, Resolved, Verb, Verdict};
+use crate::decision::{Resolved, Verb, Verdict};
 use crate::distinct::Distinct;
 use crate::fingerprint::Fingerprint;
-use crate::limit::Rule;
 use crate::time::Micros;
 
 /// The number of cells that a table has for each timeline.

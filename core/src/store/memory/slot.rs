@@ -1,6 +1,5 @@
 //! One entry in 32 bytes, of which two share a cache line.
-
-use crate::decision::{Drains, Level};
+use crate::algorithm::{Drains, Level};
 use crate::fingerprint::Fingerprint;
 use crate::log_duration::LogDuration;
 use crate::time::Micros;

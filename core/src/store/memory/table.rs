@@ -7,7 +7,7 @@
 use std::mem;
 
 use super::slot::{Drain, Kept, Slot, Timeline};
-use crate::decision::{Entry, Small};
+use crate::algorithm::{Entry, Small};
 use crate::fingerprint::Fingerprint;
 use crate::time::Micros;
 

@@ -13,10 +13,10 @@ use super::keys::both;
 use super::layout::{Layout, Strategy};
 use super::script::SOURCE;
 use super::settings::Settings;
+use crate::algorithm::{LevelRule, Rule};
 use crate::decision::Verb;
 use crate::events::EventKind;
 use crate::failure::Failure;
-use crate::limit::{LevelRule, Rule};
 use crate::store::remote::{Part, Request, Session};
 
 /// The size of the entry that probes use.

@@ -2,10 +2,10 @@
 
 use redis::Value;
 
-use crate::decision::{Entry, Impossible, Numbers, Resolved, Verb, Verdict};
+use crate::algorithm::{Entry, Numbers, whole};
+use crate::decision::{Impossible, Resolved, Verb, Verdict};
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::whole;
 use crate::store::remote::{Part, Reply, Request};
 use crate::time::{EXACT, Micros};
 

@@ -5,10 +5,10 @@ use redis::Cmd;
 use super::keys::both;
 use super::layout::Layout;
 use super::script::{SHA, SOURCE};
+use crate::algorithm::{Rule, real};
 use crate::decision::Verb;
 use crate::distinct::Distinct;
 use crate::inline_vec::InlineVec;
-use crate::limit::{Rule, real};
 use crate::store::remote::{Key, Part, Request};
 use crate::time::Micros;
 

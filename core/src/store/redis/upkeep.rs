@@ -21,9 +21,9 @@ use super::error_action::ErrorAction;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
 use super::settings::Settings;
+use crate::algorithm::Shape;
 use crate::error::StoreError;
 use crate::failure::Failure;
-use crate::shape::Shape;
 use crate::store::remote::{EntryName, Health, Request, Session};
 
 /// Keys that are looked at in one step: few enough that a server is not held up.

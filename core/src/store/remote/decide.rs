@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::reply::Reply;
 use super::request::Request;
 use super::value::{decode, encode};
-use crate::decision::{Entry, Held, Verb, together};
+use crate::algorithm::{Entry, Rule};
+use crate::decision::{Held, Verb, together};
 use crate::inline_vec::InlineVec;
-use crate::limit::Rule;
 use crate::time::Micros;
 
 /// The decision on a request: the writes to make, and the reply to give once they are made.

@@ -19,9 +19,9 @@ use super::session::Session;
 use super::settings::Settings;
 use super::stats::{BreakerState, Stats};
 use super::task;
+use crate::algorithm::Shape;
 use crate::failure::Failure;
 use crate::fork::Process;
-use crate::shape::Shape;
 use crate::store::memory::Memory;
 
 /// A remote store, as one process sees it.

@@ -2,12 +2,12 @@
 
 use super::key::Key;
 use super::reply::Reply;
+use crate::algorithm::Rule;
 use crate::clock;
 use crate::decision::{self, Impossible, Verb, groups, priors, takes};
 use crate::distinct::Distinct;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::Rule;
 use crate::time::Micros;
 
 /// A call for a store to decide: its entries, and what is asked of each.

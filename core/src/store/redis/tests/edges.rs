@@ -6,12 +6,12 @@ use ::redis::Value;
 use serde_json::json;
 
 use super::{Question, Script, evalsha};
+use crate::algorithm::Shape;
 use crate::check::Check;
 use crate::decision::{Call, Impossible};
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
-use crate::shape::Shape;
 use crate::store::memory::Memory;
 use crate::store::redis::decode::{Malformed, decode};
 use crate::store::redis::encode::encode;

@@ -1,8 +1,7 @@
 //! One entry as a batch of transactions sees it: its values, and the changes to make.
 
 use super::wire::Kept;
-use crate::decision::Level;
-use crate::limit::LevelRule;
+use crate::algorithm::{Level, LevelRule};
 use crate::store::remote::Key;
 use crate::time::Micros;
 

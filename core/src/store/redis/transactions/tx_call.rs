@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::entry_view::EntryView;
-use crate::decision::{Algorithm as _, Entry, Held, Level, Verb};
+use crate::algorithm::{Algorithm as _, Entry, Level, LevelRule, Rule};
+use crate::decision::{Held, Verb};
 use crate::inline_vec::InlineVec;
-use crate::limit::{LevelRule, Rule};
 use crate::store::redis::group_reply::Pending;
 use crate::store::remote::{Job, Reply, Request};
 use crate::time::Micros;

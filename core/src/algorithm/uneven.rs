@@ -1,8 +1,7 @@
 //! A level of which units leave within a group of ticks too: the arithmetic of [`LevelRule`] where the units that have
 //! left in this group are counted once for all questions of a decision.
 
-use super::{Algorithm, Drains, Entry, Level, Small};
-use crate::limit::LevelRule;
+use super::{Algorithm, Drains, Entry, Level, LevelRule, Small};
 use crate::log_duration::LogDuration;
 use crate::time::Micros;
 
@@ -142,8 +141,9 @@ impl Algorithm for Uneven<'_> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Grouped, Resolved, Verb, answer, commit, examine};
+    use super::super::Grouped;
     use super::*;
+    use crate::decision::{Resolved, Verb, answer, commit, examine};
     use crate::info::LimitInfo;
 
     /// One call of a level that is kept in between, and whether it was kept now.
