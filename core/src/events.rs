@@ -15,7 +15,7 @@ pub struct Event {
     pub store: &'static str,
     /// The server that it happened to.
     pub server: String,
-    /// Why, in words.
+    /// The reason in words.
     pub message: String,
 }
 

@@ -36,7 +36,7 @@ pub(crate) use log::Log;
 pub(crate) use numbers::Numbers;
 pub(crate) use real::{floor, real, whole, whole_up};
 pub(crate) use rule::{Rule, with_algorithm, with_small};
-#[cfg_attr(not(feature = "remote"), allow(unreachable_pub, reason = "remote stores are told of it"))]
+#[cfg_attr(not(feature = "remote"), allow(unreachable_pub, reason = "remote stores name entries by it"))]
 pub use shape::Shape;
 pub(crate) use slots::Slots;
 pub(crate) use smooth::Pacing;

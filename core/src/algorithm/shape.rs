@@ -1,6 +1,6 @@
 //! Shapes of entries.
 
-#![cfg_attr(not(feature = "remote"), allow(unreachable_pub, reason = "remote stores are told of it"))]
+#![cfg_attr(not(feature = "remote"), allow(unreachable_pub, reason = "remote stores name entries by it"))]
 
 use super::shapes;
 

@@ -39,7 +39,7 @@ impl Verdict {
     }
 }
 
-/// Why a call cannot be decided at all.
+/// The reason why a call cannot be decided at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Impossible {
     /// The cost, with that of earlier checks of the same entry, is above what the limit can ever admit.
@@ -106,8 +106,8 @@ pub(crate) fn examine<R: Algorithm>(
     }
 }
 
-/// The second step, when it is known whether every check is admitted: charges or gives back, but for what an undo is
-/// told was `spent`; an undo of more than was charged charges the difference.
+/// The second step, when it is known whether every check is admitted: charges or gives back, but for what an undo
+/// leaves as `spent`; an undo of more than was charged charges the difference.
 /// Answers whether the state has to be kept; what only time has done to it, time will do again.
 #[inline(always)]
 pub(crate) fn commit<R: Algorithm>(

@@ -1,4 +1,4 @@
-//! Why a limiter answers what it answers.
+//! Explanations of answers.
 
 use std::fmt;
 

@@ -12,7 +12,7 @@ impl Limit {
     /// [`Limits`](crate::config::Limits) reads it, under `limits`.
     ///
     /// All that it refuses, [`from_json`](Self::from_json) refuses too. What it lets pass is sound but for what only all
-    /// numbers together can tell, such as that a full entry drains within 100 years.
+    /// numbers together show, such as that a full entry drains within 100 years.
     ///
     /// ```
     /// let schema: serde_json::Value = serde_json::from_str(&tidegate::Limit::json_schema())?;

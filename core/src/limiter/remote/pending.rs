@@ -43,8 +43,8 @@ pub(super) enum Answers {
 /// The answer of a call, or its error.
 pub(super) type Decided = Result<LimitInfo, Error>;
 
-/// An answer on its way to whoever asked. Dropped before somebody has taken it, it gives back the place that was taken
-/// for them, wherever it was lost: on its way, or where nobody picked it up.
+/// An answer on its way to its caller. Dropped before it was taken, it gives back the turn that was reserved for that
+/// caller, wherever it was lost.
 pub(super) struct AnswerGuard {
     decided: Option<Decided>,
     /// The decision that took a place, where one did.
@@ -57,7 +57,7 @@ impl AnswerGuard {
         self.decided.take().unwrap_or_else(|| Err(lost()))
     }
 
-    /// To a host, which gives the answer back if nobody listens any more.
+    /// To a host, which gives the answer back if its caller is gone.
     fn hand_to(mut self, done: impl FnOnce(Decided) -> Result<(), Decided>) {
         let decided = self.decided.take().unwrap_or_else(|| Err(lost()));
         match done(decided) {
@@ -82,7 +82,7 @@ pub(super) enum Begun {
     Ask(Box<PendingCall>, Request),
 }
 
-/// A host that is told once what came of its call, even if all that knew of it is dropped.
+/// A host whose callback runs once, even if all that knew of its call is dropped.
 pub(super) struct Host<F: FnOnce(Decided) -> Result<(), Decided>>(pub(super) Option<F>);
 
 impl<F: FnOnce(Decided) -> Result<(), Decided>> Host<F> {
@@ -108,7 +108,7 @@ impl PendingCall {
         why.of(key, costs.get(part).copied().unwrap_or(0))
     }
 
-    /// Sends the decision on its way. `done` is told the answer, on this thread if the store cannot be asked.
+    /// Sends the decision on its way. `done` is called with the answer, on this thread if the store cannot be asked.
     pub(super) fn send(
         self: Box<Self>,
         request: Request,
@@ -136,7 +136,7 @@ impl PendingCall {
         AnswerGuard { decided: Some(decided), back }
     }
 
-    /// Nobody waits for this answer any more: the place that was taken is given back.
+    /// The caller is gone: the turn that was reserved is given back.
     fn take_back(self: Box<Self>, request: &Request, info: &LimitInfo) {
         let charge = Charge::of_turn(info);
         let verb = Verb::Undo { charged_at: charge.at };

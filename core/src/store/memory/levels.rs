@@ -109,7 +109,7 @@ impl<const N: usize, T, F: FnMut(&LimitInfo, &[LimitInfo]) -> T> Merge<N> for Sh
 
 impl Memory {
     /// [`Verb::Limit`] of levels with an entry each, as [`decide_several`](Self::decide_several) decides it too. What is
-    /// left undecided, `otherwise` answers, and is told of which check that is so.
+    /// left undecided, `otherwise` answers, and gets the index of that check.
     #[inline]
     pub(crate) fn limit_levels<const N: usize, M: Merge<N>, E>(
         &self,

@@ -21,7 +21,7 @@ pub(crate) struct EntryCall {
     pub(crate) spent: u64,
 }
 
-/// Why one check was not decided; nothing has changed.
+/// The reason why one check was not decided; nothing has changed.
 #[derive(Clone, Copy)]
 pub(crate) enum Undecided {
     /// There may be no room for an entry that is missing.

@@ -44,7 +44,7 @@ impl Drain {
         LogDuration::from_bits(self.time >> NUMBER_BITS).duration()
     }
 
-    /// When the entry is empty, rounded up.
+    /// The instant at which the entry is empty, rounded up.
     pub(super) fn empty_at(self) -> Micros {
         (self.since & NUMBER).saturating_add(self.time())
     }

@@ -42,7 +42,7 @@ impl Misses {
         self.since = Some(self.since.map_or(sent, |since| since.min(sent)));
     }
 
-    /// A deadline's eighth is left to whoever tells the next call that the last one is over.
+    /// A deadline's eighth is left for the caller's next call to begin.
     fn are_too_many(&self, now: Instant, deadline: Duration) -> bool {
         let long_enough = self.since.is_some_and(|since| now.duration_since(since) + deadline / 8 >= deadline * 2);
         self.count >= MOST_MISSED && long_enough
@@ -122,7 +122,7 @@ impl Breaker {
         }
     }
 
-    /// Opens it, or finds that it has to stay open; how long to leave the server alone, and whether to tell.
+    /// Opens it, or finds that it has to stay open; how long to leave the server alone, and true if that is to be reported.
     pub(super) fn open(&mut self, now: Instant) -> (Duration, bool) {
         (self.unanswered, self.unreplicated) = (Misses::default(), Misses::default());
         self.found_well = 0;
@@ -155,7 +155,7 @@ impl Breaker {
         self.found_well < (PROBES << self.flaps.min(8)).min(MOST_PROBES)
     }
 
-    /// Closes it; whether to tell.
+    /// Closes it; true if that is to be reported.
     pub(super) fn close(&mut self, now: Instant) -> bool {
         if self.open.swap(false, Ordering::Relaxed) {
             self.closed = Some(now);
@@ -285,7 +285,7 @@ mod tests {
         // And is trusted again after a while.
         let (rest, tells) = breaker.open(now + MS * 5000);
         assert!(tells && rest <= MS * 100, "{rest:?}");
-        // What was not told is told once the minute is over, for as long as it is so.
+        // What was not reported is reported once the minute is over, for as long as it is so.
         breaker.close(now + MS * 5000);
         assert!(!breaker.open(now + MS * 64_999).1 && breaker.open(now + MS * 65_000).1);
     }

@@ -28,7 +28,7 @@ pub(super) enum ConnectionState {
     Resting(Instant),
 }
 
-/// A change of a connection that nobody asked for.
+/// A change of a connection that was not asked for.
 pub(super) enum Progress {
     /// A connection or an error.
     Connected(RedisResult<Connected>),

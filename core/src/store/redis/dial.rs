@@ -72,7 +72,7 @@ impl Driver {
         // Woken by nothing but what is to be sent, and by the server.
         let idle = Arc::new(AtomicBool::new(true));
         let task = task::spawn(idle, async move {
-            // What is under way hears of it first.
+            // What is under way fails first.
             drives.await;
             drop(ends);
         });
@@ -103,7 +103,7 @@ impl End {
     }
 }
 
-/// Tells of the end when it is dropped, also by a panic.
+/// Marks the end when it is dropped, also by a panic.
 struct Ends(Arc<End>);
 
 impl Drop for Ends {

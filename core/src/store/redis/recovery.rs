@@ -84,7 +84,7 @@ impl ConnectionTask {
         }
     }
 
-    /// The server closed the connection. Where that cost no call, and is mended by a new one, nobody is told.
+    /// The server closed the connection. Where that cost no call, and a new one takes its place, it is not reported.
     pub(super) fn closed(&mut self) {
         let too_soon = self.unused_since.is_some_and(|since| since.elapsed() < TOO_SOON);
         self.part(ConnectionState::Down);

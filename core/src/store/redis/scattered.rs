@@ -63,7 +63,7 @@ impl ShareReply {
     }
 
     /// Makes of a look what the call itself would say: a check that does not fit yet is denied only if it would come
-    /// too late. False if the milliseconds of an answer do not tell.
+    /// too late. False if the milliseconds of an answer leave that open.
     fn judge(&mut self, verb: Verb, share: &Share) -> bool {
         let Verb::Acquire { max_wait } = verb else { return true };
         let mut is_known = true;

@@ -53,7 +53,7 @@ struct Set {
 struct Denial {
     key: DenyKey,
     info: LimitInfo,
-    /// When it was heard, until when it holds, and until when it may be told.
+    /// The instant at which it came, the end of the denial, and the end of its use from here.
     heard: Micros,
     holds: Micros,
     told: Micros,

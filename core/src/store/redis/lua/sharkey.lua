@@ -30,7 +30,7 @@ if kind == 7 then
   local algorithm = setmetatable({}, { __index = level_algorithm })
 
   -- Nothing is kept of how far a clock of the caller's own may be behind. The server's does not go back: a tick that is
-  -- ahead of it was moved there by somebody who has dripped what others had dripped already, and is about to take it
+  -- ahead of it was moved there by a process that has dripped what others had dripped already, and is about to take it
   -- back. As many drips as it is ahead are still in the bucket; until then its tick is let alone.
   algorithm.read = function(_, rule, key, now)
     local counter, foreign = number(key)
