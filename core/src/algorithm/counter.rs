@@ -139,9 +139,9 @@ impl Algorithm for Counter {
         if self.multiples.contain(state.start) && elapsed.is_some_and(|elapsed| elapsed < self.period.get()) {
             return false;
         }
-        let (later, mended) = self.in_another_window(*state, now);
+        let (later, repaired) = self.in_another_window(*state, now);
         *state = later;
-        mended
+        repaired
     }
 
     fn is_empty(&self, state: &Windows, _now: Micros) -> bool {

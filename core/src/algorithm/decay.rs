@@ -223,9 +223,9 @@ impl Algorithm for Decaying {
         if self.multiples.contain(state.start) && elapsed.is_some_and(|elapsed| elapsed < self.resolution.get()) {
             return false;
         }
-        let (later, mended) = self.in_another_slot(*state, now);
+        let (later, repaired) = self.in_another_slot(*state, now);
         *state = later;
-        mended
+        repaired
     }
 
     fn is_empty(&self, state: &Decayed, _now: Micros) -> bool {

@@ -160,14 +160,14 @@ impl LevelRule {
 
     /// The repair of a state that another definition or another clock may have left.
     #[cold]
-    fn mend(&self, state: &mut Level, now: Micros) -> bool {
+    fn repair(&self, state: &mut Level, now: Micros) -> bool {
         state.level = state.level.min(self.most);
         // Further ahead than it takes to drain: the clock was wrong then, and this entry is from now.
-        let mended = state.since > now.saturating_add(self.window);
-        if mended {
+        let repaired = state.since > now.saturating_add(self.window);
+        if repaired {
             state.since = self.start(now);
         }
-        mended
+        repaired
     }
 
     /// Has the ticks of a state that has been brought to `now` count from then, where they count from a first charge.
@@ -235,7 +235,7 @@ impl Algorithm for LevelRule {
         if now.wrapping_sub(state.since) < self.step.get() && (1..=self.most).contains(&state.level) {
             return false;
         }
-        let mended = (state.since > now || state.level > self.most) && self.mend(state, now);
+        let repaired = (state.since > now || state.level > self.most) && self.repair(state, now);
         let groups = now.saturating_sub(state.since) / self.group;
         let drained = groups.saturating_mul(self.drain.get());
         if drained >= state.level {
@@ -247,7 +247,7 @@ impl Algorithm for LevelRule {
                 *state = self.fresh(now);
             }
         }
-        mended
+        repaired
     }
 
     fn is_empty(&self, state: &Level, _now: Micros) -> bool {

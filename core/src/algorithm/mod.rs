@@ -81,7 +81,7 @@ pub(crate) trait Algorithm {
     /// The state that an absent entry stands for.
     fn fresh(&self, now: Micros) -> Self::State;
     /// Brings the state to `now`. True where it was from a future that cannot be, because a clock was wrong: it has
-    /// been mended, and must be kept as mended, or it would be mended for ever.
+    /// been repaired, and must be kept as repaired, or it would be repaired for ever.
     fn advance(&self, state: &mut Self::State, now: Micros) -> bool;
     fn is_empty(&self, state: &Self::State, now: Micros) -> bool;
     fn charge(&self, state: &mut Self::State, now: Micros, cost: u64);

@@ -110,7 +110,7 @@ impl Pacing {
 impl Pacing {
     /// From further ahead than it takes to fill the store: the clock was wrong then, and this entry is from now.
     #[cold]
-    fn mend(&self, state: Paced, now: Micros) -> (Paced, bool) {
+    fn repair(&self, state: Paced, now: Micros) -> (Paced, bool) {
         let ahead = state.written.saturating_sub(now);
         if real(ahead) > self.max_permits * self.cool {
             return (Paced { free: state.free.saturating_sub(ahead), written: now, ..state }, true);
@@ -178,9 +178,9 @@ impl Algorithm for Pacing {
 
     #[inline(always)]
     fn advance(&self, state: &mut Paced, now: Micros) -> bool {
-        let mut mended = false;
+        let mut repaired = false;
         if state.written > now {
-            (*state, mended) = self.mend(*state, now);
+            (*state, repaired) = self.repair(*state, now);
         }
         // More may have been stored under another definition.
         state.stored = self.at_most(state.stored);
@@ -188,7 +188,7 @@ impl Algorithm for Pacing {
             state.stored = self.after_idling(state.stored, now.saturating_sub(state.free));
             state.free = now;
         }
-        mended
+        repaired
     }
 
     fn is_empty(&self, state: &Paced, now: Micros) -> bool {

@@ -48,8 +48,8 @@ impl Uneven<'_> {
     #[cold]
     fn advance_aside(self, state: Level, now: Micros) -> (Level, bool) {
         let mut state = state;
-        let mended = self.0.advance(&mut state, now);
-        (state, mended)
+        let repaired = self.0.advance(&mut state, now);
+        (state, repaired)
     }
 }
 
@@ -64,17 +64,17 @@ impl Algorithm for Uneven<'_> {
 
     #[inline(always)]
     fn advance(&self, state: &mut Within, now: Micros) -> bool {
-        let mut mended = false;
+        let mut repaired = false;
         let elapsed = now.wrapping_sub(state.level.since);
         // The difference is huge where the state is from the future.
         if elapsed >= self.0.group.get() || state.level.level > self.0.most {
-            (state.level, mended) = self.advance_aside(state.level, now);
+            (state.level, repaired) = self.advance_aside(state.level, now);
         }
         state.gone = self.0.drained_in_group(self.0.ticks(state.level.since, now));
         if state.gone >= state.level.level {
             *state = self.fresh(now);
         }
-        mended
+        repaired
     }
 
     #[inline(always)]

@@ -28,14 +28,14 @@ use crate::time::{Micros, millis_up};
 pub(crate) struct Verdict {
     pub(crate) fits: bool,
     wait: Micros,
-    mended: bool,
+    repaired: bool,
 }
 
 #[cfg(feature = "redis")]
 impl Verdict {
     /// A verdict that was found elsewhere, by the same arithmetic.
     pub(crate) fn of(fits: bool, wait: Micros) -> Self {
-        Self { fits, wait, mended: false }
+        Self { fits, wait, repaired: false }
     }
 }
 
@@ -75,14 +75,14 @@ pub(crate) fn examine<R: Algorithm>(
     cost: u64,
     prior: u64,
 ) -> Result<Verdict, Impossible> {
-    let mended = algorithm.advance(state, now);
+    let repaired = algorithm.advance(state, now);
     let total = cost.saturating_add(prior);
     if matches!(verb, Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. })
         && total > algorithm.largest_cost()
     {
         return Err(Impossible::NeverFits { quota: algorithm.quota(), total });
     }
-    let at_once = |fits| Ok(Verdict { fits, wait: 0, mended });
+    let at_once = |fits| Ok(Verdict { fits, wait: 0, repaired });
     match verb {
         Verb::Charge if algorithm.bears(state, total) => at_once(true),
         Verb::Charge => Err(Impossible::Overflows),
@@ -94,7 +94,7 @@ pub(crate) fn examine<R: Algorithm>(
             if fits && !algorithm.bears(state, total) {
                 return Err(Impossible::Overflows);
             }
-            Ok(Verdict { fits, wait, mended })
+            Ok(Verdict { fits, wait, repaired })
         }
         Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. } => {
             let fits = algorithm.fits(state, now, total);
@@ -125,7 +125,7 @@ pub(crate) fn commit<R: Algorithm>(
     };
     if !writes {
         // It writes nothing, so that what it saw is there again for a clock that steps back.
-        return check.verdict.mended && verb != Verb::Peek;
+        return check.verdict.repaired && verb != Verb::Peek;
     }
     if charges(algorithm, verb, check) {
         algorithm.charge(state, now, check.cost);
@@ -136,7 +136,7 @@ pub(crate) fn commit<R: Algorithm>(
         Verb::Undo { .. } if spent > check.cost => algorithm.charge(state, now, verb.adds(check.cost, spent)),
         Verb::Undo { charged_at } => algorithm.undo(state, now, check.cost, spent, charged_at),
         Verb::Reset => *state = algorithm.fresh(now),
-        _ => return check.verdict.mended && verb != Verb::Peek,
+        _ => return check.verdict.repaired && verb != Verb::Peek,
     }
     true
 }

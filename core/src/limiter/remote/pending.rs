@@ -62,7 +62,7 @@ impl AnswerGuard {
         let decided = self.decided.take().unwrap_or_else(|| Err(lost()));
         match done(decided) {
             Ok(()) => self.back = None,
-            Err(unheard) => self.decided = Some(unheard),
+            Err(without_caller) => self.decided = Some(without_caller),
         }
     }
 }

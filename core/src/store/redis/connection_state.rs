@@ -7,7 +7,7 @@ use redis::RedisResult;
 use tokio::time::{Instant, sleep_until};
 
 use super::dial::Transport;
-use super::greeting::Said;
+use super::handshake::Handshake;
 use crate::time::Micros;
 
 pub(super) type Connecting = Pin<Box<dyn Future<Output = RedisResult<Connected>> + Send>>;
@@ -17,7 +17,7 @@ pub(super) struct Connected {
     pub(super) connection: Transport,
     /// The time that the server reported, between two instants of this process.
     pub(super) heard: Option<(Micros, Micros, Micros)>,
-    pub(super) said: Said,
+    pub(super) said: Handshake,
 }
 
 pub(super) enum ConnectionState {

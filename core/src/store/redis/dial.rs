@@ -24,7 +24,7 @@ use super::address::{Host, Target};
 use crate::fork::Process;
 use crate::store::remote::task;
 
-/// Bytes of replies to anything but decisions: a greeting, errors, the address of a primary.
+/// Bytes of replies to anything but decisions: a handshake, errors, the address of a primary.
 pub(super) const FEW: u64 = 64 * 1024;
 /// Bytes of a cluster's map.
 pub(super) const A_MAP: u64 = 16 * 1024 * 1024;

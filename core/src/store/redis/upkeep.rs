@@ -202,10 +202,10 @@ fn pattern(layout: Layout, namespace: &str) -> Vec<u8> {
 
 /// Every server that keeps entries.
 async fn endpoints(address: &Address, context: &Arc<Context>) -> Result<Vec<Endpoint>, StoreError> {
-    let greeting = || context.greeting();
+    let handshake = || context.handshake();
     match address.clone() {
         Address::Server(info) => {
-            let endpoint = Endpoint::server((*info).clone(), greeting());
+            let endpoint = Endpoint::server((*info).clone(), handshake());
             let connected = timeout(context.connect_timeout(), endpoint.connect()).await;
             let late = |_| error(Failure::Timeout, &endpoint);
             let connected = connected.map_err(late)?.map_err(|error| failed(&endpoint, &error))?;
@@ -215,7 +215,7 @@ async fn endpoints(address: &Address, context: &Arc<Context>) -> Result<Vec<Endp
             }
         }
         Address::Sentinels { sentinels, service, template } => {
-            Ok(vec![Endpoint::primary(sentinels, service, *template, greeting())])
+            Ok(vec![Endpoint::primary(sentinels, service, *template, handshake())])
         }
         Address::Cluster { seeds, template } => nodes(&seeds, &template, context).await,
     }
@@ -231,7 +231,7 @@ async fn nodes(
     let found = found.map_err(|_| error(Failure::Timeout, &"the cluster"))?;
     let (nodes, _) =
         found.map_err(|error| self::error(failure_of(&error), &"the cluster").because(error.to_string()))?;
-    Ok(nodes.iter().map(|(host, port)| Endpoint::node(template.at(host, *port), context.greeting())).collect())
+    Ok(nodes.iter().map(|(host, port)| Endpoint::node(template.at(host, *port), context.handshake())).collect())
 }
 
 fn failed(endpoint: &Endpoint, error: &RedisError) -> StoreError {

@@ -48,7 +48,7 @@ impl Job {
 
     /// A job that no caller waits for.
     #[must_use]
-    pub fn unheard(request: Request) -> Self {
+    pub fn without_caller(request: Request) -> Self {
         Self::new(request, LONGEST_TIMEOUT, Box::new(|_, _| ()))
     }
 

@@ -81,9 +81,9 @@ if kind == 7 then
       -- Less than a drip has passed, and what is empty is not begun anew.
       return false
     end
-    local mended = level_algorithm.advance(rule, state, whole(now)) or state.untimed
+    local repaired = level_algorithm.advance(rule, state, whole(now)) or state.untimed
     state.untimed = nil
-    return mended
+    return repaired
   end
 
   algorithm.wait = function(rule, state, now, cost)

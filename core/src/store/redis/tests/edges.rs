@@ -320,7 +320,7 @@ fn a_decision_about_nothing_is_made() {
     let reset = Request::reset(std::iter::empty().collect());
     let (time, outcomes) = script.decide_by(&[(&nothing, 0), (&nothing, 1), (&reset, 0)]);
     let now = time.unwrap();
-    let made = Reply::Decided { now, infos: std::iter::empty().collect(), corrupt: 0, mended: false, reset: 0 };
+    let made = Reply::Decided { now, infos: std::iter::empty().collect(), corrupt: 0, repaired: false, reset: 0 };
     assert_eq!(outcomes, [made.clone(), Reply::Late { now }, made]);
     assert_eq!(script.decide_by(&[]), (None, Vec::new()));
 }

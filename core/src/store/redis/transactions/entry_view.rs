@@ -49,7 +49,7 @@ pub(super) struct Changes {
     /// Units that are charged, less those that are given back.
     pub(super) charged: i64,
     /// The tick was not there, or from a future that cannot be.
-    pub(super) mends: bool,
+    pub(super) repairs: bool,
     /// Nothing is to be believed of the tick; see [`EntryView::look`].
     pub(super) unsettled: bool,
     lasts: Micros,
