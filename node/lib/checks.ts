@@ -52,10 +52,12 @@ export function limitFew(store: Store, limits: readonly unknown[], actor: unknow
   for (let index = 0; index < count; index++) {
     const one = limits[index]
     if (typeof one !== 'object') return undefined
-    const limit = compiled(one)
-    few[index] = limit
+    few[index] = compiled(one)
+  }
+  // A getter of a definition may make a call of its own, so nothing is written before all are read.
+  for (let index = 0; index < count; index++) {
     const at = In.Checks + index * CHECK_WIDTH
-    buffer[at] = limit.handle
+    buffer[at] = (few[index] as Compiled).handle
     buffer[at + Check.Cost] = 1
     buffer[at + Check.Factor] = 1
   }
