@@ -101,6 +101,24 @@ macro_rules! rule {
 
 shapes!(rule!());
 
+/// Refuses to compile where two algorithms have one number, or one has that of a layout.
+macro_rules! numbered {
+    (; small: [$($small:ident $small_name:ident ($small_rule:ty, $copied:ty, $small_doc:literal))*]
+        long: [$($long:ident $long_name:ident ($long_rule:ty, $lent:ty, $long_doc:literal))*]) => {
+        const _: () = {
+            let kinds = [$(<$small_rule as Twin>::KIND,)* $(<$long_rule as Twin>::KIND,)*];
+            let mut seen = 1_u64;
+            let mut rest: &[u8] = &kinds;
+            while let [kind, others @ ..] = rest {
+                assert!(seen & (1 << *kind) == 0, "each algorithm has a number of its own, above 0");
+                (seen, rest) = (seen | 1 << *kind, others);
+            }
+        };
+    };
+}
+
+shapes!(numbered!());
+
 impl Rule {
     /// Until this cost fits, to the microsecond that an answer rounds up.
     #[cfg(feature = "remote")]

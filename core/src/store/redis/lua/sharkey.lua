@@ -1,7 +1,7 @@
 -- The level in the layout of Sharkey's SkRateLimiterService: two keys, `…c` for how much is in it and `…t` for the
 -- millisecond from which its ticks count. Others change them by differences, in between two of our calls.
 
-if kind == 7 then
+if kind == 0 then
   local level_algorithm = algorithm_of(1)
 
   -- Nothing where there is none; nil and true where it is something else.
