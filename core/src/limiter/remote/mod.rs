@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use self::pending::{AnswerGuard, Begun, Decided, Host, PendingCall, lost};
+use self::pending::{AnswerGuard, Begun, Callback, Decided, PendingCall, lost};
 use crate::check::Check;
 use crate::clock;
 use crate::decision::Call;
@@ -144,8 +144,8 @@ impl Remote {
         match self.begin(checks, call, now, false) {
             Begun::Known(answer) => Some(answer),
             Begun::Ask(pending, request) => {
-                let host = Host(Some(done));
-                pending.send(request, Over::Background, |guard| host.take(guard));
+                let callback = Callback(Some(done));
+                pending.send(request, Over::Background, |guard| callback.take(guard));
                 None
             }
         }

@@ -83,9 +83,9 @@ pub(super) enum Begun {
 }
 
 /// A host whose callback runs once, even if all that knew of its call is dropped.
-pub(super) struct Host<F: FnOnce(Decided) -> Result<(), Decided>>(pub(super) Option<F>);
+pub(super) struct Callback<F: FnOnce(Decided) -> Result<(), Decided>>(pub(super) Option<F>);
 
-impl<F: FnOnce(Decided) -> Result<(), Decided>> Host<F> {
+impl<F: FnOnce(Decided) -> Result<(), Decided>> Callback<F> {
     pub(super) fn take(mut self, guard: AnswerGuard) {
         if let Some(done) = self.0.take() {
             guard.hand_to(done);
@@ -93,7 +93,7 @@ impl<F: FnOnce(Decided) -> Result<(), Decided>> Host<F> {
     }
 }
 
-impl<F: FnOnce(Decided) -> Result<(), Decided>> Drop for Host<F> {
+impl<F: FnOnce(Decided) -> Result<(), Decided>> Drop for Callback<F> {
     fn drop(&mut self) {
         if let Some(done) = self.0.take() {
             let _ = done(Err(lost()));
