@@ -163,7 +163,7 @@ impl fmt::Display for Allowance {
             let most = most.map(|(most, span)| format!("{} in any {span}", count(most)));
             write!(f, "\nAt most {}.", most.join(", "))?;
         }
-        write!(f, "\nA full one that is left alone is as new after {}.", time(self.window_ms as f64))?;
+        write!(f, "\nA full entry empties in {}.", time(self.window_ms as f64))?;
         self.note.map_or(Ok(()), |note| write!(f, " {note}"))
     }
 }
