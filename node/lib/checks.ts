@@ -249,7 +249,7 @@ function answer<T>(
   return read(buffer, 0)
 }
 
-/** The same of a store that others share, through one of the engine's ways to ask it. */
+/** The same of a shared store, through one of the engine's ways to ask it. */
 export function askedLater<T>(
   ask: typeof native.askSeveral,
   buffer: Float64Array,

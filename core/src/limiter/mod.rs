@@ -43,7 +43,7 @@ use crate::time::Micros;
 /// Decides calls against limits, and keeps what has to be kept in its store.
 ///
 /// Cheap to clone; clones share the store. Every call comes as a future and as a `_sync` twin. In memory nothing is
-/// ever waited for, so both do the same at the same cost; over a store that others share, the twin blocks its thread
+/// ever waited for, so both do the same at the same cost; over a shared store, the twin blocks its thread
 /// for as long as the store's timeout at the most, and the future blocks no thread.
 ///
 /// ```
