@@ -113,7 +113,7 @@ impl Context {
     /// Reports the properties of a server that operators should know.
     pub(super) fn on_handshake(&self, server: &dyn Display, said: &Handshake) {
         if self.is_unverified && !self.unverified_reported.swap(true, Ordering::Relaxed) {
-            let why = "its certificate is not looked at (ssl_cert_reqs=none), so whoever is on the way can read the \
+            let why = "any certificate is accepted (ssl_cert_reqs=none), so anyone on the network path can read the \
                 password and answer in its place";
             self.session.report(EventKind::Unverified, server, why);
         }

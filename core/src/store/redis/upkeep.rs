@@ -92,7 +92,7 @@ async fn examine(endpoint: &Endpoint, context: &Context, probes: &[Request; 2]) 
     }
     let mut warnings: Vec<String> = said.eviction().into_iter().collect();
     if context.is_unverified() {
-        warnings.push("its certificate is not looked at (ssl_cert_reqs=none)".to_owned());
+        warnings.push("its certificate is not verified (ssl_cert_reqs=none)".to_owned());
     }
     let patience = context.timeout();
     if round_trip * 3 > patience {
