@@ -96,7 +96,7 @@ impl Default for Memory {
     }
 }
 
-/// When a decision takes place.
+/// The instant of a decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     pub(crate) now: Micros,
