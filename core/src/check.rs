@@ -26,7 +26,7 @@ pub struct Check<'a> {
     pub(crate) actor: &'a str,
     pub(crate) cost: u64,
     pub(crate) spent: u64,
-    /// When an undo's check was charged, where that is another instant than the call's.
+    /// The instant at which an undo's check was charged, where that is another instant than the call's.
     pub(crate) charged_at: Option<Micros>,
     pub(crate) factor: f64,
     pub(crate) observed: bool,
@@ -71,7 +71,7 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// When what is undone was charged, where that is another instant than the call's: one of several checks may have
+    /// The instant at which what is undone was charged, where that is another instant than the call's: one of several checks may have
     /// been. No other call looks at it.
     #[must_use]
     pub const fn charged_at(mut self, at: Micros) -> Self {

@@ -196,7 +196,7 @@ impl StoreError {
         self
     }
 
-    /// Why it did not, as a name that programs can go by.
+    /// The reason, as a name that programs can go by.
     #[must_use]
     pub fn failure(&self) -> crate::failure::Failure {
         self.0.failure
@@ -208,7 +208,7 @@ impl StoreError {
         &self.0.server
     }
 
-    /// Why it did not, in words.
+    /// The reason in words.
     #[must_use]
     pub fn reason(&self) -> String {
         self.0.failure.to_string()

@@ -15,7 +15,7 @@ pub struct Event {
     pub store: &'static str,
     /// The server that it happened to.
     pub server: String,
-    /// Why, in words.
+    /// The reason in words.
     pub message: String,
 }
 
@@ -73,7 +73,7 @@ events! {
     "degraded" Degraded(Failure),
     /// the store decides again; at most once a minute
     "recovered" Recovered,
-    /// the server may forget blocked clients when it is full; once
+    /// the server may evict blocked clients when it is full; once
     "eviction" Eviction,
     /// the server's certificate is not checked, because that was asked for; once
     "unverified" Unverified,
@@ -110,8 +110,8 @@ impl fmt::Display for Event {
             EventKind::Failure(failure) => write!(f, "{store} at {server} refused a call ({failure}): {message}"),
             EventKind::Degraded(_) => write!(f, "{store} at {server} did not decide: {message}"),
             EventKind::Recovered => write!(f, "{store} at {server} decides again: {message}"),
-            EventKind::Eviction => write!(f, "{store} at {server} may forget blocked clients: {message}"),
-            EventKind::Unverified => write!(f, "{store} at {server} may be anybody: {message}"),
+            EventKind::Eviction => write!(f, "{store} at {server} may evict blocked clients: {message}"),
+            EventKind::Unverified => write!(f, "{store} at {server} is not verified: {message}"),
             EventKind::Cluster => write!(f, "{store} at {server} is a node of a cluster: {message}"),
         }
     }

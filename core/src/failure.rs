@@ -1,8 +1,8 @@
-//! Why a store did not decide a call.
+//! The reasons for which a store does not decide a call.
 
 use std::fmt;
 
-/// Why the store did not decide a call.
+/// The reason for which a store did not decide a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Failure {

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
+use crate::algorithm::whole;
 pub use crate::charge::Charge;
 use crate::charge::ONE_EACH;
 use crate::check::Check;
 use crate::config::Format;
 use crate::error::LimitError;
-use crate::limit::{Kind, whole};
+use crate::limit::Kind;
 
 use crate::time::{EXACT, Micros};
 

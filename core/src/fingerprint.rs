@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use ahash::RandomState;
 
-use crate::shape::Shape;
+use crate::algorithm::Shape;
 
 /// Stands for a (namespace, actor, key, shape of what is kept) wherever entries are kept.
 ///

@@ -1,4 +1,4 @@
-//! Telling a process from the one that it was forked from.
+//! The identity of a process, which a forked child does not share.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

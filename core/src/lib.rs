@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::incompatible_msrv))]
 
+mod algorithm;
 mod charge;
 mod check;
 mod clock;
@@ -33,7 +34,6 @@ mod log_duration;
 mod panics;
 mod receipt;
 mod reply_queue;
-mod shape;
 mod store;
 mod time;
 
@@ -95,7 +95,7 @@ pub mod remote {
         //!
         //! This interface is not stable yet: any release may change it.
 
-        pub use crate::shape::Shape;
+        pub use crate::algorithm::Shape;
         pub use crate::store::remote::{
             Backend, Decision, EntryName, Job, Key, Request, Servers, Session, Settings, Work, Write,
         };

@@ -66,7 +66,7 @@ mod tests {
             prop_assert_eq!(LogDuration::from_bits(rounded.to_bits()), rounded);
             prop_assert!(rounded.duration() >= duration);
             prop_assert!(rounded.duration() <= duration + duration / 8 + 1);
-            let real = LogDuration::of_real(crate::limit::real(duration)).duration();
+            let real = LogDuration::of_real(crate::algorithm::real(duration)).duration();
             prop_assert!(real >= duration && real <= duration + duration / 8 + 1);
         }
     }

@@ -33,7 +33,7 @@ fn a_bucket_in_numbers_and_words() {
         explanation.to_string(),
         "\"login\" (bucket) admits 10 at once, then 1 per second.\n\
          At most 11 in any second, 70 in any minute, 3,610 in any hour, 86,410 in any day.\n\
-         A full one that is left alone is as new after 10 s."
+         A full entry empties in 10 s."
     );
 }
 
@@ -178,17 +178,17 @@ fn why_an_answer_is_what_it_is() {
     );
     assert_eq!(
         explanation(&[bucket], &[(0, 9, 0)], 5, 600_000),
-        r#""login" would refuse this call of cost 5: 1 of 10 units are free. It will admit it in 3.4 s, and be as new in 8.4 s."#
+        r#""login" would refuse this call of cost 5: 1 of 10 units are free. Retry in 3.4 s; empty in 8.4 s."#
     );
     let log = r#"{ "key": "otp", "type": "sliding-log", "max": 5, "period": 60000, "minInterval": 1000 }"#;
     assert_eq!(
         explanation(&[log], &[(0, 1, 0)], 1, 250_000),
-        r#""otp" would refuse this call: the last call was less than 1 s ago. It will admit it in 0.75 s, and be as new in 59.75 s."#
+        r#""otp" would refuse this call: the last call was less than 1 s ago. Retry in 0.75 s; empty in 59.75 s."#
     );
     let smooth = r#"{ "key": "mail", "type": "smooth", "rate": 2 }"#;
     assert_eq!(
         explanation(&[smooth], &[(0, 3, 0)], 1, 100_000),
-        r#""mail" would refuse this call: what was taken before is not paid off yet. It will admit it in 0.4 s, and be as new in 1.4 s."#
+        r#""mail" would refuse this call: the permits of earlier calls have not come back yet. Retry in 0.4 s; empty in 1.4 s."#
     );
     assert_eq!(
         explanation(&[smooth], &[], 1, 0),
@@ -209,7 +209,7 @@ fn several_limits_each_say_their_own() {
         "The call would be refused; \"both\" decides.\n\
          \"free\" would admit this call: it limits nothing.\n\
          \"both\" would admit this call: 9 of 10 units are free, the next comes back in 0.9 s, all of them in 0.9 s.\n\
-         \"both\" would refuse this call: 0 of 1 units are free. It will admit it in 0.4 s."
+         \"both\" would refuse this call: 0 of 1 units are free. Retry in 0.4 s."
             .replace(", the next comes back in 0.9 s, all", ", all")
     );
 }

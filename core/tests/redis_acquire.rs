@@ -1,4 +1,4 @@
-//! Waiting for a turn over a store that others share.
+//! Waiting for a turn over a shared store.
 #![cfg(feature = "redis")]
 #![allow(missing_docs, reason = "a test")]
 

@@ -96,7 +96,7 @@ fn an_observed_check_that_cannot_be_decided_is_nobody_elses_trouble() {
     assert!(!info.blocked && info.checks()[0].blocked, "{info:?}");
 }
 
-/// What a `smooth` limit is charged takes time, which cannot be given back; so a look comes first.
+/// A charge of a `smooth` limit takes time, which cannot be given back; so a look comes first.
 #[test]
 fn a_place_in_line_that_another_slot_denies_takes_no_time() {
     let cluster = Cluster::start(0);

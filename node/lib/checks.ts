@@ -52,10 +52,12 @@ export function limitFew(store: Store, limits: readonly unknown[], actor: unknow
   for (let index = 0; index < count; index++) {
     const one = limits[index]
     if (typeof one !== 'object') return undefined
-    const limit = compiled(one)
-    few[index] = limit
+    few[index] = compiled(one)
+  }
+  // A getter of a definition may make a call of its own, so nothing is written before all are read.
+  for (let index = 0; index < count; index++) {
     const at = In.Checks + index * CHECK_WIDTH
-    buffer[at] = limit.handle
+    buffer[at] = (few[index] as Compiled).handle
     buffer[at + Check.Cost] = 1
     buffer[at + Check.Factor] = 1
   }
@@ -247,7 +249,7 @@ function answer<T>(
   return read(buffer, 0)
 }
 
-/** The same of a store that others share, through one of the engine's ways to ask it. */
+/** The same of a shared store, through one of the engine's ways to ask it. */
 export function askedLater<T>(
   ask: typeof native.askSeveral,
   buffer: Float64Array,

@@ -38,7 +38,7 @@ export interface LimitErrorDetails {
  * ```
  */
 export abstract class LimitError extends Error implements LimitErrorDetails {
-  /** Tells these errors from all others, also across threads. */
+  /** The code of these errors, the same across threads. */
   declare readonly code: 'ERR_LIMIT'
   declare readonly key: string
   declare readonly field: string
@@ -84,7 +84,7 @@ for (const { prototype } of [LimitRangeError, LimitTypeError]) {
  * ```
  */
 export class StoreError extends Error {
-  /** Tells these errors from all others, also across threads. */
+  /** The code of these errors, the same across threads. */
   readonly code = 'ERR_STORE'
   /** The status of the response, for frameworks that read it of an error: the service is unavailable. */
   readonly status = 503
@@ -127,7 +127,7 @@ export interface LimitsFault {
 
 /** The error for a document of limits that cannot be accepted. */
 export class LimitsError extends Error {
-  /** Tells these errors from all others, also across threads. */
+  /** The code of these errors, the same across threads. */
   readonly code = 'ERR_LIMITS'
   /** Every fault, in the order of the document; at least one. */
   readonly errors: readonly LimitsFault[]
@@ -154,7 +154,7 @@ export class LimitsError extends Error {
  * ```
  */
 export class ConfigurationError extends Error {
-  /** Tells these errors from all others, also across threads. */
+  /** The code of these errors, the same across threads. */
   readonly code = 'ERR_CONFIGURATION'
   /** The code of the mistake, such as `no-client-address`. */
   readonly mistake: string

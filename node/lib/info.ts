@@ -182,7 +182,7 @@ export class LimitInfo {
     return { store, parts, chargedAt: info.#at }
   }
 
-  /** @internal What was asked, as far as headers tell it. */
+  /** @internal The facts of the call that headers name. */
   static asked(info: LimitInfo): Facts {
     const parts = LimitInfo.receipt(info)?.parts.filter(({ observed }) => !observed) ?? []
     // A legacy limit can have two answers.

@@ -50,7 +50,7 @@ export const EVENT_NAMES = [
  * - `degraded`: calls were answered without the store, or failed, most of them because of this; at the first such call,
  *   and then at most once a minute, with counts
  * - `recovered`: the store decides again; at most once a minute
- * - `eviction`: the server may forget blocked clients when it is full; once
+ * - `eviction`: the server may evict blocked clients when it is full; once
  * - `unverified`: the server's certificate is not checked, because that was asked for; once
  * - `cluster`: the server is a node of a cluster though the URL does not say so, and is used as one; once
  * - `overflow`: the store in this process's memory is full: new clients share entries; once a minute

@@ -27,7 +27,7 @@ export interface RateLimitOptions extends RoomOptions<Request> {
 /** Facts that a request does not say itself. */
 export interface Peer {
   /**
-   * The address of the peer, as the server or the platform tells it; never a header that a client can write. Needed
+   * The address of the peer, as the server or the platform gives it; never a header that a client can write. Needed
    * where there is no `key`.
    */
   readonly address?: string | undefined

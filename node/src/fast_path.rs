@@ -227,7 +227,7 @@ unsafe fn no_actor(env: sys::napi_env, limit: f64, actor: sys::napi_value, probl
 /// The number of calls between two looks at a limiter's weight.
 const CALLS_PER_WEIGHING: u32 = 4096;
 
-/// Tells V8 the weight of this call's limiter, every so many calls: those that grow are called most.
+/// Reports to V8 the weight of this call's limiter, every so many calls: those that grow are called most.
 #[inline]
 fn weigh(env: sys::napi_env, path: &HotPath<'_>, registry: &Registry) {
     let calls = path.calls.get().wrapping_add(1);

@@ -23,14 +23,14 @@ impl Weighed {
         Self { limiter, reported: Cell::new(0) }
     }
 
-    /// Tells V8 what the limiter weighs now.
+    /// Reports to V8 what the limiter weighs now.
     #[cold]
     pub(crate) fn weigh(&self, env: sys::napi_env) {
         let entries = self.limiter.memory().len();
         self.tell(env, EMPTY_BYTES + entries.min(TABLES) * TABLE_BYTES + entries * ENTRY_BYTES);
     }
 
-    /// Tells V8 that the limiter is gone.
+    /// Reports to V8 that the limiter is gone.
     pub(crate) fn weightless(self, env: sys::napi_env) {
         self.tell(env, 0);
     }

@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 /// >>> print(Bucket("login", size=10).explain())
 /// "login" (bucket) admits 10 at once, then 1 per second.
 /// At most 11 in any second, 70 in any minute, 3,610 in any hour, 86,410 in any day.
-/// A full one that is left alone is as new after 10 s.
+/// A full entry empties in 10 s.
 #[pyclass(frozen, weakref, module = "tidegate")]
 pub(crate) struct Explanation(pub(crate) tidegate::explain::Explanation);
 

@@ -534,7 +534,7 @@ class Explanation:
     >>> print(Bucket("login", size=10).explain())
     "login" (bucket) admits 10 at once, then 1 per second.
     At most 11 in any second, 70 in any minute, 3,610 in any hour, 86,410 in any day.
-    A full one that is left alone is as new after 10 s.
+    A full entry empties in 10 s.
     """
 
     def to_dict(self) -> dict[str, Any]:

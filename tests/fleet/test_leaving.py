@@ -24,7 +24,7 @@ SLACK = 1.0
 class LeavingNode:
     """Greets like a server that is well, and has every slot until its second script call.
 
-    It names an heir then, and answers nothing more. Of each connection the first script call belongs to the greeting.
+    It names an heir then, and answers nothing more. Of each connection the first script call belongs to the handshake.
     """
 
     def __init__(self, heir: int) -> None:

@@ -1,4 +1,4 @@
-"""A fleet of both languages whose server is away for a while: each process goes on by itself, and all come back."""
+"""Processes of both languages whose server is away for a while: each process goes on by itself, and all come back."""
 
 from __future__ import annotations
 

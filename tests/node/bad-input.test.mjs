@@ -1,4 +1,4 @@
-/** Whatever is passed, the answer is an error that names what is wrong, and nothing is stored. */
+/** Wrong arguments of every kind: the answer is an error that names what is wrong, and nothing is stored. */
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

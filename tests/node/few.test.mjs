@@ -268,3 +268,29 @@ test('an object that only inherits from a checked limit is read as one of its ow
   assert.throws(() => new Limiter().limitSync(heir, 'ada'), { name: 'LimitError' })
   assert.throws(() => new Limiter().limitSync([heir, heir], 'ada'), { name: 'LimitError' })
 })
+
+test('a getter of a definition that makes a call of its own changes nothing in the call that reads it', () => {
+  const limiter = new Limiter()
+  const [outer, inner] = ['outer', 'inner'].map((key) => bucket({ key, size: 5 }))
+  for (const actor of ['ada', 'bob']) {
+    const sneaky = {
+      key: `sneaky ${actor}`,
+      type: 'bucket',
+      get size() {
+        limiter.limitSync([inner, inner], 'somebody else', { cost: 2 })
+        limiter.reset(inner, 'somebody else')
+        return 5
+      },
+    }
+    const info = limiter.limitSync([outer, sneaky], actor)
+    assert.deepEqual(
+      info.checks.map(({ key, remaining }) => [key, remaining]),
+      [
+        ['outer', 4],
+        [`sneaky ${actor}`, 4],
+      ],
+    )
+    assert.equal(limiter.peekSync(outer, actor).remaining, 4)
+    assert.equal(limiter.peekSync(inner, actor).remaining, 5)
+  }
+})

@@ -1,4 +1,4 @@
-/** Waiting for a turn with a store that others share, and giving it up. */
+/** Waiting for a turn with a shared store, and giving it up. */
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -105,7 +105,7 @@ test('before its time, nothing is charged; after it, nothing is changed', async 
   assert.equal(await charged(actor), 1)
 })
 
-/** Nobody else runs meanwhile: what the store answers queues up. */
+/** Blocks the event loop meanwhile: the answers of the store queue up. */
 function block(ms) {
   const end = performance.now() + ms
   while (performance.now() < end);

@@ -1,4 +1,4 @@
-"""Whatever goes in, a clear error comes out or an exact answer; never a stored entry."""
+"""Wrong arguments of every kind: a clear error or an exact answer, and never a stored entry."""
 
 from __future__ import annotations
 

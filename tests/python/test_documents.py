@@ -256,10 +256,7 @@ def test_a_limiter_explains_how_things_stand(limiter: AnyLimiter) -> None:
     done(limiter.charge(login, "ada", 3, now=NOW))
     explanation = done(limiter.explain(login, "ada", now=NOW))
     assert explanation.info == done(limiter.peek(login, "ada", now=NOW))
-    assert (
-        str(explanation)
-        == '"login" would refuse this call: 0 of 3 units are free. It will admit it in 1 s, and be as new in 3 s.'
-    )
+    assert str(explanation) == '"login" would refuse this call: 0 of 3 units are free. Retry in 1 s; empty in 3 s.'
     both = done(limiter.explain([login, TokenBucket("api", count=5, period=1000)], "ada", 1, 0.5, NOW))
     assert [check.quota for check in both.info.checks] == [6, 10]
     assert "decides" in str(both)

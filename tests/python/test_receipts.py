@@ -116,9 +116,9 @@ def test_answers_that_are_not_receipts_of_this_limiter(limiter: AnyLimiter) -> N
     for nonsense in (None, "ada", LOGIN):
         with pytest.raises(LimitError, match="info must be the answer of a call"):
             done(limiter.settle(nonsense, 1))  # type: ignore[arg-type]
-    with pytest.raises(LimitError, match="info must stand alone"):
+    with pytest.raises(LimitError, match="info must be given alone"):
         done(limiter.refund(info, "ada"))
-    with pytest.raises(LimitError, match="info must stand alone"):
+    with pytest.raises(LimitError, match="info must be given alone"):
         done(limiter.refund(info, cost=2))  # type: ignore[call-overload]
     with pytest.raises(LimitError, match="info must be the answer itself, which knows its charge, got its fields"):
         done(limiter.refund(info.to_dict()))

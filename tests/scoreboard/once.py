@@ -67,7 +67,7 @@ def forks(kind: type[Limiter] | type[AsyncLimiter], url: str) -> list[float]:
 
 
 def replicas(kind: type[Limiter] | type[AsyncLimiter], url: str) -> list[float]:
-    """How much longer a charge takes in the middle if it waits for a replica."""
+    """Median of the time that waiting for a replica adds to a charge."""
     limiters = [kind(url, timeout=1, on_error="raise", wait_replicas=number) for number in (0, 1)]
     took: list[list[float]] = [[], []]
 

@@ -97,7 +97,7 @@ class Row:
         self.late_one = ""
 
     def add_gaps(self, worker: str, gaps: list[list[float]], healed: float) -> float:
-        """When the store was back for a process, in seconds after the fault; it may have been away again later."""
+        """Time until the store was back for a process, in seconds after the fault; it may go away again later."""
         back = max([end - healed for began, end in gaps if began < healed], default=0.0)
         if back > self.back:
             self.back, self.late_one = back, worker

@@ -6,131 +6,40 @@
 #![allow(clippy::inline_always, reason = "a state whose address is passed on is in memory instead of registers")]
 
 mod call;
-mod counter;
-mod decay;
 mod dispatch;
-mod grouped;
-mod level;
-mod log;
-mod numbers;
 mod pure;
-mod series;
-mod shapes;
-mod slots;
-mod smooth;
 mod state;
 mod together;
-mod uneven;
 
 pub use call::Call;
 pub(crate) use call::Verb;
-pub(crate) use dispatch::with_small;
-pub(crate) use grouped::Grouped;
-pub(crate) use level::Level;
-#[cfg(feature = "remote")]
-pub(crate) use numbers::Numbers;
-pub(crate) use shapes::shapes;
 pub use state::State;
-pub(crate) use state::{Entry, Small};
 pub(crate) use together::{Held, Part, together};
 #[cfg(feature = "remote")]
 pub(crate) use together::{groups, priors, takes};
-pub(crate) use uneven::Uneven;
 
+use crate::algorithm::Algorithm;
 use crate::error::LimitError;
 use crate::info::LimitInfo;
-use crate::log_duration::LogDuration;
 use crate::time::{Micros, millis_up};
-
-/// The arithmetic of one kind of rule: all that the calls need of it.
-///
-/// Every question but `advance` is asked of a state that has been brought to `now`.
-pub(crate) trait Algorithm {
-    type State;
-
-    /// A call that does not fit yet may reserve its place.
-    const RESERVES: bool;
-
-    /// A cost is admitted whatever it leads to, so that nothing else bounds it.
-    const PAYS_LATER: bool = false;
-
-    /// The state that an absent entry stands for.
-    fn fresh(&self, now: Micros) -> Self::State;
-    /// Brings the state to `now`. True where it was from a future that cannot be, because a clock was wrong: it has
-    /// been mended, and must be kept as mended, or it would be mended for ever.
-    fn advance(&self, state: &mut Self::State, now: Micros) -> bool;
-    fn is_empty(&self, state: &Self::State, now: Micros) -> bool;
-    fn charge(&self, state: &mut Self::State, now: Micros, cost: u64);
-    fn give_back(&self, state: &mut Self::State, now: Micros, cost: u64);
-    /// Makes of a cost that was charged at an earlier instant the part of it that was spent: gives back what differs
-    /// now between a state in which all of it was charged then, and one in which only that part was.
-    fn undo(&self, state: &mut Self::State, now: Micros, cost: u64, spent: u64, charged_at: Micros);
-    /// The instant that a charge at `now` counts as; later where the clock is behind the entry.
-    #[inline(always)]
-    fn charged_at(&self, _state: &Self::State, now: Micros) -> Micros {
-        now
-    }
-    /// Until this cost fits; 0 = it does.
-    fn until(&self, state: &Self::State, now: Micros, cost: u64) -> Micros;
-    fn fits(&self, state: &Self::State, now: Micros, cost: u64) -> bool;
-    /// True if the numbers stay exact when this cost is charged, fit or not.
-    fn bears(&self, state: &Self::State, cost: u64) -> bool;
-    fn remaining(&self, state: &Self::State, now: Micros) -> u64;
-    /// Until the state is empty.
-    fn full(&self, state: &Self::State, now: Micros) -> Micros;
-    /// Until one unit more fits than `remaining`; 0 = no more can.
-    #[inline(always)]
-    fn next(&self, state: &Self::State, now: Micros, remaining: u64) -> Micros {
-        if remaining < self.quota() { self.until(state, now, remaining.saturating_add(1)) } else { 0 }
-    }
-    /// When the state is empty, for a store that drops it then; asked while others wait, so it may be rough where that
-    /// is quicker.
-    fn drains(&self, state: &Self::State, now: Micros) -> Drains {
-        Drains { since: now, time: LogDuration::of(self.full(state, now)) }
-    }
-    /// The units that an empty entry admits.
-    fn quota(&self) -> u64;
-    /// The largest cost that ever fits.
-    fn largest_cost(&self) -> u64 {
-        self.quota()
-    }
-    /// The time that a full state takes to drain.
-    fn window(&self) -> Micros;
-    fn window_ms(&self) -> u64 {
-        millis_up(self.window())
-    }
-    /// A denied attempt is charged as well.
-    fn counts_blocked(&self) -> bool {
-        false
-    }
-}
-
-/// When an entry is empty.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Drains {
-    /// The instant from which the drain time counts.
-    pub(crate) since: Micros,
-    /// No shorter than it takes.
-    pub(crate) time: LogDuration,
-}
 
 /// The answer of a rule to its own check, before those of the others are known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) fits: bool,
     wait: Micros,
-    mended: bool,
+    repaired: bool,
 }
 
 #[cfg(feature = "redis")]
 impl Verdict {
     /// A verdict that was found elsewhere, by the same arithmetic.
     pub(crate) fn of(fits: bool, wait: Micros) -> Self {
-        Self { fits, wait, mended: false }
+        Self { fits, wait, repaired: false }
     }
 }
 
-/// Why a call cannot be decided at all.
+/// The reason why a call cannot be decided at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Impossible {
     /// The cost, with that of earlier checks of the same entry, is above what the limit can ever admit.
@@ -166,14 +75,14 @@ pub(crate) fn examine<R: Algorithm>(
     cost: u64,
     prior: u64,
 ) -> Result<Verdict, Impossible> {
-    let mended = algorithm.advance(state, now);
+    let repaired = algorithm.advance(state, now);
     let total = cost.saturating_add(prior);
     if matches!(verb, Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. })
         && total > algorithm.largest_cost()
     {
         return Err(Impossible::NeverFits { quota: algorithm.quota(), total });
     }
-    let at_once = |fits| Ok(Verdict { fits, wait: 0, mended });
+    let at_once = |fits| Ok(Verdict { fits, wait: 0, repaired });
     match verb {
         Verb::Charge if algorithm.bears(state, total) => at_once(true),
         Verb::Charge => Err(Impossible::Overflows),
@@ -185,7 +94,7 @@ pub(crate) fn examine<R: Algorithm>(
             if fits && !algorithm.bears(state, total) {
                 return Err(Impossible::Overflows);
             }
-            Ok(Verdict { fits, wait, mended })
+            Ok(Verdict { fits, wait, repaired })
         }
         Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. } => {
             let fits = algorithm.fits(state, now, total);
@@ -197,8 +106,8 @@ pub(crate) fn examine<R: Algorithm>(
     }
 }
 
-/// The second step, when it is known whether every check is admitted: charges or gives back, but for what an undo is
-/// told was `spent`; an undo of more than was charged charges the difference.
+/// The second step, when it is known whether every check is admitted: charges or gives back, but for what an undo
+/// leaves as `spent`; an undo of more than was charged charges the difference.
 /// Answers whether the state has to be kept; what only time has done to it, time will do again.
 #[inline(always)]
 pub(crate) fn commit<R: Algorithm>(
@@ -216,7 +125,7 @@ pub(crate) fn commit<R: Algorithm>(
     };
     if !writes {
         // It writes nothing, so that what it saw is there again for a clock that steps back.
-        return check.verdict.mended && verb != Verb::Peek;
+        return check.verdict.repaired && verb != Verb::Peek;
     }
     if charges(algorithm, verb, check) {
         algorithm.charge(state, now, check.cost);
@@ -227,7 +136,7 @@ pub(crate) fn commit<R: Algorithm>(
         Verb::Undo { .. } if spent > check.cost => algorithm.charge(state, now, verb.adds(check.cost, spent)),
         Verb::Undo { charged_at } => algorithm.undo(state, now, check.cost, spent, charged_at),
         Verb::Reset => *state = algorithm.fresh(now),
-        _ => return check.verdict.mended && verb != Verb::Peek,
+        _ => return check.verdict.repaired && verb != Verb::Peek,
     }
     true
 }

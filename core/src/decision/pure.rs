@@ -1,11 +1,11 @@
 //! The pure part as a public call.
 
-use super::{Call, Entry, Held, Part, State, together};
+use super::{Call, Held, Part, State, together};
+use crate::algorithm::{Entry, Rule, Shape};
 use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::{Limit, Rule};
-use crate::shape::Shape;
+use crate::limit::Limit;
 use crate::time::{EXACT, Micros};
 
 impl Limit {

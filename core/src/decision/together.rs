@@ -5,10 +5,10 @@ use std::mem;
 
 use smallvec::smallvec;
 
-use super::{Entry, Impossible, Resolved, Verb};
+use super::{Impossible, Resolved, Verb};
+use crate::algorithm::{Entry, Rule};
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::Rule;
 use crate::time::Micros;
 
 /// One check as a decision sees it.
@@ -18,7 +18,7 @@ pub(crate) struct Part<R = Rule> {
     pub(crate) cost: u64,
     /// The units that an undo leaves charged; more than the cost is charged.
     pub(crate) spent: u64,
-    /// When an undo's check was charged, where that is another instant than the call's.
+    /// The instant at which an undo's check was charged, where that is another instant than the call's.
     pub(crate) charged_at: Option<Micros>,
     /// The index of the entry that this check is about; several may be about the same one.
     pub(crate) entry: usize,
@@ -79,7 +79,7 @@ fn apart<R: Borrow<Rule>, P>(
     now: Micros,
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
-    // What can never be is told first, so that nothing is charged then.
+    // What can never be is refused first, so that nothing is charged then.
     for ((index, part), prior) in parts.iter().enumerate().zip(priors(parts, entries.len(), true)) {
         let (rule, total) = (part.rule.borrow(), part.cost.saturating_add(prior));
         if total > rule.largest_cost() {

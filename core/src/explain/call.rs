@@ -1,14 +1,15 @@
-//! Why a limiter answers what it answers.
+//! Explanations of answers.
 
 use std::fmt;
 
 use super::words::{number, time};
 use crate::Error;
+use crate::algorithm::Rule;
 use crate::check::{Check, OwnedCheck};
 use crate::decision::Call;
 use crate::error::LimitError;
 use crate::info::LimitInfo;
-use crate::limit::{Limit, Rule};
+use crate::limit::Limit;
 use crate::limiter::Limiter;
 use crate::time::Micros;
 
@@ -181,7 +182,7 @@ impl fmt::Display for CheckExplanation {
         match &self.rule {
             None => f.write_str(": it limits nothing.")?,
             Some(Rule::Smooth(_)) if info.blocked => {
-                f.write_str(": what was taken before is not paid off yet.")?;
+                f.write_str(": the permits of earlier calls have not come back yet.")?;
             }
             Some(Rule::Smooth(_)) => {
                 write!(f, ": its turn has come, with {} permits saved up.", number(info.remaining as f64))?;
@@ -192,9 +193,9 @@ impl fmt::Display for CheckExplanation {
             Some(_) => self.units(f)?,
         }
         if info.blocked {
-            write!(f, " It will admit it in {}", time(info.reset_ms as f64))?;
+            write!(f, " Retry in {}", time(info.reset_ms as f64))?;
             if info.full_reset_ms > info.reset_ms {
-                write!(f, ", and be as new in {}", time(info.full_reset_ms as f64))?;
+                write!(f, "; empty in {}", time(info.full_reset_ms as f64))?;
             }
             f.write_str(".")?;
         }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::figures;
 use super::words::{number, rate, time};
-use crate::limit::{Legacy, Rule, Rules, Translation};
+use crate::algorithm::Rule;
+use crate::limit::{Legacy, Rules, Translation};
 
 /// A legacy limit beside what it was translated to, at factor 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,7 +46,7 @@ impl LegacyTranslation {
             (Some(max), Some(duration)) => max / duration,
             _ => 1.0 / min_interval?,
         } * 1000.0;
-        let enforced_per_second = figures::per_second(rate)?;
+        let enforced_per_second = rate.per_second()?;
         let bucket = match rate {
             Rule::Level(level) if legacy.max.is_none() || legacy.translation == Translation::Bucket => Some(level),
             _ => None,

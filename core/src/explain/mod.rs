@@ -1,7 +1,6 @@
 //! Explanations of definitions and of answers, in numbers and in words.
 
 mod call;
-mod figures;
 mod legacy;
 mod words;
 
@@ -12,8 +11,9 @@ use serde::Serialize;
 pub use call::{CallExplanation, CheckExplanation};
 pub use legacy::LegacyTranslation;
 
+use crate::algorithm::Rule;
 use crate::error::LimitError;
-use crate::limit::{Kind, Limit, Rule};
+use crate::limit::{Kind, Limit};
 use crate::time::{Micros, millis_up};
 use words::{number, rate, time};
 
@@ -66,14 +66,14 @@ const SECOND: Micros = 1_000_000;
 impl Allowance {
     fn of(rule: &Rule) -> Self {
         Self {
-            burst: figures::burst(rule),
-            per_second: figures::per_second(rule),
-            most_in_second: figures::most_in(rule, SECOND),
-            most_in_minute: figures::most_in(rule, 60 * SECOND),
-            most_in_hour: figures::most_in(rule, 3_600 * SECOND),
-            most_in_day: figures::most_in(rule, 86_400 * SECOND),
+            burst: rule.burst(),
+            per_second: rule.per_second(),
+            most_in_second: rule.most_in(SECOND),
+            most_in_minute: rule.most_in(60 * SECOND),
+            most_in_hour: rule.most_in(3_600 * SECOND),
+            most_in_day: rule.most_in(86_400 * SECOND),
             window_ms: millis_up(rule.window()),
-            note: figures::note(rule),
+            note: rule.note(),
         }
     }
 }
@@ -163,7 +163,7 @@ impl fmt::Display for Allowance {
             let most = most.map(|(most, span)| format!("{} in any {span}", count(most)));
             write!(f, "\nAt most {}.", most.join(", "))?;
         }
-        write!(f, "\nA full one that is left alone is as new after {}.", time(self.window_ms as f64))?;
+        write!(f, "\nA full entry empties in {}.", time(self.window_ms as f64))?;
         self.note.map_or(Ok(()), |note| write!(f, " {note}"))
     }
 }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::form::{COUNT_BLOCKED, Form, above, count};
 use super::number::Scope;
-use super::rule::{Decay as Decaying, Rule, Rules, real};
+use super::rules::Rules;
 use super::{Builder, Definition, Limit};
+use crate::algorithm::{Decaying, Rule, real};
 use crate::error::LimitError;
 use crate::time::{LONGEST, wire_millis};
 

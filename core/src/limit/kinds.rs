@@ -2,7 +2,7 @@
 
 use super::form::Form;
 use super::number::Scope;
-use super::rule::Rules;
+use super::rules::Rules;
 use crate::error::LimitError;
 
 /// A type of limit: its wire form, and the rules that it compiles to.

@@ -5,9 +5,10 @@ use std::time::Duration;
 use super::bucket::{Bucket, FactorScales};
 use super::form::{FACTOR_SCALES, Form, at_least};
 use super::number::{Scope, round_half_up};
-use super::rule::Rules;
+use super::rules::Rules;
 use super::token_bucket::TokenBucket;
 use super::{Builder, Definition, Limit};
+use crate::algorithm::Rule;
 use crate::error::LimitError;
 use crate::time::wire_millis;
 
@@ -96,7 +97,7 @@ impl Legacy {
     }
 
     /// One call per interval, which is at least a millisecond.
-    fn spaced(&self, interval: f64, scope: Scope<'_>) -> Result<super::rule::Rule, LimitError> {
+    fn spaced(&self, interval: f64, scope: Scope<'_>) -> Result<Rule, LimitError> {
         Bucket { size: 1.0, drip_rate: interval, drip_size: 1.0, factor_scales: self.factor_scales }.rule(scope)
     }
 }

@@ -9,7 +9,7 @@ mod legacy;
 mod number;
 mod object;
 mod outline;
-mod rule;
+mod rules;
 mod schema;
 mod sliding_counter;
 mod sliding_log;
@@ -31,14 +31,12 @@ pub use form::Bounds;
 use kinds::{Definition, kinds};
 pub use legacy::Translation;
 pub use outline::{Field, Outline, Takes};
-pub(crate) use rule::{
-    Counter, Decay as Decaying, LevelRule, Log, Rule, Rules, Slots, Smooth as Pacing, floor, real, whole, whole_up,
-};
+pub(crate) use rules::Rules;
 pub use value::Value;
 
+use crate::algorithm::{Rule, Shape};
 use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
-use crate::shape::Shape;
 use crate::time::EXACT;
 use form::Form;
 use number::{Scope, check_factor};

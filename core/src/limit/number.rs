@@ -1,6 +1,6 @@
 //! Numbers from outside, checked once for every language.
 
-use super::rule::whole;
+use crate::algorithm::whole;
 use crate::error::LimitError;
 use crate::time::{LONGEST, Micros};
 

@@ -5,13 +5,14 @@ use serde::ser::Serializer;
 
 use super::number::LARGEST_COUNT;
 use super::{Bounds, Field, Kind, LONGEST_KEY, Limit, Outline, Takes, text};
+use crate::algorithm::whole;
 
 impl Limit {
     /// The JSON Schema (draft 2020-12) of the wire form, as JSON text. Its `$defs` have a document of named limits, as
     /// [`Limits`](crate::config::Limits) reads it, under `limits`.
     ///
     /// All that it refuses, [`from_json`](Self::from_json) refuses too. What it lets pass is sound but for what only all
-    /// numbers together can tell, such as that a full entry drains within 100 years.
+    /// numbers together show, such as that a full entry drains within 100 years.
     ///
     /// ```
     /// let schema: serde_json::Value = serde_json::from_str(&tidegate::Limit::json_schema())?;
@@ -60,7 +61,7 @@ impl Serialize for Node {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Text(text) => serializer.serialize_str(text),
-            Self::Number(number) if number.fract() == 0.0 => serializer.serialize_u64(super::whole(*number)),
+            Self::Number(number) if number.fract() == 0.0 => serializer.serialize_u64(whole(*number)),
             Self::Number(number) => serializer.serialize_f64(*number),
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::List(items) => serializer.collect_seq(items),

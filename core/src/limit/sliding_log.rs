@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::form::{COUNT_BLOCKED, Form, PERIOD, at_least, count};
 use super::number::Scope;
-use super::rule::{Log, Rule, Rules};
+use super::rules::Rules;
 use super::{Builder, Definition, Limit};
+use crate::algorithm::{Log, Rule};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::form::{COUNT_BLOCKED, Form, PERIOD, above, count};
 use super::number::Scope;
-use super::rule::{Rule, Rules, Slots};
+use super::rules::Rules;
 use super::{Builder, Definition, Limit};
+use crate::algorithm::{Rule, Slots};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::form::{Form, above, at_least};
 use super::number::{LARGEST_COUNT, Scope};
-use super::rule::{Rule, Rules, Smooth as Pacing, whole};
+use super::rules::Rules;
 use super::{Builder, Definition, Limit};
+use crate::algorithm::{Pacing, Rule, whole};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::form::{Form, PERIOD, count};
 use super::number::Scope;
-use super::rule::{LevelRule, Rule, Rules};
+use super::rules::Rules;
 use super::{Builder, Definition, Limit};
+use crate::algorithm::{LevelRule, Rule};
 use crate::error::LimitError;
 use crate::time::{EXACT, Micros, wire_millis};
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::checks::{self, rules};
 use crate::Error;
+use crate::algorithm::{Algorithm, Grouped, LevelRule, Rule, Small, Uneven};
 use crate::check::Check;
-use crate::decision::{Algorithm, Call, Grouped, Impossible, Part, Small, Uneven, Verb};
+use crate::decision::{Call, Impossible, Part, Verb};
 use crate::distinct::Distinct;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::{LevelRule, Limit, Rule, Rules};
+use crate::limit::{Limit, Rules};
 use crate::store::memory::{EntryCall, LevelCheck, Memory, Merge, Moment, Shown, Undecided, Whole};
 use crate::time::{EXACT, Micros};
 

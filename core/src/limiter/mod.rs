@@ -43,8 +43,8 @@ use crate::time::Micros;
 /// Decides calls against limits, and keeps what has to be kept in its store.
 ///
 /// Cheap to clone; clones share the store. Every call comes as a future and as a `_sync` twin. In memory nothing is
-/// ever waited for, so both do the same at the same cost; over a store that others share, the twin blocks its thread
-/// for as long as the store's timeout at the most, and the future blocks nobody.
+/// ever waited for, so both do the same at the same cost; over a shared store, the twin blocks its thread
+/// for as long as the store's timeout at the most, and the future blocks no thread.
 ///
 /// ```
 /// use tidegate::{Limit, Limiter, Memory};
@@ -288,8 +288,8 @@ impl Limiter {
         }
     }
 
-    /// Begins to decide, for a host that waits in its own way: either the answer is here at once, or `done` is told
-    /// once, on the thread that talks to the store, and must not block it. `done` gives the answer back if nobody
+    /// Begins to decide, for a host that waits in its own way: either the answer is here at once, or `done` is called
+    /// once, on the thread that talks to the store, and must not block it. `done` gives the answer back if no caller
     /// listens any more.
     ///
     /// # Errors
@@ -328,7 +328,7 @@ impl Limiter {
     /// Gives back what an `acquire` of these checks charged, as its receipt does, without waiting for it.
     pub(crate) fn give_back(&self, mut checks: Vec<Check<'_>>, charge: &Charge, now: Option<Micros>) {
         let call = charge.refund(!charge.denied, &mut checks);
-        // Where this fails, nobody is left who could be told, and what was charged drains.
+        // Where this fails, no caller is left for an error, and what was charged drains.
         drop(self.start(&checks, call, now, |_| Ok(())));
     }
 

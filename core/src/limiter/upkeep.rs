@@ -46,7 +46,7 @@ impl Limiter {
         wait(&answer)
     }
 
-    /// [`ping`](Self::ping), of which `done` is told: on this thread where there is nothing to wait for.
+    /// [`ping`](Self::ping), with whose result `done` is called: on this thread where there is nothing to wait for.
     pub fn start_ping(&self, done: impl FnOnce(Result<Health, Error>) + Send + 'static) {
         match &self.store {
             Store::Local(_) => done(Ok(Health::default())),
@@ -54,7 +54,7 @@ impl Limiter {
         }
     }
 
-    /// Removes every entry of this limiter's namespace, whoever made it, and says how many keys there were: for tests
+    /// Removes every entry of this limiter's namespace, of all processes, and says how many keys there were: for tests
     /// and operators. In memory it removes every entry of the store.
     ///
     /// A server is asked in steps (`SCAN` and `UNLINK`, which its user must be allowed), every primary of a cluster
@@ -81,7 +81,7 @@ impl Limiter {
         wait(&answer)
     }
 
-    /// [`clear`](Self::clear), of which `done` is told: on this thread where there is nothing to wait for.
+    /// [`clear`](Self::clear), with whose result `done` is called: on this thread where there is nothing to wait for.
     pub fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {
         match &self.store {
             Store::Local(local) => done(Ok(local.memory.clear())),

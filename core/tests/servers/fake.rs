@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 /// The answer to a command; nothing leaves it unanswered. The number counts the script calls on its connection,
-/// of which the first belongs to the greeting.
+/// of which the first belongs to the handshake.
 type Answers = dyn Fn(&[String], usize) -> Option<String> + Send + Sync;
 
 /// The stream of a connection; none where the two do not agree on one.

@@ -1,4 +1,4 @@
-/** How an app's framework reads addresses: it believes nobody, every proxy, or some. */
+/** The addresses that an app's framework believes: nobody's, every proxy's, or those of some. */
 export type Trust = 'nobody' | 'everybody' | 'some'
 
 /** More addresses than any app has proxies, of a network that is for documentation alone. */

@@ -95,7 +95,12 @@ pub(crate) fn refund<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'
     let is_alone =
         given.actor.is_none() && given.cost.cost(key)? == 1 && given.factor.factor(key)?.to_bits() == 1.0_f64.to_bits();
     if !is_alone {
-        return Err(wrong_type(key, "info", "must stand alone: it knows its actor, cost and factor", "more"));
+        return Err(wrong_type(
+            key,
+            "info",
+            "must be given alone: refund(info) takes no actor, cost or factor",
+            "more",
+        ));
     }
     settle_info(caller, info, None, given.now)
 }

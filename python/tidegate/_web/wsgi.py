@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class EnvironRecord(Record):
-    """What was decided about one request."""
+    """The decisions about one request."""
 
     __slots__ = ("decisions",)
 

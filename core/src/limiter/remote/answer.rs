@@ -1,13 +1,13 @@
 //! The answer to a call from the reply of a remote store, or from the fallback where there is none.
 
 use super::pending::{Decided, PendingCall};
+use crate::algorithm::Rule;
 use crate::clock;
 use crate::decision::Verb;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::limit::Rule;
 use crate::store::memory::{Memory, Moment};
 use crate::store::remote::{Answer, OnError, Reply, Request};
 

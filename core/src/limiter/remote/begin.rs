@@ -2,6 +2,7 @@
 
 use super::Remote;
 use super::pending::{Answers, Begun, Decided, PendingCall};
+use crate::algorithm::Shape;
 use crate::check::Check;
 use crate::clock;
 use crate::decision::{Call, Part, Verb};
@@ -14,7 +15,6 @@ use crate::inline_vec::InlineVec;
 use crate::limit::Rules;
 use crate::limiter::checks::{self, rules};
 use crate::limiter::memory::Local;
-use crate::shape::Shape;
 use crate::store::memory::Moment;
 use crate::store::remote::{DenyKey, EntryName, Key, OnError, ProcessState, Request};
 use crate::time::Micros;

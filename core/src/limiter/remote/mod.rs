@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use self::pending::{AnswerGuard, Begun, Decided, Host, PendingCall, lost};
+use self::pending::{AnswerGuard, Begun, Callback, Decided, PendingCall, lost};
 use crate::check::Check;
 use crate::clock;
 use crate::decision::Call;
@@ -117,7 +117,7 @@ impl Remote {
     ) -> Result<LimitInfo, Error> {
         match self.begin(checks, call, now, true) {
             Begun::Known(answer) => {
-                // Whoever asks again and again must not keep the task from its thread that finds the store well again.
+                // A caller that asks again and again must not keep the task from its thread that finds the store back.
                 tokio::task::coop::consume_budget().await;
                 answer
             }
@@ -132,8 +132,8 @@ impl Remote {
         answer.await.map_or_else(|_| Err(lost()), AnswerGuard::take)
     }
 
-    /// Begins to decide; either the answer is here at once, or `done` is told on the store's thread. It gives the
-    /// answer back if nobody listens any more.
+    /// Begins to decide; either the answer is here at once, or `done` is called on the store's thread. It
+    /// gives the answer back if its caller is gone.
     pub(super) fn start(
         &self,
         checks: &[Check<'_>],
@@ -144,8 +144,8 @@ impl Remote {
         match self.begin(checks, call, now, false) {
             Begun::Known(answer) => Some(answer),
             Begun::Ask(pending, request) => {
-                let host = Host(Some(done));
-                pending.send(request, Over::Background, |guard| host.take(guard));
+                let callback = Callback(Some(done));
+                pending.send(request, Over::Background, |guard| callback.take(guard));
                 None
             }
         }

@@ -43,8 +43,8 @@ pub(super) enum Answers {
 /// The answer of a call, or its error.
 pub(super) type Decided = Result<LimitInfo, Error>;
 
-/// An answer on its way to whoever asked. Dropped before somebody has taken it, it gives back the place that was taken
-/// for them, wherever it was lost: on its way, or where nobody picked it up.
+/// An answer on its way to its caller. Dropped before it was taken, it gives back the turn that was reserved for that
+/// caller, wherever it was lost.
 pub(super) struct AnswerGuard {
     decided: Option<Decided>,
     /// The decision that took a place, where one did.
@@ -57,12 +57,12 @@ impl AnswerGuard {
         self.decided.take().unwrap_or_else(|| Err(lost()))
     }
 
-    /// To a host, which gives the answer back if nobody listens any more.
+    /// To a host, which gives the answer back if its caller is gone.
     fn hand_to(mut self, done: impl FnOnce(Decided) -> Result<(), Decided>) {
         let decided = self.decided.take().unwrap_or_else(|| Err(lost()));
         match done(decided) {
             Ok(()) => self.back = None,
-            Err(unheard) => self.decided = Some(unheard),
+            Err(without_caller) => self.decided = Some(without_caller),
         }
     }
 }
@@ -82,10 +82,10 @@ pub(super) enum Begun {
     Ask(Box<PendingCall>, Request),
 }
 
-/// A host that is told once what came of its call, even if all that knew of it is dropped.
-pub(super) struct Host<F: FnOnce(Decided) -> Result<(), Decided>>(pub(super) Option<F>);
+/// A host whose callback runs once, even if all that knew of its call is dropped.
+pub(super) struct Callback<F: FnOnce(Decided) -> Result<(), Decided>>(pub(super) Option<F>);
 
-impl<F: FnOnce(Decided) -> Result<(), Decided>> Host<F> {
+impl<F: FnOnce(Decided) -> Result<(), Decided>> Callback<F> {
     pub(super) fn take(mut self, guard: AnswerGuard) {
         if let Some(done) = self.0.take() {
             guard.hand_to(done);
@@ -93,7 +93,7 @@ impl<F: FnOnce(Decided) -> Result<(), Decided>> Host<F> {
     }
 }
 
-impl<F: FnOnce(Decided) -> Result<(), Decided>> Drop for Host<F> {
+impl<F: FnOnce(Decided) -> Result<(), Decided>> Drop for Callback<F> {
     fn drop(&mut self) {
         if let Some(done) = self.0.take() {
             let _ = done(Err(lost()));
@@ -108,7 +108,7 @@ impl PendingCall {
         why.of(key, costs.get(part).copied().unwrap_or(0))
     }
 
-    /// Sends the decision on its way. `done` is told the answer, on this thread if the store cannot be asked.
+    /// Sends the decision on its way. `done` is called with the answer, on this thread if the store cannot be asked.
     pub(super) fn send(
         self: Box<Self>,
         request: Request,
@@ -136,7 +136,7 @@ impl PendingCall {
         AnswerGuard { decided: Some(decided), back }
     }
 
-    /// Nobody waits for this answer any more: the place that was taken is given back.
+    /// The caller is gone: the turn that was reserved is given back.
     fn take_back(self: Box<Self>, request: &Request, info: &LimitInfo) {
         let charge = Charge::of_turn(info);
         let verb = Verb::Undo { charged_at: charge.at };

@@ -9,11 +9,11 @@ use super::overflow::{BoundedTable, Found, Seat, Taken};
 use super::slot::Drain;
 
 use super::{Memory, Moment};
-use crate::decision::{Entry, Held, Impossible, Part, Verb, together};
+use crate::algorithm::{Entry, Rule};
+use crate::decision::{Held, Impossible, Part, Verb, together};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::Rule;
 use crate::time::{Micros, millis_up};
 
 /// The origin of an entry's state.

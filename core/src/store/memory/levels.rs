@@ -7,10 +7,10 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment, Undecided};
-use crate::decision::{Algorithm, Entry, Level, Resolved, Verb, Verdict, answer, commit, examine};
+use crate::algorithm::{Algorithm, Entry, Level, LevelRule};
+use crate::decision::{Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::limit::LevelRule;
 
 /// A level that is asked for a cost.
 #[derive(Clone, Copy)]
@@ -109,7 +109,7 @@ impl<const N: usize, T, F: FnMut(&LimitInfo, &[LimitInfo]) -> T> Merge<N> for Sh
 
 impl Memory {
     /// [`Verb::Limit`] of levels with an entry each, as [`decide_several`](Self::decide_several) decides it too. What is
-    /// left undecided, `otherwise` answers, and is told of which check that is so.
+    /// left undecided, `otherwise` answers, and gets the index of that check.
     #[inline]
     pub(crate) fn limit_levels<const N: usize, M: Merge<N>, E>(
         &self,

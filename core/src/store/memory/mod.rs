@@ -96,7 +96,7 @@ impl Default for Memory {
     }
 }
 
-/// When a decision takes place.
+/// The instant of a decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     pub(crate) now: Micros,
@@ -142,7 +142,7 @@ impl Memory {
     }
 
     /// Calls this when the store is full and clients begin to share entries, once a minute at most; without it the
-    /// `tracing` subscriber is told. It is called on the thread whose call found no room.
+    /// `tracing` subscriber gets it. It is called on the thread whose call found no room.
     #[cfg(feature = "remote")]
     #[must_use]
     pub fn listener(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
@@ -189,7 +189,7 @@ impl Memory {
     }
 
     /// The number of calls decided by an entry that is shared with others, because the store was full. Where this
-    /// grows, clients are denied early: the store is too small for its traffic, or somebody makes names up.
+    /// grows, clients are denied early: the store is too small for its traffic, or a client makes names up.
     #[must_use]
     pub fn overflowed(&self) -> u64 {
         self.overflowed.load(Ordering::Relaxed)

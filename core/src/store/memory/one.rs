@@ -6,10 +6,10 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::decision::{Algorithm, Entry, Impossible, Resolved, Small, Verb, answer, commit, examine, with_small};
+use crate::algorithm::{Algorithm, Entry, Rule, Small, with_small};
+use crate::decision::{Impossible, Resolved, Verb, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::limit::Rule;
 
 /// A call about one entry.
 #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ pub(crate) struct EntryCall {
     pub(crate) spent: u64,
 }
 
-/// Why one check was not decided; nothing has changed.
+/// The reason why one check was not decided; nothing has changed.
 #[derive(Clone, Copy)]
 pub(crate) enum Undecided {
     /// There may be no room for an entry that is missing.

@@ -1,7 +1,7 @@
 //! The shared entries of a table that is full, for those who find no place in it.
 //!
-//! Whoever has no entry of its own is counted together with others. A *lane* is an entry that some actors of one limit
-//! share; which one is chosen by the keyed hash of the actor, so nobody can choose who shares it. What a lane holds is
+//! Actors without an entry of their own are counted together with others. A *lane* is an entry that some actors of one limit
+//! share; which one is chosen by the keyed hash of the actor, so no client can choose with whom it shares. What a lane holds is
 //! never less than what any one of them was charged, so they may be denied early, and are never admitted too often.
 //! Where there is no lane to be had either, a *cell* says until when all who fall into it are denied.
 
@@ -9,11 +9,11 @@ use std::cmp::Ordering;
 
 use super::slot::{Drain, Timeline};
 use super::table::{Beside, GIVEN_LIVES, Place, Table};
+use crate::algorithm::{Entry, Rule};
 use crate::clock;
-use crate::decision::{Entry, Resolved, Verb, Verdict};
+use crate::decision::{Resolved, Verb, Verdict};
 use crate::distinct::Distinct;
 use crate::fingerprint::Fingerprint;
-use crate::limit::Rule;
 use crate::time::Micros;
 
 /// The number of cells that a table has for each timeline.
@@ -54,7 +54,7 @@ pub(super) struct Seat {
 /// The entry at a [`Seat`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Nobody owes anything.
+    /// No charges are left.
     Nothing,
     Lane(usize),
     /// A lane of another rule of the same limit, scaled by another factor for instance.
@@ -120,7 +120,7 @@ impl Overflow {
         self.closed[seat.timeline as usize][seat.cell]
     }
 
-    /// When the lane is empty by the rule that drains it, and then it is anybody's.
+    /// The instant at which the lane is empty by the rule that drains it, and free for others.
     pub(super) fn empty_at(&self, found: Found) -> Micros {
         match found {
             Found::Nothing => 0,

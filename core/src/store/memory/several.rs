@@ -4,11 +4,11 @@ use std::borrow::Borrow;
 
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::decision::{Entry, Held, Impossible, Part, Verb, together};
+use crate::algorithm::{Entry, Rule};
+use crate::decision::{Held, Impossible, Part, Verb, together};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::Rule;
 
 impl Memory {
     /// Removes all of these entries at once.

@@ -1,6 +1,5 @@
 //! One entry in 32 bytes, of which two share a cache line.
-
-use crate::decision::{Drains, Level};
+use crate::algorithm::{Drains, Level};
 use crate::fingerprint::Fingerprint;
 use crate::log_duration::LogDuration;
 use crate::time::Micros;
@@ -45,7 +44,7 @@ impl Drain {
         LogDuration::from_bits(self.time >> NUMBER_BITS).duration()
     }
 
-    /// When the entry is empty, rounded up.
+    /// The instant at which the entry is empty, rounded up.
     pub(super) fn empty_at(self) -> Micros {
         (self.since & NUMBER).saturating_add(self.time())
     }

@@ -7,7 +7,7 @@
 use std::mem;
 
 use super::slot::{Drain, Kept, Slot, Timeline};
-use crate::decision::{Entry, Small};
+use crate::algorithm::{Entry, Small};
 use crate::fingerprint::Fingerprint;
 use crate::time::Micros;
 
@@ -41,7 +41,7 @@ pub(super) struct Table<B = ()> {
 
 #[derive(Debug, Default)]
 struct Rare<B> {
-    /// When the last call with a caller's clock came, by our clock.
+    /// The instant of the last call with a caller's clock, by our clock.
     given_at: Micros,
     /// The entries that do not fit into a slot, and the places among them that are free.
     aside: Vec<Entry>,

@@ -11,11 +11,11 @@ use super::scattered;
 use super::settings::{Redis, Settings};
 use super::topology::Topology;
 use super::upkeep::Upkeep;
+use crate::algorithm::Shape;
 use crate::decision::Verb;
 use crate::error::LimitError;
 use crate::failure::Failure;
 use crate::limit::Limit;
-use crate::shape::Shape;
 use crate::store::remote::{Backend, EntryName, Health, Job, Key, Part, Request, Servers, Session, Work};
 use crate::time::Micros;
 

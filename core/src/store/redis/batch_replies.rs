@@ -114,7 +114,8 @@ impl ConnectionTask {
 
     /// Gives back charges over the connection that they were made over.
     fn undo(&mut self, undone: impl Iterator<Item = (Request, bool)>, over: &Over) {
-        let messages = undone.map(|(undo, asking)| Message { job: Arc::new(Job::unheard(undo).staying()), asking });
+        let messages =
+            undone.map(|(undo, asking)| Message { job: Arc::new(Job::without_caller(undo).staying()), asking });
         let groups = Group::of(messages, &self.context, self.endpoint.is_sharded(), &self.clock);
         if !groups.is_empty() {
             self.launch(over.connection.clone(), over.number, groups);

@@ -42,7 +42,7 @@ impl Misses {
         self.since = Some(self.since.map_or(sent, |since| since.min(sent)));
     }
 
-    /// A deadline's eighth is left to whoever tells the next call that the last one is over.
+    /// A deadline's eighth is left for the caller's next call to begin.
     fn are_too_many(&self, now: Instant, deadline: Duration) -> bool {
         let long_enough = self.since.is_some_and(|since| now.duration_since(since) + deadline / 8 >= deadline * 2);
         self.count >= MOST_MISSED && long_enough
@@ -61,10 +61,10 @@ pub(super) struct Breaker {
     /// Times in a row that it was closed too soon.
     flaps: u32,
     /// Probes answered in a row.
-    found_well: u32,
+    probe_answered: u32,
     /// The instant of the last event about it, and true if that event was its opening.
-    told: Option<Instant>,
-    told_open: bool,
+    reported: Option<Instant>,
+    reported_open: bool,
     random: RandomState,
     rests: u64,
 }
@@ -78,9 +78,9 @@ impl Breaker {
             opened: None,
             closed: None,
             flaps: 0,
-            found_well: 0,
-            told: None,
-            told_open: false,
+            probe_answered: 0,
+            reported: None,
+            reported_open: false,
             random: RandomState::new(),
             rests: 0,
         }
@@ -122,24 +122,24 @@ impl Breaker {
         }
     }
 
-    /// Opens it, or finds that it has to stay open; how long to leave the server alone, and whether to tell.
+    /// Opens it, or finds that it has to stay open; how long to leave the server alone, and true if that is to be reported.
     pub(super) fn open(&mut self, now: Instant) -> (Duration, bool) {
         (self.unanswered, self.unreplicated) = (Misses::default(), Misses::default());
-        self.found_well = 0;
+        self.probe_answered = 0;
         if !self.open.swap(true, Ordering::Relaxed) {
             let too_soon = self.closed.is_some_and(|closed| now.duration_since(closed) < STEADY);
             self.flaps = if too_soon { self.flaps + 1 } else { 0 };
             self.opened = Some(now);
         }
-        let tells = !self.told_open && self.told.is_none_or(|told| now.duration_since(told) >= QUIET);
-        if tells {
-            (self.told, self.told_open) = (Some(now), true);
+        let reports = !self.reported_open && self.reported.is_none_or(|reported| now.duration_since(reported) >= QUIET);
+        if reports {
+            (self.reported, self.reported_open) = (Some(now), true);
         }
         let failing = self.opened.map_or(Duration::ZERO, |opened| now.duration_since(opened));
         let rest = (failing / REST_PART)
             .max(SHORTEST_REST * (1 << self.flaps.saturating_sub(PATIENT).min(6)))
             .min(LONGEST_REST);
-        (self.jittered(rest), tells)
+        (self.jittered(rest), reports)
     }
 
     /// Up to a quarter less: those that saw it fail at the same time do not all come back at the same time.
@@ -150,17 +150,17 @@ impl Breaker {
     }
 
     /// A probe was answered; true where one more has to be.
-    pub(super) fn found_well(&mut self) -> bool {
-        self.found_well += 1;
-        self.found_well < (PROBES << self.flaps.min(8)).min(MOST_PROBES)
+    pub(super) fn probe_answered(&mut self) -> bool {
+        self.probe_answered += 1;
+        self.probe_answered < (PROBES << self.flaps.min(8)).min(MOST_PROBES)
     }
 
-    /// Closes it; whether to tell.
+    /// Closes it; true if that is to be reported.
     pub(super) fn close(&mut self, now: Instant) -> bool {
         if self.open.swap(false, Ordering::Relaxed) {
             self.closed = Some(now);
         }
-        std::mem::take(&mut self.told_open)
+        std::mem::take(&mut self.reported_open)
     }
 }
 
@@ -197,13 +197,16 @@ mod tests {
     fn rests_longer_the_longer_a_server_fails_and_tells_once_a_minute() {
         let start = Instant::now();
         let mut breaker = Breaker::new();
-        let (rest, tells) = breaker.open(start);
-        assert!(tells && rest <= MS * 100 && rest >= MS * 75, "{rest:?}");
-        let (rest, tells) = breaker.open(start + Duration::from_secs(3));
-        assert!(!tells && rest <= MS * 100, "back after three seconds, it is found at once: {rest:?}");
+        let (rest, reports) = breaker.open(start);
+        assert!(reports && rest <= MS * 100 && rest >= MS * 75, "{rest:?}");
+        let (rest, reports) = breaker.open(start + Duration::from_secs(3));
+        assert!(!reports && rest <= MS * 100, "back after three seconds, it is found at once: {rest:?}");
         let (rest, _) = breaker.open(start + Duration::from_hours(1));
         assert!(rest <= MS * 5000 && rest >= MS * 3750, "{rest:?}");
-        assert!(breaker.found_well() && !breaker.found_well() && breaker.close(start), "told that it is closed");
+        assert!(
+            breaker.probe_answered() && !breaker.probe_answered() && breaker.close(start),
+            "reported that it is closed"
+        );
         assert!(!breaker.close(start));
     }
 
@@ -239,7 +242,10 @@ mod tests {
             breaker.open(start);
             breaker.close(start);
             breaker.open(start + MS * after);
-            assert!((1..probes).all(|_| breaker.found_well()) && !breaker.found_well(), "{probes} after {after} ms");
+            assert!(
+                (1..probes).all(|_| breaker.probe_answered()) && !breaker.probe_answered(),
+                "{probes} after {after} ms"
+            );
         }
     }
 
@@ -248,10 +254,10 @@ mod tests {
         let start = Instant::now();
         let mut breaker = Breaker::new();
         breaker.open(start);
-        assert!(breaker.found_well());
+        assert!(breaker.probe_answered());
         breaker.open(start + DEADLINE);
-        assert!(breaker.found_well(), "one more has to be answered");
-        assert!(!breaker.found_well());
+        assert!(breaker.probe_answered(), "one more has to be answered");
+        assert!(!breaker.probe_answered());
     }
 
     #[test]
@@ -260,7 +266,10 @@ mod tests {
         for probes in [2, 4, 8, 16] {
             let (rest, _) = breaker.open(now);
             assert!(rest <= MS * 100, "{probes} probes after {rest:?}");
-            assert!((1..probes).all(|_| breaker.found_well()) && !breaker.found_well(), "{probes} probes in a row");
+            assert!(
+                (1..probes).all(|_| breaker.probe_answered()) && !breaker.probe_answered(),
+                "{probes} probes in a row"
+            );
             now += rest;
             breaker.close(now);
             now += DEADLINE * 2;
@@ -271,21 +280,21 @@ mod tests {
     fn one_that_closes_too_soon_rests_longer_each_time() {
         let mut now = Instant::now();
         let mut breaker = Breaker::new();
-        let (mut told, started, mut opened) = (0, now, 0);
+        let (mut reported, started, mut opened) = (0, now, 0);
         while now.duration_since(started) < Duration::from_secs(59) {
-            let (rest, tells) = breaker.open(now);
+            let (rest, reports) = breaker.open(now);
             now += rest;
-            told += u32::from(tells) + u32::from(breaker.close(now));
+            reported += u32::from(reports) + u32::from(breaker.close(now));
             now += DEADLINE * 2;
             opened += 1;
         }
-        assert_eq!(told, 2, "once that it is open, once that it is closed");
+        assert_eq!(reported, 2, "once that it is open, once that it is closed");
         assert!((12..=24).contains(&opened), "{opened} times in a minute");
-        assert!((1..16).all(|_| breaker.found_well()) && !breaker.found_well(), "16 probes in a row");
+        assert!((1..16).all(|_| breaker.probe_answered()) && !breaker.probe_answered(), "16 probes in a row");
         // And is trusted again after a while.
-        let (rest, tells) = breaker.open(now + MS * 5000);
-        assert!(tells && rest <= MS * 100, "{rest:?}");
-        // What was not told is told once the minute is over, for as long as it is so.
+        let (rest, reports) = breaker.open(now + MS * 5000);
+        assert!(reports && rest <= MS * 100, "{rest:?}");
+        // What was not reported is reported once the minute is over, for as long as it is so.
         breaker.close(now + MS * 5000);
         assert!(!breaker.open(now + MS * 64_999).1 && breaker.open(now + MS * 65_000).1);
     }

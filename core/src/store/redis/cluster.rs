@@ -156,7 +156,7 @@ impl Cluster {
     /// Only ever asked for on the runtime, which drives the connection.
     fn connection(&self, map: &mut Map, node: &Node) -> Arc<Connection> {
         let start = || {
-            let endpoint = Endpoint::node(self.template.at(&node.0, node.1), self.context.greeting());
+            let endpoint = Endpoint::node(self.template.at(&node.0, node.1), self.context.handshake());
             Arc::new(Connection::start(endpoint, self.context.clone(), Arc::new(self.me.clone())))
         };
         let connection = map.connections.entry(node.clone()).or_insert_with(start);

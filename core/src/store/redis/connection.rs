@@ -273,7 +273,7 @@ impl ConnectionTask {
     /// Makes sure that a job is over at its deadline.
     pub(super) fn watch(&mut self, job: &Arc<Job>, now: Instant) {
         if job.deadline > now + self.context.timeout() * 2 {
-            // Nobody waits for it.
+            // No caller waits for it.
             return;
         }
         // All wait equally long, so the latest comes last; one that was sent on may not, and gets a timer.

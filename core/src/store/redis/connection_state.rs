@@ -7,7 +7,7 @@ use redis::RedisResult;
 use tokio::time::{Instant, sleep_until};
 
 use super::dial::Transport;
-use super::greeting::Said;
+use super::handshake::Handshake;
 use crate::time::Micros;
 
 pub(super) type Connecting = Pin<Box<dyn Future<Output = RedisResult<Connected>> + Send>>;
@@ -17,7 +17,7 @@ pub(super) struct Connected {
     pub(super) connection: Transport,
     /// The time that the server reported, between two instants of this process.
     pub(super) heard: Option<(Micros, Micros, Micros)>,
-    pub(super) said: Said,
+    pub(super) said: Handshake,
 }
 
 pub(super) enum ConnectionState {
@@ -28,7 +28,7 @@ pub(super) enum ConnectionState {
     Resting(Instant),
 }
 
-/// A change of a connection that nobody asked for.
+/// A change of a connection that was not asked for.
 pub(super) enum Progress {
     /// A connection or an error.
     Connected(RedisResult<Connected>),

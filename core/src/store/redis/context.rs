@@ -8,15 +8,15 @@ use std::time::Duration;
 use redis::Pipeline;
 
 use super::encode::encode;
-use super::greeting::{Said, advised};
+use super::handshake::{Handshake, advised};
 use super::keys::both;
 use super::layout::{Layout, Strategy};
 use super::script::SOURCE;
 use super::settings::Settings;
+use crate::algorithm::{LevelRule, Rule};
 use crate::decision::Verb;
 use crate::events::EventKind;
 use crate::failure::Failure;
-use crate::limit::{LevelRule, Rule};
 use crate::store::remote::{Part, Request, Session};
 
 /// The size of the entry that probes use.
@@ -29,9 +29,9 @@ pub(crate) struct Context {
     strategy: Strategy,
     replicas: u32,
     layout: Layout,
-    evictions_told: AtomicBool,
-    unverified_told: AtomicBool,
-    cluster_told: AtomicBool,
+    eviction_reported: AtomicBool,
+    unverified_reported: AtomicBool,
+    cluster_reported: AtomicBool,
     is_unverified: bool,
 }
 
@@ -42,9 +42,9 @@ impl Context {
             strategy: settings.strategy,
             replicas: settings.wait_replicas,
             layout: settings.layout(),
-            evictions_told: AtomicBool::new(false),
-            unverified_told: AtomicBool::new(false),
-            cluster_told: AtomicBool::new(false),
+            eviction_reported: AtomicBool::new(false),
+            unverified_reported: AtomicBool::new(false),
+            cluster_reported: AtomicBool::new(false),
             is_unverified: settings.is_unverified(),
         }
     }
@@ -84,25 +84,25 @@ impl Context {
 
     /// The commands that begin a connection: the first reply has the kind of server, the last ones whether it
     /// decides, what it evicts, and the time.
-    pub(super) fn greeting(&self) -> Pipeline {
-        let mut greeting = Pipeline::new();
-        greeting.cmd("HELLO");
-        greeting.cmd("CLIENT").arg("SETINFO").arg("LIB-NAME").arg("tidegate");
-        greeting.cmd("CLIENT").arg("SETINFO").arg("LIB-VER").arg(env!("CARGO_PKG_VERSION"));
+    pub(super) fn handshake(&self) -> Pipeline {
+        let mut handshake = Pipeline::new();
+        handshake.cmd("HELLO");
+        handshake.cmd("CLIENT").arg("SETINFO").arg("LIB-NAME").arg("tidegate");
+        handshake.cmd("CLIENT").arg("SETINFO").arg("LIB-VER").arg(env!("CARGO_PKG_VERSION"));
         match self.strategy {
             Strategy::Script => {
-                greeting.cmd("SCRIPT").arg("LOAD").arg(SOURCE);
-                greeting.add_command(encode([(self.session.probe(), 0)], self.layout).command(false));
+                handshake.cmd("SCRIPT").arg("LOAD").arg(SOURCE);
+                handshake.add_command(encode([(self.session.probe(), 0)], self.layout).command(false));
             }
             Strategy::Transactions => {
                 for key in self.session.probe().entries().iter().flat_map(both) {
-                    greeting.cmd("EXPIRE").arg(key.as_ref()).arg(0);
+                    handshake.cmd("EXPIRE").arg(key.as_ref()).arg(0);
                 }
             }
         }
-        greeting.cmd("CONFIG").arg("GET").arg("maxmemory-policy");
-        greeting.cmd("TIME");
-        greeting
+        handshake.cmd("CONFIG").arg("GET").arg("maxmemory-policy");
+        handshake.cmd("TIME");
+        handshake
     }
 
     /// True if a cluster can be used with this layout.
@@ -111,14 +111,14 @@ impl Context {
     }
 
     /// Reports the properties of a server that operators should know.
-    pub(super) fn greeted(&self, server: &dyn Display, said: &Said) {
-        if self.is_unverified && !self.unverified_told.swap(true, Ordering::Relaxed) {
-            let why = "its certificate is not looked at (ssl_cert_reqs=none), so whoever is on the way can read the \
+    pub(super) fn on_handshake(&self, server: &dyn Display, said: &Handshake) {
+        if self.is_unverified && !self.unverified_reported.swap(true, Ordering::Relaxed) {
+            let why = "any certificate is accepted (ssl_cert_reqs=none), so anyone on the network path can read the \
                 password and answer in its place";
             self.session.report(EventKind::Unverified, server, why);
         }
         if let Some(why) = said.eviction()
-            && !self.evictions_told.swap(true, Ordering::Relaxed)
+            && !self.eviction_reported.swap(true, Ordering::Relaxed)
         {
             self.session.report(EventKind::Eviction, server, &why);
         }
@@ -133,7 +133,7 @@ impl Context {
 
     /// A server turned out to be a node of a cluster, and is used as one.
     pub(super) fn is_node(&self, server: &dyn Display) {
-        if !self.cluster_told.swap(true, Ordering::Relaxed) {
+        if !self.cluster_reported.swap(true, Ordering::Relaxed) {
             let why = "all its nodes are used; say so by redis+cluster:// in the URL, with several of them";
             self.session.report(EventKind::Cluster, server, why);
         }

@@ -2,10 +2,10 @@
 
 use redis::Value;
 
-use crate::decision::{Entry, Impossible, Numbers, Resolved, Verb, Verdict};
+use crate::algorithm::{Entry, Numbers, whole};
+use crate::decision::{Impossible, Resolved, Verb, Verdict};
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::whole;
 use crate::store::remote::{Part, Reply, Request};
 use crate::time::{EXACT, Micros};
 
@@ -57,14 +57,14 @@ impl Reader<'_> {
         }
         let now = request.instant(server);
         let mut checked: InlineVec<Checked> = InlineVec::new();
-        let (mut corrupt, mut mended) = (0, false);
+        let (mut corrupt, mut repaired) = (0, false);
         for (index, part) in request.parts.iter().enumerate() {
             let first = self.byte()?;
             if index == 0 && first >= OVERFLOWS {
                 return self.undecided(first, request, server);
             }
             corrupt += u32::from(first & CORRUPT != 0);
-            mended |= first & MENDED != 0;
+            repaired |= first & MENDED != 0;
             let verdict = Verdict::of(first & FITS != 0, self.wait()?);
             checked.push(Checked { entry: part.rule.entry_of(self).ok_or(Malformed)?, verdict });
         }
@@ -76,7 +76,7 @@ impl Reader<'_> {
         }
         let now = now.ok_or(Malformed)?;
         let (infos, reset) = answers(request, now, checked);
-        Ok(Reply::Decided { now, infos, corrupt, mended, reset })
+        Ok(Reply::Decided { now, infos, corrupt, repaired, reset })
     }
 
     fn resetting(&mut self, request: &Request, server: Option<Micros>) -> Result<Reply, Malformed> {

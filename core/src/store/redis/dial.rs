@@ -24,7 +24,7 @@ use super::address::{Host, Target};
 use crate::fork::Process;
 use crate::store::remote::task;
 
-/// Bytes of replies to anything but decisions: a greeting, errors, the address of a primary.
+/// Bytes of replies to anything but decisions: a handshake, errors, the address of a primary.
 pub(super) const FEW: u64 = 64 * 1024;
 /// Bytes of a cluster's map.
 pub(super) const A_MAP: u64 = 16 * 1024 * 1024;
@@ -72,7 +72,7 @@ impl Driver {
         // Woken by nothing but what is to be sent, and by the server.
         let idle = Arc::new(AtomicBool::new(true));
         let task = task::spawn(idle, async move {
-            // What is under way hears of it first.
+            // What is under way fails first.
             drives.await;
             drop(ends);
         });
@@ -103,7 +103,7 @@ impl End {
     }
 }
 
-/// Tells of the end when it is dropped, also by a panic.
+/// Marks the end when it is dropped, also by a panic.
 struct Ends(Arc<End>);
 
 impl Drop for Ends {

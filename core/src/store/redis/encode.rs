@@ -5,10 +5,10 @@ use redis::Cmd;
 use super::keys::both;
 use super::layout::Layout;
 use super::script::{SHA, SOURCE};
+use crate::algorithm::{Rule, real};
 use crate::decision::Verb;
 use crate::distinct::Distinct;
 use crate::inline_vec::InlineVec;
-use crate::limit::{Rule, real};
 use crate::store::remote::{Key, Part, Request};
 use crate::time::Micros;
 
@@ -67,7 +67,7 @@ pub(crate) fn encode<'a>(requests: impl IntoIterator<Item = (&'a Request, Micros
 type WrittenRule = [u8; RULE];
 const RULE: usize = 1 + 6 * 8;
 /// The number of the algorithm for levels in the layout of that name, which has no other entries.
-const SHARKEY: u8 = 7;
+const SHARKEY: u8 = 0;
 /// The first byte of a [`plain`] decision, in place of a verb.
 const PLAIN: u8 = 7;
 /// Added to the verb of a decision that is made only if those before it could be.

@@ -11,7 +11,7 @@ use redis::{ErrorKind, Pipeline, RedisError};
 use super::address::{Host, Target};
 use super::connection_state::Connected;
 use super::dial::{FEW, open};
-use super::greeting::Said;
+use super::handshake::Handshake;
 use crate::clock;
 
 /// A server, or the server that the sentinels name as the primary.
@@ -21,7 +21,7 @@ pub(super) struct Endpoint(Arc<Inner>);
 struct Inner {
     place: Place,
     /// The first commands on a new connection.
-    greeting: Pipeline,
+    handshake: Pipeline,
 }
 
 enum Place {
@@ -36,16 +36,16 @@ enum Place {
 }
 
 impl Endpoint {
-    pub(super) fn server(target: Target, greeting: Pipeline) -> Self {
-        Self(Arc::new(Inner { place: Place::Server(target), greeting }))
+    pub(super) fn server(target: Target, handshake: Pipeline) -> Self {
+        Self(Arc::new(Inner { place: Place::Server(target), handshake }))
     }
 
-    pub(super) fn primary(sentinels: Vec<Target>, service: String, template: Target, greeting: Pipeline) -> Self {
-        Self(Arc::new(Inner { place: Place::Primary { sentinels, service, template }, greeting }))
+    pub(super) fn primary(sentinels: Vec<Target>, service: String, template: Target, handshake: Pipeline) -> Self {
+        Self(Arc::new(Inner { place: Place::Primary { sentinels, service, template }, handshake }))
     }
 
-    pub(super) fn node(target: Target, greeting: Pipeline) -> Self {
-        Self(Arc::new(Inner { place: Place::Node(target), greeting }))
+    pub(super) fn node(target: Target, handshake: Pipeline) -> Self {
+        Self(Arc::new(Inner { place: Place::Node(target), handshake }))
     }
 
     /// Decisions about different slots cannot share a script call there.
@@ -87,15 +87,15 @@ impl Endpoint {
 
     /// Opens a connection, and checks that the server can decide.
     async fn handshake(&self, target: &Target) -> RedisResult<Connected> {
-        let greeting = &self.0.greeting;
+        let handshake = &self.0.handshake;
         let mut connection = open(target, FEW).await?;
         let sent = clock::now();
-        let replies = match connection.wire.req_packed_commands(greeting, 0, greeting.len()).await {
+        let replies = match connection.wire.req_packed_commands(handshake, 0, handshake.len()).await {
             Ok(replies) => replies,
             Err(error) => return Err(complaint(target).await.unwrap_or(error)),
         };
         let received = clock::now();
-        let said = Said::read(&replies)?;
+        let said = Handshake::read(&replies)?;
         let heard = said.time.map(|time| (sent, received, time));
         Ok(Connected { connection, heard, said })
     }

@@ -58,7 +58,7 @@ fn checksum(bytes: &[u8]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::Shape;
+    use crate::algorithm::Shape;
     use crate::store::remote::EntryName;
     use proptest::prelude::*;
 

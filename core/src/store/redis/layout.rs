@@ -1,9 +1,9 @@
 //! Strategies, and layouts of entries.
 
 use super::keys;
+use crate::algorithm::Shape;
 use crate::error::LimitError;
 use crate::limit::{Kind, Limit, Translation};
-use crate::shape::Shape;
 use crate::store::remote::{EntryName, Key};
 
 /// The way in which a server decides.

@@ -61,7 +61,7 @@ impl ConnectionTask {
         match connected {
             Ok(Connected { said, .. }) if said.is_cluster && !self.endpoint.is_sharded() => self.hand_over(),
             Ok(Connected { connection, heard, said }) => {
-                self.context.greeted(&self.endpoint, &said);
+                self.context.on_handshake(&self.endpoint, &said);
                 if let Some((sent, received, server)) = heard {
                     self.clock.on_reply(sent, received, server);
                 }
@@ -84,7 +84,7 @@ impl ConnectionTask {
         }
     }
 
-    /// The server closed the connection. Where that cost no call, and is mended by a new one, nobody is told.
+    /// The server closed the connection. Where that cost no call, and a new one takes its place, it is not reported.
     pub(super) fn closed(&mut self) {
         let too_soon = self.unused_since.is_some_and(|since| since.elapsed() < TOO_SOON);
         self.part(ConnectionState::Down);
@@ -98,8 +98,8 @@ impl ConnectionTask {
     fn probe(&mut self) {
         let ConnectionState::Up(connection) = &self.state else { return };
         let connection = connection.clone();
-        let told = Arc::new(OnceLock::new());
-        let tell = told.clone();
+        let reply = Arc::new(OnceLock::new());
+        let tell = reply.clone();
         let done = Box::new(move |_: &Job, answer: Answer| {
             let _ = tell.set(answer.err());
         });
@@ -108,7 +108,7 @@ impl ConnectionTask {
         self.watch(&job, Instant::now());
         let message = iter::once(Message { job, asking: false });
         let groups = Group::of(message, &self.context, self.endpoint.is_sharded(), &self.clock);
-        self.probing = Some(told);
+        self.probing = Some(reply);
         self.launch(connection, self.connection_number, groups);
     }
 
@@ -120,7 +120,7 @@ impl ConnectionTask {
             // Of what does not stop others from being decided each call will find out for itself; a node that has
             // another slot's keys is as well as any.
             None | Some(Failure::Moving | Failure::OutOfMemory | Failure::Denied | Failure::Other) => {
-                if self.breaker.found_well() {
+                if self.breaker.probe_answered() {
                     self.probe();
                 } else if self.breaker.close(Instant::now()) {
                     self.context.closed(&self.endpoint);
@@ -151,10 +151,10 @@ impl ConnectionTask {
 
     /// The same, where the server was asked last at this instant.
     fn open_breaker_since(&mut self, asked: Instant, fault: Failure, why: &str) {
-        let (rest, tells) = self.breaker.open(Instant::now());
+        let (rest, reports) = self.breaker.open(Instant::now());
         self.part(ConnectionState::Resting(asked + rest));
         self.probing = None;
-        if tells {
+        if reports {
             self.context.opened(&self.endpoint, fault, why);
         }
         for (_, message) in self.waiting.drain(..) {

@@ -53,7 +53,7 @@ struct ShareReply {
     now: Micros,
     infos: InlineVec<LimitInfo>,
     corrupt: u32,
-    mended: bool,
+    repaired: bool,
     reset: Micros,
 }
 
@@ -63,8 +63,8 @@ impl ShareReply {
     }
 
     /// Makes of a look what the call itself would say: a check that does not fit yet is denied only if it would come
-    /// too late. False if the milliseconds of an answer do not tell.
-    fn judge(&mut self, verb: Verb, share: &Share) -> bool {
+    /// too late. False if the milliseconds of an answer leave that open.
+    fn resolve(&mut self, verb: Verb, share: &Share) -> bool {
         let Verb::Acquire { max_wait } = verb else { return true };
         let mut is_known = true;
         for (part, info) in share.request.parts.iter().zip(&mut self.infos) {
@@ -175,15 +175,17 @@ async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) ->
         return gather(request, &shares, each);
     }
     let mut looked = all(topology, shares.iter().map(|share| share.request.with(Verb::Peek)), job).await;
-    let is_known =
-        shares.iter().zip(&mut looked).all(|(share, told)| told.as_mut().map_or(true, |told| told.judge(verb, share)));
+    let is_known = shares
+        .iter()
+        .zip(&mut looked)
+        .all(|(share, reply)| reply.as_mut().map_or(true, |reply| reply.resolve(verb, share)));
     let denied = is_known && looked.iter().flatten().any(ShareReply::is_denied);
     if denied || looked.iter().any(Result::is_err) {
-        let told = if denied { deny(topology, &shares, looked, job).await } else { looked };
-        return gather(request, &shares, told);
+        let reply = if denied { deny(topology, &shares, looked, job).await } else { looked };
+        return gather(request, &shares, reply);
     }
     let mut each = all(topology, shares.iter().map(|share| share.request.clone()), job).await;
-    if each.iter().all(|told| told.as_ref().is_ok_and(|told| !told.is_denied())) {
+    if each.iter().all(|reply| reply.as_ref().is_ok_and(|reply| !reply.is_denied())) {
         return gather(request, &shares, each);
     }
     give_back(topology, &shares, &each);
@@ -191,12 +193,12 @@ async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) ->
         return failure(&shares, &each, failed);
     }
     // Those that were charged say how they stand without it, as in any decision that is denied.
-    for (share, told) in shares.iter().zip(&mut each) {
-        if let Ok(told) = told.as_mut()
-            && !told.is_denied()
+    for (share, reply) in shares.iter().zip(&mut each) {
+        if let Ok(reply) = reply.as_mut()
+            && !reply.is_denied()
         {
             match one(topology, share.request.with(Verb::Denied), job).await {
-                Ok(denied) => told.infos = denied_for(&told.infos, denied.infos),
+                Ok(denied) => reply.infos = denied_for(&reply.infos, denied.infos),
                 Err(answer) => return answer,
             }
         }
@@ -233,7 +235,7 @@ async fn deny(
 ) -> Vec<Result<ShareReply, Answer>> {
     let denied = shares.iter().zip(looked).map(async |(share, looked)| {
         let looked = looked?;
-        if !looked.mended && !share.request.parts.iter().any(|part| part.rule.counts_blocked()) {
+        if !looked.repaired && !share.request.parts.iter().any(|part| part.rule.counts_blocked()) {
             return Ok(looked);
         }
         let after = one(topology, share.request.with(Verb::Denied), job).await?;
@@ -249,18 +251,18 @@ fn denied_for(before: &[LimitInfo], after: InlineVec<LimitInfo>) -> InlineVec<Li
 
 /// Gives back exactly what was charged where the others were not.
 fn give_back(topology: &Arc<Topology>, shares: &[Share], each: &[Result<ShareReply, Answer>]) {
-    for (share, told) in shares.iter().zip(each) {
-        if let Ok(told) = told
-            && !told.is_denied()
+    for (share, reply) in shares.iter().zip(each) {
+        if let Ok(reply) = reply
+            && !reply.is_denied()
         {
-            forget(topology, share.request.undone(told.now, told.infos.iter().map(|info| info.at)));
+            forget(topology, share.request.undone(reply.now, reply.infos.iter().map(|info| info.at)));
         }
     }
 }
 
 /// Sends a decision whose answer is not needed.
 fn forget(topology: &Arc<Topology>, request: Request) {
-    let job = Arc::new(Job::unheard(request));
+    let job = Arc::new(Job::without_caller(request));
     // A server that is not asked any more has forgotten, or will find out by its own drain.
     let _ = topology.dispatch(job);
 }
@@ -278,8 +280,8 @@ async fn one(topology: &Arc<Topology>, request: Request, job: &Arc<Job>) -> Resu
     let done = Box::new(move |_: &Job, answer: Answer| drop(answered.send(answer)));
     topology.dispatch(Arc::new(Job::share(job, request, done))).map_err(Err)?;
     match answer.await {
-        Ok(Ok(Reply::Decided { now, infos, corrupt, mended, reset })) => {
-            Ok(ShareReply { now, infos, corrupt, mended, reset })
+        Ok(Ok(Reply::Decided { now, infos, corrupt, repaired, reset })) => {
+            Ok(ShareReply { now, infos, corrupt, repaired, reset })
         }
         Ok(other) => Err(other),
         Err(_) => Err(Err(Failure::Disconnected)),
@@ -303,16 +305,16 @@ fn gather(request: &Request, shares: &[Share], each: Vec<Result<ShareReply, Answ
         return failure(shares, &each, failed);
     }
     let mut infos: Vec<Option<LimitInfo>> = vec![None; request.parts.len()];
-    let (mut now, mut corrupt, mut mended, mut reset) = (0, 0, false, 0);
-    for (share, told) in shares.iter().zip(each.into_iter().flatten()) {
-        now = told.now.max(now);
-        corrupt += told.corrupt;
-        mended |= told.mended;
-        reset = told.reset.max(reset);
-        for (place, info) in share.parts.iter().zip(told.infos) {
+    let (mut now, mut corrupt, mut repaired, mut reset) = (0, 0, false, 0);
+    for (share, reply) in shares.iter().zip(each.into_iter().flatten()) {
+        now = reply.now.max(now);
+        corrupt += reply.corrupt;
+        repaired |= reply.repaired;
+        reset = reply.reset.max(reset);
+        for (place, info) in share.parts.iter().zip(reply.infos) {
             infos[*place] = Some(info);
         }
     }
     let infos: Option<InlineVec<LimitInfo>> = infos.into_iter().collect();
-    infos.map_or(Err(Failure::Other), |infos| Ok(Reply::Decided { now, infos, corrupt, mended, reset }))
+    infos.map_or(Err(Failure::Other), |infos| Ok(Reply::Decided { now, infos, corrupt, repaired, reset }))
 }

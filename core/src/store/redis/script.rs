@@ -2,6 +2,20 @@
 
 use std::sync::LazyLock;
 
+use crate::algorithm::shapes;
+
+/// The twins of the algorithms; the long ones share what a series can do.
+macro_rules! algorithms {
+    (; small: [$($small:ident $small_name:ident $_small:tt)*]
+        long: [$($long:ident $long_name:ident $_long:tt)*]) => {
+        concat!(
+            $(include_str!(concat!("lua/", stringify!($small_name), ".lua")),)*
+            include_str!("lua/series.lua"),
+            $(include_str!(concat!("lua/", stringify!($long_name), ".lua")),)*
+        )
+    };
+}
+
 /// All of it: decisions as long as they are the commonest one, then one of any other kind, and so on.
 pub(crate) const SOURCE: &str = concat!(
     include_str!("lua/prelude.lua"),
@@ -9,13 +23,7 @@ pub(crate) const SOURCE: &str = concat!(
     include_str!("lua/plain.lua"),
     "if place < rules_at then if not decide then local function algorithm_of(kind)\n",
     include_str!("lua/text.lua"),
-    include_str!("lua/level.lua"),
-    include_str!("lua/counter.lua"),
-    include_str!("lua/decay.lua"),
-    include_str!("lua/smooth.lua"),
-    include_str!("lua/series.lua"),
-    include_str!("lua/slots.lua"),
-    include_str!("lua/log.lua"),
+    shapes!(algorithms!()),
     include_str!("lua/sharkey.lua"),
     "end\n",
     include_str!("lua/together.lua"),

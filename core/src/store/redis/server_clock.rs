@@ -53,7 +53,7 @@ impl ServerClock {
         self.recent = narrowed.or(Some(heard));
     }
 
-    /// When an answer has to leave the server, by its clock, to be here at this instant of ours, or a little earlier;
+    /// The instant at which an answer has to leave the server, by its clock, to be here at this instant of ours, or a little earlier;
     /// unknown before the first exchange.
     pub(super) fn at_server(&self, local: Micros) -> Option<Micros> {
         let known = self.recent.map_or(self.before, |recent| recent.narrowed(self.before));

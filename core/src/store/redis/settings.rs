@@ -10,7 +10,7 @@ use crate::error::LimitError;
 use crate::events::Event;
 use crate::store::remote::{self, OnError};
 
-/// A store on Redis, Valkey or a Redis Cluster, which a fleet shares.
+/// A shared store on Redis, Valkey or a Redis Cluster.
 ///
 /// One decision is one round trip, whatever it checks, at the server's clock. A limiter over it begins to connect when it
 /// is made, in the background, so a program starts whether its server is up or not; no call waits for longer than the

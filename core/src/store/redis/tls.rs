@@ -40,7 +40,7 @@ impl Tls {
         let identity = given.identity.as_ref().map(|(chain, key)| identity(chain, key)).transpose()?;
         let tls = Self { authorities, identity, unverified: given.unverified, config: ArcSwapOption::empty() };
         if tls.identity.is_some() {
-            // A key that does not go with its certificate is told now; the authorities have no part in that.
+            // A key that does not go with its certificate is refused now; the authorities have no part in that.
             tls.config_with(RootCertStore::empty())
                 .map_err(|error| format!("has certificates that cannot be used: {error}"))?;
         }

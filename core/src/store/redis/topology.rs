@@ -42,13 +42,13 @@ impl Topology {
                     let cluster = Cluster::start_asleep(vec![seed], (*info).clone(), context.clone());
                     let router = Arc::new(Arc::downgrade(&cluster));
                     let connection =
-                        Connection::start(Endpoint::server(*info, context.greeting()), context.clone(), router);
+                        Connection::start(Endpoint::server(*info, context.handshake()), context.clone(), router);
                     Kind::Unknown(connection, cluster)
                 }
-                None => single(Endpoint::server(*info, context.greeting())),
+                None => single(Endpoint::server(*info, context.handshake())),
             },
             Address::Sentinels { sentinels, service, template } => {
-                single(Endpoint::primary(sentinels, service, *template, context.greeting()))
+                single(Endpoint::primary(sentinels, service, *template, context.handshake()))
             }
             Address::Cluster { seeds, template } => Kind::Cluster(Cluster::start(seeds, *template, context.clone())),
         };

@@ -21,9 +21,9 @@ use super::error_action::ErrorAction;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
 use super::settings::Settings;
+use crate::algorithm::Shape;
 use crate::error::StoreError;
 use crate::failure::Failure;
-use crate::shape::Shape;
 use crate::store::remote::{EntryName, Health, Request, Session};
 
 /// Keys that are looked at in one step: few enough that a server is not held up.
@@ -92,7 +92,7 @@ async fn examine(endpoint: &Endpoint, context: &Context, probes: &[Request; 2]) 
     }
     let mut warnings: Vec<String> = said.eviction().into_iter().collect();
     if context.is_unverified() {
-        warnings.push("its certificate is not looked at (ssl_cert_reqs=none)".to_owned());
+        warnings.push("its certificate is not verified (ssl_cert_reqs=none)".to_owned());
     }
     let patience = context.timeout();
     if round_trip * 3 > patience {
@@ -202,10 +202,10 @@ fn pattern(layout: Layout, namespace: &str) -> Vec<u8> {
 
 /// Every server that keeps entries.
 async fn endpoints(address: &Address, context: &Arc<Context>) -> Result<Vec<Endpoint>, StoreError> {
-    let greeting = || context.greeting();
+    let handshake = || context.handshake();
     match address.clone() {
         Address::Server(info) => {
-            let endpoint = Endpoint::server((*info).clone(), greeting());
+            let endpoint = Endpoint::server((*info).clone(), handshake());
             let connected = timeout(context.connect_timeout(), endpoint.connect()).await;
             let late = |_| error(Failure::Timeout, &endpoint);
             let connected = connected.map_err(late)?.map_err(|error| failed(&endpoint, &error))?;
@@ -215,7 +215,7 @@ async fn endpoints(address: &Address, context: &Arc<Context>) -> Result<Vec<Endp
             }
         }
         Address::Sentinels { sentinels, service, template } => {
-            Ok(vec![Endpoint::primary(sentinels, service, *template, greeting())])
+            Ok(vec![Endpoint::primary(sentinels, service, *template, handshake())])
         }
         Address::Cluster { seeds, template } => nodes(&seeds, &template, context).await,
     }
@@ -231,7 +231,7 @@ async fn nodes(
     let found = found.map_err(|_| error(Failure::Timeout, &"the cluster"))?;
     let (nodes, _) =
         found.map_err(|error| self::error(failure_of(&error), &"the cluster").because(error.to_string()))?;
-    Ok(nodes.iter().map(|(host, port)| Endpoint::node(template.at(host, *port), context.greeting())).collect())
+    Ok(nodes.iter().map(|(host, port)| Endpoint::node(template.at(host, *port), context.handshake())).collect())
 }
 
 fn failed(endpoint: &Endpoint, error: &RedisError) -> StoreError {

@@ -130,7 +130,7 @@ impl StoreUrl {
         let nodes: Option<Vec<_>> = hosts.split(',').map(|host| host_and_port(host, port)).collect();
         let mut nodes = nodes.ok_or("must name hosts, each with a port or without")?;
         if nodes.iter().any(|(host, _)| host == "0.0.0.0" || host == "::") {
-            return Err("must not name the address that stands for all: nobody can be reached there".to_owned());
+            return Err("must name the address of a server, not the one that stands for all addresses".to_owned());
         }
         let path = path.trim_end_matches('/');
         match scheme.split_once('+').map(|(_, kind)| kind) {

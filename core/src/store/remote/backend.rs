@@ -9,10 +9,10 @@ use super::job::Job;
 use super::key::{EntryName, Key};
 use super::request::Request;
 use super::session::Session;
+use crate::algorithm::Shape;
 use crate::error::{LimitError, StoreError};
 use crate::failure::Failure;
 use crate::limit::Limit;
-use crate::shape::Shape;
 use crate::time::Micros;
 
 /// An operation of a store that takes several steps.

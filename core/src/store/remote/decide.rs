@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::reply::Reply;
 use super::request::Request;
 use super::value::{decode, encode};
-use crate::decision::{Entry, Held, Verb, together};
+use crate::algorithm::{Entry, Rule};
+use crate::decision::{Held, Verb, together};
 use crate::inline_vec::InlineVec;
-use crate::limit::Rule;
 use crate::time::Micros;
 
 /// The decision on a request: the writes to make, and the reply to give once they are made.
@@ -69,7 +69,14 @@ impl Request {
     }
 
     /// The engine's reply for entries in this state, which it changes.
-    pub(crate) fn reply_on(&self, verb: Verb, entries: &mut [Held], now: Micros, corrupt: u32, mended: bool) -> Reply {
+    pub(crate) fn reply_on(
+        &self,
+        verb: Verb,
+        entries: &mut [Held],
+        now: Micros,
+        corrupt: u32,
+        repaired: bool,
+    ) -> Reply {
         let infos = match together(&self.parts, entries, now, verb) {
             Ok(infos) => infos,
             Err((part, why)) => return Reply::Impossible(part, why),
@@ -82,7 +89,7 @@ impl Request {
                 reset = reset.max(part.rule.until(&mut entries[part.entry].entry, now, total));
             }
         }
-        Reply::Decided { now, infos: infos.into(), corrupt, mended, reset }
+        Reply::Decided { now, infos: infos.into(), corrupt, repaired, reset }
     }
 
     /// The rule of an entry. All checks of one are of the same.

@@ -53,10 +53,10 @@ struct Set {
 struct Denial {
     key: DenyKey,
     info: LimitInfo,
-    /// When it was heard, until when it holds, and until when it may be told.
-    heard: Micros,
-    holds: Micros,
-    told: Micros,
+    /// The instant at which it came, the end of the denial, and the end of its use from here.
+    came: Micros,
+    ends: Micros,
+    usable_until: Micros,
 }
 
 impl DenyCache {
@@ -76,30 +76,30 @@ impl DenyCache {
         let (segment, set) = place(key.entry);
         let set = lock(&self.segments[segment].get()?[set]);
         let denial = set.denials.iter().find(|denial| denial.key == *key)?;
-        if now >= denial.told {
+        if now >= denial.usable_until {
             return None;
         }
-        let passed = now.saturating_sub(denial.heard) / 1000;
+        let passed = now.saturating_sub(denial.came) / 1000;
         let mut info = denial.info.clone();
-        info.reset_ms = millis_up(denial.holds - now);
+        info.reset_ms = millis_up(denial.ends - now);
         info.full_reset_ms = info.full_reset_ms.saturating_sub(passed);
         info.next_ms = info.next_ms.saturating_sub(passed).max(1);
-        info.at += now.saturating_sub(denial.heard);
+        info.at += now.saturating_sub(denial.came);
         Some(info)
     }
 
-    /// Keeps a denial that was heard at `heard` and holds for `reset`, unless some were dropped since the call began.
-    pub(crate) fn keep(&self, key: DenyKey, info: &LimitInfo, heard: Micros, reset: Micros, since: Since) {
+    /// Keeps a denial that came at `came` and holds for `reset`, unless some were dropped since the call began.
+    pub(crate) fn keep(&self, key: DenyKey, info: &LimitInfo, came: Micros, reset: Micros, since: Since) {
         if self.max_age == 0 || reset == 0 || self.since().0 != since.0 {
             return;
         }
-        let holds = heard.saturating_add(reset);
-        let told = holds.min(heard.saturating_add(self.max_age));
+        let ends = came.saturating_add(reset);
+        let usable_until = ends.min(came.saturating_add(self.max_age));
         let (segment, set) = place(key.entry);
         let segment = self.segments[segment].get_or_init(|| (0..SETS).map(|_| Mutex::default()).collect());
         let mut set = lock(&segment[set]);
         let index = set.room_for(&key);
-        let denial = Denial { key, info: info.clone(), heard, holds, told };
+        let denial = Denial { key, info: info.clone(), came, ends, usable_until };
         if let Some(place) = set.denials.get_mut(index) {
             *place = denial;
         } else {

@@ -3,12 +3,12 @@
 //! A runtime's thread that reads an answer and then wakes a caller costs two wake-ups, one after the other. So where one
 //! caller at a time waits, call after call, the thread goes away, and that caller drives the runtime itself.
 //!
-//! **Invariant:** while the thread is away, nobody needs the runtime, or one caller does, and drives it.
+//! **Invariant:** while the thread is away, the runtime is not needed, or one caller needs it, and drives it.
 //!
 //! Both facts are one word, so no step of one thread is between two steps of another. A caller drives only if that word
-//! says that the thread is away and nobody needs the runtime. Everybody else counts itself and sees by the same step if
-//! the thread is away; it then calls it back. A driver that leaves early does so too. The call goes to the thread's
-//! token, or finds it in the queue for the runtime, so none is lost. The thread comes back by itself when nobody has
+//! says that the thread is away and the runtime is not needed. All others count themselves and see by the same step if
+//! the thread is away; they then call it back. A driver that leaves early does so too. The call goes to the thread's
+//! token, or finds it in the queue for the runtime, so none is lost. The thread comes back by itself when no caller has
 //! driven for a while: until then, work that no call waits for (a broken connection, a timer of a reconnection) is late
 //! by that while at most, or is done by the next caller.
 
@@ -43,7 +43,7 @@ impl Handover {
         self.word.fetch_add(BEGUN + NEED, Ordering::SeqCst) & AWAY != 0 && self.call_back()
     }
 
-    /// Lets one caller drive until [`end`](Self::end), if the thread is away and nobody needs the runtime.
+    /// Lets one caller drive until [`end`](Self::end), if the thread is away and the runtime is not needed.
     pub(super) fn take_seat(&self) -> bool {
         self.change(|word| (word & (NEEDS | AWAY) == AWAY).then(|| word.wrapping_add(BEGUN + NEED)))
     }
@@ -61,7 +61,7 @@ impl Handover {
         was_away
     }
 
-    /// Sends the thread away if nobody needs the runtime; it has to be told.
+    /// Sends the thread away if the runtime is not needed; the caller has to wake it for that.
     pub(super) fn send_away(&self) -> bool {
         self.change(|word| (word & (NEEDS | AWAY) == 0).then_some(word | AWAY))
     }
@@ -70,7 +70,7 @@ impl Handover {
         self.word.load(Ordering::SeqCst) & AWAY != 0
     }
 
-    /// Keeps the runtime's thread here while it is away: until it is called back, or nobody has begun to need the runtime
+    /// Keeps the runtime's thread here while it is away: until it is called back, or the runtime was not needed anew
     /// for this time. True if it came back by itself.
     pub(super) fn stay_away(&self, linger: Duration) -> bool {
         let mut before = self.word.load(Ordering::SeqCst);
@@ -94,7 +94,7 @@ impl Handover {
         Seen(self.word.load(Ordering::SeqCst))
     }
 
-    /// True if nobody needs the runtime, nobody did then, and one did since.
+    /// True if the runtime is not needed, was not needed then, and was needed once since.
     pub(super) fn was_alone_since(&self, then: Seen) -> bool {
         let now = self.word.load(Ordering::SeqCst);
         then.0 & NEEDS == 0 && now & !AWAY == (then.0 & !AWAY).wrapping_add(BEGUN)

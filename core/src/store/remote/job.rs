@@ -48,7 +48,7 @@ impl Job {
 
     /// A job that no caller waits for.
     #[must_use]
-    pub fn unheard(request: Request) -> Self {
+    pub fn without_caller(request: Request) -> Self {
         Self::new(request, LONGEST_TIMEOUT, Box::new(|_, _| ()))
     }
 
@@ -89,7 +89,7 @@ impl Job {
 
     /// Completes the job with this decision, whose writes have been made. Where the job was over before, its caller has
     /// had another answer, and the result is the request that gives back what was charged.
-    #[must_use = "a charge that nobody was told of has to be undone"]
+    #[must_use = "a charge without an answer has to be undone"]
     pub fn complete(&self, decision: Decision) -> Option<Request> {
         self.reply(decision.reply)
     }

@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::algorithm::Shape;
 use sha2::{Digest as _, Sha256};
-
-use crate::shape::Shape;
 
 /// The name of an entry in a store, as bytes; see [`EntryName::to_key`].
 pub type Key = Arc<[u8]>;
@@ -105,7 +104,7 @@ mod tests {
         assert_eq!(level("", "", "k"), "%:{%}:k");
         assert_eq!(level("n", "Ægir\n\x7f", "k"), "n:{Ægir%0a%7f}:k");
         let names = Shape::ALL.map(|shape| text(&key("n", "ada", "k", shape)));
-        let suffixes = ["", "~interval", "~slots", "~counter", "~log", "~decay", "~smooth"];
+        let suffixes = ["", "~counter", "~decay", "~smooth", "~slots", "~log", "~interval"];
         assert_eq!(names, suffixes.map(|suffix| format!("n:{{ada}}:k{suffix}")));
     }
 

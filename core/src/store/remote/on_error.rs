@@ -1,7 +1,7 @@
 //! The answer to a call that the store cannot decide.
 
+use crate::algorithm::Rule;
 use crate::info::LimitInfo;
-use crate::limit::Rule;
 use crate::time::millis_up;
 
 /// The answer to a call that the store cannot decide.

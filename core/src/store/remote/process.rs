@@ -19,9 +19,9 @@ use super::session::Session;
 use super::settings::Settings;
 use super::stats::{BreakerState, Stats};
 use super::task;
+use crate::algorithm::Shape;
 use crate::failure::Failure;
 use crate::fork::Process;
-use crate::shape::Shape;
 use crate::store::memory::Memory;
 
 /// A remote store, as one process sees it.
@@ -39,7 +39,7 @@ pub(crate) struct ProcessState {
     pub(crate) denials: DenyCache,
     /// Decides while the store cannot.
     pub(crate) fallback: Arc<Memory>,
-    ways: Mutex<Vec<Way>>,
+    reached: Mutex<Vec<RuntimeServers>>,
 }
 
 /// The runtime that a job goes over.
@@ -53,7 +53,7 @@ pub(crate) enum Over {
 }
 
 /// The servers as one runtime reaches them.
-struct Way {
+struct RuntimeServers {
     servers: Arc<dyn Servers>,
     runtime: runtime::Id,
     /// That runtime is the process's own.
@@ -62,7 +62,7 @@ struct Way {
     open: oneshot::Sender<()>,
 }
 
-impl Way {
+impl RuntimeServers {
     fn is_dead(&self) -> bool {
         self.open.is_closed() || self.servers.is_dead()
     }
@@ -140,8 +140,8 @@ impl RemoteStore {
 
     pub(crate) fn breaker(&self) -> BreakerState {
         let state = self.state();
-        let ways = state.ways.lock().unwrap_or_else(PoisonError::into_inner);
-        if ways.iter().any(|way| way.servers.is_open()) { BreakerState::Open } else { BreakerState::Closed }
+        let reached = state.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        if reached.iter().any(|one| one.servers.is_open()) { BreakerState::Open } else { BreakerState::Closed }
     }
 
     /// The session for an operator's task, and the runtime of the process, which it runs on.
@@ -162,7 +162,7 @@ impl Drop for ProcessState {
     fn drop(&mut self) {
         if !self.process.is_current() {
             // To end the parent's tasks from here could wait for a thread that only the parent has.
-            std::mem::forget(std::mem::take(&mut self.ways));
+            std::mem::forget(std::mem::take(&mut self.reached));
         }
     }
 }
@@ -174,18 +174,6 @@ impl fmt::Debug for RemoteStore {
 }
 
 impl ProcessState {
-    /// True if a call would not be sent to any server now.
-    pub(crate) fn is_unavailable(&self, on_callers_runtime: bool) -> bool {
-        let callers = if on_callers_runtime { Handle::try_current().ok().map(|runtime| runtime.id()) } else { None };
-        let ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
-        // A caller without a runtime is served by the process's own, of which there is one.
-        let is_callers = |way: &&Way| match callers {
-            Some(runtime) => way.runtime == runtime,
-            None => way.is_background,
-        };
-        ways.iter().find(is_callers).is_some_and(|way| way.servers.is_unavailable())
-    }
-
     fn new(backend: &dyn Backend, settings: &Settings) -> Self {
         Self {
             process: Process::current(),
@@ -193,8 +181,20 @@ impl ProcessState {
             reports: Arc::new(Reports::new(settings, backend.kind(), backend.servers())),
             denials: DenyCache::new(settings.deny_cache),
             fallback: Arc::new(Memory::with_max_entries(settings.max_entries).telling(settings.events.clone())),
-            ways: Mutex::default(),
+            reached: Mutex::default(),
         }
+    }
+
+    /// True if a call would not be sent to any server now.
+    pub(crate) fn is_unavailable(&self, on_callers_runtime: bool) -> bool {
+        let callers = if on_callers_runtime { Handle::try_current().ok().map(|runtime| runtime.id()) } else { None };
+        let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        // A caller without a runtime is served by the process's own, of which there is one.
+        let is_callers = |servers: &&RuntimeServers| match callers {
+            Some(runtime) => servers.runtime == runtime,
+            None => servers.is_background,
+        };
+        reached.iter().find(is_callers).is_some_and(|one| one.servers.is_unavailable())
     }
 
     /// The store did not decide a call.
@@ -222,17 +222,22 @@ impl ProcessState {
             let background = background::here(self.process).map_err(|_| Failure::Unreachable)?;
             (background.handle().clone(), Some(background))
         };
-        let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         let id = runtime.id();
-        if let Some(known) = ways.iter().find(|way| way.runtime == id && !way.is_dead()) {
+        if let Some(known) = reached.iter().find(|one| one.runtime == id && !one.is_dead()) {
             return Ok(known.servers.clone());
         }
-        ways.retain(|way| !way.is_dead());
+        reached.retain(|one| !one.is_dead());
         let (open, closed) = oneshot::channel();
         runtime.spawn(closed);
         let _entered = runtime.enter();
         let servers = store.backend.connect(self.session(store, runtime.clone()));
-        ways.push(Way { servers: servers.clone(), runtime: id, is_background: background.is_some(), open });
+        reached.push(RuntimeServers {
+            servers: servers.clone(),
+            runtime: id,
+            is_background: background.is_some(),
+            open,
+        });
         if let Some(background) = background {
             background.call_back();
         }

@@ -17,7 +17,7 @@ pub(crate) enum Reply {
         /// The number of checks whose entry had a value that no limit has written.
         corrupt: u32,
         /// An entry was from a future that cannot be, and what has to be kept of that is not kept by a peek.
-        mended: bool,
+        repaired: bool,
         /// Of a denied call, until it would be admitted.
         reset: Micros,
     },

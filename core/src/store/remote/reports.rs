@@ -32,7 +32,7 @@ pub(crate) struct Reports {
     due: AtomicU64,
     troubles: Mutex<Troubles>,
     /// The instant of the last event of each kind of failure.
-    failed_told: [AtomicU64; Failure::ALL.len()],
+    failed_reported: [AtomicU64; Failure::ALL.len()],
 }
 
 /// Calls that were answered without the store.
@@ -44,8 +44,8 @@ struct Outage {
     total: u64,
     first: Micros,
     last: Micros,
-    degraded_told: Option<Micros>,
-    recovered_told: Option<Micros>,
+    degraded_reported: Option<Micros>,
+    recovered_reported: Option<Micros>,
 }
 
 /// The last error of each kind of failure, and of the server whose breaker opened.
@@ -72,7 +72,7 @@ impl Reports {
             outage: Mutex::default(),
             due: AtomicU64::new(0),
             troubles: Mutex::default(),
-            failed_told: Default::default(),
+            failed_reported: Default::default(),
         }
     }
 
@@ -87,10 +87,10 @@ impl Reports {
         }
         outage.last = now;
         self.due.store(now + CALM, Ordering::Relaxed);
-        if outage.degraded_told.is_some_and(|told| now.saturating_sub(told) < QUIET) {
+        if outage.degraded_reported.is_some_and(|told| now.saturating_sub(told) < QUIET) {
             return;
         }
-        let since = outage.degraded_told.replace(now);
+        let since = outage.degraded_reported.replace(now);
         let counts = std::mem::take(&mut outage.counts);
         drop(outage);
         let most = Failure::ALL.into_iter().max_by_key(|failure| counts[failure.index()]).unwrap_or(failure);
@@ -110,7 +110,7 @@ impl Reports {
     #[cold]
     fn perhaps_recovered(&self, now: Micros) {
         let mut outage = self.outage();
-        let quiet = outage.recovered_told.map_or(0, |told| told + QUIET);
+        let quiet = outage.recovered_reported.map_or(0, |told| told + QUIET);
         let due = quiet.max(outage.last + CALM);
         if now < due || outage.total == 0 {
             self.due.store(if outage.total == 0 { 0 } else { due }, Ordering::Relaxed);
@@ -119,7 +119,7 @@ impl Reports {
         self.due.store(0, Ordering::Relaxed);
         let (total, took) = (std::mem::take(&mut outage.total), outage.last - outage.first);
         outage.counts = Default::default();
-        outage.recovered_told = Some(now);
+        outage.recovered_reported = Some(now);
         drop(outage);
         let message = format!("{} without it within {}", calls(total), seconds(took));
         self.report(EventKind::Recovered, &self.servers, &message);
@@ -172,7 +172,7 @@ impl Reports {
     /// Reports a failure that does not stop the server from being asked, once a minute.
     pub(super) fn failed(&self, server: &dyn Display, failure: Failure, why: &str) {
         self.trouble(server, failure, why);
-        let told = &self.failed_told[failure.index()];
+        let told = &self.failed_reported[failure.index()];
         let (now, last) = (clock::now(), told.load(Ordering::Relaxed));
         let due = last == 0 || now.saturating_sub(last) >= QUIET;
         if due && told.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
@@ -275,7 +275,7 @@ mod tests {
         reports.degraded(Failure::Unavailable, &stats);
         reports.degraded(Failure::Unavailable, &stats);
         reports.degraded(Failure::Timeout, &stats);
-        if let Some(told) = &mut reports.outage().degraded_told {
+        if let Some(told) = &mut reports.outage().degraded_reported {
             *told -= QUIET;
         }
         reports.degraded(Failure::Unavailable, &stats);

@@ -2,12 +2,12 @@
 
 use super::key::Key;
 use super::reply::Reply;
+use crate::algorithm::Rule;
 use crate::clock;
 use crate::decision::{self, Impossible, Verb, groups, priors, takes};
 use crate::distinct::Distinct;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::Rule;
 use crate::time::Micros;
 
 /// A call for a store to decide: its entries, and what is asked of each.
@@ -168,12 +168,12 @@ impl Request {
         let latest = replies.iter().filter_map(decided).max();
         let now = latest.or_else(|| self.instant(server)).unwrap_or_else(clock::now);
         let mut all: InlineVec<LimitInfo> = self.parts.iter().map(|part| part.rule.undecided(now)).collect();
-        let (mut corrupts, mut mends, mut resets) = (0, false, 0);
+        let (mut corrupts, mut repairs, mut resets) = (0, false, 0);
         for (members, reply) in replies {
             let observed = members.first().is_some_and(|index| self.parts[*index].observed.is_some());
             match reply {
-                Reply::Decided { infos, corrupt, mended, reset, .. } => {
-                    (corrupts, mends) = (corrupts + corrupt, mends | mended);
+                Reply::Decided { infos, corrupt, repaired, reset, .. } => {
+                    (corrupts, repairs) = (corrupts + corrupt, repairs | repaired);
                     resets = if observed { resets } else { reset };
                     members.iter().zip(infos).for_each(|(index, info)| all[*index] = info);
                 }
@@ -184,7 +184,7 @@ impl Request {
                 late @ Reply::Late { .. } => return late,
             }
         }
-        Reply::Decided { now, infos: all, corrupt: corrupts, mended: mends, reset: resets }
+        Reply::Decided { now, infos: all, corrupt: corrupts, repaired: repairs, reset: resets }
     }
 
     /// The same for this process's memory alone: it does not have what a receipt of the store's gives back.
@@ -217,6 +217,6 @@ impl Request {
     pub(crate) fn emptied(&self, server: Option<Micros>) -> Reply {
         let now = self.instant(server).unwrap_or_else(clock::now);
         let infos = self.parts.iter().map(|part| part.rule.emptied(now)).collect();
-        Reply::Decided { now, infos, corrupt: 0, mended: false, reset: 0 }
+        Reply::Decided { now, infos, corrupt: 0, repaired: false, reset: 0 }
     }
 }

@@ -1,7 +1,7 @@
 //! The future of a task that several threads may poll, one at a time.
 //!
 //! A thread that polls it takes it out for that time, so no thread waits for another. A wake-up that comes meanwhile is
-//! noted under the lock under which the future is put back, so whoever puts it back sees it.
+//! noted under the lock under which the future is put back, so the thread that puts it back sees it.
 
 use std::mem;
 use std::sync::PoisonError;

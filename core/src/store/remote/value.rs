@@ -1,7 +1,5 @@
 //! The value of an entry as bytes, for stores that keep it as a whole.
-
-use crate::decision::{Entry, Numbers};
-use crate::limit::{Rule, whole};
+use crate::algorithm::{Entry, Numbers, Rule, whole};
 use crate::time::EXACT;
 
 /// The numbers of an entry, each a double, in little-endian order.

@@ -41,7 +41,7 @@ impl Backend for LineStore {
         Box::pin(async move {
             let patience = lines.session.timeout();
             for probe in probes {
-                let decided = timeout(patience, lines.decide(&Job::unheard(probe))).await;
+                let decided = timeout(patience, lines.decide(&Job::without_caller(probe))).await;
                 lines.checked(decided)?;
             }
             let mut health = Health::default();
@@ -81,7 +81,7 @@ impl Servers for Lines {
         runtime.spawn(async move {
             self.session.sent(1);
             match timeout(LONGEST_WAIT, self.decide(&job)).await {
-                Ok(Ok(Some(undo))) => drop(timeout(LONGEST_WAIT, self.decide(&Job::unheard(undo))).await),
+                Ok(Ok(Some(undo))) => drop(timeout(LONGEST_WAIT, self.decide(&Job::without_caller(undo))).await),
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => {
                     self.session.failed(&self.server(), Failure::Disconnected, &error.to_string());

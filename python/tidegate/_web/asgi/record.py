@@ -84,7 +84,7 @@ class Record(_Record):
             elif self.decisions:
                 message = {**message, "headers": self.with_fields(headers, status)}
         elif self.waits and kind == "http.response.body" and not message.get("more_body", False):
-            # Whoever has read the response finds it settled.
+            # A client that has read the response finds it settled.
             await self.close_async()
         await send(message)
 

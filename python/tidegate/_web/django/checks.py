@@ -30,7 +30,7 @@ def check_deployment(**_options: Any) -> list[CheckMessage]:
     """``tidegate.W002``: a store in memory. ``tidegate.W003``: a proxy in front that is not trusted."""
     known = _known()
     if isinstance(known, Error):
-        # The other check tells.
+        # The other check reports it.
         return []
     found: list[CheckMessage] = []
     for alias, room in known.rooms.items():

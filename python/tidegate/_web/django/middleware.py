@@ -33,7 +33,7 @@ class RateLimitMiddleware:
         self.get_response = get_response
         self.is_async = iscoroutinefunction(get_response)
         self.process_view = self._decide_async if self.is_async else self._decide
-        # Mistakes in the settings are told when the server starts.
+        # Mistakes in the settings are reported when the server starts.
         project()
         if self.is_async:
             markcoroutinefunction(self)

@@ -64,14 +64,14 @@ if kind == 1 then
     end,
 
     advance = function(rule, state, now)
-      local mended = false
+      local repaired = false
       if state.level > rule.most then
         state.level = rule.most
       end
       if state.since > now then
         -- Further ahead than it takes to drain: the clock was wrong then, and this entry is from now.
-        mended = state.since - now > time_of(rule, rule.quota)
-        if mended then
+        repaired = state.since - now > time_of(rule, rule.quota)
+        if repaired then
           state.since = start(rule, now)
         end
       end
@@ -84,7 +84,7 @@ if kind == 1 then
       if level <= 0 then
         state.level, state.since = 0, start(rule, now)
       end
-      return mended
+      return repaired
     end,
 
     is_empty = function(_, state)

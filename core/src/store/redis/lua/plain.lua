@@ -31,7 +31,7 @@ while place < rules_at do
       local tag
       tag, level, since = unpack('<BI7I7', value)
       if tag ~= 99 or level > most or since > server then
-        -- Something else is kept here, or it is overfilled beyond measure, or from a future that may have to be mended.
+        -- Something else is kept here, or it is overfilled beyond measure, or from a future that may have to be repaired.
         break
       end
     end

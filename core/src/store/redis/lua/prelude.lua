@@ -1,4 +1,4 @@
--- The engine's arithmetic once more, where the entries are: the algorithms of core/src/decision, function by function.
+-- The engine's arithmetic once more, where the entries are: the algorithms of core/src/algorithm, function by function.
 --
 -- Numbers are doubles, so every integer stays below 2^53, sums that may not are compared as differences, and no number
 -- becomes text but by a format. A number that is an argument of a command is written in full.

@@ -2,7 +2,7 @@
 --
 -- A sorted set of runs: a run's instant is its score, and its member the sum of all units up to it, behind the tag of
 -- its algorithm. A run at -1 stands for what was dropped: its sum is where those that are kept begin. In slots the member
--- ends in the resolution that all instants are multiples of, by which a definition of other slots is told.
+-- ends in the resolution that all instants are multiples of, by which a definition of other slots is recognised.
 
 local pattern = kind == 5 and '^s(%d+):(%d+)$' or '^l(%d+)()$'
 

@@ -1,7 +1,7 @@
 -- The level in the layout of Sharkey's SkRateLimiterService: two keys, `…c` for how much is in it and `…t` for the
 -- millisecond from which its ticks count. Others change them by differences, in between two of our calls.
 
-if kind == 7 then
+if kind == 0 then
   local level_algorithm = algorithm_of(1)
 
   -- Nothing where there is none; nil and true where it is something else.
@@ -30,7 +30,7 @@ if kind == 7 then
   local algorithm = setmetatable({}, { __index = level_algorithm })
 
   -- Nothing is kept of how far a clock of the caller's own may be behind. The server's does not go back: a tick that is
-  -- ahead of it was moved there by somebody who has dripped what others had dripped already, and is about to take it
+  -- ahead of it was moved there by a process that has dripped what others had dripped already, and is about to take it
   -- back. As many drips as it is ahead are still in the bucket; until then its tick is let alone.
   algorithm.read = function(_, rule, key, now)
     local counter, foreign = number(key)
@@ -81,9 +81,9 @@ if kind == 7 then
       -- Less than a drip has passed, and what is empty is not begun anew.
       return false
     end
-    local mended = level_algorithm.advance(rule, state, whole(now)) or state.untimed
+    local repaired = level_algorithm.advance(rule, state, whole(now)) or state.untimed
     state.untimed = nil
-    return mended
+    return repaired
   end
 
   algorithm.wait = function(rule, state, now, cost)

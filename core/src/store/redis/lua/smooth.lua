@@ -58,8 +58,8 @@ if kind == 4 then
     advance = function(rule, state, now)
       -- From further ahead than it takes to fill the store: the clock was wrong then, and this entry is from now.
       local ahead = state.written - now
-      local mended = ahead > 0 and ahead > rule.most * rule.cool
-      if mended then
+      local repaired = ahead > 0 and ahead > rule.most * rule.cool
+      if repaired then
         state.free, state.written = state.free > ahead and state.free - ahead or 0, now
       end
       -- More may have been stored under another definition.
@@ -75,7 +75,7 @@ if kind == 4 then
         end
         state.stored, state.free = stored, now
       end
-      return mended
+      return repaired
     end,
 
     is_empty = function(rule, state, now)

@@ -65,7 +65,7 @@ decide = function(at)
       states[key], corrupt = state, state.corrupt
     end
     local state = states[key]
-    local mended = algorithm.advance(rule, state, now)
+    local repaired = algorithm.advance(rule, state, now)
     local fits, wait, bears = true, 0, true
     if asked == ACQUIRE and algorithm.reserves then
       wait = algorithm.wait(rule, state, now, total)
@@ -90,9 +90,9 @@ decide = function(at)
       cost = cost,
       total = total,
       spent = spent,
-      first = (fits and 1 or 0) + (corrupt and 2 or 0) + (mended and 4 or 0),
+      first = (fits and 1 or 0) + (corrupt and 2 or 0) + (repaired and 4 or 0),
       wait = wait,
-      mended = mended,
+      repaired = repaired,
     }
   end
 
@@ -113,7 +113,7 @@ decide = function(at)
       algorithm.charge(rule, state, now, check.spent - cost)
     elseif cost == 0 or not charges and not gives_back then
       -- Nothing is written, so that what was seen is there again for a clock that steps back.
-      keeps = check.mended and asked ~= PEEK
+      keeps = check.repaired and asked ~= PEEK
     elseif charges then
       algorithm.charge(rule, state, now, cost)
     elseif asked == REFUND then

@@ -6,12 +6,12 @@ use ::redis::Value;
 use serde_json::json;
 
 use super::{Question, Script, evalsha};
+use crate::algorithm::Shape;
 use crate::check::Check;
 use crate::decision::{Call, Impossible};
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
-use crate::shape::Shape;
 use crate::store::memory::Memory;
 use crate::store::redis::decode::{Malformed, decode};
 use crate::store::redis::encode::encode;
@@ -320,7 +320,7 @@ fn a_decision_about_nothing_is_made() {
     let reset = Request::reset(std::iter::empty().collect());
     let (time, outcomes) = script.decide_by(&[(&nothing, 0), (&nothing, 1), (&reset, 0)]);
     let now = time.unwrap();
-    let made = Reply::Decided { now, infos: std::iter::empty().collect(), corrupt: 0, mended: false, reset: 0 };
+    let made = Reply::Decided { now, infos: std::iter::empty().collect(), corrupt: 0, repaired: false, reset: 0 };
     assert_eq!(outcomes, [made.clone(), Reply::Late { now }, made]);
     assert_eq!(script.decide_by(&[]), (None, Vec::new()));
 }

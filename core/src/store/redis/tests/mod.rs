@@ -20,13 +20,13 @@ use super::decode::{Malformed, decode};
 use super::encode::encode;
 use super::layout::Layout;
 use super::script::{SHA, SOURCE};
+use crate::algorithm::Shape;
 use crate::check::Check;
 use crate::decision::{Call, Impossible, Verb};
 use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::{Limit, Rules};
-use crate::shape::Shape;
 use crate::store::remote::{EntryName, Part, Reply, Request};
 use crate::time::Micros;
 

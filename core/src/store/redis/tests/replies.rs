@@ -13,7 +13,7 @@ use super::{Script, decode, evalsha};
 use crate::check::Check;
 use crate::decision::{Call, Verb};
 use crate::limit::Limit;
-use crate::store::redis::greeting::Said;
+use crate::store::redis::handshake::Handshake;
 use crate::store::remote::{EntryName, Part, Reply, Request};
 use crate::time::EXACT;
 
@@ -122,7 +122,7 @@ fn a_reply_is_malformed_or_an_answer() {
     }
 }
 
-/// Replies to a greeting: `HELLO`, `SCRIPT LOAD`, the probe, `CONFIG GET` and `TIME`.
+/// Replies to a handshake: `HELLO`, `SCRIPT LOAD`, the probe, `CONFIG GET` and `TIME`.
 const GREETINGS: &[&str] = &[
     "*5\r\n*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$4\r\nmode\r\n$7\r\ncluster\r\n+OK\r\n*0\r\n*2\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n*2\r\n$10\r\n1700000000\r\n$6\r\n123456\r\n",
     "*5\r\n%1\r\n+mode\r\n+standalone\r\n$40\r\n0123456789012345678901234567890123456789\r\n-NOPERM no permission to run evalsha\r\n-NOPERM no\r\n*2\r\n:1700000000\r\n:5\r\n",
@@ -159,14 +159,14 @@ const TOKENS: &[&str] = &[
 ];
 
 #[test]
-fn a_greeting_is_read_or_refused() {
-    for greeting in GREETINGS {
-        let Ok(Value::Array(replies)) = parse_redis_value(greeting.as_bytes()) else { panic!("{greeting}") };
-        assert!(Said::read(&replies).is_ok(), "{greeting}");
+fn a_handshake_is_read_or_refused() {
+    for handshake in GREETINGS {
+        let Ok(Value::Array(replies)) = parse_redis_value(handshake.as_bytes()) else { panic!("{handshake}") };
+        assert!(Handshake::read(&replies).is_ok(), "{handshake}");
     }
     fuzz(5000, mutated_text(GREETINGS, TOKENS), |text| {
         if let Ok(Value::Array(replies)) = parse_redis_value(text.as_bytes())
-            && let Ok(said) = Said::read(&replies)
+            && let Ok(said) = Handshake::read(&replies)
         {
             prop_assert!(said.time.is_none_or(|time| time <= 1 << 53), "{:?}", said);
             let _ = said.eviction();

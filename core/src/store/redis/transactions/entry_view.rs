@@ -1,8 +1,7 @@
 //! One entry as a batch of transactions sees it: its values, and the changes to make.
 
 use super::wire::Kept;
-use crate::decision::Level;
-use crate::limit::LevelRule;
+use crate::algorithm::{Level, LevelRule};
 use crate::store::remote::Key;
 use crate::time::Micros;
 
@@ -50,7 +49,7 @@ pub(super) struct Changes {
     /// Units that are charged, less those that are given back.
     pub(super) charged: i64,
     /// The tick was not there, or from a future that cannot be.
-    pub(super) mends: bool,
+    pub(super) repairs: bool,
     /// Nothing is to be believed of the tick; see [`EntryView::look`].
     pub(super) unsettled: bool,
     lasts: Micros,

@@ -284,7 +284,7 @@ fn add(transaction: &mut Transaction, view: &EntryView) -> Option<(usize, usize)
         }
     }
     let untimed = changes.forgets || seen.tick().is_none();
-    if changes.is_none() || (due == 0 && !(changes.mends && untimed)) {
+    if changes.is_none() || (due == 0 && !(changes.repairs && untimed)) {
         return None;
     }
     if seen.counter == Kept::Foreign && !changes.forgets {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::entry_view::EntryView;
-use crate::decision::{Algorithm as _, Entry, Held, Level, Verb};
+use crate::algorithm::{Algorithm as _, Entry, Level, LevelRule, Rule};
+use crate::decision::{Held, Verb};
 use crate::inline_vec::InlineVec;
-use crate::limit::{LevelRule, Rule};
 use crate::store::redis::group_reply::Pending;
 use crate::store::remote::{Job, Reply, Request};
 use crate::time::Micros;
@@ -30,7 +30,7 @@ struct Made {
     outcome: Reply,
     /// Of each entry: what it was, what time made of it, and what the call did; and whether that has to be written.
     levels: InlineVec<([Level; 3], bool)>,
-    mends: InlineVec<bool>,
+    repairs: InlineVec<bool>,
     /// True for an entry of which the state before is a guess.
     unsettled: InlineVec<bool>,
 }
@@ -84,7 +84,7 @@ impl TxCall {
             let view = &mut views[self.views[part.entry]];
             if let (true, Some(rule)) = (made.levels[part.entry].1, level_rule(&part.rule)) {
                 view.keep(rule, now, request.now.is_some());
-                view.changes.mends |= made.mends[part.entry];
+                view.changes.repairs |= made.repairs[part.entry];
                 view.changes.unsettled |= made.unsettled[part.entry];
             }
         }
@@ -105,25 +105,25 @@ impl TxCall {
             before.push(level);
             unsettled.push(guessed);
         }
-        let mut mends: InlineVec<bool> = self.views.iter().map(|place| views[*place].is_untimed()).collect();
+        let mut repairs: InlineVec<bool> = self.views.iter().map(|place| views[*place].is_untimed()).collect();
         let mut advanced = before.clone();
         for part in &request.parts {
             if let Some(rule) = level_rule(&part.rule) {
-                mends[part.entry] |= rule.advance(&mut advanced[part.entry], now);
+                repairs[part.entry] |= rule.advance(&mut advanced[part.entry], now);
             }
         }
         let mut entries: InlineVec<Held> = advanced.iter().map(|level| Held::new(Entry::Level(*level), ())).collect();
         let corrupt = self.views.iter().map(|place| u32::from(views[*place].is_corrupt())).sum();
-        let outcome = request.reply_on(verb, &mut entries, now, corrupt, mends.contains(&true));
+        let outcome = request.reply_on(verb, &mut entries, now, corrupt, repairs.contains(&true));
         let decided = matches!(outcome, Reply::Decided { .. });
-        let levels = before.iter().zip(&advanced).zip(&entries).zip(&mends);
-        let levels = levels.map(|(((before, advanced), held), mends)| {
+        let levels = before.iter().zip(&advanced).zip(&entries).zip(&repairs);
+        let levels = levels.map(|(((before, advanced), held), repairs)| {
             let after = if let Entry::Level(level) = &held.entry { *level } else { *advanced };
-            let kept = decided && (held.kept_by.is_some() || (*mends && verb != Verb::Peek));
+            let kept = decided && (held.kept_by.is_some() || (*repairs && verb != Verb::Peek));
             ([*before, *advanced, after], kept)
         });
         let levels = levels.collect();
-        Made { outcome, levels, mends, unsettled }
+        Made { outcome, levels, repairs, unsettled }
     }
 }
 

@@ -79,7 +79,7 @@ pub(crate) struct Hold(#[expect(dead_code, reason = "it acts when it is dropped"
 
 enum Held {
     Need(#[expect(dead_code, reason = "it acts when it is dropped")] Need),
-    /// By the caller, who is told of the end in this way.
+    /// By the caller, for whom this marks the end.
     End(#[expect(dead_code, reason = "it acts when it is dropped")] oneshot::Sender<()>),
 }
 
@@ -113,7 +113,7 @@ impl Seat {
     }
 }
 
-/// Reads what has come while nobody drove: a call is not to be written to a connection that was closed.
+/// Reads what has come while the runtime stood still: a call is not to be written to a connection that was closed.
 async fn catch_up() {
     // Once for the sockets, and once for the tasks that they wake.
     for _ in 0..2 {
@@ -225,7 +225,7 @@ mod tests {
         let background = start();
         until_alone(&background);
         assert!(background.handover.is_away());
-        // Nobody calls it back.
+        // It is not called back.
         let (done, is_done) = channel();
         drop(background.handle().spawn(async move { done.send(()).expect("a test") }));
         is_done.recv_timeout(SOON).expect("the thread");

@@ -26,7 +26,7 @@ pub(crate) struct Background {
     process: Process,
     runtime: Runtime,
     handover: Handover,
-    /// Tells the thread that it was sent away.
+    /// Wakes the thread when it was sent away.
     sent_away: Notify,
     /// Blocking calls in a row that were alone.
     alone: AtomicU32,

@@ -5,7 +5,7 @@ use crate::time::EXACT;
 /// A double that is not negative, without its fraction; at most 2^63, because what is signed converts in far fewer
 /// instructions.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "a cast saturates where it must")]
+#[allow(clippy::as_conversions, clippy::cast_possible_truncation, reason = "a cast saturates where it must")]
 pub(crate) fn whole(value: f64) -> u64 {
     (value as i64).max(0).cast_unsigned()
 }
@@ -24,6 +24,7 @@ pub(crate) fn floor(value: f64) -> f64 {
 
 /// An integer below 2^53 as a double, which holds it exactly; signed for the same reason.
 #[inline]
+#[allow(clippy::as_conversions, reason = "exact below 2^53")]
 pub(crate) fn real(value: u64) -> f64 {
     value.min(i64::MAX.cast_unsigned()).cast_signed() as f64
 }

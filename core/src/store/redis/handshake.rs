@@ -12,7 +12,7 @@ use crate::time::Micros;
 
 /// The properties of a server, as its replies give them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Handshake {
     /// It is a node of a cluster.
     pub(super) is_cluster: bool,
     /// Its `maxmemory-policy`, where it may be asked for.
@@ -23,13 +23,13 @@ pub(super) struct Said {
     pub(super) refusal: Option<(Failure, String)>,
 }
 
-impl Said {
-    /// Reads the replies to a greeting.
+impl Handshake {
+    /// Reads the replies to a handshake.
     ///
     /// # Errors
     /// An error that makes the server useless for now.
     pub(super) fn read(replies: &[Value]) -> RedisResult<Self> {
-        let [hello, prepared, .., probed, policy, time] = replies else { return Err(nonsense("a greeting")) };
+        let [hello, prepared, .., probed, policy, time] = replies else { return Err(nonsense("a handshake")) };
         let mut said = Self::default();
         if let Ok(hello) = redis::from_redis_value::<HashMap<String, Value>>(hello.clone())
             && let Some(mode) = hello.get("mode")

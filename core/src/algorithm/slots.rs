@@ -1,12 +1,26 @@
 //! Counts in slots: a sliding window that is as fine as its slots.
 
-use super::Algorithm;
+use std::num::NonZeroU64;
+
 use super::numbers::Twin;
 use super::series::Series;
-use crate::limit::{Slots, real};
+use super::{Algorithm, Figures, at_least_one, product, real};
 use crate::time::{EXACT, Micros};
 
+/// Counts in slots of `resolution`, all of which together may reach `max` within a `period`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slots {
+    pub(crate) max: u64,
+    pub(crate) period: Micros,
+    pub(crate) resolution: NonZeroU64,
+    pub(crate) counts_blocked: bool,
+}
+
 impl Slots {
+    pub(crate) fn new(max: u64, period: Micros, resolution: Micros, counts_blocked: bool) -> Self {
+        Self { max, period, resolution: at_least_one(resolution), counts_blocked }
+    }
+
     /// The start of the first slot that still counts at `now`.
     fn from(&self, now: Micros) -> Micros {
         now.checked_sub(self.period).map_or(0, |past| self.start(past).saturating_add(self.resolution.get()))
@@ -25,6 +39,11 @@ impl Slots {
     /// From further ahead than it takes to drain: a clock was wrong.
     pub(super) fn is_impossible(&self, state: &Series, now: Micros) -> bool {
         state.newest().is_some_and(|at| self.start(at) > now.saturating_add(self.period))
+    }
+
+    /// The number of slots in a row that always count together.
+    fn counted(&self) -> u64 {
+        (self.period / self.resolution).max(1)
     }
 
     fn count(&self, state: &Series, now: Micros) -> u64 {
@@ -119,5 +138,28 @@ impl Algorithm for Slots {
 
     fn counts_blocked(&self) -> bool {
         self.counts_blocked
+    }
+}
+
+impl Figures for Slots {
+    fn burst(&self) -> Option<u64> {
+        Some(self.max)
+    }
+
+    fn pace(&self) -> (f64, f64) {
+        // What is charged in a slot counts for that many whole slots, whatever the period is beyond them.
+        (real(self.max), real(self.counted()) * real(self.resolution.get()))
+    }
+
+    /// Both hold: the slots that a span touches, so many of which never hold more than `max` together; and spans of
+    /// `period - resolution`, each of which never does.
+    fn most_in(&self, span: Micros) -> Option<u128> {
+        let touched = span.div_ceil(self.resolution.get()).saturating_add(1);
+        let by_slots = touched.div_ceil(self.counted());
+        let by_spans = match self.period.saturating_sub(self.resolution.get()) {
+            0 => by_slots,
+            sure => span.div_ceil(sure),
+        };
+        Some(product(self.max, by_slots.min(by_spans)))
     }
 }

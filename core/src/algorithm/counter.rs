@@ -1,10 +1,25 @@
 //! Two windows' counts, the older one weighted by what is left of it.
 
+use std::num::NonZeroU64;
+
+use super::multiples::Multiples;
 use super::numbers::{Numbers, Stored, Twin};
-use super::{Algorithm, Drains};
-use crate::limit::{Counter, real};
+use super::{Algorithm, Drains, Figures, at_least_one, product, real};
 use crate::log_duration::LogDuration;
 use crate::time::{EXACT, Micros};
+
+/// The counts of this window and of the one before, weighted in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counter {
+    pub(crate) max: u64,
+    pub(crate) period: NonZeroU64,
+    pub(crate) multiples: Multiples,
+    /// The length of a tick in microseconds, and the ticks in a period.
+    pub(crate) tick: NonZeroU64,
+    pub(crate) ticks: NonZeroU64,
+    /// The most that the weighted counts may come to: `max * ticks`.
+    pub(crate) capacity: u64,
+}
 
 /// The counts of the window that starts at an instant, and of the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +30,12 @@ pub(crate) struct Windows {
 }
 
 impl Counter {
+    pub(crate) fn new(max: u64, period: Micros, tick: Micros) -> Self {
+        let (period, tick) = (at_least_one(period), at_least_one(tick));
+        let ticks = at_least_one(period.get() / tick);
+        Self { max, period, multiples: Multiples::of(period), tick, ticks, capacity: max.saturating_mul(ticks.get()) }
+    }
+
     /// Whole ticks since the window began; before it began, none.
     fn elapsed(&self, state: &Windows, now: Micros) -> u64 {
         let elapsed = now.saturating_sub(state.start);
@@ -118,9 +139,9 @@ impl Algorithm for Counter {
         if self.multiples.contain(state.start) && elapsed.is_some_and(|elapsed| elapsed < self.period.get()) {
             return false;
         }
-        let (later, mended) = self.in_another_window(*state, now);
+        let (later, repaired) = self.in_another_window(*state, now);
         *state = later;
-        mended
+        repaired
     }
 
     fn is_empty(&self, state: &Windows, _now: Micros) -> bool {
@@ -199,5 +220,26 @@ impl Algorithm for Counter {
 
     fn window(&self) -> Micros {
         self.period.get()
+    }
+}
+
+impl Figures for Counter {
+    fn burst(&self) -> Option<u64> {
+        Some(self.max)
+    }
+
+    fn pace(&self) -> (f64, f64) {
+        (real(self.max), real(self.period.get()))
+    }
+
+    /// With the window before full at its end, `e` into the next one there is room for `max * e / period`; further back
+    /// whole windows may be full. Over all ways to lay a span on windows that makes one `max` and its share of more.
+    fn most_in(&self, span: Micros) -> Option<u128> {
+        let share = product(self.max, span).checked_div(self.period.get().into()).unwrap_or(0);
+        Some(share.saturating_add(self.max.into()))
+    }
+
+    fn note(&self) -> Option<&'static str> {
+        Some("It estimates a sliding window from two counts, as if the last window's calls had come evenly.")
     }
 }

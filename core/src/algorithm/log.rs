@@ -1,10 +1,19 @@
 //! The log: every charged instant, so that no span of a period ever holds more than the limit.
 
-use super::Algorithm;
 use super::numbers::Twin;
 use super::series::Series;
-use crate::limit::{Log, real};
+use super::{Algorithm, Figures, product, real};
 use crate::time::Micros;
+
+/// Every charged instant younger than `period`, of which there may be `max`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Log {
+    pub(crate) max: u64,
+    pub(crate) period: Micros,
+    /// 0 = none.
+    pub(crate) min_interval: Micros,
+    pub(crate) counts_blocked: bool,
+}
 
 impl Log {
     /// The first instant that still counts at `now`.
@@ -126,5 +135,26 @@ impl Algorithm for Log {
 
     fn counts_blocked(&self) -> bool {
         self.counts_blocked
+    }
+}
+
+impl Figures for Log {
+    fn burst(&self) -> Option<u64> {
+        Some(if self.min_interval > 0 { 1 } else { self.max })
+    }
+
+    fn pace(&self) -> (f64, f64) {
+        if real(self.min_interval) * real(self.max) > real(self.period) {
+            return (1.0, real(self.min_interval));
+        }
+        (real(self.max), real(self.period))
+    }
+
+    fn most_in(&self, span: Micros) -> Option<u128> {
+        let by_count = product(self.max, span.div_ceil(self.period));
+        Some(match self.min_interval {
+            0 => by_count,
+            interval => by_count.min(span.div_ceil(interval).into()),
+        })
     }
 }

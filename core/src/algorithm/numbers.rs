@@ -4,7 +4,7 @@
 
 /// A rule whose algorithm stands once more in Lua.
 pub(crate) trait Twin {
-    /// The number of the algorithm there.
+    /// The number of the algorithm there, which no other has; 0 is that of the layout `sharkey`.
     const KIND: u8;
 
     /// All that decides how a state drains and what fits into it.

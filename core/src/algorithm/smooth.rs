@@ -1,10 +1,68 @@
 //! Paced permits: a call goes at once, and the next one waits for what it cost.
 
 use super::numbers::{Numbers, Stored, Twin};
-use super::{Algorithm, Drains};
-use crate::limit::{Pacing, floor, real, whole, whole_up};
+use super::{Algorithm, Drains, Figures, floor, real, whole, whole_up};
 use crate::log_duration::LogDuration;
-use crate::time::{EXACT, Micros};
+use crate::time::{EXACT, Micros, millis_up};
+
+/// Permits that are stored while idle and paid for when taken; times in microseconds, as doubles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Pacing {
+    /// Between two permits at the full rate.
+    pub(crate) stable: f64,
+    pub(crate) max_permits: f64,
+    /// Stored permits above this are cold: each costs more than `stable`, the more the colder.
+    pub(crate) threshold: f64,
+    pub(crate) slope: f64,
+    /// The time that it takes to store one more permit.
+    pub(crate) cool: f64,
+    pub(crate) warms_up: bool,
+    /// The most that a permit costs.
+    pub(crate) dearest: f64,
+    /// The most permits that are stored, whole ones, and one at the least.
+    pub(crate) quota: u64,
+    /// The time that it takes to store all that can be stored.
+    pub(crate) window: Micros,
+    /// The same, as every answer says it.
+    pub(crate) window_ms: u64,
+}
+
+impl Pacing {
+    /// `max_burst` in milliseconds, `warmup` in microseconds.
+    pub(crate) fn new(rate: f64, max_burst: f64, warmup: f64, cold_factor: f64) -> Self {
+        let stable = 1_000_000.0 / rate;
+        if warmup == 0.0 {
+            let max_permits = max_burst / 1000.0 * rate;
+            return Self {
+                stable,
+                max_permits,
+                threshold: max_permits,
+                slope: 0.0,
+                cool: stable,
+                warms_up: false,
+                dearest: stable,
+                quota: 0,
+                window: 0,
+                window_ms: 0,
+            }
+            .with_sums();
+        }
+        let cold = stable * cold_factor;
+        let threshold = 0.5 * warmup / stable;
+        let max_permits = threshold + 2.0 * warmup / (stable + cold);
+        let slope = (cold - stable) / (max_permits - threshold);
+        let (cool, dearest) = (warmup / max_permits, cold.max(stable));
+        let (quota, window, window_ms) = (0, 0, 0);
+        Self { stable, max_permits, threshold, slope, cool, warms_up: true, dearest, quota, window, window_ms }
+            .with_sums()
+    }
+
+    /// The numbers that follow from the others.
+    fn with_sums(self) -> Self {
+        let window = whole_up(self.max_permits * self.cool);
+        Self { quota: whole(self.max_permits).max(1), window, window_ms: millis_up(window), ..self }
+    }
+}
 
 /// The permits in store, the instant from which the next call may go, and that of the last write.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -52,7 +110,7 @@ impl Pacing {
 impl Pacing {
     /// From further ahead than it takes to fill the store: the clock was wrong then, and this entry is from now.
     #[cold]
-    fn mend(&self, state: Paced, now: Micros) -> (Paced, bool) {
+    fn repair(&self, state: Paced, now: Micros) -> (Paced, bool) {
         let ahead = state.written.saturating_sub(now);
         if real(ahead) > self.max_permits * self.cool {
             return (Paced { free: state.free.saturating_sub(ahead), written: now, ..state }, true);
@@ -75,6 +133,12 @@ impl Pacing {
     #[inline(always)]
     fn at_most(&self, permits: f64) -> f64 {
         if permits < self.max_permits { permits } else { self.max_permits }
+    }
+
+    /// The least time between calls when nothing is saved up: each part of a cost is rounded down to a microsecond, and
+    /// a warm-up splits a cost into up to three.
+    fn apart(&self) -> f64 {
+        self.stable - if self.warms_up { 3.0 } else { 1.0 }
     }
 
     fn store(&self, state: &mut Paced, now: Micros, permits: f64) {
@@ -114,9 +178,9 @@ impl Algorithm for Pacing {
 
     #[inline(always)]
     fn advance(&self, state: &mut Paced, now: Micros) -> bool {
-        let mut mended = false;
+        let mut repaired = false;
         if state.written > now {
-            (*state, mended) = self.mend(*state, now);
+            (*state, repaired) = self.repair(*state, now);
         }
         // More may have been stored under another definition.
         state.stored = self.at_most(state.stored);
@@ -124,7 +188,7 @@ impl Algorithm for Pacing {
             state.stored = self.after_idling(state.stored, now.saturating_sub(state.free));
             state.free = now;
         }
-        mended
+        repaired
     }
 
     fn is_empty(&self, state: &Paced, now: Micros) -> bool {
@@ -198,5 +262,32 @@ impl Algorithm for Pacing {
 
     fn window_ms(&self) -> u64 {
         self.window_ms
+    }
+}
+
+impl Figures for Pacing {
+    fn burst(&self) -> Option<u64> {
+        match () {
+            () if self.apart() <= 0.0 => None,
+            () if self.warms_up => Some(1),
+            () => Some(whole(self.max_permits).saturating_add(1)),
+        }
+    }
+
+    fn pace(&self) -> (f64, f64) {
+        (1.0, floor(self.stable))
+    }
+
+    /// The permits saved up, the call that runs into debt, and what comes back meanwhile; with a warm-up nothing that
+    /// is saved up is free.
+    fn most_in(&self, span: Micros) -> Option<u128> {
+        let (apart, span) = (self.apart(), real(span));
+        let most =
+            if self.warms_up { 1.0 + span / apart } else { ((self.max_permits + 1.0) * self.stable + span) / apart };
+        (apart > 0.0).then(|| whole(most).into())
+    }
+
+    fn note(&self) -> Option<&'static str> {
+        Some("A call of any cost goes when its turn has come, and the next one waits for what it took.")
     }
 }

@@ -1,8 +1,7 @@
 //! A level of which units leave within a group of ticks too: the arithmetic of [`LevelRule`] where the units that have
 //! left in this group are counted once for all questions of a decision.
 
-use super::{Algorithm, Drains, Entry, Level, Small};
-use crate::limit::LevelRule;
+use super::{Algorithm, Drains, Entry, Level, LevelRule, Small};
 use crate::log_duration::LogDuration;
 use crate::time::Micros;
 
@@ -49,8 +48,8 @@ impl Uneven<'_> {
     #[cold]
     fn advance_aside(self, state: Level, now: Micros) -> (Level, bool) {
         let mut state = state;
-        let mended = self.0.advance(&mut state, now);
-        (state, mended)
+        let repaired = self.0.advance(&mut state, now);
+        (state, repaired)
     }
 }
 
@@ -65,17 +64,17 @@ impl Algorithm for Uneven<'_> {
 
     #[inline(always)]
     fn advance(&self, state: &mut Within, now: Micros) -> bool {
-        let mut mended = false;
+        let mut repaired = false;
         let elapsed = now.wrapping_sub(state.level.since);
         // The difference is huge where the state is from the future.
         if elapsed >= self.0.group.get() || state.level.level > self.0.most {
-            (state.level, mended) = self.advance_aside(state.level, now);
+            (state.level, repaired) = self.advance_aside(state.level, now);
         }
         state.gone = self.0.drained_in_group(self.0.ticks(state.level.since, now));
         if state.gone >= state.level.level {
             *state = self.fresh(now);
         }
-        mended
+        repaired
     }
 
     #[inline(always)]
@@ -142,8 +141,9 @@ impl Algorithm for Uneven<'_> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Grouped, Resolved, Verb, answer, commit, examine};
+    use super::super::Grouped;
     use super::*;
+    use crate::decision::{Resolved, Verb, answer, commit, examine};
     use crate::info::LimitInfo;
 
     /// One call of a level that is kept in between, and whether it was kept now.

@@ -1,8 +1,7 @@
 //! A level of which units leave at the end of a group of ticks alone: the arithmetic of [`LevelRule`] where that is
 //! known when it is compiled, as nearly all limits are such.
 
-use super::{Algorithm, Drains, Level};
-use crate::limit::LevelRule;
+use super::{Algorithm, Drains, Level, LevelRule};
 use crate::time::Micros;
 
 /// A rule that drains [by groups](LevelRule::by_groups).

@@ -5,7 +5,7 @@ use std::mem;
 use std::num::NonZeroU64;
 
 use super::numbers::{Numbers, Stored};
-use crate::limit::real;
+use super::real;
 
 /// The units charged at each instant (or in each slot), oldest first.
 ///

@@ -1,0 +1,82 @@
+//! The state of one entry between decisions.
+
+#[cfg(feature = "remote")]
+use super::numbers::Stored as _;
+use super::shapes;
+
+macro_rules! entry {
+    (; small: [$($small:ident $small_name:ident ($small_rule:ty, $copied:ty, $small_doc:literal))*]
+        long: [$($long:ident $long_name:ident ($long_rule:ty, $lent:ty, $long_doc:literal))*]) => {
+        /// The state of one rule for one actor.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub(crate) enum Entry {
+            /// Nothing is kept: an absent entry answers like one that never was.
+            #[default]
+            Absent,
+            $($small($copied),)*
+            $($long(Box<$lent>),)*
+        }
+
+        impl Entry {
+            $(entry!(state $small_name $small $copied);)*
+            $(entry!(state $long_name $long $lent);)*
+
+            /// Replaces an entry; a small one is written in place, where nothing else has to be dropped first.
+            #[inline(always)]
+            pub(crate) fn replace(&mut self, entry: Self) {
+                match (self, entry) {
+                    $((Self::$small(old), Self::$small(new)) => *old = new,)*
+                    (old, new) => *old = new,
+                }
+            }
+
+            /// The numbers that a store over a network keeps of it.
+            #[cfg(feature = "remote")]
+            pub(crate) fn numbers(&self) -> Vec<f64> {
+                let mut numbers = Vec::new();
+                match self {
+                    Self::Absent => {}
+                    $(Self::$small(state) => state.write(&mut numbers),)*
+                    $(Self::$long(state) => state.write(&mut numbers),)*
+                }
+                numbers
+            }
+        }
+
+        $(
+            impl Small for $copied {
+                #[inline]
+                fn of(entry: &Entry) -> Option<Self> {
+                    if let Entry::$small(state) = entry { Some(*state) } else { None }
+                }
+
+                #[inline]
+                fn into_entry(self) -> Entry {
+                    Entry::$small(self)
+                }
+            }
+        )*
+    };
+    // The kind is part of an entry's name, so it is that or absent.
+    (state $name:ident $variant:ident $state:ty) => {
+        #[inline]
+        pub(crate) fn $name(&mut self, fresh: impl FnOnce() -> $state) -> &mut $state {
+            if !matches!(self, Self::$variant(_)) {
+                *self = Self::$variant(fresh().into());
+            }
+            match self {
+                Self::$variant(state) => state,
+                _ => unreachable!("it has just been made this variant"),
+            }
+        }
+    };
+}
+
+shapes!(entry!());
+
+/// A state of a few numbers, which is copied where a longer one is lent.
+pub(crate) trait Small: Copy {
+    /// The state in an entry of this kind.
+    fn of(entry: &Entry) -> Option<Self>;
+    fn into_entry(self) -> Entry;
+}
