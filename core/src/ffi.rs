@@ -122,6 +122,19 @@ pub fn long_actor(key: &str, bytes: usize) -> LimitError {
     LimitError::range(key, "actor", problem, format!("{bytes} bytes"))
 }
 
+/// The error for a value in the place of text; `key` is the limit's.
+#[must_use]
+pub fn not_text(key: &str, field: &str, value: &crate::limit::Value) -> LimitError {
+    value.not_text(key, field)
+}
+
+/// The error for a name in a document that is not Unicode.
+#[must_use]
+pub fn malformed_name() -> LimitError {
+    let problem = "must have well-formed names, without lone surrogates";
+    LimitError::range("", "limits", problem, crate::limit::Value::Malformed)
+}
+
 /// The format of a text with limits, by its name.
 ///
 /// # Errors

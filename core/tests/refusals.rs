@@ -20,6 +20,10 @@ fn list<'a>(vectors: &'a Json, given: &'a Json) -> &'a [Json] {
 fn value(json: &Json) -> Value {
     match json.get("number").and_then(Json::as_str) {
         Some(number) => Value::Number(number.parse().expect("a number that JSON has no word for")),
+        None if json.get("utf16").is_some() => {
+            let units: Vec<u16> = serde_json::from_value(json["utf16"].clone()).expect("units");
+            String::from_utf16(&units).map_or(Value::Malformed, Value::Text)
+        }
         None => serde_json::from_value(json.clone()).expect("any value"),
     }
 }

@@ -8,7 +8,7 @@ use tidegate::ffi::{self, Entry};
 use crate::errors::{Answered, Failure};
 use crate::limits::Made;
 use crate::registry;
-use crate::text::text;
+use crate::text::{string, text};
 use crate::value::value;
 
 /// Limits by their names, in the order of the document.
@@ -66,10 +66,13 @@ pub(crate) fn read_limits(document: Unknown<'_>, format: Unknown<'_>) -> Either3
 /// many entries it holds itself (-1: none, it is a value; -2: none, it is the number of a limit).
 #[napi(catch_unwind)]
 pub(crate) fn limits_from_entries(
-    names: Vec<String>,
+    names: Vec<Unknown<'_>>,
     values: Vec<Unknown<'_>>,
     counts: Vec<i32>,
 ) -> napi::Result<Either3<Document, DocumentFailure, Failure>> {
+    let Some(names) = names.iter().map(string).collect::<Option<Vec<_>>>() else {
+        return Ok(Either3::C(*Box::<Failure>::from(ffi::malformed_name())));
+    };
     let mut flat = names.into_iter().zip(values).zip(counts);
     let Some((_, document)) = entry(&mut flat)? else { return Ok(Either3::C(*Failure::internal("no entries"))) };
     Ok(answer(Limits::from_entry(document)))

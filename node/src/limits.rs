@@ -35,19 +35,11 @@ impl Made {
     }
 }
 
-/// A limit's key; half of a surrogate pair is replaced, as it is in a definition.
-fn key_from(given: &Unknown<'_>) -> Answered<String> {
-    match value(given).map_err(|error| Failure::internal(&error.reason))? {
-        tidegate::limits::Value::Text(key) => Ok(key),
-        other => Err(LimitError::new(ErrorKind::Type, "", "key", "must be a string", other).into()),
-    }
-}
-
 /// One limit as people write it.
 #[napi(catch_unwind)]
 pub(crate) fn parse_limit(key: Unknown<'_>, definition: Unknown<'_>) -> Either<Made, Failure> {
     let parse = || -> Answered<Made> {
-        let key = key_from(&key)?;
+        let key = text(&key, "", "key")?;
         let definition = text(&definition, &key, "definition")?;
         Ok(Made::new(&Limit::parse(key, &definition)?))
     };
@@ -58,7 +50,7 @@ pub(crate) fn parse_limit(key: Unknown<'_>, definition: Unknown<'_>) -> Either<M
 #[napi(catch_unwind)]
 pub(crate) fn parse_limits(key: Unknown<'_>, definition: Unknown<'_>) -> Either<Vec<Made>, Failure> {
     let parse = || -> Answered<Vec<Made>> {
-        let key = key_from(&key)?;
+        let key = text(&key, "", "key")?;
         let definition = text(&definition, &key, "definition")?;
         Ok(Limit::parse_all(key, &definition)?.iter().map(Made::new).collect())
     };

@@ -1,7 +1,7 @@
 //! JavaScript strings, exactly: UTF-16 that need not be well-formed.
 //!
 //! Read as UTF-16, because the other two reads of Node-API lose something: UTF-8 puts the same replacement character
-//! in the place of every lone surrogate. For the name of an actor that is right, for all other text it is an error.
+//! in the place of every lone surrogate, so that different actors would share an entry.
 
 use std::mem::MaybeUninit;
 
@@ -17,43 +17,16 @@ const ON_STACK: usize = 64;
 
 /// The reason why a value cannot be an actor.
 pub(crate) enum NoActor {
-    /// It is not a string.
-    Type,
+    /// It is not a string, or one with a lone surrogate.
+    NotText,
     /// It is longer than an actor may be.
     Long(usize),
 }
 
-/// The reason why a value could not be read as text.
-pub(crate) enum NotText {
-    /// It is not a string.
-    Type,
-    /// It holds half of a surrogate pair.
-    Surrogate,
-}
-
-impl From<NotText> for &'static str {
-    fn from(problem: NotText) -> Self {
-        match problem {
-            NotText::Type => "must be a string",
-            NotText::Surrogate => "must be well-formed, without lone surrogates",
-        }
-    }
-}
-
-/// Calls `work` with the string that `value` holds.
+/// Calls `work` with the actor that `value` holds.
 ///
 /// # Safety
 /// `env` and `value` must be those of a call that is under way.
-unsafe fn with_text<T>(env: sys::napi_env, value: sys::napi_value, work: impl FnOnce(&str) -> T) -> Result<T, NotText> {
-    let exactly = |units: &[u16]| String::from_utf16(units).map(|text| work(&text)).map_err(|_| NotText::Surrogate);
-    // SAFETY: as the caller says.
-    unsafe { with_units(env, value, exactly) }.ok_or(NotText::Type)?
-}
-
-/// Calls `work` with the actor that `value` holds; lone surrogates are replaced.
-///
-/// # Safety
-/// As [`with_text`].
 #[inline]
 pub(crate) unsafe fn with_actor_in<T>(
     env: sys::napi_env,
@@ -69,13 +42,13 @@ pub(crate) unsafe fn with_actor_in<T>(
         }
     };
     // SAFETY: as the caller says.
-    unsafe { with_units(env, value, actor) }.ok_or(NoActor::Type)?
+    unsafe { with_units(env, value, actor) }.ok_or(NoActor::NotText)?
 }
 
 /// Calls `work` with the units of the string that `value` holds; nothing if it is not one.
 ///
 /// # Safety
-/// As [`with_text`].
+/// As [`with_actor_in`].
 #[inline]
 unsafe fn with_units<T>(env: sys::napi_env, value: sys::napi_value, work: impl FnOnce(&[u16]) -> T) -> Option<T> {
     let mut units = [MaybeUninit::uninit(); ON_STACK];
@@ -124,12 +97,12 @@ fn wide<T>(units: &[u16], work: impl FnOnce(&str) -> T) -> Result<T, NoActor> {
     if units.len() > ffi::LONGEST_ACTOR {
         return Err(NoActor::Long(units.len()));
     }
-    let actor = String::from_utf16_lossy(units);
+    let actor = String::from_utf16(units).map_err(|_| NoActor::NotText)?;
     if actor.len() > ffi::LONGEST_ACTOR { Err(NoActor::Long(actor.len())) } else { Ok(work(&actor)) }
 }
 
 /// # Safety
-/// As [`with_text`].
+/// As [`with_actor_in`].
 #[inline]
 unsafe fn read(env: sys::napi_env, value: sys::napi_value, units: &mut [MaybeUninit<u16>]) -> Option<&[u16]> {
     let (start, room, mut length) = (units.as_mut_ptr().cast::<u16>(), units.len(), 0);
@@ -140,7 +113,7 @@ unsafe fn read(env: sys::napi_env, value: sys::napi_value, units: &mut [MaybeUni
 }
 
 /// # Safety
-/// As [`with_text`].
+/// As [`with_actor_in`].
 unsafe fn length_of(env: sys::napi_env, value: sys::napi_value) -> Option<usize> {
     let mut length = 0;
     // SAFETY: without a buffer, Node-API writes only the length.
@@ -148,12 +121,19 @@ unsafe fn length_of(env: sys::napi_env, value: sys::napi_value) -> Option<usize>
     (status == sys::Status::napi_ok).then_some(length)
 }
 
-/// The text that an argument holds; `key` and `field` are for the error.
-pub(crate) fn text(of: &Unknown<'_>, key: &str, field: &'static str) -> Answered<String> {
+/// The string that an argument holds, if it is one, and well-formed.
+pub(crate) fn string(of: &Unknown<'_>) -> Option<String> {
     let raw = of.value();
     // SAFETY: environment and value come from the call that is under way.
-    let text = unsafe { with_text(raw.env, raw.value, str::to_owned) };
-    text.or_else(|problem| Err(refused(problem, key, field, given(of)?)))
+    unsafe { with_units(raw.env, raw.value, |units| String::from_utf16(units).ok()) }?
+}
+
+/// The text that an argument holds; `key` and `field` are for the error.
+pub(crate) fn text(of: &Unknown<'_>, key: &str, field: &str) -> Answered<String> {
+    match string(of) {
+        Some(text) => Ok(text),
+        None => Err(not_text(of, key, field)),
+    }
 }
 
 /// The actor that an argument holds; `key` is for the error.
@@ -170,24 +150,15 @@ pub(crate) fn actor_text(of: &Unknown<'_>, key: impl FnOnce() -> String) -> Answ
 pub(crate) fn not_an_actor(problem: NoActor, key: &str, of: &Unknown<'_>) -> Box<Failure> {
     match problem {
         NoActor::Long(bytes) => ffi::long_actor(key, bytes).into(),
-        NoActor::Type => match given(of) {
-            Ok(given) => refused(NotText::Type, key, "actor", given),
-            Err(failure) => failure,
-        },
+        NoActor::NotText => not_text(of, key, "actor"),
     }
-}
-
-fn given(of: &Unknown<'_>) -> Answered<tidegate::limits::Value> {
-    value(of).map_err(|error| Failure::internal(&error.reason))
 }
 
 /// The error for a namespace, an actor or the like that is not text.
 #[cold]
-fn refused(problem: NotText, key: &str, field: &'static str, value: tidegate::limits::Value) -> Box<Failure> {
-    let kind = match problem {
-        NotText::Type => tidegate::ErrorKind::Type,
-        NotText::Surrogate => tidegate::ErrorKind::Range,
-    };
-    let problem: &str = problem.into();
-    tidegate::LimitError::new(kind, key, field, problem, value).into()
+fn not_text(of: &Unknown<'_>, key: &str, field: &str) -> Box<Failure> {
+    match value(of) {
+        Ok(given) => ffi::not_text(key, field, &given).into(),
+        Err(error) => Failure::internal(&error.reason),
+    }
 }

@@ -4,11 +4,13 @@ use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{JsValue, Result, ValueType};
 use tidegate::limits::Value;
 
+use crate::text::string;
+
 /// Never calls JavaScript: an object is only described, never looked into.
 pub(crate) fn value(of: &Unknown<'_>) -> Result<Value> {
     Ok(match of.get_type()? {
         ValueType::Number => Value::Number(read(of)?),
-        ValueType::String => Value::Text(read(of)?),
+        ValueType::String => string(of).map_or(Value::Malformed, Value::Text),
         ValueType::Boolean => Value::Bool(read(of)?),
         ValueType::Null => Value::Null,
         ValueType::Undefined => Value::Other("undefined".to_owned()),

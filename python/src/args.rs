@@ -120,7 +120,7 @@ pub(crate) fn instant_of(clock: &Bound<'_, PyAny>, key: &str) -> PyResult<Micros
     }
 }
 
-/// The name of an actor as an exact `str`, in which what is not Unicode is replaced.
+/// The name of an actor as an exact `str`.
 #[inline]
 pub(crate) fn actor<'py>(key: &str, actor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
     let Ok(given) = actor.cast::<PyString>() else { return Err(no_actor(key, actor)?) };
@@ -128,10 +128,7 @@ pub(crate) fn actor<'py>(key: &str, actor: &Bound<'py, PyAny>) -> PyResult<Bound
         Ok(text) if given.is_exact_instance_of::<PyString>() => (given.clone(), text.len()),
         // An object of a subclass may refer to anything, the answer that keeps it included.
         Ok(text) => (PyString::new(given.py(), text), text.len()),
-        Err(_) => {
-            let text = value::without_surrogates(given)?;
-            (PyString::new(given.py(), &text), text.len())
-        }
+        Err(_) => return Err(not_text(key, "actor", &Value::Malformed)),
     };
     if bytes > ffi::LONGEST_ACTOR { Err(limit_error(ffi::long_actor(key, bytes))) } else { Ok(name) }
 }
@@ -150,17 +147,20 @@ fn no_actor(key: &str, actor: &Bound<'_, PyAny>) -> PyResult<PyErr> {
 #[inline]
 pub(crate) fn string<'a>(key: &str, field: &str, given: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     let Ok(text) = given.cast::<PyString>() else {
-        return Err(wrong_type(key, field, "must be a string", value::read(given)?));
+        return Err(not_text(key, field, &value::read(given)?));
     };
-    text.to_cow().map_err(|_| wrong_type(key, field, "must be a string", value::LONE_SURROGATE))
+    text.to_cow().map_err(|_| not_text(key, field, &Value::Malformed))
+}
+
+/// The error for a value in the place of text.
+#[cold]
+fn not_text(key: &str, field: &str, value: &Value) -> PyErr {
+    limit_error(ffi::not_text(key, field, value))
 }
 
 /// The key of a limit that is read from text.
 pub(crate) fn key(given: &Bound<'_, PyAny>) -> PyResult<String> {
-    match value::read_key(given)? {
-        Value::Text(key) => Ok(key),
-        other => Err(wrong_type("", "key", "must be a string", other)),
-    }
+    string("", "key", given).map(Cow::into_owned)
 }
 
 /// An option that is text and belongs to no limit.

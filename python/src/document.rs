@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
 use tidegate::config::{Format, Limits};
-use tidegate::ffi::Entry;
+use tidegate::ffi::{self, Entry};
 
 use crate::args;
-use crate::errors::{limits_error, wrong_type};
+use crate::errors::{limit_error, limits_error, wrong_type};
 use crate::limits::{Limit, items};
 use crate::value;
 
@@ -66,8 +66,8 @@ fn entry(object: &Bound<'_, PyAny>, depth: u8) -> PyResult<Entry> {
         let Ok(name) = name.cast::<PyString>() else {
             return Err(wrong_type("", "limits", "must have strings as names", value::describe(&name)));
         };
-        // What is lost of a lone surrogate cannot make one name of another that is well-formed.
-        Ok((name.to_string_lossy().into_owned(), entry(&object, depth + 1)?))
+        let name = name.to_cow().map_err(|_| limit_error(ffi::malformed_name()))?;
+        Ok((name.into_owned(), entry(&object, depth + 1)?))
     };
     items(object, "limits")?.into_iter().map(read).collect::<PyResult<_>>().map(Entry::Table)
 }

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDelta, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyDelta, PyFloat, PyInt, PyString};
 use tidegate::limits::Value;
 
 /// Above this, doubles no longer hold every integer.
@@ -22,36 +22,12 @@ pub(crate) fn read(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     } else if let Ok(integer) = object.cast::<PyInt>() {
         Ok(Value::Number(double(integer)))
     } else if let Ok(text) = object.cast::<PyString>() {
-        Ok(text
-            .to_cow()
-            .map_or_else(|_| Value::Other(LONE_SURROGATE.to_owned()), |text| Value::Text(text.into_owned())))
+        Ok(text.to_cow().map_or(Value::Malformed, |text| Value::Text(text.into_owned())))
     } else if object.is_none() {
         Ok(Value::Null)
     } else {
         Ok(index(object)?.map_or_else(|| Value::Other(describe(object)), |integer| Value::Number(double(&integer))))
     }
-}
-
-/// A limit's key, in which what is not Unicode is replaced, as in the name of a file that is not UTF-8.
-///
-/// # Errors
-/// As [`read`].
-pub(crate) fn read_key(object: &Bound<'_, PyAny>) -> PyResult<Value> {
-    match (object.cast::<PyString>(), read(object)?) {
-        (Ok(text), Value::Other(_)) => without_surrogates(text).map(Value::Text),
-        (_, value) => Ok(value),
-    }
-}
-
-/// Text as JavaScript and `errors="replace"` read it: a lone surrogate is one U+FFFD.
-///
-/// # Errors
-/// When there is no memory for it.
-#[cold]
-pub(crate) fn without_surrogates(text: &Bound<'_, PyString>) -> PyResult<String> {
-    let bytes = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?.cast_into::<PyBytes>()?;
-    let units: Vec<_> = bytes.as_bytes().as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
-    Ok(String::from_utf16_lossy(&units))
 }
 
 /// [`read`], where a `timedelta` is a duration in milliseconds.
@@ -66,9 +42,6 @@ pub(crate) fn milliseconds(object: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     let seconds = part("days")? * 86_400 + part("seconds")?;
     Ok(Some((seconds * 1_000_000 + part("microseconds")?) as f64 / 1000.0))
 }
-
-/// The text for a string with a lone surrogate, in errors.
-pub(crate) const LONE_SURROGATE: &str = "a string with a lone surrogate";
 
 /// The text for an object, in errors: its type, because its `repr` is code of the program.
 pub(crate) fn describe(object: &Bound<'_, PyAny>) -> String {

@@ -14,6 +14,7 @@ import {
   Limits,
   LimitsError,
   legacy,
+  limitFrom,
   limitJsonSchema,
   parseLimit,
   parseLimits,
@@ -151,11 +152,34 @@ test('any text is a key', () => {
     assert.deepEqual([info.remaining, info.key], [1, key])
     for (const value of Object.values(info.headers('both'))) assert.match(value, /^[ -~]{1,200}$/)
   }
-  assert.equal(parseLimit('/files/\ud800', '1/s').key, '/files/\ufffd')
-  assert.equal(
-    limiter.limitSync({ key: '\udc00!', type: 'bucket', size: 1 }, 'ada').headers('ietf').RateLimit.slice(0, 12),
-    '"%EF%BF%BD!"',
-  )
+  assert.equal(parseLimit('/files/\ufffd', '1/s').key, '/files/\ufffd')
+  const malformed = /^key must be well-formed, without lone surrogates, got a string with a lone surrogate$/
+  for (const key of ['/files/\ud800', '\udc00!']) {
+    const refuse = [
+      () => parseLimit(key, '1/s'),
+      () => parseLimits(key, '1/s; 2/m'),
+      () => bucket({ key, size: 1 }),
+      () => limitFrom({ key, type: 'bucket', size: 1 }),
+      () => limiter.limitSync({ key, type: 'bucket', size: 1 }, 'ada'),
+      () => limiter.peekSync([bucket({ key: 'k', size: 1 }), { key, type: 'bucket', size: 1 }], 'ada'),
+    ]
+    for (const call of refuse) {
+      assert.throws(call, (error) => {
+        assert.deepEqual([error.code, error.field, error.key], ['ERR_LIMIT', 'key', ''], error.message)
+        assert.match(error.message, malformed)
+        return error instanceof RangeError
+      })
+    }
+    assert.throws(() => Limits.fromObject({ [key]: '1/s' }), /limits must have well-formed names/)
+    assert.throws(
+      () => Limits.fromObject({ limits: { a: { type: 'bucket', size: 1, key } } }),
+      /key must be well-formed/,
+    )
+    assert.throws(() => Limits.fromObject({ login: key }), /must be well-formed, without lone surrogates/)
+    assert.throws(() => new Limiter({ namespace: key }), /namespace must be well-formed/)
+    assert.throws(() => new Limiter(`redis://127.0.0.1:1/${key}`), /url must be well-formed/)
+  }
+  assert.equal(limiter.entries, 5)
   const odd = limiter.limitSync({ key: 'ï\n', type: 'bucket', size: 1 }, 'ada', { now: 0 })
   assert.equal(odd.headers('ietf').RateLimit, '"%C3%AF%0A";r=0;t=1')
   for (const key of ['', 'k'.repeat(65_537)]) {

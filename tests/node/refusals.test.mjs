@@ -11,9 +11,11 @@ const options = read('options')
 
 /** A list, or the name of one that several have in common. */
 const listed = (given) =>
-  (typeof given === 'string' ? vectors.lists[given] : given).map((value) =>
-    value !== null && typeof value === 'object' && 'number' in value ? Number(value.number) : value,
-  )
+  (typeof given === 'string' ? vectors.lists[given] : given).map((value) => {
+    if (value === null || typeof value !== 'object') return value
+    if ('utf16' in value) return String.fromCharCode(...value.utf16)
+    return 'number' in value ? Number(value.number) : value
+  })
 
 /** Every definition of a group with what is done to it. */
 function* each(group) {

@@ -194,31 +194,38 @@ test('any string of up to 64 KiB is an actor', async () => {
   const two = [limit, bucket({ key: 'k2', size: 10 })]
   const longest = 'a'.repeat(65_536)
   for (const limiter of both()) {
-    for (const actor of ['', '\0', '\r\n', 'a:b{c}%', '😀', longest, 'é'.repeat(32_768), `${longest.slice(3)}\ud800`]) {
+    for (const actor of ['', '\0', '\r\n', 'a:b{c}%', '😀', longest, 'é'.repeat(32_768), `${longest.slice(3)}\ufffd`]) {
       assert.equal((await limiter.limit(limit, actor)).remaining, 9)
       assert.equal((await limiter.limit(two, actor)).remaining, 8)
       assert.equal((await limiter.limitAll([{ limit, actor }])).remaining, 7)
       await limiter.reset(limit, actor)
     }
-    // Half of a surrogate pair stands for the replacement character, wherever it is.
-    for (const [lone, replaced] of [
-      ['\ud800', '\ufffd'],
-      ['a\udc00b', 'a\ufffdb'],
-      [`${'x'.repeat(100)}\ud83d`, `${'x'.repeat(100)}\ufffd`],
-      ['\udc00\ud800', '\ufffd\ufffd'],
-    ]) {
-      assert.equal((await limiter.limit(limit, lone, { cost: 3 })).remaining, 7)
-      assert.equal((await limiter.peek(limit, replaced)).remaining, 7)
-      assert.equal(
-        (
-          await limiter.peekAll([
-            { limit, actor: lone },
-            { limit: two[1], actor: 'b' },
-          ])
-        ).checks[0].remaining,
-        7,
-      )
-      await limiter.reset(limit, replaced)
+    // Different ones would share the entry of the replacement character, which is an actor like any other.
+    for (const lone of ['\ud800', 'a\udc00b', `${'x'.repeat(100)}\ud83d`, '\udc00\ud800', 'é\ud83d']) {
+      const literal = { key: 'k', type: 'bucket', size: 10 }
+      const beside = { limit: two[1], actor: 'b' }
+      const calls = [
+        (verb, ...given) => limiter[verb](limit, lone, ...given),
+        (verb) => limiter[verb](literal, lone),
+        (verb) => limiter[verb](two, lone),
+        (verb) => limiter[verb]([...two, literal], lone),
+      ]
+      const verbs = ['limit', 'peek', 'charge', 'refund', 'reset', 'acquire', 'explain']
+      const each = verbs.flatMap((verb) => calls.map((call) => call(verb)))
+      for (const verb of ['limitAll', 'peekAll', 'explainAll'].filter((verb) => verb in limiter)) {
+        each.push(limiter[verb]([{ limit, actor: lone }]), limiter[verb]([beside, { limit, actor: lone }]))
+        each.push(limiter[verb]([beside, beside, { limit, actor: lone, cost: 2 }]))
+        each.push(limiter[verb](Array.from({ length: 20 }, () => ({ limit, actor: lone }))))
+      }
+      for (const call of each) {
+        await assert.rejects(call, (error) => {
+          assert.deepEqual([error.code, error.key, error.field], ['ERR_LIMIT', 'k', 'actor'], error.stack)
+          const problem = 'must be well-formed, without lone surrogates, got a string with a lone surrogate'
+          assert.equal(error.message, `limit "k": actor ${problem}`)
+          return error instanceof RangeError
+        })
+      }
+      assert.equal((await limiter.peek(limit, lone.toWellFormed())).remaining, 10)
     }
     for (const actor of [`${longest}a`, 'é'.repeat(32_769), 'x'.repeat(2 ** 20)]) {
       await assert.rejects(

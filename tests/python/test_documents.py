@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -148,8 +149,25 @@ def test_any_text_is_a_key(limiter: AnyLimiter) -> None:
             assert value.isprintable()
             assert len(value) < 200
     assert Limiter().limit(Bucket("ï\n", size=1), "ada").headers("ietf")["RateLimit"].startswith('"%C3%AF%0A";')
-    for odd in (Bucket("/\udc80\ud800", size=1), Limit.parse("/\udc80\ud800", "1/s")):
-        assert odd.key == "/\ufffd\ufffd", "the name of a file that is not UTF-8"
+    assert Bucket("/\ufffd", size=1).key == "/\ufffd"
+    odd = "/\udc80\ud800"
+    refuse: list[Callable[[], Any]] = [
+        lambda: Bucket(odd, size=1),
+        lambda: Limit.parse(odd, "1/s"),
+        lambda: Limit.parse_all(odd, "1/s; 2/m"),
+        lambda: Limit.from_dict({"key": odd, "type": "bucket", "size": 1}),
+        lambda: done(limiter.limit({"key": odd, "type": "bucket", "size": 1}, "ada")),
+        lambda: done(limiter.limit([Bucket("k", size=1), {"key": odd, "type": "bucket", "size": 1}], "ada")),
+    ]
+    for refused in refuse:
+        with pytest.raises(LimitError, match=r"^key must be well-formed, without lone surrogates, got a string"):
+            refused()
+    with pytest.raises(LimitError, match="limits must have well-formed names"):
+        Limits.from_dict({odd: "1/s"})
+    with pytest.raises(LimitsError, match="must be well-formed"):
+        Limits.from_dict({"login": odd})
+    with pytest.raises(LimitError, match="namespace must be well-formed"):
+        Limiter("redis://127.0.0.1:1", namespace=odd)
     for key in ("", "k" * 65_537):
         with pytest.raises(LimitError, match="key must") as caught:
             Bucket(key, size=2)

@@ -21,8 +21,16 @@ STORES = ["memory://", "redis://127.0.0.1:1"]
 
 def listed(given: Any) -> list[Any]:
     """A list, or the name of one that several have in common."""
-    values = VECTORS["lists"][given] if isinstance(given, str) else given
-    return [float(value["number"]) if isinstance(value, dict) and "number" in value else value for value in values]
+    return [unusual(value) for value in (VECTORS["lists"][given] if isinstance(given, str) else given)]
+
+
+def unusual(value: Any) -> Any:
+    """A value that JSON has no word for, or any other as it is."""
+    if isinstance(value, dict) and "number" in value:
+        return float(value["number"])
+    if isinstance(value, dict) and "utf16" in value:
+        return "".join(map(chr, value["utf16"]))
+    return value
 
 
 def each(group: str) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:

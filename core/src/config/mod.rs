@@ -211,6 +211,9 @@ fn definition(path: &str, name: &str, entry: Entry) -> Result<Limit, Vec<Fault>>
         Entry::Value(Value::Text(text)) => {
             return Limit::parse(name, &text).map_err(|error| vec![Fault::of_limit(path.to_owned(), error)]);
         }
+        Entry::Value(value @ Value::Malformed) => {
+            return Err(vec![Fault::of_limit(path.to_owned(), value.not_text(name, "definition"))]);
+        }
         Entry::Value(other) => {
             return Err(vec![Fault::new(path.to_owned(), format!("must be text or a table, got {other}"))]);
         }

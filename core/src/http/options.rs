@@ -182,7 +182,7 @@ fn body(name: &str, value: Value) -> Result<Body, LimitError> {
 fn text(name: &str, value: Value) -> Result<String, LimitError> {
     match value {
         Value::Text(text) => Ok(text),
-        other => Err(LimitError::wrong_type("", name, "must be a string", other)),
+        other => Err(other.not_text("", name)),
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use crate::error::LimitError;
+
 /// A field's value as a host language hands it over, before anything is checked.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -16,8 +18,20 @@ pub enum Value {
     Bool(bool),
     /// `null` or `None`.
     Null,
+    /// A string of a host language that is not Unicode, because it holds a lone surrogate; no field takes it.
+    Malformed,
     /// Anything else, described for the error message.
     Other(String),
+}
+
+impl Value {
+    /// The error for this value in the place of text.
+    pub(crate) fn not_text(&self, key: &str, field: &str) -> LimitError {
+        match self {
+            Self::Malformed => LimitError::range(key, field, "must be well-formed, without lone surrogates", self),
+            other => LimitError::wrong_type(key, field, "must be a string", other),
+        }
+    }
 }
 
 impl fmt::Display for Value {
@@ -27,6 +41,7 @@ impl fmt::Display for Value {
             Self::Text(text) => write!(f, "{text:?}"),
             Self::Bool(value) => value.fmt(f),
             Self::Null => f.write_str("null"),
+            Self::Malformed => f.write_str("a string with a lone surrogate"),
             Self::Other(description) => f.write_str(description),
         }
     }

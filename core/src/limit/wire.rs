@@ -92,7 +92,7 @@ impl Fields {
     fn take_key(&mut self) {
         match self.take("key") {
             Some(Value::Text(key)) => self.key = key,
-            Some(other) => self.wrong_type("key", "must be a string", other),
+            Some(other) => self.not_text("key", &other),
             None => self.wrong_type("key", "must be given", "none"),
         }
     }
@@ -103,7 +103,7 @@ impl Fields {
         match self.take("type") {
             None => return Some(None),
             Some(Value::Text(name)) => return Some(Some(name)),
-            Some(other) => self.wrong_type("type", "must be a string", other),
+            Some(other) => self.not_text("type", &other),
         }
         None
     }
@@ -121,6 +121,10 @@ impl Fields {
 
     fn wrong_type(&mut self, name: &str, problem: &str, value: impl fmt::Display) {
         self.malformed.push(LimitError::wrong_type(&self.key, name, problem, value));
+    }
+
+    fn not_text(&mut self, name: &str, value: &Value) {
+        self.malformed.push(value.not_text(&self.key, name));
     }
 
     /// A misspelt field must not silently leave its default in force.
@@ -182,7 +186,7 @@ impl Form for Fields {
                 let problem = format!("must be {}", known.join(" or "));
                 self.malformed.push(LimitError::range(&self.key, name, problem, Value::Text(text)));
             }
-            Some(other) => self.wrong_type(name, "must be a string", other),
+            Some(other) => self.not_text(name, &other),
         }
         T::default()
     }

@@ -116,6 +116,9 @@ impl Dialect {
         };
         match (takes, value) {
             (Takes::Text | Takes::Secret | Takes::File, Value::Text(text)) => Ok(Checked::Text(text)),
+            (Takes::Text | Takes::Secret | Takes::File | Takes::Choice(_), Value::Malformed) => {
+                Err(Value::Malformed.not_text("", name))
+            }
             (Takes::Text | Takes::Secret, other) => wrong_type("must be a string", &other),
             (Takes::File, other) => wrong_type("must be the path of a file", &other),
             (Takes::Flag, Value::Bool(flag)) => Ok(Checked::Flag(flag)),
@@ -166,6 +169,7 @@ fn kind(value: &Value) -> &'static str {
         Value::Text(_) => "a string",
         Value::Bool(_) => "a boolean",
         Value::Null => "nothing",
+        Value::Malformed => "a string with a lone surrogate",
         Value::Other(_) => "something else",
     }
 }

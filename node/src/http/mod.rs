@@ -12,6 +12,7 @@ use tidegate::{Check, ErrorKind, LimitError, LimitInfo, ffi};
 use crate::errors::{Answered, Failure};
 use crate::numbers::whole;
 use crate::registry;
+use crate::text::actor_text;
 use crate::value::value;
 
 /// The numbers of an answer, in the order of `lib/http.ts`.
@@ -185,7 +186,7 @@ fn flat(headers: Vec<Header>) -> Vec<String> {
 #[napi(catch_unwind)]
 pub(crate) fn combine(
     limits: Vec<f64>,
-    actors: Vec<String>,
+    actors: Vec<Unknown<'_>>,
     costs: Vec<f64>,
     factors: Vec<f64>,
     observed: Vec<bool>,
@@ -193,6 +194,8 @@ pub(crate) fn combine(
     let combine = || -> Answered<Vec<f64>> {
         registry::with(|registry| {
             let mut checks = Vec::with_capacity(limits.len());
+            let actors = limits.iter().zip(&actors).map(|(limit, actor)| actor_text(actor, || registry::key(*limit)));
+            let actors = actors.collect::<Answered<Vec<_>>>()?;
             let given = limits.iter().zip(&actors).zip(&costs).zip(&factors).zip(&observed);
             for ((((limit, actor), cost), factor), observed) in given {
                 let limit = registry.limits.get(*limit).ok_or_else(|| Failure::internal("no such limit"))?;

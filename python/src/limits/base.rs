@@ -76,7 +76,7 @@ impl<'py> FromPyObject<'_, 'py> for Key {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        value::read_key(&object).map(Self)
+        value::read(&object).map(Self)
     }
 }
 

@@ -147,8 +147,7 @@ impl Limit {
             };
             // What is lost of a lone surrogate cannot make the name of a field.
             let name = name.to_string_lossy().into_owned();
-            let value = if name == "key" { value::read_key(object)? } else { value::read(object)? };
-            fields.push((name, value));
+            fields.push((name, value::read(object)?));
         }
         Self::object(wire.py(), tidegate::Limit::from_fields(fields).map_err(wire_error)?)
     }
