@@ -8,7 +8,8 @@ use tidegate::ffi::{self, Entry};
 use crate::errors::{Answered, Failure};
 use crate::limits::Made;
 use crate::registry;
-use crate::text::{string, text};
+use crate::text::text;
+use crate::units::string;
 use crate::value::value;
 
 /// Limits by their names, in the order of the document.

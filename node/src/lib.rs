@@ -35,5 +35,6 @@ mod steps;
 mod stores;
 mod table;
 mod text;
+mod units;
 mod value;
 mod weight;

@@ -4,7 +4,7 @@ use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{JsValue, Result, ValueType};
 use tidegate::limits::Value;
 
-use crate::text::string;
+use crate::units::string;
 
 /// Never calls JavaScript: an object is only described, never looked into.
 pub(crate) fn value(of: &Unknown<'_>) -> Result<Value> {
