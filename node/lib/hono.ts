@@ -7,6 +7,7 @@
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { ConfigurationError, outOfRange, StoreError, wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
+import { isBadActor } from './room/actor.js'
 import { RateLimitError } from './room/error.js'
 import { responseOf } from './room/fetch.js'
 import { isPromise } from './room/later.js'
@@ -157,8 +158,10 @@ function middlewareOf(room: Room<Context>): RateLimit {
 
   /** Hono's own handler of errors answers with what an error has for a response. */
   const failed = (error: unknown): never => {
-    if (!(error instanceof StoreError)) throw error
-    throw Object.assign(error, { getResponse: () => new Response('Service Unavailable', { status: error.status }) })
+    const text = error instanceof StoreError ? 'Service Unavailable' : isBadActor(error) ? 'Bad Request' : undefined
+    if (text === undefined) throw error
+    const { status } = error as StoreError
+    throw Object.assign(error as StoreError, { getResponse: () => new Response(text, { status }) })
   }
 
   const proceed = async (info: LimitInfo | undefined, context: Context, next: Next): Promise<Response | undefined> => {

@@ -151,6 +151,7 @@ interface Native {
     values: readonly string[],
     now: number,
   ): (Optional<Omit<RateLimits, 'policies'>> & { policies: NativePolicy[] }) | Failure
+  checkActor(actor: string): Failure | null
   refuse(outOfRange: boolean, key: string, field: string, problem: string, value: unknown): Failure
 }
 

@@ -3,6 +3,7 @@
 import { BadRequestException, HttpException, ServiceUnavailableException } from '@nestjs/common'
 import { StoreError } from '../errors.js'
 import type { LimitInfo } from '../info.js'
+import { isBadActor } from '../room/actor.js'
 import { isAborted } from '../room/gone.js'
 
 /** The code of a refusal, for clients. */
@@ -40,11 +41,12 @@ export class RateLimitException extends HttpException {
 }
 
 /**
- * The exception for a store that could not decide, or a client that has left; its cause is for filters, and not for the
- * client. Others stay as they are, and are logged.
+ * The exception for a store that could not decide, an actor that no name can be, or a client that has left; its cause is
+ * for filters, and not for the client. Others stay as they are, and are logged.
  */
 export function exceptionOf(error: unknown): unknown {
   if (error instanceof StoreError) return new ServiceUnavailableException(undefined, { cause: error })
+  if (isBadActor(error)) return new BadRequestException(undefined, { cause: error })
   return isAborted(error) ? new BadRequestException(error.message, { cause: error }) : error
 }
 

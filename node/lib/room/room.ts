@@ -6,6 +6,7 @@ import { combined, Gate } from '../http.js'
 import { LimitInfo } from '../info.js'
 import type { Limiter } from '../limiter.js'
 import { type Check, OBSERVED, type ObservableCheck } from '../parts.js'
+import { actorText } from './actor.js'
 import { aborted } from './gone.js'
 import { after, all, isPromise } from './later.js'
 import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './mistakes.js'
@@ -256,7 +257,7 @@ export class Room<Request> implements Gates {
   }
 
   #actorOf(request: Request, actor: Actor): string {
-    if (typeof actor === 'string' && actor !== '') return actor
+    if (typeof actor === 'string' && actor !== '') return actorText(actor)
     // All that is no number would be one actor.
     if (Number.isFinite(actor) || typeof actor === 'bigint') return `${actor}`
     if (actor === undefined || actor === null || actor === '') return this.#client(request)

@@ -182,6 +182,12 @@ fn flat(headers: Vec<Header>) -> Vec<String> {
     headers.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
 }
 
+/// The error for an actor that cannot be one, if it is.
+#[napi(catch_unwind)]
+pub(crate) fn check_actor(actor: Unknown<'_>) -> Option<Failure> {
+    actor_text(&actor, String::new).err().map(|failure| *failure)
+}
+
 /// The place of each check among those that stay; behind them, of each that stays, its index and its cost in turn.
 #[napi(catch_unwind)]
 pub(crate) fn combine(

@@ -39,6 +39,21 @@ for (const [framework, make] of Object.entries(apps)) {
   for (const [store, limiterOf] of Object.entries(stores)) {
     const on = `${framework}, ${store}`
 
+    test(`${on}: an actor that cannot be one is a bad request`, async () => {
+      const limiter = limiterOf()
+      // As a client may have it in JSON: half of a surrogate pair, or too much of it.
+      const names = ['ada\ud800', 'é'.repeat(32_769), 'ada\ufffd', 'é'.repeat(32_768)]
+      const app = await make({ limiter, limits: [hourly(5), hourly(9, 'more')], key: () => names[0] })
+      const bad = framework === 'web' ? 500 : 400
+      for (const status of [bad, bad, 200, 200]) {
+        const response = await get(app.url)
+        assert.equal(response.status, status, names[0].slice(0, 9))
+        assert.equal(remaining(response), status === 200 ? '4' : null)
+        if (status !== 200) assert.equal(limiter.entries, 0)
+        names.shift()
+      }
+    })
+
     test(`${on}: headers on every response but redirections; the refusal says when to come back`, async () => {
       const { url } = await make({ limiter: limiterOf(), limits: hourly(5) })
       const left = []
