@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from .._errors import LimitError
+from .._errors import LimitError, TidegateError
 from .._http import Gate, GateOptions
 from . import workers
 from .decide import decide, decide_async
@@ -150,15 +150,25 @@ class Room(Generic[R]):
         self.know(guard, route)
         return guard.part_of(actor, request, self, route or self.kind)
 
+    def failure(self, error: TidegateError) -> Exception:
+        """The exception of this framework for an error of a decision; the error itself where there is none."""
+        return error
+
     def decide(self, parts: Sequence[Part]) -> Decision:
         """Decides in the caller's thread. There is at least one part."""
         if self.store.shared and on_loop():
             self.gate.report("sync-on-event-loop")
-        return decide(self.store, parts)
+        try:
+            return decide(self.store, parts)
+        except TidegateError as error:
+            raise self.failure(error) from error.__cause__
 
     async def decide_async(self, parts: Sequence[Part]) -> Decision:
         """Decides without blocking the event loop."""
-        return await decide_async(self.store, parts)
+        try:
+            return await decide_async(self.store, parts)
+        except TidegateError as error:
+            raise self.failure(error) from error.__cause__
 
     def start(self) -> None:
         """Reports a store in memory under several workers; to be called in a worker, once."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..._errors import TidegateError
 from ..._http import GateOptions
 from ..._tidegate import LimitInfo
 from ..decide import decide, decide_async
@@ -16,6 +17,7 @@ from ..frames import serves
 from ..guard import Guard, GuardOptions, Limits
 from ..store import LimiterLike
 from .connection import ASGIApp, Message, Outcome, Receive, Request, Scope, Send
+from .failure import respond
 from .record import KEY, Record
 from .room import AsgiRoom, ClientLimits, accept
 
@@ -91,12 +93,16 @@ class RateLimitMiddleware:
         room = self.room
         record = scope[KEY] = Record(room)
         if self.guard is not None:
-            if self._limits is not None:
-                denied = record.limit_client(scope, self._limits).blocked
-            elif not self._waits:
-                denied = self._denied_now(scope, record)
-            else:
-                denied = await self._denied(scope, record)
+            try:
+                if self._limits is not None:
+                    denied = record.limit_client(scope, self._limits).blocked
+                elif not self._waits:
+                    denied = self._denied_now(scope, record)
+                else:
+                    denied = await self._denied(scope, record)
+            except TidegateError as error:
+                await respond(error, scope, receive, send)
+                return
             if denied:
                 await self._refuse(scope, receive, send, record)
                 return
@@ -116,12 +122,20 @@ class RateLimitMiddleware:
         record: Record = scope[KEY]
         outer, record.room = record.room, self.room
         try:
-            if self.guard is not None and await self._denied(scope, record):
-                await self._refuse(scope, receive, send, record)
-            else:
-                await self.app(scope, receive, send)
+            await self._serve(scope, receive, send, record)
         finally:
             record.room = outer
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
+        try:
+            denied = self.guard is not None and await self._denied(scope, record)
+        except TidegateError as error:
+            await respond(error, scope, receive, send)
+            return
+        if denied:
+            await self._refuse(scope, receive, send, record)
+        else:
+            await self.app(scope, receive, send)
 
     async def _denied(self, scope: Scope, record: Record) -> bool:
         """Decides a request or a websocket."""
@@ -160,10 +174,7 @@ class RateLimitMiddleware:
         if record is None:
             record = scope[KEY] = Record(self.room)
         try:
-            if self.guard is not None and await self._denied(scope, record):
-                await self._refuse(scope, receive, send, record)
-            else:
-                await self.app(scope, receive, send)
+            await self._serve(scope, receive, send, record)
         finally:
             record.close_soon()
 

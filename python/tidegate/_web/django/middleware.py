@@ -8,9 +8,11 @@ from typing import Any, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 
+from ..._errors import StoreError
 from ..frames import serves
 from ..guard import Guard
 from ..marks import Mark, applying, marks
+from .failure import unavailable
 from .room import DjangoGuard, Plan, project
 from .serve import begin, finish, finish_async, limit, limit_async, rooms
 
@@ -54,7 +56,10 @@ class RateLimitMiddleware:
         default = project().default
         if default is not None and default not in record.seen:
             # There was no view: no route has matched, or a middleware has answered.
-            response = limit(request, record, rooms(record, [default])) or response
+            try:
+                response = limit(request, record, rooms(record, [default])) or response
+            except StoreError:
+                response = unavailable()
         return finish(record, response)
 
     @serves
@@ -65,7 +70,10 @@ class RateLimitMiddleware:
             response = await self.get_response(request)
             default = project().default
             if default is not None and default not in record.seen:
-                response = await limit_async(request, record, rooms(record, [default])) or response
+                try:
+                    response = await limit_async(request, record, rooms(record, [default])) or response
+                except StoreError:
+                    response = unavailable()
             return await finish_async(record, response)
         except asyncio.CancelledError:
             # The client has gone away.
@@ -75,12 +83,22 @@ class RateLimitMiddleware:
     def _decide(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
         record, plan = begin(request), _plan(view)
         record.seen.update(plan.seen)
-        return limit(request, record, plan.by_store, view) if plan.by_store else None
+        try:
+            return limit(request, record, plan.by_store, view) if plan.by_store else None
+        except StoreError:
+            return unavailable()
 
     async def _decide_async(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
         record, plan = begin(request), _plan(view)
         record.seen.update(plan.seen)
-        return await limit_async(request, record, plan.by_store, view) if plan.by_store else None
+        try:
+            return await limit_async(request, record, plan.by_store, view) if plan.by_store else None
+        except StoreError:
+            return unavailable()
+
+    def process_exception(self, _request: Any, exception: Exception) -> Any:
+        """Responds with status 503 where a view met a store that failed, unless a middleware below has responded."""
+        return unavailable() if isinstance(exception, StoreError) else None
 
 
 # More views than an application has are made while it runs.

@@ -17,6 +17,7 @@ from ..._http import GateOptions
 from ..frames import makes_once
 from ..guard import Guard, GuardOptions
 from ..wsgi import EnvironRecord, EnvironRoom
+from .failure import failure
 
 __all__ = [
     "DEFAULT",
@@ -73,6 +74,7 @@ class DjangoRoom(EnvironRoom[Any]):
 
     kind = "django"
     environ = attrgetter("META")
+    failure = staticmethod(failure)
     keys = {"user": _user, "user_or_ip": _user}  # noqa: RUF012
 
     def begin(self, environ: Mapping[str, Any]) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, ClassVar
 
+from rest_framework.exceptions import APIException
 from rest_framework.throttling import BaseThrottle
 
-from ..._errors import LimitError
+from ..._errors import LimitError, StoreError, TidegateError
 from ..._tidegate import LimitInfo
+from ..failure import adopted, is_of_client
 from ..guard import GuardOptions, Limits
 from .room import DEFAULT, DjangoGuard, DjangoRoom
 from .serve import begin, decide, rooms
@@ -75,7 +78,10 @@ class RateLimitThrottle(BaseThrottle):
             others = [getattr(other, "guard", None) for other in view.throttle_classes]
             found = [other for other in others if isinstance(other, DjangoGuard)]
             by_store = rooms(record, found if guard in found else [guard])
-            denied = decide(request, record, by_store, type(view))
+            try:
+                denied = decide(request, record, by_store, type(view))
+            except TidegateError as error:
+                raise _failure(error) from error.__cause__
             if denied is not None or not record.is_carried:
                 _carry(view, record, denied is not None)
         for decision in record.decisions:
@@ -88,6 +94,34 @@ class RateLimitThrottle(BaseThrottle):
     def wait(self) -> float | None:
         """The seconds until a request would be admitted."""
         return None if self.info is None or not self.info.blocked else self.info.reset_ms / 1000
+
+
+class UnavailableError(StoreError, APIException):
+    """A ``StoreError`` with status 503."""
+
+    status_code = HTTPStatus.SERVICE_UNAVAILABLE
+    default_detail = HTTPStatus.SERVICE_UNAVAILABLE.phrase
+    default_code = "service_unavailable"
+
+    def __init__(self) -> None:
+        APIException.__init__(self)
+
+
+class BadActorError(LimitError, APIException):
+    """A ``LimitError`` with status 400."""
+
+    status_code = HTTPStatus.BAD_REQUEST
+    default_detail = HTTPStatus.BAD_REQUEST.phrase
+    default_code = "bad_request"
+
+    def __init__(self) -> None:
+        APIException.__init__(self)
+
+
+def _failure(error: TidegateError) -> Exception:
+    if isinstance(error, StoreError):
+        return adopted(UnavailableError(), error)
+    return adopted(BadActorError(), error) if is_of_client(error) else error
 
 
 def _carry(view: Any, record: Any, denied: bool) -> None:

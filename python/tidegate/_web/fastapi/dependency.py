@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from fastapi import params
 from starlette.requests import HTTPConnection
 
-from ..._errors import LimitError
+from ..._errors import LimitError, TidegateError
 from ..._tidegate import LimitInfo
 from ..asgi.middleware import answered
 from ..asgi.record import KEY, Record, settle
@@ -18,6 +18,7 @@ from ..decide import decide, decide_async
 from ..decision import NO_LIMIT, Decision
 from ..guard import Guard, LimitOptions, Limits, Part
 from ..store import LimiterLike, Store, store_of
+from .failure import failure
 from .openapi import document
 from .plan import Limiting, Plan, plan_of
 from .refusal import AnsweredError, refusal_of, register
@@ -133,7 +134,10 @@ class RateLimit(Limiting):
         decision = None
         if parts:
             store = self.store or room.store
-            decision = await decide_async(store, parts) if store.shared else decide(store, parts)
+            try:
+                decision = await decide_async(store, parts) if store.shared else decide(store, parts)
+            except TidegateError as error:
+                raise failure(error, scope) from error.__cause__
         decided[self] = None
         for one in group:
             decided[one] = decision

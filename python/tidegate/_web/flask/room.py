@@ -13,6 +13,7 @@ from ..._tidegate import LimitInfo
 from ..guard import Guard
 from ..marks import Mark, applying, marks
 from ..wsgi import EnvironRecord, EnvironRoom, accept
+from .failure import failure
 
 __all__ = ["KEY", "FlaskRecord", "FlaskRoom", "Plan", "RateLimited"]
 
@@ -26,6 +27,7 @@ class FlaskRoom(EnvironRoom[Request]):
     kind = "flask"
     limits = "default"
     environ = attrgetter("environ")
+    failure = staticmethod(failure)
 
 
 class RateLimited(TooManyRequests):
