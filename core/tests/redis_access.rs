@@ -11,6 +11,7 @@ use std::time::Duration;
 use calls::{ask_within, hourly};
 use servers::certificates::Certificates;
 use servers::{Server, free_port, wait_until};
+use tidegate::redis::Strategy;
 use tidegate::remote::{EventKind, Failure, OnError};
 use tidegate::{Error, Limit, LimitInfo, Limiter, Redis};
 
@@ -153,4 +154,83 @@ fn tls_with_an_authority_and_a_certificate_of_ones_own() {
     assert!(nonsense.is_err(), "no certificate");
     let plain = Redis::open("redis://localhost").expect("a URL").certificate_authority(&pem("ca.crt"));
     assert!(plain.is_err(), "certificates without TLS");
+}
+
+/// A server without a command, or a user who may not use it.
+fn without(command: &str, is_renamed: bool) -> (Server, String) {
+    if is_renamed {
+        let server = Server::with(&["--rename-command", command, ""]);
+        let url = server.url();
+        return (server, url);
+    }
+    let server = Server::start();
+    server.run::<()>(&format!("ACL SETUSER app on >secret ~* +@all -{command}"));
+    let url = format!("redis://app:secret@127.0.0.1:{}", server.port);
+    (server, url)
+}
+
+#[test]
+fn a_command_that_is_missing_is_named_with_what_to_do() {
+    let script = ["time", "get", "set", "pexpire", "evalsha"];
+    let transactions = ["time", "get", "set", "incrby", "expire", "multi"];
+    let both = [(Strategy::Script, &script[..]), (Strategy::Transactions, &transactions[..])];
+    for (strategy, commands) in both {
+        for (command, is_renamed) in commands.iter().flat_map(|command| [(*command, true), (*command, false)]) {
+            let (_server, url) = without(command, is_renamed);
+            let about = format!("{command}, {strategy:?}, renamed: {is_renamed}");
+            let limiter =
+                Limiter::new(store(&url).timeout(Duration::from_secs(2)).strategy(strategy).expect("a strategy"));
+            let limit = hourly("faults", 1);
+            let mut refused = vec![limiter.ping_sync().map(drop)];
+            if command == "pexpire" {
+                // Only what empties an entry needs it.
+                limiter.limit_sync(&limit, "ada").expect("an answer");
+                refused.push(limiter.refund_sync(&limit, "ada").map(drop));
+            } else {
+                refused.push(limiter.limit_sync(&limit, "ada").map(drop));
+            }
+            for answer in refused {
+                let Err(Error::Store(error)) = answer else { panic!("{about}: {answer:?}") };
+                assert_eq!(error.failure(), Failure::Denied, "{about}: {error}");
+                let said = error.to_string();
+                assert!(said.to_lowercase().contains(command), "{about}: {said}");
+                let advice = if command == "evalsha" {
+                    "strategy=\"transactions\""
+                } else {
+                    "must be allowed to the server's user"
+                };
+                assert!(said.contains(advice), "{about}: {said}");
+                assert!(!said.contains("ada"), "{about}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_that_can_be_done_without() {
+    for command in ["hello", "client", "eval", "script", "config", "info", "scan"] {
+        for is_renamed in [true, false] {
+            let (_server, url) = without(command, is_renamed);
+            let limiter = Limiter::new(store(&url).timeout(Duration::from_secs(2)));
+            // A script that may not be loaded goes along with the first call.
+            limiter.ping_sync().unwrap_or_else(|error| panic!("{command}: {error}"));
+            let answer = limiter.limit_sync(&hourly("faults", 1), "ada");
+            assert!(!answer.unwrap_or_else(|error| panic!("{command}: {error}")).blocked);
+        }
+    }
+}
+
+#[test]
+fn clearing_says_which_right_it_needs() {
+    for command in ["scan", "unlink"] {
+        for is_renamed in [true, false] {
+            let (_server, url) = without(command, is_renamed);
+            let limiter = Limiter::new(store(&url).timeout(Duration::from_secs(2)));
+            limiter.limit_sync(&hourly("faults", 1), "ada").expect("an answer");
+            let Err(Error::Store(error)) = limiter.clear_sync() else { panic!("{command} is not needed") };
+            assert_eq!(error.failure(), Failure::Denied, "{error}");
+            let said = error.to_string().to_lowercase();
+            assert!(said.contains(command) && said.contains("must be allowed to the server's user"), "{error}");
+        }
+    }
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use redis::Pipeline;
 
+use super::advice::advised;
 use super::encode::encode;
-use super::handshake::{Handshake, advised};
+use super::handshake::Handshake;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
 use super::script::SOURCE;

@@ -2,6 +2,7 @@
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
+use super::advice::is_refused;
 use crate::failure::Failure;
 
 /// The action to take on an error of the server.
@@ -79,11 +80,7 @@ fn failure_in_words(error: &RedisError) -> Failure {
         Failure::OutOfMemory
     } else if said("READONLY") {
         Failure::ReadOnly
-    } else if said("NOPERM")
-        || words.contains("no permission")
-        || words.contains("can't run this command")
-        || words.contains("unknown command")
-    {
+    } else if is_refused(words) {
         Failure::Denied
     } else if said("MISCONF") || said("NOREPLICAS") || said("BUSY") {
         Failure::NotReady

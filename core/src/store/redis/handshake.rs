@@ -1,10 +1,10 @@
 //! The replies of a server to the commands that a new connection begins with.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use redis::{RedisError, RedisResult, Value};
 
+use super::advice::{advised, lacks_scripts};
 use super::error_action::{ErrorAction, nonsense};
 use super::server_clock;
 use crate::failure::Failure;
@@ -76,19 +76,4 @@ fn refusal(action: &ErrorAction, probed: &RedisError, prepared: Option<&RedisErr
         (ErrorAction::GiveUp(failure), _) => Some((*failure, advised(&probed.to_string()).into_owned())),
         _ => None,
     }
-}
-
-fn lacks_scripts(said: &str) -> bool {
-    let said = said.to_ascii_lowercase();
-    let names = ["evalsha", "script", "lua"].iter().any(|name| said.contains(name));
-    names && ["unknown command", "no permission", "noperm", "engine"].iter().any(|words| said.contains(words))
-}
-
-/// An error message of a server, with advice if there is any.
-pub(super) fn advised(said: &str) -> Cow<'_, str> {
-    if lacks_scripts(said) && !said.contains("transactions") {
-        let advice = "without scripts, strategy=\"transactions\" decides about buckets";
-        return Cow::Owned(format!("{said}; {advice}"));
-    }
-    Cow::Borrowed(said)
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "deadlines go by the timers of tokio, not by the time that limits see")]
 
 mod address;
+mod advice;
 mod backend;
 mod batch;
 mod batch_replies;

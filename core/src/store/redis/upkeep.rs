@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{select_ok, try_join_all};
 use redis::aio::MultiplexedConnection;
-use redis::{RedisError, RedisResult};
+use redis::{RedisError, RedisResult, Value};
 use tokio::time::timeout;
 
 use super::address::{Address, Target};
+use super::advice::advised;
 use super::cluster::nodes_of;
 use super::connection_state::Connected;
 use super::context::Context;
@@ -21,6 +22,7 @@ use super::error_action::ErrorAction;
 use super::keys::both;
 use super::layout::{Layout, Strategy};
 use super::settings::Settings;
+use super::transactions;
 use crate::algorithm::Shape;
 use crate::error::StoreError;
 use crate::failure::Failure;
@@ -118,7 +120,7 @@ async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe
     let answer = match context.strategy() {
         Strategy::Script => {
             let call = encode([(probe, 0)], context.layout());
-            match call.command(false).query_async::<redis::Value>(connection).await {
+            match call.command(false).query_async::<Value>(connection).await {
                 Err(error) if matches!(ErrorAction::of(&error), ErrorAction::SendScript) => {
                     call.command(true).query_async(connection).await
                 }
@@ -126,13 +128,7 @@ async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe
             }
         }
         Strategy::Transactions => {
-            let mut all = redis::pipe();
-            for key in probe.entries().iter().flat_map(both) {
-                all.cmd("GET").arg(key.as_ref());
-                all.cmd("INCRBY").arg(key.as_ref()).arg(0);
-                all.cmd("EXPIRE").arg(key.as_ref()).arg(0);
-            }
-            all.atomic().query_async(connection).await
+            transactions::probe(connection, probe.entries().iter().flat_map(both)).await.map(|()| Value::Okay)
         }
     };
     match answer {
@@ -184,8 +180,13 @@ async fn remove_some(
     if unlink.is_empty() {
         return Ok((next, 0));
     }
-    let gone: Vec<u64> = unlink.query_async(connection).await?;
-    Ok((next, gone.iter().sum()))
+    // Each reply with an error of its own, which says more than one for all of them.
+    let replies: Vec<Value> = unlink.ignore_errors().query_async(connection).await?;
+    let mut gone = 0;
+    for reply in replies {
+        gone += redis::from_redis_value::<u64>(reply.extract_error()?)?;
+    }
+    Ok((next, gone))
 }
 
 /// The pattern that matches the keys of a namespace, and no others.
@@ -235,7 +236,7 @@ async fn nodes(
 }
 
 fn failed(endpoint: &Endpoint, error: &RedisError) -> StoreError {
-    self::error(failure_of(error), endpoint).because(error.to_string())
+    self::error(failure_of(error), endpoint).because(advised(&error.to_string()))
 }
 
 fn error(failure: Failure, server: &dyn Display) -> StoreError {

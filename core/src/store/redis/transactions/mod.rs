@@ -38,6 +38,20 @@ use crate::decision::Verb;
 use crate::store::remote::{Key, Request};
 use crate::time::Micros;
 
+/// Uses every right on these keys that a decision needs, and leaves none of them.
+pub(super) async fn probe(connection: &mut MultiplexedConnection, keys: impl Iterator<Item = Key>) -> RedisResult<()> {
+    let mut all = Transaction::begin();
+    all.time();
+    for key in keys {
+        all.get(&key);
+        all.set(&key, 0, 1, true);
+        all.change(&key, 1);
+        all.change(&key, -1);
+        all.expire(&key, 0);
+    }
+    all.send(connection).await?.all_well()
+}
+
 /// Decides, and answers each call as soon as its outcome is known; what was charged is held instead, where it is to
 /// wait for replicas.
 pub(super) async fn decide(
