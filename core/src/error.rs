@@ -5,7 +5,7 @@ use std::fmt;
 /// The kind of an error: a value of the wrong type, or one out of its range.
 ///
 /// The bindings turn this into the host language's own distinction (`TypeError` and `RangeError` in JavaScript).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The value is not of the type that the field takes, or the field does not exist.

@@ -23,7 +23,7 @@ pub struct Event {
 macro_rules! events {
     ($($(#[doc = $about:literal])+ $name:literal $kind:ident $(($failure:ident))?,)+) => {
         /// The kind of an event. Its [name](Self::name) is the same in every language.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum EventKind {
             $(#[doc = concat!(" `", $name, "`:")] $(#[doc = $about])+ $kind $(($failure))?,)+

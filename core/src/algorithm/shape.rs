@@ -9,7 +9,7 @@ macro_rules! shape {
         long: [$($long:ident $long_name:ident ($long_rule:ty, $lent:ty, $long_doc:literal))*]) => {
         /// The shape of an entry. It is part of the entry's name, so that definitions of different shapes under one key
         /// do not see each other's entries.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Shape {
             $(#[doc = $small_doc] $small,)*

@@ -10,7 +10,7 @@ use super::error::Fault;
 use crate::limit::Value;
 
 /// The format of a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
     /// RFC 8259.

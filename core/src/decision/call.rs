@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::time::Micros;
 
 /// The calls of a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Call {
     /// Charges the cost if it fits.

@@ -4,7 +4,7 @@ use super::Header;
 use crate::info::LimitInfo;
 
 /// The form of `X-RateLimit-Reset` in the [common](common()) fields.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reset {
     /// Seconds from now.

@@ -6,7 +6,7 @@ use super::Header;
 use crate::info::LimitInfo;
 
 /// The version of draft-ietf-httpapi-ratelimit-headers that a client understands; the draft still changes its forms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Draft {
     /// `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`, as up to draft 6.

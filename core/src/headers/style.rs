@@ -7,7 +7,7 @@ use super::x::x;
 use crate::info::LimitInfo;
 
 /// The fields that a response gets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Style {
     /// `X-RateLimit-Remaining` and `X-RateLimit-Clear`, as [`x`] writes them.

@@ -1,7 +1,7 @@
 //! The form of a body, by the `Accept` of its request.
 
 /// The form of the body of a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Form {
     /// `application/problem+json`, as RFC 9457 defines it.

@@ -11,7 +11,7 @@ use super::refusal::Refusal;
 use crate::headers::{Header, Policy, Style, merged};
 
 /// The body of a refusal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Body {
     /// In the form that the client [prefers](Form::preferred).

@@ -15,6 +15,7 @@ mod sliding_counter;
 mod sliding_log;
 mod sliding_window;
 mod smooth;
+mod string;
 mod text;
 mod token_bucket;
 mod value;

@@ -7,7 +7,7 @@ use crate::limit::{Kind, Limit, Translation};
 use crate::store::remote::{EntryName, Key};
 
 /// The way in which a server decides.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Strategy {
     /// By a script: one round trip, nothing in between, every type of limit.
@@ -35,7 +35,7 @@ impl Strategy {
 }
 
 /// The layout of the entries on a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
     /// One key each, `{namespace}:{actor}:{key}` with braces around the actor, for every type of limit.

@@ -1,5 +1,6 @@
 //! A request on its way to a server and back.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,6 +38,12 @@ pub struct Job {
     whole: Option<Arc<Job>>,
     /// Until it is over.
     done: Mutex<Option<Done>>,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job").field("request", &self.request).field("expires", &self.expires).finish_non_exhaustive()
+    }
 }
 
 impl Job {

@@ -5,7 +5,7 @@ use crate::info::LimitInfo;
 use crate::time::millis_up;
 
 /// The answer to a call that the store cannot decide.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnError {
     /// This process alone enforces the limit, in memory and at its full size, until the store is back.

@@ -1,6 +1,6 @@
 //! The part of a process's state that a store works with: its deadline, its runtime, and its reports.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,15 @@ pub struct Session {
     pub(super) namespace: String,
     pub(super) probe: Request,
     pub(super) runtime: Handle,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("timeout", &self.timeout)
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Session {

@@ -185,7 +185,7 @@ statistics! {
 }
 
 /// The state of the circuit breaker: the store is asked, or it is not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BreakerState {
     /// All is well.
