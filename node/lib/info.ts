@@ -1,6 +1,7 @@
 import { ANSWER_WIDTH, Answer, answersBehind, FAST_WIDTH, Out } from './buffer.js'
 import type { Now } from './clock.js'
 import type { Compiled } from './definition_cache.js'
+import { outOfRange, wrongType } from './errors.js'
 import { type Facts, type HeaderKind, type HeaderOptions, type Headers, headersOf } from './headers.js'
 import { native } from './native.js'
 import { type LimitInfoJson, type StubFields, stubFrom } from './stub.js'
@@ -280,6 +281,12 @@ export class LimitInfo {
 /** An answer that a test makes up, of the same class as the one that is being made. */
 function stub(given: unknown, same: LimitInfo): LimitInfo {
   const { numbers, key, binding, several } = stubFrom<LimitInfo>(given)
+  if (several !== undefined && !(Array.isArray(several) && several.every((check) => check instanceof LimitInfo))) {
+    throw wrongType('', 'checks', 'must be a list of answers', several)
+  }
+  if (binding >= Math.max(several?.length ?? 0, 1)) {
+    throw outOfRange('', 'binding', 'must be an index in checks', binding)
+  }
   const info = new LimitInfo(numbers, 0, 0, key, binding, false, undefined, undefined, undefined, undefined, several)
   const prototype: object = Object.getPrototypeOf(same)
   return prototype === LimitInfo.prototype ? info : Object.setPrototypeOf(info, prototype)

@@ -34,9 +34,11 @@ export function parseHeaders(headers: HeadersLike, options?: ParseHeadersOptions
   const values: string[] = []
   const isIterable = Symbol.iterator in headers
   const pairs = isIterable ? (headers as Iterable<readonly [string, string]>) : Object.entries(headers)
-  for (const [name, value] of pairs) {
+  for (const pair of pairs) {
+    if (!Array.isArray(pair)) throw wrongType('', 'headers', 'must be headers', headers)
+    const [name, value] = pair
     for (const line of Array.isArray(value) ? value : [value]) {
-      if (line === undefined || line === null) continue
+      if (typeof line !== 'string' && typeof line !== 'number') continue
       names.push(String(name))
       values.push(String(line))
     }

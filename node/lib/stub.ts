@@ -33,6 +33,8 @@ const TYPES = new Map([
   ['binding', 'number'] as const,
   ['checks', 'object'] as const,
 ])
+/** As large as a cost may be. */
+const MOST = 2 ** 53
 for (const name of ['resetSec', 'fullResetSec']) TYPES.delete(name)
 
 /** An answer that a test makes up. */
@@ -81,8 +83,11 @@ function fieldsFrom<Info>(given: unknown): StubFields<Info> {
     if (type === undefined) throw wrongType('', name, 'is not a field of an answer', value)
     if (value === undefined || value === null) continue
     if (typeof value !== type) throw wrongType('', name, `must be a ${type}`, value)
-    if (type === 'number' && !(Number.isInteger(value) && (value as number) >= 0)) {
-      throw outOfRange('', name, 'must be a whole number of at least 0', value)
+    if (type === 'number' && !(Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MOST)) {
+      throw outOfRange('', name, 'must be a whole number, at least 0 and below 2^53', value)
+    }
+    if (name === 'key' && !(value as string).isWellFormed()) {
+      throw outOfRange('', name, 'must be well-formed, without lone surrogates', value)
     }
     fields[name] = value
   }

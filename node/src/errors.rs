@@ -55,7 +55,7 @@ impl Failure {
     #[cold]
     #[inline(never)]
     pub(crate) fn closed() -> Box<Self> {
-        Self::of("closed", "the limiter is closed")
+        Self::of("closed", "this limiter is closed")
     }
 
     /// A request that cannot be limited as the application is set up.

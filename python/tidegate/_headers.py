@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ._errors import LimitError
 from ._tidegate import _parse_headers
 
 __all__ = ["RateLimitPolicy", "RateLimits", "parse_headers"]
@@ -80,10 +81,20 @@ def parse_headers(
     # Containers of headers have several lines of one name in `multi_items`, where there are any.
     items = getattr(headers, "multi_items", getattr(headers, "items", None))
     pairs: Any = headers if items is None else items()
-    each = [(_text(name), _text(value)) for name, value in pairs]
+    try:
+        each = [(_text(name), _text(value)) for name, value in pairs]
+    except (TypeError, ValueError) as error:
+        kind = type(headers).__name__
+        message = f"headers must be a mapping, or pairs of names and values, got an object of type {kind}"
+        raise LimitError(message, "", "headers", kind) from error
     policies, *numbers = _parse_headers(each, time.time() * 1000 if now is None else now)
     return RateLimits(tuple(RateLimitPolicy(*policy) for policy in policies), *numbers)
 
 
 def _text(given: str | bytes) -> str:
-    return given.decode("latin-1") if isinstance(given, bytes) else given
+    if isinstance(given, bytes):
+        return given.decode("latin-1")
+    if not isinstance(given, str):
+        raise TypeError(type(given).__name__)
+    # A lone surrogate is malformed, and so passed over.
+    return given.encode(errors="replace").decode()

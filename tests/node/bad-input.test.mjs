@@ -308,7 +308,7 @@ test('actors that are no text', async () => {
       }
       assert.throws(() => limiter.resetSync(limit, actor), /actor must be a string/)
     }
-    for (const actor of ['a'.repeat(65_537), 'é'.repeat(32_769), `${'a'.repeat(65_534)}\ud800`]) {
+    for (const actor of ['a'.repeat(65_537), 'é'.repeat(32_769)]) {
       for (const call of CALLS) {
         const error = await errorOf(limiter, call, limit, actor, { now: 0 })
         assertLimitError(error, { key: 'k', field: 'actor', type: false }, call)

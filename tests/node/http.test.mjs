@@ -169,6 +169,11 @@ test('headers are read from what has them', async () => {
   const info = new Limiter().limitSync(bucket({ key: 'login', size: 10 }), 'ada')
   const headers = info.headers('both')
   const want = parseHeaders(headers)
+  for (const none of [[1], ['RateLimit'], Buffer.from('a'), new Set(['a']), null, 5]) {
+    assert.throws(() => parseHeaders(none), { code: 'ERR_LIMIT', field: 'headers' })
+  }
+  const odd = { 'Retry-After': '5', RateLimit: Object.create(null), a: [{}, undefined] }
+  assert.equal(parseHeaders(odd).retryAfterMs, 5000)
   assert.deepEqual([want.remaining, want.policies[0].name], [9, 'login'])
   assert.deepEqual(parseHeaders(new Headers(headers)), want)
   assert.deepEqual(parseHeaders(Object.entries(headers)), want)

@@ -78,6 +78,41 @@ test('an answer can be made for a test of what an app does with it', () => {
   assert.throws(() => new Limiter().refundSync(denied), refused(RangeError, 'info'))
 })
 
+test('an answer cannot be made of what none has', () => {
+  const one = new LimitInfo()
+  for (const [fields, field] of [
+    [{ remaining: 2 ** 53 + 2 }, 'remaining'],
+    [{ resetMs: Infinity }, 'resetMs'],
+    [{ quota: -1 }, 'quota'],
+    [{ key: 'a\ud800' }, 'key'],
+    [{ binding: 1 }, 'binding'],
+    [{ binding: 2, checks: [one, one] }, 'binding'],
+    [{ checks: [1] }, 'checks'],
+    [{ checks: {} }, 'checks'],
+    [{ checks: Buffer.from('a') }, 'checks'],
+    [{ checks: one }, 'checks'],
+  ]) {
+    assert.throws(
+      () => new LimitInfo(fields),
+      (error) => error.code === 'ERR_LIMIT' && error.field === field,
+    )
+  }
+})
+
+test('options that would be lost are refused', () => {
+  const { signal } = new AbortController()
+  for (const lost of [Promise.resolve({}), new Map([['maxEntries', 5]]), new Limiter(), [], new Date(), signal]) {
+    for (const args of [[lost], ['memory://', lost], ['rediss://localhost', { tls: lost }]]) {
+      const refused = { name: 'LimitError', message: /^(options|tls) must be an object with options, got an / }
+      assert.throws(() => new Limiter(...args), refused)
+    }
+  }
+  class Settings {
+    maxEntries = 5
+  }
+  for (const given of [{}, Object.create(null), new Settings()]) assert.equal(new Limiter(given).entries, 0)
+})
+
 test('a limiter is closed at the end of its block, and more than once', async () => {
   const one = bucket({ key: 'one', size: 1 })
   for (const limiter of both()) {

@@ -214,6 +214,13 @@ def test_a_file_is_a_mapping_in_its_order(tmp_path: Path, path_type: Any, limite
         Limits()
 
 
+def test_a_path_is_shown_in_a_line() -> None:
+    with pytest.raises(LimitsError) as caught:
+        Limits.load("\r\n" + "x" * 1_000_000)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 300
+
+
 def test_every_fault_is_told() -> None:
     with pytest.raises(LimitsError) as caught:
         Limits.from_text('{"login": {"type": "bucket", "size": 0, "color": 1}, "api": 5}', "json")

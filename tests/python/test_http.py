@@ -244,6 +244,19 @@ def test_headers_of_many_containers() -> None:
     assert parse_headers({}).policies == ()
 
 
+@pytest.mark.parametrize(
+    "headers", [None, 5, "RateLimit: 1", b"ab", ["RateLimit"], [("RateLimit",)], [(1, "2")], {"a": 1}]
+)
+def test_what_are_no_headers(headers: Any) -> None:
+    with pytest.raises(LimitError, match=r"^headers must be a mapping, or pairs of names and values, got an object of"):
+        parse_headers(headers)
+
+
+def test_malformed_text_is_passed_over() -> None:
+    odd = {"RateLimit": '"a\ud800";r=1;t=2', "Retry-After": "5", "X\udc80": "1"}
+    assert parse_headers(odd).retry_after_ms == 5000
+
+
 def test_answers_that_are_no_answers() -> None:
     for wrong in (None, 1, [None], ["x"]):
         with pytest.raises((LimitError, TypeError)):

@@ -71,7 +71,7 @@ impl Limits {
             Ok((text, format))
         };
         let limits = read().map_err(|fault: Fault| vec![fault]).and_then(|(text, format)| Self::read(&text, format));
-        limits.map_err(|faults| LimitsError::new(path.display().to_string(), faults))
+        limits.map_err(|faults| LimitsError::new(crate::error::excerpt(&path.display().to_string()), faults))
     }
 
     /// Reads a document in this format.
