@@ -133,3 +133,13 @@ def test_clearing_removes_a_namespace(kind: type[AnyLimiter], server: RedisServe
     memory = kind()
     done(memory.limit(LOGIN, "ada"))
     assert (done(memory.clear()), memory.entries, done(memory.clear())) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("strategy", ["script", "transactions"])
+def test_a_command_that_the_server_has_renamed_is_named(kind: type[AnyLimiter], strategy: Any) -> None:
+    with RedisServer("--rename-command", "TIME", "") as server:
+        limiter = kind(server.url, strategy=strategy, **PATIENT)
+        for call in (lambda: limiter.limit(LOGIN, "ada"), limiter.ping):
+            with pytest.raises(StoreError, match="TIME.* must be allowed to the server's user") as caught:
+                done(call())
+            assert caught.value.failure == "denied"
