@@ -140,6 +140,6 @@ def test_a_command_that_the_server_has_renamed_is_named(kind: type[AnyLimiter], 
     with RedisServer("--rename-command", "TIME", "") as server:
         limiter = kind(server.url, strategy=strategy, **PATIENT)
         for call in (lambda: limiter.limit(LOGIN, "ada"), limiter.ping):
-            with pytest.raises(StoreError, match="TIME.* must be allowed to the server's user") as caught:
+            with pytest.raises(StoreError, match=r"TIME.* must be allowed to the server's user") as caught:
                 done(call())
             assert caught.value.failure == "denied"
