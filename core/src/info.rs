@@ -250,14 +250,19 @@ impl LimitInfo {
 
     /// [`merged_from`](Self::merged_from) those that are enforced.
     pub(crate) fn merged_of(checks: Box<[Self]>) -> Self {
-        // Field by field: to write into an answer that is moved then can be felt.
-        let summary = Self::summary(&checks);
-        Self { several: Some(Several(checks)), ..summary }
+        Self::summary_with(checks, |checks| Some(Several(checks)))
     }
 
     /// [`merged_of`](Self::merged_of), without them.
     #[inline]
     pub(crate) fn summary(checks: &[Self]) -> Self {
+        Self::summary_with(checks, |_| None)
+    }
+
+    /// The summary of answers with what becomes of them, so that it is written once: to move one can be felt.
+    #[inline]
+    fn summary_with<C: AsRef<[Self]>>(answers: C, several: impl FnOnce(C) -> Option<Several>) -> Self {
+        let checks = answers.as_ref();
         let deciding = &checks[Self::binding_among(checks)];
         let Self { blocked, quota, next_ms, window_ms, check, .. } = *deciding;
         let (mut remaining, mut reset_ms, mut full_reset_ms) = (u64::MAX, deciding.reset_ms, 0);
@@ -286,7 +291,7 @@ impl LimitInfo {
             at,
             check,
             observed: false,
-            several: None,
+            several: several(answers),
         }
     }
 

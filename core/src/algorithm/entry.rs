@@ -14,7 +14,7 @@ macro_rules! entry {
             #[default]
             Absent,
             $($small($copied),)*
-            $($long(Box<$lent>),)*
+            $($long($lent),)*
         }
 
         impl Entry {
@@ -62,7 +62,7 @@ macro_rules! entry {
         #[inline]
         pub(crate) fn $name(&mut self, fresh: impl FnOnce() -> $state) -> &mut $state {
             if !matches!(self, Self::$variant(_)) {
-                *self = Self::$variant(fresh().into());
+                *self = Self::$variant(fresh());
             }
             match self {
                 Self::$variant(state) => state,

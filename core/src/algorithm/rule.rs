@@ -92,7 +92,7 @@ macro_rules! rule {
             pub(crate) fn entry_of(&self, numbers: &mut impl Numbers) -> Option<Entry> {
                 Some(match self {
                     $(Self::$small(_) => Entry::$small(Stored::read(numbers)?),)*
-                    $(Self::$long(_) => Entry::$long(Box::new(Stored::read(numbers)?)),)*
+                    $(Self::$long(_) => Entry::$long(Stored::read(numbers)?),)*
                 })
             }
         }

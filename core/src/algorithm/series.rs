@@ -12,8 +12,12 @@ use super::real;
 /// Each run knows the sum of all up to itself, so that sums and positions are found by binary search; equal instants
 /// share a run, so that a cost of a million takes no more room than a cost of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::box_collection,
+    reason = "three words fit into an entry, and an allocation of four into a size that is kept"
+)]
 pub(crate) struct Series {
-    runs: VecDeque<Run>,
+    runs: Box<VecDeque<Run>>,
     /// The sum before the first run that is kept.
     dropped: u64,
     /// All instants are multiples of this; 0 = of nothing in particular.
@@ -42,7 +46,8 @@ impl Stored for Series {
 impl Series {
     /// Some of the runs of a longer one, each with the sum up to itself.
     fn of(runs: impl IntoIterator<Item = (u64, u64)>) -> Self {
-        Self { runs: runs.into_iter().map(|(at, sum)| Run { at, sum }).collect(), dropped: 0, grain: 0 }
+        let runs = runs.into_iter().map(|(at, sum)| Run { at, sum }).collect();
+        Self { runs: Box::new(runs), dropped: 0, grain: 0 }
     }
 
     /// The runs that are kept, each with the sum up to itself.
@@ -52,6 +57,11 @@ impl Series {
 
     pub(crate) fn newest(&self) -> Option<u64> {
         self.runs.back().map(|run| run.at)
+    }
+
+    /// An instant of this series moved back to a multiple of `grain`; most series have been [aligned](Self::align).
+    pub(crate) fn aligned(&self, at: u64, grain: NonZeroU64) -> u64 {
+        if self.grain == grain.get() { at } else { at.saturating_sub(at % grain) }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -137,14 +147,14 @@ impl Series {
         }
         self.grain = grain.get();
         let mut runs: VecDeque<Run> = VecDeque::with_capacity(self.runs.len());
-        for Run { at, sum } in mem::take(&mut self.runs) {
+        for Run { at, sum } in mem::take(&mut *self.runs) {
             let at = at.saturating_sub(at % grain);
             match runs.back_mut() {
                 Some(run) if run.at == at => run.sum = sum,
                 _ => runs.push_back(Run { at, sum }),
             }
         }
-        self.runs = runs;
+        *self.runs = runs;
     }
 
     /// Forgets all but the newest units.
@@ -176,7 +186,7 @@ impl Series {
     }
 
     fn start_over(&mut self) {
-        for run in &mut self.runs {
+        for run in self.runs.iter_mut() {
             run.sum = run.sum.saturating_sub(self.dropped);
         }
         self.dropped = 0;

@@ -31,14 +31,14 @@ impl Slots {
         at.saturating_sub(at % self.resolution)
     }
 
-    /// Until the slot in which an instant lies no longer counts.
-    fn until_left(&self, at: Micros, now: Micros) -> Micros {
-        self.start(at).saturating_add(self.period).saturating_sub(now)
+    /// Until the slot in which an instant of this state lies no longer counts.
+    fn until_left(&self, state: &Series, at: Micros, now: Micros) -> Micros {
+        state.aligned(at, self.resolution).saturating_add(self.period).saturating_sub(now)
     }
 
     /// From further ahead than it takes to drain: a clock was wrong.
     pub(super) fn is_impossible(&self, state: &Series, now: Micros) -> bool {
-        state.newest().is_some_and(|at| self.start(at) > now.saturating_add(self.period))
+        state.newest().is_some_and(|at| state.aligned(at, self.resolution) > now.saturating_add(self.period))
     }
 
     /// The number of slots in a row that always count together.
@@ -109,7 +109,7 @@ impl Algorithm for Slots {
     }
 
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
-        state.last_in_the_way(self.from(now), cost, self.max).map_or(0, |at| self.until_left(at, now))
+        state.last_in_the_way(self.from(now), cost, self.max).map_or(0, |at| self.until_left(state, at, now))
     }
 
     fn fits(&self, state: &Series, now: Micros, cost: u64) -> bool {
@@ -125,7 +125,7 @@ impl Algorithm for Slots {
     }
 
     fn full(&self, state: &Series, now: Micros) -> Micros {
-        state.newest().map_or(0, |at| self.until_left(at, now))
+        state.newest().map_or(0, |at| self.until_left(state, at, now))
     }
 
     fn quota(&self) -> u64 {
