@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::checks::{self, rules};
 use crate::Error;
-use crate::algorithm::{Algorithm, Grouped, LevelRule, Rule, Small, Uneven};
+use crate::algorithm::{Algorithm, Grouped, LevelRule, Rule, Small, Uneven, with_small};
 use crate::check::Check;
 use crate::decision::{Call, Impossible, Part, Verb};
 use crate::distinct::Distinct;
@@ -64,7 +64,6 @@ impl Local {
         match limit.compiled(factor) {
             Some(Rules::One(rule)) if cost <= EXACT => match rule {
                 Rule::Level(rule) if rule.by_groups => self.limit_small(&Grouped(rule), limit, actor, cost, now),
-                Rule::Level(rule) => self.limit_uneven(rule, limit, actor, cost, now),
                 rule => self.limit_aside(rule, limit, actor, cost, now),
             },
             _ => self.decide_any(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, now),
@@ -84,7 +83,8 @@ impl Local {
         self.limit_small(&Uneven(rule), limit, actor, cost, now)
     }
 
-    /// Out of the way of the levels, which nearly all limits are.
+    /// Out of the way of the levels that drain so, which nearly all limits are. Each kind has a function of its own, in
+    /// which nothing of a check has to be in memory for the sake of another kind.
     #[inline(never)]
     fn limit_aside(
         &self,
@@ -94,8 +94,38 @@ impl Local {
         cost: u64,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
+        if let Rule::Level(rule) = rule {
+            return self.limit_uneven(rule, limit, actor, cost, now);
+        }
+        with_small!(rule, |rule| self.limit_copied(rule, limit, actor, cost, now),
+            else self.limit_lent(rule, limit, actor, cost, now))
+    }
+
+    /// A state of a few numbers.
+    #[inline(never)]
+    fn limit_copied<R: Algorithm<State: Small>>(
+        &self,
+        rule: &R,
+        limit: &Limit,
+        actor: &str,
+        cost: u64,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        self.limit_small(rule, limit, actor, cost, now)
+    }
+
+    /// A state of any length.
+    #[inline(never)]
+    fn limit_lent(
+        &self,
+        rule: &Rule,
+        limit: &Limit,
+        actor: &str,
+        cost: u64,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
         let call = self.entry_call(limit, actor, cost, now);
-        self.memory.decide_one(rule, call, |why| self.limit_otherwise(why, limit, actor, cost, now))
+        self.memory.decide_lent(rule, call, |why| self.limit_otherwise(why, limit, actor, cost, now))
     }
 
     /// Of factor 1.

@@ -90,7 +90,8 @@ impl Memory {
     }
 
     /// A state of any length is lent by the table, and put back.
-    fn decide_lent<E>(
+    #[inline]
+    pub(crate) fn decide_lent<E>(
         &self,
         rule: &Rule,
         call: EntryCall,
