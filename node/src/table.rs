@@ -1,9 +1,7 @@
 //! Things that JavaScript knows by number.
 
-use crate::numbers::whole;
-
 /// Things by number. A number holds a place and the generation of the thing in it, so that the number of a thing that
-/// was removed never stands for the one that took its place. Generations start at 1, so 0 never stands for anything.
+/// was removed never stands for the one that took its place. 0 never stands for anything.
 pub(crate) struct Table<T> {
     places: Vec<Place<T>>,
     free: Vec<usize>,
@@ -14,10 +12,13 @@ struct Place<T> {
     thing: Option<T>,
 }
 
-/// A place in the low half of a number, a generation above it: JavaScript holds integers of 53 bits exactly.
+/// A number is an integer from 2^52 to 2^53: the bits of such a double are those of the integer, so that none has to be
+/// converted. Its place is in the low half, and the high half is its generation.
 const PLACE_BITS: u32 = 32;
-/// A place is not used again after this generation.
-const LAST_GENERATION: u32 = (1 << (53 - PLACE_BITS)) - 1;
+/// The high half of 2^52.
+const FIRST_GENERATION: u32 = 0x4330_0000;
+/// The high half of the last below 2^53. A place is not used again after this generation.
+const LAST_GENERATION: u32 = 0x433f_ffff;
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
@@ -38,13 +39,12 @@ impl<T> Table<T> {
 
     pub(crate) fn add(&mut self, thing: T) -> f64 {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place { generation: 0, thing: None });
+            self.places.push(Place { generation: FIRST_GENERATION, thing: None });
             self.places.len() - 1
         });
         let place = &mut self.places[index];
-        place.generation += 1;
         place.thing = Some(thing);
-        ((u64::from(place.generation) << PLACE_BITS) + index as u64) as f64
+        f64::from_bits((u64::from(place.generation) << PLACE_BITS) + index as u64)
     }
 
     /// Removes a thing. A number that stands for nothing any more removes nothing: an object that was closed may be
@@ -53,6 +53,7 @@ impl<T> Table<T> {
         let place = self.place(handle)?;
         let removed = place.thing.take()?;
         if place.generation < LAST_GENERATION {
+            place.generation += 1;
             self.free.push(parts(handle).0);
         }
         Some(removed)
@@ -68,6 +69,6 @@ impl<T> Table<T> {
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "each half is taken by itself")]
 fn parts(handle: f64) -> (usize, u32) {
-    let handle = whole(handle);
-    (handle as u32 as usize, (handle >> PLACE_BITS) as u32)
+    let bits = handle.to_bits();
+    (bits as u32 as usize, (bits >> PLACE_BITS) as u32)
 }
