@@ -16,7 +16,7 @@ import type {
   TimeOptions,
 } from './options.js'
 import type { Check } from './parts.js'
-import { yielding } from './yields.js'
+import { isTooLong, yielded } from './yields.js'
 
 /** The verbs of a limiter, each as a promise and, under the name with `Sync`, answered at once. */
 export abstract class Verbs {
@@ -36,7 +36,10 @@ export abstract class Verbs {
     try {
       const store = this.#store
       const plain = options === undefined && store.plain ? checked(limit) : undefined
-      if (plain !== undefined) return Promise.resolve(yielding(limitOne(store, plain, actor)))
+      if (plain !== undefined) {
+        const info = limitOne(store, plain, actor)
+        return Promise.resolve(isTooLong() ? yielded(info) : info)
+      }
       return Promise.resolve(decided(this.#store, Call.Limit, limit, actor, options, false))
     } catch (error) {
       return Promise.reject(error)

@@ -14,11 +14,15 @@ let waiting = false
 
 /** Of so many checks: the answer, or after too many in one turn of the event loop, a promise of it in the next. */
 export function yielding<T>(answer: T | Promise<T>, checks = 1): T | Promise<T> {
-  answered += checks
-  return answered < AT_ONCE ? answer : yieldedLong(answer)
+  answered += checks - 1
+  return isTooLong() ? yielded(answer) : answer
 }
 
-function yieldedLong<T>(answer: T | Promise<T>): T | Promise<T> {
+/** Counts one check: true after too many in one turn of the event loop. Short enough to be inlined with all of a call. */
+export const isTooLong = (): boolean => ++answered >= AT_ONCE
+
+/** {@link yielding} after too many. */
+export function yielded<T>(answer: T | Promise<T>): T | Promise<T> {
   answered = 0
   // Waiting for a server lets the event loop turn.
   if (answer instanceof Promise) return answer

@@ -223,7 +223,7 @@ import type {
   TimeOptions,
 } from './options.js'
 import type { Check } from './parts.js'
-import { yielding } from './yields.js'
+import { isTooLong, yielded } from './yields.js'
 
 /** The verbs of a limiter, each as a promise and, under the name with `Sync`, answered at once. */
 export abstract class Verbs {
@@ -263,7 +263,8 @@ fn method(code: &mut String, verb: &Verb, is_sync: bool) -> fmt::Result {
         // Not an `async` function, which would take three more turns to pass on the promise of a shared store.
         ("limit", false) => format!(
             "    try {{\n      const store = this.#store\n      {PLAIN}\n      \
-             if (plain !== undefined) return Promise.resolve(yielding(limitOne(store, plain, actor)))\n      \
+             if (plain !== undefined) {{\n        const info = limitOne(store, plain, actor)\n        \
+             return Promise.resolve(isTooLong() ? yielded(info) : info)\n      }}\n      \
              return Promise.resolve({call})\n    \
              }} catch (error) {{\n      return Promise.reject(error)\n    }}\n"
         ),
