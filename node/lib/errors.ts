@@ -231,6 +231,19 @@ export function ownKeys(of: object, field: string, key: string): string[] {
   }
 }
 
+/** The names of options; a promise, a map or a limiter in their place is refused, for it has none that are its own. */
+export function optionNames(given: object, field: string): string[] {
+  const names = ownKeys(given, field, '')
+  if (names.length === 0 && !isPlain(given)) throw wrongType('', field, 'must be an object with options', given)
+  return names
+}
+
+/** True for `{}` of any realm, but not for an object of a class, such as a Limiter, or a URL. */
+function isPlain(given: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(given)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
 /** Options as an object of their own, each read once; a name that is not among those of `what` is refused. */
 export function knownOptions(
   given: object,
@@ -239,18 +252,10 @@ export function knownOptions(
   field = 'options',
 ): Record<string, unknown> {
   const options: Record<string, unknown> = {}
-  const own = ownKeys(given, field, '')
-  if (own.length === 0 && !isPlain(given)) throw wrongType('', field, 'must be an object of options', given)
-  for (const name of own) {
+  for (const name of optionNames(given, field)) {
     const value = read(given, name, '')
     if (!names.includes(name)) throw wrongType('', name, `is not an option of ${what}`, value)
     if (value !== undefined) options[name] = value
   }
   return options
-}
-
-/** True for `{}` of any realm, but not for an object of a class, such as a Limiter, or a URL. */
-function isPlain(given: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(given)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
 }

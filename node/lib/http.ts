@@ -1,7 +1,7 @@
 /* What the modules for web frameworks share: the client, the headers, refusals, and mistakes in the configuration. */
 
 import { compiled } from './definition_cache.js'
-import { answered, outOfRange, ownKeys, read, wrongType } from './errors.js'
+import { answered, optionNames, outOfRange, read, wrongType } from './errors.js'
 import { commonHeaders, type HeaderKind, type Headers, placeCommon, placeX, UNLIMITED, xHeaders } from './headers.js'
 import { LimitInfo } from './info.js'
 import { type MistakeCode, tell } from './mistakes.js'
@@ -187,7 +187,7 @@ function fieldsOf(given: unknown): [names: string[], values: unknown[]] {
   const values: unknown[] = []
   if (given === undefined || given === null) return [names, values]
   if (typeof given !== 'object') throw wrongType('', 'options', 'must be an object', given)
-  for (const name of ownKeys(given, 'options', '')) {
+  for (const name of optionNames(given, 'options')) {
     const value = read(given, name, '')
     if (value === undefined) continue
     const isList = Array.isArray(value) && (name === 'trustedProxies' || name === 'silence')

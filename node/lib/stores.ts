@@ -1,5 +1,5 @@
 import { clockFrom } from './clock.js'
-import { answered, ownKeys, read, wrongType } from './errors.js'
+import { answered, optionNames, read, wrongType } from './errors.js'
 import { Listeners } from './events.js'
 import type { Store } from './info.js'
 import type { LimiterOptions } from './names.js'
@@ -48,21 +48,12 @@ export function storeOf(given: readonly unknown[]): Made {
   return { store: { handle, shared, clock, plain: !shared && clock === undefined }, listeners }
 }
 
-/** True of an object of no class, from any realm. */
-function isPlain(given: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(given)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
-}
-
 /** Options by their names, each read once; those of `tls` by names of their own. */
 function fieldsOf(given: unknown, what = 'options', prefix = ''): Map<string, unknown> {
   const fields = new Map<string, unknown>()
   if (given === undefined || given === null) return fields
   if (typeof given !== 'object') throw wrongType('', what, 'must be an object', given)
-  const names = ownKeys(given, what, '')
-  // A promise of options, a map or another limiter: their options would be lost.
-  if (names.length === 0 && !isPlain(given)) throw wrongType('', what, 'must be an object with options', given)
-  for (const name of names) {
+  for (const name of optionNames(given, what)) {
     const value = read(given, name, '')
     if (name === 'tls' && prefix === '') {
       for (const [inner, pem] of fieldsOf(value, 'tls', 'tls.')) fields.set(inner, pem)
