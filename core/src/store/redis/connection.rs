@@ -202,10 +202,10 @@ impl ConnectionTask {
         }
     }
 
-    /// True while a job has to wait for a batch to come back, or until it has waited for long enough. Then the queue is
-    /// only looked into: callers need not wake this task, each with a call of the system.
+    /// True while a new job has to wait for a batch to come back, or until it has waited for long enough. Then the queue
+    /// is only looked into: callers need not wake this task, each with a call of the system.
     fn is_full(&self) -> bool {
-        self.under_way() >= self.batches_at_once() && self.patience().is_some()
+        self.leaves_by.is_none() && self.under_way() >= self.batches_at_once() && self.patience().is_some()
     }
 
     /// True while the connection is up, and nothing waits or is under way.

@@ -1,10 +1,10 @@
 //! Something that was sent, and has not come back yet.
 
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
+use futures_util::future::{MaybeDone, maybe_done};
 use tokio::time::Instant;
 
 /// Decisions that were sent together, and what is waited for.
@@ -18,10 +18,7 @@ pub(super) struct Underway<T> {
     weight: u64,
     /// It was not back by then, and was counted.
     missed: bool,
-    coming: Pin<Box<dyn Future<Output = T> + Send>>,
-    begun: bool,
-    /// Back when it was begun.
-    early: Option<T>,
+    coming: MaybeDone<Pin<Box<dyn Future<Output = T> + Send>>>,
 }
 
 /// A result that has come back.
@@ -39,16 +36,7 @@ impl<T> Underway<T> {
         weight: u64,
         coming: impl Future<Output = T> + Send + 'static,
     ) -> Self {
-        Self {
-            since: Instant::now(),
-            until,
-            number,
-            weight,
-            missed: false,
-            coming: Box::pin(coming),
-            begun: false,
-            early: None,
-        }
+        Self { since: Instant::now(), until, number, weight, missed: false, coming: maybe_done(Box::pin(coming)) }
     }
 
     pub(super) fn weight(&self) -> u64 {
@@ -66,30 +54,18 @@ impl<T> Underway<T> {
         newly.then_some(self.since)
     }
 
-    /// Sends it, the first time.
-    fn begin(&mut self, context: &mut Context<'_>) {
-        if !mem::replace(&mut self.begun, true)
-            && let Poll::Ready(what) = self.coming.as_mut().poll(context)
-        {
-            self.early = Some(what);
-        }
-    }
-
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Back<T>> {
-        self.begun = true;
         let Self { since, number, missed, .. } = *self;
-        let what = match self.early.take() {
-            Some(what) => Poll::Ready(what),
-            None => self.coming.as_mut().poll(context),
-        };
-        what.map(|what| Back { what, since, number, missed })
+        let mut coming = Pin::new(&mut self.coming);
+        ready!(coming.as_mut().poll(context));
+        coming.take_output().map_or(Poll::Pending, |what| Poll::Ready(Back { what, since, number, missed }))
     }
 }
 
-/// Sends those of these that have not been sent: nothing is before it is polled.
+/// Sends those of these that have not been sent: nothing is before it is polled. What is back already is kept.
 pub(super) fn begin<T>(several: &mut [Underway<T>], context: &mut Context<'_>) -> Poll<()> {
     for one in several {
-        one.begin(context);
+        let _ = Pin::new(&mut one.coming).poll(context);
     }
     Poll::Ready(())
 }
