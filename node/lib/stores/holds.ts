@@ -134,9 +134,9 @@ function pointsOf(checks: readonly LimitInfo[]): Points {
   const [hits, block, time, points] = checks as [LimitInfo, LimitInfo, LimitInfo, LimitInfo]
   const { count: counted, leftMs } = hitsOf(hits)
   const left = time.quota - time.remaining
-  const held = left > 0 ? Math.max(points.quota - points.remaining - left, 0) : 0
-  const used = counted + held
   const isHeld = left > 0
+  const held = isHeld ? Math.max(points.quota - points.remaining - left, 0) : 0
+  const used = counted + held
   if (block.blocked) return { used, leftMs: block.resetMs, blocked: true, counted, held, isHeld }
   return { used, leftMs: isHeld ? time.fullResetMs : leftMs, blocked: false, counted, held, isHeld }
 }

@@ -1,7 +1,7 @@
 /* The limiters that stores count in: the caller's own, or one for each URL. */
 
-import { wrongType } from '../errors.js'
 import { Limiter } from '../limiter.js'
+import { noLimiter } from '../room/options.js'
 import { isShared } from '../room/room.js'
 
 /** A limiter as one store uses it. */
@@ -23,9 +23,7 @@ const byUrl = new Map<string, Shared>()
 export function usedLimiter(given: unknown): UsedLimiter {
   if (given instanceof Limiter) return { limiter: given, close: async () => {} }
   if (given === undefined) return owned(new Limiter())
-  if (typeof given !== 'string' && !(given instanceof URL)) {
-    throw wrongType('', 'limiter', 'must be a Limiter or the URL of a store', given)
-  }
+  if (typeof given !== 'string' && !(given instanceof URL)) throw noLimiter(given)
   const url = String(given)
   const known = byUrl.get(url)
   if (known !== undefined) return sharing(url, known)
