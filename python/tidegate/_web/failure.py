@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
-from .._errors import LimitError, TidegateError
+from .._errors import LimitError, StoreError, TidegateError
 
-__all__ = ["adopted", "is_of_client"]
+__all__ = ["adopted", "is_of_client", "translated"]
 
 E = TypeVar("E", bound=TidegateError)
 
@@ -27,3 +28,12 @@ def adopted(exception: E, error: TidegateError) -> E:
     exception.args = error.args
     vars(exception).update(vars(error))
     return exception
+
+
+def translated(
+    error: TidegateError, unavailable: Callable[[], StoreError], bad_actor: Callable[[], LimitError]
+) -> Exception:
+    """The exception of a framework for a failed store, or for an actor that no name can be; any other error stays."""
+    if isinstance(error, StoreError):
+        return adopted(unavailable(), error)
+    return adopted(bad_actor(), error) if is_of_client(error) else error

@@ -10,7 +10,7 @@ from rest_framework.throttling import BaseThrottle
 
 from ..._errors import LimitError, StoreError, TidegateError
 from ..._tidegate import LimitInfo
-from ..failure import adopted, is_of_client
+from ..failure import translated
 from ..guard import GuardOptions, Limits
 from .room import DEFAULT, DjangoGuard, DjangoRoom
 from .serve import begin, decide, rooms
@@ -81,7 +81,7 @@ class RateLimitThrottle(BaseThrottle):
             try:
                 denied = decide(request, record, by_store, type(view))
             except TidegateError as error:
-                raise _failure(error) from error.__cause__
+                raise translated(error, UnavailableError, BadActorError) from error.__cause__
             if denied is not None or not record.is_carried:
                 _carry(view, record, denied is not None)
         for decision in record.decisions:
@@ -116,12 +116,6 @@ class BadActorError(LimitError, APIException):
 
     def __init__(self) -> None:
         APIException.__init__(self)
-
-
-def _failure(error: TidegateError) -> Exception:
-    if isinstance(error, StoreError):
-        return adopted(UnavailableError(), error)
-    return adopted(BadActorError(), error) if is_of_client(error) else error
 
 
 def _carry(view: Any, record: Any, denied: bool) -> None:

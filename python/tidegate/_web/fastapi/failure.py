@@ -6,7 +6,7 @@ import fastapi
 
 from ..._errors import LimitError, StoreError, TidegateError
 from ..asgi.connection import Scope
-from ..failure import adopted, is_of_client
+from ..failure import translated
 
 __all__ = ["failure"]
 
@@ -27,8 +27,4 @@ class BadActorError(LimitError, fastapi.HTTPException):
 
 def failure(error: TidegateError, scope: Scope) -> Exception:
     """The exception for an error of a decision. A websocket has no status."""
-    if scope["type"] != "http":
-        return error
-    if isinstance(error, StoreError):
-        return adopted(UnavailableError(), error)
-    return adopted(BadActorError(), error) if is_of_client(error) else error
+    return translated(error, UnavailableError, BadActorError) if scope["type"] == "http" else error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from werkzeug.exceptions import BadRequest, ServiceUnavailable
 
 from ..._errors import LimitError, StoreError, TidegateError
-from ..failure import adopted, is_of_client
+from ..failure import translated
 
 __all__ = ["failure"]
 
@@ -26,6 +26,4 @@ class BadActorError(LimitError, BadRequest):
 
 def failure(error: TidegateError) -> Exception:
     """The exception for an error of a decision."""
-    if isinstance(error, StoreError):
-        return adopted(UnavailableError(), error)
-    return adopted(BadActorError(), error) if is_of_client(error) else error
+    return translated(error, UnavailableError, BadActorError)
