@@ -18,12 +18,11 @@ impl PendingCall {
         if self.call.gives_back() {
             self.entries.iter().for_each(|entry| state.denials.forget(*entry));
         }
+        let heard = clock::now();
         let failure = match answer {
             Ok(Reply::Decided { infos, corrupt, reset, .. }) => {
-                let heard = clock::now();
-                state.stats.took(heard.saturating_sub(self.started));
+                state.decided(self.started, heard);
                 state.stats.repaired(corrupt);
-                state.reports.decided(heard);
                 let info = self.merge(infos);
                 if self.call == Verb::Charge || !info.blocked && self.call != Verb::Peek {
                     self.entries.iter().for_each(|entry| state.denials.outdate(*entry));
@@ -40,7 +39,7 @@ impl PendingCall {
             Ok(Reply::Late { .. }) => Failure::Timeout,
             Err(failure) => failure,
         };
-        state.degraded(failure);
+        state.degraded(failure, heard);
         let answer = self.without_the_store(&state.fallback, request, failure);
         state.stats.came_to(&answer);
         answer

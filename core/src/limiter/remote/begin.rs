@@ -30,14 +30,15 @@ impl Remote {
         crate::panics::point("begin");
         let state = self.store.state();
         let deny_key = self.deny_key(checks, call, now);
+        let began = clock::now();
         if let Some(deny_key) = &deny_key
-            && let Some(info) = state.denials.find(deny_key, clock::now())
+            && let Some(info) = state.denials.find(deny_key, began)
         {
             state.stats.cached();
             return Begun::Known(Ok(info));
         }
         if self.store.settings.on_error == OnError::Local && state.is_unavailable(on_callers_runtime) {
-            return Begun::Known(self.decide_locally(&state, checks, call, now));
+            return Begun::Known(self.decide_locally(&state, checks, call, now, began));
         }
         if call == Call::Reset {
             let entries: InlineVec<Fingerprint> = checks.iter().flat_map(|check| self.entries(check)).collect();
@@ -60,7 +61,14 @@ impl Remote {
     }
 
     /// The whole way in this process's memory, of a call that the store would not even be asked for.
-    fn decide_locally(&self, state: &ProcessState, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Decided {
+    fn decide_locally(
+        &self,
+        state: &ProcessState,
+        checks: &[Check<'_>],
+        call: Call,
+        now: Option<Micros>,
+        began: Micros,
+    ) -> Decided {
         let local = Local { memory: state.fallback.clone(), namespace: self.namespace };
         let admitted = checks.iter().try_for_each(|check| self.store.backend.admits(check.limit)).map_err(Error::from);
         let answer = admitted.and_then(|()| match call {
@@ -76,7 +84,7 @@ impl Remote {
             checks.iter().flat_map(|check| self.entries(check)).for_each(|entry| state.denials.forget(entry));
         }
         if answer.as_ref().is_ok_and(|info| info.degraded) {
-            state.degraded(Failure::Unavailable);
+            state.degraded(Failure::Unavailable, began);
         }
         state.stats.came_to(&answer);
         answer

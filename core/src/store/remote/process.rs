@@ -23,6 +23,7 @@ use crate::algorithm::Shape;
 use crate::failure::Failure;
 use crate::fork::Process;
 use crate::store::memory::Memory;
+use crate::time::Micros;
 
 /// A remote store, as one process sees it.
 pub(crate) struct RemoteStore {
@@ -198,9 +199,14 @@ impl ProcessState {
     }
 
     /// The store did not decide a call.
-    pub(crate) fn degraded(&self, failure: Failure) {
-        self.stats.degraded(failure);
-        self.reports.degraded(failure, &self.stats);
+    pub(crate) fn degraded(&self, failure: Failure, now: Micros) {
+        self.reports.degraded(failure, now, &self.stats);
+    }
+
+    /// The store decided a call, which it was asked at `started`.
+    pub(crate) fn decided(&self, started: Micros, now: Micros) {
+        self.stats.took(now.saturating_sub(started));
+        self.reports.decided(now, &self.stats);
     }
 
     fn session(&self, store: &RemoteStore, runtime: Handle) -> Session {

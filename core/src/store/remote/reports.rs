@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::on_error::OnError;
 use super::settings::Settings;
-use super::stats::Stats;
+use super::stats::{FailureCounts, Stats};
 use crate::clock;
 use crate::error::StoreError;
 use crate::events::{Event, EventKind, Events};
@@ -28,22 +28,25 @@ pub(crate) struct Reports {
     policy: OnError,
     timeout: Duration,
     outage: Mutex<Outage>,
+    /// The instant of the last call that was answered without the store.
+    last: AtomicU64,
     /// The instant at which the next decided call has to check for the end of the outage; 0 if there is none.
+    calm: AtomicU64,
+    /// The instant from which the next call that is answered without the store is reported.
     due: AtomicU64,
     troubles: Mutex<Troubles>,
     /// The instant of the last event of each kind of failure.
     failed_reported: [AtomicU64; Failure::ALL.len()],
 }
 
-/// Calls that were answered without the store.
+/// What was reported of the calls that were answered without the store. The statistics count them.
 #[derive(Default)]
 struct Outage {
-    /// Since the last report, by kind of failure.
-    counts: [u64; Failure::ALL.len()],
-    /// Since the store last recovered.
-    total: u64,
-    first: Micros,
-    last: Micros,
+    /// The counts at the last report, by kind of failure, and when the store last recovered.
+    reported: FailureCounts,
+    recovered: u64,
+    /// The first call since then.
+    first: Option<Micros>,
     degraded_reported: Option<Micros>,
     recovered_reported: Option<Micros>,
 }
@@ -70,29 +73,37 @@ impl Reports {
             policy: settings.on_error,
             timeout: settings.timeout,
             outage: Mutex::default(),
+            last: AtomicU64::new(0),
+            calm: AtomicU64::new(0),
             due: AtomicU64::new(0),
             troubles: Mutex::default(),
             failed_reported: Default::default(),
         }
     }
 
-    /// The store did not decide a call.
-    pub(crate) fn degraded(&self, failure: Failure, stats: &Stats) {
-        let now = clock::now();
-        let mut outage = self.outage();
-        outage.counts[failure.index()] += 1;
-        outage.total += 1;
-        if outage.total == 1 {
-            outage.first = now;
+    /// The store did not decide a call. Nearly all of an outage's calls only count, and take no lock.
+    pub(crate) fn degraded(&self, failure: Failure, now: Micros, stats: &Stats) {
+        stats.degraded(failure);
+        self.last.store(now, Ordering::Relaxed);
+        let is_first = self.calm.swap(now + CALM, Ordering::Relaxed) == 0;
+        if is_first || now >= self.due.load(Ordering::Relaxed) {
+            self.perhaps_report(failure, now, stats);
         }
-        outage.last = now;
-        self.due.store(now + CALM, Ordering::Relaxed);
-        if outage.degraded_reported.is_some_and(|told| now.saturating_sub(told) < QUIET) {
+    }
+
+    #[cold]
+    fn perhaps_report(&self, failure: Failure, now: Micros, stats: &Stats) {
+        let mut outage = self.outage();
+        outage.first.get_or_insert(now);
+        if now < self.due.load(Ordering::Relaxed) {
             return;
         }
+        self.due.store(now + QUIET, Ordering::Relaxed);
         let since = outage.degraded_reported.replace(now);
-        let counts = std::mem::take(&mut outage.counts);
+        let counts = stats.failures();
+        let before = std::mem::replace(&mut outage.reported, counts);
         drop(outage);
+        let counts: FailureCounts = std::array::from_fn(|kind| counts[kind] - before[kind]);
         let most = Failure::ALL.into_iter().max_by_key(|failure| counts[failure.index()]).unwrap_or(failure);
         let message = self.degraded_message(&counts, most, since.map(|since| now - since), stats);
         self.report(EventKind::Degraded(most), &self.servers, &message);
@@ -100,26 +111,31 @@ impl Reports {
 
     /// The store decided a call.
     #[inline]
-    pub(crate) fn decided(&self, now: Micros) {
-        let due = self.due.load(Ordering::Relaxed);
-        if due != 0 && now >= due {
-            self.perhaps_recovered(now);
+    pub(crate) fn decided(&self, now: Micros, stats: &Stats) {
+        let calm = self.calm.load(Ordering::Relaxed);
+        if calm != 0 && now >= calm {
+            self.perhaps_recovered(now, calm, stats);
         }
     }
 
     #[cold]
-    fn perhaps_recovered(&self, now: Micros) {
+    fn perhaps_recovered(&self, now: Micros, calm: Micros, stats: &Stats) {
         let mut outage = self.outage();
+        let last = self.last.load(Ordering::Relaxed);
         let quiet = outage.recovered_reported.map_or(0, |told| told + QUIET);
-        let due = quiet.max(outage.last + CALM);
-        if now < due || outage.total == 0 {
-            self.due.store(if outage.total == 0 { 0 } else { due }, Ordering::Relaxed);
+        let due = quiet.max(last + CALM);
+        let is_over = now >= due;
+        // Another call may have been answered without the store meanwhile, or found its end.
+        let next = if is_over { 0 } else { due };
+        let is_ours = self.calm.compare_exchange(calm, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if !is_over || !is_ours {
             return;
         }
-        self.due.store(0, Ordering::Relaxed);
-        let (total, took) = (std::mem::take(&mut outage.total), outage.last - outage.first);
-        outage.counts = Default::default();
-        outage.recovered_reported = Some(now);
+        let counts = stats.failures();
+        let all = counts.iter().sum();
+        let total = all - std::mem::replace(&mut outage.recovered, all);
+        let took = outage.first.take().map_or(0, |first| last.saturating_sub(first));
+        (outage.reported, outage.recovered_reported) = (counts, Some(now));
         drop(outage);
         let message = format!("{} without it within {}", calls(total), seconds(took));
         self.report(EventKind::Recovered, &self.servers, &message);
@@ -243,16 +259,16 @@ mod tests {
         let (reports, heard) = reports();
         let stats = Stats::default();
         let told = || heard.lock().expect("a lock").iter().map(|event| event.kind.name()).collect::<Vec<_>>();
-        reports.decided(clock::now());
-        reports.degraded(Failure::Timeout, &stats);
+        reports.decided(clock::now(), &stats);
+        reports.degraded(Failure::Timeout, clock::now(), &stats);
         assert_eq!(told(), ["degraded"]);
         for _ in 0..9 {
-            reports.degraded(Failure::Unreachable, &stats);
+            reports.degraded(Failure::Unreachable, clock::now(), &stats);
         }
         let last = clock::now();
-        reports.decided(last);
+        reports.decided(last, &stats);
         assert_eq!(told(), ["degraded"], "one call that fits does not end it");
-        reports.decided(last + CALM);
+        reports.decided(last + CALM, &stats);
         assert_eq!(told(), ["degraded", "recovered"]);
         let messages: Vec<_> = heard.lock().expect("a lock").iter().map(ToString::to_string).collect();
         assert!(messages[0].contains("1 call was answered without it (timeout 1)"), "{messages:?}");
@@ -261,10 +277,10 @@ mod tests {
         assert!(messages.iter().all(|message| message.starts_with("redis at somewhere:6379 ")), "{messages:?}");
 
         // The next ones within the minute are reported at its end.
-        reports.degraded(Failure::Denied, &stats);
-        reports.decided(last + 3 * CALM);
+        reports.degraded(Failure::Denied, clock::now(), &stats);
+        reports.decided(last + 3 * CALM, &stats);
         assert_eq!(told().len(), 2);
-        reports.decided(last + CALM + QUIET);
+        reports.decided(last + CALM + QUIET, &stats);
         assert_eq!(told(), ["degraded", "recovered", "recovered"]);
     }
 
@@ -272,13 +288,10 @@ mod tests {
     fn an_outage_that_lasts_is_told_once_a_minute_with_counts() {
         let (reports, heard) = reports();
         let stats = Stats::default();
-        reports.degraded(Failure::Unavailable, &stats);
-        reports.degraded(Failure::Unavailable, &stats);
-        reports.degraded(Failure::Timeout, &stats);
-        if let Some(told) = &mut reports.outage().degraded_reported {
-            *told -= QUIET;
-        }
-        reports.degraded(Failure::Unavailable, &stats);
+        reports.degraded(Failure::Unavailable, clock::now(), &stats);
+        reports.degraded(Failure::Unavailable, clock::now(), &stats);
+        reports.degraded(Failure::Timeout, clock::now(), &stats);
+        reports.degraded(Failure::Unavailable, clock::now() + QUIET, &stats);
         let heard = heard.lock().expect("a lock");
         assert_eq!(heard.len(), 2);
         assert_eq!(heard[1].kind, EventKind::Degraded(Failure::Unavailable));

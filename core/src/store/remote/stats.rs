@@ -11,17 +11,21 @@ use crate::time::Micros;
 /// Powers of two of microseconds: the last bucket takes everything from about half a second up.
 const LATENCY_BUCKETS: usize = 20;
 
+/// A count for each [`Failure`], by its index.
+pub(super) type FailureCounts = [u64; Failure::ALL.len()];
+
 /// Counters that any thread may add to.
 #[derive(Debug, Default)]
 pub(crate) struct Stats {
     admitted: AtomicU64,
     blocked: AtomicU64,
     failed: AtomicU64,
-    degraded: AtomicU64,
+    /// Denied, too: from the cache of denials.
     cached: AtomicU64,
     store_calls: AtomicU64,
     batches: AtomicU64,
     corrupt: AtomicU64,
+    /// Answered without the store, or not at all, by the reason.
     failures: [AtomicU64; Failure::ALL.len()],
     latency: [AtomicU64; LATENCY_BUCKETS],
     latency_sum: AtomicU64,
@@ -52,14 +56,17 @@ impl Stats {
 
     /// A call was answered without the store, because of this.
     pub(crate) fn degraded(&self, failure: Failure) {
-        one_more(&self.degraded);
         one_more(&self.failures[failure.index()]);
     }
 
     /// A call was refused from the cache of denials.
     pub(crate) fn cached(&self) {
         one_more(&self.cached);
-        one_more(&self.blocked);
+    }
+
+    /// The calls that were answered without the store, by the reason.
+    pub(super) fn failures(&self) -> FailureCounts {
+        std::array::from_fn(|kind| self.failures[kind].load(Ordering::Relaxed))
     }
 
     /// So many decisions travel together.
@@ -95,7 +102,8 @@ impl Stats {
     pub(crate) fn read(&self, breaker: BreakerState) -> Statistics {
         crate::panics::point("stats");
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let (admitted, blocked, failed) = (of(&self.admitted), of(&self.blocked), of(&self.failed));
+        let (admitted, failed, cached) = (of(&self.admitted), of(&self.failed), of(&self.cached));
+        let (blocked, failures) = (of(&self.blocked) + cached, self.failures());
         let buckets = self.latency.iter().enumerate().map(|(power, count)| {
             let bound = (power + 1 < LATENCY_BUCKETS).then(|| Duration::from_micros(1 << power));
             (bound, of(count))
@@ -105,12 +113,12 @@ impl Stats {
             admitted,
             blocked,
             failed,
-            degraded: of(&self.degraded),
-            deny_cache_hits: of(&self.cached),
+            degraded: failures.iter().sum(),
+            deny_cache_hits: cached,
             store_calls: of(&self.store_calls),
             batches: of(&self.batches),
             corrupt_entries: of(&self.corrupt),
-            failures: Failure::ALL.iter().map(|failure| (*failure, of(&self.failures[failure.index()]))).collect(),
+            failures: Failure::ALL.into_iter().map(|failure| (failure, failures[failure.index()])).collect(),
             breaker,
             latency: Latency { buckets: buckets.collect(), sum: Duration::from_micros(of(&self.latency_sum)) },
         }
