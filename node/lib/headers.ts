@@ -43,18 +43,18 @@ export interface Facts {
 
 /** The size of a limit that is none. */
 export const UNLIMITED = Number.MAX_SAFE_INTEGER
-const NOTHING: Facts = { at: 0, costs: [] }
+const nothing = (): Facts => ({ at: 0, costs: [] })
 
-/** The headers of an answer, by name. */
-export function headersOf(
-  info: Headed,
+/** The headers of an answer, by name. `asked` is called for the styles that name more of a call than its answer. */
+export function headersOf<Info extends Headed>(
+  info: Info,
   kind: HeaderKind,
   options: HeaderOptions | undefined,
-  asked: Facts = NOTHING,
+  asked: (info: Info) => Facts = nothing,
 ): Headers {
   if (kind === 'x' && options === undefined) return xHeaders(info)
   if (kind === 'common' && options === undefined && info.checks.length === 1) return commonHeaders(info)
-  const flat = fields(info, kind, options, asked)
+  const flat = fields(info, kind, options, asked(info))
   const headers: Headers = {}
   for (let index = 0; index < flat.length; index += 2) {
     headers[flat[index] as string] = flat[index + 1] as string

@@ -254,9 +254,7 @@ export class LimitInfo {
    * ```
    */
   headers(kind: HeaderKind = 'x', options?: HeaderOptions): Headers {
-    return kind === 'x' && options === undefined
-      ? headersOf(this, kind, options)
-      : headersOf(this, kind, options, LimitInfo.asked(this))
+    return headersOf(this, kind, options, LimitInfo.asked)
   }
 
   /**

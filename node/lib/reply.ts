@@ -28,7 +28,7 @@ export function rateLimitHeaders(info: LimitInfo, kind: HeaderKind = 'x', option
     const problem = info instanceof Promise ? 'must be an answer: await the call' : 'must be an answer'
     throw wrongType('', 'info', problem, info)
   }
-  return headersOf(info, kind, options, info instanceof LimitInfo ? LimitInfo.asked(info) : undefined)
+  return headersOf(info, kind, options, info instanceof LimitInfo ? LimitInfo.asked : undefined)
 }
 
 /** A response on which headers can be set: Node's own, and so Express's, or Fastify's reply. */
