@@ -19,6 +19,8 @@ pub use crate::info::{InfoField, Takes as InfoTakes};
 pub use crate::interrupt::while_waiting;
 #[cfg(feature = "redis")]
 pub use crate::limiter::Opened;
+#[cfg(feature = "remote")]
+pub use crate::limiter::UnsentCall;
 pub use crate::reply_queue::{ReplyQueue, Wake};
 #[cfg(feature = "redis")]
 pub use crate::store::dialect::Dialect;

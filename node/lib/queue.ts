@@ -33,6 +33,14 @@ export function replyQueue(): number {
   return opened.queue
 }
 
+/** The calls of this turn of the event loop are sent at its end. */
+let turning = false
+
+function endTurn(): void {
+  turning = false
+  native.endTurn()
+}
+
 /** A number for a call that is about to be made, written down with the reply queue for its answer. */
 export function numbered(buffer: Float64Array): number {
   const call = free.pop() ?? expected.push(UNUSED) - 1
@@ -57,8 +65,12 @@ export function expectInto<T>(call: number, pending: PendingCall<T>): void {
   expected[call] = pending as PendingCall<unknown>
 }
 
-/** The answer to this call. */
+/** The answer to this call, which waits for others of its turn of the event loop. */
 export function expect<T>(call: number, read: PendingCall<T>['read']): Promise<T> {
+  if (!turning) {
+    turning = true
+    setImmediate(endTurn)
+  }
   return new Promise((resolve, reject) => expectInto(call, { resolve, reject, read }))
 }
 

@@ -85,5 +85,9 @@ pub(crate) fn drain_queue<'a>(env: Env, queue: f64, receive: Function<'a, Unknow
 unsafe extern "C" fn forget(_: sys::napi_env, context: *mut c_void, _: *mut c_void) {
     // SAFETY: this is the reference that `open_queue` left here, and this runs once.
     let queue = unsafe { Arc::from_raw(context.cast::<ReplyQueue>()) };
-    let _ = catch_unwind(AssertUnwindSafe(|| queue.close()));
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        // A call that was not sent charges nothing.
+        drop(registry::with(|registry| registry.outbox.take()));
+        queue.close();
+    }));
 }

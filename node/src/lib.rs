@@ -26,6 +26,7 @@ mod layout;
 mod limiters;
 mod limits;
 mod numbers;
+mod outbox;
 mod queue;
 mod registry;
 mod remote;

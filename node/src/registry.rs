@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tidegate::Limit;
 
 use crate::acquire::{AcquireHandle, AcquireSteps};
+use crate::outbox::Outbox;
 use crate::queue::ReplyQueue;
 use crate::table::Table;
 use crate::weight::Weighed;
@@ -22,6 +23,7 @@ pub(crate) struct Registry {
     pub(crate) steps: Table<AcquireSteps>,
     pub(crate) handles: Table<AcquireHandle>,
     pub(crate) queues: Table<Arc<ReplyQueue>>,
+    pub(crate) outbox: RefCell<Outbox>,
 }
 
 thread_local! {

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use napi::bindgen_prelude::{Float64Array, Unknown};
 use napi::{Env, sys};
 use napi_derive::napi;
+use tidegate::ffi::UnsentCall;
 use tidegate::{Call, Check, Error, LimitInfo, Limiter, ffi};
 
 use crate::buffer::CallBuffer;
 use crate::calls::{Spending, asked, call, call_of, check, first_key, names};
 use crate::errors::{Answered, Failure};
+use crate::outbox::Outbox;
 use crate::queue::ReplyQueue;
 use crate::registry::{self, Registry};
 use crate::reply::{Content, Reply};
@@ -38,6 +40,7 @@ struct RemoteCall<'a> {
     env: sys::napi_env,
     limiter: &'a Limiter,
     queue: &'a Arc<ReplyQueue>,
+    outbox: &'a RefCell<Outbox>,
     /// The number of the call.
     to: f64,
     now: Option<f64>,
@@ -49,6 +52,7 @@ impl<'a> RemoteCall<'a> {
             env,
             limiter: registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?,
             queue: registry.queues.get(buffer.queue()).ok_or_else(|| Failure::internal("no such queue"))?,
+            outbox: &registry.outbox,
             to: buffer.id(),
             now: buffer.now(),
         })
@@ -59,8 +63,7 @@ impl<'a> RemoteCall<'a> {
         let now = self.now.map(|now| ffi::instant(key, now)).transpose()?;
         let (to, replies) = (self.to, self.queue.clone());
         let call_id: CallId = (Arc::as_ptr(self.queue).addr(), to.to_bits());
-        AT_ONCE.set(AtOnce::Empty(call_id));
-        let started = self.limiter.start(checks, call, now, move |answer| {
+        let done = move |answer| {
             let answer = AT_ONCE.with_borrow_mut(|place| match place {
                 AtOnce::Empty(asking) if *asking == call_id => {
                     *place = AtOnce::Taken(answer);
@@ -70,16 +73,38 @@ impl<'a> RemoteCall<'a> {
             });
             let Some(answer) = answer else { return Ok(()) };
             replies.post(Reply { to, content: Content::Answer(answer) }).map_err(|reply| reply.answer())
-        });
-        let known = match (started, AT_ONCE.replace(AtOnce::Closed)) {
-            (Some(answer), _) | (None, AtOnce::Taken(answer)) => Some(answer),
-            _ => None,
+        };
+        let known = match self.limiter.hold(checks, call, now, done) {
+            Ok(answer) => Some(answer),
+            Err(unsent) => self.send(unsent, call_id),
         };
         if known.is_none() {
             self.queue.began(self.env);
         }
         Ok(known)
     }
+
+    /// Sends a call, alone or at the end of this turn; the answer, where it is there before the call is on its way.
+    fn send(&self, unsent: UnsentCall, call_id: CallId) -> Option<Answer> {
+        let mut outbox = self.outbox.borrow_mut();
+        if outbox.waits() {
+            outbox.push(unsent);
+            return None;
+        }
+        AT_ONCE.set(AtOnce::Empty(call_id));
+        unsent.send();
+        if let AtOnce::Taken(answer) = AT_ONCE.replace(AtOnce::Closed) {
+            return Some(answer);
+        }
+        outbox.sent_one();
+        None
+    }
+}
+
+/// Sends the calls that have waited for the end of this turn of the event loop.
+#[napi(catch_unwind)]
+pub(crate) fn end_turn() {
+    registry::with(|registry| registry.outbox.borrow_mut().end_turn());
 }
 
 /// Leaves an answer that is known at once in the call buffer, or marks it as still to come.

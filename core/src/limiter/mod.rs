@@ -28,6 +28,8 @@ pub use self::open::Opened;
 use self::queue::WaitQueue;
 #[cfg(feature = "remote")]
 use self::remote::Remote;
+#[cfg(feature = "remote")]
+pub use self::remote::UnsentCall;
 use crate::Error;
 use crate::charge::Charge;
 use crate::check::Check;
@@ -301,17 +303,37 @@ impl Limiter {
         now: Option<Micros>,
         done: impl FnOnce(Result<LimitInfo, Error>) -> Result<(), Result<LimitInfo, Error>> + Send + 'static,
     ) -> Option<Result<LimitInfo, Error>> {
-        if let Some(error) = now.and_then(|now| check_now(checks, now).err()) {
-            return Some(Err(error.into()));
+        #[cfg(feature = "remote")]
+        let known = self.hold(checks, call, now, done).map_err(UnsentCall::send).ok();
+        #[cfg(not(feature = "remote"))]
+        let known = {
+            drop(done);
+            Some(self.decide_here(checks, call, now))
+        };
+        known
+    }
+
+    /// [`start`](Self::start) for a host that sends several calls together: one whose answer is not here yet is
+    /// returned, to be sent.
+    #[cfg(feature = "remote")]
+    #[doc(hidden)]
+    pub fn hold(
+        &self,
+        checks: &[Check<'_>],
+        call: Call,
+        now: Option<Micros>,
+        done: impl FnOnce(Result<LimitInfo, Error>) -> Result<(), Result<LimitInfo, Error>> + Send + 'static,
+    ) -> Result<Result<LimitInfo, Error>, UnsentCall> {
+        let Store::Remote(remote) = &self.store else { return Ok(self.decide_here(checks, call, now)) };
+        match now.map_or(Ok(()), |now| check_now(checks, now)) {
+            Ok(()) => remote.hold(checks, call, now, done),
+            Err(error) => Ok(Err(error.into())),
         }
-        match &self.store {
-            Store::Local(local) => {
-                drop(done);
-                Some(local.decide_on(checks, call, now))
-            }
-            #[cfg(feature = "remote")]
-            Store::Remote(remote) => remote.start(checks, call, now, done),
-        }
+    }
+
+    fn decide_here(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        now.map_or(Ok(()), |now| check_now(checks, now))?;
+        self.decide_on(checks, call, now)
     }
 
     /// [`decide_sync_at`](Self::decide_sync_at) without an instant that has to be looked at.

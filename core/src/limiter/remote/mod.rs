@@ -5,6 +5,7 @@ mod begin;
 mod pending;
 mod upkeep;
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -24,7 +25,7 @@ use crate::info::LimitInfo;
 use crate::interrupt;
 use crate::limit::Limit;
 use crate::store::memory::Memory;
-use crate::store::remote::{Backend, LONGEST_DRIVE, Over, RemoteStore, Request, Settings, Statistics};
+use crate::store::remote::{Backend, LONGEST_DRIVE, Over, RemoteStore, Request, Settings, Statistics, task};
 use crate::time::Micros;
 
 /// A limiter's part of a remote store.
@@ -132,23 +133,47 @@ impl Remote {
         answer.await.map_or_else(|_| Err(lost()), AnswerGuard::take)
     }
 
-    /// Begins to decide; either the answer is here at once, or `done` is called on the store's thread. It
-    /// gives the answer back if its caller is gone.
-    pub(super) fn start(
+    /// Begins to decide: either the answer is here at once, or the call is still to be sent. `done` is called on the
+    /// store's thread then. It gives the answer back if its caller is gone.
+    pub(super) fn hold(
         &self,
         checks: &[Check<'_>],
         call: Call,
         now: Option<Micros>,
         done: impl FnOnce(Decided) -> Result<(), Decided> + Send + 'static,
-    ) -> Option<Decided> {
+    ) -> Result<Decided, UnsentCall> {
         match self.begin(checks, call, now, false) {
-            Begun::Known(answer) => Some(answer),
+            Begun::Known(answer) => Ok(answer),
             Begun::Ask(pending, request) => {
                 let callback = Callback(Some(done));
-                pending.send(request, Over::Background, |guard| callback.take(guard));
-                None
+                let send = move || pending.send(request, Over::Background, |guard| callback.take(guard)).is_over();
+                Err(UnsentCall(Box::new(send)))
             }
         }
+    }
+}
+
+/// A call that is not on its way yet: its deadline counts from when it is sent. One that is dropped ends in an error.
+pub struct UnsentCall(Box<dyn FnOnce() -> IsAnswered>);
+
+/// True for a call that sending has answered already.
+type IsAnswered = bool;
+
+impl UnsentCall {
+    /// Sends the call.
+    pub fn send(self) {
+        Self::send_together([self]);
+    }
+
+    /// Sends calls, which may share their round trips, and counts those that are on their way then.
+    pub fn send_together(calls: impl IntoIterator<Item = Self>) -> usize {
+        task::send(|| calls.into_iter().map(|Self(send)| send()).filter(|is_answered| !is_answered).count())
+    }
+}
+
+impl fmt::Debug for UnsentCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UnsentCall")
     }
 }
 

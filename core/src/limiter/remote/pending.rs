@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::charge::Charge;
+use crate::clock;
 use crate::decision::{Impossible, Verb};
 use crate::error::{Error, LimitError, StoreError};
 use crate::failure::Failure;
@@ -27,6 +28,7 @@ pub(super) struct PendingCall {
     /// The key of its denial, if that may be remembered.
     pub(super) deny_key: Option<DenyKey>,
     pub(super) since: Since,
+    /// The instant at which it was sent.
     pub(super) started: Micros,
     pub(super) call: Verb,
 }
@@ -110,11 +112,12 @@ impl PendingCall {
 
     /// Sends the decision on its way. `done` is called with the answer, on this thread if the store cannot be asked.
     pub(super) fn send(
-        self: Box<Self>,
+        mut self: Box<Self>,
         request: Request,
         over: Over,
         done: impl FnOnce(AnswerGuard) + Send + 'static,
     ) -> Arc<Job> {
+        self.started = clock::now();
         let store = self.store.clone();
         let (on_callers_runtime, hold) = store.hold(over);
         let done = Box::new(move |job: &Job, answer: Answer| {

@@ -1,7 +1,8 @@
 //! Tasks that a caller's thread may poll in place of the runtime's.
 //!
 //! To wake a thread takes longer than to write a few bytes to a socket. So a caller that wakes an idle task by what it
-//! sends polls that task itself, and those that are woken by that: each once, so that it is back before an answer is.
+//! sends polls that task itself, and those that are woken by that: each once, so that it is back before an answer is. A
+//! task that is not idle is woken once all has been sent.
 //!
 //! No thread waits for another, and no wake-up is lost: what comes while one polls is passed on to the runtime; see
 //! [`Turn`].
@@ -56,9 +57,11 @@ fn poll_woken() {
     let woken = |index: usize| WOKEN.with_borrow(|woken| woken.as_ref()?.get(index).cloned());
     let mut index = 0;
     while let Some(task) = woken(index) {
-        let _entered = task.runtime.enter();
-        // The caller's own task, if there is one, has done nothing for which it would have to yield.
-        let _ = unconstrained(poll_fn(|_| task.poll())).now_or_never();
+        if task.idle.load(Ordering::Relaxed) {
+            let _entered = task.runtime.enter();
+            // The caller's own task, if there is one, has done nothing for which it would have to yield.
+            let _ = unconstrained(poll_fn(|_| task.poll())).now_or_never();
+        }
         index += 1;
     }
 }
@@ -94,7 +97,7 @@ impl Task {
         }
     }
 
-    /// Leaves it to what this thread polls, true if it may.
+    /// Leaves it to this thread, true if it sends something.
     fn joins_woken(self: &Arc<Self>) -> bool {
         let join = |woken: &RefCell<Option<Vec<Arc<Self>>>>| {
             let mut woken = woken.borrow_mut();
@@ -105,7 +108,7 @@ impl Task {
             true
         };
         // A thread that ends has no list any more.
-        self.idle.load(Ordering::Relaxed) && WOKEN.try_with(join).unwrap_or(false)
+        WOKEN.try_with(join).unwrap_or(false)
     }
 }
 
@@ -222,6 +225,24 @@ mod tests {
         let (answer, answered) = channel();
         task.send(answer).expect("a task");
         assert_eq!(answered.recv_timeout(SOON), Ok(background.id()));
+    }
+
+    #[test]
+    fn a_task_that_is_not_idle_is_woken_once_all_has_been_sent() {
+        let background = Background::start();
+        let idle = Arc::new(AtomicBool::new(false));
+        let task = background.echo(&idle);
+        settle(&task);
+        let (answer, answered) = channel();
+        send(|| {
+            for _ in 0..3 {
+                task.send(answer.clone()).expect("a task");
+            }
+            assert!(answered.recv_timeout(Duration::from_millis(50)).is_err(), "nothing is read meanwhile");
+        });
+        for _ in 0..3 {
+            assert_eq!(answered.recv_timeout(SOON), Ok(background.id()));
+        }
     }
 
     #[test]
