@@ -82,6 +82,8 @@ export function after<T, U>(answer: T | Promise<T>, next: (answer: T) => U | Pro
 type Beside = Failure | StoreEvent | Float64Array | string
 
 function empty(): void {
+  // The server works on the next calls while those that are answered go on.
+  if (turning) native.endTurn()
   native.drainQueue(replyQueue(), receive)
 }
 

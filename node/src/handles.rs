@@ -36,6 +36,7 @@ fn start(env: Env, buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<Acqui
             acquire = acquire.at(ffi::instant(key, now)?);
         }
         let (to, replies) = (buffer.id(), queue.clone());
+        registry.outbox.borrow_mut().send();
         let handle = acquire.spawn(move |answer, handle| {
             let undelivered = replies.post(Reply { to, content: Content::Acquired(answer, handle) });
             if let Err(reply) = undelivered {

@@ -38,13 +38,17 @@ impl Outbox {
         self.sent += 1;
     }
 
-    fn send(&mut self) {
+    /// Sends what waits, so that a call that is made in another way comes after it.
+    pub(crate) fn send(&mut self) {
         self.sent += UnsentCall::send_together(self.waiting.drain(..));
     }
 
-    /// The event loop ends its turn.
+    /// The event loop ends its turn; one in which nothing is sent says nothing about the next.
     pub(crate) fn end_turn(&mut self) {
         self.send();
-        self.is_busy = std::mem::take(&mut self.sent) > 1;
+        match std::mem::take(&mut self.sent) {
+            0 => {}
+            sent => self.is_busy = sent > 1,
+        }
     }
 }

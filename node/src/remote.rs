@@ -174,6 +174,7 @@ fn why(env: sys::napi_env, buffer: &mut CallBuffer<'_>, actors: &[String]) -> An
             // An undelivered explanation has charged nothing.
             let _ = replies.post(Reply { to, content: Content::Explained(explanation) });
         };
+        remote.outbox.borrow_mut().send();
         remote.limiter.start_explain(&checks, now, explain);
         remote.queue.began(env);
         buffer.pending();

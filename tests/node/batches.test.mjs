@@ -115,6 +115,29 @@ test('limiters, verbs and limits in one turn each get their own answers', async 
   )
 })
 
+test('every verb comes in its order', async () => {
+  const limiter = await connected()
+  const pair = bucket({ key: 'pair', size: 2, dripRate: 60_000 })
+  const verbs = {
+    peek: (actor) => limiter.peek(pair, actor),
+    explain: (actor) => limiter.explain(pair, actor),
+    acquire: (actor) => limiter.acquire(pair, actor, { maxWaitMs: 0 }),
+    reset: (actor) => limiter.reset(pair, actor),
+  }
+  for (const [name, verb] of Object.entries(verbs)) {
+    await busy(limiter)
+    const answers = await Promise.all([
+      limiter.limit(pair, name),
+      limiter.limit(pair, name),
+      verb(name),
+      limiter.limit(pair, name),
+    ])
+    const [first, second, answer, last] = answers.map((answer) => (answer?.info ?? answer)?.blocked)
+    const reset = name === 'reset'
+    assert.deepEqual([first, second, answer, last], [false, false, reset ? undefined : true, !reset], name)
+  }
+})
+
 test('a limiter that is closed in the same turn still answers', async () => {
   const limiter = await connected()
   await busy(limiter)
