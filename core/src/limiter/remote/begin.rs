@@ -16,7 +16,7 @@ use crate::limit::Rules;
 use crate::limiter::checks::{self, rules};
 use crate::limiter::memory::Local;
 use crate::store::memory::Moment;
-use crate::store::remote::{DenyKey, EntryName, Key, OnError, ProcessState, Request};
+use crate::store::remote::{DenyKey, EntryName, Infos, Key, OnError, ProcessState, Request};
 use crate::time::Micros;
 
 impl Remote {
@@ -51,7 +51,7 @@ impl Remote {
             }
             Ok((pending, request)) if request.entries.is_empty() => {
                 state.stats.answered(false);
-                Begun::Known(Ok(pending.merge(InlineVec::new())))
+                Begun::Known(Ok(pending.merge(Infos::new())))
             }
             Ok((pending, request)) if matches!(call, Call::UndoDegraded { .. }) => {
                 Begun::Known(pending.decide_here(&state.fallback, &request))
@@ -126,7 +126,7 @@ impl Remote {
         verb: Verb,
         now: Option<Micros>,
         deny_key: Option<DenyKey>,
-    ) -> Result<(Box<PendingCall>, Request), LimitError> {
+    ) -> Result<(Box<PendingCall>, Box<Request>), LimitError> {
         checks::agree(checks)?;
         let mut pending = self.pending_call(verb, deny_key);
         let mut keys: InlineVec<Key> = InlineVec::new();
@@ -168,7 +168,10 @@ impl Remote {
         pending.deny_key = pending.deny_key.filter(|_| parts.len() == 1);
         let costs: InlineVec<u64> = parts.iter().map(|part| part.cost).collect();
         let request = Request::new(verb, keys, parts, now).map_err(|(part, why)| pending.refusal(part, why, &costs))?;
-        let request = request.of_resolution(backend.resolution());
-        Ok((pending, if backend.names_may_coincide() { request.with_names_merged() } else { request }))
+        let mut request = Box::new(request.of_resolution(backend.resolution()));
+        if backend.names_may_coincide() {
+            request.merge_names();
+        }
+        Ok((pending, request))
     }
 }

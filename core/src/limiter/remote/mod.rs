@@ -70,7 +70,7 @@ impl Remote {
     pub(super) async fn connect(&self) {
         let pending = self.pending_call(Verb::Refund, None);
         // A server that is not there is no error yet.
-        let _ = Self::ask(pending, self.store.probe()).await;
+        let _ = Self::ask(pending, Box::new(self.store.probe())).await;
     }
 
     pub(super) fn fallback(&self) -> Arc<Memory> {
@@ -94,7 +94,7 @@ impl Remote {
         }
     }
 
-    fn wait(&self, pending: Box<PendingCall>, request: Request) -> Result<LimitInfo, Error> {
+    fn wait(&self, pending: Box<PendingCall>, request: Box<Request>) -> Result<LimitInfo, Error> {
         let (answered, answer) = sync_channel(1);
         let begin = |over| pending.send(request, over, move |guard| drop(answered.send(guard)));
         let (job, _blocking) = self.store.block(begin);
@@ -127,7 +127,7 @@ impl Remote {
     }
 
     /// [`wait`](Self::wait) without a thread.
-    async fn ask(pending: Box<PendingCall>, request: Request) -> Decided {
+    async fn ask(pending: Box<PendingCall>, request: Box<Request>) -> Decided {
         let (answered, answer) = oneshot::channel();
         pending.send(request, Over::Callers, move |guard| drop(answered.send(guard)));
         answer.await.map_or_else(|_| Err(lost()), AnswerGuard::take)

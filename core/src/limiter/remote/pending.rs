@@ -11,7 +11,7 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::Limit;
-use crate::store::remote::{Answer, DenyKey, Job, Over, RemoteStore, Request, Since};
+use crate::store::remote::{Answer, DenyKey, Infos, Job, Over, RemoteStore, Request, Since};
 use crate::time::Micros;
 
 /// A call whose answer is still to come.
@@ -50,7 +50,7 @@ pub(super) type Decided = Result<LimitInfo, Error>;
 pub(super) struct AnswerGuard {
     decided: Option<Decided>,
     /// The decision that took a place, where one did.
-    back: Option<(Box<PendingCall>, Request)>,
+    back: Option<(Box<PendingCall>, Box<Request>)>,
 }
 
 impl AnswerGuard {
@@ -78,10 +78,9 @@ impl Drop for AnswerGuard {
 }
 
 /// The beginning of a call: its answer is known already, or the store has to be asked.
-#[expect(clippy::large_enum_variant, reason = "it lives for as long as it takes to match it")]
 pub(super) enum Begun {
     Known(Decided),
-    Ask(Box<PendingCall>, Request),
+    Ask(Box<PendingCall>, Box<Request>),
 }
 
 /// A host whose callback runs once, even if all that knew of its call is dropped.
@@ -113,7 +112,7 @@ impl PendingCall {
     /// Sends the decision on its way. `done` is called with the answer, on this thread if the store cannot be asked.
     pub(super) fn send(
         mut self: Box<Self>,
-        request: Request,
+        request: Box<Request>,
         over: Over,
         done: impl FnOnce(AnswerGuard) + Send + 'static,
     ) -> Arc<Job> {
@@ -135,7 +134,7 @@ impl PendingCall {
         let decided = self.to_info(request, answer);
         let took_a_place =
             matches!(self.call, Verb::Acquire { .. }) && decided.as_ref().is_ok_and(|info| !info.blocked);
-        let back = took_a_place.then(|| (self, request.clone()));
+        let back = took_a_place.then(|| (self, Box::new(request.clone())));
         AnswerGuard { decided: Some(decided), back }
     }
 
@@ -153,12 +152,12 @@ impl PendingCall {
             // The store has charged nothing.
             let _ = back.decide_here(&back.store.state().fallback, &undo);
         } else {
-            Box::new(back).send(undo, Over::Background, drop);
+            Box::new(back).send(Box::new(undo), Over::Background, drop);
         }
     }
 
     /// One answer for all, with those in between that are not limited at all.
-    pub(super) fn merge(&self, infos: InlineVec<LimitInfo>) -> LimitInfo {
+    pub(super) fn merge(&self, infos: Infos) -> LimitInfo {
         let mut infos = infos.into_iter();
         let in_order = self.answers.iter().map(|of| match *of {
             Answers::Part(check, observed) => infos.next().unwrap_or_default().of_check(check, observed),

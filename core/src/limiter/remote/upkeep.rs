@@ -22,7 +22,7 @@ impl Remote {
     fn probes(&self) -> Result<[Request; 2], Error> {
         let limit = Limit::bucket("probe", 1).build()?;
         let (_, charge) = self.prepare(&[Check::new(&limit, "")], Verb::Charge, None, None)?;
-        Ok([charge, self.store.probe()])
+        Ok([*charge, self.store.probe()])
     }
 
     pub(crate) fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {

@@ -86,7 +86,7 @@ impl Group {
         }
         let of_messages = |(place, messages): (Place, Vec<Message>)| {
             let by = |message: &Message| clock.at_server(message.job.expires).unwrap_or(0);
-            let requests = messages.iter().map(|message| (&message.job.request, by(message)));
+            let requests = messages.iter().map(|message| (message.job.request(), by(message)));
             let call = match context.strategy() {
                 Strategy::Script => encode(requests, context.layout()),
                 Strategy::Transactions => ScriptCall::default(),
@@ -111,7 +111,7 @@ impl Group {
 
     fn decode(&self, reply: Value) -> RedisResult<GroupReply> {
         let reply = reply.extract_error()?;
-        let requests = self.messages.iter().map(|message| &message.job.request);
+        let requests = self.messages.iter().map(|message| message.job.request());
         let (server, outcomes) = decode(&reply, requests).map_err(|_| nonsense("the script"))?;
         Ok(GroupReply { server, outcomes, held: Vec::new(), undone: Vec::new() })
     }

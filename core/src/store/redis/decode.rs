@@ -4,9 +4,8 @@ use redis::Value;
 
 use crate::algorithm::{Entry, Numbers, whole};
 use crate::decision::{Impossible, Resolved, Verb, Verdict};
-use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::store::remote::{Part, Reply, Request};
+use crate::store::remote::{Infos, Part, Reply, Request};
 use crate::time::{EXACT, Micros};
 
 /// The script cannot have answered this.
@@ -142,7 +141,7 @@ fn integer(number: f64) -> Result<u64, Malformed> {
 }
 
 /// The results of the engine for entries in this state, and the instant until which it denies what it denied.
-fn answers(request: &Request, now: Micros, checked: InlineVec<Checked>) -> (InlineVec<LimitInfo>, Micros) {
+fn answers(request: &Request, now: Micros, checked: InlineVec<Checked>) -> (Infos, Micros) {
     let admitted = request.verb != Verb::Denied && checked.iter().all(|check| check.verdict.fits);
     let mut reset = 0;
     let answer = |((part, mut check), prior): ((&Part, Checked), u64)| {

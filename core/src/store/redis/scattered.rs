@@ -19,7 +19,7 @@ use crate::decision::{Verb, takes};
 use crate::failure::Failure;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::store::remote::{Answer, Job, Part, Reply, Request};
+use crate::store::remote::{Answer, Infos, Job, Part, Reply, Request};
 use crate::time::Micros;
 
 /// The share of one slot in a decision.
@@ -51,7 +51,7 @@ impl Share {
 /// The outcome of a share.
 struct ShareReply {
     now: Micros,
-    infos: InlineVec<LimitInfo>,
+    infos: Infos,
     corrupt: u32,
     repaired: bool,
     reset: Micros,
@@ -245,7 +245,7 @@ async fn deny(
 }
 
 /// The results after a denial, with the checks marked that were in the way before.
-fn denied_for(before: &[LimitInfo], after: InlineVec<LimitInfo>) -> InlineVec<LimitInfo> {
+fn denied_for(before: &[LimitInfo], after: Infos) -> Infos {
     before.iter().zip(after).map(|(before, after)| LimitInfo { blocked: before.blocked, ..after }).collect()
 }
 
@@ -315,6 +315,6 @@ fn gather(request: &Request, shares: &[Share], each: Vec<Result<ShareReply, Answ
             infos[*place] = Some(info);
         }
     }
-    let infos: Option<InlineVec<LimitInfo>> = infos.into_iter().collect();
+    let infos: Option<Infos> = infos.into_iter().collect();
     infos.map_or(Err(Failure::Other), |infos| Ok(Reply::Decided { now, infos, corrupt, repaired, reset }))
 }

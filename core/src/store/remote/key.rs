@@ -60,19 +60,25 @@ fn encode(name: &mut String, part: &str) {
         // Empty braces would be no hash tag.
         name.push('%');
     }
-    for c in part.chars() {
-        if matches!(c, '%' | ':' | '~' | '{' | '}' | '\0'..='\x1f' | '\x7f') {
-            hexadecimal(name, &[u8::try_from(c).unwrap_or_default()], "%");
-        } else {
-            name.push(c);
+    if part.len() <= LONGEST_PART {
+        let mut rest = part;
+        while let Some(index) = rest.bytes().position(is_special) {
+            name.push_str(&rest[..index]);
+            hexadecimal(name, &rest.as_bytes()[index..=index], "%");
+            rest = &rest[index + 1..];
         }
-        if name.len() - start > LONGEST_PART {
-            name.truncate(start);
-            name.push_str("%sha256-");
-            hexadecimal(name, &Sha256::digest(part), "");
-            return;
-        }
+        name.push_str(rest);
     }
+    if name.len() - start > LONGEST_PART || part.len() > LONGEST_PART {
+        name.truncate(start);
+        name.push_str("%sha256-");
+        hexadecimal(name, &Sha256::digest(part), "");
+    }
+}
+
+/// Bytes of no longer character.
+const fn is_special(byte: u8) -> bool {
+    matches!(byte, b'%' | b':' | b'~' | b'{' | b'}' | ..b' ' | 0x7f)
 }
 
 fn hexadecimal(name: &mut String, bytes: &[u8], before_each: &str) {

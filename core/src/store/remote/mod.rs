@@ -40,7 +40,7 @@ pub(crate) use key::name;
 pub use key::{EntryName, Key};
 pub use on_error::OnError;
 pub(crate) use process::{Over, ProcessState, RemoteStore};
-pub(crate) use reply::{Answer, Reply};
+pub(crate) use reply::{Answer, Infos, Reply};
 pub(crate) use request::Part;
 pub use request::Request;
 pub use session::Session;

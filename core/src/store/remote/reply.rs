@@ -1,19 +1,22 @@
 //! The reply of a store to a request.
 
+use smallvec::SmallVec;
+
 use crate::decision::Impossible;
 use crate::failure::Failure;
 use crate::info::LimitInfo;
-use crate::inline_vec::InlineVec;
 use crate::time::Micros;
 
+/// Answers, of which there is nearly always one: more are kept apart, because a reply goes through several hands.
+pub(crate) type Infos = SmallVec<[LimitInfo; 1]>;
+
 /// The outcome of a request.
-#[expect(clippy::large_enum_variant, reason = "nearly all are the large one, and none is kept for long")]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Reply {
     Decided {
         now: Micros,
         /// One answer for each check, in order; none for a reset.
-        infos: InlineVec<LimitInfo>,
+        infos: Infos,
         /// The number of checks whose entry had a value that no limit has written.
         corrupt: u32,
         /// An entry was from a future that cannot be, and what has to be kept of that is not kept by a peek.

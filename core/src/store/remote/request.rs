@@ -1,12 +1,11 @@
 //! The request to a store: one call, as far as its entries are concerned.
 
 use super::key::Key;
-use super::reply::Reply;
+use super::reply::{Infos, Reply};
 use crate::algorithm::Rule;
 use crate::clock;
 use crate::decision::{self, Impossible, Verb, groups, priors, takes};
 use crate::distinct::Distinct;
-use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::time::Micros;
 
@@ -72,8 +71,8 @@ impl Request {
         self
     }
 
-    /// The same request where entries of one name are one entry.
-    pub(crate) fn with_names_merged(mut self) -> Self {
+    /// Makes entries of one name one entry.
+    pub(crate) fn merge_names(&mut self) {
         let (mut names, mut firsts): (Distinct<Key>, InlineVec<usize>) = (Distinct::default(), InlineVec::new());
         let mut first_of_its_name = |(index, name): (usize, &Key)| {
             let place = names.index_of(name);
@@ -86,7 +85,6 @@ impl Request {
         for part in &mut self.parts {
             part.entry = places[part.entry];
         }
-        self
     }
 
     /// The instant of the decision, where the store's clock shows this.
@@ -167,7 +165,7 @@ impl Request {
         let decided = |(_, reply): &(_, Reply)| if let Reply::Decided { now, .. } = reply { Some(*now) } else { None };
         let latest = replies.iter().filter_map(decided).max();
         let now = latest.or_else(|| self.instant(server)).unwrap_or_else(clock::now);
-        let mut all: InlineVec<LimitInfo> = self.parts.iter().map(|part| part.rule.undecided(now)).collect();
+        let mut all: Infos = self.parts.iter().map(|part| part.rule.undecided(now)).collect();
         let (mut corrupts, mut repairs, mut resets) = (0, false, 0);
         for (members, reply) in replies {
             let observed = members.first().is_some_and(|index| self.parts[*index].observed.is_some());
