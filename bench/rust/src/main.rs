@@ -30,7 +30,7 @@ fn main() {
     }
     rows.push(memory::row());
     rows.extend(types::rows());
-    rows.extend(types::memory_rows());
+    rows.extend(memory::rows_of_types());
     println!("{}", json!({ "suite": "rust", "rows": rows.iter().map(Row::json).collect::<Vec<_>>() }));
 }
 

@@ -5,6 +5,7 @@ use std::process::Command;
 use tidegate::{Limiter, Memory};
 
 use crate::measure::{Row, Spread};
+use crate::types;
 
 const KEYS: usize = 1_000_000;
 
@@ -20,8 +21,24 @@ pub(crate) fn row() -> Row {
     }
 }
 
+/// Each type beside the bucket.
+pub(crate) fn rows_of_types() -> Vec<Row> {
+    let bucket = in_processes("tidegate");
+    let row = |name: &str| {
+        let ours = in_processes(name);
+        Row {
+            name: format!("{name}, memory a key"),
+            unit: "B",
+            ours,
+            peer: Some(("bucket", bucket, Spread::ratio(ours, bucket))),
+            target: None,
+        }
+    };
+    types::names().map(row).collect()
+}
+
 /// Three processes each.
-pub(crate) fn in_processes(contender: &str) -> Spread {
+fn in_processes(contender: &str) -> Spread {
     Spread::of((0..3).filter_map(|_| in_a_process(contender)).collect())
 }
 
@@ -33,7 +50,7 @@ fn in_a_process(contender: &str) -> Option<f64> {
 /// The memory that the process grows by, for each key that it comes to know; the caller's own key is made and dropped.
 pub(crate) fn resident_per_key(contender: &str) -> f64 {
     let limiter = Limiter::new(Memory::with_max_entries(2 * KEYS));
-    let limit = crate::types::by_name(contender).unwrap_or_else(super::limit);
+    let limit = types::by_name(contender).unwrap_or_else(super::limit);
     let peer = super::peer();
     let before = resident();
     for number in 0..KEYS {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tidegate::{Call, Check, Limit, LimitError, Limiter, Memory};
 
 use crate::HOT;
-use crate::measure::{Row, Spread, duel};
+use crate::measure::{Row, duel};
 
 /// With the rounds that are measured, fewer than the million that the types below admit.
 const CALLS: usize = 50_000;
@@ -81,22 +81,9 @@ fn three_checks() -> Row {
     duel("three checks in one decision", Some(2.5), 15, "one check", || ask(&checks), || ask(&checks[..1]))
 }
 
-/// Resident memory per key of each type, each in a process of its own.
-pub(crate) fn memory_rows() -> Vec<Row> {
-    let bucket = crate::memory::in_processes("tidegate");
-    types(FEW)
-        .into_iter()
-        .map(|(name, _, _)| {
-            let ours = crate::memory::in_processes(name);
-            Row {
-                name: format!("{name}, memory a key"),
-                unit: "B",
-                ours,
-                peer: Some(("bucket", bucket, Spread::ratio(ours, bucket))),
-                target: None,
-            }
-        })
-        .collect()
+/// The names of the types.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    types(FEW).into_iter().map(|(name, ..)| name)
 }
 
 /// The type of this name, for a process that measures it.
