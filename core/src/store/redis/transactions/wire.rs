@@ -7,6 +7,9 @@ use crate::store::redis::error_action::nonsense;
 use crate::store::redis::server_clock;
 use crate::time::EXACT;
 
+/// The largest number that is not [foreign](Kept::Foreign).
+const LARGEST: i64 = EXACT.cast_signed();
+
 /// Commands that a server does one right after the other, or none of them.
 pub(super) struct Transaction {
     pipeline: Pipeline,
@@ -93,10 +96,11 @@ impl Replies {
         }
     }
 
-    /// The value of a number after a change.
+    /// The value of a number after a change, or the nearest that a rate limiter can have written: another program may
+    /// have set it since it was read.
     pub(super) fn number(&self, place: usize) -> RedisResult<i64> {
         match self.0.get(place) {
-            Some(Value::Int(number)) => Ok(*number),
+            Some(Value::Int(number)) => Ok((*number).clamp(-LARGEST, LARGEST)),
             other => Err(self.unexpected(other)),
         }
     }
@@ -135,7 +139,7 @@ impl Kept {
     fn read(text: &[u8]) -> Self {
         let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
         match number {
-            Some(number) if number.unsigned_abs() <= EXACT => Self::Number(number),
+            Some(number) if (-LARGEST..=LARGEST).contains(&number) => Self::Number(number),
             _ => Self::Foreign,
         }
     }
@@ -145,5 +149,21 @@ impl Kept {
             Self::Number(number) => Some(number),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_never_out_of_bounds_whoever_wrote_it() {
+        let numbers = [0, 7, -7, LARGEST, -LARGEST, LARGEST + 1, i64::MAX, i64::MIN];
+        let replies = Replies(numbers.map(Value::Int).to_vec());
+        let read: Vec<i64> = (0..numbers.len()).map(|place| replies.number(place).expect("a number")).collect();
+        assert_eq!(read, [0, 7, -7, LARGEST, -LARGEST, LARGEST, LARGEST, -LARGEST]);
+        assert_eq!(Kept::read(LARGEST.to_string().as_bytes()), Kept::Number(LARGEST));
+        assert_eq!(Kept::read((LARGEST + 1).to_string().as_bytes()), Kept::Foreign);
+        assert_eq!(Kept::read(b"-9223372036854775808"), Kept::Foreign);
     }
 }
