@@ -9,6 +9,7 @@ import { outOfRange, wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
 import { clientOf } from './room/address.js'
 import { RateLimitError as Refused } from './room/error.js'
+import { type Done, HOOKS, type Hook, type HookName, limitEarlier, type Placed } from './room/fastify-hooks.js'
 import { placeOn } from './room/fastify-reply.js'
 import { trustOf } from './room/fastify-trust.js'
 import { isClosed } from './room/gone.js'
@@ -39,14 +40,8 @@ declare module 'fastify' {
   }
 }
 
-type Done = (error?: Error) => void
-/** A decision about a request, in a hook. */
-type Hook = (request: FastifyRequest, reply: FastifyReply, done: Done) => void
 /** Called where the hook has answered the request itself, so that the handler does not run. */
 type Ended = (() => void) | undefined
-type HookName = 'onRequest' | 'preValidation' | 'preHandler'
-
-const HOOKS: readonly string[] = ['onRequest', 'preValidation', 'preHandler']
 const OPTIONS = ['onBlocked', 'chargeOn', 'hook', 'global']
 
 /** The framework of an instance, whose prefix is the key of limits that are given as text. */
@@ -84,8 +79,8 @@ const ROOM = Symbol('tidegate.room')
 type Housed = FastifyInstance & { [ROOM]?: Room<FastifyRequest> }
 
 /**
- * A plugin that limits requests: `app.register(tidegate, { limits: '100/minute' })`. It limits the routes that are
- * added after it, in this instance and those inside; a refused request is an error with status 429.
+ * A plugin that limits requests: `app.register(tidegate, { limits: '100/minute' })`. It limits the routes of this
+ * instance, and of those inside that are registered after it; a refused request is an error with status 429.
  *
  * A route says otherwise in its `config.rateLimit`. The answer is in `request.rateLimit`. Without a `key`, the
  * client's address is limited; behind proxies it is read as the instance's `trustProxy` says, or as `trustedProxies`.
@@ -142,18 +137,23 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   hookServer(instance.server)
   const everywhere = hookOf(room)
   const hooks = new RouteHooks(room)
+  const placedOn = (config: false | tidegate.RouteLimits | undefined, route: Named): Placed | undefined => {
+    if (config === undefined) return global ? everywhere : undefined
+    return config === false ? undefined : hooks.of(config, route)
+  }
+  limitEarlier(instance, ({ config, method, url }) => placedOn(config.rateLimit, { method, url: url ?? '' }))
   instance.addHook('onRoute', function (this: Housed, route) {
     const config = route.config?.rateLimit
     const nearest = this[ROOM] ?? room
     // A room inside that adds to this one decides for both.
     if (config === false || (nearest !== room && nearest.isAddedTo(room))) return
-    if (config === undefined || nearest !== room) {
-      if (global) add(route, everywhere)
-      return
-    }
-    add(route, hooks.of(config, route))
+    const placed = placedOn(nearest === room ? config : undefined, route)
+    if (placed !== undefined) add(route, placed)
   })
 }
+
+/** The part of a route that names it. */
+type Named = Pick<FastifyRoute, 'method' | 'url'>
 
 /** Hooks of routes by their configuration and name: a route for HEAD that Fastify makes of one for GET has the same. */
 class RouteHooks {
@@ -164,7 +164,7 @@ class RouteHooks {
     this.#room = room
   }
 
-  of(config: tidegate.RouteLimits, route: FastifyRoute): Placed {
+  of(config: tidegate.RouteLimits, route: Named): Placed {
     const methods = [route.method].flat()
     const known = this.#known.get(config) ?? new Map<string, Placed>()
     const name = `${methods.join()} ${route.url}`
@@ -211,11 +211,6 @@ function roomOf(room: Room<FastifyRequest>, config: tidegate.RouteLimits, name: 
   const { adds = false, ...options } = config
   if (typeof adds !== 'boolean') throw wrongType('', 'adds', 'must be a boolean', adds)
   return room.extend({ name, ...options }, { adds: adds && options.limits !== undefined })
-}
-
-interface Placed {
-  readonly name: HookName
-  readonly run: Hook
 }
 
 /** Puts the hook before those of the route. */

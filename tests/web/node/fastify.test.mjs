@@ -115,6 +115,57 @@ test('fastify: only routes of the instance are limited, and only those that say 
   assert.deepEqual(await twice('/outside'), [200, 200])
 })
 
+test('fastify: without await, the routes of the instance are limited like any others', async () => {
+  const app = Fastify()
+  app.get('/earlier', () => 'earlier')
+  app.register(tidegate, { ...standing(), limits: '2/minute' })
+  const key = (request) => request.rateLimit?.key ?? 'none'
+  app.get('/', key)
+  app.get('/free', { config: { rateLimit: false } }, key)
+  app.get('/own', { config: { rateLimit: { limits: '1/minute' } } }, key)
+  app.post(
+    '/body',
+    { config: { rateLimit: { limits: '1/minute', hook: 'preHandler', key: ({ body }) => body.user } } },
+    key,
+  )
+  app.get('/wrong', { config: { rateLimit: { limts: '1/minute' } } }, key)
+  app.register(async (inside) => {
+    inside.get('/inside', key)
+    inside.get('/inside/free', { config: { rateLimit: false } }, key)
+  })
+  await app.ready()
+  const thrice = async (...asked) => [
+    await app.inject(...asked),
+    await app.inject(...asked),
+    await app.inject(...asked),
+  ]
+  assert.deepEqual(statuses(await thrice('/')), [200, 200, 429])
+  assert.deepEqual(statuses(await thrice('/free')), [200, 200, 200])
+  const own = await thrice('/own')
+  assert.deepEqual([statuses(own), own[0].body], [[200, 429, 429], 'GET /own'])
+  assert.equal((await app.inject({ method: 'HEAD', url: '/own' })).statusCode, 429)
+  const body = (user) => app.inject({ method: 'POST', url: '/body', payload: { user } })
+  assert.deepEqual(statuses([await body('ada'), await body('bob'), await body('ada')]), [200, 200, 429])
+  assert.equal((await app.inject('/wrong')).statusCode, 500)
+  // All of these count on one limit, which is full.
+  assert.deepEqual(statuses(await thrice('/inside')), [429, 429, 429])
+  assert.deepEqual(statuses(await thrice('/inside/free')), [200, 200, 200])
+  assert.deepEqual(statuses(await thrice('/nowhere')), [404, 404, 404])
+  assert.equal((await app.inject('/earlier')).statusCode, 429)
+})
+
+test('fastify: without await, an instance inside adds to the limits outside', async () => {
+  const app = Fastify()
+  app.register(tidegate, { ...standing(), limits: { key: 'outer', type: 'bucket', size: 3 } })
+  app.register(async (inside) => {
+    inside.register(tidegate, { limits: { key: 'inner', type: 'bucket', size: 2 } })
+    inside.get('/inside', (request) => request.rateLimit.checks.map(({ key, remaining }) => `${key} ${remaining}`))
+  })
+  app.get('/', (request) => request.rateLimit.checks.map(({ key, remaining }) => `${key} ${remaining}`))
+  assert.deepEqual((await app.inject('/inside')).json(), ['outer 2', 'inner 1'])
+  assert.deepEqual((await app.inject('/')).json(), ['outer 1'])
+})
+
 test('fastify: what is not found, a hook that has the body, and a body for the refusal', async () => {
   const app = Fastify()
   await app.register(tidegate, { limits: '9/minute', hook: 'preHandler', body: 'problem' })
