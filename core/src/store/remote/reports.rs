@@ -39,7 +39,7 @@ pub(crate) struct Reports {
     failed_reported: [AtomicU64; Failure::ALL.len()],
 }
 
-/// What was reported of the calls that were answered without the store. The statistics count them.
+/// The reports of calls that were answered without the store. The statistics count them.
 #[derive(Default)]
 struct Outage {
     /// The counts at the last report, by kind of failure, and when the store last recovered.
