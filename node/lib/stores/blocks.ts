@@ -12,9 +12,11 @@ export interface BlockableHits extends Hits {
 }
 
 /** The most units of a level. */
-export const MOST_UNITS = 1_000_000_000_000
-/** The longest time for which a client is blocked, or points are held, 15 years. */
-export const LONGEST_MS = MOST_UNITS / 2 - MOST_HITS
+export const MOST_UNITS = MOST_HITS
+/** The most points that a client can have, or that are held. */
+export const MOST_POINTS = 100_000_000_000
+/** The longest time for which a client is blocked, or points are held, 12 years. */
+export const LONGEST_MS = MOST_UNITS / 2 - MOST_POINTS
 
 /** Counts of hits that stand still while their client is blocked. */
 export class BlockingCounter extends HitCounter {

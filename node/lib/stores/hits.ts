@@ -31,8 +31,8 @@ export interface Hits {
   readonly leftMs: number
 }
 
-/** The most hits in a window; what decides is the library's own limit, far below. */
-export const MOST_HITS = 1_000_000_000
+/** The most hits in a window, the most that there can be; what decides is the library's own limit, far below. */
+export const MOST_HITS = 1_000_000_000_000
 const MOST_WINDOWS = 1000
 const OPTIONS = ['limiter', 'prefix']
 

@@ -4,7 +4,7 @@ import type { Limit } from '../definition_cache.js'
 import type { LimitInfo } from '../info.js'
 import { bucket } from '../limits.js'
 import type { Check } from '../parts.js'
-import { BlockingCounter, LONGEST_MS, MOST_UNITS } from './blocks.js'
+import { BlockingCounter, LONGEST_MS, MOST_POINTS, MOST_UNITS } from './blocks.js'
 import { hitsOf, type StoreOptions } from './hits.js'
 
 /** A client's points. */
@@ -63,7 +63,7 @@ export class PointCounter extends BlockingCounter {
     await this.limiter.reset([this.window(windowMs), this.#time, this.#points], client)
     await this.limiter.limitAll([
       { limit: this.#time, actor: client, cost },
-      { limit: this.#points, actor: client, cost: cost + points },
+      { limit: this.#points, actor: client, cost: cost + Math.min(points, MOST_POINTS) },
     ])
   }
 

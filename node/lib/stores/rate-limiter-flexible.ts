@@ -7,8 +7,8 @@
 import { RateLimiterCompatibleAbstract, RateLimiterRes } from 'rate-limiter-flexible'
 import { knownOptions, outOfRange, wrongType } from '../errors.js'
 import type { Limiter } from '../limiter.js'
-import { LONGEST_MS } from './blocks.js'
-import { MOST_HITS, storeOptions } from './hits.js'
+import { LONGEST_MS, MOST_POINTS } from './blocks.js'
+import { storeOptions } from './hits.js'
 import { PointCounter, type Points } from './holds.js'
 
 /** The options of a limiter, with the library's own names. */
@@ -131,6 +131,9 @@ export class Store extends RateLimiterCompatibleAbstract {
   /** Gives points back, never below 0. */
   override async reward(key: string | number, points = 1, options: CallOptions = {}): Promise<RateLimiterRes> {
     const windowMs = this.#windowMs(options)
+    if (!(Number.isInteger(points) && points >= 0)) {
+      throw outOfRange(this.keyPrefix, 'points', 'must be a whole number of at least 0', points)
+    }
     await this.#counter.give(`${key}`, windowMs, points)
     return this.#resOf(await this.#counter.look(`${key}`, windowMs))
   }
@@ -145,8 +148,8 @@ export class Store extends RateLimiterCompatibleAbstract {
   /** Sets the points that a key has used, for so many seconds; without a number of them, for the duration. */
   override async set(key: string | number, points: number, secDuration: number): Promise<RateLimiterRes> {
     const holdMs = msOf(secondsOf('secDuration', secDuration) ?? this.duration)
-    if (!(Number.isInteger(points) && points <= MOST_HITS)) {
-      throw outOfRange(this.keyPrefix, 'points', `must be a whole number of at most ${MOST_HITS}`, points)
+    if (!(Number.isInteger(points) && points <= MOST_POINTS)) {
+      throw outOfRange(this.keyPrefix, 'points', `must be a whole number of at most ${MOST_POINTS}`, points)
     }
     return this.#set(`${key}`, Math.max(points, 0), holdMs, points > this.points)
   }
@@ -158,9 +161,9 @@ export class Store extends RateLimiterCompatibleAbstract {
   }
 
   /** Forgets a key, its block as well; false where there was none. */
-  override async delete(key: string | number): Promise<boolean> {
-    const known = await this.get(key)
-    await this.#counter.forget(`${key}`, this.#windowMs({}))
+  override async delete(key: string | number, options: CallOptions = {}): Promise<boolean> {
+    const known = await this.get(key, options)
+    await this.#counter.forget(`${key}`, this.#windowMs(options))
     return known !== null
   }
 
@@ -175,7 +178,7 @@ export class Store extends RateLimiterCompatibleAbstract {
 
   async #set(key: string, points: number, holdMs: number, blocks: boolean): Promise<RateLimiterRes> {
     const windowMs = this.#windowMs({})
-    if (!blocks && holdMs === windowMs) {
+    if (!blocks && holdMs === windowMs && points > 0) {
       await this.#counter.start(key, windowMs, points)
     } else {
       await this.#counter.unblock(key)
@@ -218,6 +221,7 @@ function objectOf(options: unknown): Record<string, unknown> {
 function pointsOption(points: unknown): number {
   if (typeof points !== 'number') throw wrongType('', 'points', 'must be a number', points)
   if (!Number.isFinite(points)) throw outOfRange('', 'points', 'must be finite', points)
+  if (points > MOST_POINTS) throw outOfRange('', 'points', `must be at most ${MOST_POINTS}`, points)
   return points
 }
 

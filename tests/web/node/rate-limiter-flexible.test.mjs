@@ -77,12 +77,30 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
       [['set', 1, 60], ['consume'], ['consume'], ['wait', 220], ['get'], ['consume'], ['get']],
     ],
     ['too many points that are set', {}, [['set', 7, 600], ['get'], ['set', 1, 30], ['consume']]],
+    [
+      'no points that are set',
+      {},
+      [['set', 0, 60], ['get'], ['delete'], ['set', 0, 60], ['consume'], ['wait', 20], ['delete'], ['get']],
+    ],
+    ['many points', { points: 9e8 }, [['consume', 5e8], ['consume', 5e8], ['consume'], ['consume', 2e9], ['get']]],
+    ['more points', { points: 5e9 }, [['consume', 3e9], ['set', 4e9, 600], ['consume', 1e9], ['consume', 1], ['get']]],
     ['no end', { duration: 0 }, [['consume'], ['get'], ['consume', 2], ['consume'], ['delete'], ['get']]],
     [
       'a duration of the call',
       {},
       [
         ['consume', 1, { customDuration: 5 }],
+        ['get', { customDuration: 5 }],
+        ['delete', { customDuration: 5 }],
+      ],
+    ],
+    [
+      'a duration of the call that is longer',
+      { duration: 0.1 },
+      [
+        ['consume', 1, { customDuration: 5 }],
+        ['wait', 120],
+        ['delete', { customDuration: 5 }],
         ['get', { customDuration: 5 }],
       ],
     ],
@@ -100,6 +118,10 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
         ]
         // Theirs says 0 remaining points of any that were set.
         if (method === 'set' || method === 'block') expected.remainingPoints = answer.remainingPoints
+        // Its stores differ in whether the first action after none that were set is the first of its duration.
+        if (method === 'consume' && answer.consumedPoints === (given[0] ?? 1)) {
+          expected.isFirstInDuration = answer.isFirstInDuration
+        }
         // Its stores differ in whether a block is the first of its duration.
         if (expected?.rejected) expected.isFirstInDuration = false
         // Theirs was asked a little later.
@@ -121,9 +143,13 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
     const limiter = store({ points: 2.5 })
     await limiter.consume('ada', 2)
     const wrong = (method, ...given) => assert.rejects(limiter[method]('ada', ...given), { code: 'ERR_LIMIT' }, method)
-    for (const points of [0.5, NaN, '1', 1e10]) await wrong('set', points, 60)
+    for (const points of [0.5, NaN, '1', 2e11]) await wrong('set', points, 60)
     for (const seconds of [undefined, null, -1, '10']) await wrong('block', seconds)
     await wrong('consume', 1, { customDuration: '5' })
+    for (const points of [-1, 0.5, NaN, '1']) {
+      for (const method of ['consume', 'penalty', 'reward']) await wrong(method, points)
+      await assert.rejects(limiter.reward('nobody', points), { code: 'ERR_LIMIT' })
+    }
     assert.equal((await limiter.get('ada', null)).consumedPoints, 2)
     assert.equal((await limiter.set('bob', 1, null)).msBeforeNext, 60_000)
     assert.equal((await limiter.set('bob', -1, 60)).consumedPoints, 0)
@@ -264,6 +290,7 @@ test('options are checked; a limiter of its own is closed', async () => {
   const made = (options) => new Store({ points: 1, duration: 1, ...options })
   assert.throws(() => new Store(), /options must be an object with points and duration/)
   assert.throws(() => made({ points: '5' }), /points must be a number/)
+  assert.throws(() => made({ points: 2e11 }), /points must be at most 100000000000, got 200000000000/)
   assert.throws(() => made({ duration: -1 }), /duration must be finite and not negative/)
   assert.throws(() => made({ storeClient: {} }), /storeClient is not an option of a limiter/)
   assert.throws(() => made({ keyPrefix: '' }), /keyPrefix must not be empty/)
