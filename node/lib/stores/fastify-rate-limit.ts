@@ -90,7 +90,7 @@ export class Store {
 
   /** Counts a hit of a key, which may be a number. */
   incr(key: string | number, callback: Callback, timeWindow: number, max = MOST_HITS): void {
-    answer(this.#hits.add(clientOf(key), windowOf(timeWindow), max), callback, max)
+    answer(timeWindow <= 0 ? ALONE : this.#hits.add(clientOf(key), windowOf(timeWindow), max), callback, max)
   }
 
   /** Reads the hits of a client, and counts none. */
@@ -118,7 +118,10 @@ function pluginsOwn(settings: object): StoreOptions {
   return {}
 }
 
-/** The plugin allows a window of 0, in which every request is the first. */
+/** The hits in a window of 0, which the plugin allows: every request is the first. */
+const ALONE = Promise.resolve({ count: 1, leftMs: 0 })
+
+/** The window, at least a millisecond. */
 const windowOf = (timeWindow: number): number => Math.max(timeWindow, 1)
 
 /** Tells the plugin. A client that is denied because the store did not answer is refused, but not banned. */

@@ -57,6 +57,8 @@ export class Store implements ThrottlerStorage {
     blockDuration: number,
     throttlerName: string,
   ): Promise<HitRecord> {
+    // Every request is the first, as those before it have not lasted.
+    if (ttl <= 0 && limit >= 1) return { totalHits: 1, timeToExpire: 0, isBlocked: false, timeToBlockExpire: 0 }
     const client = `${throttlerName} ${key}`
     const windowMs = Math.max(ttl, 1)
     const { count, leftMs, blockedMs } = await this.#hits.addUnlessBlocked(client, windowMs)

@@ -142,6 +142,20 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
     assert.deepEqual([(await hit()).isBlocked, (await hit()).timeToBlockExpire], [true, 90])
   })
 
+  test(`${kind}: requests that do not last in the store are never too many`, async () => {
+    const store = new Store({ limiter: limiterOf({ clock: () => 1_750_000_000_000 }) })
+    const theirs = new ThrottlerStorageService()
+    after(() => theirs.onApplicationShutdown())
+    for (const blockDuration of [0, 60_000]) {
+      for (let hit = 0; hit < 3; hit++) {
+        const given = ['key', 0, 1, blockDuration, 'default']
+        const expected = { ...(await theirs.increment(...given)), timeToBlockExpire: 0 }
+        assert.deepEqual(await store.increment(...given), expected)
+      }
+    }
+    assert.equal((await store.increment('key', 0, 0, 0, 'default')).isBlocked, true)
+  })
+
   test(`${kind}: without a block, refusals end with the window`, async () => {
     const store = new Store({ limiter: limiterOf() })
     const hit = () => store.increment('key', 500, 1, 0, 'default')

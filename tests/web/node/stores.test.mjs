@@ -227,6 +227,20 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
   })
 }
 
+test('fastify: a window of 0 holds one request', async () => {
+  const limiter = new Limiter({ clock: () => 1_750_000_000_000 })
+  for (const continueExceeding of [false, true]) {
+    const store = new (FastifyStore.with({ limiter }))({ continueExceeding })
+    const call = (method, window) =>
+      new Promise((resolve, reject) => {
+        store[method]('ada', (error, result) => (error ? reject(error) : resolve(result)), window, 1)
+      })
+    for (let hit = 0; hit < 3; hit++) assert.deepEqual(await call('incr', 0), { current: 1, ttl: 0 })
+    assert.deepEqual(await call('read', 0), { current: 0, ttl: 0 })
+    await assert.rejects(call('incr', NaN), { code: 'ERR_LIMIT' })
+  }
+})
+
 test('fastify: windows that grow are refused', async () => {
   const registered = Fastify().register(forFastify, { store: FastifyStore, exponentialBackoff: true })
   await assert.rejects(async () => registered, /exponentialBackoff must not be set with this store/)
