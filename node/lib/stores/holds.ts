@@ -57,12 +57,12 @@ export class PointCounter extends BlockingCounter {
     if (ofHeld > 0) await this.limiter.refund(this.#points, client, { cost: ofHeld })
   }
 
-  /** Sets points for so long, in place of all others. */
+  /** Sets points for so long, in place of all others. Of several calls at the same time one does, as in {@link prolong}. */
   async hold(client: string, windowMs: number, points: number, holdMs: number): Promise<void> {
     const cost = Math.min(Math.ceil(holdMs), LONGEST_MS)
     await this.limiter.reset([this.window(windowMs), this.#time, this.#points], client)
     await this.limiter.limitAll([
-      { limit: this.#time, actor: client, cost },
+      { limit: this.#timeOf(cost), actor: client, cost },
       { limit: this.#points, actor: client, cost: cost + Math.min(points, MOST_POINTS) },
     ])
   }
@@ -99,12 +99,6 @@ export class PointCounter extends BlockingCounter {
       this.limiter.charge(this.#points, client, { cost: points }),
       this.limiter.refund(this.window(windowMs), client, { cost: points }),
     ])
-  }
-
-  /** Sets the points of a new window, in place of all others. */
-  async start(client: string, windowMs: number, points: number): Promise<void> {
-    await this.forget(client, windowMs)
-    await this.limiter.charge(this.window(windowMs), client, { cost: points })
   }
 
   /** Ends the block of a client. */

@@ -178,13 +178,9 @@ export class Store extends RateLimiterCompatibleAbstract {
 
   async #set(key: string, points: number, holdMs: number, blocks: boolean): Promise<RateLimiterRes> {
     const windowMs = this.#windowMs({})
-    if (!blocks && holdMs === windowMs && points > 0) {
-      await this.#counter.start(key, windowMs, points)
-    } else {
-      await this.#counter.unblock(key)
-      if (blocks) await this.#counter.blockFor(key, holdMs)
-      await this.#counter.hold(key, windowMs, points, holdMs)
-    }
+    await this.#counter.unblock(key)
+    if (blocks) await this.#counter.blockFor(key, holdMs)
+    await this.#counter.hold(key, windowMs, points, holdMs)
     return resOf(Math.max(this.points - points, 0), holdMs, points, false)
   }
 

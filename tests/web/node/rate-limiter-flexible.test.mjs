@@ -139,6 +139,26 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
     for (const key of ['ada', 'bob']) assert.equal((await outcome(limiter.consume(key))).seconds, 5)
   })
 
+  test(`${kind}: of points that are set at the same time one number stays, for its own time`, async () => {
+    for (const seconds of [60, 5, 600]) {
+      const limiter = store({ points: 9 })
+      await limiter.consume('ada', 3)
+      await Promise.all(Array.from({ length: 5 }, () => limiter.set('ada', 2, seconds)))
+      const { consumedPoints, msBeforeNext } = await limiter.get('ada')
+      assert.deepEqual([consumedPoints, Math.ceil(msBeforeNext / 1000)], [2, seconds])
+      await Promise.all([limiter.set('ada', 1, 30), limiter.set('ada', 4, 20)])
+      const { consumedPoints: points, msBeforeNext: left } = await limiter.get('ada')
+      assert.deepEqual([points, Math.ceil(left / 1000)], points === 1 ? [1, 30] : [4, 20])
+    }
+  })
+
+  test(`${kind}: of blocks at the same time nothing stays behind`, async () => {
+    const limiter = store({ points: 1 })
+    await Promise.all([limiter.block('ada', 0.3), limiter.block('ada', 0.3)])
+    await new Promise((resolve) => setTimeout(resolve, 330))
+    assert.equal(await limiter.get('ada'), null)
+  })
+
   test(`${kind}: a wrong call leaves the points as they are`, async () => {
     const limiter = store({ points: 2.5 })
     await limiter.consume('ada', 2)
