@@ -81,7 +81,7 @@ export class Store extends RateLimiterCompatibleAbstract {
     const own = knownOptions(given, OWN, 'a limiter') as Partial<Options>
     if (keyPrefix === '') throw outOfRange('', 'keyPrefix', 'must not be empty', keyPrefix)
     this.#points = pointsOption(own.points)
-    this.#duration = secondsOption('duration', own.duration)
+    this.#duration = durationOption(own.duration)
     this.blockDuration = secondsOption('blockDuration', own.blockDuration ?? 0)
     this.execEvenly = own.execEvenly === true
     this.execEvenlyMinDelayMs = own.execEvenlyMinDelayMs
@@ -104,7 +104,7 @@ export class Store extends RateLimiterCompatibleAbstract {
   }
 
   set duration(seconds: number) {
-    this.#duration = secondsOption('duration', seconds)
+    this.#duration = durationOption(seconds)
   }
 
   /** Uses points; rejects with a `RateLimiterRes` where there are not enough. */
@@ -225,6 +225,12 @@ function secondsOption(name: string, seconds: unknown, key = ''): number {
   if (typeof seconds !== 'number') throw wrongType(key, name, 'must be a number', seconds)
   if (seconds >= 0 && Number.isFinite(seconds)) return seconds
   throw outOfRange(key, name, 'must be finite and not negative', seconds)
+}
+
+function durationOption(given: unknown): number {
+  const seconds = secondsOption('duration', given)
+  if (msOf(seconds) <= FOREVER_MS) return seconds
+  throw outOfRange('', 'duration', 'must be at most 100 years, and 0 has no end', seconds)
 }
 
 /** The seconds of a call; nothing where the library takes those of the limiter. */

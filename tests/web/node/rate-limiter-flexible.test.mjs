@@ -312,6 +312,10 @@ test('options are checked; a limiter of its own is closed', async () => {
   assert.throws(() => made({ points: '5' }), /points must be a number/)
   assert.throws(() => made({ points: 2e11 }), /points must be at most 100000000000, got 200000000000/)
   assert.throws(() => made({ duration: -1 }), /duration must be finite and not negative/)
+  assert.throws(
+    () => made({ duration: 1e11 }),
+    /duration must be at most 100 years, and 0 has no end, got 100000000000/,
+  )
   assert.throws(() => made({ storeClient: {} }), /storeClient is not an option of a limiter/)
   assert.throws(() => made({ keyPrefix: '' }), /keyPrefix must not be empty/)
   const limiter = new Limiter()
@@ -332,6 +336,7 @@ test('options are changed while it runs, and checked then too', async () => {
   limiter.points = -1
   assert.equal((await outcome(limiter.consume('eve'))).rejected, true)
   assert.throws(() => (limiter.points = NaN), /points must be finite/)
+  assert.throws(() => (limiter.duration = 1e11), /duration must be at most 100 years/)
   assert.throws(() => (limiter.duration = -1), /duration must be finite and not negative/)
 })
 
