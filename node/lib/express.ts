@@ -8,6 +8,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
 import { clientOf } from './room/address.js'
+import { errorFrom } from './room/asked.js'
 import { settingsOf, trustOf } from './room/express-app.js'
 import { isClosed } from './room/gone.js'
 import { isPromise } from './room/later.js'
@@ -172,9 +173,9 @@ function middlewareOf(room: Room<Request>): RateLimit {
     response.status(error.status)
     try {
       const answered = onBlocked(info, request, response, next)
-      if (isPromise(answered)) answered.then(undefined, next)
-    } catch (error) {
-      next(error)
+      if (isPromise(answered)) answered.then(undefined, (reason) => next(errorFrom(reason)))
+    } catch (reason) {
+      next(errorFrom(reason))
     }
   }
 

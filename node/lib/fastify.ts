@@ -8,6 +8,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions as Fas
 import { outOfRange, wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
 import { clientOf } from './room/address.js'
+import { errorFrom } from './room/asked.js'
 import { RateLimitError as Refused } from './room/error.js'
 import { type Done, HOOKS, type Hook, type HookName, limitEarlier, type Placed } from './room/fastify-hooks.js'
 import { placeOn } from './room/fastify-reply.js'
@@ -272,10 +273,10 @@ function hookOf(room: Room<FastifyRequest>): Placed {
         if (payload !== undefined && payload !== reply && !reply.sent) reply.send(payload)
         answered?.()
       }
-      if (isPromise(given)) given.then(send).catch(done)
+      if (isPromise(given)) given.then(send).catch((reason) => done(errorFrom(reason) as Error))
       else send(given)
-    } catch (thrown) {
-      done(thrown as Error)
+    } catch (reason) {
+      done(errorFrom(reason) as Error)
     }
   }
 

@@ -7,6 +7,7 @@ import { LimitInfo } from '../info.js'
 import type { Limiter } from '../limiter.js'
 import { type Check, OBSERVED, type ObservableCheck } from '../parts.js'
 import { actorText } from './actor.js'
+import { asked } from './asked.js'
 import { aborted } from './gone.js'
 import { after, all, isPromise } from './later.js'
 import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './mistakes.js'
@@ -147,7 +148,7 @@ export class Room<Request> implements Gates {
     if (isOff()) return undefined
     if (this.#quick !== undefined) return this.#ask(this.#quick, this.#client(request))
     if (this.#skip === undefined) return this.#decide(request, decided)
-    return after(this.#skip(request), (skipped) => (skipped ? undefined : this.#decide(request, decided)))
+    return after(asked(this.#skip, request), (skipped) => (skipped ? undefined : this.#decide(request, decided)))
   }
 
   /** The gate for an app whose framework trusts every proxy: it tells of that, and trusts one. */
@@ -193,7 +194,7 @@ export class Room<Request> implements Gates {
 
   #own(request: Request): Later<readonly ReadyRule<Request>[]> {
     if (this.#always !== undefined) return this.#always.rules
-    if (this.#choose !== undefined) return after(this.#choose(request), (given) => this.#chosen(request, given))
+    if (this.#choose !== undefined) return after(asked(this.#choose, request), (given) => this.#chosen(request, given))
     return this.#named(request).rules
   }
 
@@ -244,7 +245,7 @@ export class Room<Request> implements Gates {
 
   #actor(request: Request, key: Settings<Request>['key']): Later<string> {
     if (key === undefined) return this.#client(request)
-    const actor = key(request)
+    const actor = asked(key, request)
     return isPromise(actor) ? actor.then((actor) => this.#actorOf(request, actor)) : this.#actorOf(request, actor)
   }
 
@@ -272,8 +273,8 @@ export class Room<Request> implements Gates {
   #check(request: Request, rule: ReadyRule<Request>): Later<Check> {
     const { limit, cost, factor } = rule
     const actor = this.#actor(request, rule.key)
-    const costs = typeof cost === 'function' ? cost(request) : cost
-    const scale = typeof factor === 'function' ? factor(request) : factor
+    const costs = typeof cost === 'function' ? asked(cost, request) : cost
+    const scale = typeof factor === 'function' ? asked(factor, request) : factor
     return after(all<unknown>([actor, costs, scale]), ([actor, cost, factor]) => {
       return { limit, actor, cost, factor } as Check
     })

@@ -12,7 +12,7 @@ export function settle<Request>(room: Room<Request>, info: LimitInfo, charges: (
   const failed = (error: unknown): void => process.emitWarning(error instanceof Error ? error : String(error))
   try {
     const charge = charges()
-    if (isPromise(charge)) charge.then(decided).catch(failed)
+    if (isPromise(charge)) Promise.resolve(charge).then(decided).catch(failed)
     else decided(charge)
   } catch (error) {
     failed(error)
