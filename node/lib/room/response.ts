@@ -145,6 +145,8 @@ function hookOver(original: WriteHead, shelf: Shelf): WriteHead {
       if (isRedirection(code)) removeFields(second, headersOf(newest, 200))
       return original.call(this, status, second)
     }
+    // Fastify sets them on the response itself, where it sends a stream.
+    if (placed && isRedirection(code)) removeAll(this, headersOf(newest, 200))
     const headers = headersOf(newest, code)
     if (isFields(second)) return original.call(this, status, withFields(second, headers))
     if (isFields(third)) return original.call(this, status, second, withFields(third, headers))
@@ -175,6 +177,10 @@ function withFields(given: Record<string, unknown>, headers: Headers): Record<st
     if (!(lower in given) && !(name in given)) all[lower] = headers[name]
   }
   return all
+}
+
+function removeAll(response: Carrying, headers: Headers): void {
+  for (const name in headers) response.removeHeader(name)
 }
 
 function removeFields(given: Record<string, unknown>, headers: Headers): void {

@@ -245,6 +245,26 @@ test('fastify: headers on a response that is written by hand', async () => {
   assert.deepEqual([headers['x-ratelimit-remaining'], headers['content-type']], ['4', 'text/event-stream'])
 })
 
+test('fastify: a stream has the headers, unless it is sent with a redirection', async () => {
+  const app = Fastify()
+  await app.register(tidegate, { limits: '9/minute' })
+  const body = { stream: () => Readable.from(['text']), web: () => new Blob(['text']).stream() }
+  for (const [name, make] of Object.entries(body)) {
+    for (const status of [200, 302, 304]) {
+      app.get(`/${name}/${status}`, (_request, reply) => reply.code(status).header('x-own', 'own').send(make()))
+    }
+  }
+  for (const name of Object.keys(body)) {
+    const limit = []
+    for (const status of [200, 302, 304]) {
+      const { statusCode, headers } = await app.inject(`/${name}/${status}`)
+      assert.deepEqual([statusCode, headers['x-own']], [status, 'own'])
+      limit.push(Object.keys(headers).filter((header) => header.startsWith('x-ratelimit')).length)
+    }
+    assert.deepEqual(limit, [2, 0, 0], name)
+  }
+})
+
 test('fastify: headers over HTTP, whatever class of responses the server makes', async () => {
   class Own extends ServerResponse {}
   for (const [options, made] of [
