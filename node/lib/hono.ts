@@ -9,7 +9,7 @@ import { ConfigurationError, outOfRange, StoreError, wrongType } from './errors.
 import type { LimitInfo } from './info.js'
 import { isBadActor } from './room/actor.js'
 import { RateLimitError } from './room/error.js'
-import { responseOf } from './room/fetch.js'
+import { isNoAnswer, responseOf, withHeaders } from './room/fetch.js'
 import { isPromise } from './room/later.js'
 import { countedTwice } from './room/mistakes.js'
 import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
@@ -176,6 +176,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
       return blocked(info, infos(), context)
     }
     await next()
+    if (isNoAnswer(context.res)) return undefined
     // Rooms inside have set theirs; the outermost one knows all.
     const headers = room.gate.headers(decided.length === 1 ? info : infos(), context.res.status)
     for (const name in headers) {
@@ -198,7 +199,11 @@ function middlewareOf(room: Room<Context>): RateLimit {
     }
     context.status(refusal.status as 429)
     for (const [name, value] of kept) context.header(name, value)
-    return onBlocked(info, context)
+    const own = await onBlocked(info, context)
+    // Hono forgets what was set before where a handler makes a response by itself.
+    const isRedirection = own?.status >= 300 && own.status < 400
+    const missing = isRedirection ? [] : kept.filter(([name]) => own?.headers?.has(name) === false)
+    return missing.length === 0 ? own : withHeaders(own, Object.fromEntries(missing))
   }
 
   return Object.assign(limit, {

@@ -8,10 +8,13 @@ export function responseOf({ status, headers, body }: Refusal, method: string): 
   return new Response(method === 'HEAD' ? null : body, { status, headers })
 }
 
+/** True for a response that can be neither changed nor copied: an error, or a change of protocols. */
+export const isNoAnswer = ({ status }: Response): boolean => status < 200
+
 /** The same response with these headers; a copy where its own cannot be changed, as those of `fetch`. */
 export function withHeaders(response: Response, headers: Headers): Response {
   const names = Object.keys(headers)
-  if (names.length === 0) return response
+  if (names.length === 0 || isNoAnswer(response)) return response
   const set = (to: Response): Response => {
     for (const name of names) to.headers.set(name, headers[name] as string)
     return to

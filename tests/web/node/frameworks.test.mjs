@@ -230,6 +230,40 @@ test('hono: a refusal that onError sees, or answers with by itself', async () =>
   }
 })
 
+test('hono: a response that onBlocked makes by itself has the headers, unless it has them or redirects', async () => {
+  const responses = [
+    () => new Response('own', { status: 429 }),
+    () => new Response('own', { status: 503, headers: { 'Retry-After': '9' } }),
+    async () => fetch('data:text/plain,own'),
+    () => Response.redirect('http://localhost/slow'),
+  ]
+  const seen = []
+  for (const onBlocked of responses) {
+    const app = new Hono()
+    app.use(forHono({ ...standing(), limits: '1/minute', getConnInfo: getInfo, onBlocked }))
+    app.get('/', (context) => context.text('hello'))
+    await app.request('/')
+    const { status, headers } = await app.request('/')
+    seen.push([status, headers.get('retry-after'), headers.get('x-ratelimit-remaining')])
+  }
+  assert.deepEqual(seen, [
+    [429, '60', '0'],
+    [503, '9', '0'],
+    [200, '60', '0'],
+    [302, null, null],
+  ])
+})
+
+test('hono, web: a response that is no answer passes as it is', async () => {
+  const app = new Hono()
+  app.use(forHono({ limits: '5/minute', getConnInfo: getInfo }))
+  const error = Response.error()
+  app.get('/', () => error)
+  assert.equal(await app.request('/'), error)
+  const limited = await forWeb({ limits: '5/minute', key: () => 'ada' })(new Request('http://localhost/'))
+  assert.equal(limited.apply(error), error)
+})
+
 test('hono: a getConnInfo of another runtime is the mistake, with its page and its cause', async () => {
   const cause = new Error('no connection')
   const getConnInfo = () => {
