@@ -73,7 +73,7 @@ const LONGEST_TIMER = 2 ** 31 - 1
 function waited(ms: number, signal: AbortSignal | undefined, undo: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = elapsed() + ms
-    let timer: NodeJS.Timeout | undefined
+    let timer: ReturnType<typeof setTimeout> | undefined
     const wait = (): void => {
       const left = end - elapsed()
       if (left > 0) {

@@ -56,6 +56,38 @@ test('so they are under those of Jest and Vitest', async () => {
   assert.equal(stdout, 'and afterwards 9')
 })
 
+for (const [name, install] of Object.entries({
+  'node:test': `
+    import { mock } from 'node:test'
+    mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'setImmediate', 'Date'] })`,
+  Sinon: `
+    import FakeTimers from '@sinonjs/fake-timers'
+    FakeTimers.install()`,
+})) {
+  test(`timers that ${name} faked before the package was loaded do not stop it`, async () => {
+    const script = `
+      ${install}
+      const { Limiter } = await import('tidegate')
+      const [memory, shared] = [new Limiter(), new Limiter('${server.url}', { timeoutMs: 5000, onError: 'raise' })]
+      const many = { key: 'faked', type: 'bucket', size: 10_000, dripRate: 60_000 }
+      for (let call = 0; call < 5000; call++) await memory.limit(many, 'ada')
+      for (let turn = 0; turn < 3; turn++) await Promise.all(Array.from({ length: 9 }, () => shared.limit(many, '${name}')))
+      const paced = { key: 'paced', type: 'bucket', size: 1, dripRate: 20 }
+      for (let call = 0; call < 3; call++) await memory.acquire(paced, 'ada')
+      const given = new AbortController()
+      const acquired = memory.acquire({ ...paced, dripRate: 600_000 }, 'bob')
+      const waits = memory.acquire({ ...paced, dripRate: 600_000 }, 'bob', { signal: given.signal })
+      await acquired
+      given.abort(new Error('given up'))
+      const { message } = await waits.catch((error) => error)
+      console.log((await shared.peek(many, '${name}')).remaining, message)
+    `
+    const args = ['--no-warnings', '--input-type=module', '--eval', script]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root, timeout: 20_000 })
+    assert.equal(stdout, '9973 given up\n')
+  })
+}
+
 test('a clock that was faked before the package was loaded does not stop a wait', async () => {
   const script = `
     import FakeTimers from '@sinonjs/fake-timers'
