@@ -257,5 +257,13 @@ export function knownOptions(
     if (!names.includes(name)) throw wrongType('', name, `is not an option of ${what}`, value)
     if (value !== undefined) options[name] = value
   }
+  if (!isPlain(given)) for (const name of names) refuseInherited(given, name)
   return options
+}
+
+/** Refuses an option that the class of an object has, a method or a getter: to leave it out would go unnoticed. */
+function refuseInherited(given: object, name: string): void {
+  const value = read(given, name, '')
+  if (value === undefined || Object.hasOwn(given, name)) return
+  throw wrongType('', name, 'must be a property of the object itself, not of its class', value)
 }

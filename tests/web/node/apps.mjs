@@ -110,7 +110,7 @@ const koaApp =
 
 async function honoApp(options, { route, settings = {} } = {}) {
   const app = new Hono()
-  const limit = forHono({ getConnInfo, ...options })
+  const limit = forHono(Object.assign(Object.create(Object.getPrototypeOf(options)), { getConnInfo }, options))
   app.use(limit)
   app.get('/', (context) => context.text('hello'))
   app.get('/left', (context) => context.json(context.var.rateLimit.remaining))

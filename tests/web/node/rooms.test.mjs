@@ -22,6 +22,13 @@ const isFailure = (...outcome) => {
   const last = outcome.at(-1)
   return (last.res?.status ?? last.res?.statusCode ?? last.statusCode ?? last.status) === 401
 }
+/** Options whose functions are methods. */
+class Methods {
+  limits = '5/minute'
+  key() {
+    return 'ada'
+  }
+}
 const remaining = ({ headers }) => headers.get('x-ratelimit-remaining')
 
 for (const [framework, make] of Object.entries(apps)) {
@@ -267,6 +274,9 @@ for (const [framework, make] of Object.entries(apps)) {
       [{ limits: '5/minute', limiter: 5 }, 'limiter'],
       [{ limits: '5/minute', name: '' }, 'name'],
       [{ limits: ['5/minute', '5/second'], candidate: '5/hour' }, 'candidate'],
+      [new Methods(), 'key'],
+      [Object.assign(Object.create({ shadow: true }), { limits: '5/minute' }), 'shadow'],
+      [{ limits: Object.assign(Object.create({ cost: 2 }), { limit: '5/minute' }) }, 'cost'],
     ]) {
       await assert.rejects(
         async () => make(options),
