@@ -7,7 +7,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
-import { clientOf } from './room/address.js'
+import { clientAs, clientOf } from './room/address.js'
 import { errorFrom } from './room/asked.js'
 import { settingsOf, trustOf } from './room/express-app.js'
 import { isClosed } from './room/gone.js'
@@ -68,7 +68,7 @@ const framework: Framework<Request> = {
     if (trust === 'nobody') return clientOf(request, gate)
     // Express would take the left-most address, which clients can write themselves.
     if (trust === 'everybody') return clientOf(request, gates.trusting)
-    return gate.client(request.ip)
+    return clientAs(request.ip, request, gate)
   },
   isGone: isClosed,
   template({ route, method }: Request): string | undefined {

@@ -7,7 +7,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions as FastifyRoute } from 'fastify'
 import { outOfRange, wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
-import { clientOf } from './room/address.js'
+import { clientAs, clientOf } from './room/address.js'
 import { errorFrom } from './room/asked.js'
 import { RateLimitError as Refused } from './room/error.js'
 import { type Done, HOOKS, type Hook, type HookName, limitEarlier, type Placed } from './room/fastify-hooks.js'
@@ -57,7 +57,7 @@ const framework: Framework<FastifyRequest> = {
     if (trusted === 'nobody') return clientOf(request.raw, gate)
     // Fastify would take the left-most address, which clients can write themselves.
     if (trusted === 'everybody') return clientOf(request.raw, gates.trusting)
-    return gate.client(request.ip)
+    return clientAs(request.ip, request.raw, gate)
   },
   isGone: ({ raw }) => isClosed(raw),
 }

@@ -7,7 +7,7 @@
 import type { DefaultContext, Middleware, Next, ParameterizedContext } from 'koa'
 import { outOfRange } from './errors.js'
 import type { LimitInfo } from './info.js'
-import { clientOf } from './room/address.js'
+import { clientAs, clientOf } from './room/address.js'
 import { isClosed } from './room/gone.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
@@ -61,7 +61,7 @@ const framework: Framework<Context> = {
     // Koa takes the left-most address, unless it is told how many proxies there are.
     const isList = (app.proxyIpHeader ?? LIST).toLowerCase() === LIST
     if (isList && !(app.maxIpsCount > 0)) return clientOf(req, trusting)
-    return gate.client(context.ip)
+    return clientAs(context.ip, req, gate)
   },
   isGone: ({ req }) => isClosed(req),
   // Set by @koa/router.

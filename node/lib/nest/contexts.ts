@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { ExecutionContext } from '@nestjs/common'
 import type { FastifyRequest } from 'fastify'
-import { clientOf } from '../room/address.js'
+import { clientAs, clientOf } from '../room/address.js'
 import { settingsOf, trustOf as trustOfExpress } from '../room/express-app.js'
 import { trustOf } from '../room/fastify-trust.js'
 import { isClosed } from '../room/gone.js'
@@ -69,7 +69,7 @@ export function clientIn(request: PlatformRequest, gates: Gates): string {
   if (trusted === undefined || trusted === false || trusted === 'nobody') return clientOf(raw, gate)
   // The platform would take the left-most address, which clients can write themselves.
   if (trusted === true || trusted === 'everybody') return clientOf(raw, gates.trusting)
-  return gate.client(request.ip)
+  return clientAs(request.ip, raw, gate)
 }
 
 /** True for a request whose client has closed the connection. */

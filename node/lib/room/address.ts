@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { ConfigurationError } from '../errors.js'
 import type { Gate } from '../http.js'
 
 const CLIENT = Symbol('tidegate.client')
@@ -26,6 +27,19 @@ export function clientOf(request: IncomingMessage, gate: Gate): string {
   const client = gate.client(socket.remoteAddress, headers['x-forwarded-for'] ?? headers.forwarded)
   socket[CLIENT] = { gate, client }
   return client
+}
+
+/**
+ * The client's address as the framework has read it of what trusted proxies forward. Where that is none, as the
+ * `unknown` of some proxies, it is the peer's, and not a mistake in the set-up.
+ */
+export function clientAs(read: string | undefined, request: IncomingMessage, gate: Gate): string {
+  try {
+    return gate.client(read)
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error
+    return gate.client(request.socket.remoteAddress)
+  }
 }
 
 /** The client's address behind proxies that are trusted with this header. */

@@ -111,6 +111,9 @@ for (const [number, [framework, make]] of Object.entries(apps).entries()) {
       const { url } = await make({ limits: '1/hour' }, { settings })
       assert.equal(await admitted(url), 1)
       assert.equal((await get(url, '/', forwarded('203.0.113.9'))).status, 200)
+      // Without an address there, they are the proxy's.
+      const unknown = ['unknown', '203.0.113.9, garbage'].map((given) => get(url, '/', forwarded(given)))
+      assert.deepEqual((await Promise.all(unknown)).map(({ status }) => status).sort(), [200, 429])
       assert.deepEqual(await codes(), [])
     })
   }
