@@ -1,4 +1,4 @@
-/** Functions of an app that a limit calls: what they throw, what they answer with, and where they stand. */
+/** Functions of an app that a limit calls: what they throw, and what they answer with. */
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ import { apps, get, listening, several } from './apps.mjs'
 const limits = () => tokenBucket({ key: 'api', count: 1, period: 3_600_000 })
 const statuses = (responses) => responses.map(({ status }) => status)
 
-/** What is thrown in place of an error: nothing, and two words that are orders to Express. */
+/** Values that are thrown in place of an error: nothing, and two words that are orders to Express. */
 const NO_ERRORS = [undefined, null, false, '', 0, 'route', 'router']
 const throwing = (reason) => () => {
   throw reason
