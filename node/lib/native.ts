@@ -90,7 +90,7 @@ interface Native {
   decideSeveral(buffer: Float64Array, actors: readonly unknown[], spent?: Spent): Failure | null
   explainSeveral(buffer: Float64Array, actors: readonly unknown[]): string | Failure
   openQueue(wake: () => void): { queue: number; buffer: Float64Array }
-  endTurn(): void
+  endIteration(): void
   drainQueue(queue: number, receive: (count: number, beside?: readonly never[]) => void): void
   askSeveral(buffer: Float64Array, actors: readonly unknown[], spent?: Spent): Failure | null
   askWhy(buffer: Float64Array, actors: readonly unknown[]): Failure | null

@@ -27,18 +27,18 @@ let opened: { readonly queue: number; readonly buffer: Float64Array } | undefine
 
 /** The reply queue of this environment, which is opened when it is first needed. */
 export function replyQueue(): number {
-  // Woken again and again, Node does not get to its timers and sockets for as long as answers come. So each delivery
-  // waits for its turn of the event loop.
+  // Woken again and again, Node does not get to its timers and sockets for as long as answers come. So each iteration of
+  // the event loop delivers once.
   opened ??= native.openQueue(() => void setImmediate(empty))
   return opened.queue
 }
 
-/** The calls of this turn of the event loop are sent at its end. */
-let turning = false
+/** True if the end of this iteration of the event loop is to send calls. */
+let isEndAwaited = false
 
-function endTurn(): void {
-  turning = false
-  native.endTurn()
+function endIteration(): void {
+  isEndAwaited = false
+  native.endIteration()
 }
 
 /** A number for a call that is about to be made, written down with the reply queue for its answer. */
@@ -65,11 +65,11 @@ export function expectInto<T>(call: number, pending: PendingCall<T>): void {
   expected[call] = pending as PendingCall<unknown>
 }
 
-/** The answer to this call, which waits for others of its turn of the event loop. */
+/** The answer to this call, which may be sent together with others of this iteration of the event loop. */
 export function expect<T>(call: number, read: PendingCall<T>['read']): Promise<T> {
-  if (!turning) {
-    turning = true
-    setImmediate(endTurn)
+  if (!isEndAwaited) {
+    isEndAwaited = true
+    setImmediate(endIteration)
   }
   return new Promise((resolve, reject) => expectInto(call, { resolve, reject, read }))
 }
@@ -83,7 +83,7 @@ type Beside = Failure | StoreEvent | Float64Array | string
 
 function empty(): void {
   // The server works on the next calls while those that are answered go on.
-  if (turning) native.endTurn()
+  if (isEndAwaited) native.endIteration()
   native.drainQueue(replyQueue(), receive)
 }
 

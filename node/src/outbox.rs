@@ -1,21 +1,21 @@
-//! Calls to shared stores that this thread makes in one turn of its event loop, and that travel together.
+//! Calls to shared stores that this thread makes in one iteration of its event loop, and that are sent together.
 //!
-//! Each batch takes a write, a read and two wake-ups of threads, which together cost more than a decision does. So where
-//! a turn makes several calls, those of the next one wait for its end, as long as it takes the event loop to get there;
-//! their deadlines count from then. A call that is alone is sent at once, for it would wait for nothing.
+//! Each batch takes a write, a read and two wake-ups of threads, which together cost more than a decision. So where an
+//! iteration makes several calls, those of the next one are kept until its end. Their deadlines count from then. A call
+//! that is alone is sent at once.
 
 use tidegate::ffi::UnsentCall;
 
-/// Calls that wait for the end of their turn. More would have the server wait for them.
+/// The most calls that wait for the end of their iteration. With more of them, the server would be idle meanwhile.
 const MOST_WAITING: usize = 16;
 
-/// The calls of one turn of the event loop.
+/// The calls of one iteration of the event loop.
 #[derive(Default)]
 pub(crate) struct Outbox {
     waiting: Vec<UnsentCall>,
-    /// The number that this turn has sent.
+    /// The number of calls that this iteration has sent.
     sent: usize,
-    /// The turn before made several.
+    /// The iteration before made several calls.
     is_busy: bool,
 }
 
@@ -25,7 +25,7 @@ impl Outbox {
         self.is_busy || self.sent > 0
     }
 
-    /// Keeps a call until the turn ends, or sends all that wait where they are many.
+    /// Keeps a call until the iteration ends, or sends all that wait where they are many.
     pub(crate) fn push(&mut self, call: UnsentCall) {
         self.waiting.push(call);
         if self.waiting.len() >= MOST_WAITING {
@@ -43,8 +43,8 @@ impl Outbox {
         self.sent += UnsentCall::send_together(self.waiting.drain(..));
     }
 
-    /// The event loop ends its turn; one in which nothing is sent says nothing about the next.
-    pub(crate) fn end_turn(&mut self) {
+    /// Ends an iteration of the event loop; one in which nothing is sent says nothing about the next.
+    pub(crate) fn end_iteration(&mut self) {
         self.send();
         match std::mem::take(&mut self.sent) {
             0 => {}

@@ -84,7 +84,7 @@ impl<'a> RemoteCall<'a> {
         Ok(known)
     }
 
-    /// Sends a call, alone or at the end of this turn; the answer, where it is there before the call is on its way.
+    /// Sends a call, alone or at the end of this iteration; the answer, if it is known before the call is sent.
     fn send(&self, unsent: UnsentCall, call_id: CallId) -> Option<Answer> {
         let mut outbox = self.outbox.borrow_mut();
         if outbox.waits() {
@@ -101,10 +101,10 @@ impl<'a> RemoteCall<'a> {
     }
 }
 
-/// Sends the calls that have waited for the end of this turn of the event loop.
+/// Sends the calls that have waited for the end of this iteration of the event loop.
 #[napi(catch_unwind)]
-pub(crate) fn end_turn() {
-    registry::with(|registry| registry.outbox.borrow_mut().end_turn());
+pub(crate) fn end_iteration() {
+    registry::with(|registry| registry.outbox.borrow_mut().end_iteration());
 }
 
 /// Leaves an answer that is known at once in the call buffer, or marks it as still to come.

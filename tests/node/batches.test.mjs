@@ -1,9 +1,9 @@
-/** Calls to a shared store that are made in one turn of the event loop. */
+/** Calls to a shared store that are made in one iteration of the event loop. */
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextIteration, setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { bucket, Limiter } from 'tidegate'
 import { RedisServer } from './server.mjs'
@@ -26,7 +26,7 @@ const batchesOf = async (limiter, work) => {
   return limiter.stats().batches - before
 }
 
-/** Has a turn make several calls, so that those of the next one wait for each other. */
+/** Makes several calls in one iteration, so that those of the next one wait for each other. */
 async function busy(limiter) {
   await Promise.all(several(limiter, 'busy'))
 }
@@ -37,12 +37,12 @@ function block(milliseconds) {
   while (performance.now() < end);
 }
 
-test('share a round trip, in their order, turn after turn', async () => {
+test('share a round trip, in their order, iteration after iteration', async () => {
   const limiter = await connected()
   await busy(limiter)
   let actor = 0
   const batches = await batchesOf(limiter, async () => {
-    for (let turn = 0; turn < 20; turn++) {
+    for (let iteration = 0; iteration < 20; iteration++) {
       actor++
       const infos = await Promise.all(several(limiter, `shared${actor}`))
       const left = infos.map(({ remaining }) => remaining)
@@ -52,14 +52,14 @@ test('share a round trip, in their order, turn after turn', async () => {
       )
     }
   })
-  // A turn that finds its replies before it ends makes one more.
-  assert.ok(batches <= 25, `${batches} batches of 20 turns`)
+  // An iteration that finds its replies before it ends sends one more batch.
+  assert.ok(batches <= 25, `${batches} batches in 20 iterations`)
 })
 
-test('one that is alone does not wait for the end of its turn', async () => {
+test('one that is alone does not wait for the end of its iteration', async () => {
   const limiter = await connected()
   const alone = limiter.limit(limit, 'alone')
-  await nextTurn()
+  await nextIteration()
   await alone
   const early = limiter.limit(limit, 'alone')
   block(50)
@@ -76,7 +76,7 @@ test('their deadlines count from when they are sent', async () => {
   await Promise.all(calls)
 })
 
-test('more than a few are sent before their turn ends', async () => {
+test('more than a few are sent before their iteration ends', async () => {
   const limiter = await connected()
   await busy(limiter)
   const calls = Array.from({ length: 100 }, () => limiter.limit(limit, 'many'))
@@ -88,7 +88,7 @@ test('more than a few are sent before their turn ends', async () => {
   assert.equal((await other.peek(limit, 'many')).remaining, 900)
 })
 
-test('limiters, verbs and limits in one turn each get their own answers', async () => {
+test('limiters, verbs and limits in one iteration each get their own answers', async () => {
   const [one, other] = [await connected(), await connected({ namespace: 'other' })]
   await Promise.all([busy(one), busy(other)])
   const small = bucket({ key: 'small', size: 1, dripRate: 60_000 })
@@ -138,7 +138,7 @@ test('every verb comes in its order', async () => {
   }
 })
 
-test('a limiter that is closed in the same turn still answers', async () => {
+test('a limiter that is closed in the same iteration still answers', async () => {
   const limiter = await connected()
   await busy(limiter)
   const calls = several(limiter, 'closed')
@@ -149,7 +149,7 @@ test('a limiter that is closed in the same turn still answers', async () => {
 test('calls of a server that is gone are answered as the policy says', async () => {
   for (const onError of ['deny', 'allow', 'local']) {
     const limiter = new Limiter('redis://127.0.0.1:1', { timeoutMs: 100, onError })
-    for (let turn = 0; turn < 5; turn++) {
+    for (let iteration = 0; iteration < 5; iteration++) {
       const infos = await Promise.all(several(limiter, 'gone'))
       assert.ok(infos.every(({ degraded, blocked }) => degraded && blocked === (onError === 'deny')))
     }
@@ -176,7 +176,7 @@ test('a worker that ends with calls that are not sent ends all the same', async 
   }
 })
 
-test('no process waits for the end of a turn that is over', async () => {
+test('no process waits for the end of an iteration that is over', async () => {
   const limiter = await connected()
   await busy(limiter)
   await sleep(20)

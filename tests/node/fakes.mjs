@@ -20,7 +20,7 @@ export async function answersAll([memory, shared]) {
   }
   const infos = await Promise.all(Array.from({ length: 3000 }, (_, n) => shared.limit(limit, `actor${n}`)))
   assert.ok(infos.every((info) => info.allowed))
-  // More than are answered in one turn of the event loop.
+  // More than are answered in one iteration of the event loop.
   for (let call = 0; call < 5000; call++) await memory.limit(limit, 'bob')
 }
 

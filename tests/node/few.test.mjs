@@ -181,7 +181,7 @@ test('the headers that are written here are those that the engine writes', () =>
   }
 })
 
-test('awaited calls in a row leave the event loop its turns', async () => {
+test('awaited calls in a row let the event loop go on', async () => {
   const limit = bucket({ key: 'k', size: 1e6, dripRate: 1, dripSize: 1e5 })
   const denied = bucket({ key: 'denied', size: 1, dripRate: 3_600_000 })
   const shared = new Limiter(server.url, { timeoutMs: 5000, onError: 'raise', namespace: 'loop', denyCacheMs: 60_000 })
@@ -195,23 +195,23 @@ test('awaited calls in a row leave the event loop its turns', async () => {
     ['many', () => memory.limitAll(Array.from({ length: 100 }, () => ({ limit, actor: 'ada' })))],
     ['denials that are remembered', () => shared.limit(denied, 'eve')],
   ]) {
-    // Counted, not timed: so many calls between two turns of the event loop.
+    // Counted, not timed: so many calls in one iteration of the event loop.
     let most = 0
     let since = 0
     let over = false
-    const turn = () => {
+    const iterate = () => {
       most = Math.max(most, since)
       since = 0
-      if (!over) setImmediate(turn)
+      if (!over) setImmediate(iterate)
     }
-    setImmediate(turn)
+    setImmediate(iterate)
     for (let count = 0; count < 10_000; count++) {
       await call()
       since++
     }
     over = true
     most = Math.max(most, since)
-    assert.ok(most <= 4096, `${name}: ${most} calls without a turn`)
+    assert.ok(most <= 4096, `${name}: ${most} calls in one iteration`)
   }
   assert.ok(shared.stats().denyCacheHits > 9000)
 })

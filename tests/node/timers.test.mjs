@@ -120,7 +120,7 @@ test('a clock that a test owns is the time of every call', async () => {
     clock.advance(30_000)
     assert.equal((await limiter.refund(info)).blocked, false)
     assert.match(String(await limiter.explain(minute, 'ada')), /would admit/)
-    // What waits for its turn is told how long, as if `now` were given.
+    // A call that would wait for its turn returns the time to wait, as if `now` were given.
     await limiter.charge(minute, 'ada')
     const turn = await limiter.acquire(minute, 'ada')
     assert.deepEqual([turn.blocked, turn.waitMs], [false, 60_000])

@@ -260,7 +260,7 @@ fn method(code: &mut String, verb: &Verb, is_sync: bool) -> fmt::Result {
     *code += &comment(&paragraphs(&docs, 5), "  ");
     let call = format!("{function}(this.#store, {arguments}, {is_sync})");
     let body = match (*name, is_sync) {
-        // Not an `async` function, which would take three more turns to pass on the promise of a shared store.
+        // Not an `async` function, which would take three more microtasks to pass on the promise of a shared store.
         ("limit", false) => format!(
             "    try {{\n      const store = this.#store\n      {PLAIN}\n      \
              if (plain !== undefined) {{\n        const info = limitOne(store, plain, actor)\n        \
