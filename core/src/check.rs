@@ -1,10 +1,10 @@
-//! One thing to decide: a limit, an actor, and what the call costs.
+//! One thing to decide: a limit, an actor, and the cost of the call.
 
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::time::Micros;
 
-/// A limit and who is being limited, with what the call costs.
+/// One thing to decide: a limit, the actor that is limited, and the cost of the call.
 ///
 /// ```
 /// use std::time::Duration;
@@ -71,8 +71,8 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// The instant at which what is undone was charged, where that is another instant than the call's: one of several checks may have
-    /// been. No other call looks at it.
+    /// The instant of the charge that is undone, where that is not the instant of the call: one of several checks may
+    /// have been charged at another one. No other call looks at it.
     #[must_use]
     pub const fn charged_at(mut self, at: Micros) -> Self {
         self.charged_at = Some(at);

@@ -241,7 +241,7 @@ impl Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The definition, the cost, the factor or the time cannot be.
+    /// The definition, the cost, the factor or the time is invalid.
     #[error(transparent)]
     Limit(#[from] LimitError),
     /// The store did not decide.

@@ -62,9 +62,9 @@ macro_rules! events {
 }
 
 events! {
-    /// the server failed, and calls are answered without it until a probe succeeds
+    /// the circuit breaker opened: the server failed, and calls are answered without it
     "breaker-open" BreakerOpen(Failure),
-    /// the server is asked again
+    /// the circuit breaker closed: calls go to the server again
     "breaker-close" BreakerClose,
     /// a call failed in a way that does not open the breaker; at most once a minute for each kind of failure
     "failure" Failure(Failure),
@@ -75,11 +75,11 @@ events! {
     "recovered" Recovered,
     /// the server may evict blocked clients when it is full; once
     "eviction" Eviction,
-    /// the server's certificate is not checked, because that was asked for; once
+    /// the server's certificate is not verified, because of a setting; once
     "unverified" Unverified,
-    /// the server is a node of a cluster though the URL does not say so, and is used as one; once
+    /// the server is a node of a cluster, but the URL has the scheme of a single server; once
     "cluster" Cluster,
-    /// the store in this process's memory is full: new clients share entries; once a minute
+    /// the memory store is full, and new clients share entries; at most once a minute
     "overflow" Overflow,
 }
 

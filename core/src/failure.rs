@@ -8,11 +8,11 @@ use std::fmt;
 pub enum Failure {
     /// No answer by the deadline. The server's script does nothing once the deadline is past.
     Timeout,
-    /// The breaker is open: the server failed lately and is not asked until a probe has found it well.
+    /// The circuit breaker is open: the server failed lately, and gets no calls until a probe is answered.
     Unavailable,
-    /// There is no connection to be had.
+    /// No connection could be made.
     Unreachable,
-    /// The connection broke while the answer was awaited, so it is not known whether the call was charged.
+    /// The connection broke before the answer came, so the call may have been charged or not.
     Disconnected,
     /// The server is not ready: it loads its data, runs a long script, or its cluster is down.
     NotReady,
@@ -20,11 +20,11 @@ pub enum Failure {
     ReadOnly,
     /// The server's memory is full and it may not evict.
     OutOfMemory,
-    /// The server refuses this user or this command: it may not be used, or there is none.
+    /// The server refuses this user or this command: access is denied, or the command does not exist.
     Denied,
     /// The slot is being moved, and was until the deadline.
     Moving,
-    /// Fewer replicas than were asked for had the charge by the deadline. On the primary it stands.
+    /// Fewer replicas than were asked for had the charge by the deadline. The charge stays on the primary.
     Unreplicated,
     /// Any other error of the server, or an answer that makes no sense.
     Other,
@@ -65,8 +65,8 @@ impl Failure {
         }
     }
 
-    /// True if the server may have carried the call out all the same, so that a call that must not be made twice counts
-    /// as made.
+    /// True if the server may have charged the call all the same, so that a call that must not be made twice counts as
+    /// made.
     #[must_use]
     pub const fn may_have_happened(self) -> bool {
         matches!(self, Self::Timeout | Self::Disconnected | Self::Unreplicated | Self::Other)
@@ -81,7 +81,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Timeout => "no answer in time",
-            Self::Unavailable => "not asked, because it failed lately",
+            Self::Unavailable => "the circuit breaker is open",
             Self::Unreachable => "no connection",
             Self::Disconnected => "the connection broke",
             Self::NotReady => "not ready",

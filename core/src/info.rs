@@ -99,7 +99,7 @@ pub enum Takes {
 }
 
 answer! {
-    /// The answer of a limiter: whether the call may pass, and what is left.
+    /// The answer of a limiter: the call was admitted or denied, and what is left.
     ///
     /// Durations are whole milliseconds, rounded up from the engine's microseconds.
     ///
@@ -134,9 +134,9 @@ answer! {
             wait_ms,
             /// Time until `remaining` grows by one; 0 if it cannot grow.
             next_ms,
-            /// Size of the deciding limit, scaled by the call's factor.
+            /// Size of the limit that decided, scaled by the call's factor.
             quota,
-            /// Time that a full entry of the deciding limit takes to drain.
+            /// Time that a full entry of the limit that decided takes to drain.
             window_ms,
         }
         seconds {
@@ -223,8 +223,8 @@ impl LimitInfo {
         self
     }
 
-    /// One answer for several: blocked if any is, with the least remaining and the longest times. Each says which check
-    /// it belongs to. Those of [observed](Self::is_observed) checks have no part in it.
+    /// One answer for several: blocked if any is, with the least remaining and the longest times. Each has the index of
+    /// its check. Those of [observed](Self::is_observed) checks have no part in it.
     ///
     /// A decision without checks limits nothing.
     pub(crate) fn merged(mut answers: Vec<Self>) -> Self {
@@ -358,8 +358,7 @@ impl LimitInfo {
         enforced.reduce(|best, index| if checks[index].outdoes(&checks[best]) { index } else { best }).unwrap_or(best)
     }
 
-    /// The index of the check that this answer belongs to, among those of its call; of an answer to several, that of the
-    /// one that decided.
+    /// The index of this answer's check among those of its call; of an answer to several, that of the one that decided.
     #[must_use]
     pub const fn check_index(&self) -> usize {
         self.check as usize

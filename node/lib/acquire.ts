@@ -8,8 +8,8 @@ import { expectInto, ignore, numbered, release, replyQueue } from './queue.js'
 import { clearTimeout, elapsed, setTimeout } from './timers.js'
 
 /**
- * Waits for a turn. The engine keeps the ticket in the wait queue and returns the time to sleep; freeing the ticket gives
- * its charge back. Calls that wait are still answered when the limiter is closed meanwhile.
+ * Waits for a turn. The engine keeps the ticket in the wait queue and returns the time to sleep; freeing the ticket
+ * gives its charge back. Calls that wait are still answered when the limiter is closed meanwhile.
  */
 export async function acquiredLater(store: Store, parts: readonly Part[], asked: Read): Promise<LimitInfo> {
   const { now, signal } = asked

@@ -11,7 +11,7 @@ type Widened<T extends string> = string extends T ? unknown : never
 
 /**
  * A function of the caller's own context, such as a request or a plan, that returns the limits to enforce; it may be
- * asynchronous where the call answers with a promise.
+ * asynchronous where the call returns a promise.
  */
 export type Choice<C> = (context: C) => Chosen | Promise<Chosen>
 

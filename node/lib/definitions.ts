@@ -42,7 +42,7 @@ export interface TokenBucketDefinition extends Named {
 /**
  * At most `max` units in each window of a `period`.
  *
- * Two windows may meet in a burst of twice `max`.
+ * Where two windows meet, up to twice `max` may pass at once.
  */
 export interface FixedWindowDefinition extends Named {
   readonly type: 'fixed-window'

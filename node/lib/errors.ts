@@ -193,7 +193,7 @@ export function errorOf(failure: Failure, cause?: unknown): Error {
 
 /** The error for a call that was to be answered at once, but has to wait. */
 export function mustWait(): Error {
-  const message = 'this limiter uses a shared store: call the method without Sync, which answers with a promise'
+  const message = 'this limiter uses a shared store: call the method without Sync, which returns a promise'
   return new StoreError(message, 'must-wait')
 }
 

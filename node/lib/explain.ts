@@ -15,7 +15,7 @@ export interface Allowance {
   readonly burst: number | null
   /** No more calls than this per second, in the long run. */
   readonly perSecond: number | null
-  /** The most calls in any span of a second, wherever it begins and whatever went before. */
+  /** The most calls in any span of a second. */
   readonly mostInSecond: number | null
   /** The most calls in any span of a minute. */
   readonly mostInMinute: number | null

@@ -86,7 +86,7 @@ const framework: Framework<Request> = {
  * The answer is in `request.rateLimit`. Without a `key`, the client's address is limited; behind proxies it is read as
  * the app's `trust proxy` says, or as `trustedProxies`.
  *
- * @throws {@link LimitError} for an option that does not exist or cannot be.
+ * @throws {@link LimitError} for an unknown or invalid option.
  *
  * @example
  * ```js

@@ -340,7 +340,7 @@ namespace tidegate {
   export interface RateLimit {
     /**
      * A hook that limits what is no route, such as the handler of routes that are not found. Make it before the app is
-     * ready. A handler or a hook may call it, too: without `done` it answers with a promise, which a refused request
+     * ready. A handler or a hook may call it, too: without `done` it returns a promise, which a refused request
      * rejects.
      */
     (options?: RouteLimits): RateLimitHook

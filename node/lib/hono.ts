@@ -87,7 +87,7 @@ const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> =
  * The answer is in `context.var.rateLimit`. Without a `key`, the client's address is limited, which `getConnInfo` of
  * the runtime tells; behind proxies, say how many with `trustedProxies`.
  *
- * @throws {@link LimitError} for an option that does not exist or cannot be.
+ * @throws {@link LimitError} for an unknown or invalid option.
  *
  * @example
  * ```js

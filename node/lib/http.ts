@@ -140,7 +140,7 @@ export class Gate {
 /**
  * One check for each limit and actor: what several places ask for is charged once, the larger of the costs.
  *
- * @throws {@link LimitError} for a definition or a cost that cannot be.
+ * @throws {@link LimitError} for an invalid definition or cost.
  */
 export function combine(checks: readonly Check[]): Check[] {
   return combined(checks).kept

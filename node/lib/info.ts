@@ -77,9 +77,9 @@ export class LimitInfo {
   declare readonly waitMs: number
   /** Time until `remaining` grows by one; 0 if it cannot grow. */
   declare readonly nextMs: number
-  /** Size of the deciding limit, scaled by the call's factor. */
+  /** Size of the limit that decided, scaled by the call's factor. */
   declare readonly quota: number
-  /** Time that a full entry of the deciding limit takes to drain. */
+  /** Time that a full entry of the limit that decided takes to drain. */
   declare readonly windowMs: number
   /** `resetMs` in whole seconds, rounded up. */
   declare readonly resetSec: number

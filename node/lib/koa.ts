@@ -58,7 +58,7 @@ const framework: Framework<Context> = {
   client(context: Context, { gate, trusting }: Gates): string {
     const { app, req } = context
     if (!gate.trustsNobody || !app.proxy) return clientOf(req, gate)
-    // Koa takes the left-most address, unless it is told how many proxies there are.
+    // Koa takes the left-most address, unless `maxIpsCount` says how many proxies there are.
     const isList = (app.proxyIpHeader ?? LIST).toLowerCase() === LIST
     if (isList && !(app.maxIpsCount > 0)) return clientOf(req, trusting)
     return clientAs(context.ip, req, gate)
@@ -76,7 +76,7 @@ const framework: Framework<Context> = {
  * `trustedProxies`, or the app's `proxy` with `maxIpsCount`: with `proxy` alone, Koa takes an address that clients can
  * write themselves, so one proxy is trusted then, and a warning says so.
  *
- * @throws {@link LimitError} for an option that does not exist or cannot be.
+ * @throws {@link LimitError} for an unknown or invalid option.
  *
  * @example
  * ```js

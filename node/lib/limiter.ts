@@ -17,9 +17,9 @@ const CLOSED = 0
 /**
  * Decides calls against limits, and keeps their entries in its store.
  *
- * Every call comes as a promise and as a `Sync` twin. In memory only `acquire` ever waits, so both do the same. Over a
- * shared store a call is a round trip, or none where the answer is known already; a twin throws a {@link StoreError}
- * there, because it cannot wait.
+ * Every call has a method that returns a promise, and one whose name ends in `Sync`. In memory only `acquire` waits, so
+ * both do the same. Over a shared store a call takes at most one round trip, and the `Sync` methods throw a
+ * {@link StoreError}, because they cannot wait.
  *
  * Every call throws, or rejects with, a {@link LimitError} for a definition, an actor, a cost, a factor or a time that
  * is out of bounds, and a {@link StoreError} once the limiter is closed.
@@ -66,8 +66,8 @@ export class Limiter extends Verbs {
    * - `redis+sentinel://[user:password@]sentinel[:port],…/service[/database]`
    * - `redis+cluster://[user:password@]node[:port],…`
    *
-   * Special characters of a user's name or a password have to be percent-encoded. The URL may also be one of the
-   * options. It begins to connect in the background; a store that cannot be reached is no error here.
+   * Percent-encode special characters in a user's name or a password. The URL may also be one of the options. The
+   * limiter begins to connect in the background; a store that cannot be reached is no error here.
    *
    * @throws {@link LimitError} for an invalid URL, an option that does not exist, or one out of bounds.
    *
@@ -77,7 +77,7 @@ export class Limiter extends Verbs {
    *
    * assert.equal(new Limiter({ maxEntries: 10_000 }).entries, 0)
    * assert.throws(() => new Limiter({ maxEntries: 0 }), RangeError)
-   * assert.throws(() => new Limiter(process.env.NOT_SET), TypeError) // an URL that is missing is not memory
+   * assert.throws(() => new Limiter(process.env.NOT_SET), TypeError) // a missing URL does not mean memory
    *
    * const limiter = new Limiter('redis://127.0.0.1:1', { timeoutMs: 50, onError: 'local' })
    * const info = await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
@@ -96,7 +96,7 @@ export class Limiter extends Verbs {
   }
 
   /**
-   * The statistics of this limiter with a shared store, in this process; in memory nothing is counted.
+   * The statistics of this limiter over a shared store, in this process; a limiter in memory counts nothing.
    *
    * @example
    * ```js
@@ -143,12 +143,12 @@ export class Limiter extends Verbs {
   }
 
   /**
-   * Makes the store decide once and reports its health, for the start of a program and for health checks.
+   * Checks the health of the store with one decision, for the start of a program and for health checks.
    *
-   * It needs as much as a bucket: the connection, the user's rights, scripts, replicas where some are waited for; of a
-   * cluster every primary is asked. In memory it always succeeds.
+   * It tests what a bucket needs: the connection, the user's rights, scripts, and replicas if charges wait for them. In a
+   * cluster it tests every primary. In memory it always succeeds.
    *
-   * @throws {@link StoreError} where calls would not be decided, whatever `onError` says; it gives the reason.
+   * @throws {@link StoreError} with the reason where the store would not decide calls, for every `onError`.
    *
    * @example
    * ```js
@@ -166,8 +166,8 @@ export class Limiter extends Verbs {
    * Removes every entry of this limiter's namespace, of all processes, and returns the number of keys: for tests and
    * operators. In memory it removes every entry of the store.
    *
-   * A server is asked in steps, with `SCAN` and `UNLINK`, which its user must be allowed; so it takes longer the more
-   * keys there are, of others too. In the `sharkey` layout it takes the entries of Sharkey's own nodes along.
+   * On a server it uses `SCAN` and `UNLINK`, which its user must be allowed. The more keys there are, of other programs
+   * too, the longer it takes. In the `sharkey` layout it also removes the entries of Sharkey's own nodes.
    *
    * @throws {@link StoreError} where the store cannot be reached or does not allow it; some entries may be gone then.
    *
@@ -185,8 +185,8 @@ export class Limiter extends Verbs {
   }
 
   /**
-   * The number of entries that actors have of their own now, including drained ones that have not been removed yet; of
-   * a shared store, those that this process keeps because the store could not decide.
+   * The number of entries of single actors in memory now, including drained ones that have not been removed yet. Over a
+   * shared store these are the entries of the fallback `local`.
    */
   get entries(): number {
     return answered(native.entries(this.#store.handle))
@@ -198,8 +198,8 @@ export class Limiter extends Verbs {
   }
 
   /**
-   * The number of calls that were decided by an entry shared between actors, because the store was full. Where this
-   * grows, clients are denied early: `maxEntries` is too small for the traffic, or a client makes names up.
+   * The number of calls that were decided by an entry shared between actors, because the store was full. While this
+   * grows, clients are denied early: `maxEntries` is too small for the traffic, or a client invents names.
    *
    * @example
    * ```js
@@ -217,7 +217,7 @@ export class Limiter extends Verbs {
   }
 
   /**
-   * Closes the store, and its connections once the calls under way are answered; never needed for the process to exit.
+   * Closes the limiter, and its connections when the calls under way are answered. A process can exit without it.
    * Calls after it fail with a {@link StoreError}.
    */
   async close(): Promise<void> {

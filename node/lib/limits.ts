@@ -58,7 +58,7 @@ export function tokenBucket(fields: Fields<TokenBucketDefinition>): Limit<TokenB
 /**
  * At most `max` units in each window of a `period`.
  *
- * Two windows may meet in a burst of twice `max`. Durations are milliseconds.
+ * Where two windows meet, up to twice `max` may pass at once. Durations are milliseconds.
  *
  * @throws {@link LimitError} naming the key, the field and the value at fault.
  *

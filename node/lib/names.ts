@@ -4,7 +4,7 @@
  * The failures of a shared store:
  *
  * - `timeout`: no answer in time
- * - `unavailable`: not asked, because it failed lately
+ * - `unavailable`: the circuit breaker is open
  * - `unreachable`: no connection
  * - `disconnected`: the connection broke
  * - `not-ready`: not ready
@@ -44,16 +44,16 @@ export const EVENT_NAMES = [
 /**
  * The name of an event of a store, which is the same in Python's log records and in Rust:
  *
- * - `breaker-open`: the server failed, and calls are answered without it until a probe succeeds
- * - `breaker-close`: the server is asked again
+ * - `breaker-open`: the circuit breaker opened: the server failed, and calls are answered without it
+ * - `breaker-close`: the circuit breaker closed: calls go to the server again
  * - `failure`: a call failed in a way that does not open the breaker; at most once a minute for each kind of failure
  * - `degraded`: calls were answered without the store, or failed, most of them because of this; at the first such call,
  *   and then at most once a minute, with counts
  * - `recovered`: the store decides again; at most once a minute
  * - `eviction`: the server may evict blocked clients when it is full; once
- * - `unverified`: the server's certificate is not checked, because that was asked for; once
- * - `cluster`: the server is a node of a cluster though the URL does not say so, and is used as one; once
- * - `overflow`: the store in this process's memory is full: new clients share entries; once a minute
+ * - `unverified`: the server's certificate is not verified, because of a setting; once
+ * - `cluster`: the server is a node of a cluster, but the URL has the scheme of a single server; once
+ * - `overflow`: the memory store is full, and new clients share entries; at most once a minute
  *
  * Without a listener, all but the first three are warnings of the process (`process.emitWarning`).
  */
@@ -68,19 +68,19 @@ export interface Counters {
   readonly decisions: number
   /** Calls that were admitted. */
   readonly admitted: number
-  /** Calls that were denied, from the cache of denials too. */
+  /** Calls that were denied, by the deny cache too. */
   readonly blocked: number
   /** Calls that ended in an error. */
   readonly failed: number
-  /** Calls that were answered without the store, or failed, because of a failure. */
+  /** Calls that the store did not decide: the fallback policy answered, or they failed. */
   readonly degraded: number
-  /** Calls that were denied without asking the store. */
+  /** Calls that were denied by the deny cache, without the store. */
   readonly denyCacheHits: number
   /** Decisions that were sent to the store. */
   readonly storeCalls: number
   /** Round trips in which they were sent. */
   readonly batches: number
-  /** Entries of the store that could not be read, and were written anew. */
+  /** Entries of the store that could not be read, and were replaced. */
   readonly corruptEntries: number
 }
 
@@ -115,9 +115,9 @@ export interface InfoNumbers {
   readonly waitMs: number
   /** Time until `remaining` grows by one; 0 if it cannot grow. */
   readonly nextMs: number
-  /** Size of the deciding limit, scaled by the call's factor. */
+  /** Size of the limit that decided, scaled by the call's factor. */
   readonly quota: number
-  /** Time that a full entry of the deciding limit takes to drain. */
+  /** Time that a full entry of the limit that decided takes to drain. */
   readonly windowMs: number
   /** `resetMs` in whole seconds, rounded up. */
   readonly resetSec: number
@@ -145,35 +145,35 @@ export const INFO_NUMBERS: Readonly<Partial<Record<keyof InfoNumbers, number>>> 
 }
 
 /**
- * The options of a limiter. Those of a shared store are checked for one in memory too, and change nothing
- * there, so that only the URL has to differ. One that is null is as if it were not given.
+ * The options of a limiter. In memory those of a shared store are checked too, and have no effect, so that only
+ * the URL has to differ. An option that is null counts as not given.
  */
 export interface LimiterOptions {
-  /** The beginning of the names of all keys in the store. @defaultValue 'tidegate' */
+  /** The prefix of all keys in the store. @defaultValue 'tidegate' */
   readonly namespace?: string | null | undefined
-  /** The most entries that this process keeps; of a shared store, while it cannot decide. @defaultValue 1_000_000 */
+  /** The most entries in this process; over a shared store, those of the fallback `local`. @defaultValue 1_000_000 */
   readonly maxEntries?: number | null | undefined
-  /** The longest time in milliseconds that a decision may take, connecting included. @defaultValue 100 */
+  /** The longest time in milliseconds for a decision, connecting included. @defaultValue 100 */
   readonly timeoutMs?: number | null | undefined
   /** The policy for calls that the store cannot decide. @defaultValue 'local' */
   readonly onError?: 'local' | 'allow' | 'deny' | 'raise' | null | undefined
   /**
-   * The longest time in milliseconds for which this process remembers that a call was denied, and denies it again
-   * without asking; never longer than the denial itself said. 0 asks every time. @defaultValue 1000
+   * The longest time in milliseconds for which this process repeats a denial without a call to the store; never longer
+   * than until the call would be admitted. 0 turns it off. @defaultValue 1000
    */
   readonly denyCacheMs?: number | null | undefined
   /**
    * The number of replicas that must have a charge before its call is answered; where too few acknowledge it in time,
-   * the charge stays on the primary and the call is answered as {@link onError} says. 0 waits for none. @defaultValue 0
+   * the charge stays on the primary and {@link onError} answers the call. 0 waits for none. @defaultValue 0
    */
   readonly waitReplicas?: number | null | undefined
   /**
    * The way to decide at the server: by a script, in one round trip, or by transactions, for servers that run no
-   * scripts; those take buckets alone. @defaultValue 'script'
+   * scripts; transactions support buckets only. @defaultValue 'script'
    */
   readonly strategy?: 'script' | 'transactions' | null | undefined
   /**
-   * The entries on the server: one key of our own each, or the two keys of Sharkey's nodes, for buckets alone.
+   * The keys of an entry on the server: one of tidegate's own, or the two of Sharkey's nodes, for buckets only.
    * @defaultValue 'own'
    */
   readonly layout?: 'own' | 'sharkey' | null | undefined
@@ -197,6 +197,6 @@ export interface TlsOptions {
   readonly cert?: string | Uint8Array | null | undefined
   /** The key of that certificate. */
   readonly key?: string | Uint8Array | null | undefined
-  /** False takes any certificate for the server's own, with a warning. @defaultValue true */
+  /** False accepts any certificate, with a warning. @defaultValue true */
   readonly rejectUnauthorized?: boolean | null | undefined
 }

@@ -2,7 +2,7 @@ import { ownKeys, read, wrongType } from './errors.js'
 
 /** The context of limits that are functions. */
 export interface ContextOptions<C = unknown> {
-  /** Passed to every limit that is a function; the limiter itself does not look at it. */
+  /** Passed to every limit that is a function; the limiter itself does not read it. */
   readonly context?: C | undefined
 }
 
@@ -18,17 +18,17 @@ export interface CallOptions<C = unknown> extends ContextOptions<C> {
 
 /** The options of an `acquire` that answers at once. */
 export interface AcquireSyncOptions<C = unknown> extends CallOptions<C> {
-  /** Milliseconds since the epoch; the caller owns the time and does the waiting. */
+  /** Milliseconds since the epoch, in place of the clock. The call does not wait: `waitMs` is the time to wait. */
   readonly now: number
-  /** The longest wait in milliseconds that is worth it. @defaultValue no bound */
+  /** The longest wait in milliseconds; a call that would wait longer is denied immediately. @defaultValue no bound */
   readonly maxWaitMs?: number | null | undefined
 }
 
 /** The options of an `acquire`. */
 export interface AcquireOptions<C = unknown> extends CallOptions<C> {
-  /** The longest wait in milliseconds that is worth it. @defaultValue no bound */
+  /** The longest wait in milliseconds; a call that would wait longer is denied immediately. @defaultValue no bound */
   readonly maxWaitMs?: number | null | undefined
-  /** Gives the wait up: what was charged is refunded, and the promise rejects with the signal's reason. */
+  /** Cancels the wait: the charge is given back, and the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | null | undefined
 }
 

@@ -49,8 +49,8 @@ export function chosen(limit: unknown, context: () => unknown, atOnce: boolean):
   if (!atOnce) return later.then(ofChoice)
   // Its rejection is of no interest any more.
   later.catch(() => {})
-  const problem = 'must be chosen at once here: use the method that answers with a promise'
-  throw wrongType('', 'limit', problem, 'a function that answers with a promise')
+  const problem = 'must be chosen at once here: use the method that returns a promise'
+  throw wrongType('', 'limit', problem, 'a function that returns a promise')
 }
 
 const ofChoice = (choice: unknown): Compiled[] =>

@@ -77,7 +77,7 @@ export abstract class Verbs {
   }
 
   /**
-   * Charges `cost` even where it does not fit, for use that is paid afterwards; the overfill drains like any other.
+   * Charges `cost` even if it does not fit, for costs that are known afterwards. The excess drains like all units.
    *
    * Nothing is charged, and the call is an error, where that would take the level above 2^52 units, or above the units
    * that drain in 2^53 microseconds (285 years).
@@ -113,7 +113,7 @@ export abstract class Verbs {
    * Gives `cost` back, never below empty; `blocked` is true if a call of cost 1 would be denied now.
    *
    * With the answer to a call in place of a limit and an actor, it gives back the charge of that call: at most the
-   * units that have not drained since, and once; a second time changes nothing.
+   * units that have not drained since, and once. A second time changes nothing.
    *
    * @throws {@link LimitError} for an answer of another limiter, or one part of an answer.
    *
@@ -155,7 +155,7 @@ export abstract class Verbs {
    * Replaces the cost that a call was charged by the actual one, once: gives back the difference, or charges it. Where
    * the checks of the call cost differently, it takes a list of one cost for each.
    *
-   * A call that charged nothing has nothing to settle.
+   * For a call that charged nothing, nothing changes.
    *
    * @throws {@link LimitError} for an answer of another limiter, one part of an answer, or a cost out of bounds.
    *
@@ -230,11 +230,11 @@ export abstract class Verbs {
   }
 
   /**
-   * Waits for its turn, at most `maxWaitMs`: a call that does not fit yet reserves its place and is charged at once.
-   * Where the wait would be longer, the answer is `blocked` at once and nothing is charged. With `now` given it answers
-   * at once, and `waitMs` is the time to wait.
+   * Waits for its turn, at most `maxWaitMs`. Turns come in the order of the calls. If the wait would be longer, the
+   * answer is `blocked` at once and nothing is charged. With `now` given it answers at once, and `waitMs` is the time
+   * to wait.
    *
-   * @throws the signal's reason, once the charge has been refunded.
+   * @throws the signal's reason; the charge is given back.
    *
    * @example
    * ```js
@@ -255,7 +255,7 @@ export abstract class Verbs {
     return acquired(this.#store, limit, actor, options, false)
   }
 
-  /** {@link acquire} at an instant of the caller's choosing, who does the waiting. */
+  /** {@link acquire} with `now` given: answered at once, and `waitMs` is the time to wait. */
   acquireSync<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,

@@ -72,7 +72,7 @@ const framework: Framework<Request> = {
  * A check of requests, for a handler that takes a `Request` and answers with a `Response`: a route handler of Next, or
  * an app that is made of nothing else.
  *
- * @throws {@link LimitError} for an option that does not exist or cannot be.
+ * @throws {@link LimitError} for an unknown or invalid option.
  *
  * @example
  * ```js

@@ -127,10 +127,10 @@ class AsyncLimiter:
         *,
         context: Any = None,
     ) -> LimitInfo:
-        """Charge ``cost`` units even where they do not fit, as for use that is paid afterwards.
+        """Charge ``cost`` units even if they do not fit, for costs that are known afterwards.
 
-        Nothing is charged, and the call is an error, where that would take the level above 2**52 units, or above what
-        drains in 2**53 microseconds (285 years).
+        Raises ``LimitError``, and charges nothing, if that would take the level above 2**52 units, or above the units
+        that drain in 2**53 microseconds (285 years).
         """
         self._at_once -= 1
         if self._at_once < 0:
@@ -164,8 +164,8 @@ class AsyncLimiter:
         """Give ``cost`` units back, never below empty.
 
         With an answer of ``limit``, ``charge``, ``acquire`` or ``limit_all`` in place of a limit and an actor, it gives
-        back what that very call was charged, less what has drained since, however late: never what a later call was
-        charged. This works once. After that, and where nothing was charged, it only peeks.
+        back the charge of that call, less the units that have drained since, and never units of a later call. This
+        works once. After that, and where nothing was charged, it only peeks.
         """
         self._at_once -= 1
         if self._at_once < 0:
@@ -177,8 +177,8 @@ class AsyncLimiter:
         """Replace the cost of the call of ``info`` by the actual one: give the difference back or charge it, once.
 
         ``cost`` is the actual cost of each check; a list of costs, in order, where the checks of a ``limit_all`` cost
-        differently. At most what has not drained since is given back, as with ``refund``; what is charged need not fit,
-        as with ``charge``. For a call that was denied without being charged, nothing changes.
+        differently. Units that have drained since are not given back, as with ``refund``. An additional charge need not
+        fit, as with ``charge``. For a call that charged nothing, nothing changes.
         """
         self._at_once -= 1
         if self._at_once < 0:
@@ -207,9 +207,9 @@ class AsyncLimiter:
     ) -> LimitInfo:
         """Wait until the call is admitted, at most ``max_wait`` seconds, or a ``timedelta``; ``None`` is no bound.
 
-        If that is not enough, it is denied immediately and nothing is charged. Calls are admitted in the order in which
-        they were made. A wait that is cancelled or interrupted, as by Ctrl-C, is refunded, once. With ``now`` or a
-        ``clock`` it returns at once, and ``wait_ms`` is the time to wait: the caller owns the time.
+        If the wait would be longer, the call is denied immediately and nothing is charged. Calls are admitted in the
+        order in which they were made. If the wait is cancelled or interrupted, as by Ctrl-C, the charge is given back,
+        once. With ``now`` or a ``clock`` it returns at once, and ``wait_ms`` is the time to wait.
         """
         self._at_once -= 1
         if self._at_once < 0:
@@ -257,10 +257,9 @@ class AsyncLimiter:
     async def ping(self) -> Health:
         """Check the health of the store with one decision, for the start of a program and for health checks.
 
-        It tests what a bucket needs: the connection, the user's rights, scripts, replicas where charges wait for them;
-        in a cluster, every primary. It raises ``StoreError`` with the reason where the store would not decide calls,
-        also where ``on_error`` is not ``"raise"``; lesser problems are among the ``warnings``. In memory there are
-        none.
+        It tests what a bucket needs: the connection, the user's rights, scripts, and replicas if charges wait for them.
+        In a cluster it tests every primary. It raises ``StoreError`` with the reason where the store would not decide
+        calls, for every ``on_error``. Lesser problems are in its ``warnings``. In memory it always succeeds.
         """
         return await self._aside(self._limiter.ping)
 
@@ -269,8 +268,8 @@ class AsyncLimiter:
 
         In memory it removes every entry of the store.
 
-        On a server it uses ``SCAN`` and ``UNLINK``, which its user must be allowed; it takes longer the more keys there
-        are, of other programs too. With ``layout="sharkey"`` it also removes the entries of Sharkey's own nodes.
+        On a server it uses ``SCAN`` and ``UNLINK``, which its user must be allowed. The more keys there are, of other
+        programs too, the longer it takes. With ``layout="sharkey"`` it also removes the entries of Sharkey's own nodes.
         """
         return await self._aside(self._limiter.clear)
 

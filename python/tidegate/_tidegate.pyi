@@ -44,7 +44,7 @@ __all__ = [
 
 @disjoint_base
 class Limit:
-    """A limit: its type, its parameters, and a key that names what is limited.
+    """A limit: its type, its parameters, and a key: the name of the limited action.
 
     The base of all definitions. A definition is checked and compiled when it is made, never changes, and can be
     compared, hashed and pickled. Two definitions with the same key share their entries, whatever their parameters.
@@ -92,7 +92,7 @@ class Limit:
     def explain(self, factor: float = 1.0) -> Explanation:
         """Explain what this definition allows an actor with this factor.
 
-        Raises ``LimitError`` for a factor that cannot be.
+        Raises ``LimitError`` for a factor out of bounds.
 
         >>> from tidegate import Bucket
         >>> explanation = Bucket("login", size=10).explain()
@@ -108,7 +108,7 @@ class Limit:
         """
     @property
     def key(self) -> str:
-        """The name of what is limited."""
+        """The name of the limited action."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     @classmethod
@@ -192,7 +192,7 @@ class TokenBucket(Limit):
 class FixedWindow(Limit):
     """At most ``max`` units in each window of a ``period``.
 
-    Two windows may meet in a burst of twice ``max``. Durations are milliseconds, or a ``timedelta``.
+    Where two windows meet, up to twice ``max`` may pass at once. Durations are milliseconds, or a ``timedelta``.
 
     Raises ``LimitError`` for a value out of its bounds.
 
@@ -457,10 +457,10 @@ class LimitInfo:
         """Time until ``remaining`` grows by one; 0 if it cannot grow. In milliseconds."""
     @property
     def quota(self) -> int:
-        """Size of the deciding limit, scaled by the call's factor."""
+        """Size of the limit that decided, scaled by the call's factor."""
     @property
     def window_ms(self) -> int:
-        """Time that a full entry of the deciding limit takes to drain. In milliseconds."""
+        """Time that a full entry of the limit that decided takes to drain. In milliseconds."""
     @property
     def reset_sec(self) -> int:
         """``reset_ms`` in whole seconds, rounded up."""
@@ -667,10 +667,10 @@ class Limiter:
         *,
         context: Any = None,
     ) -> LimitInfo:
-        """Charge ``cost`` units even where they do not fit, as for use that is paid afterwards.
+        """Charge ``cost`` units even if they do not fit, for costs that are known afterwards.
 
-        Nothing is charged, and the call is an error, where that would take the level above 2**52 units, or above what
-        drains in 2**53 microseconds (285 years).
+        Raises ``LimitError``, and charges nothing, if that would take the level above 2**52 units, or above the units
+        that drain in 2**53 microseconds (285 years).
 
         >>> from tidegate import Bucket, Limiter
         >>> info = Limiter().charge(Bucket("rows", size=10), "ada", cost=25)
@@ -693,8 +693,8 @@ class Limiter:
         """Give ``cost`` units back, never below empty.
 
         With an answer of ``limit``, ``charge``, ``acquire`` or ``limit_all`` in place of a limit and an actor, it gives
-        back what that very call was charged, less what has drained since, however late: never what a later call was
-        charged. This works once. After that, and where nothing was charged, it only peeks.
+        back the charge of that call, less the units that have drained since, and never units of a later call. This
+        works once. After that, and where nothing was charged, it only peeks.
 
         >>> from tidegate import Bucket, Limiter
         >>> limiter, login = Limiter(), Bucket("login", size=10)
@@ -708,8 +708,8 @@ class Limiter:
         """Replace the cost of the call of ``info`` by the actual one: give the difference back or charge it, once.
 
         ``cost`` is the actual cost of each check; a list of costs, in order, where the checks of a ``limit_all`` cost
-        differently. At most what has not drained since is given back, as with ``refund``; what is charged need not fit,
-        as with ``charge``. For a call that was denied without being charged, nothing changes.
+        differently. Units that have drained since are not given back, as with ``refund``. An additional charge need not
+        fit, as with ``charge``. For a call that charged nothing, nothing changes.
 
         >>> from tidegate import Limiter, TokenBucket
         >>> limiter, tokens = Limiter(), TokenBucket("tokens", count=1000, period=60_000)
@@ -740,9 +740,9 @@ class Limiter:
     ) -> LimitInfo:
         """Wait until the call is admitted, at most ``max_wait`` seconds, or a ``timedelta``; ``None`` is no bound.
 
-        If that is not enough, it is denied immediately and nothing is charged. Calls are admitted in the order in which
-        they were made. A wait that is cancelled or interrupted, as by Ctrl-C, is refunded, once. With ``now`` or a
-        ``clock`` it returns at once, and ``wait_ms`` is the time to wait: the caller owns the time.
+        If the wait would be longer, the call is denied immediately and nothing is charged. Calls are admitted in the
+        order in which they were made. If the wait is cancelled or interrupted, as by Ctrl-C, the charge is given back,
+        once. With ``now`` or a ``clock`` it returns at once, and ``wait_ms`` is the time to wait.
 
         >>> from tidegate import Bucket, Limiter
         >>> limiter, mail = Limiter(), Bucket("mail", size=1, drip_rate=20)
@@ -792,10 +792,9 @@ class Limiter:
     def ping(self) -> Health:
         """Check the health of the store with one decision, for the start of a program and for health checks.
 
-        It tests what a bucket needs: the connection, the user's rights, scripts, replicas where charges wait for them;
-        in a cluster, every primary. It raises ``StoreError`` with the reason where the store would not decide calls,
-        also where ``on_error`` is not ``"raise"``; lesser problems are among the ``warnings``. In memory there are
-        none.
+        It tests what a bucket needs: the connection, the user's rights, scripts, and replicas if charges wait for them.
+        In a cluster it tests every primary. It raises ``StoreError`` with the reason where the store would not decide
+        calls, for every ``on_error``. Lesser problems are in its ``warnings``. In memory it always succeeds.
 
         >>> from tidegate import Limiter
         >>> Limiter().ping().warnings
@@ -806,8 +805,8 @@ class Limiter:
 
         In memory it removes every entry of the store.
 
-        On a server it uses ``SCAN`` and ``UNLINK``, which its user must be allowed; it takes longer the more keys there
-        are, of other programs too. With ``layout="sharkey"`` it also removes the entries of Sharkey's own nodes.
+        On a server it uses ``SCAN`` and ``UNLINK``, which its user must be allowed. The more keys there are, of other
+        programs too, the longer it takes. With ``layout="sharkey"`` it also removes the entries of Sharkey's own nodes.
 
         >>> from tidegate import Bucket, Limiter
         >>> limiter = Limiter()

@@ -78,7 +78,7 @@ impl Limits {
     ///
     /// # Errors
     /// Every one that there is: a document that is not well formed, with line and column; else all definitions and
-    /// fields that cannot be, each with its path inside the document.
+    /// invalid fields, each with its path inside the document.
     pub fn from_str(text: &str, format: Format) -> Result<Self, LimitsError> {
         Self::read(text, format).map_err(|faults| LimitsError::new("limits".to_owned(), faults))
     }

@@ -138,7 +138,7 @@ impl CallExplanation {
     /// Explains what [`Call::Peek`] answered to these checks, for a host that asked in its own way.
     ///
     /// # Errors
-    /// When a check's factor cannot be.
+    /// When a check's factor is out of bounds.
     pub fn of(checks: &[Check<'_>], info: LimitInfo) -> Result<Self, LimitError> {
         let mut explained = Vec::with_capacity(info.checks().len());
         for (index, check) in checks.iter().enumerate() {

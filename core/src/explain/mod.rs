@@ -47,7 +47,7 @@ pub struct Allowance {
     pub burst: Option<u64>,
     /// No more calls than this per second, in the long run.
     pub per_second: Option<f64>,
-    /// The most calls in any span of a second, wherever it begins and whatever went before.
+    /// The most calls in any span of a second.
     pub most_in_second: Option<u64>,
     /// The most calls in any span of a minute.
     pub most_in_minute: Option<u64>,

@@ -10,7 +10,7 @@ use crate::algorithm::{LevelRule, Rule};
 use crate::error::LimitError;
 use crate::time::wire_millis;
 
-/// The part of a [`Bucket`] that a factor scales.
+/// Effect of a factor on a [`Bucket`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -54,7 +54,7 @@ impl Definition for FixedWindow {
     fn form(form: &mut impl Form) -> Self {
         form.about(
             "At most `max` units in each window of a `period`.",
-            "Two windows may meet in a burst of twice `max`.",
+            "Where two windows meet, up to twice `max` may pass at once.",
         );
         Self {
             max: form.required(count("max", "Units in each window.")),
@@ -75,7 +75,7 @@ impl Definition for FixedWindow {
 impl Limit {
     /// At most `max` in each window of a `period`.
     ///
-    /// Two windows may meet in a burst of twice `max`; the other types exist for those who mind.
+    /// Where two windows meet, up to twice `max` may pass at once; the other types do not allow that.
     pub fn fixed_window(key: impl Into<String>, max: u64, period: Duration) -> Builder<FixedWindow> {
         Builder { key: key.into(), kind: FixedWindow::new(max, period) }
     }

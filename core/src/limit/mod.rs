@@ -1,4 +1,4 @@
-//! Definitions: what is limited, checked when it is made and compiled once.
+//! Definitions of limits, checked and compiled when they are made.
 
 mod bucket;
 mod decay;
@@ -42,10 +42,10 @@ use crate::time::EXACT;
 use form::Form;
 use number::{Scope, check_factor};
 
-/// The longest key in bytes: room for the name of any resource.
+/// The longest key in bytes, enough for any name.
 const LONGEST_KEY: usize = 64 << 10;
 
-/// A limit: a type, its parameters, and a key that names the resource being limited.
+/// A limit: a type, its parameters, and a key: the name of the limited action.
 ///
 /// Cheap to clone. Two limits with the same key share their entries, whatever their parameters.
 ///
@@ -70,7 +70,7 @@ struct Compiled {
     kind: Kind,
     /// Compiled for factor 1, which nearly every call has.
     rules: Rules,
-    /// The part of an entry's fingerprint that the key and the shape of what is kept decide.
+    /// The part of an entry's fingerprint that depends on the key and on the shape of its state.
     fingerprint: Fingerprint,
     #[cfg(feature = "remote")]
     digest: OnceLock<u64>,
@@ -109,7 +109,7 @@ impl Limit {
         })))
     }
 
-    /// The name of what is limited.
+    /// The name of the limited action.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.0.key
@@ -204,7 +204,7 @@ impl<K: Into<Kind>> Builder<K> {
     }
 }
 
-/// Any text is a key, but for an empty one and one without end.
+/// Checks a key: any text that is neither empty nor too long.
 fn check_key(key: &str) -> Result<(), LimitError> {
     if key.is_empty() {
         return Err(LimitError::range(key, "key", "must not be empty", r#""""#));

@@ -64,7 +64,7 @@ impl Definition for SlidingWindow {
 }
 
 impl Limit {
-    /// At most `max` in a `period`, counted in slots of `resolution`: a slot counts until all of it is older.
+    /// At most `max` in a `period`, counted in slots of `resolution`: a slot counts until its start is a `period` ago.
     ///
     /// No span of `period - resolution` ever holds more than `max`. Keeps a count per slot in use.
     pub fn sliding_window(

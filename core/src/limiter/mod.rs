@@ -1,4 +1,4 @@
-//! The front door: from checks to an answer.
+//! The entry point: from checks to an answer.
 
 #![cfg_attr(
     not(feature = "remote"),
@@ -42,11 +42,11 @@ use crate::store::memory::Memory;
 use crate::store::remote::{Backend, Settings, Statistics};
 use crate::time::Micros;
 
-/// Decides calls against limits, and keeps what has to be kept in its store.
+/// Decides calls against limits, and keeps their entries in its store.
 ///
-/// Cheap to clone; clones share the store. Every call comes as a future and as a `_sync` twin. In memory nothing is
-/// ever waited for, so both do the same at the same cost; over a shared store, the twin blocks its thread
-/// for as long as the store's timeout at the most, and the future blocks no thread.
+/// Cheap to clone; clones share the store. Every call comes as a future and as a `_sync` method. In memory a decision
+/// never waits, so both do the same at the same cost. Over a shared store the `_sync` method blocks its thread, for at
+/// most the store's timeout; the future blocks no thread.
 ///
 /// ```
 /// use tidegate::{Limit, Limiter, Memory};
@@ -85,7 +85,7 @@ impl From<Memory> for AnyStore {
 
 #[cfg(feature = "remote")]
 impl AnyStore {
-    /// A store that is asked over a network, whatever it is.
+    /// A store that is reached over a network.
     #[must_use]
     pub fn remote(backend: impl Backend, settings: Settings) -> Self {
         Self(Store::Remote(Remote::new(backend, settings)))
@@ -99,7 +99,7 @@ impl Limiter {
         Self { store: store.into().0, queue: Arc::default() }
     }
 
-    /// The same store seen through another namespace: its entries are apart from all others.
+    /// A limiter over the same store in another namespace, which shares no entries with this one.
     #[must_use]
     pub fn namespace(&self, namespace: &str) -> Self {
         let store = match &self.store {
@@ -112,7 +112,7 @@ impl Limiter {
         Self { store, queue: self.queue.clone() }
     }
 
-    /// The memory store behind this limiter; where others share its store, the one that decides while that cannot.
+    /// The memory store of this limiter; over a shared store, the one that decides while the shared one cannot.
     #[must_use]
     pub fn memory(&self) -> Arc<Memory> {
         match &self.store {
@@ -128,7 +128,7 @@ impl Limiter {
         !matches!(self.store, Store::Local(_))
     }
 
-    /// The statistics of its shared store in this process; of one in memory nothing is counted.
+    /// The statistics of its shared store in this process; a limiter in memory counts nothing.
     #[cfg(feature = "remote")]
     #[must_use]
     pub fn stats(&self) -> Statistics {
@@ -141,7 +141,8 @@ impl Limiter {
     /// Charges one unit if it fits.
     ///
     /// # Errors
-    /// [`LimitError`](crate::LimitError) for a cost or factor that cannot be; nothing is stored then.
+    /// [`LimitError`](crate::LimitError) for an actor that is too long; nothing is stored then. Over a shared store,
+    /// `StoreError` if the store does not decide and [`OnError::Raise`](crate::remote::OnError) is set.
     #[inline]
     pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
         match &self.store {
@@ -159,7 +160,7 @@ impl Limiter {
         self.decide_on(&[Check::new(limit, actor)], Call::Peek, None)
     }
 
-    /// Charges one unit even where it does not fit.
+    /// Charges one unit even if it does not fit.
     ///
     /// # Errors
     /// As [`limit_sync`](Self::limit_sync), and when the level would leave the exact range: above 2^52 units, or above
@@ -176,10 +177,10 @@ impl Limiter {
         self.decide_on(&[Check::new(limit, actor)], Call::Refund, None)
     }
 
-    /// Removes what was charged to this actor; of several limits with [`Call::Reset`], in one round trip.
+    /// Removes the entry of this actor. For several limits in one round trip, decide them with [`Call::Reset`].
     ///
     /// # Errors
-    /// None in memory; a shared store may fail.
+    /// As [`limit_sync`](Self::limit_sync).
     pub fn reset_sync(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
         self.decide_on(&[Check::new(limit, actor)], Call::Reset, None).map(drop)
     }
@@ -187,7 +188,8 @@ impl Limiter {
     /// Decides several checks together, all or nothing.
     ///
     /// # Errors
-    /// [`LimitError`](crate::LimitError) when a check cannot be decided at all; then nothing is charged.
+    /// [`LimitError`](crate::LimitError) for an actor, a cost or a factor out of bounds; nothing is charged then. A
+    /// shared store fails as in [`limit_sync`](Self::limit_sync).
     #[inline]
     pub fn decide_sync(&self, checks: &[Check<'_>], call: Call) -> Result<LimitInfo, Error> {
         self.decide_on(checks, call, None)
@@ -216,7 +218,7 @@ impl Limiter {
         }
     }
 
-    /// [`decide_sync`](Self::decide_sync) at an instant of the caller's choosing: replays, simulations, tests.
+    /// [`decide_sync`](Self::decide_sync) at an instant that the caller gives, for replays, simulations and tests.
     ///
     /// # Errors
     /// As [`decide_sync`](Self::decide_sync).
@@ -290,9 +292,9 @@ impl Limiter {
         }
     }
 
-    /// Begins to decide, for a host that waits in its own way: either the answer is here at once, or `done` is called
-    /// once, on the thread that talks to the store, and must not block it. `done` gives the answer back if no caller
-    /// listens any more.
+    /// Begins to decide, for a program that waits in its own way. Returns the answer if it is known at once. Otherwise
+    /// `done` is called with it once, on the thread of the connection, and must not block that. `done` returns the
+    /// answer if its caller is gone; a charge is then given back.
     ///
     /// # Errors
     /// Inside of the answer, as [`decide_sync_at`](Self::decide_sync_at).
@@ -313,8 +315,8 @@ impl Limiter {
         known
     }
 
-    /// [`start`](Self::start) for a host that sends several calls together: one whose answer is not here yet is
-    /// returned, to be sent.
+    /// [`start`](Self::start) for a program that sends several calls together: a call whose answer is not known at once
+    /// is returned unsent.
     #[cfg(feature = "remote")]
     #[doc(hidden)]
     pub fn hold(
@@ -336,7 +338,7 @@ impl Limiter {
         self.decide_on(checks, call, now)
     }
 
-    /// [`decide_sync_at`](Self::decide_sync_at) without an instant that has to be looked at.
+    /// [`decide_sync_at`](Self::decide_sync_at) without a check of the instant.
     #[expect(clippy::inline_always, reason = "a call that is known where it is compiled gets a path of its own")]
     #[inline(always)]
     fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {

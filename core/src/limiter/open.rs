@@ -1,4 +1,4 @@
-//! A limiter by the URL of its store and options by their names.
+//! Limiters from the URL of a store and options by name.
 
 use super::{AnyStore, Limiter, Store};
 use crate::error::LimitError;
@@ -20,12 +20,12 @@ impl From<Redis> for AnyStore {
 impl Limiter {
     /// A limiter over a store on Redis at this URL; see [`Redis::open`](crate::Redis::open).
     ///
-    /// It connects right away, for as long as a decision may take; a store that cannot be reached is no error here.
-    /// Every tokio runtime that calls it needs its timers and its I/O, as by `enable_all`: on one without them a call
+    /// It waits for the connection, for at most the timeout of a decision. A store that cannot be reached is no error
+    /// here. Every tokio runtime that calls the limiter needs timers and I/O, as by `enable_all`: without them a call
     /// is answered as if the store could not be reached.
     ///
     /// # Errors
-    /// When the URL makes no sense.
+    /// When the URL is malformed.
     pub async fn connect(url: &str) -> Result<Self, LimitError> {
         let limiter = Self::new(Redis::open(url)?);
         if let Store::Remote(remote) = &limiter.store {
@@ -36,8 +36,8 @@ impl Limiter {
 
     /// A limiter over the store at this URL (`memory://`, or what [`Redis::open`](crate::Redis::open) takes), with
     /// options by their names in the wire form, as a configuration file has them: the methods of
-    /// [`Redis`](crate::Redis) in camelCase (`onError`, `denyCache`, …). Times are in milliseconds, and one that is null
-    /// is as if it were not given.
+    /// [`Redis`](crate::Redis) in camelCase (`onError`, `denyCache`, …). Times are in milliseconds. An option that is
+    /// null counts as not given.
     ///
     /// ```
     /// use tidegate::Limiter;
@@ -51,7 +51,7 @@ impl Limiter {
     /// ```
     ///
     /// # Errors
-    /// When the URL makes no sense, an option does not exist or is given twice, or a value has the wrong type or is out
+    /// When the URL is malformed, an option does not exist or is given twice, or a value has the wrong type or is out
     /// of bounds. No password is shown.
     pub fn open(url: &str, options: impl IntoIterator<Item = (String, Value)>) -> Result<Self, LimitError> {
         Self::open_as(Dialect::Wire, url, options, None::<fn(&Event)>).map(|opened| opened.limiter)
@@ -86,7 +86,7 @@ impl Limiter {
         Ok(Opened { limiter: Self::new(redis), url_has_secret })
     }
 
-    /// The URL of its store, without what is secret.
+    /// The URL of its store, without its user and password.
     #[must_use]
     pub fn url(&self) -> String {
         match &self.store {
@@ -96,10 +96,10 @@ impl Limiter {
     }
 }
 
-/// A limiter that was made by name.
+/// A limiter that was made from a URL and options.
 pub struct Opened {
     /// The limiter.
     pub limiter: Limiter,
-    /// There is a password in the URL.
+    /// The URL contains a password.
     pub url_has_secret: bool,
 }

@@ -13,11 +13,11 @@ use crate::interrupt;
 use crate::store::remote::Health;
 
 impl Limiter {
-    /// Has the store decide once, past everything that spares it, and says how fit it is: for the start of a program
-    /// and for health checks. In memory there is nothing that could be wrong.
+    /// Checks the health of the store with one decision, for the start of a program and for health checks. It bypasses
+    /// the deny cache and the circuit breaker. In memory it always succeeds.
     ///
-    /// It tries what a bucket needs: the connection, the user's rights, scripts, replicas where some are waited for. In
-    /// a cluster every primary is asked. It takes as long as connecting may, half a second at the least.
+    /// It tests what a bucket needs: the connection, the user's rights, scripts, and replicas if charges wait for them.
+    /// In a cluster it tests every primary. It may take as long as connecting may, which is at least half a second.
     ///
     /// ```
     /// use tidegate::{Limiter, Memory};
@@ -28,15 +28,15 @@ impl Limiter {
     /// ```
     ///
     /// # Errors
-    /// [`StoreError`](crate::StoreError) where the store would not decide calls, whatever the limiter does about that;
-    /// it says in words what is wrong.
+    /// [`StoreError`](crate::StoreError) with the reason where the store would not decide calls, whatever the fallback
+    /// policy is.
     pub async fn ping(&self) -> Result<Health, Error> {
         let (answered, answer) = oneshot::channel();
         self.start_ping(move |health| drop(answered.send(health)));
         answer.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    /// [`ping`](Self::ping), for which this thread waits.
+    /// [`ping`](Self::ping) that blocks this thread.
     ///
     /// # Errors
     /// As [`ping`](Self::ping).
@@ -46,7 +46,7 @@ impl Limiter {
         wait(&answer)
     }
 
-    /// [`ping`](Self::ping), with whose result `done` is called: on this thread where there is nothing to wait for.
+    /// [`ping`](Self::ping) that calls `done` with its result; in memory at once, on this thread.
     pub fn start_ping(&self, done: impl FnOnce(Result<Health, Error>) + Send + 'static) {
         match &self.store {
             Store::Local(_) => done(Ok(Health::default())),
@@ -54,13 +54,13 @@ impl Limiter {
         }
     }
 
-    /// Removes every entry of this limiter's namespace, of all processes, and says how many keys there were: for tests
-    /// and operators. In memory it removes every entry of the store.
+    /// Removes every entry of this limiter's namespace, of all processes, and returns the number of keys: for tests and
+    /// operators. In memory it removes every entry of the store.
     ///
-    /// A server is asked in steps (`SCAN` and `UNLINK`, which its user must be allowed), every primary of a cluster
-    /// likewise, so it takes longer the more keys there are, of others too. Calls meanwhile are decided; what they
-    /// charge may remain. In the [`Sharkey`](crate::redis::Layout::Sharkey) layout it takes the entries of Sharkey's own
-    /// nodes along.
+    /// It scans all keys of the server, or of every primary of a cluster, with `SCAN` and `UNLINK`, which the user must
+    /// be allowed. The more keys there are, of other programs too, the longer it takes. Calls meanwhile are decided,
+    /// and their charges may remain. In the [`Sharkey`](crate::redis::Layout::Sharkey) layout it also removes the
+    /// entries of Sharkey's own nodes.
     ///
     /// # Errors
     /// [`StoreError`](crate::StoreError) where the store cannot be reached or does not allow it; some entries may be
@@ -71,7 +71,7 @@ impl Limiter {
         answer.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    /// [`clear`](Self::clear), for which this thread waits. One that the host interrupts goes on at the server.
+    /// [`clear`](Self::clear) that blocks this thread. An interrupt ends the wait, not the work at the server.
     ///
     /// # Errors
     /// As [`clear`](Self::clear).
@@ -81,7 +81,7 @@ impl Limiter {
         wait(&answer)
     }
 
-    /// [`clear`](Self::clear), with whose result `done` is called: on this thread where there is nothing to wait for.
+    /// [`clear`](Self::clear) that calls `done` with its result; in memory at once, on this thread.
     pub fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {
         match &self.store {
             Store::Local(local) => done(Ok(local.memory.clear())),

@@ -1,4 +1,4 @@
-//! The options of a limiter, said once: their documentation, names, types and defaults.
+//! The options of a limiter: their documentation, names, types and defaults.
 
 /// One option of a limiter.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +42,8 @@ const MOST_ENTRIES: f64 = 1e12;
 /// Defines [`STORE_OPTIONS`]: documentation, name, type and default of each.
 macro_rules! options {
     ($($(#[doc = $about:literal])+ $name:literal: $takes:expr, $default:literal;)+) => {
-        /// Every option there is. Those of a store that is shared are checked for one in memory too, and change nothing
-        /// there, so that only the URL has to differ between stores.
+        /// Every option there is. In memory the options of a shared store are checked too, and have no effect, so that
+        /// only the URL has to differ between stores.
         pub const STORE_OPTIONS: &[StoreOption] = &[
             $(StoreOption { name: $name, takes: $takes, default: $default, about: concat!($($about),+) },)+
         ];
@@ -51,24 +51,24 @@ macro_rules! options {
 }
 
 options! {
-    /// The beginning of the names of all keys in the store.
+    /// The prefix of all keys in the store.
     "namespace": Takes::Text, "\"tidegate\", and nothing in the sharkey layout";
-    /// The most entries that this process keeps; of a shared store, while it cannot decide.
+    /// The most entries in this process; over a shared store, those of the fallback `local`.
     "maxEntries": Takes::Count(1.0, MOST_ENTRIES), "1000000";
-    /// The longest time that a decision may take, connecting included.
+    /// The longest time for a decision, connecting included.
     "timeout": Takes::Milliseconds(1.0), "100";
     /// The policy for calls that the store cannot decide.
     "onError": Takes::Choice(&["local", "allow", "deny", "raise"]), "\"local\"";
-    /// The longest time for which this process remembers that a call was denied, and denies it again without asking;
-    /// never longer than the denial itself said. 0 asks every time.
+    /// The longest time for which this process repeats a denial without a call to the store; never longer than until
+    /// the call would be admitted. 0 turns it off.
     "denyCache": Takes::Milliseconds(0.0), "1000";
     /// The number of replicas that must have a charge before its call is answered; where too few acknowledge it in
-    /// time, the charge stays on the primary and the call is answered as `onError` says. 0 waits for none.
+    /// time, the charge stays on the primary and `onError` answers the call. 0 waits for none.
     "waitReplicas": Takes::Count(0.0, u32::MAX as f64), "0";
     /// The way to decide at the server: by a script, in one round trip, or by transactions, for servers that run no
-    /// scripts; those take buckets alone.
+    /// scripts; transactions support buckets only.
     "strategy": Takes::Choice(&["script", "transactions"]), "\"script\"";
-    /// The entries on the server: one key of our own each, or the two keys of Sharkey's nodes, for buckets alone.
+    /// The keys of an entry on the server: one of tidegate's own, or the two of Sharkey's nodes, for buckets only.
     "layout": Takes::Choice(&["own", "sharkey"]), "\"own\"";
     /// The user, in place of the URL's.
     "username": Takes::Text, "that of the URL";
@@ -84,7 +84,7 @@ options! {
     "sslCertfile": Takes::File, "none";
     /// A file with the key of that certificate.
     "sslKeyfile": Takes::File, "the certificate's own file";
-    /// `none` takes any certificate for the server's own, with a warning.
+    /// `none` accepts any certificate, with a warning.
     "sslCertReqs": Takes::Choice(&["required", "optional", "none"]), "\"required\"";
     /// The authorities to trust in place of the system's.
     "tls.ca": Takes::Secret, "the system's authorities";
@@ -92,6 +92,6 @@ options! {
     "tls.cert": Takes::Secret, "none";
     /// The key of that certificate.
     "tls.key": Takes::Secret, "none";
-    /// False takes any certificate for the server's own, with a warning.
+    /// False accepts any certificate, with a warning.
     "tls.rejectUnauthorized": Takes::Flag, "true";
 }

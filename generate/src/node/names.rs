@@ -135,8 +135,8 @@ pub(crate) fn assigned() -> Result<String, fmt::Error> {
 }
 
 fn options(code: &mut String) -> fmt::Result {
-    *code += "/**\n * The options of a limiter. Those of a shared store are checked for one in memory too, and change nothing\n \
-              * there, so that only the URL has to differ. One that is null is as if it were not given.\n */\n\
+    *code += "/**\n * The options of a limiter. In memory those of a shared store are checked too, and have no effect, so that only\n \
+              * the URL has to differ. An option that is null counts as not given.\n */\n\
               export interface LimiterOptions {\n";
     let spelled = |name: &str| Dialect::JavaScript.name_of(STORE_OPTIONS.iter().find(|option| option.name == name)?);
     let mut within = false;

@@ -1,4 +1,4 @@
-/* Mistakes in the set-up that a room can see: each is told once, with its code. */
+/* Mistakes in the set-up that a room can see: each is reported once, with its code. */
 
 import cluster from 'node:cluster'
 import type { Gate } from '../http.js'
@@ -24,7 +24,7 @@ export function sameKeyTwice(gate: Gate, limiter: Limiter, rules: readonly Ready
 
 const asked = new WeakSet<Limiter>()
 
-/** Tells of a store that cannot be reached; each limiter is asked once. */
+/** Reports a store that cannot be reached; each limiter is pinged once. */
 export function storeUnreachable(gate: Gate, limiter: Limiter): void {
   if (asked.has(limiter)) return
   asked.add(limiter)
@@ -68,7 +68,7 @@ const places = new Map<string, number>()
 const MOST_PLACES = 100
 const seen = new WeakSet<Limiter>()
 
-/** Tells of limiters in memory that are made again for each request, so that nothing is ever counted twice. */
+/** Reports limiters in memory that are made anew for each request, so that no request is ever limited. */
 export function limiterPerRequest(gate: Gate, limiter: Limiter): void {
   if (seen.has(limiter)) return
   seen.add(limiter)

@@ -63,7 +63,7 @@ export function refuse<Request>(
   return room.gate.refusal([...before.map(({ info }) => info), info], request.headers.accept)
 }
 
-/** The error for a refused request that the app answers itself; the response carries the headers, whoever writes it. */
+/** The error for a refused request that the app answers itself; the response has the headers in any case. */
 export function refusalError<Request>(
   request: IncomingMessage,
   response: ServerResponse,

@@ -110,7 +110,7 @@ export function limiterOption(given: unknown): Limiter {
 /** The error for what is no limiter. */
 export function noLimiter(given: unknown): Error {
   const problem = 'must be a Limiter or the URL of a store'
-  // Its class is of another copy, which cannot be told from this one by its looks.
+  // Its class is of another copy, which cannot be recognised in any other way.
   const isForeign = (given as object | null | undefined)?.constructor?.name === Limiter.name
   return isForeign
     ? wrongType('', 'limiter', `${problem}, of this copy of tidegate, which was loaded twice`, given)
@@ -120,7 +120,7 @@ export function noLimiter(given: unknown): Error {
 const scopes = new WeakMap<Limiter, string>()
 let stores = 0
 
-/** The name of a limiter, for which each mistake is told once; all in memory have one. */
+/** The name of a limiter, for which each mistake is reported once; all limiters in memory share one. */
 export function scopeOf(limiter: Limiter, shared: boolean): string {
   if (!shared) return 'memory'
   const scope = scopes.get(limiter) ?? `store ${++stores}`

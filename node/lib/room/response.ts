@@ -73,7 +73,7 @@ export function inOrder(newest: Decision | undefined): readonly Decision[] {
 const NONE: readonly Decision[] = []
 
 /**
- * Puts the headers of a decision on the response when its head is written, whoever writes it: a handler, a stream, or
+ * Puts the headers of a decision on the response when its head is written, whether by a handler, a stream, or
  * the answer to an error, which frameworks strip of headers that were set before. Only then its status is known.
  */
 export function carry<Request>(

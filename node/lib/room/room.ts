@@ -160,7 +160,7 @@ export class Room<Request> implements Gates {
     return this.#trusting
   }
 
-  /** Gives back what a decision charged; a failure is told by the limiter's own events, and changes no response. */
+  /** Gives back what a decision charged; a failure is reported by the limiter's own events, and changes no response. */
   giveBack(info: LimitInfo): void {
     if (info.blocked || info === NO_LIMIT) return
     this.limiter.refund(info).catch(() => {})

@@ -4,7 +4,7 @@ import { isPromise } from './later.js'
 import type { Room } from './room.js'
 import type { Later } from './rules.js'
 
-/** Gives a charge back where the outcome says so. An outcome that cannot be told leaves the charge, with a warning. */
+/** Gives a charge back where the outcome says so. If the outcome cannot be determined, the charge stays, with a warning. */
 export function settle<Request>(room: Room<Request>, info: LimitInfo, charges: () => Later<boolean>): void {
   const decided = (charge: boolean): void => {
     if (!charge) room.giveBack(info)

@@ -95,13 +95,13 @@ impl LimitInfo {
         self.info.next_ms
     }
 
-    /// Size of the deciding limit, scaled by the call's factor.
+    /// Size of the limit that decided, scaled by the call's factor.
     #[getter]
     fn quota(&self) -> u64 {
         self.info.quota
     }
 
-    /// Time that a full entry of the deciding limit takes to drain. In milliseconds.
+    /// Time that a full entry of the limit that decided takes to drain. In milliseconds.
     #[getter]
     fn window_ms(&self) -> u64 {
         self.info.window_ms

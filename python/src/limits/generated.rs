@@ -102,7 +102,7 @@ impl TokenBucket {
 
 /// At most ``max`` units in each window of a ``period``.
 ///
-/// Two windows may meet in a burst of twice ``max``. Durations are milliseconds, or a ``timedelta``.
+/// Where two windows meet, up to twice ``max`` may pass at once. Durations are milliseconds, or a ``timedelta``.
 ///
 /// Raises ``LimitError`` for a value out of its bounds.
 ///

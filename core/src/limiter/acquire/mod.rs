@@ -1,4 +1,4 @@
-//! Waiting for one's turn.
+//! Waiting for a turn.
 
 #[cfg(feature = "remote")]
 mod handle;
@@ -52,12 +52,12 @@ pub struct Acquire {
     checks: Vec<EntryCheck>,
     started: Micros,
     max_wait: Micros,
-    /// The caller's instant, who then does the waiting.
+    /// The instant that the caller gave; the call then does not wait.
     now: Option<Micros>,
     stage: Stage,
     /// A step has answered with a wait.
     slept: bool,
-    /// There was room a moment ago, for all calls ahead and for this one.
+    /// This call fitted a moment ago, with all calls ahead of it.
     fits: bool,
 }
 
@@ -96,11 +96,11 @@ struct Ask {
     all_at_once: bool,
 }
 
-/// The shortest wait of a call that only those ahead keep from its turn: they have yet to wake up.
+/// The shortest wait of a call that fits, but comes after others in the queue that have yet to wake up.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 impl Limiter {
-    /// Begins to wait for a turn, for at most `max_wait`; nothing happens before the first step.
+    /// Prepares to wait for a turn, for at most `max_wait`. Nothing is charged before the first step.
     #[must_use]
     pub fn start_acquire(&self, checks: &[Check<'_>], max_wait: Duration) -> Acquire {
         crate::panics::point("acquire");
@@ -118,7 +118,8 @@ impl Limiter {
         }
     }
 
-    /// Waits for a turn, for at most `max_wait`, and blocks the thread meanwhile.
+    /// Waits for a turn, for at most `max_wait`, and blocks this thread meanwhile. If the wait would be longer, the call
+    /// is denied immediately and nothing is charged.
     ///
     /// nginx's `limit_req` with `rate`, `burst` and `delay` is a token bucket of burst `delay + 1`, acquired with a
     /// `max_wait` of `burst - delay` intervals.
@@ -135,9 +136,10 @@ impl Limiter {
         }
     }
 
-    /// Waits for a turn, for at most `max_wait`, without a thread; for a task of the tokio runtime.
+    /// Waits for a turn, for at most `max_wait`, in a task of the tokio runtime; no thread is blocked. If the wait would
+    /// be longer, the call is denied immediately and nothing is charged.
     ///
-    /// Dropping the future gives up: the charge is given back, exactly once.
+    /// Dropping the future cancels the call: its charge is given back, once.
     ///
     /// # Errors
     /// As [`limit_sync`](Self::limit_sync).
@@ -151,17 +153,17 @@ impl Limiter {
 }
 
 impl Acquire {
-    /// Decides at this instant and does not wait: `wait_ms` says how long to.
+    /// Decides at this instant and does not wait: `wait_ms` is the time to wait.
     #[must_use]
     pub fn at(mut self, now: Micros) -> Self {
         self.now = Some(now);
         self
     }
 
-    /// Takes the next step: at first asks for a place, then whether its time has come.
+    /// Takes the next step: the first one reserves or joins the queue, later ones try again.
     ///
     /// # Errors
-    /// As [`Limiter::limit_sync`]. After an error, or when it is done, there is nothing left to ask.
+    /// As [`Limiter::decide_sync`]. After an error, or when it is done, there is no further step.
     pub fn step(&mut self) -> Result<Step, Error> {
         crate::panics::point("step");
         loop {
@@ -180,7 +182,7 @@ impl Acquire {
         }
     }
 
-    /// Takes every step there is, and sleeps in between.
+    /// Takes all steps, and sleeps in between.
     ///
     /// # Errors
     /// As [`step`](Self::step).

@@ -12,7 +12,7 @@ use crate::store::remote::{self, OnError};
 
 /// A shared store on Redis, Valkey or a Redis Cluster.
 ///
-/// One decision is one round trip, whatever it checks, at the server's clock. A limiter over it begins to connect when it
+/// One decision is one round trip, at the server's clock. A limiter over it begins to connect when it
 /// is made, in the background, so a program starts whether its server is up or not; no call waits for longer than the
 /// [`timeout`](Self::timeout), and one that the store cannot decide in time is answered as
 /// [`on_error`](Self::on_error) says.
@@ -60,7 +60,7 @@ impl Redis {
     /// `sentinel_username` and `sentinel_password` for sentinels, which have logins of their own.
     ///
     /// # Errors
-    /// When the URL makes no sense, or a file that it names cannot be read. The error shows nothing of a URL that is
+    /// When the URL is malformed, or a file that it names cannot be read. The error shows nothing of a URL that is
     /// not understood but its scheme, because the rest may hold a password.
     pub fn open(url: &str) -> Result<Self, LimitError> {
         let url = StoreUrl::parse(url)?;

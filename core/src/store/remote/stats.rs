@@ -166,25 +166,25 @@ statistics! {
             decisions,
             /// Calls that were admitted.
             admitted,
-            /// Calls that were denied, from the cache of denials too.
+            /// Calls that were denied, by the deny cache too.
             blocked,
             /// Calls that ended in an error.
             failed,
-            /// Calls that were answered without the store, or failed, because of a failure.
+            /// Calls that the store did not decide: the fallback policy answered, or they failed.
             degraded,
-            /// Calls that were denied without asking the store.
+            /// Calls that were denied by the deny cache, without the store.
             deny_cache_hits,
             /// Decisions that were sent to the store.
             store_calls,
             /// Round trips in which they were sent.
             batches,
-            /// Entries of the store that could not be read, and were written anew.
+            /// Entries of the store that could not be read, and were replaced.
             corrupt_entries,
         }
         beside {
-            /// The number of calls that met each failure.
+            /// The number of calls that the store did not decide, by the reason.
             failures: BTreeMap<Failure, u64>,
-            /// The state of the circuit breaker: the store is asked, or it is not.
+            /// The state of the circuit breaker.
             breaker: BreakerState,
             /// The time that the store took to decide.
             latency: Latency,
@@ -192,14 +192,14 @@ statistics! {
     }
 }
 
-/// The state of the circuit breaker: the store is asked, or it is not.
+/// The state of a circuit breaker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BreakerState {
-    /// All is well.
+    /// Calls go to the store.
     #[default]
     Closed,
-    /// A server failed; what it would decide is answered without it while it is probed.
+    /// A server failed. Its calls are answered without it until probes succeed.
     Open,
 }
 
