@@ -167,7 +167,7 @@ impl Reports {
         let troubles = self.troubles();
         let trouble = troubles.opened.as_ref().or(troubles.of_kind[most.index()].as_ref());
         if let Some(Trouble { server, cause }) = trouble.filter(|_| most != Failure::Timeout) {
-            let _ = write!(message, "; last heard of {server}: {cause}");
+            let _ = write!(message, "; last error of {server}: {cause}");
         }
         message
     }
