@@ -14,9 +14,9 @@ pub enum ErrorKind {
     Range,
 }
 
-/// A definition, a cost, a factor or a time that cannot be accepted.
+/// The error for an invalid definition, actor, cost, factor or time; nothing was stored.
 ///
-/// It names the limit's key, the field and the value. Whatever the call, nothing was stored.
+/// It names the limit's key, the field and the value.
 ///
 /// ```
 /// use tidegate::Limit;
@@ -145,8 +145,8 @@ pub(crate) fn shortened(text: &str, longest: usize) -> String {
     shown
 }
 
-/// A store that did not decide a call, where such calls are to [raise](crate::remote::OnError::Raise), or one that a
-/// [ping](crate::Limiter::ping) found fault with.
+/// The error of a shared store that did not decide a call, with the policy [`Raise`](crate::remote::OnError::Raise), or
+/// that failed a [ping](crate::Limiter::ping).
 #[cfg(feature = "remote")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the store did not decide: {0}")]
@@ -196,13 +196,13 @@ impl StoreError {
         self
     }
 
-    /// The reason, as a name that programs can go by.
+    /// The kind of the failure, for programs.
     #[must_use]
     pub fn failure(&self) -> crate::failure::Failure {
         self.0.failure
     }
 
-    /// The server that did not; empty where it is not known.
+    /// The server that did not decide; empty if it is unknown.
     #[must_use]
     pub fn server(&self) -> &str {
         &self.0.server
@@ -222,7 +222,7 @@ impl StoreError {
 }
 
 impl Error {
-    /// True if the store may have carried the call out all the same; see
+    /// True if the store may have charged the call all the same; see
     /// [`Failure::may_have_happened`](crate::remote::Failure::may_have_happened).
     #[must_use]
     pub fn may_have_happened(&self) -> bool {
@@ -248,7 +248,7 @@ pub enum Error {
     #[cfg(feature = "remote")]
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A host ended the wait for the store; only where it asked to, with `ffi::while_waiting`.
+    /// The wait for the store was interrupted; only within `ffi::while_waiting`.
     #[cfg(feature = "remote")]
     #[error("the wait for the store was interrupted")]
     Interrupted,

@@ -11,12 +11,12 @@ use crate::info::LimitInfo;
 use crate::limiter::Limiter;
 use crate::time::Micros;
 
-/// The receipt of one call: what it charged can be given back, or settled for what it really cost, once.
+/// The receipt of one call: its charge can be given back, or settled for the actual cost, once.
 ///
-/// However late it comes, it never frees what a later call charged. After a second use, and where nothing was charged,
-/// the answer says how things stand and nothing changes. A use that failed counts where the store
-/// [may have carried it out](crate::remote::Failure::may_have_happened), and may be tried again where it certainly did
-/// not; an answer that is [degraded](LimitInfo::degraded) counts.
+/// At any time, it never frees units of a later call. A second use, and one where nothing was charged, changes nothing
+/// and answers as a peek. A use that failed counts if the store
+/// [may have carried it out](crate::remote::Failure::may_have_happened); otherwise it may be tried again. An answer
+/// that is [degraded](LimitInfo::degraded) counts.
 ///
 /// ```
 /// use tidegate::{Call, Check, Limit, Limiter, Memory};
@@ -40,7 +40,7 @@ pub struct Receipt {
 }
 
 impl Limiter {
-    /// The receipt of a call of this limiter: its checks, what was asked, and the answer.
+    /// The receipt of a call of this limiter, made of its checks, the call and the answer.
     #[must_use]
     pub fn receipt(&self, checks: &[Check<'_>], call: Call, info: &LimitInfo) -> Receipt {
         Receipt {
@@ -53,7 +53,7 @@ impl Limiter {
 }
 
 impl Receipt {
-    /// True until it is used, of a call that charges.
+    /// True until it is used, if its call charged something.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.open.load(Ordering::Relaxed)
@@ -65,7 +65,7 @@ impl Receipt {
         self.checks.iter().map(OwnedCheck::check).collect()
     }
 
-    /// Gives back all that the call charged, less what has drained since.
+    /// Gives back the charge of the call, less the units that have drained since.
     ///
     /// # Errors
     /// When the store fails.
@@ -81,8 +81,8 @@ impl Receipt {
         self.settle_sync(&self.nothing())
     }
 
-    /// Makes of each check's cost the one that was `spent`: gives back what was too much, less what has drained since,
-    /// and charges what was too little, fit or not.
+    /// Replaces the cost of each check by the actual one in `spent`: gives back the excess, less the units that have
+    /// drained since, or charges the rest, even if it does not fit.
     ///
     /// # Errors
     /// When `spent` is not one cost for each check, when the level would leave the exact range, and when the store
@@ -101,7 +101,7 @@ impl Receipt {
         self.taken(open, self.limiter.decide_sync(&checks, call))
     }
 
-    /// [`settle`](Self::settle) at an instant of the caller's choosing.
+    /// [`settle`](Self::settle) at an instant that the caller gives.
     ///
     /// # Errors
     /// As [`settle`](Self::settle).
@@ -110,7 +110,7 @@ impl Receipt {
         self.taken(open, self.limiter.decide_at(&checks, call, now).await)
     }
 
-    /// [`settle_sync`](Self::settle_sync) at an instant of the caller's choosing.
+    /// [`settle_sync`](Self::settle_sync) at an instant that the caller gives.
     ///
     /// # Errors
     /// As [`settle`](Self::settle).

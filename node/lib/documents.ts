@@ -43,26 +43,26 @@ export class Limits implements Iterable<[name: string, limit: Limit]> {
   /**
    * Reads a file, at once, in the format that its name ends with: `.json`, `.toml`, `.yaml` or `.yml`.
    *
-   * @throws {@link LimitsError} with everything that is wrong with it.
+   * @throws {@link LimitsError} with all errors in it.
    */
   static load(path: string | URL): Limits {
     return Limits.#from(native.loadLimits(path instanceof URL ? fileURLToPath(path) : path))
   }
 
   /**
-   * Reads a text in the format that is named.
+   * Reads a text in this format.
    *
-   * @throws {@link LimitsError} with everything that is wrong with it.
+   * @throws {@link LimitsError} with all errors in it.
    */
   static fromText(text: string, format: LimitsFormat): Limits {
     return Limits.#from(native.readLimits(text, format))
   }
 
   /**
-   * Reads an object that is a document already, such as a section of a program's own settings. Under a name may stand
-   * what may stand there in a file, and a limit that was made before.
+   * Reads an object, such as a section of a program's own settings. Each name has a limit as in a file, or a definition
+   * that was made before.
    *
-   * @throws {@link LimitsError} with everything that is wrong with it.
+   * @throws {@link LimitsError} with all errors in it.
    *
    * @example
    * ```js
@@ -155,8 +155,8 @@ function collect(entries: Entries, name: string, given: unknown, depth: number):
 }
 
 /**
- * Checks a definition in the wire form that was read from somewhere: its `type` says which it is, and without one it is
- * a legacy limit. A field that is `null` is as if it were left out.
+ * Checks a definition in the wire form, such as one from a file. Without a `type` it is a legacy limit. A field that is
+ * `null` counts as not given.
  *
  * @throws {@link LimitError} naming the key, the field and the value at fault.
  *

@@ -2,8 +2,8 @@ import type { ReportedFailure } from './names.js'
 import { type DocumentFailure, type Failure, native } from './native.js'
 
 /**
- * The reason why a store did not decide a call: the {@link ReportedFailure | failure} of a server, or that the limiter
- * was `closed`, or that the call `must-wait` and was to be answered at once.
+ * The reason why a store did not decide a call: the {@link ReportedFailure | failure} of a server; `closed` for a
+ * closed limiter; or `must-wait` for a `Sync` method over a shared store.
  */
 export type StoreFailure = ReportedFailure | 'closed' | 'must-wait'
 
@@ -18,7 +18,7 @@ export interface LimitErrorDetails {
 }
 
 /**
- * The error for a definition, an actor, a cost, a factor or a time that cannot be accepted; nothing was stored.
+ * The error for an invalid definition, actor, cost, factor or time; nothing was stored.
  *
  * It is a `TypeError` where a value has the wrong type or a field does not exist, and a `RangeError` where a value is
  * out of bounds; `instanceof LimitError` holds for both.
@@ -70,7 +70,7 @@ for (const { prototype } of [LimitRangeError, LimitTypeError]) {
 
 /**
  * The error for a call that the store did not decide: it failed and `onError` is `'raise'`, the limiter was closed, or
- * the call was to be answered at once and has to wait for a shared store.
+ * a `Sync` method was called over a shared store.
  *
  * @example
  * ```js
@@ -90,9 +90,9 @@ export class StoreError extends Error {
   readonly status = 503
   /** The reason. */
   readonly failure: StoreFailure
-  /** True if the store may have carried the call out all the same, so that it must not be repeated blindly. */
+  /** True if the store may have charged the call all the same: do not repeat it without a check. */
   readonly mayHaveHappened: boolean
-  /** The server that did not decide; empty where none is at fault or none is known. */
+  /** The server that did not decide; empty if it is unknown, or no server is at fault. */
   readonly server: string
   /** The reason in words. */
   readonly reason: string
@@ -115,9 +115,9 @@ export class StoreError extends Error {
 
 /** One fault of a document of limits. */
 export interface LimitsFault {
-  /** The place inside the document, such as `login.size`; empty where all of it is meant. */
+  /** The path inside the document, such as `login.size`; empty for the document as a whole. */
   readonly path: string
-  /** The problem, without its place. */
+  /** The error, without its path. */
   readonly message: string
   /** The line of a syntax error, counted from 1. */
   readonly line: number | undefined
@@ -125,7 +125,7 @@ export interface LimitsFault {
   readonly column: number | undefined
 }
 
-/** The error for a document of limits that cannot be accepted. */
+/** The error for an invalid document of limits. */
 export class LimitsError extends Error {
   /** The code of these errors, the same across threads. */
   readonly code = 'ERR_LIMITS'
@@ -161,7 +161,7 @@ export class ConfigurationError extends Error {
   /** The URL of its page in the documentation. */
   readonly page: string
 
-  /** An error for a test of what an app does with it. */
+  /** An error for tests of an app. */
   constructor(
     message: string,
     mistake: string,

@@ -15,7 +15,7 @@ export interface StoreEvent<Name extends StoreEventName = StoreEventName> {
     : Name extends Exclude<StoreEventName, FailureEventName>
       ? undefined
       : ReportedFailure | undefined
-  /** The whole of it in words, for a log. */
+  /** The event in words, for a log. */
   readonly message: string
 }
 

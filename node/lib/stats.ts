@@ -3,9 +3,9 @@ import type { Store } from './info.js'
 import { COUNTERS, type Counters, type ReportedFailure } from './names.js'
 import { native } from './native.js'
 
-/** The statistics of a limiter with a shared store, in this process; in memory nothing is counted. */
+/** The statistics of a limiter over a shared store, in this process; a limiter in memory counts nothing. */
 export interface LimiterStats extends Counters {
-  /** The number of calls that met each failure. */
+  /** The number of calls that the store did not decide, by the reason. */
   readonly failures: Readonly<Record<ReportedFailure, number>>
   /** The state of the circuit breaker; `open` while a server that failed is probed. */
   readonly breaker: 'closed' | 'open'
@@ -15,7 +15,7 @@ export interface LimiterStats extends Counters {
 
 /** A histogram of times. */
 export interface LatencyStats {
-  /** The number that took less than each bound, and no less than the one before; the last has none. */
+  /** The number of decisions below each bound, and not below the one before; the last has no bound. */
   readonly buckets: readonly { readonly underMs: number | null; readonly count: number }[]
   /** The sum of all, in milliseconds. */
   readonly sumMs: number

@@ -5,15 +5,15 @@ import { expect, numbered, release, replyQueue } from './queue.js'
 
 /** The health of a store. */
 export interface Health {
-  /** The servers that were asked; none of a store in memory. */
+  /** The servers that were tested; none in memory. */
   readonly servers: readonly string[]
   /** The milliseconds that the slowest of them took to decide. */
   readonly roundTripMs: number
-  /** The milliseconds by which the clock of one is ahead of this host's; the server's clock decides. */
+  /** The milliseconds by which the clock of a server is ahead of this host's; the server's clock decides. */
   readonly clockAheadMs: number
   /** The `maxmemory-policy` of the first, where the user may ask for it. */
   readonly memoryPolicy?: string
-  /** Problems, in words, that do not keep it from deciding. */
+  /** Problems, in words, that do not keep calls from being decided. */
   readonly warnings: readonly string[]
 }
 

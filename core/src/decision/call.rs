@@ -10,33 +10,34 @@ use crate::time::Micros;
 pub enum Call {
     /// Charges the cost if it fits.
     Limit,
-    /// Charges nothing and says what [`Limit`](Self::Limit) would have said.
+    /// Answers as [`Limit`](Self::Limit) would, and charges nothing.
     Peek,
-    /// Charges the cost even where it does not fit, as for use that is paid afterwards.
+    /// Charges the cost even if it does not fit, for costs that are known afterwards.
     Charge,
-    /// Gives the cost back, never below empty, whichever call was charged for it.
+    /// Gives the cost back, never below empty, also units of other calls.
     Refund,
-    /// Gives back what a call of this cost charged at this instant, but for what was [spent](crate::Check::spent) of
-    /// it, and less what has drained since. Where more was spent than it cost, the difference is charged.
+    /// Gives back the charge of a call of this cost at this instant, except the units that were
+    /// [spent](crate::Check::spent), and less the units that have drained since. If more was spent than it cost, the
+    /// difference is charged.
     ///
-    /// Leaves what that call would have left, had it charged only what was spent. However late it comes, it
-    /// never frees what a later call charged. A [`Receipt`](crate::Receipt) makes this call, once.
+    /// The entry is then as if that call had charged only the spent units. It never frees units of a later call. A
+    /// [`Receipt`](crate::Receipt) makes this call, once.
     Undo {
         /// [`LimitInfo::at`](crate::LimitInfo::at) of that call.
         charged_at: Micros,
     },
-    /// [`Undo`](Self::Undo) for an answer that was [degraded](crate::LimitInfo::degraded): what this process charged
-    /// by itself is not to be had back from the store.
+    /// [`Undo`](Self::Undo) for an answer that was [degraded](crate::LimitInfo::degraded): only this process has the
+    /// charge, and the store must not give it back.
     UndoDegraded {
         /// [`LimitInfo::at`](crate::LimitInfo::at) of that call.
         charged_at: Micros,
     },
-    /// Charges the cost if it fits within `max_wait`, and says how long to wait for it.
+    /// Charges the cost if it fits within `max_wait`, and answers with the time to wait.
     Acquire {
-        /// The longest wait that is worth it.
+        /// The longest wait.
         max_wait: Duration,
     },
-    /// Removes the entries, whatever their shape: nothing is charged any more. The answer is that of an empty entry.
+    /// Removes the entries, of every shape of state. The answer is that of an empty entry.
     Reset,
 }
 

@@ -35,13 +35,12 @@ const SHARED: usize = 8;
 
 /// A bounded store in this process's memory.
 ///
-/// Entries that have drained are dropped in passing, a short stretch of the table with a call that comes a millisecond
-/// or more after the last; there is no thread and no timer. Nothing else is ever given up. When the store is full, a
-/// newcomer for whom nothing has drained is counted together with others, in one of the entries that are set aside for
-/// that: it may be denied early, and is never admitted too often. Any number of threads may share a store, and
-/// together they never admit more than a limit allows.
+/// Only drained entries are removed: a call that comes a millisecond or more after the last sweep checks a short part
+/// of the table. There is no thread and no timer. When the store is full and no entry has drained, a new actor is counted
+/// together with others, in one of the shared entries: it may be denied early, but is never admitted too often. Any
+/// number of threads may share a store, and together they never admit more than a limit allows.
 ///
-/// An entry takes 40 to 50 bytes, whatever the length of the actor's name.
+/// An entry takes 40 to 50 bytes, for any length of the actor's name.
 ///
 /// ```
 /// use tidegate::{Limit, Limiter, Memory};
@@ -121,8 +120,8 @@ impl Memory {
         Self::with_max_entries(DEFAULT_MAX_ENTRIES)
     }
 
-    /// A store of at most this many entries, one at the least. An eighth of them is set aside to be shared by those who
-    /// find no place when all others are taken.
+    /// A store of at most this many entries, at least one. An eighth of them is reserved for shared entries, which are
+    /// used when the store is full.
     #[must_use]
     pub fn with_max_entries(max_entries: usize) -> Self {
         clock::prepare();
@@ -141,8 +140,8 @@ impl Memory {
         }
     }
 
-    /// Calls this when the store is full and clients begin to share entries, once a minute at most; without it the
-    /// `tracing` subscriber gets it. It is called on the thread whose call found no room.
+    /// Calls this when the store is full and clients begin to share entries, at most once a minute, on the thread of
+    /// such a call. Without a listener, the `tracing` subscriber gets the event.
     #[cfg(feature = "remote")]
     #[must_use]
     pub fn listener(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
@@ -156,7 +155,7 @@ impl Memory {
         self
     }
 
-    /// The number of entries that actors have of their own now, drained ones that have not been dropped yet included.
+    /// The number of entries of single actors now, including drained ones that have not been removed yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
@@ -168,13 +167,13 @@ impl Memory {
         self.len() == 0
     }
 
-    /// The number of drained entries that were dropped at once because the store was full.
+    /// The number of drained entries that were removed early because the store was full.
     #[must_use]
     pub fn evictions(&self) -> u64 {
         self.evictions.load(Ordering::Relaxed)
     }
 
-    /// Forgets every entry, and says how many there were.
+    /// Removes every entry, and returns the number.
     #[cfg(feature = "remote")]
     #[must_use = "it says how many there were"]
     pub(crate) fn clear(&self) -> u64 {
@@ -188,8 +187,8 @@ impl Memory {
         removed
     }
 
-    /// The number of calls decided by an entry that is shared with others, because the store was full. Where this
-    /// grows, clients are denied early: the store is too small for its traffic, or a client makes names up.
+    /// The number of calls that were decided by an entry shared between actors, because the store was full. While this
+    /// grows, clients are denied early: the store is too small for its traffic, or a client invents names.
     #[must_use]
     pub fn overflowed(&self) -> u64 {
         self.overflowed.load(Ordering::Relaxed)

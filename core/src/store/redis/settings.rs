@@ -12,10 +12,9 @@ use crate::store::remote::{self, OnError};
 
 /// A shared store on Redis, Valkey or a Redis Cluster.
 ///
-/// One decision is one round trip, at the server's clock. A limiter over it begins to connect when it
-/// is made, in the background, so a program starts whether its server is up or not; no call waits for longer than the
-/// [`timeout`](Self::timeout), and one that the store cannot decide in time is answered as
-/// [`on_error`](Self::on_error) says.
+/// One decision is one round trip, at the server's clock. A limiter over it begins to connect when it is made, in the
+/// background, so a program starts whether its server is up or not. Calls never block longer than the
+/// [`timeout`](Self::timeout). If the store does not decide in time, the policy [`on_error`](Self::on_error) answers.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -54,14 +53,14 @@ impl Redis {
     /// - `redis+sentinel://[user:password@]sentinel[:port],…/service[/database]`
     /// - `redis+cluster://[user:password@]node[:port],…`
     ///
-    /// The latter two with `rediss` where they use TLS. What is special in a user's name or a password has to be
-    /// percent-encoded. Options follow behind a question mark, named as redis-py names them: `ssl_ca_certs=FILE`,
+    /// The last two use TLS with `rediss+`. Percent-encode special characters in a user's name or a password. Options
+    /// follow after a question mark, with the names of redis-py: `ssl_ca_certs=FILE`,
     /// `ssl_certfile`, `ssl_keyfile`, `ssl_cert_reqs=none`, `db`, `protocol`, `username`, `password`, and
     /// `sentinel_username` and `sentinel_password` for sentinels, which have logins of their own.
     ///
     /// # Errors
-    /// When the URL is malformed, or a file that it names cannot be read. The error shows nothing of a URL that is
-    /// not understood but its scheme, because the rest may hold a password.
+    /// When the URL is malformed, or a file that it names cannot be read. The error shows only the scheme of a
+    /// malformed URL, because the rest may contain a password.
     pub fn open(url: &str) -> Result<Self, LimitError> {
         let url = StoreUrl::parse(url)?;
         let address = Address::of(&url)?;
@@ -86,8 +85,8 @@ impl Redis {
         self
     }
 
-    /// Sets the longest time for which this process remembers a denial, and denies the same call again without asking
-    /// Redis; 1 s unless set, and never longer than the denial itself said. Zero asks Redis every time.
+    /// Sets the longest time for which this process repeats a denial without a call to Redis; 1 s unless set, and never
+    /// longer than until the call would be admitted. Zero turns it off.
     #[must_use]
     pub fn deny_cache(mut self, max_age: Duration) -> Self {
         self.shared = self.shared.deny_cache(max_age);
@@ -101,18 +100,18 @@ impl Redis {
         self
     }
 
-    /// Sets the number of replicas that must have a charge before its caller is answered; 0, which waits for none and
-    /// costs nothing, unless set.
+    /// Sets the number of replicas that must have a charge before its call is answered; 0 unless set, which waits for
+    /// none.
     ///
-    /// Redis's `WAIT` travels behind the decisions of a batch, in the same round trip, so a decision takes longer by
-    /// what the slowest of so many replicas takes to acknowledge it. Denials and peeks, which change nothing, do not
-    /// wait. Where too few acknowledge within the [`timeout`](Self::timeout), the charge stays on the primary, and the
-    /// call is answered as [`on_error`](Self::on_error) says, for
-    /// [`Failure::Unreplicated`](crate::remote::Failure::Unreplicated).
+    /// Redis's `WAIT` is sent behind the decisions of a batch, in the same round trip. A decision takes longer by the
+    /// time in which that many replicas acknowledge it. Denials and peeks change nothing, and do not wait. If too few
+    /// acknowledge within the [`timeout`](Self::timeout), the charge stays on the primary, and
+    /// [`on_error`](Self::on_error) answers the call, with the failure
+    /// [`Unreplicated`](crate::remote::Failure::Unreplicated).
     ///
-    /// A failover to a replica that has acknowledged loses nothing that was answered. It does not make Redis strongly
-    /// consistent: one to a replica that has not may lose as much as without it. The server's user must be allowed
-    /// `+wait`.
+    /// A failover to a replica that has acknowledged loses no answered charge. Redis does not become strongly
+    /// consistent: a failover to another replica may lose as much as without this setting. The server's user must be
+    /// allowed `+wait`.
     #[must_use]
     pub fn wait_replicas(mut self, replicas: u32) -> Self {
         self.own.wait_replicas = replicas;
@@ -129,7 +128,7 @@ impl Redis {
     /// Sets the way in which the server decides; by a script unless set.
     ///
     /// # Errors
-    /// For [`Strategy::Transactions`] on a cluster, which cannot do them.
+    /// For [`Strategy::Transactions`] on a cluster, which does not support it.
     pub fn strategy(mut self, strategy: Strategy) -> Result<Self, LimitError> {
         if strategy == Strategy::Transactions && self.own.address.is_cluster() {
             return Err(LimitError::range("", "strategy", format!("must be script on {TWO_KEYS}"), "transactions"));
@@ -160,7 +159,7 @@ impl Redis {
         self.reread()
     }
 
-    /// Shows the server this certificate, with its key, both in PEM form.
+    /// Authenticates with this certificate and its key, both in PEM form.
     ///
     /// # Errors
     /// When they cannot be read, or the URL does not ask for TLS.

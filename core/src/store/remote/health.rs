@@ -6,16 +6,16 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Health {
-    /// The servers that were asked; none of a store in memory.
+    /// The servers that were tested; none in memory.
     pub servers: Vec<String>,
     /// The time that the slowest of them took to decide.
     pub round_trip: Duration,
-    /// The time by which the clock of one is ahead of this process's, in seconds; negative if it is behind. Decisions
-    /// go by the server's clock, so this changes none.
+    /// The time by which the clock of a server is ahead of this process's, in seconds; negative if it is behind. It has
+    /// no effect on decisions, because the server's clock decides.
     pub clock_ahead: f64,
     /// The eviction policy of the first server, where it has one and the user may ask for it.
     pub memory_policy: Option<String>,
-    /// Problems, in words, although calls are decided.
+    /// Problems, in words, that do not keep calls from being decided.
     pub warnings: Vec<String>,
 }
 

@@ -8,7 +8,7 @@ use crate::time::millis_up;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnError {
-    /// This process alone enforces the limit, in memory and at its full size, until the store is back.
+    /// This process alone enforces the limit, in memory and at its full size, until the store answers again.
     #[default]
     Local,
     /// Every call is admitted.
