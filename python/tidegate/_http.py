@@ -38,14 +38,14 @@ Network: TypeAlias = str | IPv4Address | IPv4Network | IPv6Address | IPv6Network
 
 
 class GateOptions(TypedDict, total=False):
-    """The options that all frameworks have in common; ``None`` is as if an option were not given."""
+    """The options that all frameworks have in common; ``None`` counts as not given."""
 
     trusted_proxies: int | Network | Sequence[Network] | None
     """The proxies in front of the application: their number, or their networks."""
     forwarded_header: str | None
-    """The header in which they note addresses: ``"x-forwarded-for"`` unless given; ``"forwarded"`` is RFC 7239's."""
+    """The header in which they write addresses, ``"x-forwarded-for"`` by default; ``"forwarded"`` is RFC 7239's."""
     ipv6_prefix: int | None
-    """The bits of an IPv6 address that make one client, 64 unless given."""
+    """The bits of an IPv6 address that make one client, 64 by default."""
     headers: Literal["x", "common", "ietf", "both", "none"] | None
     """The style of the headers."""
     draft: Draft | None
@@ -53,9 +53,9 @@ class GateOptions(TypedDict, total=False):
     reset: Literal["seconds", "epoch"] | None
     """The form of ``X-RateLimit-Reset`` in the style ``"common"``."""
     status: int | None
-    """The status of a refusal, 429 unless given."""
+    """The status of a refusal, 429 by default."""
     body: Literal["auto", "problem", "json", "text", "none"] | None
-    """The body of a refusal; ``"auto"`` goes by the request's ``Accept``."""
+    """The body of a refusal; ``"auto"`` follows the request's ``Accept``."""
     silence: str | Sequence[str] | None
     """Codes of mistakes that are not logged."""
     scope: str | None

@@ -17,15 +17,15 @@ class Health(NamedTuple):
     """
 
     servers: tuple[str, ...]
-    """The servers that were checked; none of a store in memory."""
+    """The servers that were tested; none in memory."""
     round_trip: float
     """Seconds that the slowest of them took to decide."""
     clock_ahead: float
-    """Seconds by which the clock of a server is ahead of this host's; decisions go by the server's."""
+    """Seconds by which the clock of a server is ahead of this host's; the server's clock decides."""
     memory_policy: str | None
     """The ``maxmemory-policy`` of the first, if the user may read it."""
     warnings: tuple[str, ...]
-    """Problems in words, though calls are decided."""
+    """Problems, in words, that do not keep calls from being decided."""
 
 
 class Latency(NamedTuple):
@@ -69,9 +69,9 @@ class Statistics(NamedTuple):
     batches: int
     """Round trips in which they were sent."""
     corrupt_entries: int
-    """Entries of the store that could not be read, and were written anew."""
+    """Entries of the store that could not be read, and were replaced."""
     failures: dict[str, int]
-    """Number of calls that met each failure, by its name: ``timeout``, ``unavailable``, ``unreachable``, …"""
+    """Calls that the store did not decide, by the failure: ``timeout``, ``unavailable``, ``unreachable``, …"""
     breaker: Literal["closed", "open"]
     """``open`` while a server that failed gets no calls, only probes."""
     latency: Latency

@@ -1,4 +1,4 @@
-"""Rate limiting for FastAPI: a dependency for routes, and the middleware that carries its headers."""
+"""Rate limiting for FastAPI: a dependency for routes, and the middleware that sets its headers."""
 
 from __future__ import annotations
 

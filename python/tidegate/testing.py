@@ -75,10 +75,10 @@ def _micros(field: str, given: float | datetime | timedelta) -> int:
 
 @contextmanager
 def use_limiter(limiter: Limiter | AsyncLimiter) -> Iterator[None]:
-    """Has every application of this process use this limiter in place of its own, until the block ends.
+    """Replace the limiter of every application in this process by this one, until the block ends.
 
     It is for tests of applications that limit requests with a module for their framework, such as
-    ``tidegate.fastapi``. Most often the limiter is one in memory, on a ``Clock``; its ``clear`` begins anew.
+    ``tidegate.fastapi``. Usually the limiter is one in memory with a ``Clock``; its ``clear`` removes all entries.
 
     >>> from tidegate import Limiter
     >>> from tidegate.testing import Clock, use_limiter
@@ -94,7 +94,7 @@ def use_limiter(limiter: Limiter | AsyncLimiter) -> Iterator[None]:
 
 @contextmanager
 def limits_off() -> Iterator[None]:
-    """Has every application of this process admit every request and charge nothing, until the block ends.
+    """Switch off the limits of every application in this process, until the block ends.
 
     Responses then have no rate-limit headers.
 

@@ -51,13 +51,13 @@ class LimitOptions(TypedDict, Generic[R], total=False):
     skip: Callable[[R], Given[bool]] | None
     """True for requests that are not limited."""
     name: str | None
-    """The key of limits that are given as text, in place of the route's template: places with one name share."""
+    """The key of limits that are given as text, in place of the route's template. Places with one name share them."""
     charge_on: Collection[int] | Callable[[Any], bool] | None
     """Statuses, or a predicate of the response: any other response gives the charge back."""
     on_blocked: Callable[[R, LimitInfo], Any] | None
     """Makes the response to a denied request."""
     shadow: bool | Written | Sequence[Written] | None
-    """Limits that are decided and counted, and never enforced; ``True`` makes these limits such."""
+    """Limits that are decided and counted, but never enforced; ``True`` puts these limits into shadow mode."""
     candidate: Written | Sequence[Written] | None
     """Limits that might replace these, decided beside them and counted where the two differ."""
     override: bool
