@@ -43,15 +43,15 @@ export interface RateLimitOptions extends RoomOptions<Request> {
     | 'error'
     | ((info: LimitInfo, request: Request, response: Response, next: NextFunction) => unknown)
     | undefined
-  /** Charges these outcomes only, statuses or a function: another response gives back what was charged. */
+  /** Statuses, or a function of the response: only these outcomes stay charged. */
   readonly chargeOn?: ChargeOn<[request: Request, response: Response]> | undefined
 }
 
 /** A middleware that limits requests. */
 export interface RateLimit extends RequestHandler {
   /**
-   * A middleware that adds limits to these: one decision for all of them, either every one is charged or none. On a
-   * request that this middleware has decided, it decides its own limits alone.
+   * A middleware that adds limits to these: one decision for all of them, either every one is charged or none. If this
+   * middleware has already decided the request, the new one decides only the added limits.
    */
   and(more: RoomLimits<Request> | LimitsOfRequest<Request> | RouteOptions<RateLimitOptions>): RateLimit
   /** The counts of limits in shadow mode and of candidates. */
@@ -83,8 +83,8 @@ const framework: Framework<Request> = {
  * A middleware that limits requests: `app.use(rateLimit({ limits: '100/minute' }))`. It answers a refused request with
  * status 429, and puts the headers on all others.
  *
- * The answer is in `request.rateLimit`. Without a `key`, the client's address is limited; behind proxies it is read as
- * the app's `trust proxy` says, or as `trustedProxies`.
+ * The answer is in `request.rateLimit`. Without a `key`, the client's address is limited. Behind proxies, the app's
+ * `trust proxy` or `trustedProxies` decides which address that is.
  *
  * @throws {@link LimitError} for an unknown or invalid option.
  *

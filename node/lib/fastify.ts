@@ -312,14 +312,14 @@ namespace tidegate {
   export interface RateLimitOptions extends RoomOptions<FastifyRequest> {
     /** Limits every route, not only those with a `config.rateLimit`. @defaultValue true */
     readonly global?: boolean | undefined
-    /** The hook that decides; `preHandler` has the body. @defaultValue 'onRequest' */
+    /** The hook that decides; in `preHandler` the body is known. @defaultValue 'onRequest' */
     readonly hook?: HookName | undefined
     /**
-     * The response to a refused request, in place of an error with status 429, which `setErrorHandler` sees: it sends
-     * the reply, or returns its payload. Where there is none, but a `body`, the response has that.
+     * The response to a refused request: the function sends the reply, or returns its payload. Without it a refused
+     * request is an error with status 429, for `setErrorHandler`; or, with the option `body`, a response with that body.
      */
     readonly onBlocked?: ((info: LimitInfo, request: FastifyRequest, reply: FastifyReply) => unknown) | undefined
-    /** Charges these outcomes only, statuses or a function: another response gives back what was charged. */
+    /** Statuses, or a function of the response: only these outcomes stay charged. */
     readonly chargeOn?: ChargeOn<[request: FastifyRequest, reply: FastifyReply]> | undefined
   }
 
@@ -332,23 +332,23 @@ namespace tidegate {
   /** A hook that limits requests. */
   export interface RateLimitHook {
     (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void
-    /** The promise is rejected for a refused request, unless `onBlocked` or `body` has answered it: see `reply.sent`. */
+    /** The promise rejects for a refused request, unless `onBlocked` or `body` has answered it: see `reply.sent`. */
     (request: FastifyRequest, reply: FastifyReply): Promise<void>
   }
 
   /** The limits of an instance. */
   export interface RateLimit {
     /**
-     * A hook that limits what is no route, such as the handler of routes that are not found. Make it before the app is
-     * ready. A handler or a hook may call it, too: without `done` it returns a promise, which a refused request
-     * rejects.
+     * A hook for handlers that are not routes, such as the one for routes that are not found. Make it before the app is
+     * ready. A handler or a hook may call it, too: without `done` it returns a promise, which rejects if the request is
+     * refused.
      */
     (options?: RouteLimits): RateLimitHook
     /** The counts of limits in shadow mode and of candidates. */
     trials(): TrialCounts
   }
 
-  /** A refused request, as `setErrorHandler` sees it. */
+  /** The error for a refused request, as `setErrorHandler` gets it. */
   export const RateLimitError = Refused
   export type RateLimitError = Refused
   export type RoomLimit = rules.RoomLimit<FastifyRequest>

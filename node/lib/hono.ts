@@ -39,7 +39,7 @@ export interface RateLimitOptions extends RoomOptions<Context> {
   readonly getConnInfo?: GetConnInfo | undefined
   /** The response to a refused request, in place of the one with status 429; `'error'` throws a {@link RateLimitError}. */
   readonly onBlocked?: 'error' | ((info: LimitInfo, context: Context) => Later<Response>) | undefined
-  /** Charges these outcomes only, statuses or a function: another response gives back what was charged. */
+  /** Statuses, or a function of the context: only these outcomes stay charged. */
   readonly chargeOn?: ChargeOn<[context: Context]> | undefined
 }
 

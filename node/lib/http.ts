@@ -22,7 +22,7 @@ export interface GateOptions {
    */
   readonly trustedProxies?: number | string | boolean | readonly string[] | null | undefined
   /**
-   * The header in which the proxies note addresses; `'forwarded'` has the form of RFC 7239. Only this one is believed.
+   * The header in which the proxies write addresses; `'forwarded'` has the form of RFC 7239. Only this header is read.
    * @defaultValue 'x-forwarded-for'
    */
   readonly forwardedHeader?: string | null | undefined
@@ -61,11 +61,11 @@ export interface Refusal {
 /** One line of a header, all of them, or none. */
 export type Lines = string | readonly string[] | undefined
 
-/** The questions of a middleware about HTTP: the client, the headers, the refusal. Made once for an application. */
+/** The HTTP part of a middleware: the client, the headers, the refusal. Make one for an application. */
 export class Gate {
   /** The name of the header whose lines {@link client} takes, in lower case. */
   readonly forwardedHeader: string
-  /** No header is believed. */
+  /** True if no proxy is trusted, so that the forwarded header is ignored. */
   readonly trustsNobody: boolean
   readonly #native: NativeGate
   /** The style, where it is written here. */
@@ -121,14 +121,14 @@ export class Gate {
     return LimitInfo.isOfOne(info) ? placeCommon(info, headers) : undefined
   }
 
-  /** The response to a request that is denied, by all lines of its `Accept`; `detail` stands for the sentence in it. */
+  /** The response to a denied request, by all lines of its `Accept`; `detail` replaces the sentence in it. */
   refusal(infos: LimitInfo | readonly LimitInfo[], accept?: Lines, detail?: string): Refusal {
     const { numbers, keys } = answersOf(infos)
     const { headers, ...rest } = this.#native.refusal(numbers, keys, linesOf(accept), detail)
     return { ...rest, headers: byName(headers) }
   }
 
-  /** A mistake that a middleware found: it is warned of once, unless it is silenced. True if it is reported now. */
+  /** Reports a mistake that a middleware found, once and unless it is silenced. True if it is reported now. */
   report(mistake: MistakeCode, detail = ''): boolean {
     const text = this.#native.report(mistake, detail)
     if (text === undefined || text === null) return false
@@ -138,7 +138,7 @@ export class Gate {
 }
 
 /**
- * One check for each limit and actor: what several places ask for is charged once, the larger of the costs.
+ * One check for each limit and actor: a check that several places make is charged once, with the larger of the costs.
  *
  * @throws {@link LimitError} for an invalid definition or cost.
  */

@@ -258,7 +258,7 @@ export class LimitInfo {
   }
 
   /**
-   * The same as a plain object, for a log or a message; the answers of several checks stand in `checks`.
+   * The same as a plain object, for a log or a message; the answers of several checks are in `checks`.
    *
    * @example
    * ```js

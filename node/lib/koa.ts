@@ -35,15 +35,15 @@ export type Context = ParameterizedContext<RateLimitState, DefaultContext>
 export interface RateLimitOptions extends RoomOptions<Context> {
   /** The response to a refused request, in place of the one with status 429; `'error'` throws a {@link RateLimitError}. */
   readonly onBlocked?: 'error' | ((info: LimitInfo, context: Context, next: Next) => unknown) | undefined
-  /** Charges these outcomes only, statuses or a function: another response gives back what was charged. */
+  /** Statuses, or a function of the context: only these outcomes stay charged. */
   readonly chargeOn?: ChargeOn<[context: Context]> | undefined
 }
 
 /** A middleware that limits requests. */
 export interface RateLimit extends Middleware<RateLimitState> {
   /**
-   * A middleware that adds limits to these: one decision for all of them, either every one is charged or none. On a
-   * request that this middleware has decided, it decides its own limits alone.
+   * A middleware that adds limits to these: one decision for all of them, either every one is charged or none. If this
+   * middleware has already decided the request, the new one decides only the added limits.
    */
   and(more: RoomLimits<Context> | LimitsOfRequest<Context> | RouteOptions<RateLimitOptions>): RateLimit
   /** The counts of limits in shadow mode and of candidates. */

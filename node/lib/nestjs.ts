@@ -34,13 +34,13 @@ export type { Trials } from './room/trials.js'
 /**
  * Limits a route, or all routes of a controller together, in place of the module's limits.
  *
- * The limit of a text without a name is that of the route (`Class.method`) or the controller (`Class`).
+ * The key of a limit as text is its `name`, or else the route (`Class.method`) or the controller (`Class`).
  */
 export function RateLimit(limits: RouteLimits | RoomLimits): CustomDecorator<symbol> {
   return SetMetadata(LIMITS, routeOptions(limits))
 }
 
-/** Leaves a route, or a controller, without a limit. */
+/** Exempts a route, or a controller, from all limits. */
 export function SkipRateLimit(): CustomDecorator<symbol> {
   return SetMetadata(LIMITS, false)
 }
@@ -48,8 +48,9 @@ export function SkipRateLimit(): CustomDecorator<symbol> {
 /**
  * The module that limits the requests of an app: `imports: [TidegateModule.forRoot({ limits: '100/minute' })]`.
  *
- * The answer is in `request.rateLimit`, for a message of a websocket in `client.rateLimit`. Without a `key`, the client's address is limited; behind proxies it is read as
- * the platform's own setting says, or as `trustedProxies`.
+ * The answer is in `request.rateLimit`, for a message of a websocket in `client.rateLimit`. Without a `key`, the
+ * client's address is limited. Behind proxies, the platform's own setting or `trustedProxies` decides which address
+ * that is.
  *
  * @example
  * ```js
@@ -84,7 +85,7 @@ export class TidegateModule {
     return moduleOf({ provide: OPTIONS, useFactory: () => options })
   }
 
-  /** The module with options that other providers make. */
+  /** The module with options from other providers. */
   static forRootAsync({ imports = [], inject = [], useFactory }: AsyncOptions): DynamicModule {
     return { ...moduleOf({ provide: OPTIONS, useFactory, inject }), imports }
   }

@@ -40,15 +40,15 @@ export interface RateLimiterServiceOptions<U extends User = User> {
   readonly limiter?: Limiter | string | URL | undefined
   /** The layout of keys; `'sharkey'` shares them with live nodes. Only with a URL. @defaultValue 'own' */
   readonly layout?: 'own' | 'sharkey' | undefined
-  /** The beginning of all keys: for live nodes their prefix, which is their host. Only with a URL. */
+  /** The prefix of all keys; for live nodes that is their host. Only with a URL. */
   readonly namespace?: string | undefined
   /**
-   * The factor of a user, as by the roles: 0.5 = twice the allowance, 2 = half, 0 = no limit. For an address the user is
-   * `null`, and the factor that of the default roles.
+   * The factor of a user, for example by roles: 0.5 = twice the allowance, 2 = half, 0 = no limit. For an address, the
+   * user is `null`.
    * @defaultValue 1
    */
   readonly factor?: ((user: U | null) => Later<number>) | undefined
-  /** The time in milliseconds for which a factor is kept; 0 asks every time. @defaultValue 60_000 */
+  /** The time in milliseconds for which a factor is kept; with 0 every call looks it up. @defaultValue 60_000 */
   readonly factorCacheMs?: number | undefined
   /** Admits every call. @defaultValue false */
   readonly disabled?: boolean | undefined
@@ -61,8 +61,8 @@ const MOST_FACTORS = 10_000
 const ADDRESSES = null
 
 /**
- * The look-alike of Sharkey's `SkRateLimiterService`: `limit(limit, actorOrUser)` takes the limits of endpoints as they
- * are and answers with the same fields.
+ * A replacement for Sharkey's `SkRateLimiterService`: `limit(limit, actorOrUser)` takes the limits of endpoints as they
+ * are, and its answer has the same fields.
  *
  * @example
  * ```js
@@ -95,7 +95,7 @@ export class RateLimiterService<U extends User = User> {
   }
 
   /**
-   * Charges a call of this actor, an address or a user, if it fits. Both have the factor that the service looks up.
+   * Charges a call of this actor, an address or a user, if it fits. The service looks up the factor of both.
    *
    * @throws {@link LimitError} for a limit, an actor or a factor that is out of bounds.
    */

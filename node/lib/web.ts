@@ -20,7 +20,7 @@ export type { Trials } from './room/trials.js'
 
 /** The options of {@link rateLimit}. */
 export interface RateLimitOptions extends RoomOptions<Request> {
-  /** Charges these outcomes only, statuses or a function: {@link Limited.apply} gives back what others were charged. */
+  /** Statuses, or a function: only these outcomes stay charged. {@link Limited.apply} gives back the others. */
   readonly chargeOn?: ChargeOn<[request: Request, response: Response]> | undefined
 }
 

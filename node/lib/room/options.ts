@@ -8,7 +8,7 @@ import type { Actor, Later, LimitsOfRequest, RoomLimits, Rule } from './rules.js
 /** The options of every room; `Request` is the request, or the context, of its framework. */
 export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
   /**
-   * A limiter, or the URL of a store; rooms with the same URL share one limiter and its connections.
+   * A limiter, or the URL of a store; middlewares with the same URL share one limiter and its connections.
    * @defaultValue a limiter of its own, in the memory of this process
    */
   readonly limiter?: Limiter | string | URL | undefined
@@ -17,8 +17,8 @@ export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
   /** The key of limits that are given as text. @defaultValue the template of the route, or `default` */
   readonly name?: string | undefined
   /**
-   * The actor of a request: a user id, an API key. Where it gives nothing, or an empty text, the client's address is
-   * the actor.
+   * The actor of a request: a user id, an API key. If it returns nothing, or an empty text, the client's address is the
+   * actor.
    * @defaultValue the client's address
    */
   readonly key?: ((request: Request) => Later<Actor>) | undefined
@@ -26,10 +26,10 @@ export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
   readonly cost?: number | ((request: Request) => Later<number>) | undefined
   /** Scales the limits for the request's actor: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
   readonly factor?: number | ((request: Request) => Later<number>) | undefined
-  /** Requests that are not limited. */
+  /** True for requests that are not limited. */
   readonly skip?: ((request: Request) => Later<boolean>) | undefined
   /**
-   * Decides and counts, but never refuses and sends no headers. Where all limits of a request are in shadow mode, its
+   * Decides and counts, but never refuses and sends no headers. If all limits of a request are in shadow mode, its
    * answer is that nothing is limited.
    * @defaultValue false
    */
