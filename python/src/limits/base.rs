@@ -9,7 +9,7 @@ use tidegate::limits::Value;
 use crate::errors::limit_error;
 use crate::value;
 
-/// A limit: its type, its parameters, and a key that names what is limited.
+/// A limit: its type, its parameters, and a key: the name of the limited action.
 ///
 /// The base of all definitions. A definition is checked and compiled when it is made, never changes, and can be
 /// compared, hashed and pickled. Two definitions with the same key share their entries, whatever their parameters.

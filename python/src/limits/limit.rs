@@ -69,7 +69,7 @@ impl Limit {
 
     /// Explain what this definition allows an actor with this factor.
     ///
-    /// Raises ``LimitError`` for a factor that cannot be.
+    /// Raises ``LimitError`` for a factor out of bounds.
     ///
     /// >>> from tidegate import Bucket
     /// >>> explanation = Bucket("login", size=10).explain()
@@ -90,7 +90,7 @@ impl Limit {
         self.wire(py)?.copy()
     }
 
-    /// The name of what is limited.
+    /// The name of the limited action.
     #[getter]
     fn key(&self) -> &str {
         self.0.key()
