@@ -69,9 +69,9 @@ pub(crate) fn call_error(error: tidegate::Error) -> PyErr {
     match error {
         tidegate::Error::Limit(error) => limit_error(error),
         tidegate::Error::Store(error) => {
-            let cause = error.cause().map(str::to_owned);
-            let said = (error.server().to_owned(), error.reason(), cause);
-            StoreError::new_err((error.to_string(), error.failure().name(), said.0, said.1, said.2))
+            let (failure, server) = (error.failure(), error.server().to_owned());
+            let (reason, cause) = (error.reason(), error.cause().map(str::to_owned));
+            StoreError::new_err((error.to_string(), failure.name(), server, reason, cause, failure.may_have_happened()))
         }
         other => signals::raised().unwrap_or_else(|| pyo3::exceptions::PyRuntimeError::new_err(other.to_string())),
     }

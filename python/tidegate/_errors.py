@@ -114,6 +114,8 @@ class StoreError(TidegateError, ConnectionError):
     """The reason, in words."""
     cause: str | None
     """The error of the server or the system, such as ``NOAUTH Authentication required.``; ``None`` without one."""
+    may_have_happened: bool
+    """True if the store may have charged the call all the same: do not repeat it without a check."""
 
     def __init__(
         self,
@@ -122,12 +124,14 @@ class StoreError(TidegateError, ConnectionError):
         server: str = "",
         reason: str = "",
         cause: str | None = None,
+        may_have_happened: bool = False,
     ) -> None:
         super().__init__(message)
         self.failure = failure
         self.server = server
         self.reason = reason
         self.cause = cause
+        self.may_have_happened = may_have_happened
 
 
 class ConfigurationError(TidegateError, RuntimeError):
