@@ -41,6 +41,9 @@ export interface Facts {
   readonly costs: readonly number[]
 }
 
+/** True for the statuses of redirections, whose responses get no headers of limits. */
+export const isRedirection = (status: number): boolean => status >= 300 && status < 400
+
 /** The size of a limit that is none. */
 export const UNLIMITED = Number.MAX_SAFE_INTEGER
 const nothing = (): Facts => ({ at: 0, costs: [] })

@@ -6,6 +6,7 @@
 
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { ConfigurationError, outOfRange, StoreError, wrongType } from './errors.js'
+import { isRedirection } from './headers.js'
 import type { LimitInfo } from './info.js'
 import { isBadActor } from './room/actor.js'
 import { RateLimitError } from './room/error.js'
@@ -201,8 +202,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
     for (const [name, value] of kept) context.header(name, value)
     const own = await onBlocked(info, context)
     // Hono forgets what was set before where a handler makes a response by itself.
-    const isRedirection = own?.status >= 300 && own.status < 400
-    const missing = isRedirection ? [] : kept.filter(([name]) => own?.headers?.has(name) === false)
+    const missing = isRedirection(own?.status) ? [] : kept.filter(([name]) => own?.headers?.has(name) === false)
     return missing.length === 0 ? own : withHeaders(own, Object.fromEntries(missing))
   }
 

@@ -2,7 +2,16 @@
 
 import { compiled } from './definition_cache.js'
 import { answered, optionNames, outOfRange, read, wrongType } from './errors.js'
-import { commonHeaders, type HeaderKind, type Headers, placeCommon, placeX, UNLIMITED, xHeaders } from './headers.js'
+import {
+  commonHeaders,
+  type HeaderKind,
+  type Headers,
+  isRedirection,
+  placeCommon,
+  placeX,
+  UNLIMITED,
+  xHeaders,
+} from './headers.js'
 import { LimitInfo } from './info.js'
 import { type MistakeCode, tell } from './mistakes.js'
 import { type NativeGate, native } from './native.js'
@@ -102,7 +111,7 @@ export class Gate {
   headers(infos: LimitInfo | readonly LimitInfo[], status = 200): Headers {
     const style = this.#style
     if (style !== undefined && infos instanceof LimitInfo && (style === 'x' || LimitInfo.isOfOne(infos))) {
-      if (status >= 300 && status < 400) return {}
+      if (isRedirection(status)) return {}
       if (style === 'common') return commonHeaders(infos)
       return infos.quota >= UNLIMITED && !infos.blocked ? {} : xHeaders(infos)
     }

@@ -2,7 +2,7 @@
 
 import { ServerResponse } from 'node:http'
 import { finished } from 'node:stream'
-import type { Headers } from '../headers.js'
+import { type Headers, isRedirection } from '../headers.js'
 import type { LimitInfo } from '../info.js'
 import { countedTwice } from './mistakes.js'
 import type { Room } from './room.js'
@@ -155,8 +155,6 @@ function hookOver(original: WriteHead, shelf: Shelf): WriteHead {
   }
   return Object.assign(writeHead, { [HOOKED]: true })
 }
-
-const isRedirection = (status: number): boolean => status >= 300 && status < 400
 
 function headersOf(newest: Decision, status: number): Headers {
   // The room that was asked last is the one of the route, and says how they are written.
