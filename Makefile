@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 DIST_VENV := .venv-dist
 SITE_VENV := .venv-site
 RESULTS := bench/results
+# How the bindings are built: `quick` for tests and the demo, `release` for figures, as packages are.
+PROFILE ?= quick
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
@@ -25,10 +27,13 @@ node_modules/.ready: package.json package-lock.json
 	npm ci --no-audit --no-fund
 	@touch $@
 
+bench bench-redis bench-web soak scoreboard: PROFILE := release
+
 build: setup ## The Python package into the virtual environment, the Node package into node/dist
 	rm -f python/tidegate/_tidegate*.so
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps .
-	npm run --silent build
+	MATURIN_PEP517_ARGS="--profile $(PROFILE)" $(BIN)/pip install --quiet --disable-pip-version-check --no-deps .
+	npm run --silent addon -- --profile $(PROFILE)
+	npm run --silent build:lib
 
 generate: ## Code of the bindings that follows from the definitions and from the Python stub
 	cargo run --quiet -p tidegate-generate
