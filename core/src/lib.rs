@@ -20,7 +20,6 @@ mod failure;
 #[doc(hidden)]
 pub mod ffi;
 mod fingerprint;
-#[cfg(feature = "remote")]
 mod fork;
 pub mod headers;
 pub mod http;
@@ -31,6 +30,7 @@ mod interrupt;
 mod limit;
 mod limiter;
 mod log_duration;
+mod near;
 mod panics;
 mod receipt;
 mod reply_queue;

@@ -85,6 +85,7 @@ impl Memory {
             }
             self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain);
         }
+        table.count(check.admitted);
         // No other call has to wait while the answer is made.
         Ok((state, check))
     }
@@ -124,6 +125,7 @@ impl Memory {
         } else {
             table.put_back(place, entry);
         }
+        table.count(check.admitted);
         Ok(info)
     }
 
