@@ -238,8 +238,8 @@ impl Limiter {
         self.decide_on(checks, call, None)
     }
 
-    /// [`decide_sync`](Self::decide_sync) of [`Call::Limit`] and two checks, for a caller that reads the answers once:
-    /// `answered` is called with the answer to both, and with the answer of each, which that does not hold.
+    /// [`decide_sync`](Self::decide_sync) of [`Call::Limit`] and two checks, for a caller that reads the results once.
+    /// Calls `answered` with the merged result, which has no [`checks`](LimitInfo::checks), and with the two single ones.
     ///
     /// # Errors
     /// As [`decide_sync`](Self::decide_sync).
