@@ -31,6 +31,7 @@ mod interrupt;
 mod limit;
 mod limiter;
 mod log_duration;
+mod names;
 mod panics;
 mod receipt;
 mod reply_queue;
