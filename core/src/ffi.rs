@@ -7,7 +7,6 @@ use crate::algorithm::whole;
 pub use crate::charge::Charge;
 use crate::charge::ONE_EACH;
 use crate::check::Check;
-use crate::config::Format;
 use crate::error::LimitError;
 use crate::limit::Kind;
 
@@ -135,16 +134,6 @@ pub fn not_text(key: &str, field: &str, value: &crate::limit::Value) -> LimitErr
 pub fn malformed_name() -> LimitError {
     let problem = "must have well-formed names, without lone surrogates";
     LimitError::range("", "limits", problem, crate::limit::Value::Malformed)
-}
-
-/// The format of a text with limits, by its name.
-///
-/// # Errors
-/// When there is none of this name.
-pub fn format(name: &str) -> Result<Format, LimitError> {
-    let problem = r#"must be "json", "toml" or "yaml""#;
-    let none = || LimitError::range("", "format", problem, crate::limit::Value::Text(name.to_owned()));
-    ["json", "toml", "yaml"].contains(&name).then(|| Format::of(format!("limits.{name}"))).flatten().ok_or_else(none)
 }
 
 /// An instant in milliseconds since the Unix epoch, to the nearest microsecond.
