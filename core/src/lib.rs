@@ -11,6 +11,7 @@ mod decision;
 mod distinct;
 #[cfg(doctest)]
 mod doctests;
+mod durations;
 mod error;
 #[cfg(feature = "remote")]
 mod events;

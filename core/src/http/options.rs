@@ -131,7 +131,7 @@ impl Given {
 ///
 /// # Errors
 /// When one of them does not exist.
-pub fn style_of(
+pub(crate) fn style_of(
     field: &str,
     name: Value,
     given_draft: Option<Value>,
