@@ -54,9 +54,9 @@ lint: lint-rust lint-python lint-node ## The linters of all three languages
 lint-rust:
 	cargo fmt --all --check
 	cargo clippy --workspace --quiet -- -D warnings
-	cargo clippy -p tidegate -p tidegate-bench -p tidegate-generate --all-targets --quiet -- -D warnings
+	cargo clippy -p tidegate -p tidegate-bench -p tidegate-generate --all-features --all-targets --quiet -- -D warnings
 	for features in "" remote redis; do cargo check -p tidegate --no-default-features --features "$$features" --quiet || exit 1; done
-	RUSTDOCFLAGS="-D warnings" cargo doc -p tidegate --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc -p tidegate --all-features --no-deps --quiet
 
 lint-python: build test-stubs
 	$(BIN)/ruff check
@@ -88,7 +88,7 @@ redis-server:
 
 # Twice: overflow only wraps without its checks. What a server decides is compiled the same way both times. With the
 # generator, whose test compares what it writes with what is committed. Without the tests `redis_*`, empty without Redis.
-CHECKED := -p tidegate -p tidegate-generate
+CHECKED := -p tidegate -p tidegate-generate --all-features
 WRAPPING := --config core/tests/wrapping.toml -p tidegate --no-default-features --features tokio,toml,yaml \
 	--lib --test '[!r]*' --test 're[!d]*'
 
@@ -100,15 +100,17 @@ test-rust: redis-server compiled
 	cargo test $(CHECKED)
 	cargo test $(WRAPPING)
 
-# Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; and
-# Redis needs no TLS. Apart from the other tests, because each combination is compiled by itself.
+# Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; Redis
+# needs no TLS; and without being asked nothing reads TOML or YAML. Apart from the other tests, because each combination is compiled by itself.
 test-features: redis-server ## Each feature of the crate by itself
 	for features in "" tokio toml yaml remote redis; do \
 		cargo clippy -p tidegate --no-default-features --features "$$features" --quiet -- -D warnings || exit 1; \
 	done
+	cargo clippy -p tidegate --all-targets --quiet -- -D warnings
 	! cargo tree -p tidegate --no-default-features --edges normal --prefix none | grep -E "^(tokio|redis|rustls|ring) "
 	! cargo tree -p tidegate --no-default-features --features remote --edges normal --prefix none | grep -E "^(redis|rustls|ring) "
 	! cargo tree -p tidegate --no-default-features --features redis --edges normal --prefix none | grep -E "^(rustls|ring) "
+	! cargo tree -p tidegate --edges normal --prefix none | grep -E "^(toml|serde-saphyr) "
 	cargo test -p tidegate --no-default-features --features redis --test without_tls --quiet
 
 test-python: build redis-server
@@ -166,7 +168,7 @@ docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site
 	tools/site/node_modules/.bin/typedoc --options tools/site/typedoc.json --logLevel Error
 	@# Icons from a file of their own cannot be shown from the disk; a script has put them into each page as well.
 	find target/site/reference/node -name '*.html' -exec sed -i 's|href="[./]*assets/icons.svg#|href="#|g' {} +
-	RUSTDOCFLAGS="-D warnings" cargo doc --package tidegate --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --package tidegate --all-features --no-deps --quiet
 	mkdir -p target/site/reference/rust && cp -r target/doc/. target/site/reference/rust/
 	@# A link of a dependency's documentation that leads nowhere from the pages of those who use its traits.
 	find target/site/reference/rust/tidegate -name '*.html' -exec sed -i 's|href="dispatcher#|href="https://docs.rs/tracing/latest/tracing/dispatcher/#|g' {} +

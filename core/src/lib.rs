@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::incompatible_msrv))]
 
 mod algorithm;
@@ -11,6 +12,7 @@ mod decision;
 mod distinct;
 #[cfg(doctest)]
 mod doctests;
+mod durations;
 mod error;
 #[cfg(feature = "remote")]
 mod events;
@@ -31,6 +33,7 @@ mod interrupt;
 mod limit;
 mod limiter;
 mod log_duration;
+mod names;
 mod panics;
 mod receipt;
 mod reply_queue;

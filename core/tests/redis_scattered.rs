@@ -14,6 +14,7 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 use servers::Cluster;
 use strategies::{cost, definition, jump, scale, start, with_key};
+use tidegate::ffi;
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Limit, Limiter, Memory, Redis};
 
@@ -300,7 +301,7 @@ fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
         let done = move |answer: Result<_, _>| answered.send(answer.is_err()).map_err(|_| unreachable!());
         let checks = [Check::new(&limit, &here), Check::new(&limit, &there)];
         // No look comes before, so that one half is charged.
-        assert!(limiter.start(&checks, Call::Charge, None, done).is_none());
+        assert!(ffi::start(&limiter, &checks, Call::Charge, None, done).is_none());
     }
     for _ in 0..CALLS {
         assert!(answers.recv_timeout(Duration::from_secs(20)).expect("every call is answered"), "one half hangs");

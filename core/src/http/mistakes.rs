@@ -8,9 +8,8 @@ use std::sync::Mutex;
 const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/errors/");
 
 /// The URL of the page of a code in the documentation.
-#[doc(hidden)]
 #[must_use]
-pub fn page_of(code: &str) -> String {
+pub(crate) fn page_of(code: &str) -> String {
     format!("{PAGES}{code}.md")
 }
 

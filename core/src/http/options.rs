@@ -26,7 +26,7 @@ pub const GATE_OPTIONS: [&str; 10] = [
 struct Given {
     networks: Vec<String>,
     proxies: Option<TrustedProxies>,
-    style: Option<String>,
+    style: Option<Style>,
     draft: Draft,
     reset: Reset,
 }
@@ -62,15 +62,10 @@ impl Gate {
             if given.proxies.is_some() {
                 return Err(LimitError::wrong_type("", "trustedProxies", "must be given once", "two values"));
             }
-            let wrong = |network| {
-                let problem = r#"must be addresses or networks, such as "10.0.0.0/8", or a number of proxies"#;
-                LimitError::range("", "trustedProxies", problem, Value::Text(network))
-            };
-            given.proxies = Some(TrustedProxies::networks(&given.networks).map_err(wrong)?);
+            given.proxies = Some(TrustedProxies::networks(&given.networks)?);
         }
-        if let Some(style) = &given.style {
-            let style = Style::named(style, given.draft, given.reset);
-            gate = gate.style(style.unwrap_or_default());
+        if let Some(style) = given.style {
+            gate = gate.style(style.draft(given.draft).reset(given.reset));
         }
         Ok(match given.proxies {
             Some(proxies) => gate.trusted_proxies(proxies),
@@ -88,7 +83,7 @@ impl Given {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within its bounds")]
                 return Ok(gate.ipv6_prefix(count(name, &value, 1.0, 128.0)? as u8));
             }
-            "headers" => self.style = Some(choice(name, value, &Style::NAMES)?),
+            "headers" => self.style = Some(style(name, value)?),
             "draft" => self.draft = draft(value)?,
             "reset" => self.reset = reset(value)?,
             "status" => {
@@ -118,7 +113,7 @@ impl Given {
             Value::Number(_) => {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within its bounds")]
                 let hops = count(NAME, &value, 0.0, 32.0)? as u32;
-                TrustedProxies::hops(hops).map_err(|problem| LimitError::range("", NAME, problem, hops))?
+                TrustedProxies::hops(hops)?
             }
             other => {
                 let problem = "must be a number of proxies, or a list of their networks";
@@ -136,16 +131,20 @@ impl Given {
 ///
 /// # Errors
 /// When one of them does not exist.
-pub fn style_of(
+pub(crate) fn style_of(
     field: &str,
     name: Value,
     given_draft: Option<Value>,
     given_reset: Option<Value>,
 ) -> Result<Style, LimitError> {
-    let name = choice(field, name, &Style::NAMES)?;
+    let style = style(field, name)?;
     let draft = given_draft.map_or(Ok(Draft::default()), draft)?;
     let reset = given_reset.map_or(Ok(Reset::default()), reset)?;
-    Ok(Style::named(&name, draft, reset).unwrap_or_default())
+    Ok(style.draft(draft).reset(reset))
+}
+
+fn style(name: &str, value: Value) -> Result<Style, LimitError> {
+    choice(name, value, &Style::NAMES)?.parse()
 }
 
 /// A draft by its number, or the form of its editors.
@@ -165,8 +164,7 @@ fn draft(value: Value) -> Result<Draft, LimitError> {
 }
 
 fn reset(value: Value) -> Result<Reset, LimitError> {
-    let is_epoch = choice("reset", value, &["seconds", "epoch"])? == "epoch";
-    Ok(if is_epoch { Reset::Epoch } else { Reset::Seconds })
+    choice("reset", value, &Reset::NAMES.iter().map(|(name, _)| *name).collect::<Vec<_>>())?.parse()
 }
 
 fn body(name: &str, value: Value) -> Result<Body, LimitError> {

@@ -195,14 +195,9 @@ impl Limiter {
         self.decide_on(checks, call, None)
     }
 
-    /// [`decide_sync`](Self::decide_sync) of [`Call::Limit`] and two checks, for a caller that reads the answers once:
-    /// `answered` is called with the answer to both, and with the answer of each, which that does not hold.
-    ///
-    /// # Errors
-    /// As [`decide_sync`](Self::decide_sync).
-    #[doc(hidden)]
+    /// See `ffi::limit_two_sync`.
     #[inline]
-    pub fn limit_two_sync<T>(
+    pub(crate) fn limit_two_sync<T>(
         &self,
         checks: [&Check<'_>; 2],
         answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
@@ -292,13 +287,8 @@ impl Limiter {
         }
     }
 
-    /// Begins to decide, for a program that waits in its own way. Returns the answer if it is known at once. Otherwise
-    /// `done` is called with it once, on the thread of the connection, and must not block that. `done` returns the
-    /// answer if its caller is gone; a charge is then given back.
-    ///
-    /// # Errors
-    /// Inside of the answer, as [`decide_sync_at`](Self::decide_sync_at).
-    pub fn start(
+    /// See `ffi::start`.
+    pub(crate) fn start(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -315,11 +305,9 @@ impl Limiter {
         known
     }
 
-    /// [`start`](Self::start) for a program that sends several calls together: a call whose answer is not known at once
-    /// is returned unsent.
+    /// See `ffi::hold`.
     #[cfg(feature = "remote")]
-    #[doc(hidden)]
-    pub fn hold(
+    pub(crate) fn hold(
         &self,
         checks: &[Check<'_>],
         call: Call,

@@ -92,10 +92,8 @@ impl Servers for Topology {
 }
 
 impl Redis {
-    /// The command that `limit` sends for this actor, but for its deadline: a benchmark sends it by other means.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn bare_command(&self, limit: &Limit, actor: &str) -> Option<Vec<Vec<u8>>> {
+    /// See `ffi::bare_command`.
+    pub(crate) fn bare_command(&self, limit: &Limit, actor: &str) -> Option<Vec<Vec<u8>>> {
         let (settings, shared) = self.clone().into_parts();
         let (shape, rule) = limit.compiled(1.0)?.shaped().next()?;
         let key = settings.key(EntryName::new(shared.name(), actor, limit.key(), shape));

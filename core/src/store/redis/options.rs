@@ -14,10 +14,10 @@ impl Redis {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number within its bounds")]
     pub(crate) fn with(self, options: &Given) -> Result<Self, LimitError> {
         let mut redis = self;
-        if let Some(strategy) = options.text("strategy").and_then(Strategy::named) {
+        if let Some(strategy) = options.text("strategy").and_then(|name| name.parse::<Strategy>().ok()) {
             redis = redis.strategy(strategy)?;
         }
-        if let Some(layout) = options.text("layout").and_then(Layout::named) {
+        if let Some(layout) = options.text("layout").and_then(|name| name.parse::<Layout>().ok()) {
             redis = redis.layout(layout)?;
         }
         if let Some(namespace) = options.namespace() {
@@ -26,7 +26,7 @@ impl Redis {
         if let Some(timeout) = options.time("timeout") {
             redis = redis.timeout(timeout);
         }
-        if let Some(policy) = options.text("onError").and_then(OnError::named) {
+        if let Some(policy) = options.text("onError").and_then(|name| name.parse::<OnError>().ok()) {
             redis = redis.on_error(policy);
         }
         if let Some(most) = options.max_entries() {
