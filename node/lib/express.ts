@@ -7,7 +7,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
-import { clientAs, clientOf } from './room/address.js'
+import { clientBy } from './room/address.js'
 import { errorFrom } from './room/asked.js'
 import { settingsOf, trustOf } from './room/express-app.js'
 import { isClosed } from './room/gone.js'
@@ -61,14 +61,8 @@ export interface RateLimit extends RequestHandler {
 const framework: Framework<Request> = {
   options: ['onBlocked', 'chargeOn'],
   client(request: Request, gates: Gates): string {
-    const { gate } = gates
-    if (!gate.trustsNobody) return clientOf(request, gate)
     const settings = settingsOf(request)
-    const trust = settings === undefined ? 'nobody' : trustOf(settings)
-    if (trust === 'nobody') return clientOf(request, gate)
-    // Express would take the left-most address, which clients can write themselves.
-    if (trust === 'everybody') return clientOf(request, gates.trusting)
-    return clientAs(request.ip, request, gate)
+    return clientBy(request, gates, settings === undefined ? 'nobody' : trustOf(settings), () => request.ip)
   },
   isGone: isClosed,
   template({ route, method }: Request): string | undefined {

@@ -7,7 +7,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions as FastifyRoute } from 'fastify'
 import { outOfRange, wrongType } from './errors.js'
 import type { LimitInfo } from './info.js'
-import { clientAs, clientOf } from './room/address.js'
+import { clientBy } from './room/address.js'
 import { errorFrom } from './room/asked.js'
 import { RateLimitError as Refused } from './room/error.js'
 import { type Done, HOOKS, type Hook, type HookName, limitEarlier, type Placed } from './room/fastify-hooks.js'
@@ -50,15 +50,7 @@ const frameworkOf = (prefix: string): Framework<FastifyRequest> => ({ ...framewo
 
 const framework: Framework<FastifyRequest> = {
   options: OPTIONS,
-  client(request: FastifyRequest, gates: Gates): string {
-    const { gate } = gates
-    if (!gate.trustsNobody) return clientOf(request.raw, gate)
-    const trusted = trustOf(request)
-    if (trusted === 'nobody') return clientOf(request.raw, gate)
-    // Fastify would take the left-most address, which clients can write themselves.
-    if (trusted === 'everybody') return clientOf(request.raw, gates.trusting)
-    return clientAs(request.ip, request.raw, gate)
-  },
+  client: (request: FastifyRequest, gates: Gates) => clientBy(request.raw, gates, trustOf(request), () => request.ip),
   isGone: ({ raw }) => isClosed(raw),
 }
 

@@ -4,11 +4,13 @@
  * @packageDocumentation
  */
 
+import type { IncomingMessage } from 'node:http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { ConfigurationError, outOfRange, StoreError, wrongType } from './errors.js'
 import { isRedirection } from './headers.js'
 import type { LimitInfo } from './info.js'
 import { isBadActor } from './room/actor.js'
+import { isCutShort } from './room/address.js'
 import { RateLimitError } from './room/error.js'
 import { isNoAnswer, responseOf, withHeaders } from './room/fetch.js'
 import { isPromise } from './room/later.js'
@@ -74,7 +76,12 @@ const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> =
   options: ['getConnInfo', 'onBlocked', 'chargeOn'],
   client(context: Context, { gate }: Gates): string {
     const peer = getConnInfo && peerOf(context, getConnInfo)
-    if (!gate.trustsNobody) return gate.client(peer, context.req.header(gate.forwardedHeader) ?? [])
+    if (!gate.trustsNobody) {
+      // Of Node's own server; other runtimes drop no lines.
+      const { incoming } = (context.env ?? {}) as { readonly incoming?: IncomingMessage }
+      const isShort = incoming?.socket !== undefined && Array.isArray(incoming.rawHeaders) && isCutShort(incoming)
+      return gate.client(peer, isShort ? [] : (context.req.header(gate.forwardedHeader) ?? []))
+    }
     return gate.client(peer, context.req.header('x-forwarded-for') ?? context.req.header('forwarded'))
   },
   isGone: ({ req }) => req.raw.signal.aborted,

@@ -7,7 +7,7 @@
 import type { DefaultContext, Middleware, Next, ParameterizedContext } from 'koa'
 import { outOfRange } from './errors.js'
 import type { LimitInfo } from './info.js'
-import { clientAs, clientOf } from './room/address.js'
+import { clientBy } from './room/address.js'
 import { isClosed } from './room/gone.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refusalError, refuse } from './room/node.js'
@@ -17,6 +17,7 @@ import { type Framework, type Gates, Room } from './room/room.js'
 import type { LimitsOfRequest, RoomLimits } from './room/rules.js'
 import { type ChargeOn, chargeOption } from './room/settle.js'
 import type { Trials } from './room/trials.js'
+import type { Trust } from './room/trust.js'
 
 export { RateLimitError } from './room/error.js'
 export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
@@ -55,17 +56,17 @@ const LIST = 'x-forwarded-for'
 
 const framework: Framework<Context> = {
   options: ['onBlocked', 'chargeOn'],
-  client(context: Context, { gate, trusting }: Gates): string {
-    const { app, req } = context
-    if (!gate.trustsNobody || !app.proxy) return clientOf(req, gate)
-    // Koa takes the left-most address, unless `maxIpsCount` says how many proxies there are.
-    const isList = (app.proxyIpHeader ?? LIST).toLowerCase() === LIST
-    if (isList && !(app.maxIpsCount > 0)) return clientOf(req, trusting)
-    return clientAs(context.ip, req, gate)
-  },
+  client: (context: Context, gates: Gates) => clientBy(context.req, gates, trustOf(context), () => context.ip),
   isGone: ({ req }) => isClosed(req),
   // Set by @koa/router.
   template: (context: Context) => (context._matchedRoute === undefined ? undefined : `${context._matchedRoute}`),
+}
+
+/** The trust of an app. Koa takes the left-most address, unless `maxIpsCount` says how many proxies there are. */
+function trustOf({ app }: Context): Trust {
+  if (!app.proxy) return 'nobody'
+  const isList = (app.proxyIpHeader ?? LIST).toLowerCase() === LIST
+  return isList && !(app.maxIpsCount > 0) ? 'everybody' : 'some'
 }
 
 /**
