@@ -6,6 +6,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions as FastifyRoute } from 'fastify'
 import { outOfRange, wrongType } from './errors.js'
+import type { Refusal } from './http.js'
 import type { LimitInfo } from './info.js'
 import { clientBy } from './room/address.js'
 import { errorFrom } from './room/asked.js'
@@ -17,9 +18,9 @@ import { isClosed } from './room/gone.js'
 import { isPromise } from './room/later.js'
 import { MADE_IN_REQUESTS } from './room/mistakes.js'
 import { claimedName } from './room/names.js'
-import { admit, decideFor, refusalError, refuse } from './room/node.js'
+import { admit, decideFor, refuse, refuseTo, unlessAnswered } from './room/node.js'
 import { functionOption, type RoomOptions, type RouteOptions } from './room/options.js'
-import { onResponses } from './room/response.js'
+import { onFinished, onResponses } from './room/response.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type * as rules from './room/rules.js'
 import { hookServer } from './room/server.js'
@@ -212,6 +213,10 @@ function add(route: FastifyRoute, { name, run }: Placed): void {
   if (!before.includes(run)) route[name] = [run, ...before] as never
 }
 
+function send(reply: FastifyReply, { status, headers, body }: Refusal): void {
+  reply.code(status).headers(headers).send(Buffer.from(body))
+}
+
 function hookOf(room: Room<FastifyRequest>): Placed {
   const { onBlocked, body, hook = 'onRequest' } = room.options as unknown as tidegate.RateLimitOptions
   if (!HOOKS.includes(hook)) throw outOfRange('', 'hook', `must be one of ${HOOKS.join(', ')}`, hook)
@@ -246,29 +251,39 @@ function hookOf(room: Room<FastifyRequest>): Placed {
     done: Done,
     answered: Ended,
   ): void => {
+    // A handler that waits must not go on before the response is there.
+    if (answered !== undefined) onFinished(reply.raw, answered)
     if (onBlocked === undefined && body !== undefined) {
-      const refusal = refuse(request.raw, reply.raw, onResponses, room, info)
-      reply.code(refusal.status).headers(refusal.headers).send(Buffer.from(refusal.body))
-      answered?.()
+      send(reply, refuse(request.raw, reply.raw, onResponses, room, info))
       return
     }
-    const error = refusalError(request.raw, reply.raw, onResponses, room, info)
+    const { error, refusal } = refuseTo(request.raw, reply.raw, onResponses, room, info)
     if (onBlocked === undefined) {
       done(error)
       return
     }
+    const failed = (reason: unknown): void => {
+      // What it throws is no refusal, but an error as that of any handler.
+      reply.code(200)
+      done(errorFrom(reason) as Error)
+    }
+    // To call `done` would run the handler: the reply is sent here, or by what was called.
+    const settled = (payload: unknown): void => {
+      if (payload === reply || reply.sent) return
+      if (payload !== undefined) {
+        reply.send(payload)
+        return
+      }
+      const refuse = (): void => (body === undefined ? done(error) : send(reply, refusal))
+      unlessAnswered(onBlocked, reply.raw, () => reply.sent, refuse)
+    }
     reply.code(error.status)
     try {
       const given = onBlocked(info, request, reply)
-      // To call `done` would run the handler: the reply is sent here, or by what was called.
-      const send = (payload: unknown): void => {
-        if (payload !== undefined && payload !== reply && !reply.sent) reply.send(payload)
-        answered?.()
-      }
-      if (isPromise(given)) given.then(send).catch((reason) => done(errorFrom(reason) as Error))
-      else send(given)
+      if (given !== reply && isPromise(given)) given.then(settled).catch(failed)
+      else settled(given)
     } catch (reason) {
-      done(errorFrom(reason) as Error)
+      failed(reason)
     }
   }
 
@@ -307,8 +322,9 @@ namespace tidegate {
     /** The hook that decides; in `preHandler` the body is known. @defaultValue 'onRequest' */
     readonly hook?: HookName | undefined
     /**
-     * The response to a refused request: the function sends the reply, or returns its payload. Without it a refused
-     * request is an error with status 429, for `setErrorHandler`; or, with the option `body`, a response with that body.
+     * The response to a refused request: the function sends the reply, or returns its payload. Without it, or if it does
+     * neither, a refused request is an error with status 429, for `setErrorHandler`; or, with the option `body`, a
+     * response with that body.
      */
     readonly onBlocked?: ((info: LimitInfo, request: FastifyRequest, reply: FastifyReply) => unknown) | undefined
     /** Statuses, or a function of the response: only these outcomes stay charged. */

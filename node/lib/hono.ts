@@ -40,8 +40,11 @@ export interface RateLimitEnv {
 export interface RateLimitOptions extends RoomOptions<Context> {
   /** The `getConnInfo` of the runtime, such as that of `@hono/node-server/conninfo`; needed where there is no `key`. */
   readonly getConnInfo?: GetConnInfo | undefined
-  /** The response to a refused request, in place of the one with status 429; `'error'` throws a {@link RateLimitError}. */
-  readonly onBlocked?: 'error' | ((info: LimitInfo, context: Context) => Later<Response>) | undefined
+  /**
+   * The response to a refused request, in place of the one with status 429, which is sent where the function returns
+   * none; `'error'` throws a {@link RateLimitError}.
+   */
+  readonly onBlocked?: 'error' | ((info: LimitInfo, context: Context) => Later<Response | undefined>) | undefined
   /** Statuses, or a function of the context: only these outcomes stay charged. */
   readonly chargeOn?: ChargeOn<[context: Context]> | undefined
 }
@@ -207,9 +210,9 @@ function middlewareOf(room: Room<Context>): RateLimit {
     }
     context.status(refusal.status as 429)
     for (const [name, value] of kept) context.header(name, value)
-    const own = await onBlocked(info, context)
+    const own = (await onBlocked(info, context)) ?? response
     // Hono forgets what was set before where a handler makes a response by itself.
-    const missing = isRedirection(own?.status) ? [] : kept.filter(([name]) => own?.headers?.has(name) === false)
+    const missing = isRedirection(own.status) ? [] : kept.filter(([name]) => own.headers?.has(name) === false)
     return missing.length === 0 ? own : withHeaders(own, Object.fromEntries(missing))
   }
 
