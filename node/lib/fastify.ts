@@ -19,7 +19,7 @@ import { isPromise } from './room/later.js'
 import { MADE_IN_REQUESTS } from './room/mistakes.js'
 import { claimedName } from './room/names.js'
 import { admit, decideFor, refuse, refuseTo, unlessAnswered } from './room/node.js'
-import { functionOption, type RoomOptions, type RouteOptions } from './room/options.js'
+import { functionOption, type OptionalLimits, type RoomOptions, type RouteOptions } from './room/options.js'
 import { onFinished, onResponses } from './room/response.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type * as rules from './room/rules.js'
@@ -109,6 +109,7 @@ function tidegate(instance: FastifyInstance, options: tidegate.RateLimitOptions,
 function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   const outer = instance[ROOM]
   const inside = outer !== undefined && given.limiter === undefined
+  if (outer === undefined) refuseTaken(instance)
   const name = instance.prefix ? { name: instance.prefix } : {}
   const room = inside
     ? outer.extend({ ...name, ...given }, { adds: true })
@@ -117,8 +118,9 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   if (typeof global !== 'boolean') throw wrongType('', 'global', 'must be a boolean', global)
   // A plugin that is registered a second time, with a limiter of its own, is the nearest one from then on.
   Object.defineProperty(instance, ROOM, { value: room, configurable: true })
-  if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', ANSWER)
-  if (!instance.hasDecorator('rateLimit')) {
+  if (outer === undefined) {
+    // Fastify refuses a name that another plugin has.
+    instance.decorateRequest('rateLimit', ANSWER)
     const made = new MadeHooks(instance)
     instance.decorate<tidegate.RateLimit>('rateLimit', {
       getter(this: Housed) {
@@ -137,12 +139,25 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   }
   limitEarlier(instance, ({ config, method, url }) => placedOn(config.rateLimit, { method, url: url ?? '' }))
   instance.addHook('onRoute', function (this: Housed, route) {
+    refuseTaken(this)
     const config = route.config?.rateLimit
     const nearest = this[ROOM] ?? room
     // A room inside that adds to this one decides for both.
     if (config === false || (nearest !== room && nearest.isAddedTo(room))) return
     const placed = placedOn(nearest === room ? config : undefined, route)
     if (placed !== undefined) add(route, placed)
+  })
+}
+
+/** The decorator of `@fastify/rate-limit`, which takes `rateLimit` of an instance and of routes for its own, too. */
+const OTHERS = 'createRateLimit'
+
+/** Refuses an instance in which two plugins would read the limits of a route, each as its own. */
+function refuseTaken(instance: FastifyInstance): void {
+  if (!instance.hasDecorator(OTHERS)) return
+  const code = 'FST_ERR_DEC_ALREADY_PRESENT'
+  throw Object.assign(new Error('@fastify/rate-limit has the names of tidegate/fastify: register one of them'), {
+    code,
   })
 }
 
@@ -178,9 +193,9 @@ class MadeHooks {
   #madeInRequests = 0
 
   constructor(instance: FastifyInstance) {
-    instance.addHook('onReady', (done) => {
+    instance.addHook('onReady', async () => {
       this.#isReady = true
-      done()
+      refuseTaken(instance)
     })
   }
 
@@ -189,7 +204,11 @@ class MadeHooks {
       this.#madeInRequests++
       if (this.#madeInRequests === MADE_IN_REQUESTS) room.gate.report('limiter-per-request', IN_REQUESTS)
     }
-    if (options === undefined) return hookOf(room).run
+    if (options === undefined) {
+      if (room.options.limits === undefined)
+        throw wrongType('', 'limits', 'must be given, as the plugin has none', undefined)
+      return hookOf(room).run
+    }
     // One that is made again for each request has the entries of the one before.
     return hookOf(roomOf(room, options, this.#isReady ? HOOK : claimedName(room.limiter, HOOK))).run
   }
@@ -316,8 +335,11 @@ function hookOf(room: Room<FastifyRequest>): Placed {
 
 namespace tidegate {
   /** The options of the plugin. */
-  export interface RateLimitOptions extends RoomOptions<FastifyRequest> {
-    /** Limits every route, not only those with a `config.rateLimit`. @defaultValue true */
+  export interface RateLimitOptions extends OptionalLimits<RoomOptions<FastifyRequest>> {
+    /**
+     * Limits every route, not only those with a `config.rateLimit`; with `false` the plugin needs no `limits`.
+     * @defaultValue true
+     */
     readonly global?: boolean | undefined
     /** The hook that decides; in `preHandler` the body is known. @defaultValue 'onRequest' */
     readonly hook?: HookName | undefined

@@ -152,12 +152,8 @@ function middlewareOf(room: Room<Context>): RateLimit {
   const limit = (context: Context, next: Next): Promise<Response | undefined> => {
     const before = decisionsOf(context)
     const rooms = before.map(({ room }) => room)
-    if (rooms.includes(room)) {
-      room.gate.report('counted-twice', 'the same rate limit is asked twice')
-      return passOn(next)
-    }
     // One that adds to this room has decided for both.
-    if (rooms.some((other) => other.isAddedTo(room))) return passOn(next)
+    if (rooms.some((other) => other === room || other.isAddedTo(room))) return passOn(next)
     let info: Later<LimitInfo | undefined>
     try {
       info = room.decide(context, rooms)

@@ -20,12 +20,8 @@ export function decideFor<Request>(
   const newest = shelf.newest(response)
   if (newest === undefined) return room.decide(request)
   const rooms = inOrder(newest).map(({ room }) => room as unknown as Room<Request>)
-  if (rooms.includes(room)) {
-    room.gate.report('counted-twice', 'the same rate limit is asked twice')
-    return undefined
-  }
   // One that adds to this room has decided for both.
-  if (rooms.some((other) => other.isAddedTo(room))) return undefined
+  if (rooms.some((other) => other === room || other.isAddedTo(room))) return undefined
   return room.decide(request, rooms)
 }
 

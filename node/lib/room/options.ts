@@ -41,6 +41,10 @@ export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
 /** The options of a route: those of its room in part, in place of the room's. */
 export type RouteOptions<Options> = Partial<Omit<Options, 'limiter'>>
 
+/** The options of a module whose routes may have limits of their own alone, with `global: false`. */
+export type OptionalLimits<Options extends { readonly limits: unknown }> = Omit<Options, 'limits'> &
+  Partial<Pick<Options, 'limits'>>
+
 const GATE = [
   'trustedProxies',
   'forwardedHeader',
