@@ -356,8 +356,8 @@ fn read_node(line: &str, asked: &str) -> Vec<Node> {
     let address = names.next().and_then(|address| address.split('@').next()?.rsplit_once(':'));
     let Some((host, Ok(port))) = address.map(|(host, port)| (host, port.parse::<u16>())) else { return Vec::new() };
     let host = if host.is_empty() { asked } else { host };
-    let named = names.next().filter(|name| !name.is_empty());
-    [Some(host), named].into_iter().flatten().map(|host| (host.to_owned(), port)).collect()
+    let announced = names.next().filter(|name| !name.is_empty());
+    [Some(host), announced].into_iter().flatten().map(|host| (host.to_owned(), port)).collect()
 }
 
 fn read_range(range: &[Value], asked: &str) -> RedisResult<(usize, usize, Node)> {

@@ -195,8 +195,8 @@ impl StoreUrl {
 
     /// The name is shown unless it may be a part of a password: of one that was not encoded, and so ends in the middle.
     fn unknown_option(&self, name: &str, options: &str) -> String {
-        let is_name =
-            name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+        let is_name = (1..=40).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
         let passwords = [&self.login, &self.sentinel_login].map(|login| login.password.as_deref());
         let may_be_secret = |password: &str| password.contains(name) || name.contains(password);
         let follows_one = options.split('&').any(|pair| pair.starts_with("pass") || pair.starts_with("sentinel_pass"));
