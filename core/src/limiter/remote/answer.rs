@@ -16,7 +16,7 @@ impl PendingCall {
     pub(super) fn to_info(&self, request: &Request, answer: Answer) -> Result<LimitInfo, Error> {
         let state = self.store.state();
         if self.call.gives_back() {
-            self.entries.iter().for_each(|entry| state.denials.forget(*entry));
+            self.entries.iter().for_each(|entry| state.forget_denials(*entry));
         }
         let heard = clock::now();
         let failure = match answer {

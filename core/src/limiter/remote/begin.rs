@@ -81,7 +81,7 @@ impl Remote {
         });
         let answer = answer.map(LimitInfo::into_degraded);
         if Verb::from(call).gives_back() {
-            checks.iter().flat_map(|check| self.entries(check)).for_each(|entry| state.denials.forget(entry));
+            checks.iter().flat_map(|check| self.entries(check)).for_each(|entry| state.forget_denials(entry));
         }
         if answer.as_ref().is_ok_and(|info| info.degraded) {
             state.degraded(Failure::Unavailable, began);
