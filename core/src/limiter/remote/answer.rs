@@ -29,7 +29,7 @@ impl PendingCall {
                 } else if let Some(deny_key) = self.deny_key.filter(|_| info.blocked) {
                     state.denials.keep(deny_key, &info, heard, reset, self.since);
                 }
-                state.stats.answered(info.blocked);
+                state.stats.answered(info.blocked && !self.call.gives_back());
                 return Ok(info);
             }
             Ok(Reply::Impossible(part, why)) => {
@@ -41,7 +41,7 @@ impl PendingCall {
         };
         state.degraded(failure, heard);
         let answer = self.without_the_store(&state.fallback, request, failure);
-        state.stats.came_to(&answer);
+        state.stats.came_to(&answer, self.call.gives_back());
         answer
     }
 

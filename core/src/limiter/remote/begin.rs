@@ -86,7 +86,7 @@ impl Remote {
         if answer.as_ref().is_ok_and(|info| info.degraded) {
             state.degraded(Failure::Unavailable, began);
         }
-        state.stats.came_to(&answer);
+        state.stats.came_to(&answer, Verb::from(call).gives_back());
         answer
     }
 

@@ -189,6 +189,7 @@ impl Memory {
         if missing > 0 {
             self.release(missing);
         }
+        tables.of(0).count(admitted);
         // The tables are unlocked here: no other call has to wait while the answers are made.
         Ok(admitted)
     }

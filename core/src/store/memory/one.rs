@@ -90,6 +90,7 @@ impl Memory {
             }
             self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain);
         }
+        table.count(check.admitted);
         // No other call has to wait while the answer is made.
         Ok((state, check))
     }
@@ -130,6 +131,7 @@ impl Memory {
             }
             self.keep(&mut table, place, fingerprint, entry, rule, moment);
         }
+        table.count(check.admitted);
         Ok(info)
     }
 
