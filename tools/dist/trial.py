@@ -50,7 +50,7 @@ def try_wheel(wheel: Path) -> bool:
         "--disable-pip-version-check",
         "--no-index",
     ]
-    run(sys.executable, "-m", *install, "--no-deps", wheel)
+    run(sys.executable, "-m", "pip", "--python", python, "install", *options, wheel)
     [packages] = folder.glob("lib/python*/site-packages")
     [tools] = (path for path in sys.path if path.endswith("site-packages"))
     (packages / "tools.pth").write_text(f"{tools}\n")
