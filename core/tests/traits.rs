@@ -103,7 +103,7 @@ fn shared_stores_are_no_exception() {
 #[cfg(feature = "redis")]
 #[test]
 fn nor_is_redis() {
-    is_shared::<tidegate::Redis>();
+    is_shared::<(tidegate::Redis, tidegate::redis::RedisBuilder)>();
     is_cloned::<tidegate::Redis>();
     is_name::<tidegate::redis::Strategy>();
     is_name::<tidegate::redis::Layout>();

@@ -43,5 +43,5 @@ mod url;
 mod tests;
 
 pub use layout::{Layout, Strategy};
-pub use settings::Redis;
+pub use settings::{Redis, RedisBuilder};
 pub(crate) use url::refused;
