@@ -96,10 +96,10 @@ proptest! {
         let hops = TrustedProxies::hops(chain.len().try_into().expect("few")).expect("few");
         for proxies in [networks, hops] {
             let found = gate(proxies, forwarded).client(Some(&peer), &lines).expect("an address");
-            prop_assert_eq!(found.actor, client.to_string());
+            prop_assert_eq!(found.actor, format!("ip:{client}"));
         }
         let found = gate(TrustedProxies::none(), forwarded).client(Some(&peer), &lines).expect("an address");
-        prop_assert_eq!(found.actor, peer, "nobody is believed unless that is asked for");
+        prop_assert_eq!(found.actor, format!("ip:{peer}"), "nobody is believed unless that is asked for");
     }
 
     #[test]
@@ -132,7 +132,7 @@ fn a_megabyte_is_read_in_no_time() {
     let gate = gate(TrustedProxies::networks(["10.0.0.0/8"]).expect("a network"), false);
     let started = std::time::Instant::now();
     for _ in 0..1000 {
-        assert_eq!(gate.client(Some("10.0.0.9"), &[&many]).expect("an address").actor, "10.0.0.1");
+        assert_eq!(gate.client(Some("10.0.0.9"), &[&many]).expect("an address").actor, "ip:10.0.0.1");
     }
     assert!(started.elapsed().as_secs() < 20, "a thousand times, on any machine");
 }
@@ -146,7 +146,7 @@ fn no_address_is_an_error() {
         }
         for proxies in [TrustedProxies::hops(1).expect("few"), TrustedProxies::networks(["unix"]).expect("a name")] {
             let gate = gate(proxies, false);
-            assert_eq!(gate.client(peer, &["198.51.100.1, 203.0.113.9"]).expect("an address").actor, "203.0.113.9");
+            assert_eq!(gate.client(peer, &["198.51.100.1, 203.0.113.9"]).expect("an address").actor, "ip:203.0.113.9");
             assert!(gate.client(peer, &[""; 0]).is_err(), "the proxy said nothing");
         }
     }
@@ -169,7 +169,7 @@ fn mistakes_are_told_once() {
     {
         let gate = silent(&format!("{everything:?}")).trusted_proxies(everything);
         let found = gate.client(Some("10.0.0.1"), &["198.51.100.1, 203.0.113.9"]).expect("an address");
-        assert_eq!(found.actor, "203.0.113.9", "one proxy, and never the left-most address");
+        assert_eq!(found.actor, "ip:203.0.113.9", "one proxy, and never the left-most address");
     }
     let gate = silent("everything").trusted_proxies(TrustedProxies::everything());
     assert_eq!(warned(&gate).expect("a warning").mistake, Mistake::EverythingTrusted);

@@ -155,6 +155,30 @@ fn calls_that_the_store_does_not_decide_are_heard_of() {
     });
 }
 
+/// However soon after another.
+#[test]
+fn every_outage_is_heard_of_when_it_begins_and_when_it_is_over() {
+    let mut server = Server::start();
+    let (limiter, heard) = listened(store(&server.url()).timeout(Duration::from_secs(2)).on_error(OnError::Local));
+    let limit = hourly("login", 1000);
+    let decides = || limiter.limit_sync(&limit, "ada").is_ok_and(|info| !info.degraded);
+    wait_until("the store decides", decides);
+    for outage in 1..=2 {
+        server.kill();
+        wait_until("it is noticed", || !decides());
+        for name in ["degraded", "breaker-open"] {
+            wait_until("the breaker is open", || !decides() && messages(&heard, "breaker-open").len() == outage);
+            assert_eq!(messages(&heard, name).len(), outage, "{name}: {heard:?}");
+        }
+        server.restart();
+        wait_until("it is said to be over", || {
+            decides();
+            messages(&heard, "recovered").len() == outage
+        });
+        assert_eq!(messages(&heard, "breaker-close").len(), outage, "{heard:?}");
+    }
+}
+
 #[test]
 fn the_url_of_one_node_is_that_of_its_cluster() {
     let cluster = Cluster::start(0);

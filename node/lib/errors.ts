@@ -244,6 +244,8 @@ function isPlain(given: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
+const NO_LIMITER = 'must be a Limiter or the URL of a store; leave it out for memory'
+
 /** Options as an object of their own, each read once; a name that is not among those of `what` is refused. */
 export function knownOptions(
   given: object,
@@ -255,6 +257,8 @@ export function knownOptions(
   for (const name of optionNames(given, field)) {
     const value = read(given, name, '')
     if (!names.includes(name)) throw wrongType('', name, `is not an option of ${what}`, value)
+    // The URL in a variable that is not set would mean memory, where each process counts alone.
+    if (name === 'limiter' && (value ?? undefined) === undefined) throw wrongType('', name, NO_LIMITER, value)
     if (value !== undefined) options[name] = value
   }
   if (!isPlain(given)) for (const name of names) refuseInherited(given, name)

@@ -428,6 +428,7 @@ class LimitInfo:
         quota: int = 1,
         window_ms: int = 0,
         key: str = "",
+        actor: str = "",
         binding: int = 0,
         checks: Sequence[LimitInfo] = (),
     ) -> Self: ...
@@ -476,6 +477,9 @@ class LimitInfo:
     def key(self) -> str:
         """The key of the limit that decides."""
     @property
+    def actor(self) -> str:
+        """The actor of the check that decides: the string of the call."""
+    @property
     def binding(self) -> int:
         """The index in ``checks`` of the one that decides.
 
@@ -492,8 +496,8 @@ class LimitInfo:
 
         >>> from tidegate import Bucket, Limiter
         >>> info = Limiter().limit(Bucket("login", size=10), "203.0.113.9")
-        >>> {name: value for name, value in info.to_dict().items() if name in ("allowed", "remaining", "key")}
-        {'remaining': 9, 'allowed': True, 'key': 'login'}
+        >>> {name: value for name, value in info.to_dict().items() if name in ("remaining", "key", "actor")}
+        {'remaining': 9, 'key': 'login', 'actor': '203.0.113.9'}
         """
     def headers(
         self,

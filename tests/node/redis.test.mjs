@@ -68,6 +68,7 @@ test('decisions: several limits together', async () => {
       }))
       const info = await limiter[`${step.call}All`](checks, options(step))
       assert.deepEqual({ ...answer(info), binding: info.binding }, step.want, JSON.stringify({ limits, step }))
+      assert.equal(info.actor, actor)
       assert.deepEqual(info.checks.map(answer), step.each, JSON.stringify({ limits, step }))
       checked++
     }

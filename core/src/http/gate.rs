@@ -1,13 +1,15 @@
 //! The gate: everything about HTTP that a middleware asks for, set up once.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::accept::Form;
-use super::address::{actor, address};
+use super::address::address;
 use super::forwarded::{Grammar, Walk};
 use super::mistakes::{ConfigurationError, Mistake};
 use super::proxies::{Trust, TrustedProxies};
 use super::refusal::Refusal;
+use super::room::{RequestError, actor_of};
 use crate::headers::{Header, Policy, Style, merged};
 
 /// The body of a refusal.
@@ -36,7 +38,7 @@ pub enum Body {
 /// let (login, limiter) = (Limit::bucket("login", 1).build()?, Limiter::new(Memory::new()));
 ///
 /// let client = gate.client(Some("10.0.0.1:4711"), &["198.51.100.7, 203.0.113.9"])?;
-/// assert_eq!(client.actor, "203.0.113.9");
+/// assert_eq!(client.actor, "ip:203.0.113.9");
 /// let info = limiter.limit_sync(&login, &client.actor)?;
 /// let answers = [Policy::new(login.key(), &info)];
 /// assert_eq!(gate.headers(&answers, 200)[0], ("X-RateLimit-Remaining", "0".to_owned()));
@@ -63,7 +65,7 @@ pub struct Gate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Client {
-    /// The address, or the network of an IPv6 address, as the actor of a limit.
+    /// The address, or the network of an IPv6 address, as the actor of a limit: see [`client_of`](super::client_of).
     pub actor: String,
     /// A mistake to be logged, once.
     pub warning: Option<Warning>,
@@ -182,27 +184,56 @@ impl Gate {
     /// # Errors
     /// When there is no address.
     pub fn client(&self, peer: Option<&str>, lines: &[impl AsRef<[u8]>]) -> Result<Client, ConfigurationError> {
-        let grammar = if self.header == "forwarded" { Grammar::Forwarded } else { Grammar::List };
-        let mut walk = Walk::new(lines, grammar);
+        let mut walk = self.walk(lines);
         let peer = peer.and_then(|peer| address(peer.as_bytes()));
         let found = self.proxies.client(peer, || walk.next());
         let found = found.ok_or(ConfigurationError(Mistake::NoClientAddress))?;
         let warning = match self.proxies.0 {
-            Trust::Nobody if !lines.is_empty() => self.report(Mistake::ForwardedNotTrusted, &self.header),
+            Trust::Nobody if !lines.is_empty() => self.untrusted(lines, peer, Mistake::ForwardedNotTrusted),
+            // The walk has not left the peer, although there is more to read: it is not trusted, or nothing is readable.
+            Trust::Networks { .. } if !lines.is_empty() && !self.proxies.trusts(peer) => {
+                self.untrusted(lines, peer, Mistake::PeerNotTrusted)
+            }
             Trust::Everything => self.report(Mistake::EverythingTrusted, ""),
             _ => None,
         };
-        Ok(Client { actor: actor(found, self.ipv6_prefix), warning })
+        Ok(Client { actor: actor_of(found, self.ipv6_prefix), warning })
+    }
+
+    /// The mistake where a peer that is not trusted sends a forwarded header. One that is itself an element of it was
+    /// put there by the server, as uvicorn does it for proxies on the same machine: without trusted proxies of our own
+    /// that is as it should be.
+    fn untrusted(&self, lines: &[impl AsRef<[u8]>], peer: Option<IpAddr>, otherwise: Mistake) -> Option<Warning> {
+        const READ: Mistake = Mistake::ForwardedReadTwice;
+        if self.is_quiet(otherwise) && self.is_quiet(READ) {
+            return None;
+        }
+        let mut walk = self.walk(lines);
+        let is_read = peer.is_some() && std::iter::from_fn(|| walk.next()).any(|address| Some(address) == peer);
+        let peer = || peer.map_or_else(String::new, |peer| peer.to_string());
+        match (is_read, otherwise) {
+            (true, Mistake::ForwardedNotTrusted) => None,
+            (true, _) => self.report(READ, &peer()),
+            (false, Mistake::ForwardedNotTrusted) => self.report(otherwise, &self.header),
+            (false, _) => self.report(otherwise, &peer()),
+        }
+    }
+
+    fn walk<'a, L: AsRef<[u8]>>(&self, lines: &'a [L]) -> Walk<'a, L> {
+        Walk::new(lines, if self.header == "forwarded" { Grammar::Forwarded } else { Grammar::List })
+    }
+
+    fn is_quiet(&self, mistake: Mistake) -> bool {
+        self.quiet.load(Ordering::Relaxed) & bit(mistake) > 0
     }
 
     /// A mistake that a middleware found, as a warning to be logged; none if it was reported before, or is silenced.
     #[must_use]
     pub fn report(&self, mistake: Mistake, detail: &str) -> Option<Warning> {
-        let bit = bit(mistake);
-        if self.quiet.load(Ordering::Relaxed) & bit > 0 {
+        if self.is_quiet(mistake) {
             return None;
         }
-        self.quiet.fetch_or(bit, Ordering::Relaxed);
+        self.quiet.fetch_or(bit(mistake), Ordering::Relaxed);
         mistake.report(&self.scope, detail).map(|text| Warning { mistake, text })
     }
 
@@ -217,12 +248,29 @@ impl Gate {
     /// the sentence in the body.
     #[must_use]
     pub fn refusal(&self, answers: &[Policy<'_>], accept: &[impl AsRef<[u8]>], detail: Option<&str>) -> Refusal {
-        let form = match self.body {
+        Refusal::new(self.status, merged(answers, self.style), answers, self.form(accept), detail)
+    }
+
+    /// The response to a request that cannot be decided, by all lines of its `Accept`. It has no `Retry-After`: the same
+    /// request would have the same answer at any time.
+    ///
+    /// ```
+    /// use tidegate::http::{Gate, RequestError};
+    ///
+    /// let refusal = Gate::new().rejection(RequestError::TooLarge, &["text/plain"]);
+    /// assert_eq!((refusal.status, refusal.retry_after), (413, 0));
+    /// ```
+    #[must_use]
+    pub fn rejection(&self, error: RequestError, accept: &[impl AsRef<[u8]>]) -> Refusal {
+        Refusal::rejection(error, self.form(accept))
+    }
+
+    fn form(&self, accept: &[impl AsRef<[u8]>]) -> Option<Form> {
+        match self.body {
             Body::Negotiated => Some(Form::preferred(accept)),
             Body::Always(form) => Some(form),
             Body::Empty => None,
-        };
-        Refusal::new(self.status, merged(answers, self.style), answers, form, detail)
+        }
     }
 }
 

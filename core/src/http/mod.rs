@@ -14,6 +14,7 @@ mod mistakes;
 mod options;
 mod proxies;
 mod refusal;
+mod room;
 
 pub use accept::Form;
 pub use combine::{Combined, combined};
@@ -24,3 +25,4 @@ pub use options::GATE_OPTIONS;
 pub(crate) use options::style_of;
 pub use proxies::TrustedProxies;
 pub use refusal::Refusal;
+pub use room::{APP, Denials, Names, RequestError, Syntax, client_of, key_of, route_name, template};

@@ -41,7 +41,7 @@ impl Gate {
     ///
     /// let network = |text: &str| ("trustedProxies".to_owned(), Value::Text(text.to_owned()));
     /// let gate = Gate::from_fields([network("10.0.0.0/8"), ("ipv6Prefix".to_owned(), Value::Number(56.0)), network("::1")])?;
-    /// assert_eq!(gate.client(Some("2001:db8:1:2::3"), &[""; 0])?.actor, "2001:db8:1::/56");
+    /// assert_eq!(gate.client(Some("2001:db8:1:2::3"), &[""; 0])?.actor, "ip:2001:db8:1::/56");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -18,7 +18,7 @@ const MOST_HOPS: u32 = 32;
 ///
 /// let gate = Gate::new().trusted_proxies(TrustedProxies::networks(["10.0.0.0/8"])?);
 /// let client = gate.client(Some("10.0.0.1"), &["198.51.100.1, 203.0.113.9, 10.0.0.2"])?;
-/// assert_eq!(client.actor, "203.0.113.9");
+/// assert_eq!(client.actor, "ip:203.0.113.9");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl TrustedProxies {
         client
     }
 
-    fn trusts(&self, address: Option<IpAddr>) -> bool {
+    pub(crate) fn trusts(&self, address: Option<IpAddr>) -> bool {
         match (&self.0, address) {
             (Trust::Networks { unix, .. }, None) => *unix,
             (Trust::Networks { networks, .. }, Some(address)) => {

@@ -15,7 +15,7 @@ export interface StoreOptions {
    * A limiter, which stays the caller's, or the URL of a store. Stores of one URL share a limiter.
    * @defaultValue a limiter of its own, in the memory of this process
    */
-  readonly limiter?: Limiter | string | URL | undefined
+  readonly limiter?: Limiter | string | URL
   /**
    * The name before every key. Over a shared store, stores with the same prefix count together.
    * @defaultValue the name of the library, with a number behind it for the second store of a limiter, or of a URL

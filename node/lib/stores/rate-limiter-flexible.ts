@@ -17,7 +17,7 @@ export interface Options {
    * A limiter, which stays the caller's, or the URL of a store. Stores of one URL share a limiter.
    * @defaultValue a limiter of its own, in the memory of this process
    */
-  readonly limiter?: Limiter | string | URL | undefined
+  readonly limiter?: Limiter | string | URL
   /**
    * The name before every key. Over a shared store, limiters with the same prefix count together.
    * @defaultValue `rlflx`, with a number behind it for the second one of a limiter, or of a URL
@@ -41,7 +41,7 @@ export interface CallOptions {
   readonly customDuration?: number | undefined
 }
 
-const OWN = ['points', 'duration', 'blockDuration', 'execEvenly', 'execEvenlyMinDelayMs']
+const OWN = ['limiter', 'points', 'duration', 'blockDuration', 'execEvenly', 'execEvenlyMinDelayMs']
 /** The longest window that there can be, 100 years. */
 const FOREVER_MS = 3_155_760_000_000
 
@@ -77,15 +77,15 @@ export class Store extends RateLimiterCompatibleAbstract {
 
   constructor(options: Options) {
     super()
-    const { limiter, keyPrefix, ...given } = objectOf(options)
-    const own = knownOptions(given, OWN, 'a limiter') as Partial<Options>
+    const { keyPrefix, ...given } = objectOf(options)
+    const { limiter, ...own } = knownOptions(given, OWN, 'a limiter') as Partial<Options>
     if (keyPrefix === '') throw outOfRange('', 'keyPrefix', 'must not be empty', keyPrefix)
     this.#points = pointsOption(own.points)
     this.#duration = durationOption(own.duration)
     this.blockDuration = secondsOption('blockDuration', own.blockDuration ?? 0)
     this.execEvenly = own.execEvenly === true
     this.execEvenlyMinDelayMs = own.execEvenlyMinDelayMs
-    this.#counter = new PointCounter(storeOptions({ limiter, prefix: keyPrefix }), 'rlflx')
+    this.#counter = new PointCounter(storeOptions({ ...(limiter && { limiter }), prefix: keyPrefix }), 'rlflx')
     this.keyPrefix = this.#counter.prefix
   }
 

@@ -2,6 +2,7 @@
 
 mod gate;
 mod parse;
+mod room;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -17,6 +18,9 @@ use crate::value;
 
 pub(crate) use gate::{Gate, Refusal};
 pub(crate) use parse::parse_headers;
+pub(crate) use room::{
+    Denials, Names, client_of, key_of, request_error, request_error_parts, route_name, template,
+};
 
 /// One check for each limit and actor: what several places ask for is charged once, the larger of the costs.
 #[pyfunction]

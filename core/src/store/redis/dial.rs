@@ -176,6 +176,9 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
+/// Look-ups under way at once, each with a thread.
+const MOST_LOOK_UPS: usize = 256;
+
 /// Addresses, or why there are none, for all who wait for the same look-up.
 type Found = Result<Arc<[SocketAddr]>, Arc<io::Error>>;
 type LookingUp = Shared<BoxFuture<'static, Found>>;
@@ -244,6 +247,8 @@ async fn look_up(host: &str, port: u16) -> io::Result<Arc<[SocketAddr]>> {
         let mut under_way = all.lock();
         if let Some(found) = under_way.get(&name) {
             found.clone()
+        } else if under_way.len() >= MOST_LOOK_UPS {
+            return Err(io::Error::other("too many look-ups of names are under way"));
         } else {
             let found = all.look_up(name.clone())?;
             under_way.insert(name, found.clone());

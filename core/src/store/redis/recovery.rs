@@ -151,10 +151,10 @@ impl ConnectionTask {
 
     /// The same, where the server was asked last at this instant.
     fn open_breaker_since(&mut self, asked: Instant, fault: Failure, why: &str) {
-        let (rest, reports) = self.breaker.open(Instant::now());
+        let (rest, is_new) = self.breaker.open(Instant::now());
         self.part(ConnectionState::Resting(asked + rest));
         self.probing = None;
-        if reports {
+        if is_new {
             self.context.opened(&self.endpoint, fault, why);
         }
         for (_, message) in self.waiting.drain(..) {
