@@ -73,6 +73,8 @@ pub mod acquire {
 /// Settings of a store on [`Redis`].
 #[cfg(feature = "redis")]
 pub mod redis {
+    #[doc(hidden)]
+    pub use crate::store::redis::bare_command;
     pub use crate::store::redis::{Layout, RedisBuilder, Strategy};
 }
 

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use tidegate::acquire::{Acquire, Step};
 use tidegate::config::{Fault, Format, Limits, LimitsError};
-use tidegate::http::{ConfigurationError, Gate, Mistake, TrustedProxies};
+use tidegate::http::{
+    Body, Client, Combined, ConfigurationError, Form, Gate, GateBuilder, Mistake, Refusal, TrustedProxies,
+};
 use tidegate::limits::{
     Anchor, Bucket, Builder, Decay, FactorScales, FixedWindow, Kind, Legacy, SlidingCounter, SlidingLog, SlidingWindow,
     Smooth, TokenBucket, Translation, Value,
@@ -38,7 +40,7 @@ fn values_go_between_threads_and_into_logs() {
     is_shared::<Micros>();
     is_shared::<Acquire>();
     is_shared::<Step>();
-    is_shared::<Gate>();
+    is_shared::<(Gate, GateBuilder, Client, Refusal, Combined<'static>)>();
     is_shared::<TrustedProxies>();
     is_shared::<Limits>();
     is_shared::<Fault>();

@@ -194,10 +194,7 @@ mod tests {
         assert!(!reports && rest <= MS * 100, "back after three seconds, it is found at once: {rest:?}");
         let (rest, _) = breaker.open(start + Duration::from_hours(1));
         assert!(rest <= MS * 5000 && rest >= MS * 3750, "{rest:?}");
-        assert!(
-            breaker.probe_answered() && !breaker.probe_answered() && breaker.close(start),
-            "it was open"
-        );
+        assert!(breaker.probe_answered() && !breaker.probe_answered() && breaker.close(start), "it was open");
         assert!(!breaker.close(start));
     }
 
