@@ -185,13 +185,6 @@ pub fn start_explain(
     known.map(explained);
 }
 
-/// The command that `limit` sends for this actor, but for its deadline: a benchmark sends it by other means.
-#[cfg(feature = "redis")]
-#[must_use]
-pub fn bare_command(store: &crate::Redis, limit: &crate::Limit, actor: &str) -> Option<Vec<Vec<u8>>> {
-    store.bare_command(limit, actor)
-}
-
 /// The style of headers with this name, with the values of the options `draft` and `reset`; an error names it `field`.
 ///
 /// # Errors

@@ -73,7 +73,9 @@ pub mod acquire {
 /// Settings of a store on [`Redis`].
 #[cfg(feature = "redis")]
 pub mod redis {
-    pub use crate::store::redis::{Layout, Strategy};
+    #[doc(hidden)]
+    pub use crate::store::redis::bare_command;
+    pub use crate::store::redis::{Layout, RedisBuilder, Strategy};
 }
 
 /// Shared stores: fallback policies, failures, events, health and statistics.

@@ -23,8 +23,8 @@ const ACTORS: [&str; 4] = ["ada", "bob", "eve", "mallory"];
 const HOUR: Duration = Duration::from_hours(1);
 
 fn over(cluster: &Cluster) -> Limiter {
-    let store = Redis::open(&cluster.url()).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise);
-    let limiter = Limiter::new(store.deny_cache(Duration::ZERO));
+    let store = Redis::builder(&cluster.url()).timeout(Duration::from_secs(10)).on_error(OnError::Raise);
+    let limiter = Limiter::new(store.deny_cache(Duration::ZERO).build().expect("a store"));
     let warm = Limit::bucket("warm", 5).build().expect("a bucket");
     servers::wait_until("the cluster decides", || limiter.peek_sync(&warm, "warm").is_ok());
     limiter
@@ -281,8 +281,8 @@ fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
     let deadline = Duration::from_millis(200);
     let cluster = Cluster::start(0);
     let limit = Limit::bucket("halves", 1000).drip_rate(HOUR).build().expect("a bucket");
-    let store = Redis::open(&cluster.url()).expect("a URL").timeout(deadline).on_error(OnError::Raise);
-    let limiter = Limiter::new(store.deny_cache(Duration::ZERO));
+    let store = Redis::builder(&cluster.url()).timeout(deadline).on_error(OnError::Raise);
+    let limiter = Limiter::new(store.deny_cache(Duration::ZERO).build().expect("a store"));
     let actor_of = |node: &servers::Server| {
         let mut actors = (0..).map(|number| format!("actor{number}"));
         let is_there = |actor: &String| {

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use tidegate::acquire::{Acquire, Step};
 use tidegate::config::{Fault, Format, Limits, LimitsError};
-use tidegate::http::{ConfigurationError, Gate, Mistake, TrustedProxies};
+use tidegate::http::{
+    Body, Client, Combined, ConfigurationError, Form, Gate, GateBuilder, Mistake, Refusal, TrustedProxies,
+};
 use tidegate::limits::{
     Anchor, Bucket, Builder, Decay, FactorScales, FixedWindow, Kind, Legacy, SlidingCounter, SlidingLog, SlidingWindow,
     Smooth, TokenBucket, Translation, Value,
@@ -38,7 +40,7 @@ fn values_go_between_threads_and_into_logs() {
     is_shared::<Micros>();
     is_shared::<Acquire>();
     is_shared::<Step>();
-    is_shared::<Gate>();
+    is_shared::<(Gate, GateBuilder, Client, Refusal, Combined<'static>)>();
     is_shared::<TrustedProxies>();
     is_shared::<Limits>();
     is_shared::<Fault>();
@@ -103,7 +105,7 @@ fn shared_stores_are_no_exception() {
 #[cfg(feature = "redis")]
 #[test]
 fn nor_is_redis() {
-    is_shared::<tidegate::Redis>();
+    is_shared::<(tidegate::Redis, tidegate::redis::RedisBuilder)>();
     is_cloned::<tidegate::Redis>();
     is_name::<tidegate::redis::Strategy>();
     is_name::<tidegate::redis::Layout>();

@@ -7,6 +7,7 @@
 
 mod accept;
 mod address;
+mod builder;
 mod combine;
 mod forwarded;
 mod gate;
@@ -17,6 +18,7 @@ mod refusal;
 mod room;
 
 pub use accept::Form;
+pub use builder::GateBuilder;
 pub use combine::{Combined, combined};
 pub use gate::{Body, Client, Gate, Warning};
 pub(crate) use mistakes::page_of;

@@ -1,6 +1,7 @@
 //! The options of a gate by their names, as the bindings and configuration files pass them.
 
 use super::accept::Form;
+use super::builder::GateBuilder;
 use super::gate::{Body, Gate};
 use super::mistakes::Mistake;
 use super::proxies::TrustedProxies;
@@ -49,7 +50,7 @@ impl Gate {
     /// # Errors
     /// When an option does not exist, or a value has the wrong type or is out of bounds.
     pub fn from_fields(fields: impl IntoIterator<Item = (String, Value)>) -> Result<Self, LimitError> {
-        let (mut gate, mut given) = (Self::new(), Given::default());
+        let (mut gate, mut given) = (Self::builder(), Given::default());
         for (name, value) in fields {
             if !GATE_OPTIONS.contains(&name.as_str()) {
                 let problem = format!("is not an option here{}", hint(&name, GATE_OPTIONS));
@@ -68,18 +69,18 @@ impl Gate {
         if let Some(style) = given.style {
             gate = gate.style(style.draft(given.draft).reset(given.reset));
         }
-        Ok(match given.proxies {
-            Some(proxies) => gate.trusted_proxies(proxies),
-            None => gate,
-        })
+        match given.proxies {
+            Some(proxies) => gate.trusted_proxies(proxies).build(),
+            None => gate.build(),
+        }
     }
 }
 
 impl Given {
-    fn take(&mut self, gate: Gate, name: &str, value: Value) -> Result<Gate, LimitError> {
+    fn take(&mut self, gate: GateBuilder, name: &str, value: Value) -> Result<GateBuilder, LimitError> {
         match name {
             "trustedProxies" => self.proxy(value)?,
-            "forwardedHeader" => return Ok(gate.forwarded_header(&token(name, value)?)),
+            "forwardedHeader" => return Ok(gate.forwarded_header(&text(name, value)?)),
             "ipv6Prefix" => {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within its bounds")]
                 return Ok(gate.ipv6_prefix(count(name, &value, 1.0, 128.0)? as u8));
@@ -95,7 +96,7 @@ impl Given {
             "silence" => {
                 let codes: Vec<_> = Mistake::ALL.iter().map(|mistake| mistake.code()).collect();
                 let code = choice(name, value, &codes)?;
-                return Ok(Mistake::from_code(&code).map_or_else(Gate::new, |mistake| gate.silence(mistake)));
+                return Ok(Mistake::from_code(&code).map_or_else(Gate::builder, |mistake| gate.silence(mistake)));
             }
             _ => return Ok(gate.scope(&text(name, value)?)),
         }
@@ -183,16 +184,6 @@ fn text(name: &str, value: Value) -> Result<String, LimitError> {
         Value::Text(text) => Ok(text),
         other => Err(other.not_text("", name)),
     }
-}
-
-/// The name of a header.
-fn token(name: &str, value: Value) -> Result<String, LimitError> {
-    let text = text(name, value)?;
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if text.is_empty() || text.len() > 100 || !text.bytes().all(is_name) {
-        return Err(LimitError::range("", name, "must be the name of a header", Value::Text(text)));
-    }
-    Ok(text)
 }
 
 fn choice(name: &str, value: Value, names: &[&str]) -> Result<String, LimitError> {

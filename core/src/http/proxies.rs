@@ -16,7 +16,7 @@ const MOST_HOPS: u32 = 32;
 /// ```
 /// use tidegate::http::{Gate, TrustedProxies};
 ///
-/// let gate = Gate::new().trusted_proxies(TrustedProxies::networks(["10.0.0.0/8"])?);
+/// let gate = Gate::builder().trusted_proxies(TrustedProxies::networks(["10.0.0.0/8"])?).build()?;
 /// let client = gate.client(Some("10.0.0.1"), &["198.51.100.1, 203.0.113.9, 10.0.0.2"])?;
 /// assert_eq!(client.actor, "ip:203.0.113.9");
 /// # Ok::<(), Box<dyn std::error::Error>>(())

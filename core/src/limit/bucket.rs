@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::form::{FACTOR_SCALES, Form, at_least, count};
 use super::number::Scope;
-use super::parameters::parameters;
+use super::parameters::{Choice, parameters};
 use super::rules::Rules;
 use super::{Builder, Definition, Limit};
 use crate::algorithm::{LevelRule, Rule};
@@ -25,6 +25,8 @@ pub enum FactorScales {
 }
 
 named!(FactorScales, "factorScales", Size = "size", SizeAndRate = "size-and-rate");
+
+impl Choice for FactorScales {}
 
 /// A bucket that holds `size` units and loses `drip_size` of them every `drip_rate` milliseconds.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::form::{Form, PERIOD, count};
 use super::number::Scope;
-use super::parameters::parameters;
+use super::parameters::{Choice, parameters};
 use super::rules::Rules;
 use super::{Builder, Definition, Limit};
 use crate::algorithm::{LevelRule, Rule};
@@ -25,6 +25,8 @@ pub enum Anchor {
 }
 
 named!(Anchor, "anchor", Epoch = "epoch", FirstRequest = "first-request");
+
+impl Choice for Anchor {}
 
 /// At most `max` units in each window of a `period`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::bucket::{Bucket, FactorScales};
 use super::form::{FACTOR_SCALES, Form, at_least};
 use super::number::{Scope, round_half_up};
-use super::parameters::parameters;
+use super::parameters::{Choice, parameters};
 use super::rules::Rules;
 use super::token_bucket::TokenBucket;
 use super::{Builder, Definition, Limit};
@@ -27,6 +27,8 @@ pub enum Translation {
 }
 
 named!(Translation, "translation", Bucket = "bucket", Exact = "exact");
+
+impl Choice for Translation {}
 
 /// At most `max` in a `duration`, or one per `min_interval`, or both; none of them is no limit. In milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]

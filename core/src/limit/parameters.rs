@@ -3,10 +3,6 @@
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use super::bucket::FactorScales;
-use super::fixed_window::Anchor;
-use super::legacy::Translation;
-
 /// A field of a definition: a number as the wire form has it, or a choice.
 pub(super) trait Field {
     fn hash_into(&self, hasher: &mut impl Hasher);
@@ -60,25 +56,22 @@ where
     }
 }
 
-macro_rules! plain {
-    ($($type:ty),+) => {
-        $(
-            impl Field for $type {
-                fn hash_into(&self, hasher: &mut impl Hasher) {
-                    self.hash(hasher);
-                }
-            }
+/// One of several values, which is returned as it is.
+pub(super) trait Choice: Copy + Hash {}
 
-            impl Reads<$type> for $type {
-                fn read(&self) -> $type {
-                    *self
-                }
-            }
-        )+
-    };
+impl Choice for bool {}
+
+impl<T: Choice> Field for T {
+    fn hash_into(&self, hasher: &mut impl Hasher) {
+        self.hash(hasher);
+    }
 }
 
-plain!(bool, FactorScales, Anchor, Translation);
+impl<T: Choice> Reads<T> for T {
+    fn read(&self) -> T {
+        *self
+    }
+}
 
 /// Gives a type a getter for each of its fields, and `Eq` and `Hash` over all of them.
 macro_rules! parameters {

@@ -95,8 +95,7 @@ pub(crate) fn request_error_parts(name: String) -> Either<RequestErrorParts, Fai
 
 /// The error of a request with this name.
 pub(super) fn named(name: &str) -> Result<RequestError, Failure> {
-    RequestError::from_name(name)
-        .ok_or_else(|| refused("name", "must be key, cost, too-large or unreadable", name))
+    RequestError::from_name(name).ok_or_else(|| refused("name", "must be key, cost, too-large or unreadable", name))
 }
 
 fn refused(field: &str, problem: &str, value: &str) -> Failure {
