@@ -249,6 +249,8 @@ function isPlain(given: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
+const NO_LIMITER = 'must be a Limiter or the URL of a store; leave it out for memory'
+
 /** Options as an object of their own, each read once; a name that is not among those of `what` is refused. */
 export function knownOptions(
   given: object,
@@ -260,6 +262,8 @@ export function knownOptions(
   for (const name of optionNames(given, field)) {
     const value = read(given, name, '')
     if (!names.includes(name)) throw noOption('', name, what, names, value)
+    // The URL in a variable that is not set would mean memory, where each process counts alone.
+    if (name === 'limiter' && (value ?? undefined) === undefined) throw wrongType('', name, NO_LIMITER, value)
     if (value !== undefined) options[name] = value
   }
   refuseInherited(given, names, '')

@@ -47,9 +47,9 @@ export const EVENT_NAMES = [
  * - `breaker-open`: the circuit breaker opened: the server failed, and calls are answered without it
  * - `breaker-close`: the circuit breaker closed: calls go to the server again
  * - `failure`: a call failed in a way that does not open the breaker; at most once a minute for each kind of failure
- * - `degraded`: calls were answered without the store, or failed, most of them because of this; at the first such call,
- *   and then at most once a minute, with counts
- * - `recovered`: the store decides again; at most once a minute
+ * - `degraded`: calls were answered without the store, or failed, most of them because of this; at the first such call
+ *   of each outage, and then at most once a minute, with counts
+ * - `recovered`: the store has decided every call for a second, so the outage is over
  * - `eviction`: the server may evict blocked clients when it is full; once
  * - `unverified`: the server's certificate is not verified, because of a setting; once
  * - `cluster`: the server is a node of a cluster, but the URL has the scheme of a single server; once

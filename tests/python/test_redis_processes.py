@@ -238,6 +238,37 @@ def test_threads_that_outlive_the_interpreter_leave_it_alone(server: RedisServer
     assert run(script, server.url) == ""
 
 
+@pytest.mark.parametrize("killed", [False, True], ids=["well", "killed"])
+def test_a_thread_that_comes_back_while_python_ends_does_not_crash_the_process(
+    server: RedisServer, killed: bool
+) -> None:
+    """Python stops the thread by unwinding its stack, through the frames of the library."""
+    script = """
+        import logging, sys, threading, time
+        from tidegate import Bucket, Limiter
+        logging.getLogger("tidegate").addHandler(logging.NullHandler())
+        limiter = Limiter(sys.argv[1], timeout=0.05)
+        door, calls = Bucket("door", size=1000), threading.Semaphore(0)
+        def work():
+            while True:
+                limiter.limit(door, "ada")
+                calls.release()
+        class Last:
+            # Python is half gone, and lets other threads run.
+            def __del__(self, sleep=time.sleep):
+                sleep(0.2)
+        last = Last()
+        threading.Thread(target=work, daemon=True).start()
+        for _ in range(100):
+            calls.acquire()
+        print("done")
+    """
+    if killed:
+        server.kill()
+    for _ in range(3):
+        assert run(script, server.url) == "done\n"
+
+
 def test_an_exit_amid_an_outage_says_nothing_more_than_the_log_does(server: RedisServer) -> None:
     script = """
         import logging, os, sys, threading

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::checks::{self, rules};
+use super::checks::{self, Summed, rules};
 use crate::Error;
 use crate::algorithm::{Algorithm, Grouped, LevelRule, Rule, Small, Uneven, with_small};
 use crate::check::Check;
@@ -263,7 +263,9 @@ impl Local {
     }
 
     fn several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        checks::agree(checks)?;
+        if let Some(summed) = checks::agree(checks)? {
+            return self.decide_summed(checks, &summed, call, now);
+        }
         let mut scaled: Vec<Rules> = Vec::new();
         for check in checks.iter().filter(|check| compiled(check).is_none()) {
             scaled.push(rules(check)?);
@@ -273,7 +275,7 @@ impl Local {
         let mut entries: Distinct<Fingerprint> = Distinct::default();
         // Which check each part belongs to.
         let mut owners: InlineVec<usize> = InlineVec::new();
-        // One answer for each check, unless one of them is limited by nothing, or twice.
+        // One answer for each check, unless one of them is limited by nothing, or by two rules.
         let mut one_each = true;
         let mut last: Option<(&str, Fingerprint)> = None;
         for (index, check) in checks.iter().enumerate() {
@@ -314,6 +316,24 @@ impl Local {
             if infos.len() == answered {
                 infos.push(LimitInfo::unlimited().of_check(index, check.observed));
             }
+        }
+        Ok(LimitInfo::merged(infos))
+    }
+
+    /// Checks of which some are of one limit and actor: the answer to their sum is that of each.
+    #[cold]
+    fn decide_summed(
+        &self,
+        checks: &[Check<'_>],
+        summed: &Summed<'_>,
+        call: Call,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        let info = self.several(&summed.checks, call, now)?;
+        let mut infos = Vec::with_capacity(checks.len());
+        for (index, (check, place)) in checks.iter().zip(&summed.places).enumerate() {
+            let of_place = info.checks().iter().filter(|info| info.check_index() == *place);
+            infos.extend(of_place.map(|info| info.clone().of_check(index, check.observed)));
         }
         Ok(LimitInfo::merged(infos))
     }

@@ -40,7 +40,7 @@ use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::store::memory::Memory;
 #[cfg(feature = "remote")]
-use crate::store::remote::{Backend, Settings, Statistics};
+use crate::store::remote::{Backend, Settings};
 use crate::time::Micros;
 
 /// Decides calls against limits, and keeps their entries in its store.
@@ -158,29 +158,6 @@ impl Limiter {
         !matches!(self.store, Store::Local(_))
     }
 
-    /// The statistics of its store in this process, in all namespaces. In memory there are only the numbers of calls:
-    /// no server is asked, and no time is measured.
-    ///
-    /// ```
-    /// use tidegate::{Limit, Limiter, Memory};
-    ///
-    /// let (limiter, login) = (Limiter::new(Memory::new()), Limit::bucket("login", 2).build()?);
-    /// for _ in 0..3 {
-    ///     limiter.limit_sync(&login, "ada")?;
-    /// }
-    /// let stats = limiter.stats();
-    /// assert_eq!((stats.decisions, stats.admitted, stats.blocked), (3, 2, 1));
-    /// # Ok::<(), tidegate::Error>(())
-    /// ```
-    #[cfg(feature = "remote")]
-    #[must_use]
-    pub fn stats(&self) -> Statistics {
-        match &self.store {
-            Store::Local(local) => Statistics::of_calls(local.memory.counted()),
-            Store::Remote(remote) => remote.stats(),
-        }
-    }
-
     /// Charges one unit if it fits.
     ///
     /// # Errors
@@ -238,14 +215,9 @@ impl Limiter {
         self.decide_on(checks, call, None)
     }
 
-    /// [`decide_sync`](Self::decide_sync) of [`Call::Limit`] and two checks, for a caller that reads the results once.
-    /// Calls `answered` with the merged result, which has no [`checks`](LimitInfo::checks), and with the two single ones.
-    ///
-    /// # Errors
-    /// As [`decide_sync`](Self::decide_sync).
-    #[doc(hidden)]
+    /// See `ffi::limit_two_sync`.
     #[inline]
-    pub fn limit_two_sync<T>(
+    pub(crate) fn limit_two_sync<T>(
         &self,
         checks: [&Check<'_>; 2],
         answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
@@ -335,13 +307,8 @@ impl Limiter {
         }
     }
 
-    /// Begins to decide, for a program that waits in its own way. Returns the answer if it is known at once. Otherwise
-    /// `done` is called with it once, on the thread of the connection, and must not block that. `done` returns the
-    /// answer if its caller is gone; a charge is then given back.
-    ///
-    /// # Errors
-    /// Inside of the answer, as [`decide_sync_at`](Self::decide_sync_at).
-    pub fn start(
+    /// See `ffi::start`.
+    pub(crate) fn start(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -358,11 +325,9 @@ impl Limiter {
         known
     }
 
-    /// [`start`](Self::start) for a program that sends several calls together: a call whose answer is not known at once
-    /// is returned unsent.
+    /// See `ffi::hold`.
     #[cfg(feature = "remote")]
-    #[doc(hidden)]
-    pub fn hold(
+    pub(crate) fn hold(
         &self,
         checks: &[Check<'_>],
         call: Call,

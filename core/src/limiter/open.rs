@@ -36,7 +36,7 @@ impl Limiter {
 
     /// A limiter over the store at this URL (`memory://`, or what [`Redis::open`](crate::Redis::open) takes), with
     /// options by their names in the wire form, as a configuration file has them: the methods of
-    /// [`Redis`](crate::Redis) in camelCase (`onError`, `denyCache`, …). Times are in milliseconds. An option that is
+    /// [`RedisBuilder`](crate::redis::RedisBuilder) in camelCase (`onError`, `denyCache`, …). Times are in milliseconds. An option that is
     /// null counts as not given.
     ///
     /// ```
@@ -78,13 +78,12 @@ impl Limiter {
         if url.starts_with(MEMORY) {
             return Err(refused(url, "must be memory:// and nothing more, or the URL of a server"));
         }
-        let redis = Redis::open(url)?;
-        let url_has_secret = redis.has_secret();
-        let mut redis = redis.with(&given)?;
+        let url_has_secret = Redis::open(url)?.has_secret();
+        let mut redis = Redis::builder(url).with(&given)?;
         if let Some(listener) = listener {
             redis = redis.listener(listener);
         }
-        Ok(Opened { limiter: Self::new(redis).max_waiters(max_waiters), url_has_secret })
+        Ok(Opened { limiter: Self::new(redis.build()?).max_waiters(max_waiters), url_has_secret })
     }
 
     /// The URL of its store, without its user and password.

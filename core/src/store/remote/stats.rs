@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::info::LimitInfo;
+use crate::names::named;
 use crate::time::Micros;
 
 /// Powers of two of microseconds: the last bucket takes everything from about half a second up.
@@ -210,6 +211,8 @@ pub enum BreakerState {
     /// A server failed. Its calls are answered without it until probes succeed.
     Open,
 }
+
+named!(BreakerState, "breaker", Closed = "closed", Open = "open");
 
 /// A histogram of times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
