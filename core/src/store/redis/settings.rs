@@ -13,8 +13,8 @@ use crate::store::remote::{self, OnError};
 /// A shared store on Redis, Valkey or a Redis Cluster.
 ///
 /// One decision is one round trip, at the server's clock. A limiter over it begins to connect when it is made, in the
-/// background, so a program starts whether its server is up or not. Calls never block longer than the
-/// [`timeout`](Self::timeout). If the store does not decide in time, the policy [`on_error`](Self::on_error) answers.
+/// background, so a program starts whether its server is up or not. A call waits for at most the
+/// [`timeout`](Self::timeout), plus the time that the machine takes to wake it. If the store does not decide in time, the policy [`on_error`](Self::on_error) answers.
 ///
 /// ```no_run
 /// use std::time::Duration;
