@@ -21,8 +21,8 @@ use tidegate::{Error, Limiter, Redis};
 const PATIENT: Duration = Duration::from_secs(10);
 
 fn raising(url: &str, timeout: Duration) -> Limiter {
-    let store = Redis::open(url).expect("a URL").timeout(timeout).on_error(OnError::Raise).deny_cache(Duration::ZERO);
-    Limiter::new(store.listener(|event| eprintln!("{event}")))
+    let store = Redis::builder(url).timeout(timeout).on_error(OnError::Raise).deny_cache(Duration::ZERO);
+    Limiter::new(store.listener(|event| eprintln!("{event}")).build().expect("a store"))
 }
 
 /// A host that no configuration names, on every local address; and the connections that were made to it.

@@ -14,6 +14,7 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 use servers::Cluster;
 use strategies::{cost, definition, jump, scale, start, with_key};
+use tidegate::ffi;
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Limit, Limiter, Memory, Redis};
 
@@ -22,8 +23,8 @@ const ACTORS: [&str; 4] = ["ada", "bob", "eve", "mallory"];
 const HOUR: Duration = Duration::from_hours(1);
 
 fn over(cluster: &Cluster) -> Limiter {
-    let store = Redis::open(&cluster.url()).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise);
-    let limiter = Limiter::new(store.deny_cache(Duration::ZERO));
+    let store = Redis::builder(&cluster.url()).timeout(Duration::from_secs(10)).on_error(OnError::Raise);
+    let limiter = Limiter::new(store.deny_cache(Duration::ZERO).build().expect("a store"));
     let warm = Limit::bucket("warm", 5).build().expect("a bucket");
     servers::wait_until("the cluster decides", || limiter.peek_sync(&warm, "warm").is_ok());
     limiter
@@ -280,8 +281,8 @@ fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
     let deadline = Duration::from_millis(200);
     let cluster = Cluster::start(0);
     let limit = Limit::bucket("halves", 1000).drip_rate(HOUR).build().expect("a bucket");
-    let store = Redis::open(&cluster.url()).expect("a URL").timeout(deadline).on_error(OnError::Raise);
-    let limiter = Limiter::new(store.deny_cache(Duration::ZERO));
+    let store = Redis::builder(&cluster.url()).timeout(deadline).on_error(OnError::Raise);
+    let limiter = Limiter::new(store.deny_cache(Duration::ZERO).build().expect("a store"));
     let actor_of = |node: &servers::Server| {
         let mut actors = (0..).map(|number| format!("actor{number}"));
         let is_there = |actor: &String| {
@@ -300,7 +301,7 @@ fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
         let done = move |answer: Result<_, _>| answered.send(answer.is_err()).map_err(|_| unreachable!());
         let checks = [Check::new(&limit, &here), Check::new(&limit, &there)];
         // No look comes before, so that one half is charged.
-        assert!(limiter.start(&checks, Call::Charge, None, done).is_none());
+        assert!(ffi::start(&limiter, &checks, Call::Charge, None, done).is_none());
     }
     for _ in 0..CALLS {
         assert!(answers.recv_timeout(Duration::from_secs(20)).expect("every call is answered"), "one half hangs");

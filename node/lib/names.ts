@@ -153,6 +153,11 @@ export interface LimiterOptions {
   readonly namespace?: string | null | undefined
   /** The most entries in this process; over a shared store, those of the fallback `local`. @defaultValue 1_000_000 */
   readonly maxEntries?: number | null | undefined
+  /**
+   * The most `acquire`s that wait at the same time in this process. Further ones are answered as if they could not
+   * wait. @defaultValue 10_000
+   */
+  readonly maxWaiters?: number | null | undefined
   /** The longest time in milliseconds for a decision, connecting included. @defaultValue 100 */
   readonly timeoutMs?: number | null | undefined
   /** The policy for calls that the store cannot decide. @defaultValue 'local' */
