@@ -8,6 +8,11 @@ SITE_VENV := .venv-site
 RESULTS := bench/results
 # How the bindings are built: `quick` for tests and the demo, `release` for figures, as packages are.
 PROFILE ?= quick
+HOST = $(shell rustc --print host-tuple)
+# How they are linked: `native`, or by `zig` as packages are, against an old C library. Tests run over what is shipped.
+LINK ?= native
+TESTED = $(if $(filter %-linux-gnu,$(HOST)),zig,native)
+LINKED = $(if $(filter zig,$(LINK)),$(BIN)/python tools/dist/zig.py)
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
@@ -30,9 +35,11 @@ node_modules/.ready: package.json package-lock.json
 bench bench-redis bench-web soak scoreboard: PROFILE := release
 
 build: setup ## The Python package into the virtual environment, the Node package into node/dist
-	rm -f python/tidegate/_tidegate*.so
-	MATURIN_PEP517_ARGS="--profile $(PROFILE)" $(BIN)/pip install --quiet --disable-pip-version-check --no-deps .
-	npm run --silent addon -- --profile $(PROFILE)
+	rm -rf python/tidegate/_tidegate*.so target/wheels
+	$(LINKED) $(BIN)/maturin build --quiet --profile $(PROFILE) --target $(HOST) --features beside-node \
+		--interpreter $(BIN)/python --compatibility linux --auditwheel skip --out target/wheels
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall target/wheels/*.whl
+	$(LINKED) npm run --silent addon -- --profile $(PROFILE) --features beside-python
 	npm run --silent build:lib
 
 generate: ## Code of the bindings that follows from the definitions and from the Python stub
@@ -54,9 +61,9 @@ lint: lint-rust lint-python lint-node ## The linters of all three languages
 lint-rust:
 	cargo fmt --all --check
 	cargo clippy --workspace --quiet -- -D warnings
-	cargo clippy -p tidegate -p tidegate-bench -p tidegate-generate --all-targets --quiet -- -D warnings
+	cargo clippy -p tidegate -p tidegate-bench -p tidegate-generate --all-features --all-targets --quiet -- -D warnings
 	for features in "" remote redis; do cargo check -p tidegate --no-default-features --features "$$features" --quiet || exit 1; done
-	RUSTDOCFLAGS="-D warnings" cargo doc -p tidegate --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc -p tidegate --all-features --no-deps --quiet
 
 lint-python: build test-stubs
 	$(BIN)/ruff check
@@ -88,7 +95,7 @@ redis-server:
 
 # Twice: overflow only wraps without its checks. What a server decides is compiled the same way both times. With the
 # generator, whose test compares what it writes with what is committed. Without the tests `redis_*`, empty without Redis.
-CHECKED := -p tidegate -p tidegate-generate
+CHECKED := -p tidegate -p tidegate-generate --all-features
 WRAPPING := --config core/tests/wrapping.toml -p tidegate --no-default-features --features tokio,toml,yaml \
 	--lib --test '[!r]*' --test 're[!d]*'
 
@@ -100,15 +107,17 @@ test-rust: redis-server compiled
 	cargo test $(CHECKED)
 	cargo test $(WRAPPING)
 
-# Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; and
-# Redis needs no TLS. Apart from the other tests, because each combination is compiled by itself.
+# Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; Redis
+# needs no TLS; and without being asked nothing reads TOML or YAML. Apart from the other tests, because each combination is compiled by itself.
 test-features: redis-server ## Each feature of the crate by itself
 	for features in "" tokio toml yaml remote redis; do \
 		cargo clippy -p tidegate --no-default-features --features "$$features" --quiet -- -D warnings || exit 1; \
 	done
+	cargo clippy -p tidegate --all-targets --quiet -- -D warnings
 	! cargo tree -p tidegate --no-default-features --edges normal --prefix none | grep -E "^(tokio|redis|rustls|ring) "
 	! cargo tree -p tidegate --no-default-features --features remote --edges normal --prefix none | grep -E "^(redis|rustls|ring) "
 	! cargo tree -p tidegate --no-default-features --features redis --edges normal --prefix none | grep -E "^(rustls|ring) "
+	! cargo tree -p tidegate --edges normal --prefix none | grep -E "^(toml|serde-saphyr) "
 	cargo test -p tidegate --no-default-features --features redis --test without_tls --quiet
 
 test-python: build redis-server
@@ -148,6 +157,10 @@ test-docs: docs
 test-fleet: build redis-server
 	$(BIN)/pytest tests/fleet
 
+# Exits, forks and threads, which the linker can spoil: over an installed wheel and installed tarballs.
+test-packages: build redis-server
+	$(BIN)/python tools/dist/trial.py
+
 # Tools of their own, which nothing else needs.
 $(DIST_VENV)/.ready: tools/dist/requirements.txt
 	$(PYTHON) -m venv $(DIST_VENV)
@@ -166,7 +179,7 @@ docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site
 	tools/site/node_modules/.bin/typedoc --options tools/site/typedoc.json --logLevel Error
 	@# Icons from a file of their own cannot be shown from the disk; a script has put them into each page as well.
 	find target/site/reference/node -name '*.html' -exec sed -i 's|href="[./]*assets/icons.svg#|href="#|g' {} +
-	RUSTDOCFLAGS="-D warnings" cargo doc --package tidegate --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --package tidegate --all-features --no-deps --quiet
 	mkdir -p target/site/reference/rust && cp -r target/doc/. target/site/reference/rust/
 	@# A link of a dependency's documentation that leads nowhere from the pages of those who use its traits.
 	find target/site/reference/rust/tidegate -name '*.html' -exec sed -i 's|href="dispatcher#|href="https://docs.rs/tracing/latest/tracing/dispatcher/#|g' {} +
@@ -177,8 +190,9 @@ docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site
 version: ## One version for all packages: make version VERSION=1.2.3
 	$(PYTHON) tools/dist/version.py $(VERSION)
 
-dist: setup $(DIST_VENV)/.ready ## The packages that can be built here, checked, into dist/
+dist: setup redis-server $(DIST_VENV)/.ready ## The packages that can be built here, checked and tried, into dist/
 	$(DIST_VENV)/bin/python tools/dist/build.py
+	$(BIN)/python tools/dist/trial.py dist
 
 # As root: it makes a system of its own, in a folder that it removes.
 dist-check: $(DIST_VENV)/.ready ## Those packages installed and used in a fresh Debian without a compiler

@@ -318,6 +318,7 @@ test('options are checked; a limiter of its own is closed', async () => {
     /duration must be at most 100 years, and 0 has no end, got 100000000000/,
   )
   assert.throws(() => made({ storeClient: {} }), /storeClient is not an option of a limiter/)
+  assert.throws(() => made({ limiter: undefined }), /limiter must be a Limiter .*, got undefined/)
   assert.throws(() => made({ keyPrefix: '' }), /keyPrefix must not be empty/)
   const limiter = new Limiter()
   assert.deepEqual([made({ limiter }).keyPrefix, made({ limiter }).keyPrefix], ['rlflx', 'rlflx-2'])

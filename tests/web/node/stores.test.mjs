@@ -136,6 +136,7 @@ for (const Store of [ExpressStore, HonoStore]) {
     await assert.rejects(store.increment('ada'), { code: 'ERR_STORE' })
     assert.throws(() => new Store({ limit: 1 }), /limit is not an option of a store/)
     assert.throws(() => new Store({ limiter: 1 }), /limiter must be a Limiter or the URL of a store/)
+    assert.throws(() => new Store({ limiter: undefined }), /leave it out for memory, got undefined/)
     assert.throws(() => new Store({ prefix: '' }), /prefix must not be empty/)
     assert.throws(() => store.init({ windowMs: '1' }), /windowMs must be a number/)
   })
@@ -282,10 +283,10 @@ test('express: two middlewares on the same keys are found, in memory too', async
   const found = []
   const logger = { error: ({ code }) => found.push(code), warn() {} }
   const app = express()
-  for (const limiter of [{ limiter: new Limiter() }, {}]) {
-    const store = () => new ExpressStore({ ...limiter, prefix: 'api' })
+  for (const given of [{ limiter: new Limiter() }, {}]) {
+    const store = () => new ExpressStore({ ...given, prefix: 'api' })
     app.get('/', rateLimit({ store: store(), logger }), rateLimit({ store: store(), logger }))
-    app.get('/other', rateLimit({ store: new ExpressStore(limiter), logger }))
+    app.get('/other', rateLimit({ store: new ExpressStore(given), logger }))
   }
   app.use((_request, response) => response.send('hello'))
   const url = await listening(app.listen(0, '127.0.0.1'))
