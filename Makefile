@@ -8,6 +8,11 @@ SITE_VENV := .venv-site
 RESULTS := bench/results
 # How the bindings are built: `quick` for tests and the demo, `release` for figures, as packages are.
 PROFILE ?= quick
+HOST = $(shell rustc --print host-tuple)
+# How they are linked: `native`, or by `zig` as packages are, against an old C library. Tests run over what is shipped.
+LINK ?= native
+TESTED = $(if $(filter %-linux-gnu,$(HOST)),zig,native)
+LINKED = $(if $(filter zig,$(LINK)),$(BIN)/python tools/dist/zig.py)
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
@@ -30,9 +35,11 @@ node_modules/.ready: package.json package-lock.json
 bench bench-redis bench-web soak scoreboard: PROFILE := release
 
 build: setup ## The Python package into the virtual environment, the Node package into node/dist
-	rm -f python/tidegate/_tidegate*.so
-	MATURIN_PEP517_ARGS="--profile $(PROFILE)" $(BIN)/pip install --quiet --disable-pip-version-check --no-deps .
-	npm run --silent addon -- --profile $(PROFILE)
+	rm -rf python/tidegate/_tidegate*.so target/wheels
+	$(LINKED) $(BIN)/maturin build --quiet --profile $(PROFILE) --target $(HOST) --features beside-node \
+		--interpreter $(BIN)/python --compatibility linux --auditwheel skip --out target/wheels
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall target/wheels/*.whl
+	$(LINKED) npm run --silent addon -- --profile $(PROFILE) --features beside-python
 	npm run --silent build:lib
 
 generate: ## Code of the bindings that follows from the definitions and from the Python stub
@@ -150,6 +157,10 @@ test-docs: docs
 test-fleet: build redis-server
 	$(BIN)/pytest tests/fleet
 
+# Exits, forks and threads, which the linker can spoil: over an installed wheel and installed tarballs.
+test-packages: build redis-server
+	$(BIN)/python tools/dist/trial.py
+
 # Tools of their own, which nothing else needs.
 $(DIST_VENV)/.ready: tools/dist/requirements.txt
 	$(PYTHON) -m venv $(DIST_VENV)
@@ -179,8 +190,9 @@ docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site
 version: ## One version for all packages: make version VERSION=1.2.3
 	$(PYTHON) tools/dist/version.py $(VERSION)
 
-dist: setup $(DIST_VENV)/.ready ## The packages that can be built here, checked, into dist/
+dist: setup redis-server $(DIST_VENV)/.ready ## The packages that can be built here, checked and tried, into dist/
 	$(DIST_VENV)/bin/python tools/dist/build.py
+	$(BIN)/python tools/dist/trial.py dist
 
 # As root: it makes a system of its own, in a folder that it removes.
 dist-check: $(DIST_VENV)/.ready ## Those packages installed and used in a fresh Debian without a compiler

@@ -25,6 +25,7 @@ pub use crate::interrupt::while_waiting;
 pub use crate::limiter::Opened;
 #[cfg(feature = "remote")]
 pub use crate::limiter::UnsentCall;
+pub use crate::near::hint;
 pub use crate::reply_queue::{ReplyQueue, Wake};
 #[cfg(feature = "redis")]
 pub use crate::store::dialect::Dialect;

@@ -22,7 +22,6 @@ mod failure;
 #[doc(hidden)]
 pub mod ffi;
 mod fingerprint;
-#[cfg(feature = "remote")]
 mod fork;
 pub mod headers;
 pub mod http;
@@ -34,6 +33,7 @@ mod limit;
 mod limiter;
 mod log_duration;
 mod names;
+mod near;
 mod panics;
 mod receipt;
 mod reply_queue;

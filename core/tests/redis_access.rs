@@ -16,6 +16,8 @@ use tidegate::remote::{EventKind, Failure, OnError};
 use tidegate::{Error, Limit, LimitInfo, Limiter, Redis};
 
 const DEADLINE: Duration = Duration::from_millis(200);
+/// Long, so that no machine is too slow for it.
+const PATIENT: Duration = Duration::from_secs(10);
 
 fn store(url: &str) -> RedisBuilder {
     Redis::builder(url).timeout(DEADLINE).on_error(OnError::Raise).deny_cache(Duration::ZERO)
@@ -160,6 +162,65 @@ fn tls_with_an_authority_and_a_certificate_of_ones_own() {
     assert!(nonsense.is_err(), "no certificate");
     let plain = Redis::builder("redis://localhost").certificate_authority(&pem("ca.crt")).build();
     assert!(plain.is_err(), "certificates without TLS");
+}
+
+/// A server over TLS, which asks nobody for a certificate; its port, and the one without TLS.
+fn tls_server(certificates: &Certificates, name: &str) -> (Server, u16) {
+    let secure = free_port();
+    let (certificate, key) = (certificates.file(&format!("{name}.crt")), certificates.file(&format!("{name}.key")));
+    let secured = ["--tls-port", &secure.to_string(), "--tls-cert-file", &certificate, "--tls-key-file", &key];
+    let server =
+        Server::with(&[&secured[..], &["--tls-ca-cert-file", &certificate, "--tls-auth-clients", "no"]].concat());
+    (server, secure)
+}
+
+#[test]
+fn a_certificate_that_signed_itself_is_its_own_authority() {
+    let certificates = Certificates::make("own");
+    let limit = hourly("tls", 10);
+    for (name, other, is_good) in [("own", "ca", true), ("own-name", "own", false)] {
+        let (_server, secure) = tls_server(&certificates, name);
+        let with = |authority: &str| {
+            let store = Redis::open(&format!("rediss://localhost:{secure}")).expect("a URL").timeout(PATIENT);
+            let store =
+                store.certificate_authority(&certificates.pem(&format!("{authority}.crt"))).expect("an authority");
+            Limiter::new(store.on_error(OnError::Raise)).limit_sync(&limit, "ada")
+        };
+        match with(name) {
+            Ok(info) => assert!(is_good && info.remaining == 9, "{info:?}"),
+            Err(error) => assert!(!is_good && error.to_string().contains("not valid for name"), "{error}"),
+        }
+        let error = with(other).expect_err("nobody vouches for it").to_string();
+        assert!(error.contains("certificate"), "{error}");
+    }
+}
+
+#[test]
+fn a_port_that_is_the_other_one_is_said_to_be() {
+    let certificates = Certificates::make("ports");
+    let (server, secure) = tls_server(&certificates, "own");
+    let limit = hourly("ports", 10);
+    for (url, said) in [
+        (format!("rediss://localhost:{}", server.port), ["one without TLS", "redis://"]),
+        (format!("rediss+cluster://localhost:{}", server.port), ["one without TLS", "redis://"]),
+        (format!("redis://localhost:{secure}"), ["one with TLS", "rediss://"]),
+        (format!("redis://:password@localhost:{secure}"), ["one with TLS", "rediss://"]),
+        (format!("redis+cluster://localhost:{secure}"), ["one with TLS", "rediss://"]),
+    ] {
+        let store = Redis::open(&url).expect("a URL").on_error(OnError::Raise).timeout(PATIENT);
+        let store = if url.starts_with("rediss") {
+            store.certificate_authority(&certificates.pem("own.crt")).expect("an authority").timeout(DEADLINE)
+        } else {
+            store
+        };
+        let limiter = Limiter::new(store);
+        let pinged = limiter.ping_sync().expect_err("the wrong port").to_string();
+        assert!(said.iter().all(|words| pinged.contains(words)), "{url}: {pinged}");
+        wait_until("a call says so too", || {
+            let called = limiter.limit_sync(&limit, "ada").expect_err("the wrong port").to_string();
+            said.iter().all(|words| called.contains(words))
+        });
+    }
 }
 
 /// A server without a command, or a user who may not use it.

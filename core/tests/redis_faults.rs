@@ -339,6 +339,43 @@ fn a_remembered_denial_ends_when_it_said() {
 }
 
 #[test]
+fn what_is_given_back_is_not_denied_from_the_memory_of_any_limiter_of_the_process() {
+    let server = Server::start();
+    let limit = hourly(1);
+    let (url, other) = (server.url(), format!("{}/1", server.url()));
+    let over = |url: &str| {
+        let store = Redis::open(url).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise);
+        Limiter::new(store.deny_cache(Duration::from_hours(1)))
+    };
+    let [app, admin, elsewhere] = [&url, &url, &other].map(|url| over(url));
+    let charged = app.decide_sync(&[Check::new(&limit, "ada")], Call::Limit).expect("an answer");
+    elsewhere.limit_sync(&limit, "ada").expect("an answer");
+    let remembers = |limiter: &Limiter| {
+        let before = limiter.stats().deny_cache_hits;
+        for _ in 0..2 {
+            assert!(limiter.limit_sync(&limit, "ada").expect("an answer").blocked);
+        }
+        assert!(limiter.stats().deny_cache_hits > before);
+    };
+    let refund = || {
+        let receipt = admin.receipt(&[Check::new(&limit, "ada")], Call::Limit, &charged);
+        receipt.refund_sync().expect("an answer");
+    };
+    let reset = || admin.reset_sync(&limit, "ada").expect("an answer");
+    let clear = || assert_eq!(admin.clear_sync().expect("an answer"), 1);
+    let give_back: [(&str, &dyn Fn()); 3] = [("refund", &refund), ("reset", &reset), ("clear", &clear)];
+    for (how, give_back) in give_back {
+        remembers(&app);
+        remembers(&elsewhere);
+        give_back();
+        assert!(!app.limit_sync(&limit, "ada").expect("an answer").blocked, "{how}");
+        let before = elsewhere.stats().deny_cache_hits;
+        assert!(elsewhere.limit_sync(&limit, "ada").expect("an answer").blocked, "{how}");
+        assert_eq!(elsewhere.stats().deny_cache_hits, before + 1, "another store's are kept: {how}");
+    }
+}
+
+#[test]
 fn a_remembered_denial_is_no_answer_to_an_observed_check() {
     let server = Server::start();
     let store = Redis::builder(&server.url()).timeout(Duration::from_secs(5));

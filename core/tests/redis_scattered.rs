@@ -128,7 +128,7 @@ fn a_call_that_cannot_be_decided_stores_nothing_in_any_slot() {
     agree(both, &fine, Call::Charge, START).expect("the same charges");
     agree(both, &checks.concat(), Call::Charge, START + 1_000_000).expect("the same error");
     for check in &fine {
-        agree(both, &[check.clone()], Call::Peek, START + 1_000_000).expect("the same entry");
+        agree(both, &[*check], Call::Peek, START + 1_000_000).expect("the same entry");
     }
 
     // One who waits longer than numbers are exact.

@@ -153,6 +153,7 @@ interface Native {
     now: number,
   ): (Optional<Omit<RateLimits, 'policies'>> & { policies: NativePolicy[] }) | Failure
   checkActor(actor: string): Failure | null
+  hint(name: string, known: readonly string[]): string
   refuse(outOfRange: boolean, key: string, field: string, problem: string, value: unknown): Failure
 }
 

@@ -52,6 +52,11 @@ def test_no_part_of_a_login_is_in_an_error(kind: type[AnyLimiter], url: str) -> 
     assert "user:" not in shown
 
 
+def test_an_option_of_the_url_that_is_not_known_is_named(kind: type[AnyLimiter]) -> None:
+    with pytest.raises(LimitError, match="has an option socket_timeout that is not known"):
+        kind("redis://user:S3cr3t@host?socket_timeout=3")
+
+
 def test_a_value_that_cannot_be_is_not_shown_where_it_may_be_secret() -> None:
     with pytest.raises(LimitError, match="password must be a string") as caught:
         Limiter("redis://localhost", password=[b"S3cr3t"])  # type: ignore[arg-type]

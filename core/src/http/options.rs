@@ -8,6 +8,7 @@ use super::proxies::TrustedProxies;
 use crate::error::LimitError;
 use crate::headers::{Draft, Reset, Style};
 use crate::limit::Value;
+use crate::near::hint;
 
 /// The names of all options of [`Gate::from_fields`].
 pub const GATE_OPTIONS: [&str; 10] = [
@@ -52,8 +53,8 @@ impl Gate {
         let (mut gate, mut given) = (Self::builder(), Given::default());
         for (name, value) in fields {
             if !GATE_OPTIONS.contains(&name.as_str()) {
-                let name = crate::error::excerpt(&name);
-                return Err(LimitError::wrong_type("", &name, "is not an option here", "a value"));
+                let problem = format!("is not an option here{}", hint(&name, GATE_OPTIONS));
+                return Err(LimitError::wrong_type("", &crate::error::excerpt(&name), problem, "a value"));
             }
             if value != Value::Null {
                 gate = given.take(gate, &name, value)?;

@@ -36,6 +36,7 @@ impl SlidingCounter {
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
         let max = scope.scaled("max", self.max)?;
         let period = scope.micros("period", scope.period("period", self.period)?)?;
+        scope.drains(period.saturating_mul(2), "period", self.period)?;
         let exact = |tick: u64| {
             let ticks = period / tick;
             period.is_multiple_of(tick) && 2 * u128::from(max) * u128::from(ticks) <= u128::from(EXACT)

@@ -1,6 +1,6 @@
 //! Limiters from the URL of a store and options by name.
 
-use super::{AnyStore, Limiter, Store};
+use super::{AnyStore, Limiter, MAX_WAITERS, Store};
 use crate::error::LimitError;
 use crate::events::Event;
 use crate::limit::Value;
@@ -65,6 +65,7 @@ impl Limiter {
     ) -> Result<Opened, LimitError> {
         crate::panics::point("open");
         let given = Given::read(dialect, options)?;
+        let max_waiters = given.max_waiters().unwrap_or(MAX_WAITERS);
         if url == MEMORY {
             let memory = given.memory();
             let limiter = Self::new(match listener {
@@ -72,7 +73,7 @@ impl Limiter {
                 None => memory,
             });
             let limiter = given.namespace().map_or(limiter.clone(), |name| limiter.namespace(name));
-            return Ok(Opened { limiter, url_has_secret: false });
+            return Ok(Opened { limiter: limiter.max_waiters(max_waiters), url_has_secret: false });
         }
         if url.starts_with(MEMORY) {
             return Err(refused(url, "must be memory:// and nothing more, or the URL of a server"));
@@ -82,7 +83,7 @@ impl Limiter {
         if let Some(listener) = listener {
             redis = redis.listener(listener);
         }
-        Ok(Opened { limiter: Self::new(redis.build()?), url_has_secret })
+        Ok(Opened { limiter: Self::new(redis.build()?).max_waiters(max_waiters), url_has_secret })
     }
 
     /// The URL of its store, without its user and password.

@@ -28,6 +28,10 @@ impl Backend for Settings {
         self.url.to_string()
     }
 
+    fn identity(&self) -> String {
+        format!("{:?} {} {:?}", self.url.place, self.url.database, self.layout())
+    }
+
     fn servers(&self) -> String {
         self.url.servers_shown()
     }

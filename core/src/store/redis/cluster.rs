@@ -29,6 +29,9 @@ const MOST_NAMES: usize = 2000;
 /// Between two looks at the map, at the least, and while a node has failed.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// The server in events about all of them.
+const THE_CLUSTER: &str = "the cluster";
+
 type Node = (String, u16);
 
 pub(super) struct Cluster {
@@ -202,7 +205,7 @@ impl Cluster {
         match timeout(self.context.connect_timeout(), select_ok(asked)).await {
             Ok(Ok((found, _))) => self.apply_map(found),
             Ok(Err(error)) => self.on_lost(&error.to_string()),
-            Err(_) => self.on_lost("no answer in time"),
+            Err(_) => self.on_lost(self.template.silence()),
         }
     }
 
@@ -229,7 +232,9 @@ impl Cluster {
         let strangers: Vec<_> = astray.extract_if(.., |(node, _)| !known.contains(node)).collect();
         drop(map);
         drop(gone);
-        self.lost.store(false, Ordering::Relaxed);
+        if self.lost.swap(false, Ordering::Relaxed) {
+            self.context.closed(&THE_CLUSTER);
+        }
         self.refuse(strangers);
         for (node, message) in astray {
             self.redirect(&node, message);
@@ -250,7 +255,7 @@ impl Cluster {
         self.refuse(astray);
         // An old map is better than none; and where no cluster is known to be, none is lost.
         if !known && self.is_awake() && !self.lost.swap(true, Ordering::Relaxed) {
-            self.context.fault(&"the cluster", Failure::Unreachable, why);
+            self.context.opened(&THE_CLUSTER, Failure::Unreachable, why);
         }
         for message in early {
             message.job.finish(Err(Failure::Unreachable));
@@ -261,7 +266,7 @@ impl Cluster {
     fn refuse(&self, strangers: Vec<(Node, Message)>) {
         for ((host, port), message) in strangers {
             let why = format!("a redirection to {host}:{port}, which is no node of the cluster's map");
-            self.context.fault(&"the cluster", Failure::Moving, &why);
+            self.context.fault(&THE_CLUSTER, Failure::Moving, &why);
             message.job.finish(Err(Failure::Moving));
         }
     }
@@ -323,7 +328,8 @@ async fn ask(template: &Target, node: &Node) -> RedisResult<Found> {
     let mut connection = open(&template.at(&node.0, node.1), A_MAP).await?;
     let mut question = redis::pipe();
     question.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("NODES");
-    let mut replies = connection.wire.req_packed_commands(&question, 0, 2).await?.into_iter();
+    let replies = connection.wire.req_packed_commands(&question, 0, 2).await;
+    let mut replies = replies.map_err(|error| connection.complaint(error))?.into_iter();
     let ranges: Vec<Vec<Value>> = redis::from_redis_value(replies.next().unwrap_or(Value::Nil).extract_error()?)?;
     let ranges: Vec<_> = ranges.iter().map(|range| read_range(range, &node.0)).collect::<RedisResult<_>>()?;
     let mut known: HashSet<Node> = ranges.iter().map(|(_, _, primary)| primary.clone()).collect();
@@ -350,8 +356,8 @@ fn read_node(line: &str, asked: &str) -> Vec<Node> {
     let address = names.next().and_then(|address| address.split('@').next()?.rsplit_once(':'));
     let Some((host, Ok(port))) = address.map(|(host, port)| (host, port.parse::<u16>())) else { return Vec::new() };
     let host = if host.is_empty() { asked } else { host };
-    let named = names.next().filter(|name| !name.is_empty());
-    [Some(host), named].into_iter().flatten().map(|host| (host.to_owned(), port)).collect()
+    let announced = names.next().filter(|name| !name.is_empty());
+    [Some(host), announced].into_iter().flatten().map(|host| (host.to_owned(), port)).collect()
 }
 
 fn read_range(range: &[Value], asked: &str) -> RedisResult<(usize, usize, Node)> {

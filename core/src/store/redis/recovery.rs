@@ -39,7 +39,9 @@ impl ConnectionTask {
                 connected = attempt(1) => connected,
                 connected = attempt(2) => connected,
                 connected = attempt(3) => connected,
-                () = sleep(timeout) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
+                () = sleep(timeout) => {
+                    Err(std::io::Error::new(std::io::ErrorKind::TimedOut, endpoint.silence()).into())
+                }
             }
         }));
     }
