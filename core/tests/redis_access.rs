@@ -181,10 +181,11 @@ fn a_certificate_that_signed_itself_is_its_own_authority() {
     for (name, other, is_good) in [("own", "ca", true), ("own-name", "own", false)] {
         let (_server, secure) = tls_server(&certificates, name);
         let with = |authority: &str| {
-            let store = Redis::open(&format!("rediss://localhost:{secure}")).expect("a URL").timeout(PATIENT);
-            let store =
-                store.certificate_authority(&certificates.pem(&format!("{authority}.crt"))).expect("an authority");
-            Limiter::new(store.on_error(OnError::Raise)).limit_sync(&limit, "ada")
+            let store = Redis::builder(&format!("rediss://localhost:{secure}"))
+                .timeout(PATIENT)
+                .certificate_authority(&certificates.pem(&format!("{authority}.crt")))
+                .on_error(OnError::Raise);
+            Limiter::new(store.build().expect("a store")).limit_sync(&limit, "ada")
         };
         match with(name) {
             Ok(info) => assert!(is_good && info.remaining == 9, "{info:?}"),
@@ -207,13 +208,13 @@ fn a_port_that_is_the_other_one_is_said_to_be() {
         (format!("redis://:password@localhost:{secure}"), ["one with TLS", "rediss://"]),
         (format!("redis+cluster://localhost:{secure}"), ["one with TLS", "rediss://"]),
     ] {
-        let store = Redis::open(&url).expect("a URL").on_error(OnError::Raise).timeout(PATIENT);
+        let store = Redis::builder(&url).on_error(OnError::Raise).timeout(PATIENT);
         let store = if url.starts_with("rediss") {
-            store.certificate_authority(&certificates.pem("own.crt")).expect("an authority").timeout(DEADLINE)
+            store.certificate_authority(&certificates.pem("own.crt")).timeout(DEADLINE)
         } else {
             store
         };
-        let limiter = Limiter::new(store);
+        let limiter = Limiter::new(store.build().expect("a store"));
         let pinged = limiter.ping_sync().expect_err("the wrong port").to_string();
         assert!(said.iter().all(|words| pinged.contains(words)), "{url}: {pinged}");
         wait_until("a call says so too", || {

@@ -344,8 +344,8 @@ fn what_is_given_back_is_not_denied_from_the_memory_of_any_limiter_of_the_proces
     let limit = hourly(1);
     let (url, other) = (server.url(), format!("{}/1", server.url()));
     let over = |url: &str| {
-        let store = Redis::open(url).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise);
-        Limiter::new(store.deny_cache(Duration::from_hours(1)))
+        let store = Redis::builder(url).timeout(Duration::from_secs(10)).on_error(OnError::Raise);
+        Limiter::new(store.deny_cache(Duration::from_hours(1)).build().expect("a store"))
     };
     let [app, admin, elsewhere] = [&url, &url, &other].map(|url| over(url));
     let charged = app.decide_sync(&[Check::new(&limit, "ada")], Call::Limit).expect("an answer");
