@@ -54,8 +54,10 @@ impl App {
 }
 
 fn response(status: u16, headers: &[Header], body: &str) -> String {
-    let fields: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    format!("HTTP/1.1 {status} \r\n{fields}Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+    let mut lines = vec![format!("HTTP/1.1 {status} "), format!("Content-Length: {}", body.len())];
+    lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
+    lines.push("Connection: close".to_owned());
+    format!("{}\r\n\r\n{body}", lines.join("\r\n"))
 }
 
 fn get(server: SocketAddr, client: &str) -> Result<String> {
