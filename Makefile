@@ -128,7 +128,8 @@ test-node: build redis-server
 
 test-readme: build redis-server
 	$(BIN)/pytest tests/readme
-	cargo run --quiet -p tidegate --example pictures -- --check
+	cargo run --quiet -p tidegate --all-features --example pictures -- --check
+	for example in login wait http; do cargo run --quiet -p tidegate --all-features --example $$example || exit 1; done
 
 # An older NestJS beside the one at the top, because each of its packages wants the others of its version; and the test
 # runners of the examples, which nothing else needs. Not `npm ci`: it wants the packages of all platforms in the registry.
