@@ -120,6 +120,12 @@ pub(crate) enum Change {
 }
 
 impl Verdict {
+    /// It fits, and need not wait.
+    #[inline]
+    pub(crate) fn is_at_once(self) -> bool {
+        self.fits && self.wait == 0
+    }
+
     fn unwritten(self, verb: Verb) -> Change {
         if self.repaired && verb != Verb::Peek { Change::Mended } else { Change::Nothing }
     }

@@ -157,7 +157,11 @@ impl Memory {
                 }
             }
             let mut level = table.read(place).unwrap_or_else(|| rule.fresh(now));
-            let verdict = examine(*rule, &mut level, now, Verb::Limit, *cost, 0);
+            let mut verdict = examine(*rule, &mut level, now, Verb::Limit, *cost, 0);
+            if !verdict.is_ok_and(Verdict::is_at_once) && table.is_over(place, moment) {
+                level = rule.fresh(now);
+                verdict = examine(*rule, &mut level, now, Verb::Limit, *cost, 0);
+            }
             let verdict = verdict.map_err(|why| (index, Undecided::Impossible(why)))?;
             admitted &= verdict.fits;
             *held = Held { place, level, verdict };

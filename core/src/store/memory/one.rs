@@ -7,7 +7,7 @@ use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
 use crate::algorithm::{Algorithm, Drains, Entry, Rule, Small, with_small};
-use crate::decision::{Change, Impossible, Resolved, Verb, answer, commit, examine};
+use crate::decision::{Change, Impossible, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 
@@ -74,7 +74,11 @@ impl Memory {
             return Err(Undecided::Crowded);
         }
         let mut state = table.read(place).unwrap_or_else(|| algorithm.fresh(now));
-        let verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
+        let mut verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
+        if !verdict.is_ok_and(Verdict::is_at_once) && table.is_over(place, moment) {
+            state = algorithm.fresh(now);
+            verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
+        }
         let check = Resolved::alone(verdict.map_err(Undecided::Impossible)?, cost);
         let change = commit(algorithm, &mut state, now, verb, check, spent);
         if change == Change::Mended {
@@ -109,7 +113,11 @@ impl Memory {
             drop(table);
             return otherwise(Undecided::Crowded);
         }
-        let mut entry = table.take(place, |entry| rule.may_borrow(entry, moment.now));
+        let mut entry = if table.is_over(place, moment) {
+            Entry::Absent
+        } else {
+            table.take(place, |entry| rule.may_borrow(entry, moment.now))
+        };
         let check = match rule.examine(&mut entry, moment.now, verb, verb.adds(cost, spent), 0) {
             Ok(verdict) => Resolved::alone(verdict, cost),
             Err(why) => {
@@ -215,5 +223,47 @@ impl Memory {
     pub(super) fn forget(&self, table: &mut BoundedTable, at: usize) {
         table.remove(at);
         self.len.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::{LevelRule, Log};
+    use crate::store::memory::slot::Timeline;
+    use crate::store::memory::{LevelCheck, Whole};
+
+    /// An entry that has drained by the rule that wrote it, and that no sweep has come to yet.
+    #[test]
+    fn an_entry_keeps_nobody_out_for_longer_than_its_writer_says() {
+        let (start, verb) = (1_700_000_000_000_000, Verb::Limit);
+        let level = |tick| LevelRule::new(1, tick, 1);
+        let log = |period| Rule::Log(Log { max: 1, period, min_interval: 0, counts_blocked: false });
+        let pairs = [(Rule::Level(level(1000)), Rule::Level(level(3_600_000_000))), (log(1000), log(3_600_000_000))];
+        for (short, long) in pairs {
+            let memory = Memory::new();
+            let blocked = |rule: &Rule, actor: u128, now| {
+                let moment = Moment { now, timeline: Timeline::Real };
+                let call = EntryCall { fingerprint: Fingerprint(actor << 64), moment, verb, cost: 1, spent: 0 };
+                memory.decide_one::<()>(rule, call, |_| panic!("it is decided")).expect("an answer").blocked
+            };
+            let actors = || (1..50).map(|actor| actor << 57);
+            actors().for_each(|actor| assert!(!blocked(&short, actor, start)));
+            assert!(blocked(&long, 1 << 57, start + 900));
+            actors().for_each(|actor| assert!(!blocked(&long, actor, start + 1200), "{actor}"));
+            assert!(blocked(&long, 1 << 57, start + 1200));
+        }
+        let ([quick, slow], memory) = ([level(1000), level(3_600_000_000)], Memory::new());
+        let both = |rule: &LevelRule, actor: u128, now| {
+            let check =
+                |other: u128| LevelCheck { rule, fingerprint: Fingerprint((actor << 64) + (other << 100)), cost: 1 };
+            let moment = Moment { now, timeline: Timeline::Real };
+            memory.limit_levels::<2, _, ()>(&[check(0), check(1)], moment, Whole, |_, _, _| panic!("it is decided"))
+        };
+        for (rule, now) in [(&quick, start), (&slow, start + 1200)] {
+            for actor in (1..50).map(|actor| actor << 57) {
+                assert!(!both(rule, actor, now).expect("an answer").blocked);
+            }
+        }
     }
 }

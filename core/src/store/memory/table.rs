@@ -6,6 +6,7 @@
 
 use std::mem;
 
+use super::Moment;
 use super::slot::{Drain, Kept, Slot, Timeline};
 use crate::algorithm::{Entry, Small};
 use crate::fingerprint::Fingerprint;
@@ -95,6 +96,15 @@ impl<B: Beside> Table<B> {
 
     pub(super) fn drain_at(&self, at: usize) -> Drain {
         self.slots[at].drain()
+    }
+
+    /// True if the entry at a place has drained by the rule that wrote it, and is only not swept away yet: whatever another
+    /// rule makes of it, it keeps nobody out any more. By a caller's clock that is not known.
+    pub(super) fn is_over(&self, place: Place, moment: Moment) -> bool {
+        place.is_ok_and(|at| {
+            let drain = self.slots[at].drain();
+            drain.timeline() == moment.timeline && moment.timeline == Timeline::Real && drain.empty_at() <= moment.now
+        })
     }
 
     /// True if actors without an entry may have been counted in a shared one.
