@@ -115,7 +115,7 @@ fn shorter(voices: &[Voice; 2], field: &str) -> u64 {
 }
 
 macro_rules! together {
-    ($(#[doc = $doc:literal] $test:ident $kinds:expr, |$voices:ident, $admitted:ident| $bound:block)*) => { proptest! {
+    ($(#[doc = $doc:literal] $test:ident: $kinds:expr, |$voices:ident, $admitted:ident| $bound:block)*) => { proptest! {
         #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
         $(
             #[doc = $doc]
@@ -130,7 +130,7 @@ macro_rules! together {
 
 together! {
     /// Both sizes, and what the faster one drains.
-    levels &["bucket", "token-bucket", "fixed-window"], |voices, admitted| {
+    levels: &["bucket", "token-bucket", "fixed-window"], |voices, admitted| {
         let sizes: u64 = voices.iter().map(Voice::size).sum();
         for (span, sum) in spans(&admitted) {
             let drained = voices.iter().map(|voice| voice.drains(span)).max().expect("two");
@@ -139,7 +139,7 @@ together! {
     }
 
     /// In a span of the shorter period, both sizes.
-    sliding_logs &["sliding-log"], |voices, admitted| {
+    sliding_logs: &["sliding-log"], |voices, admitted| {
         let (sizes, period) = (voices.iter().map(|voice| voice.scaled("max")).sum(), shorter(&voices, "period"));
         for (span, sum) in spans(&admitted).filter(|(span, _)| *span < period) {
             prop_assert!(sum <= sizes, "{} in {} us", sum, span);
@@ -147,7 +147,7 @@ together! {
     }
 
     /// In a span of the shorter period less the larger resolution, both sizes.
-    sliding_windows &["sliding-window"], |voices, admitted| {
+    sliding_windows: &["sliding-window"], |voices, admitted| {
         let sizes: u64 = voices.iter().map(|voice| voice.scaled("max")).sum();
         let slot = voices.iter().map(|voice| voice.time("resolution")).max().expect("two");
         let sure = shorter(&voices, "period").checked_sub(slot);
@@ -157,7 +157,7 @@ together! {
     }
 
     /// In a span of the shorter period, twice both sizes.
-    sliding_counters &["sliding-counter"], |voices, admitted| {
+    sliding_counters: &["sliding-counter"], |voices, admitted| {
         let sizes: u64 = voices.iter().map(|voice| voice.scaled("max")).sum();
         let period = shorter(&voices, "period");
         for (span, sum) in spans(&admitted).filter(|(span, _)| *span < period) {
@@ -166,7 +166,7 @@ together! {
     }
 
     /// What one would admit whose count is divided at the slots of both.
-    decaying_counts &["decay"], |voices, admitted| {
+    decaying_counts: &["decay"], |voices, admitted| {
         let most = voices.iter().map(|voice| voice.scaled("max")).max().expect("two");
         for (index, (now, _)) in admitted.iter().enumerate() {
             let weight = |(then, cost): &(u64, u64)| {
