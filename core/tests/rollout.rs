@@ -32,7 +32,7 @@ impl Voice {
         micros((self.number(field) / self.factor).ceil().max(1.0))
     }
 
-    /// What is admitted at once, of a level.
+    /// The units that a level admits at once.
     fn size(&self) -> u64 {
         self.scaled(match self.wire["type"].as_str().expect("a type") {
             "bucket" => "size",
@@ -42,7 +42,7 @@ impl Voice {
         })
     }
 
-    /// What a level drains in a span, at most.
+    /// The most that a level drains in a span.
     fn drains(&self, span: u64) -> u64 {
         match self.wire["type"].as_str().expect("a type") {
             "bucket" => {
@@ -165,7 +165,7 @@ together! {
         }
     }
 
-    /// What one would admit whose count is divided at the slots of both.
+    /// As many as one would admit whose count is divided at the slots of both.
     decaying_counts: &["decay"], |voices, admitted| {
         let most = voices.iter().map(|voice| voice.scaled("max")).max().expect("two");
         for (index, (now, _)) in admitted.iter().enumerate() {

@@ -10,6 +10,7 @@ use crate::algorithm::{Algorithm, Drains, Entry, Rule, Small, with_small};
 use crate::decision::{Change, Impossible, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
+use crate::time::Micros;
 
 /// A call about one entry.
 #[derive(Clone, Copy)]
@@ -75,17 +76,13 @@ impl Memory {
         }
         let mut state = table.read(place).unwrap_or_else(|| algorithm.fresh(now));
         let mut verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
-        if !verdict.is_ok_and(Verdict::is_at_once) && table.is_over(place, moment) {
-            state = algorithm.fresh(now);
-            verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
+        if !verdict.is_ok_and(Verdict::is_at_once) && table.is_over(place, moment.timeline, moment.now) {
+            (state, verdict) = afresh(algorithm, now, verb, verb.adds(cost, spent));
         }
         let check = Resolved::alone(verdict.map_err(Undecided::Impossible)?, cost);
         let change = commit(algorithm, &mut state, now, verb, check, spent);
         if change == Change::Mended {
-            let mended = table.read::<R::State>(place).and_then(|before| algorithm.mended(&before, now));
-            let mended = mended.map_or(Entry::Absent, |mended| mended.into_entry(Small::into_entry));
-            let drains = (!algorithm.is_empty(&state, now)).then(|| algorithm.drains(&state, now));
-            self.keep_mended(&mut table, place, mended, drains, moment);
+            self.mend_small(algorithm, &mut table, place, &state, moment);
         } else if change == Change::Written {
             let drain = Drain::new(algorithm.drains(&state, now), moment.timeline);
             let is_empty = algorithm.is_empty(&state, now);
@@ -96,6 +93,23 @@ impl Memory {
         }
         // No other call has to wait while the answer is made.
         Ok((state, check))
+    }
+
+    /// [`keep_mended`](Self::keep_mended) of an entry whose rule is known; this is the state as it was brought to now.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mend_small<R: Algorithm<State: Small>>(
+        &self,
+        algorithm: &R,
+        table: &mut BoundedTable,
+        place: Place,
+        state: &R::State,
+        moment: Moment,
+    ) -> bool {
+        let mended = table.read::<R::State>(place).and_then(|before| algorithm.mended(&before, moment.now));
+        let mended = mended.map_or(Entry::Absent, |mended| mended.into_entry(Small::into_entry));
+        let drains = (!algorithm.is_empty(state, moment.now)).then(|| algorithm.drains(state, moment.now));
+        self.keep_mended(table, place, mended, drains, moment)
     }
 
     /// A state of any length is lent by the table, and put back.
@@ -113,7 +127,7 @@ impl Memory {
             drop(table);
             return otherwise(Undecided::Crowded);
         }
-        let mut entry = if table.is_over(place, moment) {
+        let mut entry = if table.is_over(place, moment.timeline, moment.now) {
             Entry::Absent
         } else {
             table.take(place, |entry| rule.may_borrow(entry, moment.now))
@@ -224,6 +238,20 @@ impl Memory {
         table.remove(at);
         self.len.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// The state of an absent entry, and what it says of this cost.
+#[cold]
+#[inline(never)]
+pub(super) fn afresh<R: Algorithm>(
+    algorithm: &R,
+    now: Micros,
+    verb: Verb,
+    added: u64,
+) -> (R::State, Result<Verdict, Impossible>) {
+    let mut state = algorithm.fresh(now);
+    let verdict = examine(algorithm, &mut state, now, verb, added, 0);
+    (state, verdict)
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 
 use std::mem;
 
-use super::Moment;
 use super::slot::{Drain, Kept, Slot, Timeline};
 use crate::algorithm::{Entry, Small};
 use crate::fingerprint::Fingerprint;
@@ -100,10 +99,10 @@ impl<B: Beside> Table<B> {
 
     /// True if the entry at a place has drained by the rule that wrote it, and is only not swept away yet: whatever another
     /// rule makes of it, it keeps nobody out any more. By a caller's clock that is not known.
-    pub(super) fn is_over(&self, place: Place, moment: Moment) -> bool {
+    pub(super) fn is_over(&self, place: Place, timeline: Timeline, now: Micros) -> bool {
         place.is_ok_and(|at| {
             let drain = self.slots[at].drain();
-            drain.timeline() == moment.timeline && moment.timeline == Timeline::Real && drain.empty_at() <= moment.now
+            timeline == Timeline::Real && drain.timeline() == timeline && drain.empty_at() <= now
         })
     }
 
