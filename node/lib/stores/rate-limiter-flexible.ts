@@ -1,5 +1,5 @@
 /**
- * A limiter for the wrappers of rate-limiter-flexible 11.
+ * A limiter for the wrappers of rate-limiter-flexible, 11 or later.
  *
  * @packageDocumentation
  */
@@ -10,6 +10,7 @@ import type { Limiter } from '../limiter.js'
 import { LONGEST_MS, MOST_POINTS } from './blocks.js'
 import { storeOptions } from './hits.js'
 import { PointCounter, type Points } from './holds.js'
+import { tooOld } from './library.js'
 
 /** The options of a limiter, with the library's own names. */
 export interface Options {
@@ -40,6 +41,8 @@ export interface CallOptions {
   /** Seconds, in place of the limiter's duration. */
   readonly customDuration?: number | undefined
 }
+
+if (RateLimiterCompatibleAbstract === undefined) throw tooOld('rate-limiter-flexible', 11)
 
 const OWN = ['points', 'duration', 'blockDuration', 'execEvenly', 'execEvenlyMinDelayMs']
 /** The longest window that there can be, 100 years. */
