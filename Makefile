@@ -94,7 +94,7 @@ redis-server:
 
 # Twice: overflow only wraps without its checks. What a server decides is compiled the same way both times. With the
 # generator, whose test compares what it writes with what is committed. Without the tests `redis_*`, empty without Redis.
-CHECKED := -p tidegate -p tidegate-generate
+CHECKED := -p tidegate -p tidegate-generate --all-features
 WRAPPING := --config core/tests/wrapping.toml -p tidegate --no-default-features --features tokio,toml,yaml \
 	--lib --test '[!r]*' --test 're[!d]*'
 
@@ -106,15 +106,17 @@ test-rust: redis-server compiled
 	cargo test $(CHECKED)
 	cargo test $(WRAPPING)
 
-# Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; and
-# Redis needs no TLS. Apart from the other tests, because each combination is compiled by itself.
+# Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; Redis
+# needs no TLS; and without being asked nothing reads TOML or YAML. Apart from the other tests, because each combination is compiled by itself.
 test-features: redis-server ## Each feature of the crate by itself
 	for features in "" tokio toml yaml remote redis; do \
 		cargo clippy -p tidegate --no-default-features --features "$$features" --quiet -- -D warnings || exit 1; \
 	done
+	cargo clippy -p tidegate --all-targets --quiet -- -D warnings
 	! cargo tree -p tidegate --no-default-features --edges normal --prefix none | grep -E "^(tokio|redis|rustls|ring) "
 	! cargo tree -p tidegate --no-default-features --features remote --edges normal --prefix none | grep -E "^(redis|rustls|ring) "
 	! cargo tree -p tidegate --no-default-features --features redis --edges normal --prefix none | grep -E "^(rustls|ring) "
+	! cargo tree -p tidegate --edges normal --prefix none | grep -E "^(toml|serde-saphyr) "
 	cargo test -p tidegate --no-default-features --features redis --test without_tls --quiet
 
 # Two at a time, but for tests that look at a clock: those come after the others, one by one.
@@ -182,7 +184,7 @@ docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site
 	tools/site/node_modules/.bin/typedoc --options tools/site/typedoc.json --logLevel Error
 	@# Icons from a file of their own cannot be shown from the disk; a script has put them into each page as well.
 	find target/site/reference/node -name '*.html' -exec sed -i 's|href="[./]*assets/icons.svg#|href="#|g' {} +
-	RUSTDOCFLAGS="-D warnings" cargo doc --package tidegate --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --package tidegate --all-features --no-deps --quiet
 	mkdir -p target/site/reference/rust && cp -r target/doc/. target/site/reference/rust/
 	@# A link of a dependency's documentation that leads nowhere from the pages of those who use its traits.
 	find target/site/reference/rust/tidegate -name '*.html' -exec sed -i 's|href="dispatcher#|href="https://docs.rs/tracing/latest/tracing/dispatcher/#|g' {} +

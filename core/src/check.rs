@@ -50,6 +50,12 @@ impl<'a> Check<'a> {
         self.limit.key()
     }
 
+    /// The actor that is limited.
+    #[must_use]
+    pub const fn actor(&self) -> &'a str {
+        self.actor
+    }
+
     /// The units that the call costs; 0 asks without charging.
     #[must_use]
     pub const fn cost(mut self, units: u64) -> Self {
@@ -129,6 +135,24 @@ impl LimitInfo {
     #[must_use]
     pub fn key<'a>(&self, checks: &[Check<'a>]) -> &'a str {
         checks.get(self.check_index()).map_or("", Check::key)
+    }
+
+    /// The actor of the check that decided; `checks` are those of the call. A result holds no copy of it, so that a call
+    /// allocates nothing for it.
+    ///
+    /// ```
+    /// use tidegate::{Call, Check, Limit, Limiter, Memory};
+    ///
+    /// let (login, api) = (Limit::bucket("login", 10).build()?, Limit::bucket("api", 5).build()?);
+    /// let checks = [Check::new(&login, "203.0.113.9"), Check::new(&api, "ada")];
+    /// let info = Limiter::new(Memory::new()).decide_sync(&checks, Call::Limit)?;
+    /// assert_eq!(info.actor(&checks), "ada");
+    /// assert_eq!(info.checks()[0].actor(&checks), "203.0.113.9");
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn actor<'a>(&self, checks: &[Check<'a>]) -> &'a str {
+        checks.get(self.check_index()).map_or("", Check::actor)
     }
 }
 

@@ -43,7 +43,7 @@ macro_rules! answer {
             #[inline]
             pub const fn numbers(&self) -> [u64; Self::NUMBERS] {
                 [
-                    $((self.$flag as u64) * $bit)|+ | (self.observed as u64) * OBSERVED,
+                    $((self.$flag as u64) * $bit)|+ | (self.observed as u64) * OBSERVED | (self.counted as u64) * COUNTED,
                     $(self.$number,)+
                     $(self.$seconds(),)+
                     self.at,
@@ -58,7 +58,7 @@ macro_rules! answer {
             pub const fn from_numbers(numbers: [u64; Self::NUMBERS]) -> Self {
                 let [flags, $($number,)+ $($seconds,)+ at, check] = numbers;
                 $(let _ = $seconds;)+
-                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u32, observed: flags & OBSERVED > 0, several: None }
+                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u32, observed: flags & OBSERVED > 0, counted: flags & COUNTED > 0, several: None }
             }
 
             $(
@@ -74,6 +74,8 @@ macro_rules! answer {
 
 /// The bit of the first number for a check that is not enforced.
 const OBSERVED: u64 = 1 << 8;
+/// The bit of the first number for a check that was charged although its call was denied.
+const COUNTED: u64 = 1 << 9;
 
 /// A public field of an answer.
 #[derive(Clone, Copy, Debug)]
@@ -153,6 +155,8 @@ answer! {
             pub(crate) check: u32,
             /// Of a check that is not enforced.
             pub(crate) observed: bool,
+            /// Charged although its call was denied.
+            pub(crate) counted: bool,
             /// Present only when there was more than one answer, so that a single one allocates nothing.
             pub(crate) several: Option<Several>,
         }
@@ -203,6 +207,7 @@ impl LimitInfo {
             at: 0,
             check: 0,
             observed: false,
+            counted: false,
             degraded: false,
             several: None,
         }
@@ -273,7 +278,7 @@ impl LimitInfo {
             wait_ms = wait_ms.max(info.wait_ms);
             at = at.max(info.at);
             degraded |= info.degraded;
-            if !blocked {
+            if !blocked || info.counted {
                 // Among those that are blocked, the one that decides has the largest.
                 reset_ms = reset_ms.max(info.reset_ms);
             }
@@ -291,6 +296,7 @@ impl LimitInfo {
             at,
             check,
             observed: false,
+            counted: false,
             several: several(answers),
         }
     }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 #[cfg(feature = "redis")]
 use servers::Server;
-#[cfg(feature = "redis")]
 use tidegate::Redis;
+#[cfg(feature = "redis")]
+use tidegate::redis::RedisBuilder;
 #[cfg(feature = "redis")]
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Memory};
@@ -26,13 +27,13 @@ fn on_both(test: impl Fn(&Limiter)) {
     #[cfg(feature = "redis")]
     {
         let server = Server::start();
-        test(&Limiter::new(patient(&server)));
+        test(&Limiter::new(patient(&server).build().expect("a store")));
     }
 }
 
 #[cfg(feature = "redis")]
-fn patient(server: &Server) -> Redis {
-    Redis::open(&server.url()).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise)
+fn patient(server: &Server) -> RedisBuilder {
+    Redis::builder(&server.url()).timeout(Duration::from_secs(10)).on_error(OnError::Raise)
 }
 
 fn ask(limiter: &Limiter, check: Check<'_>, call: Call, now: u64) -> LimitInfo {
@@ -168,7 +169,7 @@ fn a_decision_takes_a_thousand_checks_and_no_more() {
 #[test]
 fn a_denial_that_is_remembered_is_that_definitions() {
     let server = Server::start();
-    let limiter = Limiter::new(patient(&server).deny_cache(MINUTE));
+    let limiter = Limiter::new(patient(&server).deny_cache(MINUTE).build().expect("a store"));
     let small = Limit::bucket("plan", 1).drip_rate(HOUR).build().expect("a bucket");
     let big = Limit::bucket("plan", 100).drip_rate(HOUR).build().expect("a bucket");
     let blocked = |limit| limiter.limit_sync(limit, "ada").expect("an answer").blocked;

@@ -134,3 +134,15 @@ fn value(given: &Json) -> Value {
         None => serde_json::from_value(given.clone()).expect("any value"),
     }
 }
+
+#[test]
+fn the_option_that_a_name_may_have_meant_is_named() {
+    let named = |dialect, name: &str| opened(dialect, name, &Value::Number(1.0)).expect_err("no option").to_string();
+    let wire = named(Dialect::Wire, "max_entries");
+    assert_eq!(wire, "max_entries is not an option of a limiter (did you mean maxEntries?), got a value");
+    let unit = named(Dialect::JavaScript, "denyCache");
+    assert_eq!(unit, "denyCache is not an option of a limiter (did you mean denyCacheMs?), got a value");
+    for far in ["", "clock", "ttl", "\u{0}", &"timeout".repeat(1000)] {
+        assert!(!named(Dialect::Python, far).contains("mean"), "{far}");
+    }
+}

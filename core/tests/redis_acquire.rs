@@ -14,9 +14,9 @@ use tidegate::{Call, Check, Limit, Limiter, Redis};
 const SECOND: Duration = Duration::from_secs(1);
 
 fn over(server: &Server) -> Limiter {
-    let store = Redis::open(&server.url()).expect("a URL").on_error(OnError::Raise);
+    let store = Redis::builder(&server.url()).on_error(OnError::Raise);
     // A machine that tests many things at once is slow at each.
-    Limiter::new(store.timeout(SECOND))
+    Limiter::new(store.timeout(SECOND).build().expect("a store"))
 }
 
 fn bucket(key: &str, drip_rate: Duration) -> Limit {

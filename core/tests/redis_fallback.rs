@@ -15,8 +15,8 @@ fn a_full_fallback_counts_newcomers_together_and_frees_nobody() {
     const CAP: usize = 300;
     const VICTIMS: usize = 200;
     let url = format!("redis://127.0.0.1:{}", servers::free_port());
-    let store = Redis::open(&url).expect("a URL").timeout(DEADLINE).on_error(OnError::Local).max_entries(CAP);
-    let (limiter, limit) = (Limiter::new(store), hourly("fallback", 5));
+    let store = Redis::builder(&url).timeout(DEADLINE).on_error(OnError::Local).max_entries(CAP);
+    let (limiter, limit) = (Limiter::new(store.build().expect("a store")), hourly("fallback", 5));
     let ask = |actor: &str| {
         let info = limiter.limit_sync(&limit, actor).expect("the policy's answer");
         assert!(info.degraded);

@@ -122,8 +122,10 @@ fn servers_that_close_what_is_idle_are_not_told_of() {
     let server = Server::start();
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let listener = heard.clone();
-    let store = Redis::open(&server.url()).expect("a URL").timeout(DEADLINE).on_error(OnError::Raise);
-    let limiter = Limiter::new(store.listener(move |event| listener.lock().expect("a lock").push(event.to_string())));
+    let store = Redis::builder(&server.url()).timeout(DEADLINE).on_error(OnError::Raise);
+    let limiter = Limiter::new(
+        store.listener(move |event| listener.lock().expect("a lock").push(event.to_string())).build().expect("a store"),
+    );
     let limit = hourly("timeout", 1000);
     assert!(is_decided(&limiter, &limit));
     let mut watched = Watched::new(&server);

@@ -14,6 +14,7 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 use servers::Cluster;
 use strategies::{cost, definition, jump, scale, start, with_key};
+use tidegate::ffi;
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Limit, Limiter, Memory, Redis};
 
@@ -22,8 +23,8 @@ const ACTORS: [&str; 4] = ["ada", "bob", "eve", "mallory"];
 const HOUR: Duration = Duration::from_hours(1);
 
 fn over(cluster: &Cluster) -> Limiter {
-    let store = Redis::open(&cluster.url()).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise);
-    let limiter = Limiter::new(store.deny_cache(Duration::ZERO));
+    let store = Redis::builder(&cluster.url()).timeout(Duration::from_secs(10)).on_error(OnError::Raise);
+    let limiter = Limiter::new(store.deny_cache(Duration::ZERO).build().expect("a store"));
     let warm = Limit::bucket("warm", 5).build().expect("a bucket");
     servers::wait_until("the cluster decides", || limiter.peek_sync(&warm, "warm").is_ok());
     limiter
@@ -94,6 +95,54 @@ fn an_observed_check_that_cannot_be_decided_is_nobody_elses_trouble() {
     let info = shared.decide_sync_at(&[eve, Check::new(&limit, "bob")], Call::Acquire { max_wait: Duration::MAX }, NOW);
     let info = info.expect("an answer");
     assert!(!info.blocked && info.checks()[0].blocked, "{info:?}");
+}
+
+/// One level would leave the exact range: nothing is stored in any entry, and the error is the one of memory.
+#[test]
+fn a_call_that_cannot_be_decided_stores_nothing_in_any_slot() {
+    const HIGHEST: u64 = 1 << 52;
+    let cluster = Cluster::start(0);
+    let both = [&Limiter::new(Memory::new()), &over(&cluster)];
+    let keys = || cluster.nodes.iter().map(|node| node.run::<u64>("DBSIZE")).sum::<u64>();
+    let level = Limit::bucket("level", 1000).drip_rate(Duration::from_millis(1)).build().expect("a bucket");
+    let pace = Limit::smooth("pace", 1.0).build().expect("a pace");
+    let log = Limit::sliding_log("log", 50, HOUR).build().expect("a log");
+    let slots = Limit::sliding_window("slots", 50, HOUR, HOUR / 60).build().expect("a window");
+    let counter = Limit::sliding_counter("counter", 50, HOUR).build().expect("a counter");
+    let fixed = Limit::fixed_window("fixed", 50, HOUR).build().expect("a window");
+    let others = [&pace, &log, &slots, &counter, &fixed];
+    let fine = ACTORS
+        .iter()
+        .zip(0..)
+        .flat_map(|(actor, cost)| others.into_iter().map(move |limit| Check::new(limit, actor).cost(3 + cost)));
+    let fine: Vec<_> = fine.collect();
+    let (last, rest) = fine.split_at(7);
+    let checks =
+        [last, &[Check::new(&level, "zoe").cost(HIGHEST + 1), Check::new(&level, "ida").cost(HIGHEST + 2)], rest];
+    let before = keys();
+    for _ in 0..3 {
+        agree(both, &checks.concat(), Call::Charge, START).expect("the same error");
+        assert_eq!(keys(), before, "nothing is stored");
+    }
+    // What can be charged is, and another such error changes none of it.
+    agree(both, &fine, Call::Charge, START).expect("the same charges");
+    agree(both, &checks.concat(), Call::Charge, START + 1_000_000).expect("the same error");
+    for check in &fine {
+        agree(both, &[*check], Call::Peek, START + 1_000_000).expect("the same entry");
+    }
+
+    // One who waits longer than numbers are exact.
+    let line = |actor: &'static str| Check::new(&pace, actor).cost(1);
+    let most = (1_u64 << 53) / 1_000_000 - START / 1_000_000 - 1;
+    agree(both, &[Check::new(&pace, "zoe").cost(most)], Call::Charge, START).expect("nearly all");
+    let wait = Call::Acquire { max_wait: Duration::MAX };
+    for actor in ["kim", "lee", "max"] {
+        for _ in 0..2 {
+            let checks = [line(actor).cost(5), Check::new(&pace, "zoe").cost(100), line(actor).cost(2)];
+            agree(both, &checks, wait, START).expect("the same error");
+            agree(both, &[line(actor)], Call::Peek, START).expect("it takes no time");
+        }
+    }
 }
 
 /// A charge of a `smooth` limit takes time, which cannot be given back; so a look comes first.
@@ -232,8 +281,8 @@ fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
     let deadline = Duration::from_millis(200);
     let cluster = Cluster::start(0);
     let limit = Limit::bucket("halves", 1000).drip_rate(HOUR).build().expect("a bucket");
-    let store = Redis::open(&cluster.url()).expect("a URL").timeout(deadline).on_error(OnError::Raise);
-    let limiter = Limiter::new(store.deny_cache(Duration::ZERO));
+    let store = Redis::builder(&cluster.url()).timeout(deadline).on_error(OnError::Raise);
+    let limiter = Limiter::new(store.deny_cache(Duration::ZERO).build().expect("a store"));
     let actor_of = |node: &servers::Server| {
         let mut actors = (0..).map(|number| format!("actor{number}"));
         let is_there = |actor: &String| {
@@ -252,7 +301,7 @@ fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
         let done = move |answer: Result<_, _>| answered.send(answer.is_err()).map_err(|_| unreachable!());
         let checks = [Check::new(&limit, &here), Check::new(&limit, &there)];
         // No look comes before, so that one half is charged.
-        assert!(limiter.start(&checks, Call::Charge, None, done).is_none());
+        assert!(ffi::start(&limiter, &checks, Call::Charge, None, done).is_none());
     }
     for _ in 0..CALLS {
         assert!(answers.recv_timeout(Duration::from_secs(20)).expect("every call is answered"), "one half hangs");

@@ -149,8 +149,8 @@ function decideFew(store: Store, call: number, parts: readonly Part[], when: Whe
   const failure = charged(parts)
   if (failure !== undefined) throw errorOf(failure)
   if (buffer[Out.Count] !== 0) return infoFrom(buffer, store, parts, charges(call))
-  const { limit } = parts[buffer[Out.Binding] as number] as Part
-  return infoOfFew(charges(call), store, parts, parts.length, limit, undefined, undefined)
+  const { limit, actor } = parts[buffer[Out.Binding] as number] as Part
+  return infoOfFew(charges(call), store, parts, parts.length, limit, undefined, actor)
 }
 
 /** The answer to a call of a few checks, in the fast buffer; `asked` are its checks, or the options of all of them. */

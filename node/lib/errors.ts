@@ -208,6 +208,11 @@ export function wrongType(key: string, field: string, problem: string, value: un
   return errorOf(native.refuse(false, key, field, problem, value))
 }
 
+/** The error for an option of `what` that does not exist. */
+export function noOption(key: string, name: string, what: string, known: readonly string[], value: unknown): Error {
+  return wrongType(key, name, `is not an option of ${what}${native.hint(name, known)}`, value)
+}
+
 /** The error for a value of the right type that is not one of those that may be. */
 export function outOfRange(key: string, field: string, problem: string, value: unknown): Error {
   return errorOf(native.refuse(true, key, field, problem, value))
@@ -244,6 +249,8 @@ function isPlain(given: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
+const NO_LIMITER = 'must be a Limiter or the URL of a store; leave it out for memory'
+
 /** Options as an object of their own, each read once; a name that is not among those of `what` is refused. */
 export function knownOptions(
   given: object,
@@ -254,7 +261,9 @@ export function knownOptions(
   const options: Record<string, unknown> = {}
   for (const name of optionNames(given, field)) {
     const value = read(given, name, '')
-    if (!names.includes(name)) throw wrongType('', name, `is not an option of ${what}`, value)
+    if (!names.includes(name)) throw noOption('', name, what, names, value)
+    // The URL in a variable that is not set would mean memory, where each process counts alone.
+    if (name === 'limiter' && (value ?? undefined) === undefined) throw wrongType('', name, NO_LIMITER, value)
     if (value !== undefined) options[name] = value
   }
   if (!isPlain(given)) for (const name of names) refuseInherited(given, name)

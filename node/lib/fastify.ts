@@ -6,8 +6,9 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions as FastifyRoute } from 'fastify'
 import { outOfRange, wrongType } from './errors.js'
+import type { Refusal } from './http.js'
 import type { LimitInfo } from './info.js'
-import { clientAs, clientOf } from './room/address.js'
+import { clientBy } from './room/address.js'
 import { errorFrom } from './room/asked.js'
 import { RateLimitError as Refused } from './room/error.js'
 import { type Done, HOOKS, type Hook, type HookName, limitEarlier, type Placed } from './room/fastify-hooks.js'
@@ -17,9 +18,9 @@ import { isClosed } from './room/gone.js'
 import { isPromise } from './room/later.js'
 import { MADE_IN_REQUESTS } from './room/mistakes.js'
 import { claimedName } from './room/names.js'
-import { admit, decideFor, refusalError, refuse } from './room/node.js'
-import { functionOption, type RoomOptions, type RouteOptions } from './room/options.js'
-import { onResponses } from './room/response.js'
+import { admit, decideFor, refuse, refuseTo, unlessAnswered } from './room/node.js'
+import { functionOption, type OptionalLimits, type RoomOptions, type RouteOptions } from './room/options.js'
+import { onFinished, onResponses } from './room/response.js'
 import { type Framework, type Gates, Room } from './room/room.js'
 import type * as rules from './room/rules.js'
 import { hookServer } from './room/server.js'
@@ -50,15 +51,7 @@ const frameworkOf = (prefix: string): Framework<FastifyRequest> => ({ ...framewo
 
 const framework: Framework<FastifyRequest> = {
   options: OPTIONS,
-  client(request: FastifyRequest, gates: Gates): string {
-    const { gate } = gates
-    if (!gate.trustsNobody) return clientOf(request.raw, gate)
-    const trusted = trustOf(request)
-    if (trusted === 'nobody') return clientOf(request.raw, gate)
-    // Fastify would take the left-most address, which clients can write themselves.
-    if (trusted === 'everybody') return clientOf(request.raw, gates.trusting)
-    return clientAs(request.ip, request.raw, gate)
-  },
+  client: (request: FastifyRequest, gates: Gates) => clientBy(request.raw, gates, trustOf(request), () => request.ip),
   isGone: ({ raw }) => isClosed(raw),
 }
 
@@ -116,6 +109,7 @@ function tidegate(instance: FastifyInstance, options: tidegate.RateLimitOptions,
 function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   const outer = instance[ROOM]
   const inside = outer !== undefined && given.limiter === undefined
+  if (outer === undefined) refuseTaken(instance)
   const name = instance.prefix ? { name: instance.prefix } : {}
   const room = inside
     ? outer.extend({ ...name, ...given }, { adds: true })
@@ -124,8 +118,9 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   if (typeof global !== 'boolean') throw wrongType('', 'global', 'must be a boolean', global)
   // A plugin that is registered a second time, with a limiter of its own, is the nearest one from then on.
   Object.defineProperty(instance, ROOM, { value: room, configurable: true })
-  if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', ANSWER)
-  if (!instance.hasDecorator('rateLimit')) {
+  if (outer === undefined) {
+    // Fastify refuses a name that another plugin has.
+    instance.decorateRequest('rateLimit', ANSWER)
     const made = new MadeHooks(instance)
     instance.decorate<tidegate.RateLimit>('rateLimit', {
       getter(this: Housed) {
@@ -144,12 +139,25 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   }
   limitEarlier(instance, ({ config, method, url }) => placedOn(config.rateLimit, { method, url: url ?? '' }))
   instance.addHook('onRoute', function (this: Housed, route) {
+    refuseTaken(this)
     const config = route.config?.rateLimit
     const nearest = this[ROOM] ?? room
     // A room inside that adds to this one decides for both.
     if (config === false || (nearest !== room && nearest.isAddedTo(room))) return
     const placed = placedOn(nearest === room ? config : undefined, route)
     if (placed !== undefined) add(route, placed)
+  })
+}
+
+/** The decorator of `@fastify/rate-limit`, which takes `rateLimit` of an instance and of routes for its own, too. */
+const OTHERS = 'createRateLimit'
+
+/** Refuses an instance in which two plugins would read the limits of a route, each as its own. */
+function refuseTaken(instance: FastifyInstance): void {
+  if (!instance.hasDecorator(OTHERS)) return
+  const code = 'FST_ERR_DEC_ALREADY_PRESENT'
+  throw Object.assign(new Error('@fastify/rate-limit has the names of tidegate/fastify: register one of them'), {
+    code,
   })
 }
 
@@ -185,9 +193,9 @@ class MadeHooks {
   #madeInRequests = 0
 
   constructor(instance: FastifyInstance) {
-    instance.addHook('onReady', (done) => {
+    instance.addHook('onReady', async () => {
       this.#isReady = true
-      done()
+      refuseTaken(instance)
     })
   }
 
@@ -196,7 +204,11 @@ class MadeHooks {
       this.#madeInRequests++
       if (this.#madeInRequests === MADE_IN_REQUESTS) room.gate.report('limiter-per-request', IN_REQUESTS)
     }
-    if (options === undefined) return hookOf(room).run
+    if (options === undefined) {
+      if (room.options.limits === undefined)
+        throw wrongType('', 'limits', 'must be given, as the plugin has none', undefined)
+      return hookOf(room).run
+    }
     // One that is made again for each request has the entries of the one before.
     return hookOf(roomOf(room, options, this.#isReady ? HOOK : claimedName(room.limiter, HOOK))).run
   }
@@ -218,6 +230,10 @@ function roomOf(room: Room<FastifyRequest>, config: tidegate.RouteLimits, name: 
 function add(route: FastifyRoute, { name, run }: Placed): void {
   const before = [(route[name] ?? []) as Hook | Hook[]].flat()
   if (!before.includes(run)) route[name] = [run, ...before] as never
+}
+
+function send(reply: FastifyReply, { status, headers, body }: Refusal): void {
+  reply.code(status).headers(headers).send(Buffer.from(body))
 }
 
 function hookOf(room: Room<FastifyRequest>): Placed {
@@ -254,29 +270,39 @@ function hookOf(room: Room<FastifyRequest>): Placed {
     done: Done,
     answered: Ended,
   ): void => {
+    // A handler that waits must not go on before the response is there.
+    if (answered !== undefined) onFinished(reply.raw, answered)
     if (onBlocked === undefined && body !== undefined) {
-      const refusal = refuse(request.raw, reply.raw, onResponses, room, info)
-      reply.code(refusal.status).headers(refusal.headers).send(Buffer.from(refusal.body))
-      answered?.()
+      send(reply, refuse(request.raw, reply.raw, onResponses, room, info))
       return
     }
-    const error = refusalError(request.raw, reply.raw, onResponses, room, info)
+    const { error, refusal } = refuseTo(request.raw, reply.raw, onResponses, room, info)
     if (onBlocked === undefined) {
       done(error)
       return
     }
+    const failed = (reason: unknown): void => {
+      // What it throws is no refusal, but an error as that of any handler.
+      reply.code(200)
+      done(errorFrom(reason) as Error)
+    }
+    // To call `done` would run the handler: the reply is sent here, or by what was called.
+    const settled = (payload: unknown): void => {
+      if (payload === reply || reply.sent) return
+      if (payload !== undefined) {
+        reply.send(payload)
+        return
+      }
+      const refuse = (): void => (body === undefined ? done(error) : send(reply, refusal))
+      unlessAnswered(onBlocked, reply.raw, () => reply.sent, refuse)
+    }
     reply.code(error.status)
     try {
       const given = onBlocked(info, request, reply)
-      // To call `done` would run the handler: the reply is sent here, or by what was called.
-      const send = (payload: unknown): void => {
-        if (payload !== undefined && payload !== reply && !reply.sent) reply.send(payload)
-        answered?.()
-      }
-      if (isPromise(given)) given.then(send).catch((reason) => done(errorFrom(reason) as Error))
-      else send(given)
+      if (given !== reply && isPromise(given)) given.then(settled).catch(failed)
+      else settled(given)
     } catch (reason) {
-      done(errorFrom(reason) as Error)
+      failed(reason)
     }
   }
 
@@ -309,14 +335,18 @@ function hookOf(room: Room<FastifyRequest>): Placed {
 
 namespace tidegate {
   /** The options of the plugin. */
-  export interface RateLimitOptions extends RoomOptions<FastifyRequest> {
-    /** Limits every route, not only those with a `config.rateLimit`. @defaultValue true */
+  export interface RateLimitOptions extends OptionalLimits<RoomOptions<FastifyRequest>> {
+    /**
+     * Limits every route, not only those with a `config.rateLimit`; with `false` the plugin needs no `limits`.
+     * @defaultValue true
+     */
     readonly global?: boolean | undefined
     /** The hook that decides; in `preHandler` the body is known. @defaultValue 'onRequest' */
     readonly hook?: HookName | undefined
     /**
-     * The response to a refused request: the function sends the reply, or returns its payload. Without it a refused
-     * request is an error with status 429, for `setErrorHandler`; or, with the option `body`, a response with that body.
+     * The response to a refused request: the function sends the reply, or returns its payload. Without it, or if it does
+     * neither, a refused request is an error with status 429, for `setErrorHandler`; or, with the option `body`, a
+     * response with that body.
      */
     readonly onBlocked?: ((info: LimitInfo, request: FastifyRequest, reply: FastifyReply) => unknown) | undefined
     /** Statuses, or a function of the response: only these outcomes stay charged. */

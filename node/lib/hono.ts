@@ -4,11 +4,13 @@
  * @packageDocumentation
  */
 
+import type { IncomingMessage } from 'node:http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { ConfigurationError, outOfRange, StoreError, wrongType } from './errors.js'
 import { isRedirection } from './headers.js'
 import type { LimitInfo } from './info.js'
 import { isBadActor } from './room/actor.js'
+import { isCutShort } from './room/address.js'
 import { RateLimitError } from './room/error.js'
 import { isNoAnswer, responseOf, withHeaders } from './room/fetch.js'
 import { isPromise } from './room/later.js'
@@ -38,8 +40,11 @@ export interface RateLimitEnv {
 export interface RateLimitOptions extends RoomOptions<Context> {
   /** The `getConnInfo` of the runtime, such as that of `@hono/node-server/conninfo`; needed where there is no `key`. */
   readonly getConnInfo?: GetConnInfo | undefined
-  /** The response to a refused request, in place of the one with status 429; `'error'` throws a {@link RateLimitError}. */
-  readonly onBlocked?: 'error' | ((info: LimitInfo, context: Context) => Later<Response>) | undefined
+  /**
+   * The response to a refused request, in place of the one with status 429, which is sent where the function returns
+   * none; `'error'` throws a {@link RateLimitError}.
+   */
+  readonly onBlocked?: 'error' | ((info: LimitInfo, context: Context) => Later<Response | undefined>) | undefined
   /** Statuses, or a function of the context: only these outcomes stay charged. */
   readonly chargeOn?: ChargeOn<[context: Context]> | undefined
 }
@@ -74,7 +79,12 @@ const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> =
   options: ['getConnInfo', 'onBlocked', 'chargeOn'],
   client(context: Context, { gate }: Gates): string {
     const peer = getConnInfo && peerOf(context, getConnInfo)
-    if (!gate.trustsNobody) return gate.client(peer, context.req.header(gate.forwardedHeader) ?? [])
+    if (!gate.trustsNobody) {
+      // Of Node's own server; other runtimes drop no lines.
+      const { incoming } = (context.env ?? {}) as { readonly incoming?: IncomingMessage }
+      const isShort = incoming?.socket !== undefined && Array.isArray(incoming.rawHeaders) && isCutShort(incoming)
+      return gate.client(peer, isShort ? [] : (context.req.header(gate.forwardedHeader) ?? []))
+    }
     return gate.client(peer, context.req.header('x-forwarded-for') ?? context.req.header('forwarded'))
   },
   isGone: ({ req }) => req.raw.signal.aborted,
@@ -142,12 +152,8 @@ function middlewareOf(room: Room<Context>): RateLimit {
   const limit = (context: Context, next: Next): Promise<Response | undefined> => {
     const before = decisionsOf(context)
     const rooms = before.map(({ room }) => room)
-    if (rooms.includes(room)) {
-      room.gate.report('counted-twice', 'the same rate limit is asked twice')
-      return passOn(next)
-    }
     // One that adds to this room has decided for both.
-    if (rooms.some((other) => other.isAddedTo(room))) return passOn(next)
+    if (rooms.some((other) => other === room || other.isAddedTo(room))) return passOn(next)
     let info: Later<LimitInfo | undefined>
     try {
       info = room.decide(context, rooms)
@@ -200,9 +206,9 @@ function middlewareOf(room: Room<Context>): RateLimit {
     }
     context.status(refusal.status as 429)
     for (const [name, value] of kept) context.header(name, value)
-    const own = await onBlocked(info, context)
+    const own = (await onBlocked(info, context)) ?? response
     // Hono forgets what was set before where a handler makes a response by itself.
-    const missing = isRedirection(own?.status) ? [] : kept.filter(([name]) => own?.headers?.has(name) === false)
+    const missing = isRedirection(own.status) ? [] : kept.filter(([name]) => own.headers?.has(name) === false)
     return missing.length === 0 ? own : withHeaders(own, Object.fromEntries(missing))
   }
 

@@ -88,6 +88,8 @@ export class LimitInfo {
   // </generated>
   /** The key of the limit that decided. */
   declare readonly key: string
+  /** The actor of the check that decided. */
+  declare readonly actor: string
   /** The index in {@link checks} of the one that decided: the blocked one with the largest reset, else the one with the least remaining. */
   declare readonly binding: number
   /** The answers of several checks, or the numbers of the fast buffer that they are made of when they are read. */
@@ -95,7 +97,6 @@ export class LimitInfo {
   /** The checks, by reference alone, because they are seldom given back. */
   readonly #store: Store | undefined
   readonly #limit: Compiled | readonly Compiled[] | undefined
-  readonly #actor: unknown
   readonly #asked: Pick<Part, 'cost' | 'factor'> | readonly Part[] | undefined
   readonly #at: number = 0
   #open: boolean = false
@@ -160,11 +161,11 @@ export class LimitInfo {
     this.fullResetSec = numbers[from + Answer.FullResetSec] as number
     // </generated>
     this.key = key as string
+    this.actor = actor as string
     this.binding = binding as number
     this.#several = several
     this.#store = store
     this.#limit = limit
-    this.#actor = actor
     this.#asked = asked
     this.#at = at as number
     this.#open = charges as boolean
@@ -177,7 +178,7 @@ export class LimitInfo {
     if (store === undefined || asked === undefined) return undefined
     const limits = info.#limit
     const { cost, factor } = asked as Part
-    const part = (limit: Compiled): Part => ({ limit, actor: info.#actor, cost, factor })
+    const part = (limit: Compiled): Part => ({ limit, actor: info.actor, cost, factor })
     const known = limits !== undefined && !Array.isArray(asked)
     const parts = known ? [limits].flat().map(part) : (asked as readonly Part[])
     return { store, parts, chargedAt: info.#at }
@@ -229,8 +230,8 @@ export class LimitInfo {
     const each: LimitInfo[] = []
     for (let from = 0; from < several.length; from += FAST_WIDTH) {
       const limit = (this.#limit as readonly Compiled[] | undefined)?.[each.length]
-      const { key } = limit ?? (this.#asked as readonly Part[])[each.length]?.limit ?? { key: '' }
-      each.push(new LimitInfo(numbers, from, 0, key, 0, false))
+      const part = limit ? { limit, actor: this.actor } : ((this.#asked as readonly Part[])[each.length] as Part)
+      each.push(partOf(numbers, from, part))
     }
     this.#several = each
     return each
@@ -276,16 +277,22 @@ export class LimitInfo {
   }
 }
 
+/** The answer of one check, as a part of another answer. */
+function partOf(numbers: Numbers, from: number, part: Pick<Part, 'limit' | 'actor'> | undefined): LimitInfo {
+  const [key, actor] = [part?.limit.key ?? '', part?.actor ?? '']
+  return new LimitInfo(numbers, from, 0, key, 0, false, undefined, undefined, undefined, actor)
+}
+
 /** An answer that a test makes up, of the same class as the one that is being made. */
 function stub(given: unknown, same: LimitInfo): LimitInfo {
-  const { numbers, key, binding, several } = stubFrom<LimitInfo>(given)
+  const { numbers, key, actor, binding, several } = stubFrom<LimitInfo>(given)
   if (several !== undefined && !(Array.isArray(several) && several.every((check) => check instanceof LimitInfo))) {
     throw wrongType('', 'checks', 'must be a list of answers', several)
   }
   if (binding >= Math.max(several?.length ?? 0, 1)) {
     throw outOfRange('', 'binding', 'must be an index in checks', binding)
   }
-  const info = new LimitInfo(numbers, 0, 0, key, binding, false, undefined, undefined, undefined, undefined, several)
+  const info = new LimitInfo(numbers, 0, 0, key, binding, false, undefined, undefined, undefined, actor, several)
   const prototype: object = Object.getPrototypeOf(same)
   return prototype === LimitInfo.prototype ? info : Object.setPrototypeOf(info, prototype)
 }
@@ -307,7 +314,7 @@ export function infoFrom(
   const behind = answersBehind(buffer, start)
   const from = start + Out.Answers
   const at = buffer[from + Answer.At] as number
-  const keyAt = (place: number): string => parts[buffer[place + Answer.Check] as number]?.limit.key ?? ''
+  const partAt = (place: number): Part | undefined => parts[buffer[place + Answer.Check] as number]
   const observes = parts.some((part) => part.observed)
   const isOneEach = (behind || 1) === parts.length && !observes
   let asked = isOneEach ? parts : parts.map((part) => ({ ...part, denied: false }))
@@ -324,12 +331,13 @@ export function infoFrom(
     if (!isOneEach && (buffer[answer + Answer.Flags] as number) % 2 === 1) note({ denied: true })
     const chargedAt = buffer[answer + Answer.At] as number
     if (chargedAt !== at) note({ chargedAt })
-    if (!parts[check]?.observed) several.push(new LimitInfo(buffer, answer, 0, keyAt(answer), 0, false))
+    if (!parts[check]?.observed) several.push(partOf(buffer, answer, parts[check]))
     else if (place <= bindingOfAll) binding--
   }
   const isOne = behind === 0 || several.length <= 1
   const each = isOne ? undefined : several
   // Where all are observed, no limit decides.
-  const key = observes && several.length === 0 ? '' : keyAt(from)
-  return new LimitInfo(buffer, from, at, key, binding, charges, store, asked, undefined, undefined, each)
+  const decided = observes && several.length === 0 ? undefined : partAt(from)
+  const [key, actor] = [decided?.limit.key ?? '', decided?.actor ?? '']
+  return new LimitInfo(buffer, from, at, key, binding, charges, store, asked, undefined, actor, each)
 }

@@ -37,7 +37,7 @@ export interface User {
 /** The options of the service. */
 export interface RateLimiterServiceOptions<U extends User = User> {
   /** A limiter, or the URL of a store. @defaultValue a limiter of its own, in the memory of this process */
-  readonly limiter?: Limiter | string | URL | undefined
+  readonly limiter?: Limiter | string | URL
   /** The layout of keys; `'sharkey'` shares them with live nodes. Only with a URL. @defaultValue 'own' */
   readonly layout?: 'own' | 'sharkey' | undefined
   /** The prefix of all keys; for live nodes that is their host. Only with a URL. */

@@ -6,6 +6,7 @@ import { INFO_FLAGS, INFO_NUMBERS, type InfoNumbers } from './names.js'
 export interface LimitInfoJson extends InfoNumbers {
   readonly allowed: boolean
   readonly key: string
+  readonly actor: string
   readonly binding: number
   /** The answers of the checks, where there were several. */
   readonly checks?: readonly LimitInfoJson[]
@@ -20,6 +21,8 @@ type Settable = Omit<InfoNumbers, 'resetSec' | 'fullResetSec'>
 export type StubFields<Info> = { readonly [Field in keyof Settable]?: Settable[Field] | undefined } & {
   /** The key of the limit. @defaultValue '' */
   readonly key?: string | undefined
+  /** The actor of the check that decides. @defaultValue '' */
+  readonly actor?: string | undefined
   /** The index of the check that decides. @defaultValue 0 */
   readonly binding?: number | undefined
   /** The answers of several checks. @defaultValue the answer itself */
@@ -30,6 +33,7 @@ const TYPES = new Map([
   ...Object.keys(INFO_FLAGS).map((name) => [name, 'boolean'] as const),
   ...Object.keys(INFO_NUMBERS).map((name) => [name, 'number'] as const),
   ['key', 'string'] as const,
+  ['actor', 'string'] as const,
   ['binding', 'number'] as const,
   ['checks', 'object'] as const,
 ])
@@ -42,13 +46,14 @@ export interface Stub<Info> {
   /** As the engine lays them out. */
   readonly numbers: Float64Array
   readonly key: string
+  readonly actor: string
   readonly binding: number
   readonly several: readonly Info[] | undefined
 }
 
 /** The answer that a test makes up of these fields. */
 export function stubFrom<Info>(given: unknown): Stub<Info> {
-  const { key = '', binding = 0, checks, ...fields } = fieldsFrom<Info>(given)
+  const { key = '', actor = '', binding = 0, checks, ...fields } = fieldsFrom<Info>(given)
   const { blocked = false, resetMs = 0, fullResetMs = resetMs } = fields
   const numbers = new Float64Array(ANSWER_WIDTH)
   writeNumbers(numbers, 0, {
@@ -59,7 +64,7 @@ export function stubFrom<Info>(given: unknown): Stub<Info> {
     resetSec: Math.ceil(resetMs / 1000),
     fullResetSec: Math.ceil(fullResetMs / 1000),
   })
-  return { numbers, key, binding, several: checks }
+  return { numbers, key, actor, binding, several: checks }
 }
 
 /** Writes the numbers of an answer from `at` on; those that are missing are 0. */
@@ -86,7 +91,7 @@ function fieldsFrom<Info>(given: unknown): StubFields<Info> {
     if (type === 'number' && !(Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MOST)) {
       throw outOfRange('', name, 'must be a whole number, at least 0 and below 2^53', value)
     }
-    if (name === 'key' && !(value as string).isWellFormed()) {
+    if (type === 'string' && !(value as string).isWellFormed()) {
       throw outOfRange('', name, 'must be well-formed, without lone surrogates', value)
     }
     fields[name] = value

@@ -74,7 +74,7 @@ pub(crate) fn decide_few(
         2 if call == Call::Limit && now.is_none() => {
             let second = one(1)?;
             let answered = |info: &_, each: &_| buffer.answer_few(fast, count, info, each);
-            return limiter.limit_two_sync([&first, &second], answered)?;
+            return ffi::limit_two_sync(limiter, [&first, &second], answered)?;
         }
         2 => decide(&[first, one(1)?]),
         3 => decide(&[first, one(1)?, one(2)?]),

@@ -12,7 +12,7 @@ use crate::value;
 /// One check, made of Python's own objects: to keep them costs next to nothing.
 pub(crate) struct OwnedCheck {
     pub(crate) limit: Py<Limit>,
-    actor: Py<PyString>,
+    pub(crate) actor: Py<PyString>,
     pub(crate) cost: u64,
     pub(crate) factor: f64,
     observed: bool,

@@ -45,7 +45,10 @@ mod _tidegate {
     #[pymodule_export]
     use super::explanation::Explanation;
     #[pymodule_export]
-    use super::http::{Gate, Refusal, combine, forget, mistake_page, mistakes, parse_headers};
+    use super::http::{
+        Denials, Gate, Names, Refusal, client_of, combine, forget, key_of, mistake_page, mistakes, parse_headers,
+        request_error, request_error_parts, route_name, template,
+    };
     #[pymodule_export]
     use super::info::{LimitInfo, from_pickle};
     #[pymodule_export]

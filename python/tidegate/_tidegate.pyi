@@ -1,6 +1,7 @@
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, final, overload
@@ -14,6 +15,9 @@ from ._types import Check, Duration, Limited, LimiterOptions
 
 __version__: Final[str]
 
+# True for mypy alone.
+MYPY: Final = False
+
 __all__ = [
     "CallExplanation",
     "Explanation",
@@ -23,7 +27,9 @@ __all__ = [
     "_AcquireHandle",
     "_AcquireSteps",
     "_AsyncCalls",
+    "_Denials",
     "_Gate",
+    "_Names",
     "_Refusal",
     "__version__",
     "_after_fork",
@@ -31,6 +37,7 @@ __all__ = [
     "_end_log",
     "_forget_mistakes",
     "_info_from_pickle",
+    "_key_of",
     "_limits_from_dict",
     "_load_limits",
     "_mistake_page",
@@ -38,7 +45,12 @@ __all__ = [
     "_option_names",
     "_parse_headers",
     "_read_limits",
+    "_request_error",
+    "_request_error_parts",
+    "_route_name",
     "_take_log_records",
+    "_template",
+    "client_of",
     "json_schema",
 ]
 
@@ -428,6 +440,7 @@ class LimitInfo:
         quota: int = 1,
         window_ms: int = 0,
         key: str = "",
+        actor: str = "",
         binding: int = 0,
         checks: Sequence[LimitInfo] = (),
     ) -> Self: ...
@@ -471,10 +484,16 @@ class LimitInfo:
     @property
     def allowed(self) -> bool:
         """The call was not denied: the opposite of ``blocked``."""
-    def __bool__(self) -> NoReturn: ...
+    # Where this never returns, mypy checks nothing behind a condition. Without it, mypy reports the condition, with the
+    # error code ``truthy-bool``. Pyright reports it only if it never returns.
+    if not MYPY:  # noqa: PYI002
+        def __bool__(self) -> NoReturn: ...
     @property
     def key(self) -> str:
         """The key of the limit that decides."""
+    @property
+    def actor(self) -> str:
+        """The actor of the check that decides: the string of the call."""
     @property
     def binding(self) -> int:
         """The index in ``checks`` of the one that decides.
@@ -492,8 +511,8 @@ class LimitInfo:
 
         >>> from tidegate import Bucket, Limiter
         >>> info = Limiter().limit(Bucket("login", size=10), "203.0.113.9")
-        >>> {name: value for name, value in info.to_dict().items() if name in ("allowed", "remaining", "key")}
-        {'remaining': 9, 'allowed': True, 'key': 'login'}
+        >>> {name: value for name, value in info.to_dict().items() if name in ("remaining", "key", "actor")}
+        {'remaining': 9, 'key': 'login', 'actor': '203.0.113.9'}
         """
     def headers(
         self,
@@ -587,6 +606,8 @@ class Limiter:
       alone, with at most ``max_entries`` entries; ``"allow"`` admits; ``"deny"`` denies for a second; these three set
       ``degraded`` in the answer. ``"raise"`` raises ``StoreError`` (``"local"``)
     - ``max_entries``: the most entries that this process keeps (1,000,000)
+    - ``max_waiters``: the most calls of ``acquire`` that wait at the same time in this process; further ones are
+      answered as if they could not wait (10,000)
     - ``deny_cache``: the longest time for which a denial is repeated without a call to the store; 0 turns it off (1.0)
     - ``wait_replicas``: the number of replicas that must acknowledge a charge before its call is answered (0)
     - ``strategy``: ``"transactions"`` is for servers that run no scripts (``"script"``)
@@ -782,12 +803,14 @@ class Limiter:
         "login" would admit this call: all 10 units are free.
         """
     def stats(self) -> Statistics:
-        """Return counts of calls of a shared store in this process; calls in memory are not counted.
+        """Return counts of the calls of this limiter in this process, and of the work of a shared store.
 
-        >>> from tidegate import Limiter
-        >>> stats = Limiter().stats()
-        >>> stats.decisions, stats.breaker
-        (0, 'closed')
+        >>> from tidegate import Bucket, Limiter
+        >>> limiter, login = Limiter(), Bucket("login", size=2)
+        >>> blocked = [limiter.limit(login, "ada", now=0).blocked for call in range(3)]
+        >>> stats = limiter.stats()
+        >>> stats.decisions, stats.admitted, stats.blocked
+        (3, 2, 1)
         """
     def ping(self) -> Health:
         """Check the health of the store with one decision, for the start of a program and for health checks.
@@ -988,6 +1011,7 @@ def _read_limits(text: str, format: str, /) -> dict[str, Limit]:
 def _info_from_pickle(
     numbers: list[int],
     limit: Limit | None,
+    actor: str | None,
     several: tuple[tuple[LimitInfo, ...], int] | None,
     /,
 ) -> LimitInfo:
@@ -1044,6 +1068,9 @@ class _Gate:
     ) -> _Refusal:
         """The response to a request that is denied, by all lines of its ``Accept``."""
 
+    def rejection(self, name: str, accept: str | bytes | Iterable[str | bytes] | None = None, /) -> _Refusal:
+        """The response to a request that cannot be decided, by its error's name and all its ``Accept`` lines."""
+
     def report(self, code: str, detail: str = "", /) -> bool:
         """A mistake that a middleware found: it is logged once, unless it is silenced. True if it is reported now."""
 
@@ -1089,3 +1116,48 @@ def _forget_mistakes() -> None:
 
 def _parse_headers(pairs: list[tuple[str, str]], now: float, /) -> tuple[Any, ...]:
     """Reads pairs of name and value; ``now`` is milliseconds since the epoch."""
+
+def client_of(address: str | IPv4Address | IPv6Address, ipv6_prefix: int = 64) -> str:
+    """The actor that stands for a client's address: the address marked with ``ip:``, of IPv6 its network.
+
+    Limits without a key count under it, so it is the actor to pass where a client is limited, reset or looked at by
+    hand. A port or a zone does not count. A string that is no address is a ``LimitError``.
+
+    >>> from tidegate import client_of
+    >>> client_of("203.0.113.9"), client_of("2001:db8:1:2::7")
+    ('ip:203.0.113.9', 'ip:2001:db8:1:2::/64')
+    """
+
+def _key_of(key: str, /) -> str:
+    """The actor that stands for a key, which a client may have chosen."""
+
+def _template(path: str, syntax: str, /) -> str:
+    """The template of a route, in a syntax: ``braces``, ``angles`` or ``colons``."""
+
+def _route_name(methods: Iterable[str], template: str, /) -> str:
+    """The key of a route's limits: its methods and its template."""
+
+@final
+class _Names:
+    """Names that were derived, each with its place."""
+
+    def __new__(cls) -> Self: ...
+    def claim(self, name: str, place: int, /) -> bool:
+        """Notes the name of a place; false where another place has it."""
+
+    def release(self, place: int, /) -> None:
+        """Forgets the names of a place."""
+
+def _request_error(field: str, value: str, /) -> str | None:
+    """The name of the request's error behind a ``LimitError`` with this field and value."""
+
+def _request_error_parts(name: str, /) -> tuple[int, str]:
+    """The status and the sentence of a request's error, by its name."""
+
+@final
+class _Denials:
+    """A count of denials, which says which may be told."""
+
+    def __new__(cls) -> Self: ...
+    def note(self, now_ms: int, /) -> int | None:
+        """Notes a denial at this time in milliseconds; where it is to be told, the number before it that were not."""

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bucket, Limiter, legacy, tokenBucket } from 'tidegate'
+import { bucket, Limiter, LimitInfo, legacy, tokenBucket } from 'tidegate'
 
 test('actors that look alike are different, however long or strange', () => {
   const limiter = new Limiter()
@@ -184,6 +184,7 @@ test('an answer can be spread, logged and written as JSON', () => {
     waitMs: 0,
     nextMs: 1000,
     key: 'k',
+    actor: 'ada',
     quota: 2,
     windowMs: 2000,
     binding: 0,
@@ -192,6 +193,31 @@ test('an answer can be spread, logged and written as JSON', () => {
   assert.deepEqual({ ...info }, fields)
   assert.deepEqual(JSON.parse(JSON.stringify(info)), { ...fields, allowed: true })
   assert.deepEqual(info.checks, [info])
+})
+
+test('an answer names the actor of the check that decided', async () => {
+  const limiter = new Limiter()
+  const [login, api] = [bucket({ key: 'login', size: 2 }), bucket({ key: 'api', size: 9 })]
+  const actors = (info) => [info, ...info.checks].map(({ actor }) => actor)
+  assert.deepEqual(actors(limiter.limitSync(login, 'ada', { now: 0 })), ['ada', 'ada'])
+  assert.deepEqual(actors(limiter.limitSync([login, api], 'ada')), ['ada', 'ada', 'ada'])
+  assert.equal((await limiter.peek([api, login], 'eve', { now: 0 })).actor, 'eve')
+  const checks = [
+    { limit: api, actor: 'ada' },
+    { limit: login, actor: 'eve' },
+    { limit: api, actor: 'bob', cost: 5 },
+  ]
+  assert.deepEqual(actors(limiter.limitAllSync(checks, { now: 0 })), ['eve', 'ada', 'eve', 'bob'])
+  assert.deepEqual(actors(await limiter.peekAll(checks.slice(0, 2), { now: 0 })), ['eve', 'ada', 'eve'])
+  const many = Array.from({ length: 20 }, (_, at) => ({ limit: api, actor: `${at}`, cost: at === 7 ? 2 : 1 }))
+  assert.equal((await limiter.limitAll(many, { now: 0 })).actor, '7')
+  assert.equal(limiter.explainSync(login, 'ada', { now: 0 }).info.actor, 'ada')
+  const exact = legacy({ key: 'notes', max: 3, duration: 1000, minInterval: 100, translation: 'exact' })
+  assert.deepEqual(actors(limiter.limitSync(exact, 'ada', { now: 0 })), ['ada', 'ada', 'ada'])
+  assert.deepEqual([new LimitInfo().actor, new LimitInfo({ actor: 'ada' }).toJSON().actor], ['', 'ada'])
+  assert.throws(() => new LimitInfo({ actor: 5 }), /actor must be a string/)
+  const info = limiter.limitSync(login, 'zoe', { now: 0 })
+  assert.equal(limiter.refundSync(info, { now: 0 }).actor, 'zoe')
 })
 
 test('large numbers come through exactly', () => {

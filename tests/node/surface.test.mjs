@@ -36,6 +36,35 @@ test('allowed is the opposite of blocked, in every answer and every part of one'
   }
 })
 
+test('a limiter in memory counts its calls', () => {
+  const limiter = new Limiter()
+  const login = bucket({ key: 'login', size: 2 })
+  for (let call = 0; call < 3; call++) limiter.limitSync(login, 'ada')
+  limiter.limitSync([login, bucket({ key: 'api', size: 1 })], 'eve')
+  limiter.peekSync(login, 'ada')
+  assert.throws(() => limiter.limitSync(login, 'ada', { cost: 3 }), RangeError)
+  const { decisions, admitted, blocked, failed, degraded, failures, latency } = limiter.stats()
+  assert.deepEqual([decisions, admitted, blocked, failed, degraded], [6, 3, 2, 1, 0])
+  assert.deepEqual([failures.timeout, latency.buckets], [0, []])
+  assert.equal(new Limiter().stats().decisions, 0)
+})
+
+test('an option that does not exist is named as it was written, with the one that it may have meant', async () => {
+  const limiter = new Limiter()
+  const login = bucket({ key: 'login', size: 2 })
+  await assert.rejects(limiter.acquire(login, 'ada', { maxWait: 5 }), {
+    name: 'LimitError',
+    field: 'maxWait',
+    message: 'limit "login": maxWait is not an option of this call (did you mean maxWaitMs?), got 5',
+  })
+  assert.throws(
+    () => new Limiter({ denyCache: 5 }),
+    /denyCache is not an option of a limiter \(did you mean denyCacheMs\?\)/,
+  )
+  assert.throws(() => limiter.limitSync(login, 'ada', { signal: 5 }), /signal is not an option of this call, got 5/)
+  await assert.rejects(limiter.acquire(login, 'ada', { maxWaitMs: -1 }), { field: 'maxWaitMs' })
+})
+
 test('an answer can be made for a test of what an app does with it', () => {
   const open = new LimitInfo()
   assert.ok(open instanceof LimitInfo && open.allowed && !open.degraded)

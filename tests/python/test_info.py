@@ -39,7 +39,7 @@ def test_every_field_of_a_denial() -> None:
     assert (info.key, info.quota, info.binding, info.checks) == ("login", 2, 0, (info,))
     assert repr(info) == (
         "LimitInfo(blocked=True, remaining=0, reset_ms=755, full_reset_ms=1755, wait_ms=0, "
-        "key='login', quota=2, binding=0, degraded=False)"
+        "key='login', actor='ada', quota=2, binding=0, degraded=False)"
     )
 
 
@@ -52,6 +52,23 @@ def test_several_checks_are_answered_one_by_one() -> None:
     ]
     assert info.checks is info.checks
     assert [check.checks for check in info.checks] == [(check,) for check in info.checks]
+
+
+def test_the_actor_of_an_answer() -> None:
+    limiter, ada = Limiter(), "".join(["a", "da"])
+    alone = limiter.limit(LOGIN, ada, now=NOW)
+    assert alone.actor is ada
+    assert limiter.explain(LOGIN, ada, now=NOW).info.actor is ada
+    together = limiter.limit([API, LOGIN], ada, now=NOW)
+    assert [info.actor for info in (together, *together.checks)] == ["ada"] * 3
+    eve = "".join(["e", "ve"])
+    each = limiter.limit_all([(API, ada), (LOGIN, eve), (API, "bob", 5)], now=NOW)
+    assert (each.key, each.actor) == ("login", "eve")
+    assert [check.actor for check in each.checks] == ["ada", "eve", "bob"]
+    assert each.actor is each.checks[1].actor is eve
+    assert limiter.refund(alone).actor is ada
+    notes = Legacy("notes", max=3, duration=3000, min_interval=500, translation="exact")
+    assert [check.actor for check in limiter.limit(notes, ada, now=NOW).checks] == ["ada", "ada"]
 
 
 def test_answers_are_frozen() -> None:
@@ -83,6 +100,7 @@ def test_an_answer_as_a_dict() -> None:
 def test_answers_can_be_made_for_tests() -> None:
     plain = LimitInfo()
     assert (plain.allowed, plain.remaining, plain.reset_ms, plain.key, plain.binding) == (True, 0, 0, "", 0)
+    assert plain.actor == ""
     assert plain.checks == (plain,)
     made = LimitInfo(
         blocked=True,
@@ -95,18 +113,35 @@ def test_answers_can_be_made_for_tests() -> None:
         window_ms=10_000,
         degraded=True,
         key="login",
+        actor="ada",
     )
     assert (made.reset_sec, made.full_reset_sec, made.next_ms, made.window_ms) == (2, 9, 2, 10_000)
     assert made.headers("both")["RateLimit-Policy"] == '"login";q=10;w=10'
     assert made.headers()["Retry-After"] == "2"
     assert pickle.loads(pickle.dumps(made)) == made
     assert eval(repr(made)) == LimitInfo(
-        blocked=True, remaining=3, reset_ms=1500, full_reset_ms=9000, wait_ms=1, quota=10, degraded=True, key="login"
+        blocked=True,
+        remaining=3,
+        reset_ms=1500,
+        full_reset_ms=9000,
+        wait_ms=1,
+        quota=10,
+        degraded=True,
+        key="login",
+        actor="ada",
     )
     both = LimitInfo(blocked=True, key="login", binding=1, checks=[plain, made])
     assert both.checks == (plain, made)
     assert both.binding == 1
-    wrong: dict[str, Any] = {"remaining": -1, "quota": 1.5, "key": 5, "blocked": 1, "binding": 1, "reset_ms": 2**60}
+    wrong: dict[str, Any] = {
+        "remaining": -1,
+        "quota": 1.5,
+        "key": 5,
+        "actor": 5,
+        "blocked": 1,
+        "binding": 1,
+        "reset_ms": 2**60,
+    }
     for name, value in wrong.items():
         with pytest.raises(LimitError, match=f"^{name} must be"):
             LimitInfo(**{name: value})
@@ -151,10 +186,11 @@ def test_answers_that_differ() -> None:
     first = limiter.limit(LOGIN, "ada", now=NOW)
     assert first != limiter.limit(LOGIN, "ada", now=NOW)
     assert first != limiter.limit(Bucket("other", size=2), "ada", now=NOW)
-    assert first == limiter.limit(LOGIN, "eve", now=NOW)
+    assert first == Limiter().limit(LOGIN, "ada", now=NOW)
+    assert first != limiter.limit(LOGIN, "eve", now=NOW)
     assert first != several()
     assert first != "login"
-    assert len({first, limiter.limit(LOGIN, "bob", now=NOW), denied()}) == 2
+    assert len({first, Limiter().limit(LOGIN, "ada", now=NOW), denied()}) == 2
 
 
 def test_headers_of_a_denial() -> None:

@@ -18,7 +18,7 @@ from children import in_a_child
 from server import RedisServer
 from test_redis import PATIENT, namespace, wait_for
 from test_redis_loops import OPEN, descriptors
-from tidegate import AsyncLimiter, Bucket, Limiter
+from tidegate import AsyncLimiter, Bucket, Limiter, SlidingLog
 
 pytestmark = pytest.mark.clock
 
@@ -298,3 +298,25 @@ def test_limiters_come_and_go(server: RedisServer) -> None:
     for _ in range(30):
         once()
     wait_for(lambda: descriptors() <= before)
+
+
+@forks
+def test_children_that_are_forked_off_while_threads_wait_for_a_turn(fleet: RedisServer) -> None:
+    log = SlidingLog("log", max=100_000, period=timedelta(hours=1))
+    limiter = Limiter(fleet.url, namespace=namespace(), timeout=TIMEOUT)
+    over = threading.Event()
+
+    def calls() -> None:
+        while not over.is_set():
+            limiter.acquire(log, "eve", max_wait=5)
+
+    threads = [threading.Thread(target=calls) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(50):
+            assert in_a_child(lambda: limiter.acquire(log, "eve", max_wait=5).allowed) == 0
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()

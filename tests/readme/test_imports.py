@@ -16,7 +16,7 @@ SOURCES = {".rs", ".lua", ".py", ".pyi", ".ts", ".mts", ".mjs"}
 CORE = [
     {"failure", "fork", "inline_vec", "interrupt", "panics", "time"},
     {"clock", "distinct", "error", "info", "log_duration"},
-    {"algorithm"},
+    {"algorithm", "durations", "names"},
     {"fingerprint"},
     {"events", "headers", "limit", "stats"},
     {"check", "config", "decision", "store/option_list"},
@@ -24,7 +24,8 @@ CORE = [
     {"store/options", "store/remote"},
     {"store/redis"},
     {"limiter"},
-    {"explain", "ffi", "receipt"},
+    {"explain", "receipt"},
+    {"ffi"},
 ]
 
 PYTHON = [

@@ -38,7 +38,7 @@ fn is_port(text: &str) -> bool {
 }
 
 /// The network that counts as one client: an IPv4 address, or the addresses of IPv6 that share a prefix.
-pub(crate) fn actor(address: IpAddr, ipv6_prefix: u8) -> String {
+pub(crate) fn network_of(address: IpAddr, ipv6_prefix: u8) -> String {
     match address {
         IpAddr::V6(whole) if ipv6_prefix < 128 => {
             let network = Ipv6Addr::from_bits(whole.to_bits() & mask(ipv6_prefix));
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn clients_by_network() {
-        let of = |text: &str, prefix| actor(address(text.as_bytes()).expect("an address"), prefix);
+        let of = |text: &str, prefix| network_of(address(text.as_bytes()).expect("an address"), prefix);
         assert_eq!(of("203.0.113.9", 64), "203.0.113.9");
         assert_eq!(of("2001:db8:1:2:3:4:5:6", 64), "2001:db8:1:2::/64");
         assert_eq!(of("2001:db8:1:2:3:4:5:6", 56), "2001:db8:1::/56");

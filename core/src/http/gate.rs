@@ -1,13 +1,15 @@
 //! The gate: everything about HTTP that a middleware asks for, set up once.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::accept::Form;
-use super::address::{actor, address};
+use super::address::address;
 use super::forwarded::{Grammar, Walk};
 use super::mistakes::{ConfigurationError, Mistake};
 use super::proxies::{Trust, TrustedProxies};
 use super::refusal::Refusal;
+use super::room::{RequestError, actor_of};
 use crate::headers::{Header, Policy, Style, merged};
 
 /// The body of a refusal.
@@ -32,11 +34,11 @@ pub enum Body {
 /// use tidegate::http::{Gate, TrustedProxies};
 /// use tidegate::{Limit, Limiter, Memory};
 ///
-/// let gate = Gate::new().trusted_proxies(TrustedProxies::hops(1)?);
+/// let gate = Gate::builder().trusted_proxies(TrustedProxies::hops(1)?).build()?;
 /// let (login, limiter) = (Limit::bucket("login", 1).build()?, Limiter::new(Memory::new()));
 ///
 /// let client = gate.client(Some("10.0.0.1:4711"), &["198.51.100.7, 203.0.113.9"])?;
-/// assert_eq!(client.actor, "203.0.113.9");
+/// assert_eq!(client.actor, "ip:203.0.113.9");
 /// let info = limiter.limit_sync(&login, &client.actor)?;
 /// let answers = [Policy::new(login.key(), &info)];
 /// assert_eq!(gate.headers(&answers, 200)[0], ("X-RateLimit-Remaining", "0".to_owned()));
@@ -48,22 +50,22 @@ pub enum Body {
 /// ```
 #[derive(Debug)]
 pub struct Gate {
-    proxies: TrustedProxies,
-    header: String,
-    ipv6_prefix: u8,
-    style: Style,
-    status: u16,
-    body: Body,
-    scope: String,
+    pub(super) proxies: TrustedProxies,
+    pub(super) header: String,
+    pub(super) ipv6_prefix: u8,
+    pub(super) style: Style,
+    pub(super) status: u16,
+    pub(super) body: Body,
+    pub(super) scope: String,
     /// Bits of mistakes, in their order: silenced, or reported by this gate.
-    quiet: AtomicU32,
+    pub(super) quiet: AtomicU32,
 }
 
 /// A client, as the network knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Client {
-    /// The address, or the network of an IPv6 address, as the actor of a limit.
+    /// The address, or the network of an IPv6 address, as the actor of a limit: see [`client_of`](super::client_of).
     pub actor: String,
     /// A mistake to be logged, once.
     pub warning: Option<Warning>,
@@ -103,63 +105,6 @@ impl Gate {
         }
     }
 
-    /// The proxies whose header is believed.
-    #[must_use]
-    pub fn trusted_proxies(mut self, proxies: TrustedProxies) -> Self {
-        self.proxies = proxies;
-        self
-    }
-
-    /// The header that the trusted proxies write, `X-Forwarded-For` by default: `Forwarded` has the form of RFC 7239,
-    /// any other is a list of addresses, or a single one. Only this one is believed, as a client may send the others.
-    #[must_use]
-    pub fn forwarded_header(mut self, name: &str) -> Self {
-        self.header = name.to_ascii_lowercase();
-        self
-    }
-
-    /// The bits of an IPv6 address that make one client, 64 by default, from 1 to 128: one host has a network of them.
-    #[must_use]
-    pub fn ipv6_prefix(mut self, prefix: u8) -> Self {
-        self.ipv6_prefix = prefix.clamp(1, 128);
-        self
-    }
-
-    /// The headers of responses.
-    #[must_use]
-    pub fn style(mut self, style: Style) -> Self {
-        self.style = style;
-        self
-    }
-
-    /// The status of a refusal.
-    #[must_use]
-    pub fn status(mut self, status: u16) -> Self {
-        self.status = status;
-        self
-    }
-
-    /// The body of a refusal.
-    #[must_use]
-    pub fn body(mut self, body: Body) -> Self {
-        self.body = body;
-        self
-    }
-
-    /// A name of the limiter, for which each mistake is reported once.
-    #[must_use]
-    pub fn scope(mut self, scope: &str) -> Self {
-        scope.clone_into(&mut self.scope);
-        self
-    }
-
-    /// Never reports this mistake.
-    #[must_use]
-    pub fn silence(self, mistake: Mistake) -> Self {
-        self.quiet.fetch_or(bit(mistake), Ordering::Relaxed);
-        self
-    }
-
     /// The name of the header whose lines [`client`](Self::client) takes, in lower case.
     #[must_use]
     pub fn header_name(&self) -> &str {
@@ -173,7 +118,7 @@ impl Gate {
     }
 
     /// The client of a request, by the address of its peer and all lines of the
-    /// [forwarded header](Self::forwarded_header) in their order.
+    /// [forwarded header](super::GateBuilder::forwarded_header) in their order.
     ///
     /// It is the last address on the way back from the peer that is not a trusted proxy. Where the header ends, or has
     /// something else than an address (`unknown`, `_hidden`, garbage), it is the last one that is known: the proxy that
@@ -182,27 +127,56 @@ impl Gate {
     /// # Errors
     /// When there is no address.
     pub fn client(&self, peer: Option<&str>, lines: &[impl AsRef<[u8]>]) -> Result<Client, ConfigurationError> {
-        let grammar = if self.header == "forwarded" { Grammar::Forwarded } else { Grammar::List };
-        let mut walk = Walk::new(lines, grammar);
+        let mut walk = self.walk(lines);
         let peer = peer.and_then(|peer| address(peer.as_bytes()));
         let found = self.proxies.client(peer, || walk.next());
         let found = found.ok_or(ConfigurationError(Mistake::NoClientAddress))?;
         let warning = match self.proxies.0 {
-            Trust::Nobody if !lines.is_empty() => self.report(Mistake::ForwardedNotTrusted, &self.header),
+            Trust::Nobody if !lines.is_empty() => self.untrusted(lines, peer, Mistake::ForwardedNotTrusted),
+            // The walk has not left the peer, although there is more to read: it is not trusted, or nothing is readable.
+            Trust::Networks { .. } if !lines.is_empty() && !self.proxies.trusts(peer) => {
+                self.untrusted(lines, peer, Mistake::PeerNotTrusted)
+            }
             Trust::Everything => self.report(Mistake::EverythingTrusted, ""),
             _ => None,
         };
-        Ok(Client { actor: actor(found, self.ipv6_prefix), warning })
+        Ok(Client { actor: actor_of(found, self.ipv6_prefix), warning })
+    }
+
+    /// The mistake where a peer that is not trusted sends a forwarded header. One that is itself an element of it was
+    /// put there by the server, as uvicorn does it for proxies on the same machine: without trusted proxies of our own
+    /// that is as it should be.
+    fn untrusted(&self, lines: &[impl AsRef<[u8]>], peer: Option<IpAddr>, otherwise: Mistake) -> Option<Warning> {
+        const READ: Mistake = Mistake::ForwardedReadTwice;
+        if self.is_quiet(otherwise) && self.is_quiet(READ) {
+            return None;
+        }
+        let mut walk = self.walk(lines);
+        let is_read = peer.is_some() && std::iter::from_fn(|| walk.next()).any(|address| Some(address) == peer);
+        let peer = || peer.map_or_else(String::new, |peer| peer.to_string());
+        match (is_read, otherwise) {
+            (true, Mistake::ForwardedNotTrusted) => None,
+            (true, _) => self.report(READ, &peer()),
+            (false, Mistake::ForwardedNotTrusted) => self.report(otherwise, &self.header),
+            (false, _) => self.report(otherwise, &peer()),
+        }
+    }
+
+    fn walk<'a, L: AsRef<[u8]>>(&self, lines: &'a [L]) -> Walk<'a, L> {
+        Walk::new(lines, if self.header == "forwarded" { Grammar::Forwarded } else { Grammar::List })
+    }
+
+    fn is_quiet(&self, mistake: Mistake) -> bool {
+        self.quiet.load(Ordering::Relaxed) & bit(mistake) > 0
     }
 
     /// A mistake that a middleware found, as a warning to be logged; none if it was reported before, or is silenced.
     #[must_use]
     pub fn report(&self, mistake: Mistake, detail: &str) -> Option<Warning> {
-        let bit = bit(mistake);
-        if self.quiet.load(Ordering::Relaxed) & bit > 0 {
+        if self.is_quiet(mistake) {
             return None;
         }
-        self.quiet.fetch_or(bit, Ordering::Relaxed);
+        self.quiet.fetch_or(bit(mistake), Ordering::Relaxed);
         mistake.report(&self.scope, detail).map(|text| Warning { mistake, text })
     }
 
@@ -217,15 +191,32 @@ impl Gate {
     /// the sentence in the body.
     #[must_use]
     pub fn refusal(&self, answers: &[Policy<'_>], accept: &[impl AsRef<[u8]>], detail: Option<&str>) -> Refusal {
-        let form = match self.body {
+        Refusal::new(self.status, merged(answers, self.style), answers, self.form(accept), detail)
+    }
+
+    /// The response to a request that cannot be decided, by all lines of its `Accept`. It has no `Retry-After`: the same
+    /// request would have the same answer at any time.
+    ///
+    /// ```
+    /// use tidegate::http::{Gate, RequestError};
+    ///
+    /// let refusal = Gate::new().rejection(RequestError::TooLarge, &["text/plain"]);
+    /// assert_eq!((refusal.status, refusal.retry_after), (413, 0));
+    /// ```
+    #[must_use]
+    pub fn rejection(&self, error: RequestError, accept: &[impl AsRef<[u8]>]) -> Refusal {
+        Refusal::rejection(error, self.form(accept))
+    }
+
+    fn form(&self, accept: &[impl AsRef<[u8]>]) -> Option<Form> {
+        match self.body {
             Body::Negotiated => Some(Form::preferred(accept)),
             Body::Always(form) => Some(form),
             Body::Empty => None,
-        };
-        Refusal::new(self.status, merged(answers, self.style), answers, form, detail)
+        }
     }
 }
 
-fn bit(mistake: Mistake) -> u32 {
+pub(super) fn bit(mistake: Mistake) -> u32 {
     1 << mistake as u32
 }

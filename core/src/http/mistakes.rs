@@ -8,9 +8,8 @@ use std::sync::Mutex;
 const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/errors/");
 
 /// The URL of the page of a code in the documentation.
-#[doc(hidden)]
 #[must_use]
-pub fn page_of(code: &str) -> String {
+pub(crate) fn page_of(code: &str) -> String {
     format!("{PAGES}{code}.md")
 }
 
@@ -54,6 +53,20 @@ mistakes! {
     ForwardedNotTrusted = "forwarded-not-trusted":
         "a request has a forwarded header, but no proxy is trusted: if there is one, all clients share its limit; set \
          trusted proxies, or silence this if clients send the header themselves",
+    /// A peer that is not a trusted proxy sends a forwarded header.
+    PeerNotTrusted = "peer-not-trusted":
+        "a request has a forwarded header, but comes from an address that is not among the trusted proxies: if it is a \
+         proxy, all clients behind it share its limit; add its network to the trusted proxies, or silence this if it \
+         is a client",
+    /// The server has already made the client's address of the forwarded header.
+    ForwardedReadTwice = "forwarded-read-twice":
+        "the peer of a request is an address out of its own forwarded header: the server has read the header before, \
+         by rules of its own, and the trusted proxies are not asked; configure proxies in one of the two places",
+    /// The server takes a header with underscores for the forwarded header.
+    UnderscoredHeader = "underscored-header":
+        "the server joins headers with underscores in their names to those with hyphens, so that a client can add to \
+         the forwarded header behind a proxy; the peer is taken for the client where it may have: use a server that \
+         drops such headers",
     /// All addresses are trusted proxies.
     EverythingTrusted = "everything-trusted":
         "all addresses are trusted proxies, so that clients could choose their own; one proxy is taken for trusted: set \
@@ -76,6 +89,14 @@ mistakes! {
     /// Two definitions count in one entry.
     SameKeyTwice = "same-key-twice":
         "two limits with different definitions have the same key, and count together: give each a key of its own",
+    /// Two places derive one name for their limits.
+    SameNameTwice = "same-name-twice":
+        "limits as text in two places have the same key, which both derive from their route or application, so that \
+         they count together: give at least one of them a name",
+    /// A limit stands on a function that no route calls.
+    LimitNotApplied = "limit-not-applied":
+        "a limit is on a function, and its route calls the function without it: put the decorator of the limit below \
+         the one of the route",
     /// The store does not answer at the start.
     StoreUnreachable = "store-unreachable":
         "the store cannot be reached; until it can, calls are answered as its error policy says",

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::accept::Form;
+use super::room::RequestError;
 use crate::headers::{Header, Policy, name_of};
 
 /// The problem type that draft-ietf-httpapi-ratelimit-headers registers.
@@ -37,7 +38,8 @@ struct Problem<'a> {
     detail: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<u64>,
-    violated_policies: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violated_policies: Option<Vec<String>>,
 }
 
 impl Refusal {
@@ -76,12 +78,31 @@ impl Refusal {
                     status,
                     detail: &detail,
                     retry_after: (retry_after > 0).then_some(retry_after),
-                    violated_policies: names,
+                    violated_policies: Some(names),
                 };
                 serde_json::to_string(&problem).unwrap_or_default()
             }
         };
         Self { status, headers, body, media_type: form.media_type(), retry_after }
+    }
+
+    /// The response to a request that cannot be decided. Its problem has no type but the status.
+    pub(crate) fn rejection(error: RequestError, form: Option<Form>) -> Self {
+        let mut headers = vec![("Cache-Control", "no-store".to_owned())];
+        let (status, detail) = (error.status(), error.detail());
+        let Some(form) = form else {
+            return Self { status, headers, body: String::new(), media_type: "", retry_after: 0 };
+        };
+        headers.push(("Content-Type", form.media_type().to_owned()));
+        let body = match form {
+            Form::Text => format!("{detail}\n"),
+            Form::Problem | Form::Json => {
+                let (kind, title) = ("about:blank", error.title());
+                let problem = Problem { kind, title, status, detail, retry_after: None, violated_policies: None };
+                serde_json::to_string(&problem).unwrap_or_default()
+            }
+        };
+        Self { status, headers, body, media_type: form.media_type(), retry_after: 0 }
     }
 }
 

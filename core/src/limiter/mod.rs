@@ -7,6 +7,7 @@
 
 mod acquire;
 mod checks;
+mod line;
 mod memory;
 #[cfg(feature = "redis")]
 mod open;
@@ -25,7 +26,7 @@ use self::checks::check_now;
 use self::memory::Local;
 #[cfg(feature = "redis")]
 pub use self::open::Opened;
-use self::queue::WaitQueue;
+use self::queue::{Place, WaitQueue};
 #[cfg(feature = "remote")]
 use self::remote::Remote;
 #[cfg(feature = "remote")]
@@ -63,7 +64,12 @@ pub struct Limiter {
     store: Store,
     /// The calls that wait for limits that do not reserve.
     queue: Arc<WaitQueue>,
+    /// The most calls that wait at the same time.
+    max_waiters: usize,
 }
+
+/// The most calls that wait, unless [`Limiter::max_waiters`] says otherwise.
+const MAX_WAITERS: usize = 10_000;
 
 #[derive(Clone, Debug)]
 enum Store {
@@ -96,7 +102,7 @@ impl Limiter {
     /// A limiter over this store, in the namespace `tidegate` unless the store says another.
     #[must_use]
     pub fn new(store: impl Into<AnyStore>) -> Self {
-        Self { store: store.into().0, queue: Arc::default() }
+        Self { store: store.into().0, queue: Arc::default(), max_waiters: MAX_WAITERS }
     }
 
     /// A limiter over the same store in another namespace, which shares no entries with this one.
@@ -109,7 +115,31 @@ impl Limiter {
             #[cfg(feature = "remote")]
             Store::Remote(remote) => Store::Remote(remote.namespace(namespace)),
         };
-        Self { store, queue: self.queue.clone() }
+        Self { store, ..self.clone() }
+    }
+
+    /// The most `acquire`s that wait at the same time in this process, 10,000 by default. Further ones are answered as if
+    /// they could not wait: without it, a flood of calls would fill the memory with calls that wait.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::acquire::Step;
+    /// use tidegate::{Check, Limit, Limiter, Memory};
+    ///
+    /// let limiter = Limiter::new(Memory::new()).max_waiters(1);
+    /// let door = Limit::bucket("door", 1).build()?;
+    /// limiter.limit_sync(&door, "ada")?;
+    /// let checks = [Check::new(&door, "ada")];
+    /// let mut first = limiter.start_acquire(&checks, Duration::from_secs(60));
+    /// assert!(matches!(first.step()?, Step::Wait(_)));
+    /// let mut second = limiter.start_acquire(&checks, Duration::from_secs(60));
+    /// assert!(matches!(second.step()?, Step::Done(info) if info.blocked));
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn max_waiters(mut self, most: usize) -> Self {
+        self.max_waiters = most;
+        self
     }
 
     /// The memory store of this limiter; over a shared store, the one that decides while the shared one cannot.
@@ -128,12 +158,25 @@ impl Limiter {
         !matches!(self.store, Store::Local(_))
     }
 
-    /// The statistics of its shared store in this process; a limiter in memory counts nothing.
+    /// The statistics of its store in this process, in all namespaces. In memory there are only the numbers of calls:
+    /// no server is asked, and no time is measured.
+    ///
+    /// ```
+    /// use tidegate::{Limit, Limiter, Memory};
+    ///
+    /// let (limiter, login) = (Limiter::new(Memory::new()), Limit::bucket("login", 2).build()?);
+    /// for _ in 0..3 {
+    ///     limiter.limit_sync(&login, "ada")?;
+    /// }
+    /// let stats = limiter.stats();
+    /// assert_eq!((stats.decisions, stats.admitted, stats.blocked), (3, 2, 1));
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
     #[cfg(feature = "remote")]
     #[must_use]
     pub fn stats(&self) -> Statistics {
         match &self.store {
-            Store::Local(_) => Statistics::default(),
+            Store::Local(local) => Statistics::of_calls(local.memory.counted()),
             Store::Remote(remote) => remote.stats(),
         }
     }
@@ -195,14 +238,9 @@ impl Limiter {
         self.decide_on(checks, call, None)
     }
 
-    /// [`decide_sync`](Self::decide_sync) of [`Call::Limit`] and two checks, for a caller that reads the answers once:
-    /// `answered` is called with the answer to both, and with the answer of each, which that does not hold.
-    ///
-    /// # Errors
-    /// As [`decide_sync`](Self::decide_sync).
-    #[doc(hidden)]
+    /// See `ffi::limit_two_sync`.
     #[inline]
-    pub fn limit_two_sync<T>(
+    pub(crate) fn limit_two_sync<T>(
         &self,
         checks: [&Check<'_>; 2],
         answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
@@ -292,13 +330,8 @@ impl Limiter {
         }
     }
 
-    /// Begins to decide, for a program that waits in its own way. Returns the answer if it is known at once. Otherwise
-    /// `done` is called with it once, on the thread of the connection, and must not block that. `done` returns the
-    /// answer if its caller is gone; a charge is then given back.
-    ///
-    /// # Errors
-    /// Inside of the answer, as [`decide_sync_at`](Self::decide_sync_at).
-    pub fn start(
+    /// See `ffi::start`.
+    pub(crate) fn start(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -315,11 +348,9 @@ impl Limiter {
         known
     }
 
-    /// [`start`](Self::start) for a program that sends several calls together: a call whose answer is not known at once
-    /// is returned unsent.
+    /// See `ffi::hold`.
     #[cfg(feature = "remote")]
-    #[doc(hidden)]
-    pub fn hold(
+    pub(crate) fn hold(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -358,6 +389,11 @@ impl Limiter {
 
     pub(crate) fn queue(&self) -> &WaitQueue {
         &self.queue
+    }
+
+    /// A place among the calls that wait, if there is one left.
+    pub(crate) fn enter(&self) -> Option<Place> {
+        self.queue.enter(self.max_waiters)
     }
 
     #[inline]

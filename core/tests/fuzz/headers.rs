@@ -147,7 +147,9 @@ fn headers_of_proxies() {
     let lines = vec(mutated(FORWARDED, MARKS), 0..4);
     fuzz(3000, (lines, any::<bool>()), |(mut lines, forwarded)| {
         let name = if forwarded { "Forwarded" } else { "X-Forwarded-For" };
-        let gate = |proxies| Gate::new().trusted_proxies(proxies).forwarded_header(name).ipv6_prefix(128);
+        let gate = |proxies| {
+            Gate::builder().trusted_proxies(proxies).forwarded_header(name).ipv6_prefix(128).build().expect("a gate")
+        };
         let hops = |hops| TrustedProxies::hops(hops).expect("few");
         for proxies in [TrustedProxies::none(), hops(1), hops(3), TrustedProxies::everything()] {
             let found = gate(proxies).client(Some("10.0.0.1"), &lines).expect("the peer's at least");

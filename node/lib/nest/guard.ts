@@ -6,7 +6,7 @@ import { RateLimitError } from '../room/error.js'
 import { settingsOf } from '../room/express-app.js'
 import { placeOn } from '../room/fastify-reply.js'
 import { isPromise } from '../room/later.js'
-import { admit, decideFor, refusalError } from '../room/node.js'
+import { admit, decideFor, refuseTo } from '../room/node.js'
 import { besideResponses, onResponses } from '../room/response.js'
 import type { Later } from '../room/rules.js'
 import type { Trials } from '../room/trials.js'
@@ -101,7 +101,7 @@ function proceedHttp(
   const shelf = isExpress ? besideResponses : onResponses
   if (info.blocked) {
     const incoming: IncomingMessage = isExpress ? request : (request.raw ?? request)
-    const error = refusalError(incoming, raw, shelf, room, info)
+    const { error } = refuseTo(incoming, raw, shelf, room, info)
     throw new RateLimitException(info, error.status, error)
   }
   const decision = admit(raw, shelf, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, response))

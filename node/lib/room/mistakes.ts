@@ -44,7 +44,7 @@ interface Decided {
   readonly info: LimitInfo
 }
 
-/** Tells of a request that this room and one before it count for the same limit. */
+/** Tells of a request that this room and one before it count for the same limit and actor. */
 export function countedTwice(
   before: readonly Decided[],
   { gate, limiter }: { readonly gate: Gate; readonly limiter: Limiter },
@@ -52,9 +52,10 @@ export function countedTwice(
 ): void {
   for (const other of before) {
     if (other.room.limiter !== limiter) continue
-    const keys = new Set(other.info.checks.map(({ key }) => key))
     // An answer without a key is that of limits in shadow mode alone.
-    const twice = info.checks.find(({ key }) => key !== '' && keys.has(key))
+    const twice = info.checks.find(
+      ({ key, actor }) => key !== '' && other.info.checks.some((check) => check.key === key && check.actor === actor),
+    )
     if (twice !== undefined) gate.report('counted-twice', `limit "${twice.key}"`)
   }
 }

@@ -11,7 +11,7 @@ export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
    * A limiter, or the URL of a store; middlewares with the same URL share one limiter and its connections.
    * @defaultValue a limiter of its own, in the memory of this process
    */
-  readonly limiter?: Limiter | string | URL | undefined
+  readonly limiter?: Limiter | string | URL
   /** The limits: one, several, as text, or a function of the request. */
   readonly limits: RoomLimits<Request> | LimitsOfRequest<Request>
   /** The key of limits that are given as text. @defaultValue the template of the route, or `default` */
@@ -40,6 +40,10 @@ export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
 
 /** The options of a route: those of its room in part, in place of the room's. */
 export type RouteOptions<Options> = Partial<Omit<Options, 'limiter'>>
+
+/** The options of a module whose routes may have limits of their own alone, with `global: false`. */
+export type OptionalLimits<Options extends { readonly limits: unknown }> = Omit<Options, 'limits'> &
+  Partial<Pick<Options, 'limits'>>
 
 const GATE = [
   'trustedProxies',
@@ -107,9 +111,12 @@ export function limiterOption(given: unknown): Limiter {
   return made
 }
 
+/** The rule for an option `limiter`. */
+export const NO_LIMITER = 'must be a Limiter or the URL of a store'
+
 /** The error for what is no limiter. */
 export function noLimiter(given: unknown): Error {
-  const problem = 'must be a Limiter or the URL of a store'
+  const problem = NO_LIMITER
   // Its class is of another copy, which cannot be recognised in any other way.
   const isForeign = (given as object | null | undefined)?.constructor?.name === Limiter.name
   return isForeign

@@ -98,7 +98,9 @@ export class Room<Request> implements Gates {
   /** A room of these options; one that comes from another shares its limiter and counts, and may add to its limits. */
   constructor(given: unknown, framework: Framework<Request>, from?: Room<Request>, adds = false) {
     const options = roomOptions(given, framework.options)
-    if (options.limits === undefined) throw wrongType('', 'limits', MISSING, undefined)
+    // One whose routes say theirs need not have any.
+    const isEmpty = options.global === false && from === undefined
+    if (options.limits === undefined && !isEmpty) throw wrongType('', 'limits', MISSING, undefined)
     this.options = options
     this.base = adds ? from : undefined
     this.#framework = framework
@@ -109,7 +111,7 @@ export class Room<Request> implements Gates {
     functionOption(options, 'skip')
     this.#skip = options.skip as ((request: Request) => Later<boolean>) | undefined
     this.#trials = from === undefined ? new TrialCounts() : from.#trials
-    this.#limits = options.limits
+    this.#limits = options.limits ?? (() => undefined)
     this.#name = nameOption(options.name)
     if (typeof this.#limits === 'function') {
       this.#choose = this.#limits as LimitsOfRequest<Request>

@@ -1,12 +1,13 @@
 //! The engine's part of every web framework: names and types translated, nothing decided.
 
 mod parse;
+mod room;
 
 use napi::Result;
 use napi::bindgen_prelude::{Either, Either3, Float64Array, Unknown};
 use napi_derive::napi;
 use tidegate::headers::{Header, Policy};
-use tidegate::http::{self, Combined, GATE_OPTIONS, Mistake, Warning, combined, forget_mistakes, page_of};
+use tidegate::http::{self, Combined, GATE_OPTIONS, Mistake, Warning, combined, forget_mistakes};
 use tidegate::{Check, ErrorKind, LimitError, LimitInfo, ffi};
 
 use crate::errors::{Answered, Failure};
@@ -47,7 +48,7 @@ pub(crate) fn mistakes() -> Vec<&'static str> {
 /// The URL of the page of a mistake.
 #[napi]
 pub(crate) fn mistake_page(code: String) -> String {
-    page_of(&code)
+    tidegate::ffi::page_of(&code)
 }
 
 /// Forgets the mistakes that were reported.
@@ -128,14 +129,14 @@ impl Gate {
         detail: Option<String>,
     ) -> Refusal {
         let infos = infos(&answers);
-        let refusal = self.0.refusal(&policies(&keys, &infos), &accept, detail.as_deref());
-        Refusal {
-            status: f64::from(refusal.status),
-            headers: flat(refusal.headers),
-            body: refusal.body,
-            media_type: refusal.media_type,
-            retry_after: refusal.retry_after as f64,
-        }
+        refusal_of(self.0.refusal(&policies(&keys, &infos), &accept, detail.as_deref()))
+    }
+
+    /// The response to a request that cannot be decided, by the name of its error.
+    #[napi(catch_unwind)]
+    pub fn rejection(&self, name: String, accept: Vec<String>) -> Either<Refusal, Failure> {
+        room::named(&name)
+            .map_or_else(|failure| Either::B(*failure), |error| Either::A(refusal_of(self.0.rejection(error, &accept))))
     }
 
     /// The sentence of a mistake that is to be reported now.
@@ -146,6 +147,16 @@ impl Gate {
             return Either3::C(*Box::<Failure>::from(error));
         };
         self.0.report(mistake, &detail).map_or(Either3::B(()), |warning| Either3::A(warning.text))
+    }
+}
+
+fn refusal_of(refusal: http::Refusal) -> Refusal {
+    Refusal {
+        status: f64::from(refusal.status),
+        headers: flat(refusal.headers),
+        body: refusal.body,
+        media_type: refusal.media_type,
+        retry_after: refusal.retry_after as f64,
     }
 }
 

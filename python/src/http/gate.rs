@@ -8,7 +8,7 @@ use tidegate::headers::{Header, Policy};
 use tidegate::http::{self, GATE_OPTIONS, Warning};
 use tidegate::limits::Value;
 
-use super::{Lines, bytes, mistake};
+use super::{Lines, bytes, mistake, room};
 use crate::args::Arg;
 use crate::errors::{configuration_error, limit_error, snake_case, wrong_type};
 use crate::info::LimitInfo;
@@ -158,6 +158,13 @@ impl Gate {
         let accept = Lines::read(accept.0)?;
         let accept = accept.bytes()?;
         answers(infos, |answers| self.0.refusal(answers, &accept, detail)).map(Refusal)
+    }
+
+    /// The response to a request that cannot be decided, by the name of its error and all lines of its ``Accept``.
+    #[pyo3(signature = (name, accept = Arg(None), /), text_signature = "($self, name, accept=None, /)")]
+    fn rejection(&self, name: &str, accept: Arg<'_, '_>) -> PyResult<Refusal> {
+        let accept = Lines::read(accept.0)?;
+        Ok(Refusal(self.0.rejection(room::named(name)?, &accept.bytes()?)))
     }
 
     /// A mistake that a middleware found: it is logged once, unless it is silenced. True if it is reported now.

@@ -2,11 +2,13 @@
 
 mod gate;
 mod parse;
+mod room;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
-use tidegate::http::{Mistake, combined, forget_mistakes, page_of};
+use tidegate::ffi;
+use tidegate::http::{Mistake, combined, forget_mistakes};
 
 use crate::args::{self, Arg};
 use crate::check::{Checks, OwnedCheck, parts_of_checks};
@@ -16,6 +18,7 @@ use crate::value;
 
 pub(crate) use gate::{Gate, Refusal};
 pub(crate) use parse::parse_headers;
+pub(crate) use room::{Denials, Names, client_of, key_of, request_error, request_error_parts, route_name, template};
 
 /// One check for each limit and actor: what several places ask for is charged once, the larger of the costs.
 #[pyfunction]
@@ -56,7 +59,7 @@ pub(crate) fn mistakes() -> Vec<(&'static str, &'static str)> {
 #[pyfunction]
 #[pyo3(name = "_mistake_page", signature = (code, /))]
 pub(crate) fn mistake_page(code: &str) -> String {
-    page_of(code)
+    ffi::page_of(code)
 }
 
 /// Forgets the mistakes that were reported.

@@ -4,25 +4,27 @@ use std::borrow::Cow;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use tidegate::ffi::{InfoField, InfoTakes};
 use tidegate::limits::Value;
 
 use super::answer::{LimitInfo, Numbers};
 use crate::args::{self, Arg};
+use crate::check::OwnedCheck;
 use crate::errors::limit_error;
 use crate::limits::Limit;
 use crate::receipt::Receipt;
 
 /// An equal answer, for ``pickle``.
 #[pyfunction]
-#[pyo3(name = "_info_from_pickle", signature = (numbers, limit, several, /))]
+#[pyo3(name = "_info_from_pickle", signature = (numbers, limit, actor, several, /))]
 pub(crate) fn from_pickle(
     numbers: Numbers,
     limit: Option<Py<Limit>>,
+    actor: Option<Py<PyString>>,
     several: Option<(Py<PyTuple>, usize)>,
 ) -> LimitInfo {
-    LimitInfo { info: tidegate::LimitInfo::from_numbers(numbers), limit, several, receipt: None }
+    LimitInfo { info: tidegate::LimitInfo::from_numbers(numbers), limit, actor, several, receipt: None }
 }
 
 impl LimitInfo {
@@ -34,7 +36,7 @@ impl LimitInfo {
         match receipt.checks.all() {
             // Of an observed check alone, the answer is that nothing is limited, beside its own.
             [_] if info.checks().len() == 1 && !info.checks()[0].is_observed() => {
-                Bound::new(py, Self { info, limit: None, several: None, receipt: Some(receipt) })
+                Bound::new(py, Self { info, limit: None, actor: None, several: None, receipt: Some(receipt) })
             }
             _ => Bound::new(py, Self::several(py, receipt, &info)?),
         }
@@ -42,21 +44,23 @@ impl LimitInfo {
 
     #[inline(never)]
     fn several(py: Python<'_>, receipt: Receipt, info: &tidegate::LimitInfo) -> PyResult<Self> {
-        let limit = |info: &tidegate::LimitInfo| {
-            receipt.checks.all().get(info.check_index()).map(|check| check.limit.clone_ref(py))
+        let named = |info: &tidegate::LimitInfo| {
+            let check = receipt.checks.all().get(info.check_index());
+            check.map(|OwnedCheck { limit, actor, .. }| (limit.clone_ref(py), actor.clone_ref(py))).unzip()
         };
         let several = match info.checks() {
             [one] if !one.is_observed() => None,
             checks => {
                 let part = |info: &tidegate::LimitInfo| {
-                    Bound::new(py, Self { info: info.clone(), limit: limit(info), several: None, receipt: None })
+                    let (limit, actor) = named(info);
+                    Bound::new(py, Self { info: info.clone(), limit, actor, several: None, receipt: None })
                 };
                 let checks = checks.iter().map(part).collect::<PyResult<Vec<_>>>()?;
                 Some((PyTuple::new(py, checks)?.unbind(), info.binding()))
             }
         };
-        let (merged, limit) = (tidegate::LimitInfo::from_numbers(info.numbers()), limit(info));
-        Ok(Self { info: merged, limit, several, receipt: Some(receipt) })
+        let (merged, (limit, actor)) = (tidegate::LimitInfo::from_numbers(info.numbers()), named(info));
+        Ok(Self { info: merged, limit, actor, several, receipt: Some(receipt) })
     }
 
     /// An answer for tests, with the fields that they need.
@@ -94,9 +98,10 @@ impl LimitInfo {
             let named = [("key".to_owned(), Value::Text(key))];
             Some(Limit::object(py, tidegate::Limit::from_fields(named).map_err(limit_error)?)?.unbind())
         };
+        let actor = take("actor")?.map(|actor| PyResult::Ok(args::actor("", &actor)?.unbind())).transpose()?;
         if let Some((name, _)) = left.iter().next() {
             return Err(PyTypeError::new_err(format!("LimitInfo() got an unexpected keyword argument '{name}'")));
         }
-        Ok(Self { info, limit, several, receipt: None })
+        Ok(Self { info, limit, actor, several, receipt: None })
     }
 }

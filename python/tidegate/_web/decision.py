@@ -225,6 +225,7 @@ def merged(checks: Sequence[LimitInfo]) -> LimitInfo:
         window_ms=binding.window_ms,
         degraded=any(check.degraded for check in checks),
         key=binding.key,
+        actor=binding.actor,
         binding=checks.index(binding),
         checks=checks,
     )

@@ -5,6 +5,7 @@ import { createServer, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
+import fastifyRateLimit from '@fastify/rate-limit'
 import Fastify from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { Limiter } from 'tidegate'
@@ -113,6 +114,55 @@ test('fastify: only routes of the instance are limited, and only those that say 
   assert.deepEqual(await twice('/free'), [200, 200])
   assert.deepEqual(await twice('/limited'), [200, 429])
   assert.deepEqual(await twice('/outside'), [200, 200])
+})
+
+test('fastify: a plugin without limits, for routes that have their own', async () => {
+  const app = Fastify()
+  await app.register(tidegate, { global: false })
+  app.get('/free', (request) => `${request.rateLimit}`)
+  app.get('/limited', { config: { rateLimit: { limits: '1/minute' } } }, () => 'limited')
+  app.get('/hook', { onRequest: app.rateLimit({ limits: '1/minute' }) }, () => 'hook')
+  for (const config of [{}, { cost: 2 }]) {
+    assert.throws(() => app.get('/none', { config: { rateLimit: config } }, () => ''), /limits must be given/)
+  }
+  assert.throws(() => app.rateLimit(), /limits must be given, as the plugin has none/)
+  await app.register(async (inside) => {
+    await inside.register(tidegate, { limits: '1/minute' })
+    inside.get('/inside', () => 'inside')
+  })
+  const twice = async (url) => statuses([await app.inject(url), await app.inject(url)])
+  assert.deepEqual(await twice('/free'), [200, 200])
+  for (const path of ['/limited', '/hook', '/inside']) assert.deepEqual(await twice(path), [200, 429], path)
+  assert.equal((await app.inject('/free')).body, 'null')
+  await assert.rejects(async () => Fastify().register(tidegate, { global: true }), /limits must be given/)
+})
+
+test('fastify: two plugins that read the limits of a route are refused, in any order', async () => {
+  const own = { limits: '1/minute' }
+  const other = { max: 5 }
+  const taken = { code: 'FST_ERR_DEC_ALREADY_PRESENT' }
+  const first = Fastify()
+  await first.register(fastifyRateLimit, other)
+  await assert.rejects(async () => first.register(tidegate, own), taken)
+  const second = Fastify()
+  await second.register(tidegate, own)
+  await second.register(fastifyRateLimit, other)
+  assert.throws(() => second.get('/', () => 'hello'), taken)
+  const third = Fastify()
+  third.get('/', () => 'hello')
+  await third.register(tidegate, own)
+  await third.register(fastifyRateLimit, { ...other, global: false })
+  await assert.rejects(async () => third.ready(), taken)
+  const inside = Fastify()
+  await inside.register(tidegate, own)
+  await assert.rejects(
+    async () =>
+      inside.register(async (child) => {
+        await child.register(fastifyRateLimit, other)
+        child.get('/', () => 'hello')
+      }),
+    taken,
+  )
 })
 
 test('fastify: without await, the routes of the instance are limited like any others', async () => {

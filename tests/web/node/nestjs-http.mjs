@@ -197,6 +197,12 @@ for (const platform of Object.keys(platforms)) {
     assert.deepEqual(statuses(await several(2, url, '/notes')), [200, 429])
   })
 
+  test(`${platform}: a module without limits, for routes that have their own`, async () => {
+    const { url } = await served(platform, TidegateModule.forRoot({ global: false }))
+    assert.deepEqual(statuses(await several(2, url, '/notes')), [200, 200])
+    assert.deepEqual(statuses(await several(2, url, '/notes/strict')), [200, 429])
+  })
+
   test(`${platform}: options of other providers, a key, and only the routes that ask`, async () => {
     const useFactory = async (limits) => ({ limits, global: false, key: (request) => request.headers['x-user'] })
     class Settings {}

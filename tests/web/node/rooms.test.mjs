@@ -272,6 +272,9 @@ for (const [framework, make] of Object.entries(apps)) {
       [{ limits: '5/minute', chargeOn: 401 }, 'chargeOn'],
       [{ limits: '5/minute', chargeOn: [99] }, 'chargeOn'],
       [{ limits: '5/minute', limiter: 5 }, 'limiter'],
+      // The URL in a variable of the environment that is not set.
+      [{ limits: '5/minute', limiter: undefined }, 'limiter'],
+      [{ limits: '5/minute', limiter: null }, 'limiter'],
       [{ limits: '5/minute', name: '' }, 'name'],
       [{ limits: ['5/minute', '5/second'], candidate: '5/hour' }, 'candidate'],
       [new Methods(), 'key'],

@@ -181,6 +181,7 @@ test('mistakes are named', async () => {
   assert.throws(() => new RateLimiterService({ factor: 1 }), /factor must be a function of the user/)
   assert.throws(() => new RateLimiterService({ factorCacheMs: -1 }), /factorCacheMs must be at least 0/)
   assert.throws(() => new RateLimiterService({ limiter: 1 }), /limiter must be a Limiter or the URL of a store/)
+  assert.throws(() => new RateLimiterService({ limiter: undefined }), /limiter must be a Limiter.*got undefined/)
   assert.throws(() => new RateLimiterService({ limiter: new Limiter(), layout: 'sharkey' }), /layout must be an option/)
   const service = new RateLimiterService()
   await assert.rejects(service.limit({ key: 'k', size: 1 }, {}), /actorOrUser must be a text or a user with an id/)

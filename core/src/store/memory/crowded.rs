@@ -105,7 +105,7 @@ impl Memory {
         let mut infos = together(&parts, &mut entries, now, verb);
         let mut overflowed = 0;
         for (index, (fingerprint, held)) in fingerprints.iter().zip(entries).enumerate() {
-            let Held { entry, kept_by, place: Source { shard, origin, reserved }, .. } = held;
+            let Held { entry, kept_by, mended, place: Source { shard, origin, reserved }, .. } = held;
             let table = &mut tables[shard];
             let rule = kept_by.and_then(|number| parts.get(number)).map(|part| part.rule);
             if let (Origin::Closed(_, until), Ok(infos)) = (origin, &mut infos) {
@@ -118,7 +118,7 @@ impl Memory {
             let kept = match (origin, rule) {
                 (Origin::Own, Some(rule)) => {
                     let place = table.find(*fingerprint);
-                    self.keep(table, place, *fingerprint, entry, rule, moment);
+                    self.keep_or_mend(table, place, *fingerprint, (entry, mended), rule, moment);
                     true
                 }
                 (Origin::Own, None) => {

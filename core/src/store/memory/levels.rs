@@ -8,7 +8,7 @@ use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment, Undecided};
 use crate::algorithm::{Algorithm, Entry, Level, LevelRule};
-use crate::decision::{Resolved, Verb, Verdict, answer, commit, examine};
+use crate::decision::{Change, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 
@@ -170,9 +170,16 @@ impl Memory {
         for (index, (LevelCheck { rule, fingerprint, cost }, held)) in checks.iter().zip(&mut *held).enumerate() {
             let Held { place, level, verdict } = held;
             let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
-            if commit(*rule, level, now, Verb::Limit, check, 0) {
+            let change = commit(*rule, level, now, Verb::Limit, check, 0);
+            if change != Change::Nothing {
                 let table = tables.of(index);
                 let place = if moved { table.find(*fingerprint) } else { *place };
+                if change == Change::Mended {
+                    let mended = table.read(place).and_then(|before| rule.mended(&before, now));
+                    let mended = mended.map_or(Entry::Absent, |mended| mended.into_entry(Entry::Level));
+                    moved |= self.keep_mended(table, place, mended, Some(rule.drains(level, now)), moment);
+                    continue;
+                }
                 let drain = Drain::new(rule.drains(level, now), moment.timeline);
                 let before = table.len();
                 moved |= self.keep_state(table, place, *fingerprint, Entry::Level(*level), level.level == 0, drain);
@@ -182,6 +189,7 @@ impl Memory {
         if missing > 0 {
             self.release(missing);
         }
+        tables.of(0).count(admitted);
         // The tables are unlocked here: no other call has to wait while the answers are made.
         Ok(admitted)
     }

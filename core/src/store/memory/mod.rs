@@ -1,5 +1,6 @@
 //! Entries in this process's memory.
 
+mod counts;
 mod crowded;
 mod levels;
 mod one;
@@ -14,6 +15,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use self::counts::Counts;
 pub(crate) use self::levels::{LevelCheck, Merge, Shown, Whole};
 pub(crate) use self::one::{EntryCall, Undecided};
 use self::overflow::BoundedTable;
@@ -67,6 +69,7 @@ pub struct Memory {
     len: AtomicUsize,
     evictions: AtomicU64,
     overflowed: AtomicU64,
+    counts: Counts,
     #[cfg(feature = "remote")]
     warning: Warning,
 }
@@ -135,6 +138,7 @@ impl Memory {
             len: AtomicUsize::new(0),
             evictions: AtomicU64::new(0),
             overflowed: AtomicU64::new(0),
+            counts: Counts::default(),
             #[cfg(feature = "remote")]
             warning: Warning::default(),
         }
@@ -180,7 +184,7 @@ impl Memory {
         let mut removed = 0;
         for shard in &self.shards {
             let mut table = shard.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let entries = std::mem::take(&mut *table).len();
+            let entries = table.clear();
             self.len.fetch_sub(entries, Ordering::Relaxed);
             removed += entries as u64;
         }

@@ -6,8 +6,8 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::algorithm::{Algorithm, Entry, Rule, Small, with_small};
-use crate::decision::{Impossible, Resolved, Verb, answer, commit, examine};
+use crate::algorithm::{Algorithm, Drains, Entry, Rule, Small, with_small};
+use crate::decision::{Change, Impossible, Resolved, Verb, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 
@@ -76,8 +76,13 @@ impl Memory {
         let mut state = table.read(place).unwrap_or_else(|| algorithm.fresh(now));
         let verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
         let check = Resolved::alone(verdict.map_err(Undecided::Impossible)?, cost);
-        let changed = commit(algorithm, &mut state, now, verb, check, spent);
-        if changed {
+        let change = commit(algorithm, &mut state, now, verb, check, spent);
+        if change == Change::Mended {
+            let mended = table.read::<R::State>(place).and_then(|before| algorithm.mended(&before, now));
+            let mended = mended.map_or(Entry::Absent, |mended| mended.into_entry(Small::into_entry));
+            let drains = (!algorithm.is_empty(&state, now)).then(|| algorithm.drains(&state, now));
+            self.keep_mended(&mut table, place, mended, drains, moment);
+        } else if change == Change::Written {
             let drain = Drain::new(algorithm.drains(&state, now), moment.timeline);
             let is_empty = algorithm.is_empty(&state, now);
             if place.is_err() && !is_empty && !self.reserve(1) {
@@ -85,6 +90,7 @@ impl Memory {
             }
             self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain);
         }
+        table.count(check.admitted);
         // No other call has to wait while the answer is made.
         Ok((state, check))
     }
@@ -113,17 +119,19 @@ impl Memory {
                 return otherwise(Undecided::Impossible(why));
             }
         };
-        let changed = rule.commit(&mut entry, moment.now, verb, check, spent);
+        let change = rule.commit(&mut entry, moment.now, verb, check, spent);
         let info = rule.answer(&mut entry, moment.now, verb, check);
-        if changed {
+        // Long entries that a wrong clock has left in the future are forgotten, and are empty then.
+        if change == Change::Nothing {
+            table.put_back(place, entry);
+        } else {
             if place.is_err() && !rule.is_empty(&mut entry, moment.now) && !self.reserve(1) {
                 drop(table);
                 return otherwise(Undecided::Crowded);
             }
             self.keep(&mut table, place, fingerprint, entry, rule, moment);
-        } else {
-            table.put_back(place, entry);
         }
+        table.count(check.admitted);
         Ok(info)
     }
 
@@ -164,6 +172,46 @@ impl Memory {
             Err(_) => table.insert(fingerprint, entry, drain),
         }
         true
+    }
+
+    /// [`keep`](Self::keep), or [`keep_mended`](Self::keep_mended) where that is all that is to be kept.
+    pub(super) fn keep_or_mend(
+        &self,
+        table: &mut BoundedTable,
+        place: Place,
+        fingerprint: Fingerprint,
+        (mut entry, mended): (Entry, Option<Box<Entry>>),
+        rule: &Rule,
+        moment: Moment,
+    ) -> bool {
+        match mended {
+            Some(mended) => {
+                let drains = rule.drains_unless_empty(&mut entry, moment.now);
+                self.keep_mended(table, place, *mended, drains, moment)
+            }
+            None => self.keep(table, place, fingerprint, entry, rule, moment),
+        }
+    }
+
+    /// Keeps an entry that a wrong clock had left in the future; `drains` is nothing where the rule that mends it finds it
+    /// empty: then it stays for as long as the rule that wrote it has said.
+    #[cold]
+    pub(super) fn keep_mended(
+        &self,
+        table: &mut BoundedTable,
+        place: Place,
+        mended: Entry,
+        drains: Option<Drains>,
+        moment: Moment,
+    ) -> bool {
+        let Ok(at) = place else { return false };
+        if mended == Entry::Absent {
+            self.forget(table, at);
+            return true;
+        }
+        let drain = drains.map_or_else(|| table.drain_at(at), |drains| Drain::new(drains, moment.timeline));
+        table.replace(at, mended, drain);
+        false
     }
 
     pub(super) fn forget(&self, table: &mut BoundedTable, at: usize) {

@@ -35,6 +35,8 @@ pub(super) struct Table<B = ()> {
     /// The place at which sweeping and the choice of candidates go on.
     hand: usize,
     swept_at: Micros,
+    /// The calls that were admitted and denied here, counted where the lock is held anyway.
+    counts: [u64; 2],
     /// The parts that most tables never need, out of the way of what they always do.
     rare: Option<Box<Rare<B>>>,
 }
@@ -74,6 +76,24 @@ impl Beside for () {
 impl<B: Beside> Table<B> {
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    #[inline]
+    pub(super) fn count(&mut self, admitted: bool) {
+        self.counts[usize::from(!admitted)] += 1;
+    }
+
+    /// The calls that were admitted and denied here.
+    #[cfg(feature = "remote")]
+    pub(super) fn counts(&self) -> [u64; 2] {
+        self.counts
+    }
+
+    /// Removes every entry, and returns their number; the counts stay.
+    #[cfg(feature = "remote")]
+    pub(super) fn clear(&mut self) -> usize {
+        let empty = Self { counts: self.counts, ..Self::default() };
+        mem::replace(self, empty).len()
     }
 
     #[inline]
