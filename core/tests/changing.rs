@@ -1,13 +1,10 @@
 //! Definitions and factors that change under entries that are kept, in memory and over Redis.
-#![allow(missing_docs, reason = "a test")]
-
-#[cfg(feature = "redis")]
-mod servers;
 
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "redis")]
-use servers::Server;
+use crate::servers::Server;
+use proptest::prelude::*;
 use tidegate::Redis;
 #[cfg(feature = "redis")]
 use tidegate::redis::RedisBuilder;

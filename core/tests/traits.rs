@@ -1,5 +1,4 @@
 //! The traits of the standard library that users expect on public types.
-#![allow(missing_docs, reason = "a test")]
 
 use std::collections::HashSet;
 use std::error::Error as StdError;
