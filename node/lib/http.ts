@@ -14,7 +14,7 @@ import {
 } from './headers.js'
 import { LimitInfo } from './info.js'
 import { type MistakeCode, tell } from './mistakes.js'
-import { type NativeGate, native } from './native.js'
+import { type NativeGate, native, type RequestErrorName } from './native.js'
 import { type Check, OBSERVED, type ObservableCheck } from './parts.js'
 
 export { ConfigurationError } from './errors.js'
@@ -134,6 +134,12 @@ export class Gate {
   refusal(infos: LimitInfo | readonly LimitInfo[], accept?: Lines, detail?: string): Refusal {
     const { numbers, keys } = answersOf(infos)
     const { headers, ...rest } = this.#native.refusal(numbers, keys, linesOf(accept), detail)
+    return { ...rest, headers: byName(headers) }
+  }
+
+  /** The response to a request that cannot be decided, by the name of its error. It has no `Retry-After`. */
+  rejection(name: RequestErrorName, accept?: Lines): Refusal {
+    const { headers, ...rest } = answered(this.#native.rejection(name, linesOf(accept)))
     return { ...rest, headers: byName(headers) }
   }
 

@@ -3,6 +3,7 @@
 export type * from './index.js'
 export {
   ConfigurationError,
+  clientOf,
   explain,
   LimitError,
   Limiter,

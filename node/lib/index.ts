@@ -5,6 +5,7 @@
  */
 
 export type { AnyLimit, Choice, Chosen, WidenedDefinition } from './choice.js'
+export { type ClientOptions, clientOf } from './clients.js'
 export type { ClockOption, TimeSource } from './clock.js'
 export type { Limit } from './definition_cache.js'
 export type * from './definitions.js'

@@ -65,7 +65,27 @@ export interface NativeGate {
     accept: readonly string[],
     detail: string | undefined,
   ): { status: number; headers: string[]; body: string; mediaType: string; retryAfter: number }
+  rejection(
+    name: RequestErrorName,
+    accept: readonly string[],
+  ): { status: number; headers: string[]; body: string; mediaType: string; retryAfter: number } | Failure
   report(code: string, detail: string): string | undefined | Failure
+}
+
+/** The error of a request that cannot be decided. */
+export type RequestErrorName = 'key' | 'cost' | 'too-large' | 'unreadable'
+
+/** Names that were derived, each with the number of its place. */
+export interface NativeNames {
+  /** Notes the name of a place; false where another place has it. */
+  claim(name: string, place: number): boolean
+  release(place: number): void
+}
+
+/** A count of denials, which says which may be told. */
+export interface NativeDenials {
+  /** Notes a denial at this time; where it is to be told, the number before it that were not. */
+  note(nowMs: number): number | null
 }
 
 type Optional<T> = { readonly [Name in keyof T]?: T[Name] }
@@ -153,6 +173,15 @@ interface Native {
     now: number,
   ): (Optional<Omit<RateLimits, 'policies'>> & { policies: NativePolicy[] }) | Failure
   checkActor(actor: string): Failure | null
+  clientOf(address: string, ipv6Prefix: number): string | Failure
+  keyOf(key: string): string
+  template(path: string, syntax: 'braces' | 'angles' | 'colons'): string | Failure
+  routeName(methods: readonly string[], template: string): string
+  appName(): string
+  makeNames(): NativeNames
+  requestError(field: string, value: string): RequestErrorName | null
+  requestErrorParts(name: RequestErrorName): { status: number; detail: string } | Failure
+  makeDenials(): NativeDenials
   refuse(outOfRange: boolean, key: string, field: string, problem: string, value: unknown): Failure
 }
 

@@ -49,6 +49,7 @@ from ._tidegate import (
     LimitInfo,
     __version__,
     _after_fork,
+    client_of,
     json_schema,
 )
 from ._types import Check, Definition, Limited
@@ -80,6 +81,7 @@ __all__ += [
     "StoreError",
     "TidegateError",
     "__version__",
+    "client_of",
     "json_schema",
     "parse_headers",
 ]

@@ -1,6 +1,7 @@
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, final, overload
@@ -23,7 +24,9 @@ __all__ = [
     "_AcquireHandle",
     "_AcquireSteps",
     "_AsyncCalls",
+    "_Denials",
     "_Gate",
+    "_Names",
     "_Refusal",
     "__version__",
     "_after_fork",
@@ -31,6 +34,7 @@ __all__ = [
     "_end_log",
     "_forget_mistakes",
     "_info_from_pickle",
+    "_key_of",
     "_limits_from_dict",
     "_load_limits",
     "_mistake_page",
@@ -38,7 +42,12 @@ __all__ = [
     "_option_names",
     "_parse_headers",
     "_read_limits",
+    "_request_error",
+    "_request_error_parts",
+    "_route_name",
     "_take_log_records",
+    "_template",
+    "client_of",
     "json_schema",
 ]
 
@@ -1048,6 +1057,9 @@ class _Gate:
     ) -> _Refusal:
         """The response to a request that is denied, by all lines of its ``Accept``."""
 
+    def rejection(self, name: str, accept: str | bytes | Iterable[str | bytes] | None = None, /) -> _Refusal:
+        """The response to a request that cannot be decided, by its error's name and all its ``Accept`` lines."""
+
     def report(self, code: str, detail: str = "", /) -> bool:
         """A mistake that a middleware found: it is logged once, unless it is silenced. True if it is reported now."""
 
@@ -1093,3 +1105,48 @@ def _forget_mistakes() -> None:
 
 def _parse_headers(pairs: list[tuple[str, str]], now: float, /) -> tuple[Any, ...]:
     """Reads pairs of name and value; ``now`` is milliseconds since the epoch."""
+
+def client_of(address: str | IPv4Address | IPv6Address, ipv6_prefix: int = 64) -> str:
+    """The actor that stands for a client's address: the address marked with ``ip:``, of IPv6 its network.
+
+    Limits without a key count under it, so it is the actor to pass where a client is limited, reset or looked at by
+    hand. A port or a zone does not count. A string that is no address is a ``LimitError``.
+
+    >>> from tidegate import client_of
+    >>> client_of("203.0.113.9"), client_of("2001:db8:1:2::7")
+    ('ip:203.0.113.9', 'ip:2001:db8:1:2::/64')
+    """
+
+def _key_of(key: str, /) -> str:
+    """The actor that stands for a key, which a client may have chosen."""
+
+def _template(path: str, syntax: str, /) -> str:
+    """The template of a route, in a syntax: ``braces``, ``angles`` or ``colons``."""
+
+def _route_name(methods: Iterable[str], template: str, /) -> str:
+    """The key of a route's limits: its methods and its template."""
+
+@final
+class _Names:
+    """Names that were derived, each with its place."""
+
+    def __new__(cls) -> Self: ...
+    def claim(self, name: str, place: int, /) -> bool:
+        """Notes the name of a place; false where another place has it."""
+
+    def release(self, place: int, /) -> None:
+        """Forgets the names of a place."""
+
+def _request_error(field: str, value: str, /) -> str | None:
+    """The name of the request's error behind a ``LimitError`` with this field and value."""
+
+def _request_error_parts(name: str, /) -> tuple[int, str]:
+    """The status and the sentence of a request's error, by its name."""
+
+@final
+class _Denials:
+    """A count of denials, which says which may be told."""
+
+    def __new__(cls) -> Self: ...
+    def note(self, now_ms: int, /) -> int | None:
+        """Notes a denial at this time in milliseconds; where it is to be told, the number before it that were not."""

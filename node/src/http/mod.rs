@@ -135,7 +135,8 @@ impl Gate {
     /// The response to a request that cannot be decided, by the name of its error.
     #[napi(catch_unwind)]
     pub fn rejection(&self, name: String, accept: Vec<String>) -> Either<Refusal, Failure> {
-        room::named(&name).map_or_else(Either::B, |error| Either::A(refusal_of(self.0.rejection(error, &accept))))
+        room::named(&name)
+            .map_or_else(|failure| Either::B(*failure), |error| Either::A(refusal_of(self.0.rejection(error, &accept))))
     }
 
     /// The sentence of a mistake that is to be reported now.

@@ -5,7 +5,7 @@ use napi_derive::napi;
 use tidegate::http::{self, RequestError, Syntax};
 use tidegate::{ErrorKind, LimitError};
 
-use crate::errors::Failure;
+use crate::errors::{Answered, Failure};
 use crate::numbers::whole;
 
 /// The actor that stands for a client's address.
@@ -27,7 +27,7 @@ pub(crate) fn key_of(key: String) -> String {
 pub(crate) fn template(path: String, syntax: String) -> Either<String, Failure> {
     match Syntax::from_name(&syntax) {
         Some(syntax) => Either::A(http::template(&path, syntax)),
-        None => Either::B(refused("syntax", "must be braces, angles or colons", &syntax)),
+        None => Either::B(*refused("syntax", "must be braces, angles or colons", &syntax)),
     }
 }
 
@@ -89,18 +89,17 @@ pub(crate) struct RequestErrorParts {
 pub(crate) fn request_error_parts(name: String) -> Either<RequestErrorParts, Failure> {
     match named(&name) {
         Ok(error) => Either::A(RequestErrorParts { status: f64::from(error.status()), detail: error.detail() }),
-        Err(failure) => Either::B(failure),
+        Err(failure) => Either::B(*failure),
     }
 }
 
 /// The error of a request with this name.
-pub(super) fn named(name: &str) -> Result<RequestError, Failure> {
-    RequestError::from_name(name)
-        .ok_or_else(|| refused("name", "must be key, cost, too-large or unreadable", name))
+pub(super) fn named(name: &str) -> Answered<RequestError> {
+    RequestError::from_name(name).ok_or_else(|| refused("name", "must be key, cost, too-large or unreadable", name))
 }
 
-fn refused(field: &str, problem: &str, value: &str) -> Failure {
-    *Box::<Failure>::from(LimitError::new(ErrorKind::Range, "", field, problem, value))
+fn refused(field: &str, problem: &str, value: &str) -> Box<Failure> {
+    LimitError::new(ErrorKind::Range, "", field, problem, value).into()
 }
 
 /// A count of denials, which says which may be told.

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use tidegate::http::{self, RequestError, Syntax};
+use tidegate::limits::Value;
 use tidegate::{ErrorKind, LimitError};
 
 use crate::args::{self, Arg};
@@ -26,8 +27,8 @@ use crate::value;
 pub(crate) fn client_of(address: &Bound<'_, PyAny>, ipv6_prefix: Arg<'_, '_>) -> PyResult<String> {
     let prefix = ipv6_prefix.count("ipv6_prefix", 64)?;
     let text = match value::read(address)? {
-        tidegate::limits::Value::Other(_) if address.hasattr("max_prefixlen")? => address.str()?.extract()?,
-        _ => args::text("address", address)?,
+        Value::Other(_) if address.hasattr("max_prefixlen")? => address.str()?.to_cow()?.into_owned(),
+        _ => args::text("address", address)?.into_owned(),
     };
     http::client_of(&text, u8::try_from(prefix).unwrap_or(0)).map_err(limit_error)
 }
@@ -51,13 +52,10 @@ pub(crate) fn key_of<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>
 #[pyfunction]
 #[pyo3(name = "_template", signature = (path, syntax, /))]
 pub(crate) fn template(path: &str, syntax: &str) -> PyResult<String> {
-    match Syntax::from_name(syntax) {
-        Some(syntax) => Ok(http::template(path, syntax)),
-        None => {
-            let problem = "must be braces, angles or colons";
-            Err(limit_error(LimitError::new(ErrorKind::Range, "", "syntax", problem, syntax)))
-        }
-    }
+    let problem = "must be braces, angles or colons";
+    let known = Syntax::from_name(syntax);
+    let known = known.ok_or_else(|| limit_error(LimitError::new(ErrorKind::Range, "", "syntax", problem, syntax)));
+    known.map(|syntax| http::template(path, syntax))
 }
 
 /// The key of a route's limits: its methods and its template.
@@ -96,7 +94,7 @@ impl Names {
     }
 }
 
-/// The name of the request's error behind a ``LimitError`` with this field and value, and its status and sentence.
+/// The name of the request's error behind a ``LimitError`` with this field and value.
 #[pyfunction]
 #[pyo3(name = "_request_error", signature = (field, value, /))]
 pub(crate) fn request_error(field: &str, value: &str) -> Option<&'static str> {

@@ -18,6 +18,9 @@ type WrittenGate = Exclude<ReturnType<Written['makeGate']>, { readonly kind: unk
 /** Node-API functions of our own, and the arrays that they share. */
 type Bare = 'callBuffer' | 'fastBuffer' | 'limit' | 'decide' | 'decideFew' | 'ask'
 
+/** Classes that functions of the addon make. */
+type Classes = 'Gate' | 'Names' | 'Denials'
+
 /** The type, but for what napi-rs cannot say. */
 type Plain<T> = T extends string
   ? string
@@ -55,7 +58,7 @@ type Differing<D, W> = {
 type Nothing = Record<never, never>
 type Listed<Names> = [Names] extends [never] ? Nothing : Names
 
-export const notWritten: Listed<Exclude<keyof Derived, keyof Written | 'Gate' | 'default'>> = {}
+export const notWritten: Listed<Exclude<keyof Derived, keyof Written | Classes | 'default'>> = {}
 export const notThere: Listed<Exclude<keyof Written, keyof Derived | Bare>> = {}
 export const differing: Listed<Differing<Derived, Written>> = {}
 export const notWrittenOfGate: Listed<Exclude<keyof DerivedGate, keyof WrittenGate>> = {}

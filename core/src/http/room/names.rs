@@ -12,11 +12,11 @@ pub const APP: &str = "app";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Syntax {
-    /// `{id}`, `{id:int}`: Starlette and FastAPI.
+    /// `{id}`, `{id:int}`: those of Starlette.
     Braces,
     /// `<id>`, `<int:id>`: Flask and Django; and the named groups of Django's regular expressions.
     Angles,
-    /// `:id`, `:id(\d+)`, `:id{[0-9]+}`, `:id?`, `*`, `*rest`: Express, Fastify, Hono, Koa and NestJS.
+    /// `:id`, `:id(\d+)`, `:id{[0-9]+}`, `:id?`, `*`, `*rest`: Express, Fastify, Hono, Koa.
     Colons,
 }
 
@@ -112,15 +112,13 @@ impl Names {
     /// assert!(!names.claim("app", 2));
     /// ```
     pub fn claim(&mut self, name: &str, place: u64) -> bool {
-        match self.places.get(name) {
-            Some(known) => *known == place,
-            None => {
-                if self.places.len() < MOST_NAMES {
-                    self.places.insert(name.to_owned(), place);
-                }
-                true
-            }
+        if let Some(known) = self.places.get(name) {
+            return *known == place;
         }
+        if self.places.len() < MOST_NAMES {
+            self.places.insert(name.to_owned(), place);
+        }
+        true
     }
 
     /// Forgets the names of a place that is no longer there.
@@ -171,7 +169,7 @@ fn braces(path: &str) -> String {
 }
 
 fn angles(path: &str) -> String {
-    if path.contains("(?P<") || path.starts_with('^') || path.ends_with('$') {
+    if path.contains("(?P<") || path.contains('^') || path.ends_with('$') || path.ends_with("\\Z") {
         return expression(path);
     }
     let mut made = String::with_capacity(path.len());
@@ -250,18 +248,12 @@ fn colons(path: &str) -> String {
                 }
             }
             // An optional part, in Express.
-            '{' => match enclosed(rest, '{', '}') {
-                Some((inside, behind)) => {
-                    made.push('[');
-                    made.push_str(&colons(inside));
-                    made.push(']');
-                    behind
-                }
-                None => {
-                    made.push(letter);
-                    after
-                }
-            },
+            '{' if let Some((inside, behind)) = enclosed(rest, '{', '}') => {
+                made.push('[');
+                made.push_str(&colons(inside));
+                made.push(']');
+                behind
+            }
             _ => {
                 made.push(letter);
                 after
