@@ -5,9 +5,9 @@ import { knownOptions, outOfRange, wrongType } from '../errors.js'
 import type { LimitInfo } from '../info.js'
 import type { Limiter } from '../limiter.js'
 import { fixedWindow } from '../limits.js'
-import { claimedName } from '../room/names.js'
 import { isShared } from '../room/room.js'
 import { type UsedLimiter, usedLimiter } from './limiters.js'
+import { claimedName } from './names.js'
 
 /** The options of a store. */
 export interface StoreOptions {
