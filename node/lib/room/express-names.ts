@@ -11,9 +11,9 @@ interface Route {
 }
 
 /** The key of limits as text at the place of a request. It is told where the place is not known. */
-export function nameOf({ route, app, baseUrl = '' }: Request, gate: Gate): string {
+export function nameOf({ route, app, baseUrl = '' }: Request, gate?: Gate): string {
   const mount = baseUrl === '' ? '' : mountOf(app as unknown as App | undefined, baseUrl)
-  if (mount === undefined) gate.report('name-missing', route === undefined ? 'a router' : String(route.path))
+  if (mount === undefined) gate?.report('name-missing', route === undefined ? 'a router' : String(route.path))
   const { path, methods = {} } = (route ?? {}) as Route
   if (path === undefined) return mount === undefined ? APP : mountName(mount)
   const named = Object.keys(methods)

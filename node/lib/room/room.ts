@@ -42,8 +42,8 @@ export interface Framework<Request> {
   client(request: Request, gates: Gates): string
   /** True for a request whose client has closed the connection, which has no address then. */
   isGone(request: Request): boolean
-  /** The key of limits that are given as text without a name: the place that a request is at. */
-  nameOf?(request: Request, gate: Gate): string
+  /** The key of limits that are given as text without a name: the place that a request is at. The gate is told of mistakes. */
+  nameOf?(request: Request, gate?: Gate): string
 }
 
 /** The way in which a room comes from another. */
@@ -204,8 +204,8 @@ export class Room<Request> implements Gates {
 
   /** Tells the listeners of the limiter; a limit in shadow mode denies nothing, and is told all the same. */
   #tellDenied(request: Request, key: string, actor: string, shadow: boolean): void {
-    const { kind, nameOf } = this.#framework
-    tellDenied(this.limiter, { key, actor, shadow, framework: kind, route: nameOf?.(request, this.gate) })
+    const { kind, name, nameOf } = this.#framework
+    tellDenied(this.limiter, { key, actor, shadow, framework: kind, route: nameOf?.(request) ?? name })
   }
 
   #unless(request: Request, decided: readonly Room<Request>[]): Later<LimitInfo | undefined> {
