@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "redis")]
 use crate::servers::Server;
-use proptest::prelude::*;
 use tidegate::Redis;
 #[cfg(feature = "redis")]
 use tidegate::redis::RedisBuilder;

@@ -1,15 +1,11 @@
 //! Definitions and factors of one key that answer in turns, as in a rollout: what they admit together.
-#![allow(missing_docs, reason = "a test")]
-
-#[allow(dead_code, reason = "shared with other tests")]
-mod strategies;
 
 use std::time::Duration;
 
+use crate::strategies::{cost, definition_of, scale, start, step};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
-use strategies::{cost, definition_of, scale, start, step};
 use tidegate::{Call, Check, Limit, Limiter, Memory};
 
 /// A definition as one of two processes has it, for its own idea of the actor's factor.
