@@ -16,7 +16,7 @@ LINKED = $(if $(filter zig,$(LINK)),$(BIN)/python tools/dist/zig.py)
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-web-node test-fleet panics soak scoreboard fmt bench bench-redis bench-round-trips bench-web clean
+.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-web-node test-fleet test-packages panics soak scoreboard fmt bench bench-redis bench-round-trips bench-web clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -52,18 +52,17 @@ demo: build ## One FastAPI and one Express app, the same burst to both, their an
 
 # First what only needs processors, all of it at once: a binding is linked by one thread, for a minute. Then the tests, one
 # suite after the other, because some look at the clock.
+test: LINK := $(TESTED)
 test: ## Every test and linter of all three languages
-	$(MAKE) --no-print-directory --jobs=4 --output-sync=target build compiled lint docs $(WEB_PACKAGES)
-	$(MAKE) --no-print-directory --old-file=build --old-file=docs test-rust test-python test-readme test-node test-web test-docs test-fleet
+	$(MAKE) --no-print-directory --jobs=4 --output-sync=target LINK=$(LINK) build compiled lint docs $(WEB_PACKAGES)
+	$(MAKE) --no-print-directory --old-file=build --old-file=docs test-packages test-rust test-python test-readme test-node test-web test-docs test-fleet
 
 lint: lint-rust lint-python lint-node ## The linters of all three languages
 
+# Each feature by itself is for `test-features`, and the documentation for `docs`.
 lint-rust:
 	cargo fmt --all --check
-	cargo clippy --workspace --quiet -- -D warnings
-	cargo clippy -p tidegate -p tidegate-bench -p tidegate-generate --all-features --all-targets --quiet -- -D warnings
-	for features in "" remote redis; do cargo check -p tidegate --no-default-features --features "$$features" --quiet || exit 1; done
-	RUSTDOCFLAGS="-D warnings" cargo doc -p tidegate --all-features --no-deps --quiet
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
 lint-python: build test-stubs
 	$(BIN)/ruff check
@@ -120,15 +119,20 @@ test-features: redis-server ## Each feature of the crate by itself
 	! cargo tree -p tidegate --edges normal --prefix none | grep -E "^(toml|serde-saphyr) "
 	cargo test -p tidegate --no-default-features --features redis --test without_tls --quiet
 
+# Two at a time, but for tests that look at a clock: those come after the others, one by one.
+PARALLEL := --numprocesses 2 --dist loadfile
+
 test-python: build redis-server
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL) -m "not clock"
+	$(BIN)/pytest -m clock
 
 test-node: build redis-server
 	npm test --silent
 
 test-readme: build redis-server
-	$(BIN)/pytest tests/readme
-	cargo run --quiet -p tidegate --example pictures -- --check
+	$(BIN)/pytest $(PARALLEL) --dist load tests/readme
+	cargo run --quiet -p tidegate --all-features --example pictures -- --check
+	for example in login wait http; do cargo run --quiet -p tidegate --all-features --example $$example || exit 1; done
 
 # An older NestJS beside the one at the top, because each of its packages wants the others of its version; and the test
 # runners of the examples, which nothing else needs. Not `npm ci`: it wants the packages of all platforms in the registry.
@@ -139,9 +143,11 @@ tests/web/%/node_modules/.ready: tests/web/%/package-lock.json
 test-web: test-web-python test-web-node ## The web frameworks
 
 test-web-python: build redis-server
-	$(BIN)/pytest tests/web/python
-	@# A second Django, for interpreters that it supports. It stands before that of the virtual environment.
-	if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then \
+	$(BIN)/pytest $(PARALLEL) tests/web/python
+
+# Only in the workflow: a second Django, for interpreters that it supports. It stands before that of the virtual environment.
+test-django: build redis-server
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then \
 		$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --target $(VENV)/django --requirement tests/web/python/django.txt && \
 		PYTHONPATH=$(VENV)/django $(BIN)/pytest tests/web/python/test_django.py tests/web/python/test_django_ratelimit.py tests/web/python/test_drf.py; \
 	fi

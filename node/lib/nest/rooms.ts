@@ -11,6 +11,7 @@ import { clientIn, isGoneIn, isInnerField } from './contexts.js'
 import { LIMITS, type PlatformRequest, type RateLimitOptions, type RouteLimits } from './options.js'
 
 const framework: Framework<PlatformRequest> = {
+  kind: 'nestjs',
   options: ['chargeOn', 'global', 'adds', 'getRequest'],
   client: clientIn,
   isGone: isGoneIn,
@@ -103,7 +104,7 @@ export class Rooms {
 
   #make(name: string, { adds = false, ...options }: RouteLimits, to: Room<PlatformRequest>, hasBase = true): Place {
     if (typeof adds !== 'boolean') throw wrongType('', 'adds', 'must be a boolean', adds)
-    return placeOf(to.extend({ name, ...options }, { adds: adds && hasBase && options.limits !== undefined }))
+    return placeOf(to.extend(options, { adds: adds && hasBase && options.limits !== undefined, framework: { name } }))
   }
 }
 

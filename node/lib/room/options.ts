@@ -111,12 +111,9 @@ export function limiterOption(given: unknown): Limiter {
   return made
 }
 
-/** The rule for an option `limiter`. */
-export const NO_LIMITER = 'must be a Limiter or the URL of a store'
-
 /** The error for what is no limiter. */
 export function noLimiter(given: unknown): Error {
-  const problem = NO_LIMITER
+  const problem = 'must be a Limiter or the URL of a store'
   // Its class is of another copy, which cannot be recognised in any other way.
   const isForeign = (given as object | null | undefined)?.constructor?.name === Limiter.name
   return isForeign

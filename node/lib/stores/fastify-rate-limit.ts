@@ -6,8 +6,8 @@
 
 import { outOfRange, wrongType } from '../errors.js'
 import type { Limiter } from '../limiter.js'
-import { claimedName } from '../room/names.js'
 import { clientOf, HitCounter, type Hits, MOST_HITS, type StoreOptions, storeOptions } from './hits.js'
+import { claimedName } from './names.js'
 import { RenewingCounter } from './renewing.js'
 
 export type { StoreOptions } from './hits.js'
