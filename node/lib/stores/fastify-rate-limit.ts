@@ -80,7 +80,7 @@ export class Store {
    * @throws {@link LimitError} for an option that does not exist, or a value that it does not take.
    */
   static with(options: StoreOptions): new (settings: Settings) => Store {
-    const hits = new HitCounter(storeOptions(options), LIBRARY)
+    const hits = new HitCounter(storeOptions(options, 'Store.with({ limiter })'), LIBRARY)
     return class extends Store {
       constructor(settings: Settings) {
         super(settings, hits)

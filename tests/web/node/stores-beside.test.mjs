@@ -159,7 +159,7 @@ test('what is not an object of options is refused, rather than counted in memory
     (options) => new FlexibleStore(options),
   ]) {
     for (const given of [[], redis.url, null]) assert.throws(() => make(given), /must be an object/)
-    const written = /; write new Store\(\{ limiter(, points, duration)? \}\)$/
+    const written = /; write (new Store|Store\.with)\(\{ limiter(, points, duration)? \}\)$/
     for (const [name, given] of [
       ['Limiter', limiter],
       ['URL', new URL(redis.url)],
