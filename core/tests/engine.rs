@@ -27,6 +27,7 @@ mod overflow;
 mod parse_headers;
 mod properties;
 mod refusals;
+mod rollout;
 mod schema;
 mod secrets;
 mod text;

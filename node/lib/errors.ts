@@ -266,13 +266,17 @@ export function knownOptions(
     if (name === 'limiter' && (value ?? undefined) === undefined) throw wrongType('', name, NO_LIMITER, value)
     if (value !== undefined) options[name] = value
   }
-  if (!isPlain(given)) for (const name of names) refuseInherited(given, name)
+  refuseInherited(given, names, '')
   return options
 }
 
 /** Refuses an option that the class of an object has, a method or a getter: to leave it out would go unnoticed. */
-function refuseInherited(given: object, name: string): void {
-  const value = read(given, name, '')
-  if (value === undefined || Object.hasOwn(given, name)) return
-  throw wrongType('', name, 'must be a property of the object itself, not of its class', value)
+export function refuseInherited(given: object, names: readonly string[], key: string): void {
+  if (isPlain(given)) return
+  for (const name of names) {
+    if (Object.hasOwn(given, name)) continue
+    const value = read(given, name, key)
+    if (value === undefined) continue
+    throw wrongType(key, name, 'must be a property of the object itself, not of its class', value)
+  }
 }

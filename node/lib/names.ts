@@ -205,3 +205,24 @@ export interface TlsOptions {
   /** False accepts any certificate, with a warning. @defaultValue true */
   readonly rejectUnauthorized?: boolean | null | undefined
 }
+
+/** The names of all these options; those of `tls` behind a point. */
+export const OPTION_NAMES: readonly string[] = [
+  'namespace',
+  'maxEntries',
+  'maxWaiters',
+  'timeoutMs',
+  'onError',
+  'denyCacheMs',
+  'waitReplicas',
+  'strategy',
+  'layout',
+  'username',
+  'password',
+  'sentinelUsername',
+  'sentinelPassword',
+  'tls.ca',
+  'tls.cert',
+  'tls.key',
+  'tls.rejectUnauthorized',
+]

@@ -1,4 +1,4 @@
-import { noOption, ownKeys, read, wrongType } from './errors.js'
+import { noOption, ownKeys, read, refuseInherited, wrongType } from './errors.js'
 
 /** The context of limits that are functions. */
 export interface ContextOptions<C = unknown> {
@@ -96,6 +96,7 @@ export function optionsFrom(given: unknown, takes: readonly Name[], key: string,
     else if (typeof value === 'number') options[name as Exclude<Name, 'signal' | 'context'>] = value
     else throw wrongType(key, name, 'must be a number', value)
   }
+  refuseInherited(given, takes, key)
   return options
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn decide_one(
     buffer.answer_one(fast, &info?)
 }
 
-/// Decides the few checks that the call buffer describes, of these actors; the last one is that of all further checks.
+/// Decides the few checks that the call buffer describes, for these actors. The last actor is reused for later checks.
 #[inline]
 pub(crate) fn decide_few(
     registry: &Registry,

@@ -142,6 +142,41 @@ test('options that would be lost are refused', () => {
   for (const given of [{}, Object.create(null), new Settings()]) assert.equal(new Limiter(given).entries, 0)
 })
 
+test('an option that the class of an object has is refused, because it would be left out', () => {
+  const settings = (name, value) => {
+    class Settings {
+      maxEntries = 5
+    }
+    Object.defineProperty(Settings.prototype, name, { get: () => value })
+    return new Settings()
+  }
+  for (const [name, value] of [
+    ['namespace', 'shop'],
+    ['url', 'redis://localhost'],
+    ['clock', () => 0],
+    ['timeoutMs', 5],
+  ]) {
+    assert.throws(() => new Limiter(settings(name, value)), {
+      name: 'LimitError',
+      field: name,
+      message: /of the object itself/,
+    })
+    assert.equal(new Limiter(settings(name, undefined)).entries, 0)
+  }
+  const limiter = new Limiter()
+  const login = bucket({ key: 'login', size: 2 })
+  class Options {
+    get cost() {
+      return 2
+    }
+  }
+  assert.throws(() => limiter.limitSync(login, 'ada', new Options()), { field: 'cost', key: 'login' })
+  assert.equal(limiter.peekSync(login, 'ada').remaining, 2)
+  for (const missing of [[undefined], [{ url: undefined }], [null], [undefined, {}]]) {
+    assert.throws(() => new Limiter(...missing), { field: 'url' })
+  }
+})
+
 test('a limiter is closed at the end of its block, and more than once', async () => {
   const one = bucket({ key: 'one', size: 1 })
   for (const limiter of both()) {

@@ -14,7 +14,7 @@ SOURCES = {".rs", ".lua", ".py", ".pyi", ".ts", ".mts", ".mjs"}
 
 # The modules of a crate, from the leaves to the entry points; a module imports only from lines above its own.
 CORE = [
-    {"failure", "fork", "inline_vec", "interrupt", "panics", "time"},
+    {"failure", "fork", "inline_vec", "interrupt", "near", "panics", "time"},
     {"clock", "distinct", "error", "info", "log_duration"},
     {"algorithm", "durations", "names"},
     {"fingerprint"},

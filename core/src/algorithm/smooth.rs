@@ -111,15 +111,15 @@ impl Pacing {
     /// The permits stored after this time without a debt.
     #[inline(always)]
     fn after_idling(&self, stored: f64, time: Micros) -> f64 {
-        // As long as it is said to take, it takes, whatever the last digit of a quotient is. The time is whole, so it
-        // reaches this rounded up where it reaches this.
+        // Compared with the announced time first: rounding must not delay the last permit. The time is whole, so it
+        // need not be rounded up here.
         if real(time) >= (self.max_permits - stored) * self.cool {
             return self.max_permits;
         }
         self.at_most(stored + real(time) / self.cool)
     }
 
-    /// One instruction, where `f64::min` has to ask for what is no number.
+    /// One instruction; `f64::min` also handles NaN.
     #[inline(always)]
     fn at_most(&self, permits: f64) -> f64 {
         if permits < self.max_permits { permits } else { self.max_permits }

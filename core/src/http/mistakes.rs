@@ -78,9 +78,9 @@ mistakes! {
     LimiterPerRequest = "limiter-per-request":
         "limiters are made while requests are served, and each in memory counts on its own: make one when the program \
          starts, and share it",
-    /// Several processes count in their own memory.
+    /// Several processes, or threads of Node, count in their own memory.
     MemoryManyWorkers = "memory-many-workers":
-        "several worker processes count in their own memory, so that a limit admits its size once for each: use a \
+        "several worker processes or threads count in their own memory, so that a limit admits its size once for each: use a \
          shared store, such as redis://",
     /// A blocking call on an event loop.
     SyncOnEventLoop = "sync-on-event-loop":

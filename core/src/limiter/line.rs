@@ -1,6 +1,7 @@
 //! The calls that wait for one entry.
 
-use super::queue::Ticket;
+/// A position in the wait queues: the lower, the earlier.
+pub(crate) type Ticket = u64;
 
 /// Calls in order of arrival, with the sum of the costs before any of them, in a time that grows with the logarithm of
 /// their number: a Fenwick tree over their places.

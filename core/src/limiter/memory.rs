@@ -83,8 +83,8 @@ impl Local {
         self.limit_small(&Uneven(rule), limit, actor, cost, now)
     }
 
-    /// Out of the way of the levels that drain so, which nearly all limits are. Each kind has a function of its own, in
-    /// which nothing of a check has to be in memory for the sake of another kind.
+    /// Decides the less common kinds. Not inlined, to keep the path of levels small. Each kind has a function of its own,
+    /// so that the parts of a check stay in registers.
     #[inline(never)]
     fn limit_aside(
         &self,
@@ -150,7 +150,7 @@ impl Local {
         EntryCall { fingerprint, moment: Moment::new(now), verb: Verb::Limit, cost, spent: 0 }
     }
 
-    /// Of what the short way leaves undecided.
+    /// Decides what the fast path could not.
     #[cold]
     #[inline(never)]
     fn limit_otherwise(

@@ -4,12 +4,9 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::line::Line;
+use super::line::{Line, Ticket};
 use crate::fingerprint::Fingerprint;
 use crate::fork::Process;
-
-/// A position in the wait queues: the lower, the earlier.
-pub(crate) type Ticket = u64;
 
 /// The calls that wait for each entry, in order of arrival.
 #[derive(Debug)]

@@ -16,7 +16,8 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
-use crate::limiter::queue::{Place, Ticket};
+use crate::limiter::line::Ticket;
+use crate::limiter::queue::Place;
 use crate::time::{Micros, millis_up};
 
 /// An `acquire` under way, for a caller with its own way to sleep: [`step`](Self::step), sleep for the time that it

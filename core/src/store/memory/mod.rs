@@ -24,9 +24,11 @@ use self::slot::Timeline;
 #[cfg(feature = "remote")]
 use self::warning::Warning;
 use crate::clock;
+use crate::error::Error;
 #[cfg(feature = "remote")]
 use crate::events::{Event, Events};
 use crate::fingerprint::Fingerprint;
+use crate::info::LimitInfo;
 use crate::time::Micros;
 
 const DEFAULT_MAX_ENTRIES: usize = 1_000_000;
@@ -196,6 +198,24 @@ impl Memory {
     #[must_use]
     pub fn overflowed(&self) -> u64 {
         self.overflowed.load(Ordering::Relaxed)
+    }
+
+    /// Counts a call that no table has counted.
+    pub(crate) fn count(&self, answer: &Result<LimitInfo, Error>, gives_back: bool) {
+        self.counts.count(answer, gives_back);
+    }
+
+    /// The calls that were admitted, denied, and ended in an error.
+    #[cfg(feature = "remote")]
+    pub(crate) fn counted(&self) -> [u64; 3] {
+        let mut counted = self.counts.read();
+        for shard in &self.shards {
+            let table = shard.0.lock().unwrap_or_else(PoisonError::into_inner);
+            for (sum, count) in counted.iter_mut().zip(table.counts()) {
+                *sum += count;
+            }
+        }
+        counted
     }
 
     fn count_overflowed(&self, calls: u64) {
