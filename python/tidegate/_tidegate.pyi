@@ -495,6 +495,9 @@ class LimitInfo:
     def actor(self) -> str:
         """The actor of the check that decides: the string of the call."""
     @property
+    def observed(self) -> bool:
+        """The result of a limit in shadow mode, which is not enforced."""
+    @property
     def binding(self) -> int:
         """The index in ``checks`` of the one that decides.
 

@@ -41,7 +41,7 @@ use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::store::memory::Memory;
 #[cfg(feature = "remote")]
-use crate::store::remote::{Backend, Settings, Statistics};
+use crate::store::remote::{Backend, Settings};
 use crate::time::Micros;
 
 /// Decides calls against limits, and keeps their entries in its store.
@@ -167,29 +167,6 @@ impl Limiter {
     #[must_use]
     pub fn is_shared(&self) -> bool {
         !matches!(self.store, Store::Local(_))
-    }
-
-    /// The statistics of its store in this process, in all namespaces. In memory there are only the numbers of calls:
-    /// no server is asked, and no time is measured.
-    ///
-    /// ```
-    /// use tidegate::{Limit, Limiter, Memory};
-    ///
-    /// let (limiter, login) = (Limiter::new(Memory::new()), Limit::bucket("login", 2).build()?);
-    /// for _ in 0..3 {
-    ///     limiter.limit_sync(&login, "ada")?;
-    /// }
-    /// let stats = limiter.stats();
-    /// assert_eq!((stats.decisions, stats.admitted, stats.blocked), (3, 2, 1));
-    /// # Ok::<(), tidegate::Error>(())
-    /// ```
-    #[cfg(feature = "remote")]
-    #[must_use]
-    pub fn stats(&self) -> Statistics {
-        match &self.store {
-            Store::Local(local) => Statistics::of_calls(local.memory.counted()),
-            Store::Remote(remote) => remote.stats(),
-        }
     }
 
     /// Decides several checks together, all or nothing.
