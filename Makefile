@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DIST_VENV := .venv-dist
 SITE_VENV := .venv-site
+DEMO_VENV := .venv-demo
 RESULTS := bench/results
 # How the bindings are built: `quick` for tests and the demo, `release` for figures, as packages are.
 PROFILE ?= quick
@@ -16,7 +17,7 @@ LINKED = $(if $(filter zig,$(LINK)),$(BIN)/python tools/dist/zig.py)
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-web-node test-fleet test-packages panics soak scoreboard fmt bench bench-redis bench-round-trips bench-web clean
+.PHONY: chromium docs test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-web-node test-fleet test-packages panics soak scoreboard fmt bench bench-redis bench-round-trips bench-web clean demo-python demo-node
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -34,27 +35,45 @@ node_modules/.ready: package.json package-lock.json
 
 bench bench-redis bench-web soak scoreboard: PROFILE := release
 
+# Into which virtual environment, and by way of which folder. Both bindings are compiled from the same libraries.
+define wheel
+rm -rf python/tidegate/_tidegate*.so $(2)
+$(LINKED) $(1)/maturin build --quiet --profile $(PROFILE) --target $(HOST) --features beside-node \
+	--interpreter $(1)/python --compatibility linux --auditwheel skip --out $(2)
+$(1)/pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(2)/*.whl
+endef
+
 build: setup ## The Python package into the virtual environment, the Node package into node/dist
-	rm -rf python/tidegate/_tidegate*.so target/wheels
-	$(LINKED) $(BIN)/maturin build --quiet --profile $(PROFILE) --target $(HOST) --features beside-node \
-		--interpreter $(BIN)/python --compatibility linux --auditwheel skip --out target/wheels
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall target/wheels/*.whl
+	$(call wheel,$(BIN),target/wheels)
 	$(LINKED) npm run --silent addon -- --profile $(PROFILE) --features beside-python
 	npm run --silent build:lib
 
 generate: ## Code of the bindings that follows from the definitions and from the Python stub
 	cargo run --quiet -p tidegate-generate
 
-demo: build ## One FastAPI and one Express app, the same burst to both, their answers side by side
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement examples/demo/requirements.txt
+# With few tools, and all of it at once: what is installed comes while the bindings are compiled.
+demo: ## One FastAPI and one Express app, the same burst to both, their answers side by side
+	$(MAKE) --no-print-directory --jobs=4 demo-python demo-node
+	$(DEMO_VENV)/bin/python examples/demo/run.py
+
+$(DEMO_VENV)/.ready: examples/demo/requirements.txt
+	$(PYTHON) -m venv $(DEMO_VENV)
+	$(DEMO_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement examples/demo/requirements.txt
+	@touch $@
+
+demo-python: $(DEMO_VENV)/.ready
+	$(call wheel,$(DEMO_VENV)/bin,target/demo)
+
+demo-node: node_modules/.ready
+	npm run --silent addon -- --profile $(PROFILE) --features beside-python
+	npm run --silent build:lib
 	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
-	$(BIN)/python examples/demo/run.py
 
 # First what only needs processors, all of it at once: a binding is linked by one thread, for a minute. Then the tests, one
 # suite after the other, because some look at the clock.
 test: LINK := $(TESTED)
 test: ## Every test and linter of all three languages
-	$(MAKE) --no-print-directory --jobs=4 --output-sync=target LINK=$(LINK) build compiled lint docs $(WEB_PACKAGES)
+	$(MAKE) --no-print-directory --jobs=4 --output-sync=target LINK=$(LINK) build compiled lint docs chromium $(WEB_PACKAGES)
 	$(MAKE) --no-print-directory --old-file=build --old-file=docs test-packages test-rust test-python test-readme test-node test-web test-docs test-fleet
 
 lint: lint-rust lint-python lint-node ## The linters of all three languages
@@ -155,9 +174,11 @@ test-django: build redis-server
 test-web-node: build redis-server $(WEB_PACKAGES)
 	npm run --silent test:web
 
-# With a browser, which is installed where it is missing.
-test-docs: docs
+# A browser, which is installed where it is missing; after the server, because two installations would wait for a lock.
+chromium: redis-server
 	@command -v chromium >/dev/null || { apt-get update --quiet && apt-get install --quiet --yes chromium; } >/dev/null
+
+test-docs: docs chromium
 	node --test tests/site/*.test.mjs
 
 test-fleet: build redis-server
@@ -249,4 +270,4 @@ bench-web: build redis-server ## The cost of a rate limit in web frameworks, bes
 	@$(BIN)/python bench/web/python/bench_web.py; python=$$?; node bench/web/node.mjs && exit $$python
 
 clean: ## Remove what was built and installed
-	rm -rf target dist $(VENV) $(DIST_VENV) $(SITE_VENV) node_modules node/dist bench/node/node_modules tests/web/*/node_modules examples/demo/node_modules $(RESULTS)
+	rm -rf target dist $(VENV) $(DIST_VENV) $(SITE_VENV) $(DEMO_VENV) node_modules node/dist bench/node/node_modules tests/web/*/node_modules examples/demo/node_modules $(RESULTS)
