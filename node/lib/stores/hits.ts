@@ -5,7 +5,7 @@ import { knownOptions, outOfRange, wrongType } from '../errors.js'
 import type { LimitInfo } from '../info.js'
 import type { Limiter } from '../limiter.js'
 import { fixedWindow } from '../limits.js'
-import { isShared } from '../room/room.js'
+import { isShared } from '../room/options.js'
 import { type UsedLimiter, usedLimiter } from './limiters.js'
 import { claimedName } from './names.js'
 
