@@ -388,7 +388,7 @@ namespace tidegate {
 Object.assign(tidegate, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: 'tidegate',
-  [Symbol.for('plugin-meta')]: { fastify: '5.x', name: 'tidegate' },
+  [Symbol.for('plugin-meta')]: { fastify: '>=5', name: 'tidegate' },
   default: tidegate,
 })
 

@@ -97,15 +97,20 @@ export class Limiter extends Verbs {
   }
 
   /**
-   * The statistics of this limiter over a shared store, in this process; a limiter in memory counts nothing.
+   * The statistics of this limiter, in this process or worker thread.
    *
    * @example
    * ```js
    * import { bucket, Limiter } from 'tidegate'
    *
-   * const limiter = new Limiter('redis://127.0.0.1:1')
-   * await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
-   * const { admitted, degraded } = limiter.stats()
+   * const login = bucket({ key: 'login', size: 2 })
+   * const local = new Limiter()
+   * for (let call = 0; call < 3; call++) local.limitSync(login, 'ada')
+   * assert.deepEqual([local.stats().admitted, local.stats().blocked], [2, 1])
+   *
+   * const shared = new Limiter('redis://127.0.0.1:1')
+   * await shared.limit(login, 'ada')
+   * const { admitted, degraded } = shared.stats()
    * assert.deepEqual([admitted, degraded], [1, 1])
    * ```
    */

@@ -1,9 +1,11 @@
 /** Deciding on a real Redis: the same answers as in memory, for everybody who shares it. */
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { bucket, fixedWindow, LimitError, Limiter, StoreError, slidingLog, slidingWindow, tokenBucket } from 'tidegate'
 import { eventually, RedisServer } from './server.mjs'
 
@@ -214,8 +216,35 @@ test('a denial is remembered, until something is given back here', async () => {
   assert.deepEqual([forgetful.stats().storeCalls, forgetful.stats().denyCacheHits], [3, 0])
 })
 
+test('a reset is seen by every limiter of the process, of its other threads too', async () => {
+  const limit = bucket({ key: 'reset', size: 1, dripRate: 3_600_000 })
+  const app = new Limiter(server.url, { ...patient, denyCacheMs: 60_000 })
+  const thread = `
+    const { workerData } = require('node:worker_threads')
+    import('tidegate').then(async ({ bucket, Limiter }) => {
+      const { url, key, actor } = workerData
+      await new Limiter(url, { timeoutMs: 10_000, onError: 'raise' }).reset(bucket({ key, size: 1 }), actor)
+    })`
+  const resets = [
+    (actor) => new Limiter(server.url, patient).reset(limit, actor),
+    async (actor) => {
+      const workerData = { url: server.url, key: 'reset', actor }
+      const [code] = await once(new Worker(thread, { eval: true, workerData }), 'exit')
+      assert.equal(code, 0)
+    },
+  ]
+  for (const reset of resets) {
+    const actor = somebody()
+    const before = app.stats().denyCacheHits
+    for (const blocked of [false, true, true]) assert.equal((await app.limit(limit, actor)).blocked, blocked)
+    assert.equal(app.stats().denyCacheHits, before + 1)
+    await reset(actor)
+    assert.equal((await app.limit(limit, actor)).blocked, false)
+  }
+})
+
 test('a charge waits for replicas', async () => {
-  const slow = bucket({ key: 'slow', size: 3, dripRate: 3_600_000 })
+  const slow = bucket({ key: 'slow', size: 4, dripRate: 3_600_000 })
   const [primary, replica] = [await RedisServer.start(), await RedisServer.start()]
   const hasty = new Limiter(primary.url, { timeoutMs: 300, onError: 'raise', waitReplicas: 1 })
   const unreplicated = (error) => error instanceof StoreError && error.failure === 'unreplicated'
@@ -226,12 +255,15 @@ test('a charge waits for replicas', async () => {
   assert.ok(took > 250 && took < 300 + 250, `${took} ms`)
   assert.equal(hasty.stats().failures.unreplicated, 1)
   const mine = new Limiter(primary.url, { ...patient, onError: 'raise', waitReplicas: 1 })
-  assert.equal((await mine.peek(slow, 'ada')).remaining, 2, 'it stays charged')
+  assert.equal((await mine.peek(slow, 'ada')).remaining, 3, 'it stays charged')
   await primary.command('CONFIG', 'SET', 'repl-diskless-sync-delay', '0')
   await replica.command('REPLICAOF', '127.0.0.1', String(primary.port))
   const first = await mine.limit(slow, 'ada')
-  assert.deepEqual([first.remaining, first.degraded], [1, false])
+  assert.deepEqual([first.remaining, first.degraded], [2, false])
   assert.equal(await replica.command('EXISTS', 'tidegate:{ada}:slow'), ':1\r\n')
+  // A replica that has just joined has the first one by its copy, and may be sent nothing more for up to a second: until
+  // the primary hears of it again. Who has no more patience than 300 ms may have to wait for that.
+  assert.equal((await mine.limit(slow, 'ada')).remaining, 1)
   const info = await hasty.limit(slow, 'ada')
   assert.equal(info.remaining, 0, 'it is asked again')
   await replica.kill()
@@ -369,7 +401,6 @@ test('stats are plain numbers', async () => {
   assert.equal(buckets.at(-1).underMs, null)
   for (let index = 1; index < buckets.length - 1; index++)
     assert.ok(buckets[index].underMs > buckets[index - 1].underMs)
-  assert.equal(new Limiter().stats().decisions, 0)
 })
 
 test('an entry that cannot be read is written anew, and told of', async () => {

@@ -238,6 +238,7 @@ def test_a_denial_is_remembered_for_a_while(kind: type[AnyLimiter], fleet: Redis
     assert not done(limiter.limit(slow, "ada")).blocked, "a refund of its own it knows of"
 
 
+@pytest.mark.clock
 def test_a_charge_waits_for_replicas(kind: type[AnyLimiter], server: RedisServer) -> None:
     slow = Bucket("slow", size=3, drip_rate=timedelta(hours=1))
     hasty = kind(server.url, timeout=0.3, on_error="raise", wait_replicas=1)
@@ -285,6 +286,7 @@ def test_what_is_counted(shared: AnyLimiter) -> None:
 POLICIES = ["local", "allow", "deny", "raise"]
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("fault", ["pause", "kill", "stop"])
 def test_every_policy_holds_while_the_server_is_gone(

@@ -111,9 +111,12 @@ export function limiterOption(given: unknown): Limiter {
   return made
 }
 
+/** The rule for an option `limiter`. */
+const NO_LIMITER = 'must be a Limiter or the URL of a store'
+
 /** The error for what is no limiter. */
 export function noLimiter(given: unknown): Error {
-  const problem = 'must be a Limiter or the URL of a store'
+  const problem = NO_LIMITER
   // Its class is of another copy, which cannot be recognised in any other way.
   const isForeign = (given as object | null | undefined)?.constructor?.name === Limiter.name
   return isForeign

@@ -1,5 +1,5 @@
 /**
- * A store for @fastify/rate-limit 11.
+ * A store for @fastify/rate-limit, 10 or later.
  *
  * @packageDocumentation
  */

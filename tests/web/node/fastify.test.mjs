@@ -357,7 +357,7 @@ test('fastify: headers over HTTP, whatever class of responses the server makes',
 })
 
 test('fastify: the plugin has the marks that fastify-plugin makes', async () => {
-  const made = fastifyPlugin(() => {}, { fastify: '5.x', name: 'tidegate' })
+  const made = fastifyPlugin(() => {}, { fastify: '>=5', name: 'tidegate' })
   for (const symbol of Object.getOwnPropertySymbols(made)) assert.deepEqual(tidegate[symbol], made[symbol])
   assert.equal(createRequire(import.meta.url)('tidegate/fastify'), tidegate)
   await assert.rejects(async () => Fastify().register(tidegate, { limits: '5/minute', hook: 'onSend' }), /hook/)

@@ -42,6 +42,7 @@ mod url;
 #[cfg(test)]
 mod tests;
 
+pub use backend::bare_command;
 pub use layout::{Layout, Strategy};
-pub use settings::Redis;
+pub use settings::{Redis, RedisBuilder};
 pub(crate) use url::refused;
