@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions as FastifyRoute } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { outOfRange, wrongType } from './errors.js'
 import type { Refusal } from './http.js'
 import type { LimitInfo } from './info.js'
@@ -12,18 +12,30 @@ import type { Limiter } from './limiter.js'
 import { clientBy } from './room/address.js'
 import { errorFrom } from './room/asked.js'
 import { RateLimitError as Refused } from './room/error.js'
-import { type Done, HOOKS, type Hook, type HookName, limitEarlier, type Placed } from './room/fastify-hooks.js'
-import { placeOn } from './room/fastify-reply.js'
+import {
+  add,
+  type Done,
+  HOOKS,
+  type Hook,
+  type HookName,
+  limitEarlier,
+  type Named,
+  nameOf,
+  type Placed,
+  refuseTaken,
+} from './room/fastify-hooks.js'
+import { ANSWER, type Answered, INFO, placeOn } from './room/fastify-reply.js'
 import { trustOf } from './room/fastify-trust.js'
+import type { Extension, Framework, Gates } from './room/framework.js'
 import { isClosed } from './room/gone.js'
 import { isPromise } from './room/later.js'
 import { MADE_IN_REQUESTS } from './room/mistakes.js'
-import { mountName, Place, routeName, takesAll } from './room/names.js'
+import { mountName, Place, routeName } from './room/names.js'
 import { admit, decideFor, refuse, refuseTo, unlessAnswered } from './room/node.js'
 import { functionOption, type OptionalLimits, type RoomOptions, type RouteOptions } from './room/options.js'
 import { RequestError } from './room/request-error.js'
 import { onFinished, onResponses } from './room/response.js'
-import { type Extension, type Framework, type Gates, Room } from './room/room.js'
+import { Room } from './room/room.js'
 import type * as rules from './room/rules.js'
 import { hookServer } from './room/server.js'
 import { type ChargeOn, chargeOption } from './room/settle.js'
@@ -53,19 +65,6 @@ const framework: Framework<FastifyRequest> = {
   options: OPTIONS,
   client: (request: FastifyRequest, gates: Gates) => clientBy(request.raw, gates, trustOf(request), () => request.ip),
   isGone: ({ raw }) => isClosed(raw),
-}
-
-const INFO = Symbol('tidegate.info')
-type Answered = FastifyRequest & { [INFO]?: LimitInfo | null }
-
-/** The answer to a request: a property of the prototype, because Fastify writes all others into every request. */
-const ANSWER = {
-  getter(this: FastifyRequest): LimitInfo | null {
-    return (this as Answered)[INFO] ?? null
-  },
-  setter(this: FastifyRequest, info: LimitInfo | null): void {
-    ;(this as Answered)[INFO] = info
-  },
 }
 
 /** The room of an instance; those inside find it through their prototypes. */
@@ -132,7 +131,7 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   }
   hookServer(instance.server)
   const everywhere = hookOf(room)
-  const hooks = new RouteHooks(room)
+  const hooks = new RouteHooks(room, instance)
   const placedOn = (config: false | tidegate.RouteLimits | undefined, route: Named): Placed | undefined => {
     if (config === undefined) return global ? everywhere : undefined
     return config === false ? undefined : hooks.of(config, route)
@@ -149,33 +148,20 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   })
 }
 
-/** The decorator of `@fastify/rate-limit`, which takes `rateLimit` of an instance and of routes for its own, too. */
-const OTHERS = 'createRateLimit'
-
-/** Refuses an instance in which two plugins would read the limits of a route, each as its own. */
-function refuseTaken(instance: FastifyInstance): void {
-  if (!instance.hasDecorator(OTHERS)) return
-  const code = 'FST_ERR_DEC_ALREADY_PRESENT'
-  throw Object.assign(new Error('@fastify/rate-limit has the names of tidegate/fastify: register one of them'), {
-    code,
-  })
-}
-
-/** The part of a route that names it. */
-type Named = Pick<FastifyRoute, 'method' | 'url'>
-
 /** Hooks of routes by their configuration and name: a route for HEAD that Fastify makes of one for GET has the same. */
 class RouteHooks {
   readonly #known = new WeakMap<object, Map<string, Placed>>()
   readonly #room: Room<FastifyRequest>
+  readonly #instance: FastifyInstance
 
-  constructor(room: Room<FastifyRequest>) {
+  constructor(room: Room<FastifyRequest>, instance: FastifyInstance) {
     this.#room = room
+    this.#instance = instance
   }
 
   of(config: tidegate.RouteLimits, route: Named): Placed {
     const known = this.#known.get(config) ?? new Map<string, Placed>()
-    const name = nameOf(route)
+    const name = nameOf(route, this.#instance)
     const placed = known.get(name) ?? hookOf(roomOf(this.#room, config, { framework: { name } }))
     this.#known.set(config, known.set(name, placed))
     if ([route.method].flat().includes('GET')) known.set(routeName(['HEAD'], route.url), placed)
@@ -183,15 +169,9 @@ class RouteHooks {
   }
 }
 
-/** The key of a route's limits as text; `/*` is all that is no route. */
-function nameOf({ method = [], url = '/*' }: Partial<Named>): string {
-  const methods = [method].flat()
-  return routeName(takesAll(methods) ? [] : methods, url)
-}
-
 /** A framework in which the request says the route. */
 const ANYWHERE: Partial<Framework<FastifyRequest>> = {
-  nameOf: ({ routeOptions }) => nameOf(routeOptions as Partial<Named>),
+  nameOf: ({ routeOptions, server }) => nameOf(routeOptions as Partial<Named>, server),
 }
 
 /** The hooks that an app makes of its limits. */
@@ -237,12 +217,6 @@ function roomOf(
   const { adds = false, ...options } = config
   if (typeof adds !== 'boolean') throw wrongType('', 'adds', 'must be a boolean', adds)
   return room.extend(options, { ...how, adds: adds && options.limits !== undefined })
-}
-
-/** Puts the hook before those of the route. */
-function add(route: FastifyRoute, { name, run }: Placed): void {
-  const before = [(route[name] ?? []) as Hook | Hook[]].flat()
-  if (!before.includes(run)) route[name] = [run, ...before] as never
 }
 
 function send(reply: FastifyReply, { status, headers, body }: Refusal): void {

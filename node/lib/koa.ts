@@ -10,6 +10,7 @@ import type { Refusal } from './http.js'
 import type { LimitInfo } from './info.js'
 import type { Limiter } from './limiter.js'
 import { clientBy } from './room/address.js'
+import type { Framework, Gates } from './room/framework.js'
 import { isClosed } from './room/gone.js'
 import { after, isPromise } from './room/later.js'
 import { APP, mountName, routeName, takesAll } from './room/names.js'
@@ -17,7 +18,7 @@ import { admit, decideFor, refuse, refuseTo } from './room/node.js'
 import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
 import { RequestError } from './room/request-error.js'
 import { onResponses } from './room/response.js'
-import { type Framework, type Gates, Room } from './room/room.js'
+import { Room } from './room/room.js'
 import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
 import { type ChargeOn, chargeOption } from './room/settle.js'
 import type { Trials } from './room/trials.js'
@@ -84,7 +85,7 @@ function nameOf({ _matchedRoute: path, matched, method }: Context): string {
   return mountName(`${path}`.replace(WILDCARD, ''))
 }
 
-/** What @koa/router puts behind the prefix of a router that has a middleware. */
+/** The wildcard of @koa/router behind the prefix of a router that has a middleware. */
 const WILDCARD = /(\/?\(\.\*\)|\{\/\*\w+\}|\/?\*\w*)$/
 
 /** The trust of an app. Koa takes the left-most address, unless `maxIpsCount` says how many proxies there are. */

@@ -21,7 +21,7 @@ export function nameOf({ route, app, baseUrl = '' }: Request, gate?: Gate): stri
   return routeName(named.includes('_all') || takesAll(named) ? [] : named, whole)
 }
 
-/** What this reads of an app; a router of Express 4 is in `_router`, where `router` is an error. */
+/** The part of an app that is read here; a router of Express 4 is in `_router`, where `router` is an error. */
 interface App {
   readonly parent?: App
   readonly mountpath?: unknown

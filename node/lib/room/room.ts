@@ -9,11 +9,12 @@ import { type Check, OBSERVED, type ObservableCheck } from '../parts.js'
 import { actorText } from './actor.js'
 import { asked } from './asked.js'
 import { isHeard, tellDenied } from './denials.js'
+import type { Extension, Framework, Gates } from './framework.js'
 import { aborted } from './gone.js'
 import { after, all, isPromise } from './later.js'
 import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './mistakes.js'
 import { APP, Place } from './names.js'
-import { functionOption, gateOptions, limiterOption, nameOption, roomOptions, scopeOf } from './options.js'
+import { functionOption, gateOptions, isShared, limiterOption, nameOption, roomOptions, scopeOf } from './options.js'
 import { proven } from './proven.js'
 import { estimated, hasChosenCost, ofRequest, tooLargeFor } from './request-error.js'
 import {
@@ -21,46 +22,16 @@ import {
   type Later,
   type LimitsOfRequest,
   needsName,
+  present,
   type ReadyRule,
   type RoomLimits,
   rulesOf,
   type Settings,
   settingsOf,
+  withCandidate,
 } from './rules.js'
 import { isOff } from './switch.js'
 import { TrialCounts, type Trials } from './trials.js'
-
-/** The part of a room that knows its framework. */
-export interface Framework<Request> {
-  /** Names of options beside those of every room. */
-  readonly options: readonly string[]
-  /** Its name, for events. */
-  readonly kind: string
-  /** The key of limits that are given as text without a name, where requests say none. @defaultValue 'app' */
-  readonly name?: string | undefined
-  /** The client's address, as a gate of the room says it. */
-  client(request: Request, gates: Gates): string
-  /** True for a request whose client has closed the connection, which has no address then. */
-  isGone(request: Request): boolean
-  /** The key of limits that are given as text without a name: the place that a request is at. The gate is told of mistakes. */
-  nameOf?(request: Request, gate?: Gate): string
-}
-
-/** The way in which a room comes from another. */
-export interface Extension<Request> {
-  /** Its limits are added to the other's. */
-  readonly adds?: boolean
-  /** Its place, where that has other rooms, too. */
-  readonly place?: Place
-  /** What it knows of its framework otherwise. */
-  readonly framework?: Partial<Framework<Request>>
-}
-
-/** The gates of a room: its own, and the one for an app that trusts every proxy. */
-export interface Gates {
-  readonly gate: Gate
-  readonly trusting: Gate
-}
 
 /** Rules that hold for every request of a name. */
 interface Fixed<Request> {
@@ -422,36 +393,5 @@ export class Room<Request> implements Gates {
       memoryManyWorkers(this.gate)
       limiterPerRequest(this.gate, this.limiter)
     }
-  }
-}
-
-/** Only what is given: a setting that is undefined would hide its default. */
-function present<T extends object>(settings: T): T {
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as T
-}
-
-/** The candidate of a room is one for its only limit. */
-function withCandidate<Request>(rules: readonly ReadyRule<Request>[], given: unknown): readonly ReadyRule<Request>[] {
-  if (given === undefined) return rules
-  const [only, ...more] = rules
-  if (only === undefined || more.length > 0) {
-    const problem = 'must stand beside the limit that it is for, where there are several'
-    throw outOfRange('', 'candidate', problem, `${rules.length} limits`)
-  }
-  const { limit, key, cost, factor, shadow } = only
-  return rulesOf({ limit, candidate: given }, '', { key, cost, factor, shadow } as Settings<Request>)
-}
-
-/** A probe of no limit's, to see which limiters answer at once; it writes nothing. */
-const PROBE = { key: 'tidegate/probe', type: 'bucket', size: 1 } as const
-
-/** True for a limiter whose answers have to be waited for. */
-export function isShared(limiter: Limiter): boolean {
-  try {
-    limiter.peekSync(PROBE, 'probe')
-    return false
-  } catch (error) {
-    if (error instanceof StoreError && error.failure === 'must-wait') return true
-    throw error
   }
 }

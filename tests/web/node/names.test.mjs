@@ -252,6 +252,7 @@ test('fastify: the key is the methods and the whole template, or the prefix of t
   app.get('/', key)
   app.get('/users/:id(^\\d+$)', own, key)
   app.all('/login', { config: { rateLimit: { limits: '2/hour' } } }, key)
+  app.all('/all', own, key)
   app.get('/hook/:id', { onRequest: app.rateLimit(limits), config: { rateLimit: false } }, key)
   await app.register(
     async (inside) => {
@@ -264,6 +265,7 @@ test('fastify: the key is the methods and the whole template, or the prefix of t
   const text = async (url, method = 'GET') => (await app.inject({ url, method })).body
   assert.equal(await text('/'), 'app')
   assert.equal(await text('/users/7'), 'GET /users/{id}')
+  assert.equal(await text('/all'), '/all')
   assert.equal(await text('/hook/7'), 'GET /hook/{id}')
   assert.equal(await text('/inside/a'), 'app,/inside/{tenant}')
   assert.equal(await text('/nowhere'), '/*')
