@@ -43,7 +43,7 @@ macro_rules! answer {
             #[inline]
             pub const fn numbers(&self) -> [u64; Self::NUMBERS] {
                 [
-                    $((self.$flag as u64) * $bit)|+ | (self.observed as u64) * OBSERVED | (self.counted as u64) * COUNTED,
+                    $((self.$flag as u64) * $bit)|+ | (self.observed as u64) * OBSERVED,
                     $(self.$number,)+
                     $(self.$seconds(),)+
                     self.at,
@@ -58,7 +58,7 @@ macro_rules! answer {
             pub const fn from_numbers(numbers: [u64; Self::NUMBERS]) -> Self {
                 let [flags, $($number,)+ $($seconds,)+ at, check] = numbers;
                 $(let _ = $seconds;)+
-                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u32, observed: flags & OBSERVED > 0, counted: flags & COUNTED > 0, several: None }
+                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u32, observed: flags & OBSERVED > 0, counted: false, several: None }
             }
 
             $(
@@ -74,8 +74,6 @@ macro_rules! answer {
 
 /// The bit of the first number for a check that is not enforced.
 const OBSERVED: u64 = 1 << 8;
-/// The bit of the first number for a check that was charged although its call was denied.
-const COUNTED: u64 = 1 << 9;
 
 /// A public field of an answer.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +153,7 @@ answer! {
             pub(crate) check: u32,
             /// Of a check that is not enforced.
             pub(crate) observed: bool,
-            /// Charged although its call was denied.
+            /// Charged although its call was denied; for merging, after which no binding needs it.
             pub(crate) counted: bool,
             /// Present only when there was more than one answer, so that a single one allocates nothing.
             pub(crate) several: Option<Several>,

@@ -1,5 +1,4 @@
 //! The memory store: its bound, what it gives up, what it drops, and many threads at once.
-#![allow(missing_docs, reason = "a test")]
 
 use std::sync::Barrier;
 use std::thread;

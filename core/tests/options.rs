@@ -1,6 +1,5 @@
 //! Options of a limiter by their names: bounds, types and words, the same whatever the store.
 #![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
 
 use serde_json::Value as Json;
 use tidegate::ffi::{Dialect, STORE_OPTIONS, Takes};

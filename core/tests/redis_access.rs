@@ -1,16 +1,11 @@
 //! Access to a server: users, their passwords and certificates.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use calls::{ask_within, hourly};
-use servers::certificates::Certificates;
-use servers::{Server, free_port, wait_until};
+use crate::calls::{ask_within, hourly};
+use crate::servers::certificates::Certificates;
+use crate::servers::{Server, free_port, wait_until};
 use tidegate::redis::{RedisBuilder, Strategy};
 use tidegate::remote::{EventKind, Failure, OnError};
 use tidegate::{Error, Limit, LimitInfo, Limiter, Redis};

@@ -1,13 +1,9 @@
 //! Waiting for a turn over a shared store.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod servers;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use servers::{Server, wait_until};
+use crate::servers::{Server, wait_until};
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Limit, Limiter, Redis};
 

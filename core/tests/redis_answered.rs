@@ -1,9 +1,4 @@
 //! Every call is answered, by the store or by the policy, whatever becomes of the way to the store.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::future::Future;
 use std::pin::pin;
@@ -14,10 +9,10 @@ use std::task::{Context, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use calls::{hourly, over_in, well_in};
+use crate::calls::{hourly, over_in, well_in};
+use crate::servers::fake::Fake;
+use crate::servers::{Cluster, Server, wait_until};
 use futures_util::future::join_all;
-use servers::fake::Fake;
-use servers::{Cluster, Server, wait_until};
 use tidegate::ffi;
 use tidegate::remote::{BreakerState, OnError};
 use tidegate::{Call, Check, LimitInfo, Limiter};

@@ -1,17 +1,12 @@
 //! Connections that a server or a proxy closes between two calls: no call pays for it.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use calls::{hourly, over_in, well_in};
-use servers::proxy::Proxy;
-use servers::{Cluster, Server, wait_until};
+use crate::calls::{hourly, over_in, well_in};
+use crate::servers::proxy::Proxy;
+use crate::servers::{Cluster, Server, wait_until};
 use tidegate::remote::{BreakerState, OnError};
 use tidegate::{Limit, Limiter, Redis};
 

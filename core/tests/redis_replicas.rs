@@ -1,17 +1,12 @@
 //! The cost of a failover, without waiting for replicas and with it.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use calls::{SLACK, ask_within};
-use servers::proxy::Proxy;
-use servers::{Cluster, Server, wait_until};
+use crate::calls::{SLACK, ask_within};
+use crate::servers::proxy::Proxy;
+use crate::servers::{Cluster, Server, wait_until};
 use tidegate::redis::{RedisBuilder, Strategy};
 use tidegate::remote::{BreakerState, Failure, OnError};
 use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Redis};
@@ -19,7 +14,7 @@ use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Redis};
 const DEADLINE: Duration = Duration::from_millis(200);
 
 fn hourly(size: u64) -> Limit {
-    calls::hourly("replicas", size)
+    crate::calls::hourly("replicas", size)
 }
 
 fn store(url: &str, replicas: u32) -> RedisBuilder {
@@ -241,7 +236,7 @@ fn what_charges_nothing_waits_for_nobody() {
 #[test]
 fn what_changes_an_entry_waits_and_nothing_else() {
     let primary = Server::primary();
-    let (limit, full) = (hourly(10), calls::hourly("full", 1));
+    let (limit, full) = (hourly(10), crate::calls::hourly("full", 1));
     let counted = Limit::sliding_log("counted", 1, Duration::from_hours(1)).count_blocked(true).build().expect("a log");
     for limit in [&full, &counted] {
         assert!(admits(&patient(&primary), limit, "ada"));

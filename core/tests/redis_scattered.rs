@@ -1,19 +1,13 @@
 //! Decisions whose entries are in several slots of a cluster answer as memory does.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod servers;
-#[allow(dead_code, reason = "shared with other tests")]
-mod strategies;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::servers::Cluster;
+use crate::strategies::{cost, definition, jump, scale, start, with_key};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
-use servers::Cluster;
-use strategies::{cost, definition, jump, scale, start, with_key};
 use tidegate::ffi;
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Limit, Limiter, Memory, Redis};
@@ -26,7 +20,7 @@ fn over(cluster: &Cluster) -> Limiter {
     let store = Redis::builder(&cluster.url()).timeout(Duration::from_secs(10)).on_error(OnError::Raise);
     let limiter = Limiter::new(store.deny_cache(Duration::ZERO).build().expect("a store"));
     let warm = Limit::bucket("warm", 5).build().expect("a bucket");
-    servers::wait_until("the cluster decides", || limiter.peek_sync(&warm, "warm").is_ok());
+    crate::servers::wait_until("the cluster decides", || limiter.peek_sync(&warm, "warm").is_ok());
     limiter
 }
 
@@ -181,7 +175,8 @@ fn a_settlement_that_cannot_be_gives_nothing_back_and_one_that_was_made_in_part_
     let info = shared.decide_sync(&checks, Call::Limit).expect("an answer");
     let receipt = shared.receipt(&checks, Call::Limit, &info);
     let left = || ACTORS.map(|actor| shared.peek_sync(&limit, actor).expect("an answer").remaining);
-    let settled_at_last = |want: [u64; 4]| servers::wait_until("the others are as they should be", || left() == want);
+    let settled_at_last =
+        |want: [u64; 4]| crate::servers::wait_until("the others are as they should be", || left() == want);
 
     // One level would leave the exact range. What the second one is charged is given back, and nothing else happens.
     receipt.settle_sync(&[0, 6, HIGHEST, 1]).expect_err("beyond the exact range");
@@ -197,7 +192,9 @@ fn a_settlement_that_cannot_be_gives_nothing_back_and_one_that_was_made_in_part_
     receipt.refund_sync().expect_err("out of memory");
     assert!(!receipt.is_open(), "a part of it has happened");
     refuses.run::<()>("CONFIG SET maxmemory 0");
-    servers::wait_until("all servers decide", || ACTORS.iter().all(|actor| shared.peek_sync(&limit, actor).is_ok()));
+    crate::servers::wait_until("all servers decide", || {
+        ACTORS.iter().all(|actor| shared.peek_sync(&limit, actor).is_ok())
+    });
     let after = left();
     assert_eq!(after[0], 92);
     assert!(after.contains(&96), "{after:?}");
@@ -283,10 +280,10 @@ fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
     let limit = Limit::bucket("halves", 1000).drip_rate(HOUR).build().expect("a bucket");
     let store = Redis::builder(&cluster.url()).timeout(deadline).on_error(OnError::Raise);
     let limiter = Limiter::new(store.deny_cache(Duration::ZERO).build().expect("a store"));
-    let actor_of = |node: &servers::Server| {
+    let actor_of = |node: &crate::servers::Server| {
         let mut actors = (0..).map(|number| format!("actor{number}"));
         let is_there = |actor: &String| {
-            servers::wait_until("the store decides", || limiter.limit_sync(&limit, actor).is_ok());
+            crate::servers::wait_until("the store decides", || limiter.limit_sync(&limit, actor).is_ok());
             limiter.reset_sync(&limit, actor).expect("a reset");
             let mut write = redis::cmd("SET");
             write.arg(format!("{{{actor}}}")).arg("").query::<()>(&mut node.connect()).is_ok()
@@ -308,7 +305,7 @@ fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
     }
     cluster.nodes[1].resume();
     for actor in [&here, &there] {
-        servers::wait_until("nothing is charged", || {
+        crate::servers::wait_until("nothing is charged", || {
             limiter.peek_sync(&limit, actor).is_ok_and(|info| !info.degraded && info.remaining == 1000)
         });
     }

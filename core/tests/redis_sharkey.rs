@@ -1,16 +1,12 @@
 //! Entries in the layout of Sharkey's rate limiter, while others write to them.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, clippy::unwrap_used, reason = "a test")]
-
-mod calls;
-mod servers;
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::thread;
 use std::time::Duration;
 
-use calls::hourly;
-use servers::proxy::Proxy;
-use servers::{Server, wait_until};
+use crate::calls::hourly;
+use crate::servers::proxy::Proxy;
+use crate::servers::{Server, wait_until};
 use tidegate::redis::{Layout, RedisBuilder, Strategy};
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Limiter, Redis};

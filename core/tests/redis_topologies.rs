@@ -1,18 +1,13 @@
 //! One server, one behind sentinels, a cluster; over sockets of every kind.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use calls::{ask_within, hourly};
-use servers::proxy::Proxy;
-use servers::{Cluster, Server, free_port, wait_until};
+use crate::calls::{ask_within, hourly};
+use crate::servers::proxy::Proxy;
+use crate::servers::{Cluster, Server, free_port, wait_until};
 use tidegate::remote::{Failure, OnError};
 use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Redis};
 

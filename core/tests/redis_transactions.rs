@@ -1,18 +1,14 @@
 //! Buckets in the layout of Sharkey's rate limiter: by transactions, by the script, and beside the original.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, clippy::unwrap_used, reason = "a test")]
-
-mod servers;
-mod sharkey;
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::servers::Server;
+use crate::servers::proxy::Proxy;
+use crate::sharkey::Sharkey;
 use futures_util::future::join_all;
-use servers::Server;
-use servers::proxy::Proxy;
-use sharkey::Sharkey;
 use tidegate::redis::{Layout, RedisBuilder, Strategy};
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Memory, Redis};
@@ -378,7 +374,7 @@ fn a_tick_that_is_ahead_locks_nobody_out_for_long() {
             let info = limiter.limit_sync(&limit, "ada").unwrap();
             assert_eq!((info.blocked, info.remaining), (true, 0));
             assert!(info.reset_ms <= 10, "{info:?}");
-            servers::wait_until("it is admitted", || !limiter.limit_sync(&limit, "ada").unwrap().blocked)
+            crate::servers::wait_until("it is admitted", || !limiter.limit_sync(&limit, "ada").unwrap().blocked)
         };
         assert!(ahead(Duration::from_hours(1)) < Duration::from_millis(500), "a clock that was wrong is not believed");
         assert!(ahead(Duration::from_secs(15)) < Duration::from_secs(2), "its keys end, and nothing renews them");
@@ -440,7 +436,7 @@ fn what_was_only_read_by_its_deadline_is_not_charged() {
     let hasty = store(&proxy.url()).strategy(Strategy::Transactions).timeout(deadline);
     let (direct, slow) =
         (by_transactions(&server.url()), Limiter::new(hasty.on_error(OnError::Local).build().expect("a store")));
-    servers::wait_until("the store decides", || !slow.peek_sync(&limit, "ada").unwrap().degraded);
+    crate::servers::wait_until("the store decides", || !slow.peek_sync(&limit, "ada").unwrap().degraded);
     // What was read arrives too late for a charge.
     proxy.delay(Duration::from_millis(120));
     for _ in 0..2 {
@@ -463,11 +459,11 @@ fn a_store_that_was_away_is_asked_again() {
     server.pause();
     assert!((0..4).all(|_| ask().degraded));
     server.resume();
-    servers::wait_until("it answers", || !ask().degraded);
+    crate::servers::wait_until("it answers", || !ask().degraded);
     server.kill();
     assert!((0..4).all(|_| ask().degraded));
     server.restart();
-    servers::wait_until("it answers", || !ask().degraded);
+    crate::servers::wait_until("it answers", || !ask().degraded);
 }
 
 /// Our calls and the original's on one key, for a second: what is admitted in all.

@@ -1,15 +1,10 @@
 //! Operators' tasks on a store: health checks with their warnings, and clearing it.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use calls::hourly;
-use servers::{Cluster, Server, wait_until};
+use crate::calls::hourly;
+use crate::servers::{Cluster, Server, wait_until};
 use tidegate::redis::RedisBuilder;
 use tidegate::remote::{Event, EventKind, Failure, OnError};
 use tidegate::{Error, Limiter, Memory, Redis, StoreError};

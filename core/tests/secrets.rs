@@ -1,6 +1,5 @@
 //! Names and passwords of users stay out of everything that is shown.
 #![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,5 +1,4 @@
 //! The traits of the standard library that users expect on public types.
-#![allow(missing_docs, reason = "a test")]
 
 use std::collections::HashSet;
 use std::error::Error as StdError;
@@ -11,8 +10,11 @@ use std::time::Duration;
 
 use tidegate::acquire::{Acquire, Step};
 use tidegate::config::{Fault, Format, Limits, LimitsError};
+use tidegate::explain::{Allowance, CallExplanation, CheckExplanation, Explanation, LegacyTranslation};
+use tidegate::headers::{Draft, Policy, PolicyFields, RateLimits, Reset, Style};
 use tidegate::http::{
-    Body, Client, Combined, ConfigurationError, Form, Gate, GateBuilder, Mistake, Refusal, TrustedProxies,
+    Body, Client, Combined, ConfigurationError, Denials, Form, Gate, GateBuilder, Mistake, Names, Refusal,
+    RequestError, Syntax, TrustedProxies, Warning,
 };
 use tidegate::limits::{
     Anchor, Bucket, Builder, Decay, FactorScales, FixedWindow, Kind, Legacy, SlidingCounter, SlidingLog, SlidingWindow,
@@ -48,6 +50,9 @@ fn values_go_between_threads_and_into_logs() {
     is_shared::<Value>();
     is_shared::<Builder<Bucket>>();
     is_shared::<Legacy>();
+    is_shared::<(Warning, Denials, Names)>();
+    is_shared::<(Explanation, Allowance, LegacyTranslation, CallExplanation, CheckExplanation)>();
+    is_shared::<(Policy<'static>, PolicyFields, RateLimits)>();
     is_cloned::<(Limit, Limiter, AnyStore, Check<'static>, LimitInfo, State, Limits, Builder<Bucket>)>();
     assert_eq!(Limiter::new(Memory::default()).memory().len(), 0);
 }
@@ -71,6 +76,13 @@ fn names_are_keys_of_maps() {
     is_name::<Call>();
     is_name::<Format>();
     is_name::<Mistake>();
+    is_name::<Body>();
+    is_name::<Form>();
+    is_name::<RequestError>();
+    is_name::<Syntax>();
+    is_name::<Style>();
+    is_name::<Draft>();
+    is_name::<Reset>();
 }
 
 #[cfg(feature = "remote")]
@@ -232,6 +244,13 @@ fn names_are_strings() {
     assert_eq!(Anchor::FirstRequest.to_string(), "first-request");
     assert_eq!("size-and-rate".parse(), Ok(FactorScales::SizeAndRate));
     assert_eq!("exact".parse(), Ok(Translation::Exact));
+    assert_eq!("yaml".parse(), Ok(Format::Yaml));
+    assert_eq!("epoch".parse(), Ok(Reset::Epoch));
+    assert_eq!("editors".parse(), Ok(Draft::Editors));
+    assert_eq!("common".parse::<Style>().map(|style| style.reset(Reset::Epoch)), Ok(Style::Common(Reset::Epoch)));
+    assert_eq!("none".parse::<Style>().map(|style| style.draft(Draft::V6)), Ok(Style::None));
+    let error = "loud".parse::<Style>().expect_err("no style");
+    assert_eq!(error.to_string(), r#"headers must be "x", "common", "ietf", "both" or "none", got "loud""#);
     let error = "noon".parse::<Anchor>().expect_err("no anchor");
     assert_eq!(error.to_string(), r#"anchor must be "epoch" or "first-request", got "noon""#);
 }

@@ -19,6 +19,10 @@ SECONDS = float(os.environ.get("MODEL_SECONDS", "30"))
 """The time that an answer may take."""
 
 
+MOST = 4000
+"""Tokens that an answer may have, whatever a client asks for."""
+
+
 class Prompt(BaseModel):
     """A request to the model."""
 
@@ -26,11 +30,16 @@ class Prompt(BaseModel):
     most: int = 500
     """Tokens that the answer may have."""
 
+    @property
+    def reserved(self) -> int:
+        """The same within bounds, as a client may ask for anything."""
+        return min(max(self.most, 0), MOST)
+
 
 async def estimate(request: Request) -> int:
     """The tokens of the prompt, and those that the answer may have: what is reserved."""
     prompt = Prompt.model_validate(await request.json())
-    return count(prompt.text) + prompt.most
+    return count(prompt.text) + prompt.reserved
 
 
 def count(text: str) -> int:
@@ -41,7 +50,7 @@ def count(text: str) -> int:
 async def model(prompt: Prompt) -> AsyncIterator[str]:
     """Stands for the model: it repeats the prompt, a word at a time; some words make it fail or hang."""
     for number, word in enumerate(prompt.text.split() * 100):
-        if number >= prompt.most:
+        if number >= prompt.reserved:
             return
         if word == "fail":
             raise RuntimeError("the model failed")

@@ -495,6 +495,9 @@ class LimitInfo:
     def actor(self) -> str:
         """The actor of the check that decides: the string of the call."""
     @property
+    def observed(self) -> bool:
+        """The result of a limit in shadow mode, which is not enforced."""
+    @property
     def binding(self) -> int:
         """The index in ``checks`` of the one that decides.
 
@@ -596,7 +599,8 @@ class Limiter:
 
     ``"redis://[user:password@]host[:port][/database]"`` is a store that processes share: Redis or Valkey, over TLS with
     ``rediss://``, a socket with ``unix:///path``, ``redis+sentinel://host,…/service`` or ``redis+cluster://host,…``.
-    A decision is one round trip, at the server's clock. Calls never block longer than ``timeout``.
+    A decision is one round trip, at the server's clock. A call waits for at most ``timeout``, plus the
+    time that the machine takes to wake it.
 
     ``options`` are keywords; ``None`` is the default:
 

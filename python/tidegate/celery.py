@@ -154,8 +154,8 @@ class Consumer(_Consumer):
 
 def _configured(conf: Any) -> LimiterLike:
     """The limiter of an application's configuration."""
-    limiter: LimiterLike | None = conf.get("tidegate_limiter")
-    if limiter is not None:
+    if "tidegate_limiter" in conf:
+        limiter: LimiterLike = conf["tidegate_limiter"]
         return limiter
     for name in ("broker_read_url", "broker_url", "result_backend"):
         url = conf.get(name)

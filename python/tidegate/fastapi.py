@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from fastapi.encoders import ENCODERS_BY_TYPE
 from starlette.requests import HTTPConnection, Request
 
+from ._tidegate import LimitInfo
 from ._web.asgi.connection import Outcome, Scope
 from ._web.asgi.messages import MessageLimit
 from ._web.asgi.middleware import RateLimitMiddleware as _Middleware
 from ._web.asgi.record import info, settle
+from ._web.asgi.room import AsgiRoom
 from ._web.fastapi.dependency import RateLimit
 from ._web.fastapi.openapi import document
-from ._web.fastapi.plan import exempt
+from ._web.fastapi.plan import check_routes, exempt
 from ._web.fastapi.refusal import RateLimited
 
 __all__ = [
@@ -28,6 +31,16 @@ __all__ = [
 ]
 
 
+# An endpoint without a type may return its answer.
+ENCODERS_BY_TYPE[LimitInfo] = LimitInfo.to_dict
+
+
+class Room(AsgiRoom[Any]):
+    """The room of a FastAPI application."""
+
+    kind = "fastapi"
+
+
 class RateLimitMiddleware(_Middleware):
     """The middleware of ``tidegate.asgi``, whose functions get Starlette's ``Request``.
 
@@ -40,12 +53,15 @@ class RateLimitMiddleware(_Middleware):
     >>> app.add_middleware(RateLimitMiddleware, limiter="memory://", headers="both")
     """
 
+    room_class = Room
+
     def request_of(self, scope: Scope) -> Any:
         """The request that functions get."""
         return Request(scope) if scope["type"] == "http" else HTTPConnection(scope)
 
     def begin(self, scope: Scope) -> None:
         """Looks for mistakes before the first connection is served, and documents the refusals."""
-        super().begin(scope)
         if "app" in scope:
+            check_routes(scope["app"])
             document(scope["app"])
+        super().begin(scope)

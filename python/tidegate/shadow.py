@@ -40,16 +40,22 @@ _shadows: dict[str, list[int]] = {}
 _candidates: dict[str, list[int]] = {}
 
 
+# Keys that are counted; a function of the request may make any number of them.
+MOST_KEYS = 10_000
+
+
 def count_shadow(key: str, denied: bool) -> None:
     """Counts one decision of a shadow limit."""
     with _lock:
-        _shadows.setdefault(key, [0, 0])[denied] += 1
+        if key in _shadows or len(_shadows) < MOST_KEYS:
+            _shadows.setdefault(key, [0, 0])[denied] += 1
 
 
 def count_candidate(key: str, live: bool, candidate: bool) -> None:
     """Counts one pair of decisions: each is true when it denied."""
     with _lock:
-        _candidates.setdefault(key, [0, 0, 0, 0])[(0, 3, 2, 1)[2 * live + candidate]] += 1
+        if key in _candidates or len(_candidates) < MOST_KEYS:
+            _candidates.setdefault(key, [0, 0, 0, 0])[(0, 3, 2, 1)[2 * live + candidate]] += 1
 
 
 def shadow_counts() -> dict[str, ShadowCounts]:

@@ -43,7 +43,7 @@ async function run(args, cwd = folder) {
   return stdout
 }
 
-/** What a script prints, in a program of the folder. */
+/** The output of a script, run in the folder. */
 const printed = (script) => run(['--input-type=module', '--eval', script])
 
 before(async () => {

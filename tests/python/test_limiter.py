@@ -158,6 +158,7 @@ def test_acquire_waits_for_its_turn(limiter: AnyLimiter) -> None:
     assert all(0 < wait <= 500 for wait in waits[1:])
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize("max_wait", [0, 0.5, timedelta(milliseconds=500)])
 def test_acquire_does_not_wait_in_vain(limiter: AnyLimiter, max_wait: float) -> None:
     slow = Bucket("slow", size=1, drip_rate=timedelta(hours=1))

@@ -20,6 +20,8 @@ from test_redis import PATIENT, namespace, wait_for
 from test_redis_loops import OPEN, descriptors
 from tidegate import AsyncLimiter, Bucket, Limiter, SlidingLog
 
+pytestmark = pytest.mark.clock
+
 SLOW = Bucket("slow", size=1000, drip_rate=timedelta(hours=1))
 TIMEOUT = 1.0
 

@@ -72,7 +72,7 @@ def place_faults(library: Path, name: str) -> list[str]:
 
 
 def library_faults(library: Path, name: str) -> list[str]:
-    """Whatever is wrong with the compiled part of a package."""
+    """Faults of the compiled part of a package."""
     return glibc_faults(library, name) + unwinder_faults(library, name) + place_faults(library, name)
 
 

@@ -41,15 +41,7 @@ def try_wheel(wheel: Path) -> bool:
     folder = FOLDER / "python"
     venv.create(folder, clear=True, symlinks=True)
     python = folder / "bin" / "python"
-    install: list[str | Path] = [
-        "pip",
-        "--python",
-        python,
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-index",
-    ]
+    options = ("--quiet", "--disable-pip-version-check", "--no-index", "--no-deps")
     run(sys.executable, "-m", "pip", "--python", python, "install", *options, wheel)
     [packages] = folder.glob("lib/python*/site-packages")
     [tools] = (path for path in sys.path if path.endswith("site-packages"))

@@ -134,7 +134,7 @@ pub(crate) struct Decayed {
     pub(crate) count: f64,
     /// The instant of the last write.
     pub(crate) at: Micros,
-    /// What is left of the count at the instant that it was brought to: it decays from the slot of its write, however
+    /// The rest of the count at the instant that it was brought to: it decays from the slot of its write, however
     /// often it is looked at.
     pub(crate) left: f64,
 }

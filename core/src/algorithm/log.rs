@@ -77,7 +77,7 @@ impl Algorithm for Log {
         let instant = state.newest().map_or(now, |last| last.max(now));
         state.keep_from(self.from(now));
         // No more are dropped than are added: another definition may need what is more than this one's `max`.
-        let most = state.count_from(0).max(self.max);
+        let most = state.count().max(self.max);
         state.push(instant, instant, cost.min(most));
         state.keep_newest(most);
     }

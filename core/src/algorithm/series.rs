@@ -68,6 +68,11 @@ impl Series {
         self.sum().saturating_sub(self.sum_before(from))
     }
 
+    /// All units.
+    pub(crate) fn count(&self) -> u64 {
+        self.sum().saturating_sub(self.dropped)
+    }
+
     /// The instant of the last of the oldest units that have to leave before these fit beside those at `from` or later;
     /// nothing where they fit, or would not fit into an empty one.
     pub(crate) fn last_in_the_way(&self, from: u64, units: u64, max: u64) -> Option<u64> {

@@ -108,10 +108,10 @@ pub(crate) fn examine<R: Algorithm>(
     }
 }
 
-/// What a call leaves that has to be kept.
+/// The part of what a call leaves that has to be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// What only time has done to a state, time will do again.
+    /// Nothing: what only time has done to a state, time will do again.
     Nothing,
     /// Only that a wrong clock had left it in the future: it is kept as [mended](Algorithm::mended).
     Mended,
@@ -120,6 +120,12 @@ pub(crate) enum Change {
 }
 
 impl Verdict {
+    /// It fits, and need not wait.
+    #[inline]
+    pub(crate) fn is_at_once(self) -> bool {
+        self.fits && self.wait == 0
+    }
+
     fn unwritten(self, verb: Verb) -> Change {
         if self.repaired && verb != Verb::Peek { Change::Mended } else { Change::Nothing }
     }

@@ -112,7 +112,10 @@ pub fn merged(answers: &[Policy<'_>], style: Style) -> Vec<Header> {
         (None, _) => Vec::new(),
         (Some(binding), [one]) => style.fields(one.info, &policies, binding),
         (Some(binding), _) => {
-            let together = LimitInfo::merged(policies.iter().map(|policy| policy.info.clone()).collect());
+            let mut together = LimitInfo::merged(policies.iter().map(|policy| policy.info.clone()).collect());
+            // An admitted answer says when the next call would be, and one that was charged for a denied call when it
+            // would fit again: before that, the same request would be denied there.
+            together.reset_ms = policies.iter().map(|policy| policy.info.reset_ms).max().unwrap_or(0);
             style.fields(&together, &policies, binding)
         }
     }

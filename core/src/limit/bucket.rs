@@ -103,6 +103,20 @@ impl Limit {
     /// A leaky bucket as a meter: up to `size` at once, and `drip_size` more every `drip_rate`.
     ///
     /// Source: the meter of <https://en.wikipedia.org/wiki/Leaky_bucket>, with drips instead of a continuous leak.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::{Call, Limit, State};
+    ///
+    /// // Two attempts at once, then one more every half second.
+    /// let login = Limit::bucket("login", 2).drip_rate(Duration::from_millis(500)).build()?;
+    /// let (_, state) = login.decide(State::default(), 0, Call::Limit)?;
+    /// let (info, state) = login.decide(state, 0, Call::Limit)?;
+    /// assert_eq!((info.allowed(), info.remaining), (true, 0));
+    /// let (info, _) = login.decide(state, 0, Call::Limit)?;
+    /// assert_eq!((info.blocked, info.reset_after()), (true, Duration::from_millis(500)));
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
     pub fn bucket(key: impl Into<String>, size: u64) -> Builder<Bucket> {
         Builder { key: key.into(), kind: Bucket::new(size as f64) }
     }

@@ -89,6 +89,17 @@ impl Limit {
     /// At most `max` in each window of a `period`.
     ///
     /// Where two windows meet, up to twice `max` may pass at once; the other types do not allow that.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::Limit;
+    /// use tidegate::limits::Anchor;
+    ///
+    /// let day = Duration::from_secs(86_400);
+    /// let daily = Limit::fixed_window("daily", 1000, day).anchor(Anchor::FirstRequest).build()?;
+    /// assert_eq!(daily.key(), "daily");
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
     pub fn fixed_window(key: impl Into<String>, max: u64, period: Duration) -> Builder<FixedWindow> {
         Builder { key: key.into(), kind: FixedWindow::new(max, period) }
     }

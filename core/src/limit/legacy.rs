@@ -153,6 +153,15 @@ impl Definition for Legacy {
 
 impl Limit {
     /// The `{ max, duration, minInterval }` form; without any of them it limits nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::Limit;
+    ///
+    /// let notes = Limit::legacy("notes/create").max(300).duration(Duration::from_secs(3600)).build()?;
+    /// assert_eq!(notes, Limit::from_json(r#"{ "key": "notes/create", "max": 300, "duration": 3600000 }"#)?);
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
     pub fn legacy(key: impl Into<String>) -> Builder<Legacy> {
         Builder { key: key.into(), kind: Legacy::default() }
     }

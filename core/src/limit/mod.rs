@@ -91,7 +91,16 @@ kinds! {
 }
 
 impl Limit {
-    /// Checks a definition and compiles it.
+    /// Checks a definition and compiles it: the same numbers under another key, for example.
+    ///
+    /// ```
+    /// use tidegate::Limit;
+    ///
+    /// let free = Limit::parse("free", "100/minute")?;
+    /// let trial = Limit::new("trial", free.kind().clone())?;
+    /// assert_eq!(trial, Limit::parse("trial", "100/minute")?);
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
     ///
     /// # Errors
     /// Names the key, the field and the value at fault.

@@ -79,6 +79,17 @@ impl Definition for SlidingLog {
 
 impl Limit {
     /// At most `max` in any span of a `period`, exactly, because the instants themselves are kept: up to `max` of them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::Limit;
+    ///
+    /// // Five codes an hour, a minute apart, and attempts that are denied count too.
+    /// let codes = Limit::sliding_log("codes", 5, Duration::from_secs(3600));
+    /// let codes = codes.min_interval(Duration::from_secs(60)).count_blocked(true).build()?;
+    /// assert!(codes.counts_blocked());
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
     pub fn sliding_log(key: impl Into<String>, max: u64, period: Duration) -> Builder<SlidingLog> {
         Builder { key: key.into(), kind: SlidingLog::new(max, period) }
     }

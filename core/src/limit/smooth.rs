@@ -94,6 +94,15 @@ impl Limit {
     /// `rate` permits per second at an even pace; a call is admitted at once and the next one waits for what it cost.
     ///
     /// Source: the arithmetic of Guava's `RateLimiter`, `SmoothBursty` without a warm-up and `SmoothWarmingUp` with one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::Limit;
+    ///
+    /// let mailer = Limit::smooth("mailer", 5.0).warmup(Duration::from_secs(3)).build()?;
+    /// assert_eq!(mailer, Limit::from_json(r#"{ "key": "mailer", "type": "smooth", "rate": 5, "warmup": 3000 }"#)?);
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
     pub fn smooth(key: impl Into<String>, rate: f64) -> Builder<Smooth> {
         Builder { key: key.into(), kind: Smooth::new(rate) }
     }

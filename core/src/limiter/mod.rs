@@ -6,6 +6,7 @@
 )]
 
 mod acquire;
+mod calls;
 mod checks;
 mod line;
 mod memory;
@@ -106,6 +107,16 @@ impl Limiter {
     }
 
     /// A limiter over the same store in another namespace, which shares no entries with this one.
+    ///
+    /// ```
+    /// use tidegate::{Limit, Limiter, Memory};
+    ///
+    /// let (limiter, door) = (Limiter::new(Memory::new()), Limit::bucket("door", 1).build()?);
+    /// limiter.limit_sync(&door, "ada")?;
+    /// assert!(limiter.namespace("another shop").limit_sync(&door, "ada")?.allowed());
+    /// assert!(limiter.limit_sync(&door, "ada")?.blocked);
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
     #[must_use]
     pub fn namespace(&self, namespace: &str) -> Self {
         let store = match &self.store {
@@ -158,53 +169,6 @@ impl Limiter {
         !matches!(self.store, Store::Local(_))
     }
 
-    /// Charges one unit if it fits.
-    ///
-    /// # Errors
-    /// [`LimitError`](crate::LimitError) for an actor that is too long; nothing is stored then. Over a shared store,
-    /// `StoreError` if the store does not decide and [`OnError::Raise`](crate::remote::OnError) is set.
-    #[inline]
-    pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        match &self.store {
-            Store::Local(local) => local.limit_one(limit, actor, 1, 1.0, None),
-            #[cfg(feature = "remote")]
-            Store::Remote(remote) => remote.decide_sync(&[Check::new(limit, actor)], Call::Limit, None),
-        }
-    }
-
-    /// Answers as [`limit_sync`](Self::limit_sync) would, and charges nothing.
-    ///
-    /// # Errors
-    /// As [`limit_sync`](Self::limit_sync).
-    pub fn peek_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_on(&[Check::new(limit, actor)], Call::Peek, None)
-    }
-
-    /// Charges one unit even if it does not fit.
-    ///
-    /// # Errors
-    /// As [`limit_sync`](Self::limit_sync), and when the level would leave the exact range: above 2^52 units, or above
-    /// what drains in 2^53 microseconds (285 years). Nothing is charged then.
-    pub fn charge_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_on(&[Check::new(limit, actor)], Call::Charge, None)
-    }
-
-    /// Gives one unit back.
-    ///
-    /// # Errors
-    /// As [`limit_sync`](Self::limit_sync).
-    pub fn refund_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_on(&[Check::new(limit, actor)], Call::Refund, None)
-    }
-
-    /// Removes the entry of this actor. For several limits in one round trip, decide them with [`Call::Reset`].
-    ///
-    /// # Errors
-    /// As [`limit_sync`](Self::limit_sync).
-    pub fn reset_sync(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
-        self.decide_on(&[Check::new(limit, actor)], Call::Reset, None).map(drop)
-    }
-
     /// Decides several checks together, all or nothing.
     ///
     /// # Errors
@@ -235,51 +199,22 @@ impl Limiter {
 
     /// [`decide_sync`](Self::decide_sync) at an instant that the caller gives, for replays, simulations and tests.
     ///
+    /// ```
+    /// use tidegate::{Call, Check, Limit, Limiter, Memory};
+    ///
+    /// let (limiter, door) = (Limiter::new(Memory::new()), Limit::bucket("door", 1).build()?);
+    /// let check = [Check::new(&door, "ada")];
+    /// assert!(limiter.decide_sync_at(&check, Call::Limit, 0)?.allowed());
+    /// assert_eq!(limiter.decide_sync_at(&check, Call::Limit, 400_000)?.reset_ms, 600);
+    /// assert!(limiter.decide_sync_at(&check, Call::Limit, 1_000_000)?.allowed());
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`decide_sync`](Self::decide_sync).
     pub fn decide_sync_at(&self, checks: &[Check<'_>], call: Call, now: Micros) -> Result<LimitInfo, Error> {
         check_now(checks, now)?;
         self.decide_on(checks, call, Some(now))
-    }
-
-    /// [`limit_sync`](Self::limit_sync) as a future.
-    ///
-    /// # Errors
-    /// As [`limit_sync`](Self::limit_sync).
-    pub async fn limit(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide(&[Check::new(limit, actor)], Call::Limit).await
-    }
-
-    /// [`peek_sync`](Self::peek_sync) as a future.
-    ///
-    /// # Errors
-    /// As [`peek_sync`](Self::peek_sync).
-    pub async fn peek(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide(&[Check::new(limit, actor)], Call::Peek).await
-    }
-
-    /// [`charge_sync`](Self::charge_sync) as a future.
-    ///
-    /// # Errors
-    /// As [`charge_sync`](Self::charge_sync).
-    pub async fn charge(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide(&[Check::new(limit, actor)], Call::Charge).await
-    }
-
-    /// [`refund_sync`](Self::refund_sync) as a future.
-    ///
-    /// # Errors
-    /// As [`refund_sync`](Self::refund_sync).
-    pub async fn refund(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide(&[Check::new(limit, actor)], Call::Refund).await
-    }
-
-    /// [`reset_sync`](Self::reset_sync) as a future.
-    ///
-    /// # Errors
-    /// As [`reset_sync`](Self::reset_sync).
-    pub async fn reset(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
-        self.decide(&[Check::new(limit, actor)], Call::Reset).await.map(drop)
     }
 
     /// [`decide_sync`](Self::decide_sync) as a future.

@@ -28,7 +28,7 @@ impl Decay {
         at / self.resolution
     }
 
-    /// What is left of a state at an instant; where that is before the state's own, all of it.
+    /// The rest of a state's count at an instant; where that is before the state's own, all of it.
     fn left(&self, state: &State, now: Time) -> f64 {
         let State::Decay { count, at } = state else { unreachable!() };
         self.after(*count, (self.slot(now) - self.slot(*at)).max(0))

@@ -64,7 +64,7 @@ pub(crate) enum State {
 pub(crate) trait Model {
     /// The mark of an entry that does not exist.
     fn absent(&self, now: Time) -> State;
-    /// Where the entry comes from an impossible future, what is made of it: its instants move, or all of it goes.
+    /// An entry from an impossible future as it is mended: its instants move, or all of it goes.
     fn mended(&self, state: &State, now: Time) -> Option<State>;
     /// Lets time pass.
     fn at(&self, _state: &mut State, _now: Time) {}

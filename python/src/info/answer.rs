@@ -145,6 +145,12 @@ impl LimitInfo {
         self.known_actor().map_or_else(|| PyString::intern(py, ""), |actor| actor.bind(py).clone())
     }
 
+    /// The result of a limit in shadow mode, which is not enforced.
+    #[getter]
+    fn observed(&self) -> bool {
+        self.info.is_observed()
+    }
+
     /// The index in ``checks`` of the one that decides.
     ///
     /// That is the blocked one with the largest reset, else the one with the least remaining; the first of equals.

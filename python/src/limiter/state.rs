@@ -24,7 +24,8 @@ use crate::receipt::Owner;
 ///
 /// ``"redis://[user:password@]host[:port][/database]"`` is a store that processes share: Redis or Valkey, over TLS with
 /// ``rediss://``, a socket with ``unix:///path``, ``redis+sentinel://host,…/service`` or ``redis+cluster://host,…``.
-/// A decision is one round trip, at the server's clock. Calls never block longer than ``timeout``.
+/// A decision is one round trip, at the server's clock. A call waits for at most ``timeout``, plus the
+/// time that the machine takes to wake it.
 ///
 /// ``options`` are keywords; ``None`` is the default:
 ///

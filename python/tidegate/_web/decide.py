@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .._errors import StoreError
+from .._errors import LimitError, StoreError
 from .._tidegate import LimitInfo
 from ..shadow import count_candidate, count_shadow
 from .decision import NO_LIMIT, Ask, Decision, Receipt, answers_of, ask, merged, same
+from .failure import by_request
 from .guard import Asked, Part
 from .store import Store
 
@@ -17,34 +18,36 @@ __all__ = ["decide", "decide_async"]
 
 def decide(store: Store, parts: Sequence[Part]) -> Decision:
     """Decides in the caller's thread. There is at least one part."""
-    if len(parts) == 1 and not parts[0].observes:
-        return Decision(store, parts, store.decide(parts[0].checks))
-    call = _Call(parts)
     try:
-        info = store.decide(call.checks, call.beside)
-    except StoreError:
-        # A request that is only observed does not fail with its store.
-        if call.checks:
-            raise
-        return call.unobserved(store)
-    return call.decision(store, info)
+        if len(parts) == 1 and not parts[0].observes:
+            return Decision(store, parts, store.decide(parts[0].checks))
+        call = _Call(parts)
+        try:
+            return call.decision(store, store.decide(call.checks, call.beside))
+        except (LimitError, StoreError) as error:
+            if not call.fails_alone(error):
+                raise
+            return call.unobserved(store, store.decide(call.checks) if call.checks else NO_LIMIT)
+    except LimitError as error:
+        raise by_request(error, parts) from error.__cause__
 
 
 async def decide_async(store: Store, parts: Sequence[Part]) -> Decision:
     """Decides without blocking the event loop."""
     if not store.shared:
         return decide(store, parts)
-    if len(parts) == 1 and not parts[0].observes:
-        return Decision(store, parts, await store.decide_async(parts[0].checks))
-    call = _Call(parts)
     try:
-        info = await store.decide_async(call.checks, call.beside)
-    except StoreError:
-        # A request that is only observed does not fail with its store.
-        if call.checks:
-            raise
-        return call.unobserved(store)
-    return call.decision(store, info)
+        if len(parts) == 1 and not parts[0].observes:
+            return Decision(store, parts, await store.decide_async(parts[0].checks))
+        call = _Call(parts)
+        try:
+            return call.decision(store, await store.decide_async(call.checks, call.beside))
+        except (LimitError, StoreError) as error:
+            if not call.fails_alone(error):
+                raise
+            return call.unobserved(store, await store.decide_async(call.checks) if call.checks else NO_LIMIT)
+    except LimitError as error:
+        raise by_request(error, parts) from error.__cause__
 
 
 class _Observed(NamedTuple):
@@ -71,9 +74,18 @@ class _Call:
         enforced = {same(check) for check in self.checks}
         self.beside = [check for check in self.observed.checks if same(check) not in enforced]
 
-    def unobserved(self, store: Store) -> Decision:
-        """The decision where nothing is enforced, and the store could not decide what is observed."""
-        return Decision(store, self.parts, NO_LIMIT).made_of((), (), [])
+    def fails_alone(self, error: Exception) -> bool:
+        """What is observed cannot be decided, and a request does not fail with that.
+
+        Where something is enforced beside it, that may be at fault as well: it is decided by itself.
+        """
+        return not self.checks if isinstance(error, StoreError) else bool(self.beside)
+
+    def unobserved(self, store: Store, info: LimitInfo) -> Decision:
+        """The decision of what is enforced, where the rest could not be decided."""
+        receipts = [Receipt(info, self.live.owners)] if self.checks else []
+        answers = answers_of(info, len(self.checks)) if self.checks else ()
+        return Decision(store, self.parts, info).made_of(self.live.places, answers, receipts)
 
     def decision(self, store: Store, info: LimitInfo) -> Decision:
         """The decision that this answer stands for, once what is observed has been counted."""
@@ -85,8 +97,8 @@ class _Call:
         asked = [*self.checks, *self.beside]
         each = answers_of(info, len(asked))
         enforced = each[: len(self.checks)]
-        denials = {same(check): any(answer.blocked for answer in answers) for check, answers in zip(asked, each)}
-        beside = [denials[same(check)] for check in self.observed.checks]
+        given = {same(check): answers for check, answers in zip(asked, each)}
+        beside = [any(answer.blocked for answer in given[same(check)]) for check in self.observed.checks]
         owners = [owners for check, owners in zip(self.observed.checks, self.observed.owners) if check in self.beside]
         receipts = [Receipt(info, live.owners + owners)]
         answer = merged([answer for answers in enforced for answer in answers]) if enforced else NO_LIMIT
@@ -99,6 +111,9 @@ class _Call:
             label = ", ".join(check[0].key for check in one.checks)
             if one.is_shadow:
                 count_shadow(label, denied)
+                if denied and one.part.guard.on_blocked is not None:
+                    blocked = (info for check in one.checks for info in given[same(check)] if info.blocked)
+                    decision.shadowed.append((one.part.guard, next(blocked)))
             else:
                 count_candidate(label, decision.denied(one.part), denied)
         return decision

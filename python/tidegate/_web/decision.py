@@ -95,6 +95,8 @@ class Decision:
         """The answer of all limits that are enforced."""
         self.blocked = info.blocked
         self.parts = parts
+        self.shadowed: list[tuple[Guard[Any], LimitInfo]] = []
+        """Denials of limits in shadow mode, of guards that want to know of them."""
 
     def made_of(
         self, places: Sequence[int], answers: Sequence[Sequence[LimitInfo]], receipts: list[Receipt]
@@ -139,11 +141,11 @@ class Decision:
         return any(check.blocked for check in self._of(part))
 
     @property
-    def deciding(self) -> Guard[Any]:
-        """The guard whose limit decides."""
+    def deciding(self) -> Part:
+        """The part whose limit decides."""
         asked = [part for part in self.parts for _ in part.checks]
         owners = [place for place, answers in enumerate(self.answers) for _ in answers]
-        return asked[self.places.index(owners[self.info.binding])].guard
+        return asked[self.places.index(owners[self.info.binding])]
 
     def answer(self, guard: Guard[Any]) -> LimitInfo | None:
         """The answer of one guard's limits; ``None`` where it limits nothing."""

@@ -13,25 +13,25 @@ __all__ = ["Definitions", "Written"]
 Written: TypeAlias = str | Limit | Mapping[str, object]
 """One limit as a user writes it; a text may hold several, with ``;`` between them."""
 
-# Routes whose limits are kept compiled. Templates are few; more of them than this are made from paths by mistake.
-MOST_ROUTES = 4096
+# Places whose limits are kept compiled; programs have few.
+MOST_PLACES = 4096
 
 
 class Definitions:
     """Limits that are checked once, with a key for each text.
 
-    A text has no key. It gets ``name`` where one is given, else the route's template with the text behind it: two
-    routes with the same text are limited apart, and two texts of one route too.
+    A text has no key. It gets ``name`` where one is given, else the name of its place: a route or an application. Of
+    several texts each has its period behind that, as ``Limit.parse_all`` says.
     """
 
-    __slots__ = ("_by_route", "_named", "_suffix", "_texts", "checked", "counts_blocked")
+    __slots__ = ("_by_place", "_named", "_suffix", "_texts", "checked", "counts_blocked", "derives")
 
     checked: tuple[Limit, ...]
-    """The limits, with the keys that they have without a route."""
+    """The limits, with keys as if the field were the name of their place."""
 
     def __init__(self, field: str, limits: Written | Sequence[Written], name: str | None, suffix: str = "") -> None:
         self._suffix = suffix
-        self._by_route: dict[str, tuple[Limit, ...]] = {}
+        self._by_place: dict[str, tuple[Limit, ...]] = {}
         named: list[Limit] = []
         texts: list[str] = []
         for limit in _listed(field, limits):
@@ -39,37 +39,44 @@ class Definitions:
                 texts += [" ".join(text.split()) for text in limit.split(";")]
             else:
                 made = limit if isinstance(limit, Limit) else Limit.from_dict(limit)
-                named.append(self._renamed(made) if suffix else made)
+                named.append(self._renamed(made))
+        self._texts = "; ".join(texts)
         if texts and name is not None:
-            named += Limit.parse_all(name + suffix, "; ".join(texts))
+            named += self._read(name)
             texts = []
         self._named = tuple(named)
-        self._texts = tuple(texts)
-        self.checked = self._named + tuple(Limit.parse(text or field, text) for text in texts)
+        self.derives = bool(texts)
+        """There are texts whose key is the name of their place."""
+        self.checked = self._named + tuple(self._read(field) if texts else ())
         if not self.checked:
             raise LimitError(f"{field} must hold at least one limit, got {limits!r}", "", field, repr(limits))
+        if len({limit.key for limit in self.checked}) < len(set(self.checked)):
+            raise LimitError(f"{field} must not define one key in two ways, got {limits!r}", "", field, repr(limits))
         self.counts_blocked = any(limit.to_dict().get("countBlocked") for limit in self.checked)
 
+    def _read(self, name: str) -> list[Limit]:
+        return [self._renamed(limit) for limit in Limit.parse_all(name, self._texts)]
+
     def _renamed(self, limit: Limit) -> Limit:
-        """The same limit with entries of its own."""
-        return Limit.from_dict({**limit.to_dict(), "key": limit.key + self._suffix})
+        """The same limit, with entries of its own where it is tried beside another."""
+        return Limit.from_dict({**limit.to_dict(), "key": limit.key + self._suffix}) if self._suffix else limit
 
-    def of(self, route: str) -> tuple[Limit, ...]:
-        """The limits of requests to the route with this template."""
-        if not self._texts:
+    def of(self, place: str) -> tuple[Limit, ...]:
+        """The limits of a place with this name."""
+        if not self.derives:
             return self._named
-        known = self._by_route.get(route)
-        return self._made(route) if known is None else known
+        known = self._by_place.get(place)
+        return self._made(place) if known is None else known
 
-    def _made(self, route: str) -> tuple[Limit, ...]:
-        made = [Limit.parse(f"{route} {text}{self._suffix}", text) for text in self._texts]
-        if len(self._by_route) >= MOST_ROUTES:
-            self._by_route.clear()
-        limits = self._by_route[route] = (*self._named, *made)
+    def _made(self, place: str) -> tuple[Limit, ...]:
+        if len(self._by_place) >= MOST_PLACES:
+            self._by_place.clear()
+        limits = self._by_place[place] = (*self._named, *self._read(place))
         return limits
 
     def __str__(self) -> str:
-        return ", ".join([*(limit.key for limit in self._named), *self._texts])
+        texts = self._texts.replace("; ", ", ") if self.derives else ""
+        return ", ".join(filter(None, [*(limit.key for limit in self._named), texts]))
 
 
 def _listed(field: str, limits: Written | Sequence[Written]) -> Sequence[Written]:

@@ -1,23 +1,78 @@
-"""Errors of a decision as exceptions of a framework, which know their status."""
+"""Errors of a decision: those that a request has caused, and exceptions of a framework, which know their status."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._errors import LimitError, StoreError, TidegateError
+from .._tidegate import _request_error, _request_error_parts
 
-__all__ = ["adopted", "is_of_client", "translated"]
+if TYPE_CHECKING:
+    from .guard import Part
+
+__all__ = ["RequestError", "adopted", "asked", "asked_async", "by_request", "invalid", "translated"]
 
 E = TypeVar("E", bound=TidegateError)
 
+_log = logging.getLogger("tidegate")
 
-def is_of_client(error: TidegateError) -> bool:
-    """An actor that no name can be: of the right type, as guards have seen to, but too long or not well-formed.
 
-    A client has sent it, so it is a bad request, and no fault of the program.
-    """
-    return isinstance(error, LimitError) and error.field == "actor"
+class RequestError(LimitError):
+    """The error of a request whose key or cost is not usable: the client's mistake, and no fault of the program."""
+
+    kind: str
+    """The engine's name of it."""
+
+    @property
+    def status(self) -> int:
+        """The status of the response, 400 or 413."""
+        return _request_error_parts(self.kind)[0]
+
+    @property
+    def sentence(self) -> str:
+        """The sentence for the client."""
+        return _request_error_parts(self.kind)[1]
+
+
+def invalid(error: Exception, kind: str) -> RequestError:
+    """The error of a request that a function could not make use of."""
+    made = RequestError(str(error), *(getattr(error, name, "") for name in ("key", "field", "value")))
+    made.kind = kind
+    _log.debug("a request cannot be limited: %s", error)
+    return made
+
+
+def by_request(error: LimitError, parts: Sequence[Part]) -> LimitError:
+    """The error of the request, where that has chosen what is at fault; else the error itself."""
+    kind = None if isinstance(error, RequestError) else _request_error(error.field, error.value)
+    if kind is None or (error.field == "cost" and not any(callable(part.guard.cost) for part in parts)):
+        return error
+    return invalid(error, kind)
+
+
+def asked(function: Callable[[Any], Any], request: Any, kind: str) -> Any:
+    """The key or cost of a request. One that a function cannot read is the client's mistake."""
+    try:
+        return function(request)
+    except Exception as error:
+        raise _own(error, kind) from error
+
+
+async def asked_async(function: Callable[[Any], Any], request: Any, kind: str) -> Any:
+    """The same of a function that may be a coroutine function."""
+    try:
+        value = function(request)
+        return await value if hasattr(value, "__await__") else value
+    except Exception as error:
+        raise _own(error, kind) from error
+
+
+def _own(error: Exception, kind: str) -> Exception:
+    """The error to raise: libraries that validate have a class of this name, and nearly all derive it of ValueError."""
+    is_invalid = isinstance(error, ValueError) or type(error).__name__.endswith("ValidationError")
+    return invalid(error, kind) if is_invalid and not isinstance(error, TidegateError) else error
 
 
 def adopted(exception: E, error: TidegateError) -> E:
@@ -31,9 +86,9 @@ def adopted(exception: E, error: TidegateError) -> E:
 
 
 def translated(
-    error: TidegateError, unavailable: Callable[[], StoreError], bad_actor: Callable[[], LimitError]
+    error: TidegateError, unavailable: Callable[[], StoreError], bad_request: Callable[[RequestError], RequestError]
 ) -> Exception:
-    """The exception of a framework for a failed store, or for an actor that no name can be; any other error stays."""
+    """The exception of a framework for a failed store or a request that cannot be decided; any other error stays."""
     if isinstance(error, StoreError):
         return adopted(unavailable(), error)
-    return adopted(bad_actor(), error) if is_of_client(error) else error
+    return adopted(bad_request(error), error) if isinstance(error, RequestError) else error

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from .._errors import LimitError
-from .._tidegate import Limiter
+from .._tidegate import Limiter, _key_of
 from .definitions import Definitions, Written
+from .failure import asked, asked_async, invalid
 
 if sys.version_info >= (3, 11):
     from typing import TypedDict
@@ -21,7 +23,7 @@ else:
 if TYPE_CHECKING:
     from .._tidegate import Limit, LimitInfo
 
-__all__ = ["Asked", "Guard", "GuardOptions", "LimitOptions", "Limits", "Part", "unknown_option"]
+__all__ = ["ASK", "Asked", "Guard", "GuardOptions", "LimitOptions", "Limits", "Marked", "Part", "unknown_option"]
 
 R = TypeVar("R")
 R_contra = TypeVar("R_contra", contravariant=True)
@@ -37,6 +39,11 @@ Limits: TypeAlias = "Written | Sequence[Written] | Callable[[R], Given[Written |
 # Limits that functions returned, kept compiled by what they returned.
 MOST_CHOICES = 1024
 
+# A key that is to be asked for, in place of its value.
+ASK: Any = object()
+
+_numbers = itertools.count(1)
+
 # Tells of a cost or a factor that a limit can never take; nothing is charged in it.
 _TRIAL = Limiter(max_entries=1)
 
@@ -51,11 +58,13 @@ class LimitOptions(TypedDict, Generic[R], total=False):
     skip: Callable[[R], Given[bool]] | None
     """True for requests that are not limited."""
     name: str | None
-    """The key of limits that are given as text, in place of the route's template. Places with one name share them."""
+    """The key of limits that are given as text, in place of the name of their place: ``"GET /users/{id}"`` of a route,
+    ``"app"`` of an application. Places with one name share them."""
     charge_on: Collection[int] | Callable[[Any], bool] | None
     """Statuses, or a predicate of the response: any other response gives the charge back."""
     on_blocked: Callable[[R, LimitInfo], Any] | None
-    """Makes the response to a denied request."""
+    """Makes the response to a denied request. It is called for denials of limits in shadow mode too, whose
+    ``info.observed`` is true; what it returns has no effect then."""
     shadow: bool | Written | Sequence[Written] | None
     """Limits that are decided and counted, but never enforced; ``True`` puts these limits into shadow mode."""
     candidate: Written | Sequence[Written] | None
@@ -80,6 +89,8 @@ class KnowsActors(Protocol[R_contra]):
 
     def actor(self, request: R_contra, name: str) -> str: ...
 
+    def claim(self, guard: Guard[Any], name: str) -> bool: ...
+
 
 class Part:
     """The checks of one guard in the decision of one request."""
@@ -92,9 +103,11 @@ class Part:
     """The cost that ``settle`` was given."""
     refunded = False
 
-    def __init__(self, guard: Guard[Any], checks: list[Asked]) -> None:
+    def __init__(self, guard: Guard[Any], checks: list[Asked], place: str) -> None:
         self.guard = guard
         self.checks = checks
+        self.place = place
+        """The name of the route or the application that is limited."""
 
     def observing(self, shadow: list[Asked] | None, candidate: list[Asked] | None) -> Part:
         """The same with checks that are decided beside, and never enforced."""
@@ -121,12 +134,14 @@ class Guard(Generic[R]):
         "charge_on",
         "cost",
         "counts_blocked",
+        "derives",
         "factor",
         "has_cost",
         "is_async",
         "is_by_address",
         "key_name",
         "name",
+        "number",
         "on_blocked",
         "override",
     )
@@ -152,6 +167,8 @@ class Guard(Generic[R]):
         if name is not None and not isinstance(name, str):
             raise LimitError(f"name must be text, got {name!r}", "", "name", repr(name))
         self.name = name
+        self.number = next(_numbers)
+        """Its own among all guards of this process."""
         self._limits = limits if callable(limits) else None
         self._static = None if callable(limits) else Definitions("limits", limits, name)
         self._choices: dict[Any, Definitions] = {}
@@ -175,6 +192,8 @@ class Guard(Generic[R]):
         self._is_plain = not (self.asks or self._is_shadow or self._shadow or self._candidate)
         self.is_by_address = self._is_plain and self.key_name == "ip"
         known = [definitions for definitions in (self._static, self._shadow, self._candidate) if definitions]
+        self.derives = any(one.derives for one in known)
+        """It has texts that are named by their place."""
         # A function's limits are not known yet, so they may.
         self.counts_blocked = self._limits is not None or any(one.counts_blocked for one in known)
         if self._is_shadow and candidate is not None:
@@ -183,73 +202,74 @@ class Guard(Generic[R]):
             raise LimitError(f"override must be True or False, got {override!r}", "", "override", repr(override))
         _check_numbers(self.cost, self.factor, [limit for one in known for limit in one.checked])
 
-    def part(self, request: R, room: KnowsActors[R], route: str) -> Part | None:
-        """The checks of a request, or ``None`` where it is not limited here."""
-        if self._is_plain:
-            # Nothing is asked for but who the client is.
-            return self.part_of_limits(room.actor(request, self.key_name), self.definitions(route))
-        if not self.asks:
-            return self._made(request, room, route, None, None, self.cost, self.factor)
+    def part(self, request: R, room: KnowsActors[R], place: str, actor: object = ASK) -> Part | None:
+        """The checks of a request, or ``None`` where it is not limited here.
+
+        An ``actor`` that was found elsewhere, as by a dependency of the framework, stands for the value of the key.
+        """
+        if actor is ASK:
+            if self._is_plain:
+                # Nothing is asked for but who the client is.
+                return self.part_of_limits(room.actor(request, self.key_name), self.definitions(place), place)
+            if not self.asks:
+                return self._made(request, room, place, None, None, self.cost, self.factor)
         if self.is_async:
             raise LimitError("a coroutine function needs an async view", "", "limits", "")
         if self._skip is not None and self._skip(request):
             return None
         chosen = self._limits and self._limits(request)
-        key = self._key and self._key(request)
-        cost = self.cost(request) if callable(self.cost) else self.cost
+        key = (self._key and asked(self._key, request, "key")) if actor is ASK else actor
+        cost = asked(self.cost, request, "unreadable") if callable(self.cost) else self.cost
         factor = self.factor(request) if callable(self.factor) else self.factor
-        return self._made(request, room, route, chosen, key, cost, factor)
+        return self._made(request, room, place, chosen, key, cost, factor)
 
-    def part_of_limits(self, actor: str, limits: Sequence[Limit]) -> Part:
+    def part_of_limits(self, actor: str, limits: Sequence[Limit], place: str) -> Part:
         """The checks of this actor, where no function has to be asked."""
         cost, factor = self.cost, self.factor
         if len(limits) == 1:
-            return Part(self, [(limits[0], actor, cost, factor)])
-        return Part(self, [(limit, actor, cost, factor) for limit in limits])
+            return Part(self, [(limits[0], actor, cost, factor)], place)
+        return Part(self, [(limit, actor, cost, factor) for limit in limits], place)
 
-    async def part_async(self, request: R, room: KnowsActors[R], route: str) -> Part | None:
+    async def part_async(self, request: R, room: KnowsActors[R], place: str, actor: object = ASK) -> Part | None:
         """The same where some of the functions are coroutine functions."""
         if self._skip is not None and await _awaited(self._skip(request)):
             return None
         limits = self._limits and await _awaited(self._limits(request))
-        key = self._key and await _awaited(self._key(request))
-        cost = await _awaited(self.cost(request)) if callable(self.cost) else self.cost
+        key = (self._key and await asked_async(self._key, request, "key")) if actor is ASK else actor
+        cost = await asked_async(self.cost, request, "unreadable") if callable(self.cost) else self.cost
         factor = await _awaited(self.factor(request)) if callable(self.factor) else self.factor
-        return self._made(request, room, route, limits, key, cost, factor)
-
-    def part_of(self, actor: object, request: R, room: KnowsActors[R], route: str) -> Part | None:
-        """The checks of a request whose actor was found elsewhere, as by a dependency of the framework."""
-        limits = self._limits and self._limits(request)
-        cost = self.cost(request) if callable(self.cost) else self.cost
-        factor = self.factor(request) if callable(self.factor) else self.factor
-        return self._made(request, room, route, limits, actor, cost, factor)
+        return self._made(request, room, place, limits, key, cost, factor)
 
     def _made(
-        self, request: R, room: KnowsActors[R], route: str, chosen: Any, key: object, cost: Any, factor: Any
+        self, request: R, room: KnowsActors[R], place: str, chosen: Any, key: object, cost: Any, factor: Any
     ) -> Part | None:
         definitions = self._static
         if definitions is None:
             definitions = self._chosen(chosen)
             if definitions is None:
                 return None
+            if definitions.derives:
+                room.claim(self, place)
         if key is None:
             actors = [room.actor(request, self.key_name)]
         elif isinstance(key, list | tuple):
             actors = [room.actor(request, "ip") if one is None else _text(one) for one in key]
         else:
-            actors = [key if type(key) is str else _text(key)]
-        checks = [(limit, actor, cost, factor) for actor in actors for limit in definitions.of(route)]
+            actors = [_text(key)]
+        checks = [(limit, actor, cost, factor) for actor in actors for limit in definitions.of(place)]
         if not checks:
             return None
         if self._shadow is None and self._candidate is None:
-            return Part(self, []).observing(checks, None) if self._is_shadow else Part(self, checks)
+            if self._is_shadow:
+                return Part(self, [], place).observing(checks, None)
+            return Part(self, checks, place)
 
         def beside(definitions: Definitions | None) -> list[Asked] | None:
             if definitions is None:
                 return None
-            return [(limit, actor, cost, factor) for actor in actors for limit in definitions.of(route)]
+            return [(limit, actor, cost, factor) for actor in actors for limit in definitions.of(place)]
 
-        return Part(self, checks).observing(beside(self._shadow), beside(self._candidate))
+        return Part(self, checks, place).observing(beside(self._shadow), beside(self._candidate))
 
     def _chosen(self, chosen: Any) -> Definitions | None:
         """The limits that a function returned."""
@@ -269,9 +289,23 @@ class Guard(Generic[R]):
             known = self._choices[seen] = Definitions("limits", chosen, self.name)
         return known
 
-    def definitions(self, route: str) -> tuple[Limit, ...]:
-        """The limits of a route, as far as they are known without a request."""
-        return () if self._static is None else self._static.of(route)
+    def definitions(self, place: str) -> tuple[Limit, ...]:
+        """The limits of a place, as far as they are known without a request."""
+        return () if self._static is None else self._static.of(place)
+
+    def differing(self, place: str, other: Guard[Any], elsewhere: str) -> tuple[Limit, Limit] | None:
+        """Limits of two guards and places that cannot be decided together: two definitions of one key and actor."""
+        if self._key is not other._key or self.key_name != other.key_name:
+            return None
+        return next(
+            (
+                (one, two)
+                for one in self.definitions(place)
+                for two in other.definitions(elsewhere)
+                if one.key == two.key and one != two
+            ),
+            None,
+        )
 
     def __repr__(self) -> str:
         return f"<Guard {self}>"
@@ -336,10 +370,23 @@ def _is_status(given: object) -> bool:
     return isinstance(given, int) and 100 <= given <= 599
 
 
-def _text(actor: object) -> str:
-    """The name of an actor. Numbers and UUIDs are common as keys of users."""
-    if isinstance(actor, str | int) and not isinstance(actor, bool):
-        return str(actor)
-    if type(actor).__name__ == "UUID":
-        return str(actor)
-    raise LimitError(f"key must return text, a whole number or a UUID, got {actor!r}", "", "key", repr(actor))
+class Marked(str):
+    """An actor that is one already, and no key."""
+
+    __slots__ = ()
+
+
+def _text(key: object) -> str:
+    """The actor of a key. Numbers and UUIDs are common as keys of users."""
+    if type(key) is str:
+        return _key_of(key)
+    if isinstance(key, Marked):
+        return str(key)
+    try:
+        if (isinstance(key, str | int) and not isinstance(key, bool)) or type(key).__name__ == "UUID":
+            return _key_of(str(key))
+    except ValueError:
+        # An integer of so many digits that Python does not write it.
+        key = "a huge number"
+    message = f"key must return text, a whole number or a UUID, got {key!r}"
+    raise invalid(LimitError(message, "", "key", repr(key)), "key")

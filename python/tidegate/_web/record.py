@@ -37,18 +37,25 @@ class Record:
             else:
                 self._report_twice(decision)
         self.decisions.append(decision)
-        if not decision.blocked:
+        if decision.blocked:
+            self.room.tell_denied(decision)
+        else:
             for part in decision.parts:
                 if part.guard.charge_on is not None:
                     self.waits = True
 
     def _report_twice(self, decision: Decision) -> None:
         """Reports a limit that another instance has already charged this actor for."""
-        earlier = {check[:2] for one in self.decisions for part in one.parts for check in part.checks}
+        charged = [one for one in self.decisions if one.store is decision.store]
+        earlier = {check[:2] for one in charged for part in one.parts for check in part.checks if check[2]}
         for part in decision.parts:
             for check in part.checks:
-                if check[:2] in earlier:
+                if check[2] and check[:2] in earlier:
                     self.room.gate.report("counted-twice", f"{check[0]!r}")
+
+    def has_decided(self, guard: Guard[Any]) -> bool:
+        """True if this guard has limited the request before, as a middleware that stands in two places does."""
+        return any(part.guard is guard for decision in self.decisions for part in decision.parts)
 
     @property
     def infos(self) -> LimitInfo | list[LimitInfo]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from .._errors import LimitError, TidegateError
 from .._http import Gate, GateOptions
+from .._tidegate import _Denials, _key_of
 from . import workers
 from .decide import decide, decide_async
 from .decision import Decision
+from .failure import invalid
 from .frames import served
-from .guard import GuardOptions, unknown_option
-from .store import LimiterLike, store_of
+from .guard import ASK, GuardOptions, unknown_option
+from .names import APP
+from .store import MEMORY, LimiterLike, store_of
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -32,15 +37,17 @@ R = TypeVar("R")
 # The name of a header, a token of RFC 9110.
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
-# Guards and routes whose limits are kept at hand. There are few, unless a route is made of a path by mistake.
+# Guards and places whose limits are kept at hand; programs have few.
 MOST_KNOWN = 10_000
+
+_log = logging.getLogger("tidegate")
 
 
 class Room(Generic[R]):
     """The common state of all limits of one application. A framework's own says how its requests are read."""
 
     kind: ClassVar[str] = "web"
-    """The default key of limits as text, where there is no route."""
+    """The name of the framework, for logs."""
 
     limits: ClassVar[str] = "limits"
     """The name of the option for limits of every request."""
@@ -48,7 +55,7 @@ class Room(Generic[R]):
     keys: Mapping[str, Callable[[Room[R], R], object]] = {}
     """Names that ``key`` may have beside ``"ip"`` and ``"header:NAME"``."""
 
-    def __init__(self, limiter: LimiterLike | None = None, **options: Unpack[GateOptions]) -> None:
+    def __init__(self, limiter: LimiterLike = MEMORY, **options: Unpack[GateOptions]) -> None:
         names = GateOptions.__annotations__.keys() - {"scope"}
         unknown = options.keys() - names
         if unknown:
@@ -62,7 +69,9 @@ class Room(Generic[R]):
         if made_inside:
             self.gate.report("limiter-per-request", made_inside)
         self.known: dict[tuple[Guard[R], str], Sequence[Limit]] = {}
-        """The limits of guards that have been asked for a route."""
+        """The limits of guards that have been asked for a place."""
+        self._claimed: dict[tuple[Guard[R], str], bool] = {}
+        self._denials = _Denials()
 
     def lines(self, request: R, name: str) -> Sequence[str | bytes]:
         """All lines of a header, which is named in lower case."""
@@ -80,10 +89,13 @@ class Room(Generic[R]):
             lines = self.lines(request, name[7:].strip().lower())
             if not lines:
                 return self.client(request)
+            if len(lines) > 1:
+                # An application may read any of them, so a client that sends two could pass under either name.
+                raise invalid(LimitError(f"{name} must be sent once", "", "key", name), "key")
             line = lines[0]
-            return line.decode("latin-1") if isinstance(line, bytes) else line
+            return _key_of(line.decode("latin-1") if isinstance(line, bytes) else line)
         found = self.named(name)(self, request)
-        return self.client(request) if found is None else str(found)
+        return self.client(request) if found is None else _key_of(str(found))
 
     @classmethod
     def named(cls, name: str) -> Callable[[Room[R], R], object]:
@@ -111,44 +123,71 @@ class Room(Generic[R]):
         name = min(options)
         raise LimitError(f"{name} needs limits beside it", "", name, repr(options[name]))
 
-    def know(self, guard: Guard[R], route: str) -> Sequence[Limit]:
-        """The limits of a guard, as far as they are known without a request.
+    def know(self, guard: Guard[R], place: str) -> Sequence[Limit]:
+        """The limits of a guard at a place, as far as they are known without a request.
 
-        It reports two definitions of one key, the first time that a guard is asked for a route.
+        It reports two definitions of one key, the first time that a guard is asked for a place.
         """
-        known = self.known.get((guard, route))
+        known = self.known.get((guard, place))
         if known is not None:
             return known
-        limits = guard.definitions(route or self.kind)
+        limits = guard.definitions(place)
         if len(self.known) < MOST_KNOWN:
-            self.known[guard, route] = limits
+            self.known[guard, place] = limits
+        if guard.derives and not self.claim(guard, place):
+            return limits
         for limit in limits:
             first = self.store.differing(limit)
             if first is not None:
                 self.gate.report("same-key-twice", f"{first!r} and {limit!r}")
         return limits
 
-    def part(self, guard: Guard[R], request: R, route: str) -> Part | None:
-        """The checks of one guard, ``None`` where it does not limit this request."""
-        limits = self.known.get((guard, route))
-        if limits is None:
-            limits = self.know(guard, route)
-        if guard.is_by_address:
-            # Most guards.
-            return guard.part_of_limits(self.client(request), limits)
-        return guard.part(request, self, route or self.kind)
+    def claim(self, guard: Guard[R], place: str) -> bool:
+        """Reports a name that another guard has derived before; true where there is none."""
+        granted = self._claimed.get((guard, place))
+        if granted is None:
+            granted = self.store.names.claim(guard.name or place, guard.number)
+            if len(self._claimed) < MOST_KNOWN:
+                self._claimed[guard, place] = granted
+            if not granted:
+                self.gate.report("same-name-twice", guard.name or place)
+        return granted
 
-    async def part_async(self, guard: Guard[R], request: R, route: str) -> Part | None:
+    def part(self, guard: Guard[R], request: R, place: str = APP, actor: object = ASK) -> Part | None:
+        """The checks of one guard, ``None`` where it does not limit this request."""
+        limits = self.known.get((guard, place))
+        if limits is None:
+            limits = self.know(guard, place)
+        if guard.is_by_address and actor is ASK:
+            # Most guards.
+            return guard.part_of_limits(self.client(request), limits, place)
+        return guard.part(request, self, place, actor)
+
+    async def part_async(self, guard: Guard[R], request: R, place: str = APP, actor: object = ASK) -> Part | None:
         """The same for guards that may have coroutine functions."""
         if guard.is_async:
-            self.know(guard, route)
-            return await guard.part_async(request, self, route or self.kind)
-        return self.part(guard, request, route)
+            self.know(guard, place)
+            return await guard.part_async(request, self, place, actor)
+        return self.part(guard, request, place, actor)
 
-    def part_of(self, guard: Guard[R], actor: object, request: R, route: str) -> Part | None:
-        """The same for an actor that was found elsewhere."""
-        self.know(guard, route)
-        return guard.part_of(actor, request, self, route or self.kind)
+    def tell_denied(self, decision: Decision) -> None:
+        """Logs a denial, as long as there are not too many."""
+        if not _log.isEnabledFor(logging.INFO):
+            return
+        untold = self._denials.note(time.monotonic_ns() // 1_000_000)
+        if untold is None:
+            return
+        info, place = decision.info, decision.deciding.place
+        more = f", and {untold} more" if untold else ""
+        extra = {
+            "event": "denied",
+            "limit": info.key,
+            "actor": info.actor,
+            "framework": self.kind,
+            "route": place,
+            "untold": untold,
+        }
+        _log.info("limit %r denied %r at %s%s", info.key, info.actor, place, more, extra=extra)
 
     def failure(self, error: TidegateError) -> Exception:
         """The exception of this framework for an error of a decision; the error itself where there is none."""

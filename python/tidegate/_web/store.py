@@ -8,19 +8,29 @@ from weakref import WeakValueDictionary
 
 from .._aio import AsyncLimiter
 from .._errors import LimitError
-from .._tidegate import Limit, Limiter, LimitInfo
+from .._tidegate import Limit, Limiter, LimitInfo, _Names
 from .._types import Check
 
-__all__ = ["LimiterLike", "Store", "store_of"]
+__all__ = ["MEMORY", "OF_MIDDLEWARE", "LimiterLike", "Store", "store_of"]
 
 LimiterLike: TypeAlias = "str | Limiter | AsyncLimiter | Store"
 """A limiter of either kind, or the URL of a store."""
 
 
+MEMORY = "memory://"
+"""The store of an application that names none."""
+
+OF_MIDDLEWARE: Any = type("OfMiddleware", (), {"__repr__": lambda _self: "of the middleware"})()
+"""The limiter of a limit that names none: that of the middleware above it. ``None`` is a variable that is not set."""
+
+# Keys whose definitions are compared; programs have few, unless functions make them of requests.
+MOST_KEYS = 10_000
+
+
 class Store:
     """A ``Limiter`` and an ``AsyncLimiter`` over the same store."""
 
-    __slots__ = ("__weakref__", "_definitions", "aio", "shared", "sync")
+    __slots__ = ("__weakref__", "_definitions", "aio", "names", "shared", "sync")
 
     stood_in: ClassVar[bool] = False
     """Tests have put something else in the place of all stores."""
@@ -36,6 +46,8 @@ class Store:
         # A call of a store in memory never waits, so it needs no coroutine.
         self.shared = self.sync._shared
         self._definitions: dict[str, Limit] = {}
+        self.names = _Names()
+        """Names that limits as text have by their places."""
 
     def decide(self, checks: Sequence[Check], observed: Sequence[Check] = ()) -> LimitInfo:
         """Decides all checks in one call, and beside them those that are never enforced."""
@@ -63,7 +75,11 @@ class Store:
 
     def differing(self, limit: Limit) -> Limit | None:
         """An earlier definition with the same key that is another one."""
-        first = self._definitions.setdefault(limit.key, limit)
+        first = self._definitions.get(limit.key)
+        if first is None:
+            if len(self._definitions) < MOST_KEYS:
+                self._definitions[limit.key] = limit
+            return None
         return None if first == limit else first
 
     def __repr__(self) -> str:
@@ -79,12 +95,10 @@ _open: WeakValueDictionary[str, Store] = WeakValueDictionary()
 _stores: WeakValueDictionary[int, Store] = WeakValueDictionary()
 
 
-def store_of(limiter: LimiterLike | None) -> Store:
+def store_of(limiter: LimiterLike) -> Store:
     """The store of a limiter or a URL; a shared one is opened once in a process, one in memory each time."""
     if isinstance(limiter, Store):
         return limiter
-    if limiter is None:
-        return Store("memory://")
     if isinstance(limiter, Limiter | AsyncLimiter):
         # A store keeps its limiter, so the number is its own as long as it is here.
         number = id(limiter)
@@ -94,6 +108,9 @@ def store_of(limiter: LimiterLike | None) -> Store:
         return store
     if not isinstance(limiter, str):
         wanted = "a Limiter, an AsyncLimiter or the URL of a store"
+        if limiter is None:
+            # Nearly always a variable that is not set. Memory in its place would enforce nothing over all processes.
+            wanted += " (leave it out, or give 'memory://', for the memory of this process)"
         raise LimitError(f"limiter must be {wanted}, got {limiter!r}", "", "limiter", repr(limiter))
     if limiter.startswith("memory:"):
         return Store(limiter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -12,7 +13,7 @@ from .._http import GateOptions
 from .decision import Decision
 from .record import Record
 from .room import Room
-from .store import LimiterLike
+from .store import MEMORY, LimiterLike
 
 if TYPE_CHECKING:
     import sys
@@ -44,6 +45,10 @@ class EnvironRecord(Record):
 REPLACED = "werkzeug.proxy_fix.orig"
 
 
+# Proxies write a blank behind a comma.
+JOINED = re.compile(r",\S")
+
+
 class EnvironRoom(Room[R]):
     """Clients and headers as an environ says them."""
 
@@ -52,19 +57,32 @@ class EnvironRoom(Room[R]):
     environ: ClassVar[attrgetter[Mapping[str, Any]]]
     """The variables of a request."""
 
-    def __init__(self, limiter: LimiterLike | None = None, **options: Unpack[GateOptions]) -> None:
+    def __init__(self, limiter: LimiterLike = MEMORY, **options: Unpack[GateOptions]) -> None:
         super().__init__(limiter, **options)
         self._forwarded = _variable(self.gate.forwarded_header)
 
     def client(self, request: R) -> str:
         """The address that is limited by default, by the connection's other end as the server says."""
         environ = self.environ(request)
+        peer = environ.get("REMOTE_ADDR")
         if REPLACED in environ:
             if self.gate.trusts_nobody:
                 # The application has made the address out of the header already.
-                return self.gate.client(environ.get("REMOTE_ADDR"))
-            return self.gate.client(environ[REPLACED]["REMOTE_ADDR"], environ.get(self._forwarded))
-        return self.gate.client(environ.get("REMOTE_ADDR"), environ.get(self._forwarded))
+                return self.gate.client(peer)
+            peer = environ[REPLACED]["REMOTE_ADDR"]
+        line = environ.get(self._forwarded)
+        if line is not None and not self.gate.trusts_nobody and self._is_joined(environ, line):
+            self.gate.report("underscored-header", self.gate.forwarded_header)
+            line = None
+        return self.gate.client(peer, line)
+
+    def _is_joined(self, environ: Mapping[str, Any], line: str) -> bool:
+        """The line may be one of ``X-Forwarded-For`` and one of ``X_Forwarded_For``, which proxies pass on.
+
+        Only the server of ``wsgiref`` joins them, without a blank. Which of both stands behind cannot be told.
+        """
+        is_wsgiref = str(environ.get("SERVER_SOFTWARE", "")).startswith("WSGIServer/")
+        return is_wsgiref and "-" in self.gate.forwarded_header and JOINED.search(line) is not None
 
     def lines(self, request: R, name: str) -> Sequence[str | bytes]:
         """All lines of a header, which the server has joined."""

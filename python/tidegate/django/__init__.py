@@ -9,8 +9,17 @@ In the settings, ``TIDEGATE`` names the stores and the limits of every view:
 
 from __future__ import annotations
 
-from .._web.django.decorators import exempt, info, rate_limit, settle
+from .._web.django.decorators import async_limiter, exempt, info, limiter, rate_limit, settle
 from .._web.django.middleware import RateLimitMiddleware
 from .._web.django.serve import rate_limited
 
-__all__ = ["RateLimitMiddleware", "exempt", "info", "rate_limit", "rate_limited", "settle"]
+__all__ = [
+    "RateLimitMiddleware",
+    "async_limiter",
+    "exempt",
+    "info",
+    "limiter",
+    "rate_limit",
+    "rate_limited",
+    "settle",
+]

@@ -73,7 +73,7 @@ def remaining(answer: Any) -> dict[str | None, int | None]:
 def test_limits_of_project_and_view_are_one_decision(asker: Asker) -> None:
     first = asker.ask("/items/1/")
     assert first.json() == {"item": 1, "remaining": 2}
-    assert remaining(first) == {"all": 19, "/items/<int:item>/ 3/day": 2}
+    assert remaining(first) == {"all": 19, "/items/{item}/": 2}
     assert [asker.ask(f"/items/{item}/").status_code for item in (2, 3, 4, 5)] == [200, 200, 429, 429]
     # The two that were denied have charged neither.
     assert remaining(asker.ask("/fail/"))["all"] == 16
@@ -96,7 +96,7 @@ def test_users_and_override(asker: Asker) -> None:
     names = [uuid4().hex, uuid4().hex]
     for name in names:
         first = asker.ask(path, headers={"X-User": name})
-        assert (first.status_code, remaining(first)) == (200, {"/mine/ 1/day": 0})
+        assert (first.status_code, remaining(first)) == (200, {"/mine/": 0})
         assert asker.ask(path, headers={"X-User": name}).status_code == 429
 
 
@@ -171,10 +171,12 @@ def identifiers(**settings: Any) -> list[str | None]:
 
 
 def test_system_checks() -> None:
-    redis = {"default": {"LOCATION": "redis://localhost"}}
+    redis = {"default": {"LOCATION": "redis://localhost"}, "other": {"LOCATION": "redis://localhost"}}
     assert identifiers(TIDEGATE={**redis, "LIMITS": "1/day"}) == []
+    # A view names a store that the settings do not.
+    assert identifiers(TIDEGATE={"default": redis["default"]}) == ["tidegate.E002"]
     assert identifiers(TIDEGATE={**redis, "LIMITS": "1/day"}, MIDDLEWARE=[]) == ["tidegate.W001"]
-    assert identifiers(TIDEGATE={"LIMITS": "1/day"}) == ["tidegate.W002"]
+    assert identifiers(TIDEGATE={"other": redis["other"], "LIMITS": "1/day"}) == ["tidegate.W002"]
     assert identifiers(TIDEGATE=redis, USE_X_FORWARDED_HOST=True) == ["tidegate.W003"]
     assert identifiers(TIDEGATE={**redis, "TRUSTED_PROXIES": 1}, USE_X_FORWARDED_HOST=True) == []
     for mistake in (
@@ -185,6 +187,7 @@ def test_system_checks() -> None:
         {"LIMITS": "1/day", "ON_BLOCKED": "nowhere.at_all"},
         {"LIMITS": "5/day", "COST": 6},
         {"default": "redis://localhost"},
+        {"default": {"LOCATION": None}},
         3,
     ):
         assert identifiers(TIDEGATE=mistake) == ["tidegate.E001"]

@@ -55,7 +55,7 @@ def actor(request: pytest.FixtureRequest) -> str:
     return MALFORMED[request.param]
 
 
-def fastapi_app(limiter: Limiter | None, key: Any = None, **handlers: Any) -> Client:
+def fastapi_app(limiter: Limiter, key: Any = None, **handlers: Any) -> Client:
     """An application with a limit of a route, and one of the middleware on other paths."""
     app = FastAPI()
 
@@ -138,8 +138,11 @@ def test_fastapi_answers_that_a_request_is_bad(store: str, actor: str, where: st
 
 
 def test_an_error_of_the_program_is_still_one() -> None:
+    with pytest.raises(LimitError, match="factor"):
+        Client(RateLimitMiddleware, limits=DOOR, factor=lambda _request: -1).ask()
+    # Its own cost, and a limit that a function has chosen.
     with pytest.raises(LimitError, match="cost"):
-        Client(RateLimitMiddleware, limits=DOOR, cost=lambda _request: -1).ask()
+        Client(RateLimitMiddleware, limits=lambda _request: DOOR, cost=6).ask()
 
 
 def flask_app(limiter: Limiter, **options: Any) -> Flask:

@@ -73,7 +73,7 @@ def test_an_option_that_there_is_not(place: Any) -> None:
 
 
 def test_a_cost_that_only_one_of_the_limits_admits(place: Any) -> None:
-    with pytest.raises(LimitError, match='limit "5/minute": cost must be at most 5'):
+    with pytest.raises(LimitError, match='limit "limits@1m": cost must be at most 5'):
         place(["100/hour", "5/minute"], cost=6)
     with pytest.raises(LimitError, match='limit "3/minute candidate": cost must be at most 3'):
         place("5/minute", cost=4, candidate="3/minute", name="3/minute")

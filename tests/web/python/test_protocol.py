@@ -118,7 +118,7 @@ def test_messages_of_a_websocket() -> None:
     run(RateLimitMiddleware(app, limiter), socket(), {"type": "websocket.connect"})
     assert answers == [False, False, True]
     # It is the limiter of the middleware.
-    assert limiter.peek(Bucket("messages", size=2, drip_rate=DAY), "203.0.113.9").remaining == 0
+    assert limiter.peek(Bucket("messages", size=2, drip_rate=DAY), "ip:203.0.113.9").remaining == 0
 
 
 def test_a_store_that_fails_at_the_end_does_not_harm_the_response(
@@ -190,7 +190,7 @@ def test_a_cancelled_request_is_settled() -> None:
             await task
 
     client.loop.run_until_complete(serve())
-    assert limiter.peek(tokens, "127.0.0.1").remaining == 93
+    assert limiter.peek(tokens, "ip:127.0.0.1").remaining == 93
 
 
 def test_an_error_is_an_outcome() -> None:
@@ -208,4 +208,4 @@ def test_an_error_is_an_outcome() -> None:
     with pytest.raises(RuntimeError, match="crash"):
         client.ask()
     assert outcomes == [(500, "crash")]
-    assert limiter.peek(api, "127.0.0.1").remaining == 5
+    assert limiter.peek(api, "ip:127.0.0.1").remaining == 5

@@ -46,7 +46,7 @@ def test_a_shadow_limit_is_counted_and_not_enforced(limiter: Limiter) -> None:
     # It is decided beside denials as well.
     assert shadow_counts() == {"strict shadow": ShadowCounts(admitted=2, denied=5)}
     # Its entry has been charged for what it admitted.
-    assert limiter.peek(bucket("strict shadow", 2), "127.0.0.1").remaining == 0
+    assert limiter.peek(bucket("strict shadow", 2), "ip:127.0.0.1").remaining == 0
 
 
 def test_a_shadow_limit_has_no_header(limiter: Limiter) -> None:
@@ -89,7 +89,7 @@ def test_limits_in_shadow_mode_are_given_back(limiter: Limiter) -> None:
     client = Client(RateLimitMiddleware, limiter=limiter, limits=limits, shadow=True, charge_on=[401])
     assert statuses(client, 5) == [200] * 5
     assert shadow_counts() == {"api": ShadowCounts(5, 0)}
-    assert limiter.peek(limits, "127.0.0.1").remaining == 3
+    assert limiter.peek(limits, "ip:127.0.0.1").remaining == 3
 
 
 def test_shadow_mode_beside_enforced_limits(limiter: Limiter) -> None:
@@ -122,7 +122,7 @@ NOTES = Legacy("notes", max=9, duration=DAY, min_interval=DAY // 9, translation=
 
 def test_a_limit_that_has_two_answers(limiter: Limiter) -> None:
     for limits in (NOTES, [bucket("wide", 9), NOTES], [NOTES, bucket("wide", 9)]):
-        limiter.reset(NOTES, "127.0.0.1")
+        limiter.reset(NOTES, "ip:127.0.0.1")
         client = Client(RateLimitMiddleware, limiter=limiter, limits=limits)
         assert statuses(client, 2) == [200, 429]
         assert client.state["rate_limit"].key == "notes"
@@ -152,7 +152,7 @@ def test_limits_that_count_blocked_attempts(limiter: Limiter) -> None:
     assert statuses(client, 4) == [200, 200, 429, 429]
     assert candidate_counts() == {"api candidate": CandidateCounts(1, 2, 0, 1)}
     # Four attempts have counted, and not one more for what was observed.
-    assert limiter.peek(window("api", 5), "127.0.0.1").remaining == 1
+    assert limiter.peek(window("api", 5), "ip:127.0.0.1").remaining == 1
 
 
 def test_one_call_decides_both(redis: RedisServer) -> None:
@@ -169,7 +169,7 @@ def test_a_refused_request_is_charged_to_a_shadow_limit_alone(limiter: Limiter) 
     client = Client(RateLimitMiddleware, limiter=limiter, limits=bucket("api", 1), shadow=bucket("wide", 9))
     assert statuses(client, 4) == [200] + [429] * 3
     assert shadow_counts() == {"wide shadow": ShadowCounts(4, 0)}
-    assert limiter.peek(bucket("wide shadow", 9), "127.0.0.1").remaining == 5
+    assert limiter.peek(bucket("wide shadow", 9), "ip:127.0.0.1").remaining == 5
 
 
 def test_a_settlement_settles_what_is_observed(limiter: Limiter) -> None:
@@ -181,5 +181,5 @@ def test_a_settlement_settles_what_is_observed(limiter: Limiter) -> None:
     options = {"limits": bucket("tokens", 100), "candidate": bucket("tokens", 120), "cost": 50}
     client = Client(RateLimitMiddleware, app=app, limiter=limiter, **options)
     assert statuses(client, 3) == [200] * 3
-    assert limiter.peek(bucket("tokens", 100), "127.0.0.1").remaining == 70
-    assert limiter.peek(bucket("tokens candidate", 120), "127.0.0.1").remaining == 90
+    assert limiter.peek(bucket("tokens", 100), "ip:127.0.0.1").remaining == 70
+    assert limiter.peek(bucket("tokens candidate", 120), "ip:127.0.0.1").remaining == 90

@@ -90,6 +90,7 @@ impl Memory {
                     let lend = |entry: &_| !reserved[index] && may_lend(entry);
                     read(table, part.rule, seat, taken, cost, now, verb, lend)
                 }
+                _ if table.is_over(place, moment.timeline, moment.now) => (Entry::Absent, Origin::Own),
                 _ => (table.take(place, may_lend), Origin::Own),
             };
             entries.push(Held::new(entry, Source { shard, origin, reserved: reserved[index] }));

@@ -3,6 +3,7 @@
 use std::array;
 use std::sync::MutexGuard;
 
+use super::one::afresh;
 use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
@@ -157,7 +158,10 @@ impl Memory {
                 }
             }
             let mut level = table.read(place).unwrap_or_else(|| rule.fresh(now));
-            let verdict = examine(*rule, &mut level, now, Verb::Limit, *cost, 0);
+            let mut verdict = examine(*rule, &mut level, now, Verb::Limit, *cost, 0);
+            if !verdict.is_ok_and(Verdict::is_at_once) && table.is_over(place, moment.timeline, moment.now) {
+                (level, verdict) = afresh(*rule, now, Verb::Limit, *cost);
+            }
             let verdict = verdict.map_err(|why| (index, Undecided::Impossible(why)))?;
             admitted &= verdict.fits;
             *held = Held { place, level, verdict };
@@ -175,9 +179,7 @@ impl Memory {
                 let table = tables.of(index);
                 let place = if moved { table.find(*fingerprint) } else { *place };
                 if change == Change::Mended {
-                    let mended = table.read(place).and_then(|before| rule.mended(&before, now));
-                    let mended = mended.map_or(Entry::Absent, |mended| mended.into_entry(Entry::Level));
-                    moved |= self.keep_mended(table, place, mended, Some(rule.drains(level, now)), moment);
+                    moved |= self.mend_small(*rule, table, place, level, moment);
                     continue;
                 }
                 let drain = Drain::new(rule.drains(level, now), moment.timeline);

@@ -7,9 +7,10 @@ use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
 use crate::algorithm::{Algorithm, Drains, Entry, Rule, Small, with_small};
-use crate::decision::{Change, Impossible, Resolved, Verb, answer, commit, examine};
+use crate::decision::{Change, Impossible, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
+use crate::time::Micros;
 
 /// A call about one entry.
 #[derive(Clone, Copy)]
@@ -74,14 +75,14 @@ impl Memory {
             return Err(Undecided::Crowded);
         }
         let mut state = table.read(place).unwrap_or_else(|| algorithm.fresh(now));
-        let verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
+        let mut verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
+        if !verdict.is_ok_and(Verdict::is_at_once) && table.is_over(place, moment.timeline, moment.now) {
+            (state, verdict) = afresh(algorithm, now, verb, verb.adds(cost, spent));
+        }
         let check = Resolved::alone(verdict.map_err(Undecided::Impossible)?, cost);
         let change = commit(algorithm, &mut state, now, verb, check, spent);
         if change == Change::Mended {
-            let mended = table.read::<R::State>(place).and_then(|before| algorithm.mended(&before, now));
-            let mended = mended.map_or(Entry::Absent, |mended| mended.into_entry(Small::into_entry));
-            let drains = (!algorithm.is_empty(&state, now)).then(|| algorithm.drains(&state, now));
-            self.keep_mended(&mut table, place, mended, drains, moment);
+            self.mend_small(algorithm, &mut table, place, &state, moment);
         } else if change == Change::Written {
             let drain = Drain::new(algorithm.drains(&state, now), moment.timeline);
             let is_empty = algorithm.is_empty(&state, now);
@@ -93,6 +94,23 @@ impl Memory {
         table.count(check.admitted);
         // No other call has to wait while the answer is made.
         Ok((state, check))
+    }
+
+    /// [`keep_mended`](Self::keep_mended) of an entry whose rule is known; this is the state as it was brought to now.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mend_small<R: Algorithm<State: Small>>(
+        &self,
+        algorithm: &R,
+        table: &mut BoundedTable,
+        place: Place,
+        state: &R::State,
+        moment: Moment,
+    ) -> bool {
+        let mended = table.read::<R::State>(place).and_then(|before| algorithm.mended(&before, moment.now));
+        let mended = mended.map_or(Entry::Absent, |mended| mended.into_entry(Small::into_entry));
+        let drains = (!algorithm.is_empty(state, moment.now)).then(|| algorithm.drains(state, moment.now));
+        self.keep_mended(table, place, mended, drains, moment)
     }
 
     /// A state of any length is lent by the table, and put back.
@@ -110,7 +128,11 @@ impl Memory {
             drop(table);
             return otherwise(Undecided::Crowded);
         }
-        let mut entry = table.take(place, |entry| rule.may_borrow(entry, moment.now));
+        let mut entry = if table.is_over(place, moment.timeline, moment.now) {
+            Entry::Absent
+        } else {
+            table.take(place, |entry| rule.may_borrow(entry, moment.now))
+        };
         let check = match rule.examine(&mut entry, moment.now, verb, verb.adds(cost, spent), 0) {
             Ok(verdict) => Resolved::alone(verdict, cost),
             Err(why) => {
@@ -217,5 +239,61 @@ impl Memory {
     pub(super) fn forget(&self, table: &mut BoundedTable, at: usize) {
         table.remove(at);
         self.len.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The state of an absent entry, and what it says of this cost.
+#[cold]
+#[inline(never)]
+pub(super) fn afresh<R: Algorithm>(
+    algorithm: &R,
+    now: Micros,
+    verb: Verb,
+    added: u64,
+) -> (R::State, Result<Verdict, Impossible>) {
+    let mut state = algorithm.fresh(now);
+    let verdict = examine(algorithm, &mut state, now, verb, added, 0);
+    (state, verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::{LevelRule, Log};
+    use crate::store::memory::slot::Timeline;
+    use crate::store::memory::{LevelCheck, Whole};
+
+    /// An entry that has drained by the rule that wrote it, and that no sweep has come to yet.
+    #[test]
+    fn an_entry_keeps_nobody_out_for_longer_than_its_writer_says() {
+        let (start, verb) = (1_700_000_000_000_000, Verb::Limit);
+        let level = |tick| LevelRule::new(1, tick, 1);
+        let log = |period| Rule::Log(Log { max: 1, period, min_interval: 0, counts_blocked: false });
+        let pairs = [(Rule::Level(level(1000)), Rule::Level(level(3_600_000_000))), (log(1000), log(3_600_000_000))];
+        for (short, long) in pairs {
+            let memory = Memory::new();
+            let blocked = |rule: &Rule, actor: u128, now| {
+                let moment = Moment { now, timeline: Timeline::Real };
+                let call = EntryCall { fingerprint: Fingerprint(actor << 64), moment, verb, cost: 1, spent: 0 };
+                memory.decide_one::<()>(rule, call, |_| panic!("it is decided")).expect("an answer").blocked
+            };
+            let actors = || (1..50).map(|actor| actor << 57);
+            actors().for_each(|actor| assert!(!blocked(&short, actor, start)));
+            assert!(blocked(&long, 1 << 57, start + 900));
+            actors().for_each(|actor| assert!(!blocked(&long, actor, start + 1200), "{actor}"));
+            assert!(blocked(&long, 1 << 57, start + 1200));
+        }
+        let ([quick, slow], memory) = ([level(1000), level(3_600_000_000)], Memory::new());
+        let both = |rule: &LevelRule, actor: u128, now| {
+            let check =
+                |other: u128| LevelCheck { rule, fingerprint: Fingerprint((actor << 64) + (other << 100)), cost: 1 };
+            let moment = Moment { now, timeline: Timeline::Real };
+            memory.limit_levels::<2, _, ()>(&[check(0), check(1)], moment, Whole, |_, _, _| panic!("it is decided"))
+        };
+        for (rule, now) in [(&quick, start), (&slow, start + 1200)] {
+            for actor in (1..50).map(|actor| actor << 57) {
+                assert!(!both(rule, actor, now).expect("an answer").blocked);
+            }
+        }
     }
 }

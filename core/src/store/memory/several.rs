@@ -65,7 +65,7 @@ impl Memory {
         for part in parts {
             let Held { entry, place: (number, place), .. } = &mut entries[part.entry];
             // All checks of an entry are of one rule, and the first one takes it.
-            if *entry == Entry::Absent {
+            if *entry == Entry::Absent && !tables[*number].is_over(*place, moment.timeline, moment.now) {
                 let may_lend = |entry: &_| part.rule.borrow().may_borrow(entry, moment.now);
                 *entry = tables[*number].take(*place, may_lend);
             }

@@ -117,6 +117,15 @@ impl<B: Beside> Table<B> {
         self.slots[at].drain()
     }
 
+    /// True if the entry at a place has drained by the rule that wrote it, and is only not swept away yet: whatever another
+    /// rule makes of it, it keeps nobody out any more. By a caller's clock that is not known.
+    pub(super) fn is_over(&self, place: Place, timeline: Timeline, now: Micros) -> bool {
+        place.is_ok_and(|at| {
+            let drain = self.slots[at].drain();
+            timeline == Timeline::Real && drain.timeline() == timeline && drain.empty_at() <= now
+        })
+    }
+
     /// True if actors without an entry may have been counted in a shared one.
     #[inline]
     pub(super) fn is_shared(&self) -> bool {

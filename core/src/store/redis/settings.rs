@@ -13,9 +13,9 @@ use crate::store::remote::{self, OnError};
 /// A shared store on Redis, Valkey or a Redis Cluster.
 ///
 /// One decision is one round trip, at the server's clock. A limiter over it begins to connect when it is made, in the
-/// background, so a program starts whether its server is up or not. Calls never block longer than the
-/// [`timeout`](RedisBuilder::timeout). If the store does not decide in time, the policy
-/// [`on_error`](RedisBuilder::on_error) answers.
+/// background, so a program starts whether its server is up or not. A call waits for at most the
+/// [`timeout`](RedisBuilder::timeout), plus the time that the machine takes to wake it. If the store does not decide in
+/// time, the policy [`on_error`](RedisBuilder::on_error) answers.
 ///
 /// ```no_run
 /// use std::time::Duration;

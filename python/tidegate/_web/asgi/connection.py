@@ -148,6 +148,11 @@ class Outcome:
         self._raw = headers
 
     @property
+    def status_code(self) -> int:
+        """The status, under the name that it has in the responses of frameworks."""
+        return self.status
+
+    @property
     def headers(self) -> Headers:
         """The fields of the response."""
         return Headers(self._raw)

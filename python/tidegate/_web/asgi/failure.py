@@ -7,8 +7,9 @@ from http import HTTPStatus
 from typing import Any
 
 from ..._errors import StoreError, TidegateError
-from ..failure import is_of_client
+from ..failure import RequestError
 from .connection import Receive, Scope, Send
+from .room import AsgiRoom, accept
 
 __all__ = ["respond"]
 
@@ -16,37 +17,37 @@ TRY_AGAIN_LATER = 1013
 POLICY_VIOLATION = 1008
 
 
-async def respond(error: TidegateError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Responds with status 503 where the store failed, and with 400 to an actor that no name can be.
+async def respond(room: AsgiRoom[Any], error: TidegateError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Responds with status 503 where the store failed, and with 400 or 413 to a request that cannot be decided.
 
     A handler that a Starlette application has for the error is asked instead: the application itself asks it for errors
     of its routes only. Any other error is raised.
     """
-    status = _status(error)
-    if status is None:
+    if not isinstance(error, StoreError | RequestError):
         raise error
     handler = _handler(scope, type(error))
     if handler is not None:
         await _handled(handler, error, scope, receive, send)
         return
+    is_store = isinstance(error, StoreError)
     prefix = ""
     if scope["type"] == "websocket":
         if "websocket.http.response" not in scope.get("extensions", {}):
-            code = POLICY_VIOLATION if status < 500 else TRY_AGAIN_LATER
-            await send({"type": "websocket.close", "code": code, "reason": status.phrase})
+            code = TRY_AGAIN_LATER if is_store else POLICY_VIOLATION
+            reason = HTTPStatus.SERVICE_UNAVAILABLE if is_store else HTTPStatus.BAD_REQUEST
+            await send({"type": "websocket.close", "code": code, "reason": reason.phrase})
             return
         prefix = "websocket."
-    body = status.phrase.encode()
-    fields = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))]
-    await send({"type": prefix + "http.response.start", "status": int(status), "headers": fields})
+    if isinstance(error, RequestError):
+        rejection = room.gate.rejection(error.kind, accept(scope))
+        status, fields, body = rejection.status, rejection.raw_headers, rejection.body
+    else:
+        status, body = int(HTTPStatus.SERVICE_UNAVAILABLE), HTTPStatus.SERVICE_UNAVAILABLE.phrase.encode()
+        fields = [(b"content-type", b"text/plain; charset=utf-8")]
+    fields = [*fields, (b"content-length", b"%d" % len(body))]
+    await send({"type": prefix + "http.response.start", "status": status, "headers": fields})
     body = b"" if scope.get("method") == "HEAD" else body
     await send({"type": prefix + "http.response.body", "body": body})
-
-
-def _status(error: TidegateError) -> HTTPStatus | None:
-    if isinstance(error, StoreError):
-        return HTTPStatus.SERVICE_UNAVAILABLE
-    return HTTPStatus.BAD_REQUEST if is_of_client(error) else None
 
 
 def _handler(scope: Scope, kind: type[TidegateError]) -> Any:

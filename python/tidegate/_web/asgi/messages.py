@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ..._tidegate import LimitInfo
 from ..decision import NO_LIMIT
 from ..guard import Guard, GuardOptions, Limits
-from ..store import LimiterLike
+from ..store import OF_MIDDLEWARE, LimiterLike
 from .connection import HasScope, Request, Scope
+from .middleware import tell_shadowed
 from .record import record_of
 from .room import AsgiRoom
-from .template import template
+from .template import route_template
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -27,7 +28,8 @@ class MessageLimit:
     """A limit for the messages of websockets, asked for each message.
 
     It takes the same ``limits`` and options as ``RateLimitMiddleware``. Without a ``limiter`` it uses the one of the
-    middleware above it.
+    middleware above it. Limits as text without a ``name`` are kept for each route apart, where the framework says what
+    its template is, and for all websockets together where it does not.
 
     >>> import asyncio
     >>> from tidegate import Limiter
@@ -41,11 +43,11 @@ class MessageLimit:
     """
 
     def __init__(
-        self, limits: Limits[Request], *, limiter: LimiterLike | None = None, **options: Unpack[GuardOptions[Request]]
+        self, limits: Limits[Request], *, limiter: LimiterLike = OF_MIDDLEWARE, **options: Unpack[GuardOptions[Request]]
     ) -> None:
         self.guard: Guard[Any] = Guard(limits, **options)
         AsgiRoom.check(self.guard)
-        self._room: AsgiRoom[Any] | None = None if limiter is None else AsgiRoom(limiter)
+        self._room: AsgiRoom[Any] | None = None if limiter is OF_MIDDLEWARE else AsgiRoom(limiter)
 
     async def limit(self, connection: HasScope | Scope) -> LimitInfo:
         """Decides one message of a websocket, which is the framework's object or a scope.
@@ -62,6 +64,13 @@ class MessageLimit:
             else:
                 room = record.room
         request: Any = connection if hasattr(connection, "scope") else Request(scope)
-        path = template(scope["path"], scope.get("path_params") or {})
-        part = await room.part_async(self.guard, request, f"{path} messages")
-        return NO_LIMIT if part is None else (await room.decide_async((part,))).info
+        # Never the path itself, of which a client can make up any number.
+        path = route_template(scope)
+        part = await room.part_async(self.guard, request, "messages" if path is None else f"{path} messages")
+        if part is None:
+            return NO_LIMIT
+        decision = await room.decide_async((part,))
+        if decision.blocked:
+            room.tell_denied(decision)
+        await tell_shadowed(decision, request)
+        return decision.info

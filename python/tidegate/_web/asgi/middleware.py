@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..._errors import TidegateError
+from ..._errors import LimitError, TidegateError
 from ..._http import GateOptions
 from ..._tidegate import LimitInfo
-from ..decide import decide, decide_async
+from ..decide import decide_async
 from ..decision import Decision
 from ..frames import serves
 from ..guard import Guard, GuardOptions, Limits
-from ..store import LimiterLike
+from ..store import MEMORY, LimiterLike
 from .connection import ASGIApp, Message, Outcome, Receive, Request, Scope, Send
 from .failure import respond
 from .record import KEY, Record
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         """Options of the middleware."""
 
 
-__all__ = ["RateLimitMiddleware", "answered", "refuse"]
+__all__ = ["RateLimitMiddleware", "answered", "refuse", "tell_shadowed"]
 
 POLICY_VIOLATION = 1008
 
@@ -53,7 +53,7 @@ class RateLimitMiddleware:
     def __init__(
         self,
         app: ASGIApp,
-        limiter: LimiterLike | None = None,
+        limiter: LimiterLike = MEMORY,
         limits: Limits[Request] | None = None,
         **options: Unpack[MiddlewareOptions],
     ) -> None:
@@ -67,7 +67,6 @@ class RateLimitMiddleware:
             self.room.check(self.guard)
         elif guarding:
             self.room.refuse_options(guarding)
-        self._waits = self.room.store.shared or (self.guard is not None and self.guard.is_async)
         self._limits: ClientLimits | None = None
 
     def request_of(self, scope: Scope) -> Any:
@@ -78,14 +77,21 @@ class RateLimitMiddleware:
         """Looks for mistakes before the first connection is served."""
         self.room.begin()
         if self.guard is not None:
-            self._limits = self.room.client_limits(self.guard, "", self.room.store)
+            self._limits = self.room.client_limits(self.guard, self.room.store)
 
     @serves
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection, as the ASGI specification says."""
-        if not self.room.begun:
-            self.begin(scope)
         kind = scope["type"]
+        if not self.room.begun:
+            try:
+                self.begin(scope)
+            except LimitError as error:
+                if kind == "lifespan":
+                    # A server goes on without a start that only raises.
+                    await receive()
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                raise
         if kind != "http" or KEY in scope:
             serve = {"http": self._serve_inside, "websocket": self._connect}.get(kind, self.app)
             await serve(scope, receive, send)
@@ -96,12 +102,10 @@ class RateLimitMiddleware:
             try:
                 if self._limits is not None:
                     denied = record.limit_client(scope, self._limits).blocked
-                elif not self._waits:
-                    denied = self._denied_now(scope, record)
                 else:
                     denied = await self._denied(scope, record)
             except TidegateError as error:
-                await respond(error, scope, receive, send)
+                await respond(self.room, error, scope, receive, send)
                 return
             if denied:
                 await self._refuse(scope, receive, send, record)
@@ -128,9 +132,11 @@ class RateLimitMiddleware:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
         try:
-            denied = self.guard is not None and await self._denied(scope, record)
+            # One instance may be met twice, around an application and within it.
+            asks = self.guard is not None and not record.has_decided(self.guard)
+            denied = asks and await self._denied(scope, record)
         except TidegateError as error:
-            await respond(error, scope, receive, send)
+            await respond(self.room, error, scope, receive, send)
             return
         if denied:
             await self._refuse(scope, receive, send, record)
@@ -139,20 +145,16 @@ class RateLimitMiddleware:
 
     async def _denied(self, scope: Scope, record: Record) -> bool:
         """Decides a request or a websocket."""
-        if not self._waits:
-            return self._denied_now(scope, record)
-        assert self.guard is not None
-        part = await self.room.part_async(self.guard, self.request_of(scope), "")
-        return part is not None and record.keep(scope, await decide_async(self.room.store, (part,)))
-
-    def _denied_now(self, scope: Scope, record: Record) -> bool:
-        """The same where there is nothing to wait for."""
-        guard, room = self.guard, self.room
-        assert guard is not None
         if self._limits is not None:
             return record.limit_client(scope, self._limits).blocked
-        part = room.part(guard, self.request_of(scope) if guard.asks else Request(scope), "")
-        return part is not None and record.keep(scope, decide(room.store, (part,)))
+        assert self.guard is not None
+        part = await self.room.part_async(self.guard, self.request_of(scope))
+        if part is None:
+            return False
+        decision = await decide_async(self.room.store, (part,))
+        if decision.shadowed:
+            await tell_shadowed(decision, self.request_of(scope))
+        return record.keep(scope, decision)
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
         """Responds to what was denied."""
@@ -184,11 +186,19 @@ class RateLimitMiddleware:
 
 async def answered(decision: Decision, request_of: Callable[[Scope], Any], scope: Scope) -> Any:
     """The response of ``on_blocked``, ``None`` where there is none."""
-    on_blocked = decision.deciding.on_blocked
+    on_blocked = decision.deciding.guard.on_blocked
     if on_blocked is None:
         return None
     response = on_blocked(request_of(scope), decision.info)
     return await response if inspect.isawaitable(response) else response
+
+
+async def tell_shadowed(decision: Decision, request: Any) -> None:
+    """Calls ``on_blocked`` for denials of limits in shadow mode. What it returns has no effect."""
+    for guard, info in decision.shadowed:
+        told = guard.on_blocked(request, info)
+        if inspect.isawaitable(told):
+            await told
 
 
 async def refuse(room: AsgiRoom[Any], scope: Scope, infos: LimitInfo | Sequence[LimitInfo], send: Send) -> None:

@@ -12,8 +12,9 @@ from ..._http import Gate, GateOptions
 from ..._tidegate import Limit, LimitInfo
 from ..decision import Decision
 from ..guard import Guard, Part
+from ..names import APP
 from ..room import Room, on_loop
-from ..store import LimiterLike, Store
+from ..store import MEMORY, LimiterLike, Store
 from .connection import HasScope, Scope
 
 if TYPE_CHECKING:
@@ -30,13 +31,14 @@ R = TypeVar("R", bound=HasScope)
 class ClientLimits:
     """Limits of the client's address in memory: most limits by far, so what can be is done beforehand."""
 
-    __slots__ = ("_limits", "ask", "gate", "guard", "store")
+    __slots__ = ("_limits", "ask", "gate", "guard", "place", "store")
 
-    def __init__(self, gate: Gate, store: Store, guard: Guard[Any], limits: Sequence[Limit]) -> None:
+    def __init__(self, gate: Gate, store: Store, guard: Guard[Any], limits: Sequence[Limit], place: str) -> None:
         self.gate = gate
         self.store = store
         self.guard = guard
         self._limits = limits
+        self.place = place
         together = limits[0] if len(limits) == 1 else limits
         self.ask = partial(gate.limit_client, store.sync, together, guard.cost, guard.factor)
         """Decides by a scope; returns the client and the answer."""
@@ -51,7 +53,7 @@ class ClientLimits:
         return Decision(self.store, (self._part(client),), info)
 
     def _part(self, client: str) -> Part:
-        return self.guard.part_of_limits(client, self._limits)
+        return self.guard.part_of_limits(client, self._limits, self.place)
 
 
 class AsgiRoom(Room[R]):
@@ -63,7 +65,7 @@ class AsgiRoom(Room[R]):
     documented: Any = None
     """The application whose OpenAPI document was last seen to."""
 
-    def __init__(self, limiter: LimiterLike | None = None, **options: Unpack[GateOptions]) -> None:
+    def __init__(self, limiter: LimiterLike = MEMORY, **options: Unpack[GateOptions]) -> None:
         super().__init__(limiter, **options)
         self.plans: dict[Any, Any] = {}
         """The limits of routes, for FastAPI."""
@@ -77,11 +79,11 @@ class AsgiRoom(Room[R]):
         """The address that is limited by default."""
         return self.gate.client_of(request.scope)
 
-    def client_limits(self, guard: Guard[Any], route: str, store: Store) -> ClientLimits | None:
-        """A guard's limits for the requests to a route, where those ask for the client's address and do not wait."""
+    def client_limits(self, guard: Guard[Any], store: Store, place: str = APP) -> ClientLimits | None:
+        """A guard's limits for the requests to a place, where those ask for the client's address and do not wait."""
         if store.shared or not guard.is_by_address:
             return None
-        return ClientLimits(self.gate, store, guard, self.know(guard, route))
+        return ClientLimits(self.gate, store, guard, self.know(guard, place), place)
 
     def begin(self) -> None:
         """Looks for mistakes of the configuration once, beside the first request or the start of the server."""

@@ -1,37 +1,57 @@
-"""The template of a path: a key of limits that a client cannot vary."""
+"""The template of a route and of what it is mounted under: a key of limits that a client cannot vary."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
-from uuid import UUID
 
-__all__ = ["template"]
+from ..names import template
+from .connection import Scope
+
+__all__ = ["mounted", "route_template"]
 
 
-def template(path: str, params: Mapping[str, Any]) -> str:
-    """A path with its parameters by name, whose values are given.
+def route_template(scope: Scope) -> str | None:
+    """The template of the route that serves a request, as Starlette has noted it; ``None`` where it has not."""
+    path = getattr(scope.get("route"), "path_format", None)
+    return None if path is None else template(mounted(scope) + path, "braces")
 
-    >>> from tidegate._web.asgi.template import template
-    >>> template("/shops/007/items", {"shop": 7})
-    '/shops/{shop}/items'
-    """
-    if not params:
+
+def mounted(scope: Scope) -> str:
+    """The template of the path under which the application that serves a request is mounted; empty at the top."""
+    root: str = scope.get("root_path", "")
+    path = root.removeprefix(scope.get("app_root_path", root))
+    if not path:
         return path
-    for name, value in params.items():
-        if isinstance(value, str) and "/" in value:
-            path = f"{path}/".replace(f"/{value}/", f"/{{{name}}}/")[:-1]
-    named = [(f"{{{name}}}", value) for name, value in params.items()]
-    return "/".join(
-        next((name for name, value in named if _stands_for(segment, value)), segment) for segment in path.split("/")
-    )
+    routes = getattr(scope.get("router"), "routes", ())
+    found = _template_of(path, routes)
+    if found is not None:
+        return found
+    # Not known how it is mounted: by the names of its parameters, never by their values.
+    own = getattr(scope.get("route"), "param_convertors", ())
+    names = [name for name in scope.get("path_params", ()) if name not in own]
+    return "".join(f"/{{{name}}}" for name in names) if names else path
 
 
-def _stands_for(segment: str, value: object) -> bool:
-    """True if a segment of a path was read as this value: there are many ways to write one number."""
-    if isinstance(value, int | float | UUID):
-        try:
-            return type(value)(segment) == value
-        except ValueError:
-            return False
-    return segment == value
+def _template_of(path: str, routes: Iterable[Any]) -> str | None:
+    """The templates of the mounts that lead to a path, the first as the router would find them."""
+    for mount in routes:
+        below = getattr(mount, "routes", None)
+        if below is None or not hasattr(mount, "path_regex"):
+            continue
+        match = mount.path_regex.match(path + "/")
+        if match is None:
+            continue
+        rest = "/" + match.groupdict().get("path", "").rstrip("/")
+        if rest == "/":
+            return _own(mount)
+        inner = _template_of(rest, below)
+        if inner is not None:
+            return _own(mount) + inner
+    return None
+
+
+def _own(mount: Any) -> str:
+    # Behind it Starlette has the rest of the path.
+    own: str = mount.path_format.removesuffix("/{path}")
+    return own

@@ -9,17 +9,26 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as Doubt
 from django.utils.module_loading import import_string
 
+from ..._errors import LimitError
 from .middleware import RateLimitMiddleware
 from .room import Project, project
+from .routes import check_routes
 
 __all__ = ["check_deployment", "check_settings", "register_checks"]
 
 
 def check_settings(**_options: Any) -> list[CheckMessage]:
-    """``tidegate.E001``: settings that cannot be. ``tidegate.W001``: limits that nothing enforces."""
+    """``tidegate.E001``: settings that cannot be. ``tidegate.W001``: limits that nothing enforces.
+
+    ``tidegate.E002``: limits of a view that exclude each other.
+    """
     known = _known()
     if isinstance(known, Error):
         return [known]
+    try:
+        check_routes()
+    except LimitError as error:
+        return [Error(f"The limits of a view cannot be decided together: {error}", id="tidegate.E002")]
     if known.default is None or any(_is_ours(name) for name in settings.MIDDLEWARE):
         return []
     hint = "Add 'tidegate.django.RateLimitMiddleware' to MIDDLEWARE."

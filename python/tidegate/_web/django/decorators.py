@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from asgiref.sync import iscoroutinefunction
 from django.utils.decorators import method_decorator
 
+from ..._aio import AsyncLimiter
 from ..._errors import LimitError
-from ..._tidegate import LimitInfo
+from ..._tidegate import Limiter, LimitInfo
 from ..guard import GuardOptions, Limits
 from ..marks import EXEMPT, mark
 from .middleware import OWNER
-from .room import DjangoGuard, DjangoRoom, record_of
+from .room import DEFAULT, DjangoGuard, DjangoRoom, project, record_of
 from .serve import begin, finish, finish_async, limit, limit_async, rooms
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
         """The name of the store in the settings."""
 
 
-__all__ = ["exempt", "info", "rate_limit", "settle"]
+__all__ = ["async_limiter", "exempt", "info", "limiter", "rate_limit", "settle"]
 
 T = TypeVar("T")
 
@@ -58,9 +61,17 @@ def rate_limit(limits: Limits[Any], **options: Unpack[ViewOptions]) -> Callable[
 
 def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
     if isinstance(view, type):
+        _check_async(guard, getattr(view, "view_is_async", False))
         return method_decorator(decorate, name="dispatch")(view)
     if not callable(view):
         raise LimitError(f"rate_limit is for a view, got {view!r}", "", "limits", repr(view))
+    if isinstance(view, FunctionType):
+        name = view.__qualname__
+        if next(iter(inspect.signature(view).parameters), "") == "self":
+            message = f"rate_limit is for a view, got the method {name}: put method_decorator(rate_limit(…)) on it"
+            raise LimitError(message, "", "limits", name)
+        # Django's own tries a decorator of methods with a function that is never called.
+        _check_async(guard, iscoroutinefunction(view) or name.startswith("_update_method_wrapper"))
     wrapped: Any
     if _is_async(view):
 
@@ -100,6 +111,11 @@ def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
     return wrapped
 
 
+def _check_async(guard: DjangoGuard, is_async: bool) -> None:
+    if guard.is_async and not is_async:
+        raise LimitError("a coroutine function needs an async view", "", "limits", str(guard))
+
+
 def _is_async(view: Any) -> bool:
     """A coroutine function, or the bound ``dispatch`` of a class whose methods are such."""
     owner = getattr(getattr(view, "func", view), "__self__", None)
@@ -118,6 +134,22 @@ def exempt(view: T) -> T:
         return decorated
     mark(OWNER, view, EXEMPT)
     return view
+
+
+def limiter(using: str = DEFAULT) -> Limiter:
+    """The limiter of a store that the settings name, to look at limits or reset them.
+
+    >>> from tidegate import Bucket, client_of
+    >>> from tidegate.django import limiter
+    >>> def forgive(address):
+    ...     limiter().reset(Bucket("login", size=5), client_of(address))
+    """
+    return project().named(using).store.sync
+
+
+def async_limiter(using: str = DEFAULT) -> AsyncLimiter:
+    """The same for async code."""
+    return project().named(using).store.aio
 
 
 def info(request: Any) -> LimitInfo | None:

@@ -14,9 +14,9 @@ from ..guard import Guard
 from ..marks import Mark, applying, marks
 from .failure import unavailable
 from .room import DjangoGuard, Plan, project
-from .serve import begin, finish, finish_async, limit, limit_async, rooms
+from .serve import begin, finish, finish_async, limit, limit_async, rooms, route_of
 
-__all__ = ["OWNER", "RateLimitMiddleware"]
+__all__ = ["OWNER", "RateLimitMiddleware", "plan_of"]
 
 OWNER = "django"
 
@@ -81,7 +81,7 @@ class RateLimitMiddleware:
             raise
 
     def _decide(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
-        record, plan = begin(request), _plan(view)
+        record, plan = begin(request), plan_of(view, route_of(request))
         record.seen.update(plan.seen)
         try:
             return limit(request, record, plan.by_store, view) if plan.by_store else None
@@ -89,7 +89,7 @@ class RateLimitMiddleware:
             return unavailable()
 
     async def _decide_async(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
-        record, plan = begin(request), _plan(view)
+        record, plan = begin(request), plan_of(view, route_of(request))
         record.seen.update(plan.seen)
         try:
             return await limit_async(request, record, plan.by_store, view) if plan.by_store else None
@@ -105,7 +105,7 @@ class RateLimitMiddleware:
 MOST_VIEWS = 4096
 
 
-def _plan(view: Any) -> Plan:
+def plan_of(view: Any, route: str | None) -> Plan:
     """The limits of a view; those that are left out are not asked later either."""
     known = project()
     plan = known.plans.get(id(view))
@@ -115,7 +115,7 @@ def _plan(view: Any) -> Plan:
         seen = frozenset(found for found in [*outer, *inner] if isinstance(found, Guard))
         if len(known.plans) >= MOST_VIEWS:
             known.plans.clear()
-        plan = known.plans[id(view)] = Plan(
-            view, known.by_store(cast("list[DjangoGuard]", applying(outer, inner))), seen
-        )
+        guards = cast("list[DjangoGuard]", applying(outer, inner))
+        known.check(guards, route)
+        plan = known.plans[id(view)] = Plan(view, known.by_store(guards), seen)
     return plan

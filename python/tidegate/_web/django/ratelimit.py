@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypedDict, TypeVar
 
 from asgiref.sync import iscoroutinefunction
@@ -14,7 +15,9 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.module_loading import import_string
 
 from ..._tidegate import FixedWindow, LimitInfo
-from ..guard import Part
+from ..failure import RequestError, adopted
+from ..guard import Marked, Part
+from .failure import BadRequestError
 from .room import DjangoGuard, project, user_of
 from .serve import begin, decide, decide_async, find_user, rooms
 
@@ -144,7 +147,7 @@ def _address(request: Any) -> str | None:
     if isinstance(source, str) and "." in source:
         source = import_string(source)
     peer = source(request) if callable(source) else request.META.get(source)
-    return project().room.gate.client(peer)
+    return Marked(project().room.gate.client(peer))
 
 
 def _group(fn: Any) -> str:
@@ -186,11 +189,12 @@ def get_usage(
     if rule.denies(request):
         return {"count": 1, "limit": 0, "should_limit": True, "time_left": (rule.counts(request) or (0, 0))[1]}
     begin(request)
-    part = _part(request, rule)
-    if part is None:
-        return None
-    room = project().room
-    info = room.decide([part]).info if increment else room.store.peek(part.checks[0])
+    with _bad_requests():
+        part = _part(request, rule)
+        if part is None:
+            return None
+        room = project().room
+        info = room.decide([part]).info if increment else room.store.peek(part.checks[0])
     return _usage(info, increment)
 
 
@@ -235,14 +239,15 @@ def ratelimit(
                 record = begin(request)
                 asked = [rule for rule in rules if rule.guard not in record.seen]
                 if asked:
-                    if any(rule.key in ("user", "user_or_ip") for rule in asked):
-                        await find_user(request, record)
-                    by_store = rooms(record, [rule.guard for rule in asked])
-                    limited = any(rule.denies(request) for rule in asked)
-                    if block:
-                        limited = limited or await decide_async(request, record, by_store, fn) is not None
-                    elif not limited and (part := _part(request, rule)):
-                        limited = (await project().room.decide_async([part])).blocked
+                    with _bad_requests():
+                        if any(rule.key in ("user", "user_or_ip") for rule in asked):
+                            await find_user(request, record)
+                        by_store = rooms(record, [rule.guard for rule in asked])
+                        limited = any(rule.denies(request) for rule in asked)
+                        if block:
+                            limited = limited or await decide_async(request, record, by_store, fn) is not None
+                        elif not limited and (part := _part(request, rule)):
+                            limited = (await project().room.decide_async([part])).blocked
                     _tell(request, limited, block)
                 return await fn(request, *args, **kwargs)
 
@@ -254,12 +259,13 @@ def ratelimit(
                 record = begin(request)
                 asked = [rule for rule in rules if rule.guard not in record.seen]
                 if asked:
-                    by_store = rooms(record, [rule.guard for rule in asked])
-                    limited = any(rule.denies(request) for rule in asked)
-                    if block:
-                        limited = limited or decide(request, record, by_store, fn) is not None
-                    elif not limited and (part := _part(request, rule)):
-                        limited = project().room.decide([part]).blocked
+                    with _bad_requests():
+                        by_store = rooms(record, [rule.guard for rule in asked])
+                        limited = any(rule.denies(request) for rule in asked)
+                        if block:
+                            limited = limited or decide(request, record, by_store, fn) is not None
+                        elif not limited and (part := _part(request, rule)):
+                            limited = project().room.decide([part]).blocked
                     _tell(request, limited, block)
                 return fn(request, *args, **kwargs)
 
@@ -269,6 +275,15 @@ def ratelimit(
         return wrapped
 
     return decorate
+
+
+@contextmanager
+def _bad_requests() -> Iterator[None]:
+    """Raises what Django answers with status 400 for a request that cannot be decided."""
+    try:
+        yield
+    except RequestError as error:
+        raise adopted(BadRequestError(""), error) from error.__cause__
 
 
 def _part(request: Any, rule: Rule) -> Part | None:

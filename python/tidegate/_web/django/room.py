@@ -16,8 +16,9 @@ from ..._errors import LimitError
 from ..._http import GateOptions
 from ..frames import makes_once
 from ..guard import Guard, GuardOptions
+from ..names import APP, check_together
+from ..store import MEMORY
 from ..wsgi import EnvironRecord, EnvironRoom
-from .failure import failure
 
 __all__ = [
     "DEFAULT",
@@ -74,7 +75,6 @@ class DjangoRoom(EnvironRoom[Any]):
 
     kind = "django"
     environ = attrgetter("META")
-    failure = staticmethod(failure)
     keys = {"user": _user, "user_or_ip": _user}  # noqa: RUF012
 
     def begin(self, environ: Mapping[str, Any]) -> None:
@@ -97,7 +97,7 @@ ByStore: TypeAlias = "Sequence[tuple[DjangoRoom, Sequence[DjangoGuard]]]"
 
 
 class Plan(NamedTuple):
-    """The limits of a view."""
+    """The limits of a view at one place."""
 
     view: Any
     by_store: ByStore
@@ -148,6 +148,14 @@ class Project:
             found.setdefault(guard.using, []).append(guard)
         return [(self.named(alias), together) for alias, together in found.items()]
 
+    def place(self, guard: Guard[Any], route: str | None) -> str:
+        """The name of what a guard limits: the route with this template, or the application."""
+        return APP if guard is self.default or route is None else route
+
+    def check(self, guards: Iterable[DjangoGuard], route: str | None) -> None:
+        """Raises for limits of one view that cannot be decided together."""
+        check_together((guard, self.place(guard, route)) for guard in guards)
+
     def named(self, alias: str) -> DjangoRoom:
         """The room of a store."""
         try:
@@ -170,16 +178,20 @@ def _named(name: str, value: Any) -> Any:
     return function
 
 
-def _limiter(alias: str, store: Mapping[str, Any]) -> AsyncLimiter | str | None:
+def _limiter(alias: str, store: Mapping[str, Any]) -> AsyncLimiter | str:
     unknown = store.keys() - {"LOCATION", "OPTIONS"}
     if unknown:
         name = min(unknown)
         raise LimitError(f"{alias}: {name} is not LOCATION or OPTIONS", "", name, type(store[name]).__name__)
-    location: Any = store.get("LOCATION", "memory://")
+    location: Any = store.get("LOCATION", MEMORY)
+    if location is None:
+        # Nearly always a variable that is not set.
+        message = f"{alias}: LOCATION must be the URL of a store, got None (leave it out for memory)"
+        raise LimitError(message, "", "LOCATION", "None")
     options = store.get("OPTIONS") or {}
     # One with a URL alone is shared with all others in this process that have it.
     if not options:
-        url: str | None = location
+        url: str = location
         return url
     try:
         return AsyncLimiter(location, **{name.lower(): value for name, value in options.items()})

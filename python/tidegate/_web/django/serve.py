@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterable, Sequence
+from functools import lru_cache
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.dispatch import Signal
@@ -14,8 +16,11 @@ from django.http import HttpResponse
 from django.utils.translation import get_language
 
 from ..decision import Decision
+from ..failure import RequestError
 from ..guard import Part
+from ..names import template
 from ..wsgi import Settled, accept
+from .failure import rejected
 from .room import UNKNOWN, ByStore, DjangoGuard, DjangoRecord, project, record_of
 
 __all__ = [
@@ -29,6 +34,7 @@ __all__ = [
     "limit_async",
     "rate_limited",
     "rooms",
+    "route_of",
 ]
 
 rate_limited = Signal()
@@ -47,18 +53,23 @@ def begin(request: Any) -> DjangoRecord:
     return record
 
 
-def route_of(request: Any) -> str:
-    """The template of the route; empty where none has matched.
+def route_of(request: Any) -> str | None:
+    """The template of the route; ``None`` where none has matched.
 
     Without the language of ``i18n_patterns``: a client has one limit, not one in each language.
     """
     match = request.resolver_match
     if match is None:
-        return ""
+        return None
     route: str = match.route
     if settings.USE_I18N and is_language_prefix_patterns_used(getattr(request, "urlconf", settings.ROOT_URLCONF))[0]:
         route = route.removeprefix(f"{get_language() or settings.LANGUAGE_CODE}/")
-    return f"/{route}"
+    return _template(route)
+
+
+@lru_cache(4096)
+def _template(route: str) -> str:
+    return template(route, "angles")
 
 
 def rooms(record: DjangoRecord, guards: Sequence[DjangoGuard]) -> ByStore:
@@ -69,11 +80,17 @@ def rooms(record: DjangoRecord, guards: Sequence[DjangoGuard]) -> ByStore:
 
 def decide(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Decision | None:
     """Decides in this thread. The decision that denies the request, else ``None``."""
-    route = route_of(request)
+    if any(guard.is_async for _, guards in by_store for guard in guards):
+        # As Django itself calls an async view from a thread.
+        found: Decision | None = async_to_sync(decide_async)(request, record, by_store, view)
+        return found
+    known, route = project(), route_of(request)
     for room, guards in by_store:
-        parts = [part for guard in guards if (part := room.part(guard, request, route))]
+        parts = [part for guard in guards if (part := room.part(guard, request, known.place(guard, route)))]
         if parts:
             decision = room.decide(parts)
+            for owner, info in decision.shadowed:
+                owner.on_blocked(request, info)
             if _keep(request, record, decision):
                 rate_limited.send(_sender(view), request=request, info=decision.info)
                 return decision
@@ -82,7 +99,10 @@ def decide(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = No
 
 def limit(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Any:
     """Decides in this thread. The response to a denied request, else ``None``."""
-    decision = decide(request, record, by_store, view)
+    try:
+        decision = decide(request, record, by_store, view)
+    except RequestError as error:
+        return rejected(error, request, record)
     if decision is None:
         return None
     response = _own(request, decision)
@@ -98,16 +118,23 @@ async def find_user(request: Any, record: DjangoRecord) -> None:
 
 async def decide_async(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Decision | None:
     """The same without blocking the event loop."""
-    route = route_of(request)
+    known, route = project(), route_of(request)
     for room, guards in by_store:
         parts: list[Part] = []
         for guard in guards:
             if record.user is UNKNOWN and guard.key_name.startswith("user"):
                 await find_user(request, record)
-            part = await room.part_async(guard, request, route)
+            part = await room.part_async(guard, request, known.place(guard, route))
             if part is not None:
                 parts.append(part)
-        if parts and _keep(request, record, decision := await room.decide_async(parts)):
+        if not parts:
+            continue
+        decision = await room.decide_async(parts)
+        for owner, info in decision.shadowed:
+            told = owner.on_blocked(request, info)
+            if inspect.isawaitable(told):
+                await told
+        if _keep(request, record, decision):
             await rate_limited.asend(_sender(view), request=request, info=decision.info)
             return decision
     return None
@@ -115,7 +142,10 @@ async def decide_async(request: Any, record: DjangoRecord, by_store: ByStore, vi
 
 async def limit_async(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Any:
     """The response to a denied request, else ``None``, without blocking the event loop."""
-    decision = await decide_async(request, record, by_store, view)
+    try:
+        decision = await decide_async(request, record, by_store, view)
+    except RequestError as error:
+        return rejected(error, request, record)
     if decision is None:
         return None
     response = _own(request, decision)
@@ -136,7 +166,7 @@ def _keep(request: Any, record: DjangoRecord, decision: Decision) -> bool:
 
 
 def _own(request: Any, decision: Decision) -> Any:
-    on_blocked = decision.deciding.on_blocked
+    on_blocked = decision.deciding.guard.on_blocked
     return None if on_blocked is None else on_blocked(request, decision.info)
 
 

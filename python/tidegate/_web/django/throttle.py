@@ -10,7 +10,7 @@ from rest_framework.throttling import BaseThrottle
 
 from ..._errors import LimitError, StoreError, TidegateError
 from ..._tidegate import LimitInfo
-from ..failure import translated
+from ..failure import RequestError, translated
 from ..guard import GuardOptions, Limits
 from .room import DEFAULT, DjangoGuard, DjangoRoom
 from .serve import begin, decide, rooms
@@ -59,6 +59,8 @@ class RateLimitThrottle(BaseThrottle):
         names = GuardOptions.__annotations__.keys() - {"override", "on_blocked"}
         given = {name: getattr(cls, name) for name in names}
         guard = DjangoGuard(cls.limits, cls.using, **{**given, "name": cls.name or cls.__name__})
+        # Another class may have the same name by accident.
+        guard.derives = cls.name is None
         DjangoRoom.check(guard)
         cls.guard = guard
 
@@ -81,7 +83,7 @@ class RateLimitThrottle(BaseThrottle):
             try:
                 denied = decide(request, record, by_store, type(view))
             except TidegateError as error:
-                raise translated(error, UnavailableError, BadActorError) from error.__cause__
+                raise translated(error, UnavailableError, BadRequestError) from error.__cause__
             if denied is not None or not record.is_carried:
                 _carry(view, record, denied is not None)
         for decision in record.decisions:
@@ -107,15 +109,14 @@ class UnavailableError(StoreError, APIException):
         APIException.__init__(self)
 
 
-class BadActorError(LimitError, APIException):
-    """A ``LimitError`` with status 400."""
+class BadRequestError(RequestError, APIException):
+    """A ``RequestError`` with its status."""
 
-    status_code = HTTPStatus.BAD_REQUEST
-    default_detail = HTTPStatus.BAD_REQUEST.phrase
     default_code = "bad_request"
 
-    def __init__(self) -> None:
-        APIException.__init__(self)
+    def __init__(self, error: RequestError) -> None:
+        APIException.__init__(self, error.sentence)
+        self.status_code = error.status
 
 
 def _carry(view: Any, record: Any, denied: bool) -> None:

@@ -11,13 +11,15 @@ from starlette.requests import HTTPConnection
 
 from ..._errors import LimitError, TidegateError
 from ..._tidegate import LimitInfo
-from ..asgi.middleware import answered
+from ..asgi.middleware import answered, tell_shadowed
 from ..asgi.record import KEY, Record, settle
 from ..asgi.room import AsgiRoom
-from ..decide import decide, decide_async
+from ..decide import decide_async
 from ..decision import NO_LIMIT, Decision
-from ..guard import Guard, LimitOptions, Limits, Part
-from ..store import LimiterLike, Store, store_of
+from ..failure import RequestError
+from ..guard import ASK, Guard, LimitOptions, Limits, Part
+from ..names import APP
+from ..store import OF_MIDDLEWARE, LimiterLike, Store, store_of
 from .failure import failure
 from .openapi import document
 from .plan import Limiting, Plan, plan_of
@@ -40,7 +42,8 @@ class RateLimit(Limiting):
 
     It stands in the parameters of an endpoint, ``info: Annotated[LimitInfo, Depends(RateLimit("5/minute"))]``, or in
     the ``dependencies`` of a route, a router or the application. Limits as text are kept for each route apart, by its
-    methods and its template; those with one ``name`` are shared. ``key`` may also be a ``Depends(…)``.
+    methods and its template, those of the application for all routes together, and those with one ``name`` are shared.
+    ``key`` may also be a ``Depends(…)``.
 
     A denied request raises ``RateLimited``. The limiter, and who the client is, are those of ``RateLimitMiddleware``,
     which also writes the headers and settles.
@@ -60,7 +63,7 @@ class RateLimit(Limiting):
         self,
         limits: Limits[Any],
         *,
-        limiter: LimiterLike | None = None,
+        limiter: LimiterLike = OF_MIDDLEWARE,
         key: Any = None,
         **options: Unpack[LimitOptions[Any]],
     ) -> None:
@@ -69,7 +72,7 @@ class RateLimit(Limiting):
             raise LimitError("key must be Depends of a function, got Depends()", "", "key", "Depends()")
         self.guard: Guard[Any] = Guard(limits, key=None if self.asks_dependency else key, **options)
         AsgiRoom.check(self.guard)
-        self.store: Store | None = None if limiter is None else store_of(limiter)
+        self.store: Store | None = None if limiter is OF_MIDDLEWARE else store_of(limiter)
         place = inspect.Parameter("connection", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=HTTPConnection)
         parameters = [place]
         if self.asks_dependency:
@@ -113,31 +116,28 @@ class RateLimit(Limiting):
         key: Any,
     ) -> Decision | None:
         scope, room = connection.scope, record.room
-        group, route = [self], ""
+        group = [self]
         if plan is not None:
-            route = plan.route
             # One that the endpoint calls by itself is in no group.
             group = [] if self in plan.left_out else plan.groups.get(self, group)
         parts: list[Part] = []
         for one in group:
             if one is not self and one in (getattr(scope.get("app"), "dependency_overrides", None) or ()):
                 continue
-            guard = one.guard
-            if one.asks_dependency:
-                part = room.part_of(guard, key, connection, route)
-            elif guard.is_async:
-                part = await room.part_async(guard, connection, route)
-            else:
-                part = room.part(guard, connection, route)
+            place = APP if plan is None else plan.place(one)
+            try:
+                part = await room.part_async(one.guard, connection, place, key if one.asks_dependency else ASK)
+            except RequestError as error:
+                raise failure(error, room, scope) from error.__cause__
             if part is not None:
                 parts.append(part)
         decision = None
         if parts:
-            store = self.store or room.store
             try:
-                decision = await decide_async(store, parts) if store.shared else decide(store, parts)
+                decision = await decide_async(self.store or room.store, parts)
             except TidegateError as error:
-                raise failure(error, scope) from error.__cause__
+                raise failure(error, room, scope) from error.__cause__
+            await tell_shadowed(decision, connection)
         decided[self] = None
         for one in group:
             decided[one] = decision

@@ -6,7 +6,7 @@ from typing import Any
 from weakref import WeakSet
 
 from ..asgi.middleware import RateLimitMiddleware
-from .plan import Plan, routes_of
+from .plan import Plan, name_of, routes_of
 
 __all__ = ["document"]
 
@@ -93,7 +93,10 @@ def document(app: Any) -> None:
 def _add(schema: dict[str, Any], app: Any) -> None:
     refusals = Refusals(app)
     for route in routes_of(app):
-        if not refusals.are_everywhere and not Plan(route.dependant, "").limits:
+        if (
+            not refusals.are_everywhere
+            and not Plan(route.dependant, name_of(route.methods, route.path_format), app).limits
+        ):
             continue
         path = schema.get("paths", {}).get(route.path_format, {})
         for method in route.methods:

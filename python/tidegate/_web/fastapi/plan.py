@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from ..asgi.room import AsgiRoom, ClientLimits
-from ..asgi.template import template
+from ..asgi.template import mounted
 from ..guard import Guard
+from ..names import APP, check_together, route_name, template
 from ..store import Store
 
-__all__ = ["Limiting", "Plan", "exempt", "plan_of", "routes_of"]
+__all__ = ["Limiting", "Plan", "check_routes", "exempt", "name_of", "plan_of", "routes_of"]
 
 
 async def exempt() -> None:
@@ -38,11 +39,14 @@ class Plan:
     such as the one that finds the user, is decided when its turn comes.
     """
 
-    __slots__ = ("dependant", "groups", "left_out", "limits", "route", "simple")
+    __slots__ = ("dependant", "groups", "left_out", "limits", "of_app", "route", "simple")
 
-    def __init__(self, dependant: Any, route: str) -> None:
+    def __init__(self, dependant: Any, route: str, app: Any) -> None:
         self.dependant = dependant
         self.route = route
+        own = getattr(getattr(app, "router", None), "dependencies", ())
+        self.of_app = frozenset(one.dependency for one in own if isinstance(one.dependency, Limiting))
+        """Limits of the whole application."""
         solved = list(_solved(dependant))
         found = limits = [call for call in solved if isinstance(call, Limiting)]
         for index, limit in enumerate(found):
@@ -68,11 +72,17 @@ class Plan:
         self.simple: dict[Any, ClientLimits] = {}
         """Limits of the client's address that are decided alone: most routes have one, and no other."""
 
+        check_together((call.guard, self.place(call)) for call in solved if call in self.limits)
+
+    def place(self, limit: Limiting) -> str:
+        """The name of what a limit is for."""
+        return APP if limit in self.of_app else self.route
+
     def prepare(self, room: AsgiRoom[Any]) -> None:
         """Finds what is the same for each request that a room serves."""
         for call, together in self.groups.items():
             if len(together) == 1 and not call.asks_dependency:
-                limits = room.client_limits(call.guard, self.route, call.store or room.store)
+                limits = room.client_limits(call.guard, call.store or room.store, self.place(call))
                 if limits is not None:
                     self.simple[call] = limits
 
@@ -91,8 +101,7 @@ def _solved(dependant: Any) -> Iterator[Any]:
     return below(dependant)
 
 
-# Routes, and the paths under which they are mounted, are few; more than this are made of parameters that no rule here
-# recognizes in a path.
+# Routes, and the applications below which they are mounted; programs have few.
 MOST_PLANS = 4096
 
 
@@ -106,27 +115,28 @@ def plan_of(scope: Any, room: AsgiRoom[Any]) -> Plan | None:
     dependant = getattr(route, "dependant", None)
     if dependant is None:
         return None
-    mount = _mount(scope, route) if scope.get("root_path") else ""
+    mount = mounted(scope) if scope.get("root_path") else ""
     # By the identity of a route's dependant, which the plan keeps alive.
     number = (id(dependant), mount) if mount else id(dependant)
     plan = room.plans.get(number)
     if plan is None or plan.dependant is not dependant:
         if len(room.plans) >= MOST_PLANS:
             room.plans.clear()
-        methods = "WS" if scope["type"] == "websocket" else ",".join(sorted(route.methods))
-        plan = room.plans[number] = Plan(dependant, f"{methods} {mount}{route.path_format}")
+        methods = () if scope["type"] == "websocket" else route.methods
+        plan = room.plans[number] = Plan(dependant, name_of(methods, mount + route.path_format), scope.get("app"))
         plan.prepare(room)
     return plan
 
 
-def _mount(scope: Any, route: Any) -> str:
-    """The path under which an application is mounted, with its parameters by name."""
-    root: str = scope.get("root_path", "")
-    mount = root.removeprefix(scope.get("app_root_path", root))
-    if not mount:
-        return mount
-    params = scope.get("path_params", {}).items()
-    return template(mount, {name: value for name, value in params if name not in route.param_convertors})
+def name_of(methods: Iterable[str], path: str) -> str:
+    """The name of a route."""
+    return route_name(list(methods), template(path, "braces"))
+
+
+def check_routes(app: Any) -> None:
+    """Raises for a route whose limits cannot be decided together. An application calls it before it serves requests."""
+    for route in routes_of(app):
+        Plan(route.dependant, name_of(route.methods, route.path_format), app)
 
 
 def routes_of(app: Any) -> Iterator[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import fastapi
 from fastapi.exception_handlers import http_exception_handler
 from starlette.exceptions import HTTPException
@@ -56,14 +58,13 @@ def refusal_of(record: Record, connection: HasScope, info: LimitInfo) -> RateLim
     return error
 
 
-def register(scope: object) -> None:
-    """Adds the handlers of both exceptions to an application, where it has none of its own for denied requests."""
+def register(scope: object, error: type[Exception] = RateLimited) -> None:
+    """Adds the handlers of our exceptions to an application, where it has none of its own for such responses."""
     handlers, _ = scope["starlette.exception_handlers"]  # type: ignore[index]
-    if AnsweredError in handlers:
-        return
     handlers[AnsweredError] = _answer
-    if RateLimited not in handlers and fastapi.HTTPException not in handlers and _is_default(handlers[HTTPException]):
-        handlers[RateLimited] = _refuse
+    own = [found for found in error.__mro__ if found in handlers and found is not Exception]
+    if own == [HTTPException] and _is_default(handlers[HTTPException]):
+        handlers[error] = _refuse
 
 
 def _is_default(handler: object) -> bool:
@@ -75,7 +76,7 @@ async def _answer(connection: Request | WebSocket, error: AnsweredError) -> Resp
     return await _sendable(connection, error.response)
 
 
-async def _refuse(connection: Request | WebSocket, error: RateLimited) -> Response | None:
+async def _refuse(connection: Request | WebSocket, error: Any) -> Response | None:
     body = b"" if connection.scope.get("method") == "HEAD" else error.body
     response = Response(body, error.status_code, dict(error.headers or {}), error.media_type)
     return await _sendable(connection, response)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from flask import Blueprint, Flask, Request, Response, current_app, g, has_request_context, request
@@ -14,9 +14,11 @@ from ..._errors import ConfigurationError, LimitError
 from ..._http import GateOptions
 from ..._tidegate import LimitInfo
 from ..decision import Decision
+from ..failure import RequestError
 from ..guard import Guard, GuardOptions, Limits
 from ..marks import EXEMPT, mark
-from ..store import LimiterLike
+from ..operate import Operator, Place
+from ..store import MEMORY, OF_MIDDLEWARE, LimiterLike
 from ..wsgi import Settled
 from .commands import commands
 from .room import KEY, FlaskRecord, FlaskRoom, Plan, RateLimited
@@ -35,13 +37,17 @@ __all__ = ["RateLimit", "info", "settle"]
 
 T = TypeVar("T")
 
+# Functions that are looked for in routes. More are made while requests are served.
+MOST_LIMITED = 10_000
+
 
 class RateLimit:
     """Limits the routes of a Flask application.
 
-    ``default`` limits every route: a definition, a text, a list of them, or a function of the request. The options of
-    limits that stand beside it are its own. What is not given is taken from the application's configuration, where
-    ``TIDEGATE_LIMITER`` is the limiter, ``TIDEGATE_DEFAULT`` the default, ``TIDEGATE_TRUSTED_PROXIES`` an option.
+    ``default`` limits the application, all routes together: a definition, a text, a list of them, or a function of the
+    request. The options of limits that stand beside it are its own. What is not given is taken from the application's
+    configuration, where ``TIDEGATE_LIMITER`` is the limiter, ``TIDEGATE_DEFAULT`` the default,
+    ``TIDEGATE_TRUSTED_PROXIES`` an option.
 
     >>> from flask import Flask
     >>> from tidegate.flask import RateLimit
@@ -58,12 +64,14 @@ class RateLimit:
     def __init__(
         self,
         app: Flask | None = None,
-        limiter: LimiterLike | None = None,
+        limiter: LimiterLike = OF_MIDDLEWARE,
         default: Limits[Request] | None = None,
         **options: Unpack[RateLimitOptions],
     ) -> None:
         self._given: dict[str, Any] = {**options}
-        if limiter is not None:
+        self._limited: list[tuple[Any, Any]] = []
+        """Functions that are limited, each with what the decorator has made of it."""
+        if limiter is not OF_MIDDLEWARE:
             self._given["limiter"] = limiter
         if default is not None:
             self._given["default"] = default
@@ -78,7 +86,7 @@ class RateLimit:
         if KEY in app.extensions:
             raise ConfigurationError(f"the application {app.name!r} has a RateLimit already")
         options = {**app.config.get_namespace("TIDEGATE_"), **self._given}
-        limiter, default = options.pop("limiter", None), options.pop("default", None)
+        limiter, default = options.pop("limiter", MEMORY), options.pop("default", None)
         guarding = {name: options.pop(name) for name in GuardOptions.__annotations__ if name in options}
         room = FlaskRoom(limiter, **options)
         guard: Guard[Request] | None = None
@@ -103,7 +111,9 @@ class RateLimit:
 
         def decorate(thing: T) -> T:
             if not isinstance(thing, Blueprint):
-                thing = cast("T", self._wrapped(guard, thing))
+                original, thing = thing, cast("T", self._wrapped(guard, thing))
+                if len(self._limited) < MOST_LIMITED:
+                    self._limited.append((original, thing))
             mark(self, thing, guard)
             return thing
 
@@ -142,6 +152,16 @@ class RateLimit:
 
         return now
 
+    def unreached(self, views: Collection[Any]) -> list[str]:
+        """Functions that are views, and that are limited only under another name that no route has."""
+        limited = {id(made) for _, made in self._limited}
+        reached = {id(view) for view in views}
+        found: list[str] = []
+        for original, made in self._limited:
+            if id(original) in reached and id(original) not in limited and id(made) not in reached:
+                found.append(getattr(original, "__qualname__", repr(original)))
+        return found
+
     def _app(self) -> App | None:
         """The application whose request is served."""
         if not has_request_context():
@@ -165,20 +185,27 @@ class App:
         app.before_request(self.before)
         app.after_request(self.after)
         app.teardown_request(self.teardown)
-        app.cli.add_command(commands(self.room, self.routes))
+        app.cli.add_command(commands(Operator(self.room, self.places)))
+
+    def begin(self, asked: Request) -> None:
+        """Looks for mistakes before the first request is served; raises for limits that cannot be decided together."""
+        self.routes()
+        self.room.begin(asked.environ)
+        for name in self.owner.unreached(self.app.view_functions.values()):
+            self.room.gate.report("limit-not-applied", name)
 
     def before(self) -> Any:
         """Decides all limits of the route at once."""
         asked = _request()
         if not self.room.begun:
-            self.room.begin(asked.environ)
+            self.begin(asked)
         record = asked.environ[KEY] = FlaskRecord(self.room)
         plan = self._plan(asked)
         record.seen.update(plan.seen)
         if asked.method == "OPTIONS" and getattr(plan.rule, "provide_automatic_options", False):
             # Flask answers it, without a view.
             return None
-        return self._limit(asked, record, plan.guards, plan.route)
+        return self._limit(asked, record, plan, plan.guards)
 
     def _plan(self, asked: Request) -> Plan:
         rule = asked.url_rule
@@ -191,17 +218,27 @@ class App:
         """The limits of all routes, and of requests that have none."""
         return [Plan(self.owner, self.app, self.default, rule) for rule in [*self.app.url_map.iter_rules(), None]]
 
-    def _limit(self, asked: Request, record: FlaskRecord, guards: list[Guard[Request]], route: str) -> Any:
-        parts = [part for guard in guards if (part := self.room.part(guard, asked, route))]
+    def places(self) -> list[Place]:
+        """The same for the commands of an operator."""
+        plans = [(plan, plan.route if plan.rule is not None else "any other path") for plan in self.routes()]
+        return [Place(title, [(guard, plan.place(guard)) for guard in plan.guards]) for plan, title in plans]
+
+    def _limit(self, asked: Request, record: FlaskRecord, plan: Plan, guards: list[Guard[Request]]) -> Any:
+        try:
+            parts = [part for guard in guards if (part := self.room.part(guard, asked, plan.place(guard)))]
+        except RequestError as error:
+            raise self.room.failure(error) from error.__cause__
         return self._answered(asked, record, self.room.decide(parts)) if parts else None
 
     def _answered(self, asked: Request, record: FlaskRecord, decision: Decision) -> Any:
         """Keeps a decision. The response to a denied request is returned where the user makes it, else raised."""
+        for guard, info in decision.shadowed:
+            cast("Any", guard.on_blocked)(asked, info)
         record.add(decision)
         g.rate_limit = decision.info
         if not decision.blocked:
             return None
-        on_blocked = decision.deciding.on_blocked
+        on_blocked = decision.deciding.guard.on_blocked
         response = None if on_blocked is None else on_blocked(asked, decision.info)
         if response is None:
             raise RateLimited(self.room, record, asked)
@@ -214,7 +251,7 @@ class App:
         if record is None or guard in record.seen:
             return None
         record.seen.add(guard)
-        return self._limit(asked, record, [guard], self._plan(asked).route)
+        return self._limit(asked, record, self._plan(asked), [guard])
 
     async def limit_async(self, guard: Guard[Request]) -> Any:
         """The same without blocking the loop of an async view."""
@@ -223,7 +260,10 @@ class App:
         if record is None or guard in record.seen:
             return None
         record.seen.add(guard)
-        part = self.room.part(guard, asked, self._plan(asked).route)
+        try:
+            part = self.room.part(guard, asked, self._plan(asked).place(guard))
+        except RequestError as error:
+            raise self.room.failure(error) from error.__cause__
         return None if part is None else self._answered(asked, record, await self.room.decide_async([part]))
 
     def after(self, response: Response) -> Response:

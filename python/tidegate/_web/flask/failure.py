@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from werkzeug.exceptions import BadRequest, ServiceUnavailable
+from flask import Response, request
+from werkzeug.exceptions import HTTPException, ServiceUnavailable
 
-from ..._errors import LimitError, StoreError, TidegateError
-from ..failure import translated
+from ..._errors import StoreError, TidegateError
+from ..._http import Gate
+from ..failure import RequestError, translated
+from ..wsgi import accept
 
 __all__ = ["failure"]
 
@@ -17,13 +20,15 @@ class UnavailableError(StoreError, ServiceUnavailable):
         ServiceUnavailable.__init__(self)
 
 
-class BadActorError(LimitError, BadRequest):
-    """A ``LimitError`` with status 400."""
+class BadRequestError(RequestError, HTTPException):
+    """A ``RequestError`` with its status."""
 
-    def __init__(self) -> None:
-        BadRequest.__init__(self)
+    def __init__(self, error: RequestError, gate: Gate) -> None:
+        rejection = gate.rejection(error.kind, accept(request.environ))
+        HTTPException.__init__(self, error.sentence, Response(rejection.body, rejection.status, rejection.headers))
+        self.code = rejection.status
 
 
-def failure(error: TidegateError) -> Exception:
+def failure(error: TidegateError, gate: Gate) -> Exception:
     """The exception for an error of a decision."""
-    return translated(error, UnavailableError, BadActorError)
+    return translated(error, UnavailableError, lambda error: BadRequestError(error, gate))

@@ -9,9 +9,11 @@ from typing import Any
 from flask import Flask, Request, Response
 from werkzeug.exceptions import TooManyRequests
 
+from ..._errors import TidegateError
 from ..._tidegate import LimitInfo
 from ..guard import Guard
 from ..marks import Mark, applying, marks
+from ..names import APP, check_together, route_name, template
 from ..wsgi import EnvironRecord, EnvironRoom, accept
 from .failure import failure
 
@@ -27,7 +29,10 @@ class FlaskRoom(EnvironRoom[Request]):
     kind = "flask"
     limits = "default"
     environ = attrgetter("environ")
-    failure = staticmethod(failure)
+
+    def failure(self, error: TidegateError) -> Exception:
+        """The exception of Flask for an error of a decision."""
+        return failure(error, self.gate)
 
 
 class RateLimited(TooManyRequests):
@@ -59,16 +64,17 @@ class FlaskRecord(EnvironRecord):
 class Plan:
     """The limits of one route: those that are decided together, and those that do not apply."""
 
-    __slots__ = ("guards", "route", "rule", "seen")
+    __slots__ = ("default", "guards", "route", "rule", "seen")
 
     def __init__(self, owner: object, app: Flask, default: Guard[Request] | None, rule: Any) -> None:
         self.rule = rule
-        self.route = ""
+        self.default = default
+        self.route = APP
+        """The name of the route; that of the application where no route has matched."""
         outer: list[Mark] = [] if default is None else [default]
         inner: list[Mark] = []
         if rule is not None:
-            methods = set(rule.methods or ())
-            self.route = f"{','.join(sorted(methods - {'HEAD', 'OPTIONS'} or methods))} {rule.rule}"
+            self.route = route_name(list(rule.methods or ()), template(rule.rule, "angles"))
             around, _, name = rule.endpoint.rpartition(".")
             # A blueprint within another has the other's name in its own.
             names = [part for part in accumulate(around.split("."), "{}.{}".format) if part in app.blueprints]
@@ -80,3 +86,8 @@ class Plan:
         every = [mark for mark in outer + inner if isinstance(mark, Guard)]
         self.guards: list[Guard[Request]] = applying(outer, inner)
         self.seen = frozenset(every)
+        check_together((guard, self.place(guard)) for guard in self.guards)
+
+    def place(self, guard: Guard[Request]) -> str:
+        """The name of what a guard limits."""
+        return APP if guard is self.default else self.route

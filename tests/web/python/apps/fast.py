@@ -21,7 +21,7 @@ ALL = RateLimit(Bucket("all", size=20, drip_rate=DAY), key="header:x-api-key")
 app = FastAPI(dependencies=[Depends(ALL)])
 limiter = AsyncLimiter(os.environ["STORE"], timeout=float(os.environ["STORE_TIMEOUT"]))
 app.add_middleware(RateLimitMiddleware, limiter=limiter, headers="both")
-router = APIRouter(prefix="/v1", dependencies=[Depends(RateLimit("10/day", key="header:x-api-key"))])
+router = APIRouter(prefix="/v1", dependencies=[Depends(RateLimit("10/day", key="header:x-api-key", name="v1"))])
 
 
 async def account(x_api_key: Annotated[str, Header()]) -> str:

@@ -17,7 +17,7 @@ KEY = "header:x-api-key"
 
 limiter = RateLimit(default="20/day", name="all", key=KEY)
 v1 = Blueprint("v1", __name__, url_prefix="/v1")
-limiter.limit("10/day", key=KEY)(v1)
+limiter.limit("10/day", key=KEY, name="v1")(v1)
 free = limiter.exempt(Blueprint("free", __name__, url_prefix="/free"))
 
 
@@ -79,7 +79,7 @@ def own() -> str:
 
 
 class Things(MethodView):
-    @limiter.limit("1/day", key=KEY)
+    @limiter.limit("1/day", key=KEY, name="get things")
     def get(self) -> str:
         return "get"
 

@@ -1,0 +1,48 @@
+"""The routes of a project with their limits, as far as they are known without a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.urls import get_resolver
+from django.urls.resolvers import LocalePrefixPattern, URLResolver
+
+from ..names import template
+from ..operate import Place
+from .middleware import plan_of
+from .room import project
+
+__all__ = ["check_routes", "places"]
+
+
+def places(using: str) -> list[Place]:
+    """The limits of every route that one store decides, and those of any other path."""
+    known = project()
+    found = [Place(route, _guards(view, route, using)) for route, view in _views(get_resolver(), "")]
+    default = [(known.default, known.place(known.default, None))] if known.default is not None else []
+    return [*found, Place("any other path", [pair for pair in default if pair[0].using == using])]
+
+
+def check_routes() -> None:
+    """Raises for a view whose limits cannot be decided together."""
+    for route, view in _views(get_resolver(), ""):
+        plan_of(view, route)
+
+
+def _guards(view: Any, route: str, using: str) -> list[tuple[Any, str]]:
+    known = project()
+    together = [guard for _, guards in plan_of(view, route).by_store for guard in guards if guard.using == using]
+    throttles = getattr(getattr(view, "cls", None), "throttle_classes", ())
+    own = [guard for one in throttles if (guard := getattr(one, "guard", None)) is not None and guard.using == using]
+    return [(guard, known.place(guard, route)) for guard in [*together, *own]]
+
+
+def _views(resolver: Any, before: str) -> Iterator[tuple[str, Any]]:
+    """Every route with its view, without the language in front."""
+    for pattern in resolver.url_patterns:
+        own = "" if isinstance(pattern.pattern, LocalePrefixPattern) else str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from _views(pattern, before + own)
+        else:
+            yield template(before + own, "angles"), pattern.callback

@@ -1,0 +1,103 @@
+"""What an operator asks of an application's limits, for the commands of each framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from .._errors import ConfigurationError, StoreError
+from .._tidegate import Limit
+from .guard import Guard
+from .room import Room
+
+__all__ = ["Operator", "Place", "Refused"]
+
+T = TypeVar("T")
+
+
+class Refused(Exception):  # noqa: N818
+    """A command that cannot be carried out, with a sentence for a person."""
+
+
+class Place(NamedTuple):
+    """A route, or an application, and its limits, each with the name of its place."""
+
+    title: str
+    guards: Sequence[tuple[Guard[Any], str]]
+
+
+class Operator:
+    """The commands of one application and store; each yields lines to be shown."""
+
+    def __init__(self, room: Room[Any], places: Callable[[], Sequence[Place]]) -> None:
+        self.room = room
+        self.store = room.store
+        self.places = places
+
+    def ping(self) -> Iterator[str]:
+        """Asks the store for a decision."""
+        health = _asked(self.store.sync.ping)
+        yield from (f"warning: {warning}" for warning in health.warnings)
+        yield f"{self.store!r} decides calls"
+
+    def limits(self) -> Iterator[str]:
+        """Lists the limits of every place."""
+        for place in self.places():
+            yield place.title
+            for guard, name in place.guards:
+                for limit in guard.definitions(name) or [None]:
+                    yield f"  {_first_line(limit) if limit else 'limits that a function of the request returns'}"
+            if not place.guards:
+                yield "  no limit"
+
+    def status(self, actor: str) -> Iterator[str]:
+        """Shows what an actor has left of each limit."""
+        self._check_shared()
+        for limit in self._known():
+            yield str(_asked(partial(self.store.sync.explain, limit, self._actor(actor))))
+
+    def reset(self, actor: str, keys: Sequence[str] = ()) -> Iterator[str]:
+        """Gives an actor its limits back, those with these keys or all."""
+        self._check_shared()
+        known = {limit.key: limit for limit in self._known()}
+        for key in keys:
+            if key not in known:
+                raise Refused(f"no limit has the key {key!r}; there are {', '.join(known) or 'none'}")
+        chosen = [limit for key, limit in known.items() if not keys or key in keys]
+        if chosen:
+            _asked(partial(self.store.sync.reset, chosen, self._actor(actor)))
+        yield f"{len(chosen)} limits of {actor} are reset"
+
+    def clear(self) -> Iterator[str]:
+        """Removes every entry of the limiter's namespace."""
+        self._check_shared()
+        yield f"{_asked(self.store.sync.clear)} entries are removed"
+
+    def _check_shared(self) -> None:
+        if not self.store.shared:
+            raise Refused("the store is the memory of the server's process, which no command can reach")
+
+    def _known(self) -> list[Limit]:
+        """Every limit that is known without a request, once."""
+        found = (limit for place in self.places() for guard, name in place.guards for limit in guard.definitions(name))
+        return list(dict.fromkeys(found))
+
+    def _actor(self, text: str) -> str:
+        """The actor that a client's address stands for; other actors as they are."""
+        try:
+            return self.room.gate.client(text)
+        except ConfigurationError:
+            return text
+
+
+def _asked(call: Callable[[], T]) -> T:
+    """The answer of a store; an error that a person can read where there is none."""
+    try:
+        return call()
+    except StoreError as error:
+        raise Refused(str(error)) from None
+
+
+def _first_line(limit: Limit) -> str:
+    return str(limit.explain()).partition("\n")[0]
