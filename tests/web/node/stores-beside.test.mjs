@@ -169,8 +169,7 @@ test('what is not an object of options is refused, rather than counted in memory
     }
     // Such as an environment variable that is not set.
     const unset = { limiter: undefined, points: 1, duration: 1 }
-    const message =
-      /limiter must be a Limiter or the URL of a store; leave it out for memory, got undef/
+    const message = /limiter must be a Limiter or the URL of a store; leave it out for memory, got undef/
     assert.throws(() => make(unset), { field: 'limiter', message })
   }
   assert.throws(() => new FastifyStore({ limiter }), /limiter must be given to Store\.with\(\)/)
