@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::strategies::{cost, definition_of, scale, start, step};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
-use crate::strategies::{cost, definition_of, scale, start, step};
 use tidegate::{Call, Check, Limit, Limiter, Memory};
 
 /// A definition as one of two processes has it, for its own idea of the actor's factor.
