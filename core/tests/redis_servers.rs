@@ -14,7 +14,6 @@ mod redis_answered;
 mod redis_contents;
 mod redis_fallback;
 mod redis_idle;
-mod redis_redirects;
 mod redis_replicas;
 mod redis_scattered;
 mod redis_sharkey;

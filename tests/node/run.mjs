@@ -6,7 +6,7 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 
 /** Files whose tests have bounds in time, so that nothing else may keep the machine busy. */
-const CLOCK = new Set(['load', 'outage', 'redis', 'redis-process'])
+const CLOCK = new Set(['load', 'outage', 'process', 'redis', 'redis-process'])
 
 const named = process.argv.slice(2)
 const looksAtClock = (file) => CLOCK.has(basename(file, '.test.mjs'))

@@ -25,7 +25,7 @@ def documented() -> Iterator[tuple[str, str]]:
     yield "tidegate", tidegate.__doc__ or ""
     for item in PUBLIC:
         yield item.__name__, item.__doc__ or ""
-        for name, member in getattr(item, "__dict__", {}).items():
+        for name, member in sorted(getattr(item, "__dict__", {}).items()):
             if not name.startswith("_"):
                 yield f"{item.__name__}.{name}", member.__doc__ or getattr(member, "__func__", member).__doc__ or ""
 

@@ -48,7 +48,7 @@ def members(thing: Any) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("thing", PUBLIC, ids=str)
+@pytest.mark.parametrize("thing", PUBLIC, ids=lambda thing: getattr(thing, "__name__", str(thing)))
 def test_the_hints_of_every_public_thing_are_known(thing: Any) -> None:
     if isinstance(thing, UnionType):
         assert typing.get_args(thing)

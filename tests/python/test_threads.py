@@ -215,6 +215,8 @@ def test_an_event_loop_in_each_thread(fleet: RedisServer) -> None:
     in_threads(work)
 
 
+# A worker of pytest-xdist has a thread of its own, beside which such a child may wait for ever.
+@pytest.mark.clock
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_children_of_busy_threads_find_no_lock_taken(fleet: RedisServer) -> None:

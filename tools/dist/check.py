@@ -59,7 +59,7 @@ def glibc_faults(library: Path, name: str) -> list[str]:
 
 def unwinder_faults(library: Path, name: str) -> list[str]:
     """A library that unwinds stacks by itself, beside the system's unwinder: see zig.py."""
-    needed, symbols = run("readelf.py", "-d", library), run("readelf.py", "--dyn-syms", library)
+    needed, symbols = run("readelf.py", "-d", library), run("readelf.py", "-s", library)
     if zig.UNWINDER in needed and re.search(r" UND _Unwind_RaiseException\b", symbols):
         return []
     return [f"{name}: does not take its unwinder from {zig.UNWINDER}"]

@@ -151,7 +151,6 @@ def request_of(key: str, method: str = "get") -> Any:
         {"key": "user", "rate": lambda group, _request: None if group == "none" else "1/d", "group": "none"},
         {"key": "user", "rate": lambda group, _request: None if group == "none" else "1/d", "group": "one"},
     ],
-    ids=str,
 )
 def test_the_decorator_does_as_theirs(options: dict[str, Any], key: str) -> None:
     assert seen(ours, request_of(key), 5, **options) == seen(THEIRS, request_of(key), 5, **options)
