@@ -5,13 +5,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 DIST_VENV := .venv-dist
 SITE_VENV := .venv-site
+DEMO_VENV := .venv-demo
 RESULTS := bench/results
 # How the bindings are built: `quick` for tests and the demo, `release` for figures, as packages are.
 PROFILE ?= quick
+HOST = $(shell rustc --print host-tuple)
+# How they are linked: `native`, or by `zig` as packages are, against an old C library. Tests run over what is shipped.
+LINK ?= native
+TESTED = $(if $(filter %-linux-gnu,$(HOST)),zig,native)
+LINKED = $(if $(filter zig,$(LINK)),$(BIN)/python tools/dist/zig.py)
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: docs test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-web-node test-fleet panics soak scoreboard fmt bench bench-redis bench-round-trips bench-web clean
+.PHONY: chromium docs test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-web-node test-fleet test-packages panics soak scoreboard fmt bench bench-redis bench-round-trips bench-web clean demo-python demo-node
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -29,34 +35,53 @@ node_modules/.ready: package.json package-lock.json
 
 bench bench-redis bench-web soak scoreboard: PROFILE := release
 
+# Into which virtual environment, and by way of which folder. Both bindings are compiled from the same libraries.
+define wheel
+rm -rf python/tidegate/_tidegate*.so $(2)
+$(LINKED) $(1)/maturin build --quiet --profile $(PROFILE) --target $(HOST) --features beside-node \
+	--interpreter $(1)/python --compatibility linux --auditwheel skip --out $(2)
+$(1)/pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(2)/*.whl
+endef
+
 build: setup ## The Python package into the virtual environment, the Node package into node/dist
-	rm -f python/tidegate/_tidegate*.so
-	MATURIN_PEP517_ARGS="--profile $(PROFILE)" $(BIN)/pip install --quiet --disable-pip-version-check --no-deps .
-	npm run --silent addon -- --profile $(PROFILE)
+	$(call wheel,$(BIN),target/wheels)
+	$(LINKED) npm run --silent addon -- --profile $(PROFILE) --features beside-python
 	npm run --silent build:lib
 
 generate: ## Code of the bindings that follows from the definitions and from the Python stub
 	cargo run --quiet -p tidegate-generate
 
-demo: build ## One FastAPI and one Express app, the same burst to both, their answers side by side
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement examples/demo/requirements.txt
+# With few tools, and all of it at once: what is installed comes while the bindings are compiled.
+demo: ## One FastAPI and one Express app, the same burst to both, their answers side by side
+	$(MAKE) --no-print-directory --jobs=4 demo-python demo-node
+	$(DEMO_VENV)/bin/python examples/demo/run.py
+
+$(DEMO_VENV)/.ready: examples/demo/requirements.txt
+	$(PYTHON) -m venv $(DEMO_VENV)
+	$(DEMO_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement examples/demo/requirements.txt
+	@touch $@
+
+demo-python: $(DEMO_VENV)/.ready
+	$(call wheel,$(DEMO_VENV)/bin,target/demo)
+
+demo-node: node_modules/.ready
+	npm run --silent addon -- --profile $(PROFILE) --features beside-python
+	npm run --silent build:lib
 	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
-	$(BIN)/python examples/demo/run.py
 
 # First what only needs processors, all of it at once: a binding is linked by one thread, for a minute. Then the tests, one
 # suite after the other, because some look at the clock.
+test: LINK := $(TESTED)
 test: ## Every test and linter of all three languages
-	$(MAKE) --no-print-directory --jobs=4 --output-sync=target build compiled lint docs $(WEB_PACKAGES)
-	$(MAKE) --no-print-directory --old-file=build --old-file=docs test-rust test-python test-readme test-node test-web test-docs test-fleet
+	$(MAKE) --no-print-directory --jobs=4 --output-sync=target LINK=$(LINK) build compiled lint docs chromium $(WEB_PACKAGES)
+	$(MAKE) --no-print-directory --old-file=build --old-file=docs test-packages test-rust test-python test-readme test-node test-web test-docs test-fleet
 
 lint: lint-rust lint-python lint-node ## The linters of all three languages
 
+# Each feature by itself is for `test-features`, and the documentation for `docs`.
 lint-rust:
 	cargo fmt --all --check
-	cargo clippy --workspace --quiet -- -D warnings
-	cargo clippy -p tidegate -p tidegate-bench -p tidegate-generate --all-targets --quiet -- -D warnings
-	for features in "" remote redis; do cargo check -p tidegate --no-default-features --features "$$features" --quiet || exit 1; done
-	RUSTDOCFLAGS="-D warnings" cargo doc -p tidegate --no-deps --quiet
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
 lint-python: build test-stubs
 	$(BIN)/ruff check
@@ -88,7 +113,7 @@ redis-server:
 
 # Twice: overflow only wraps without its checks. What a server decides is compiled the same way both times. With the
 # generator, whose test compares what it writes with what is committed. Without the tests `redis_*`, empty without Redis.
-CHECKED := -p tidegate -p tidegate-generate
+CHECKED := -p tidegate -p tidegate-generate --all-features
 WRAPPING := --config core/tests/wrapping.toml -p tidegate --no-default-features --features tokio,toml,yaml \
 	--lib --test '[!r]*' --test 're[!d]*'
 
@@ -100,26 +125,33 @@ test-rust: redis-server compiled
 	cargo test $(CHECKED)
 	cargo test $(WRAPPING)
 
-# Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; and
-# Redis needs no TLS. Apart from the other tests, because each combination is compiled by itself.
+# Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; Redis
+# needs no TLS; and without being asked nothing reads TOML or YAML. Apart from the other tests, because each combination is compiled by itself.
 test-features: redis-server ## Each feature of the crate by itself
 	for features in "" tokio toml yaml remote redis; do \
 		cargo clippy -p tidegate --no-default-features --features "$$features" --quiet -- -D warnings || exit 1; \
 	done
+	cargo clippy -p tidegate --all-targets --quiet -- -D warnings
 	! cargo tree -p tidegate --no-default-features --edges normal --prefix none | grep -E "^(tokio|redis|rustls|ring) "
 	! cargo tree -p tidegate --no-default-features --features remote --edges normal --prefix none | grep -E "^(redis|rustls|ring) "
 	! cargo tree -p tidegate --no-default-features --features redis --edges normal --prefix none | grep -E "^(rustls|ring) "
+	! cargo tree -p tidegate --edges normal --prefix none | grep -E "^(toml|serde-saphyr) "
 	cargo test -p tidegate --no-default-features --features redis --test without_tls --quiet
 
+# Two at a time, but for tests that look at a clock: those come after the others, one by one.
+PARALLEL := --numprocesses 2 --dist loadfile
+
 test-python: build redis-server
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL) -m "not clock"
+	$(BIN)/pytest -m clock
 
 test-node: build redis-server
 	npm test --silent
 
 test-readme: build redis-server
-	$(BIN)/pytest tests/readme
-	cargo run --quiet -p tidegate --example pictures -- --check
+	$(BIN)/pytest $(PARALLEL) --dist load tests/readme
+	cargo run --quiet -p tidegate --all-features --example pictures -- --check
+	for example in login wait http; do cargo run --quiet -p tidegate --all-features --example $$example || exit 1; done
 
 # An older NestJS beside the one at the top, because each of its packages wants the others of its version; and the test
 # runners of the examples, which nothing else needs. Not `npm ci`: it wants the packages of all platforms in the registry.
@@ -130,9 +162,11 @@ tests/web/%/node_modules/.ready: tests/web/%/package-lock.json
 test-web: test-web-python test-web-node ## The web frameworks
 
 test-web-python: build redis-server
-	$(BIN)/pytest tests/web/python
-	@# A second Django, for interpreters that it supports. It stands before that of the virtual environment.
-	if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then \
+	$(BIN)/pytest $(PARALLEL) tests/web/python
+
+# Only in the workflow: a second Django, for interpreters that it supports. It stands before that of the virtual environment.
+test-django: build redis-server
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then \
 		$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --target $(VENV)/django --requirement tests/web/python/django.txt && \
 		PYTHONPATH=$(VENV)/django $(BIN)/pytest tests/web/python/test_django.py tests/web/python/test_django_ratelimit.py tests/web/python/test_drf.py; \
 	fi
@@ -140,13 +174,19 @@ test-web-python: build redis-server
 test-web-node: build redis-server $(WEB_PACKAGES)
 	npm run --silent test:web
 
-# With a browser, which is installed where it is missing.
-test-docs: docs
+# A browser, which is installed where it is missing; after the server, because two installations would wait for a lock.
+chromium: redis-server
 	@command -v chromium >/dev/null || { apt-get update --quiet && apt-get install --quiet --yes chromium; } >/dev/null
+
+test-docs: docs chromium
 	node --test tests/site/*.test.mjs
 
 test-fleet: build redis-server
 	$(BIN)/pytest tests/fleet
+
+# Exits, forks and threads, which the linker can spoil: over an installed wheel and installed tarballs.
+test-packages: build redis-server
+	$(BIN)/python tools/dist/trial.py
 
 # Tools of their own, which nothing else needs.
 $(DIST_VENV)/.ready: tools/dist/requirements.txt
@@ -166,7 +206,7 @@ docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site
 	tools/site/node_modules/.bin/typedoc --options tools/site/typedoc.json --logLevel Error
 	@# Icons from a file of their own cannot be shown from the disk; a script has put them into each page as well.
 	find target/site/reference/node -name '*.html' -exec sed -i 's|href="[./]*assets/icons.svg#|href="#|g' {} +
-	RUSTDOCFLAGS="-D warnings" cargo doc --package tidegate --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --package tidegate --all-features --no-deps --quiet
 	mkdir -p target/site/reference/rust && cp -r target/doc/. target/site/reference/rust/
 	@# A link of a dependency's documentation that leads nowhere from the pages of those who use its traits.
 	find target/site/reference/rust/tidegate -name '*.html' -exec sed -i 's|href="dispatcher#|href="https://docs.rs/tracing/latest/tracing/dispatcher/#|g' {} +
@@ -177,8 +217,9 @@ docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site
 version: ## One version for all packages: make version VERSION=1.2.3
 	$(PYTHON) tools/dist/version.py $(VERSION)
 
-dist: setup $(DIST_VENV)/.ready ## The packages that can be built here, checked, into dist/
+dist: setup redis-server $(DIST_VENV)/.ready ## The packages that can be built here, checked and tried, into dist/
 	$(DIST_VENV)/bin/python tools/dist/build.py
+	$(BIN)/python tools/dist/trial.py dist
 
 # As root: it makes a system of its own, in a folder that it removes.
 dist-check: $(DIST_VENV)/.ready ## Those packages installed and used in a fresh Debian without a compiler
@@ -229,4 +270,4 @@ bench-web: build redis-server ## The cost of a rate limit in web frameworks, bes
 	@$(BIN)/python bench/web/python/bench_web.py; python=$$?; node bench/web/node.mjs && exit $$python
 
 clean: ## Remove what was built and installed
-	rm -rf target dist $(VENV) $(DIST_VENV) $(SITE_VENV) node_modules node/dist bench/node/node_modules tests/web/*/node_modules examples/demo/node_modules $(RESULTS)
+	rm -rf target dist $(VENV) $(DIST_VENV) $(SITE_VENV) $(DEMO_VENV) node_modules node/dist bench/node/node_modules tests/web/*/node_modules examples/demo/node_modules $(RESULTS)

@@ -7,6 +7,7 @@ mod readme {}
 #[doc = include_str!("../../docs/tutorial.md")]
 mod tutorial {}
 
+#[cfg(all(feature = "toml", feature = "yaml"))]
 #[doc = include_str!("../../docs/definitions.md")]
 mod definitions {}
 

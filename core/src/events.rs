@@ -68,10 +68,10 @@ events! {
     "breaker-close" BreakerClose,
     /// a call failed in a way that does not open the breaker; at most once a minute for each kind of failure
     "failure" Failure(Failure),
-    /// calls were answered without the store, or failed, most of them because of this; at the first such call, and then
-    /// at most once a minute, with counts
+    /// calls were answered without the store, or failed, most of them because of this; at the first such call of each
+    /// outage, and then at most once a minute, with counts
     "degraded" Degraded(Failure),
-    /// the store decides again; at most once a minute
+    /// the store has decided every call for a second, so the outage is over
     "recovered" Recovered,
     /// the server may evict blocked clients when it is full; once
     "eviction" Eviction,

@@ -22,7 +22,7 @@ pub enum Failure {
     OutOfMemory,
     /// The server refuses this user or this command: access is denied, or the command does not exist.
     Denied,
-    /// The slot is being moved, and was until the deadline.
+    /// The slot is being moved, and was until the deadline; or a server redirects to a node that its cluster does not have.
     Moving,
     /// Fewer replicas than were asked for had the charge by the deadline. The charge stays on the primary.
     Unreplicated,

@@ -3,14 +3,18 @@
 
 use std::time::Duration;
 
+use crate::Error;
 use crate::algorithm::whole;
 pub use crate::charge::Charge;
 use crate::charge::ONE_EACH;
-use crate::check::Check;
-use crate::config::Format;
+use crate::check::{Check, OwnedCheck};
+use crate::decision::Call;
 use crate::error::LimitError;
-use crate::limit::Kind;
-
+use crate::explain::CallExplanation;
+use crate::headers::Style;
+use crate::info::LimitInfo;
+use crate::limit::{Kind, Value};
+use crate::limiter::Limiter;
 use crate::time::{EXACT, Micros};
 
 pub use crate::config::Entry;
@@ -21,6 +25,7 @@ pub use crate::interrupt::while_waiting;
 pub use crate::limiter::Opened;
 #[cfg(feature = "remote")]
 pub use crate::limiter::UnsentCall;
+pub use crate::near::hint;
 pub use crate::reply_queue::{ReplyQueue, Wake};
 #[cfg(feature = "redis")]
 pub use crate::store::dialect::Dialect;
@@ -36,10 +41,10 @@ pub use crate::store::option_list::{STORE_OPTIONS, StoreOption, Takes};
 pub fn open(
     dialect: Dialect,
     url: &str,
-    options: impl IntoIterator<Item = (String, crate::limit::Value)>,
+    options: impl IntoIterator<Item = (String, Value)>,
     listener: impl Fn(&crate::events::Event) + Send + Sync + 'static,
 ) -> Result<Opened, LimitError> {
-    crate::limiter::Limiter::open_as(dialect, url, options, Some(listener))
+    Limiter::open_as(dialect, url, options, Some(listener))
 }
 
 pub use crate::limit::{Bounds, Field, Outline, Takes as FieldTakes};
@@ -114,6 +119,86 @@ pub fn spent(checks: &[Check<'_>], spent: Spent<'_>) -> Result<Vec<u64>, LimitEr
     }
 }
 
+/// Begins to decide, for a host that waits in its own way. Returns the answer if it is known at once. Otherwise `done`
+/// is called with it once, on the thread of the connection, and must not block that. `done` returns the answer if its
+/// caller is gone; a charge is then given back.
+///
+/// # Errors
+/// Inside of the answer, as [`Limiter::decide_sync_at`].
+pub fn start(
+    limiter: &Limiter,
+    checks: &[Check<'_>],
+    call: Call,
+    now: Option<Micros>,
+    done: impl FnOnce(Result<LimitInfo, Error>) -> Result<(), Result<LimitInfo, Error>> + Send + 'static,
+) -> Option<Result<LimitInfo, Error>> {
+    limiter.start(checks, call, now, done)
+}
+
+/// [`start`] for a host that sends several calls together: a call whose answer is not known at once is returned unsent.
+///
+/// # Errors
+/// The call that is not sent.
+#[cfg(feature = "remote")]
+pub fn hold(
+    limiter: &Limiter,
+    checks: &[Check<'_>],
+    call: Call,
+    now: Option<Micros>,
+    done: impl FnOnce(Result<LimitInfo, Error>) -> Result<(), Result<LimitInfo, Error>> + Send + 'static,
+) -> Result<Result<LimitInfo, Error>, UnsentCall> {
+    limiter.hold(checks, call, now, done)
+}
+
+/// [`Limiter::decide_sync`] of [`Call::Limit`] and two checks, for a caller that reads the answers once: `answered` is
+/// called with the answer to both, and with the answer of each, which that does not hold.
+///
+/// # Errors
+/// As [`Limiter::decide_sync`].
+#[inline]
+pub fn limit_two_sync<T>(
+    limiter: &Limiter,
+    checks: [&Check<'_>; 2],
+    answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
+) -> Result<T, Error> {
+    limiter.limit_two_sync(checks, answered)
+}
+
+/// [`Limiter::explain_checks_sync`] for a host that waits in its own way: `done` gets the explanation, on this thread
+/// where the answer is known at once.
+pub fn start_explain(
+    limiter: &Limiter,
+    checks: &[Check<'_>],
+    now: Option<Micros>,
+    done: impl FnOnce(Result<CallExplanation, Error>) + Clone + Send + 'static,
+) {
+    let owned: Vec<OwnedCheck> = checks.iter().map(OwnedCheck::from).collect();
+    let explained = move |info: Result<LimitInfo, Error>| {
+        let checks: Vec<_> = owned.iter().map(OwnedCheck::check).collect();
+        done(info.and_then(|info| Ok(CallExplanation::of(&checks, info)?)));
+    };
+    let later = explained.clone();
+    let known = limiter.start(checks, Call::Peek, now, move |info| {
+        later(info);
+        Ok(())
+    });
+    known.map(explained);
+}
+
+/// The style of headers with this name, with the values of the options `draft` and `reset`; an error names it `field`.
+///
+/// # Errors
+/// When one of them does not exist.
+pub fn style(field: &str, name: Value, draft: Option<Value>, reset: Option<Value>) -> Result<Style, LimitError> {
+    crate::http::style_of(field, name, draft, reset)
+}
+
+/// The URL of the page of a code in the documentation.
+#[must_use]
+pub fn page_of(code: &str) -> String {
+    crate::http::page_of(code)
+}
+
 /// The longest actor that a binding passes on, in bytes of UTF-8.
 pub const LONGEST_ACTOR: usize = 65_536;
 
@@ -126,7 +211,7 @@ pub fn long_actor(key: &str, bytes: usize) -> LimitError {
 
 /// The error for a value in the place of text; `key` is the limit's.
 #[must_use]
-pub fn not_text(key: &str, field: &str, value: &crate::limit::Value) -> LimitError {
+pub fn not_text(key: &str, field: &str, value: &Value) -> LimitError {
     value.not_text(key, field)
 }
 
@@ -134,17 +219,7 @@ pub fn not_text(key: &str, field: &str, value: &crate::limit::Value) -> LimitErr
 #[must_use]
 pub fn malformed_name() -> LimitError {
     let problem = "must have well-formed names, without lone surrogates";
-    LimitError::range("", "limits", problem, crate::limit::Value::Malformed)
-}
-
-/// The format of a text with limits, by its name.
-///
-/// # Errors
-/// When there is none of this name.
-pub fn format(name: &str) -> Result<Format, LimitError> {
-    let problem = r#"must be "json", "toml" or "yaml""#;
-    let none = || LimitError::range("", "format", problem, crate::limit::Value::Text(name.to_owned()));
-    ["json", "toml", "yaml"].contains(&name).then(|| Format::of(format!("limits.{name}"))).flatten().ok_or_else(none)
+    LimitError::range("", "limits", problem, Value::Malformed)
 }
 
 /// An instant in milliseconds since the Unix epoch, to the nearest microsecond.

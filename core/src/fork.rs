@@ -9,6 +9,7 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 ///
 /// Limiters find out by themselves when they are about to talk to a server. Only what this process answers
 /// without asking one (denials that it remembers) may wait for a lock that another thread of the parent held.
+#[cfg(feature = "remote")]
 pub fn after_fork() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
@@ -25,7 +26,14 @@ impl Process {
         Self { generation: GENERATION.load(Ordering::Relaxed), id: std::process::id() }
     }
 
+    /// Another process, for tests.
+    #[cfg(test)]
+    pub(crate) fn of(id: u32) -> Self {
+        Self { generation: 0, id }
+    }
+
     /// Costs next to nothing, and is right where a child calls [`after_fork`].
+    #[cfg(feature = "remote")]
     pub(crate) fn is_current_unless_forked(self) -> bool {
         self.generation == GENERATION.load(Ordering::Relaxed)
     }

@@ -58,7 +58,7 @@ macro_rules! answer {
             pub const fn from_numbers(numbers: [u64; Self::NUMBERS]) -> Self {
                 let [flags, $($number,)+ $($seconds,)+ at, check] = numbers;
                 $(let _ = $seconds;)+
-                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u32, observed: flags & OBSERVED > 0, several: None }
+                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u32, observed: flags & OBSERVED > 0, counted: false, several: None }
             }
 
             $(
@@ -153,6 +153,8 @@ answer! {
             pub(crate) check: u32,
             /// Of a check that is not enforced.
             pub(crate) observed: bool,
+            /// Charged although its call was denied; for merging, after which no binding needs it.
+            pub(crate) counted: bool,
             /// Present only when there was more than one answer, so that a single one allocates nothing.
             pub(crate) several: Option<Several>,
         }
@@ -203,6 +205,7 @@ impl LimitInfo {
             at: 0,
             check: 0,
             observed: false,
+            counted: false,
             degraded: false,
             several: None,
         }
@@ -273,7 +276,7 @@ impl LimitInfo {
             wait_ms = wait_ms.max(info.wait_ms);
             at = at.max(info.at);
             degraded |= info.degraded;
-            if !blocked {
+            if !blocked || info.counted {
                 // Among those that are blocked, the one that decides has the largest.
                 reset_ms = reset_ms.max(info.reset_ms);
             }
@@ -291,6 +294,7 @@ impl LimitInfo {
             at,
             check,
             observed: false,
+            counted: false,
             several: several(answers),
         }
     }

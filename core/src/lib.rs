@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::incompatible_msrv))]
 
 mod algorithm;
@@ -11,6 +12,7 @@ mod decision;
 mod distinct;
 #[cfg(doctest)]
 mod doctests;
+mod durations;
 mod error;
 #[cfg(feature = "remote")]
 mod events;
@@ -20,7 +22,6 @@ mod failure;
 #[doc(hidden)]
 pub mod ffi;
 mod fingerprint;
-#[cfg(feature = "remote")]
 mod fork;
 pub mod headers;
 pub mod http;
@@ -31,6 +32,8 @@ mod interrupt;
 mod limit;
 mod limiter;
 mod log_duration;
+mod names;
+mod near;
 mod panics;
 mod receipt;
 mod reply_queue;
@@ -70,7 +73,9 @@ pub mod acquire {
 /// Settings of a store on [`Redis`].
 #[cfg(feature = "redis")]
 pub mod redis {
-    pub use crate::store::redis::{Layout, Strategy};
+    #[doc(hidden)]
+    pub use crate::store::redis::bare_command;
+    pub use crate::store::redis::{Layout, RedisBuilder, Strategy};
 }
 
 /// Shared stores: fallback policies, failures, events, health and statistics.

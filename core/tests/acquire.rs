@@ -220,3 +220,42 @@ fn every_type_undoes_its_own_charge_and_no_later_one() {
         assert_eq!(undone.remaining, other.remaining, "{limit:?}");
     }
 }
+
+#[test]
+fn only_so_many_wait_and_whoever_leaves_makes_room() {
+    for limit in [drips(Duration::from_secs(3600)), log(1, Duration::from_secs(3600))] {
+        let limiter = limiter().max_waiters(2);
+        limiter.limit_sync(&limit, "ada").expect("an answer");
+        let begin = || {
+            let mut acquire = limiter.start_acquire(&[Check::new(&limit, "ada")], Duration::from_secs(1 << 20));
+            let step = acquire.step().expect("a step");
+            (acquire, step)
+        };
+        let (first, second) = (begin(), begin());
+        assert!(matches!((&first.1, &second.1), (Step::Wait(_), Step::Wait(_))));
+        let before = limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms;
+        let (_third, step) = begin();
+        assert!(matches!(step, Step::Done(info) if info.blocked && info.wait_ms == 0));
+        let after = limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms;
+        assert!(after <= before, "a denial charges nothing");
+        // What fits at once needs no place.
+        assert!(!limiter.acquire_sync(&limit, "eve", SECOND).expect("an answer").blocked);
+        drop(first);
+        assert!(matches!(begin().1, Step::Wait(_)));
+    }
+}
+
+#[test]
+fn an_acquire_that_is_over_leaves_its_place() {
+    let limiter = limiter().max_waiters(1);
+    let limit = drips(Duration::from_secs(3600));
+    let mut kept = Vec::new();
+    for actor in ["ada", "bob", "eve"] {
+        let mut acquire = limiter.start_acquire(&[Check::new(&limit, actor)], SECOND);
+        assert!(matches!(acquire.step().expect("a step"), Step::Done(info) if !info.blocked));
+        kept.push(acquire);
+    }
+    limiter.limit_sync(&limit, "zoe").expect("an answer");
+    let mut waiting = limiter.start_acquire(&[Check::new(&limit, "zoe")], Duration::from_secs(1 << 20));
+    assert!(matches!(waiting.step().expect("a step"), Step::Wait(_)), "{} are over", kept.len());
+}

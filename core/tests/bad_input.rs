@@ -1,5 +1,4 @@
 //! Bad input that `refusals.rs` leaves: whatever comes in, the answer is exact or an error that names key, field and value; nothing panics, nothing is kept.
-#![allow(missing_docs, reason = "a test")]
 
 use std::time::Duration;
 

@@ -1,12 +1,8 @@
 //! No history of calls admits more than a type's bound in any span: every span of random histories is looked at.
-#![allow(missing_docs, reason = "a test")]
 
-#[allow(dead_code, reason = "shared with other tests")]
-mod strategies;
-
+use crate::strategies::{cost, definition_of, scale, start, step};
 use proptest::prelude::*;
 use serde_json::Value;
-use strategies::{cost, definition_of, scale, start, step};
 use tidegate::{Call, Limit, State};
 
 /// The calls admitted, and their instants.

@@ -126,7 +126,7 @@ proptest! {
     #[test]
     fn refusals(answers in answers(), detail in prop::option::of("(?s).{0,40}"), accept in "\\PC{0,60}") {
         let policies = policies(&answers);
-        let gate = Gate::new().style(Style::Ietf(Draft::V11));
+        let gate = Gate::builder().style(Style::Ietf(Draft::V11)).build().expect("a gate");
         let refusal = gate.refusal(&policies, &["application/problem+json"], detail.as_deref());
         let body: serde_json::Value = serde_json::from_str(&refusal.body).expect("JSON");
         prop_assert_eq!(&body["type"], "https://iana.org/assignments/http-problem-types#quota-exceeded");

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
-use tidegate::http::{Gate, Mistake, TrustedProxies};
+use tidegate::http::{Gate, GateBuilder, Mistake, TrustedProxies};
 
 fn addresses() -> impl Strategy<Value = IpAddr> {
     prop_oneof![
@@ -70,7 +70,7 @@ fn element(address: IpAddr, forwarded: bool, port: bool) -> String {
 
 fn gate(proxies: TrustedProxies, forwarded: bool) -> Gate {
     let name = if forwarded { "Forwarded" } else { "X-Forwarded-For" };
-    Gate::new().trusted_proxies(proxies).forwarded_header(name).ipv6_prefix(128)
+    Gate::builder().trusted_proxies(proxies).forwarded_header(name).ipv6_prefix(128).build().expect("a gate")
 }
 
 proptest! {
@@ -154,23 +154,42 @@ fn no_address_is_an_error() {
 
 #[test]
 fn mistakes_are_told_once() {
-    let silent = |scope: &str| Gate::new().scope(scope);
+    let silent = |scope: &str| Gate::builder().scope(scope);
+    let gate_of = |gate: GateBuilder| gate.build().expect("a gate");
     let warned = |gate: &Gate| gate.client(Some("10.0.0.1"), &["203.0.113.9"]).expect("an address").warning;
-    let gate = silent("mistakes_are_told_once");
+    let gate = gate_of(silent("mistakes_are_told_once"));
     let warning = warned(&gate).expect("a warning");
     assert_eq!(warning.mistake, Mistake::ForwardedNotTrusted);
     assert!(warning.text.starts_with("forwarded-not-trusted: ") && warning.text.contains("x-forwarded-for"));
     assert_eq!(warned(&gate), None);
-    assert_eq!(warned(&silent("mistakes_are_told_once")), None, "another gate of the same limiter");
-    assert!(warned(&silent("mistakes_are_told_once, of another limiter")).is_some());
-    assert_eq!(warned(&silent("silenced").silence(Mistake::ForwardedNotTrusted)), None);
+    assert_eq!(warned(&gate_of(silent("mistakes_are_told_once"))), None, "another gate of the same limiter");
+    assert!(warned(&gate_of(silent("mistakes_are_told_once, of another limiter"))).is_some());
+    assert_eq!(warned(&gate_of(silent("silenced").silence(Mistake::ForwardedNotTrusted))), None);
 
     for everything in [TrustedProxies::everything(), TrustedProxies::networks(["10.0.0.1", "::/0"]).expect("networks")]
     {
-        let gate = silent(&format!("{everything:?}")).trusted_proxies(everything);
+        let gate = gate_of(silent(&format!("{everything:?}")).trusted_proxies(everything));
         let found = gate.client(Some("10.0.0.1"), &["198.51.100.1, 203.0.113.9"]).expect("an address");
         assert_eq!(found.actor, "ip:203.0.113.9", "one proxy, and never the left-most address");
     }
-    let gate = silent("everything").trusted_proxies(TrustedProxies::everything());
+    let gate = gate_of(silent("everything").trusted_proxies(TrustedProxies::everything()));
     assert_eq!(warned(&gate).expect("a warning").mistake, Mistake::EverythingTrusted);
+}
+
+#[test]
+fn a_gate_is_checked_when_it_is_built() {
+    let wrong = |gate: GateBuilder| gate.build().expect_err("no gate").to_string();
+    assert_eq!(wrong(Gate::builder().ipv6_prefix(0)), "ipv6Prefix must be a whole number from 1 to 128, got 0");
+    assert_eq!(wrong(Gate::builder().ipv6_prefix(129)), "ipv6Prefix must be a whole number from 1 to 128, got 129");
+    assert_eq!(wrong(Gate::builder().status(200)), "status must be a whole number from 400 to 599, got 200");
+    for header in ["", "X Forwarded For", "x-forwarded-for:", "é", &"x".repeat(101)] {
+        let error = wrong(Gate::builder().forwarded_header(header));
+        assert!(error.starts_with("forwardedHeader must be the name of a header, got \""), "{error}");
+    }
+    let gate = Gate::builder().forwarded_header("CF-Connecting-IP").status(503).ipv6_prefix(128).build();
+    assert_eq!(gate.expect("a gate").header_name(), "cf-connecting-ip");
+    let proxies = TrustedProxies::hops(33).expect_err("too many");
+    assert_eq!(proxies.to_string(), "trustedProxies must be at most 32, got 33");
+    let proxies = TrustedProxies::networks(["10.0.0.0/8, localhost"]).expect_err("no network");
+    assert_eq!((proxies.field(), proxies.value()), ("trustedProxies", r#""localhost""#));
 }

@@ -1,12 +1,8 @@
 //! The promises of every limit type, each as a property of its own, held against the engine alone.
-#![allow(missing_docs, reason = "a test")]
 
-#[allow(dead_code, reason = "shared with other tests")]
-mod strategies;
-
+use crate::strategies::{cost, definition_of, of_each_kind, scale, start, step};
 use proptest::prelude::*;
 use serde_json::Value;
-use strategies::{cost, definition_of, of_each_kind, scale, start, step};
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, State};
 
 /// An entry at some instant, decided purely.

@@ -1,5 +1,4 @@
 //! The figures that the systems our users come from are known by.
-#![allow(missing_docs, reason = "a test")]
 
 use std::time::Duration;
 

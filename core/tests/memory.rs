@@ -1,5 +1,4 @@
 //! The memory store: its bound, what it gives up, what it drops, and many threads at once.
-#![allow(missing_docs, reason = "a test")]
 
 use std::sync::Barrier;
 use std::thread;
@@ -7,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use tidegate::limits::Anchor;
 use tidegate::{Call, Check, Limit, Limiter, Memory};
+
+const SECOND: Duration = Duration::from_secs(1);
 
 /// A flood of clients that come once each.
 fn flood(limiter: &Limiter, limit: &Limit, clients: std::ops::Range<u32>, now: Option<u64>) {
@@ -309,4 +310,59 @@ fn a_flood_on_all_threads_keeps_the_bound() {
     });
     assert!(limiter.memory().len() <= 9000);
     assert!(limiter.memory().overflowed() >= 40_000 - 9000);
+}
+
+#[cfg(feature = "remote")]
+#[test]
+fn every_call_is_counted_once() {
+    let window = |key: &str| Limit::sliding_window(key, 2, SECOND, SECOND / 10).build().expect("a sound definition");
+    let exact = |key: &str| {
+        let fields = Limit::legacy(key).max(3).duration(SECOND).min_interval(SECOND / 10);
+        fields.translation(tidegate::limits::Translation::Exact).build().expect("a sound definition")
+    };
+    let counts = |limiter: &Limiter| {
+        let stats = limiter.stats();
+        assert_eq!(stats.decisions, stats.admitted + stats.blocked + stats.failed);
+        [stats.admitted, stats.blocked, stats.failed]
+    };
+    for limit in [hourly(2), window("window"), Limit::sliding_log("log", 2, SECOND).build().expect("a log"), exact("l")]
+    {
+        let limiter = Limiter::new(Memory::new());
+        let check = Check::new(&limit, "ada");
+        limiter.decide_sync_at(&[check], Call::Limit, 0).expect("an answer");
+        limiter.decide_sync_at(&[check.factor(0.0)], Call::Limit, 0).expect("an answer");
+        limiter.decide_sync_at(&[check.cost(5)], Call::Charge, 0).expect("an answer");
+        assert_eq!(counts(&limiter), [3, 0, 0]);
+        limiter.decide_sync_at(&[check], Call::Limit, 0).expect("an answer");
+        limiter.decide_sync_at(&[check], Call::Peek, 0).expect("an answer");
+        assert_eq!(counts(&limiter), [3, 2, 0]);
+        limiter.decide_sync_at(&[check.cost(1000)], Call::Limit, 0).expect_err("it never fits");
+        limiter.decide_sync_at(&[check.cost(1000)], Call::Peek, 0).expect_err("it never fits");
+        assert_eq!(counts(&limiter), [3, 2, 2]);
+        limiter.decide_sync_at(&[check], Call::Refund, 0).expect("an answer");
+        limiter.decide_sync_at(&[check], Call::Reset, 0).expect("an answer");
+        assert_eq!(counts(&limiter), [5, 2, 2], "what gives back is not denied");
+        let other = hourly(100);
+        let both = [check, Check::new(&other, "bob")];
+        for _ in 0..2 {
+            limiter.decide_sync_at(&both, Call::Limit, 10_000_000).expect("an answer");
+        }
+        let before = counts(&limiter);
+        limiter.decide_sync_at(&[both[0].cost(1000), both[1]], Call::Limit, 10_000_000).expect_err("it never fits");
+        limiter.decide_sync_at(&[both[1]; 6], Call::Limit, 10_000_000).expect("an answer");
+        assert_eq!(counts(&limiter), [before[0] + 1, before[1], before[2] + 1]);
+        assert_eq!(before.iter().sum::<u64>(), 11);
+    }
+}
+
+#[cfg(feature = "remote")]
+#[test]
+fn calls_of_a_full_store_are_counted_once() {
+    let (limiter, limit) = (Limiter::new(Memory::with_max_entries(4)), hourly(1));
+    flood(&limiter, &limit, 0..100, None);
+    assert_eq!(limiter.stats().decisions, 100);
+    assert!(limiter.stats().blocked > 80 && limiter.memory().overflowed() > 90);
+    let both = [Check::new(&limit, "ada"), Check::new(&limit, "bob")];
+    limiter.decide_sync(&both, Call::Limit).expect("an answer");
+    assert_eq!(limiter.stats().decisions, 101);
 }

@@ -1,14 +1,10 @@
 //! Observed checks: decided as calls of their own, and never enforced.
-#![allow(missing_docs, reason = "a test")]
-
-#[allow(dead_code, reason = "shared with other tests")]
-mod strategies;
 
 use std::time::Duration;
 
+use crate::strategies::{cost, definition, jump, scale, start, with_key};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use strategies::{cost, definition, jump, scale, start, with_key};
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory};
 
 const NOW: u64 = 1_700_000_000_000_000;

@@ -1,6 +1,5 @@
 //! Options of a limiter by their names: bounds, types and words, the same whatever the store.
 #![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
 
 use serde_json::Value as Json;
 use tidegate::ffi::{Dialect, STORE_OPTIONS, Takes};
@@ -132,5 +131,17 @@ fn value(given: &Json) -> Value {
     match given.get("number").and_then(Json::as_str) {
         Some(number) => Value::Number(number.parse().expect("a number that JSON has no word for")),
         None => serde_json::from_value(given.clone()).expect("any value"),
+    }
+}
+
+#[test]
+fn the_option_that_a_name_may_have_meant_is_named() {
+    let named = |dialect, name: &str| opened(dialect, name, &Value::Number(1.0)).expect_err("no option").to_string();
+    let wire = named(Dialect::Wire, "max_entries");
+    assert_eq!(wire, "max_entries is not an option of a limiter (did you mean maxEntries?), got a value");
+    let unit = named(Dialect::JavaScript, "denyCache");
+    assert_eq!(unit, "denyCache is not an option of a limiter (did you mean denyCacheMs?), got a value");
+    for far in ["", "clock", "ttl", "\u{0}", &"timeout".repeat(1000)] {
+        assert!(!named(Dialect::Python, far).contains("mean"), "{far}");
     }
 }

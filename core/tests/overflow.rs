@@ -1,5 +1,4 @@
 //! A full memory store: nobody is forgotten, and whoever finds no place is counted all the same.
-#![allow(missing_docs, reason = "a test")]
 
 use std::time::Duration;
 

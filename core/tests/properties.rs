@@ -1,18 +1,12 @@
 //! The engine against the oracle: random definitions, random calls, clocks that jump.
-#![allow(missing_docs, reason = "a test")]
-
-#[allow(dead_code, reason = "shared with other tests")]
-mod oracle;
-#[allow(dead_code, reason = "shared with other tests")]
-mod strategies;
 
 use std::time::Duration;
 
-use oracle::{Answer, Asked, Decided, Oracle};
+use crate::oracle::{Answer, Asked, Decided, Oracle};
+use crate::strategies::{KINDS, cost, definition, definition_of, jump, of_each_kind, scale, start, with_key};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::Value;
-use strategies::{KINDS, cost, definition, definition_of, jump, of_each_kind, scale, start, with_key};
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, State};
 
 /// One call of a history; `None` forgets the entry.
@@ -106,7 +100,7 @@ fn agree(definitions: &[Value], start: u64, history: Vec<Step>) -> Result<(), Te
             continue;
         };
         let call = engine_call(asked);
-        let check = oracle::Check { wire: definition, actor: "ada", cost, factor };
+        let check = crate::oracle::Check { wire: definition, actor: "ada", cost, factor };
         let want = oracle.decide(&[check], asked, now.into()).ok();
         let stored = limiter.decide_sync_at(&[Check::new(limit, "ada").cost(cost).factor(factor)], call, now).ok();
         let pure = limit.decide_with(state.clone(), now, call, cost, factor).ok();
@@ -190,7 +184,12 @@ fn agree_together(definitions: Vec<Value>, start: u64, history: Vec<Asking>) -> 
             picked.iter().map(|(index, cost, actor)| Check::new(&limits[*index], actor).cost(*cost)).collect();
         let same: Vec<_> = picked
             .iter()
-            .map(|(index, cost, actor)| oracle::Check { wire: &definitions[*index], actor, cost: *cost, factor: 1.0 })
+            .map(|(index, cost, actor)| crate::oracle::Check {
+                wire: &definitions[*index],
+                actor,
+                cost: *cost,
+                factor: 1.0,
+            })
             .collect();
         let want = oracle.decide(&same, asked, now.into()).ok();
         let got = limiter.decide_sync_at(&checks, engine_call(asked), now);
@@ -248,7 +247,7 @@ fn the_oracle_gives_the_golden_answers() {
             return;
         }
         let (cost, factor) = (step["cost"].as_u64().expect("a cost"), factor.as_f64().expect("a factor"));
-        let check = oracle::Check { wire, actor: "a", cost, factor };
+        let check = crate::oracle::Check { wire, actor: "a", cost, factor };
         let got = oracle.decide(&[check], asked(step), micros(&step["now"])).expect("an answer");
         assert_eq!(got.merged.to_json(), step["want"], "{wire} {step}");
     };
@@ -276,7 +275,7 @@ fn the_oracle_gives_the_golden_answers() {
                 .enumerate()
                 .map(|(index, (wire, cost))| {
                     let factor = factors[index].as_f64().expect("a factor");
-                    oracle::Check { wire, actor: "a", cost, factor }
+                    crate::oracle::Check { wire, actor: "a", cost, factor }
                 })
                 .collect();
             let got = oracle.decide(&checks, asked(step), micros(&step["now"])).expect("an answer");

@@ -1,24 +1,21 @@
 //! Access to a server: users, their passwords and certificates.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use calls::{ask_within, hourly};
-use servers::certificates::Certificates;
-use servers::{Server, free_port, wait_until};
-use tidegate::redis::Strategy;
+use crate::calls::{ask_within, hourly};
+use crate::servers::certificates::Certificates;
+use crate::servers::{Server, free_port, wait_until};
+use tidegate::redis::{RedisBuilder, Strategy};
 use tidegate::remote::{EventKind, Failure, OnError};
 use tidegate::{Error, Limit, LimitInfo, Limiter, Redis};
 
 const DEADLINE: Duration = Duration::from_millis(200);
+/// Long, so that no machine is too slow for it.
+const PATIENT: Duration = Duration::from_secs(10);
 
-fn store(url: &str) -> Redis {
-    Redis::open(url).expect("a URL").timeout(DEADLINE).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+fn store(url: &str) -> RedisBuilder {
+    Redis::builder(url).timeout(DEADLINE).on_error(OnError::Raise).deny_cache(Duration::ZERO)
 }
 
 fn ask(limiter: &Limiter, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
@@ -38,7 +35,7 @@ fn the_least_that_a_user_must_be_allowed_is_enough() {
     let user = "+eval +evalsha +script|load +get +set +pexpire +time +ping +hello +client";
     server.run::<()>(&format!("ACL SETUSER app on >secret ~tidegate:* {user}"));
     let url = format!("redis://app:secret@127.0.0.1:{}", server.port);
-    let (limiter, limit) = (Limiter::new(store(&url)), hourly("faults", 2));
+    let (limiter, limit) = (Limiter::new(store(&url).build().expect("a store")), hourly("faults", 2));
     assert!(!ask(&limiter, &limit, "ada").expect("allowed").blocked);
     limiter.refund_sync(&limit, "ada").expect("emptying an entry is allowed");
     limiter.reset_sync(&limit, "ada").expect("forgetting is allowed");
@@ -46,7 +43,7 @@ fn the_least_that_a_user_must_be_allowed_is_enough() {
     assert_eq!(failure(&refused), Some(Failure::Denied), "{refused:?} in another namespace");
 
     let wrong = format!("redis://app:wrong@127.0.0.1:{}", server.port);
-    let answer = ask(&Limiter::new(store(&wrong)), &limit, "ada");
+    let answer = ask(&Limiter::new(store(&wrong).build().expect("a store")), &limit, "ada");
     // What connects in the background may have been refused already, and then the call is not sent.
     assert!(matches!(failure(&answer), Some(Failure::Denied | Failure::Unavailable)), "{answer:?}");
     assert!(format!("{answer:?}").contains("authentication failed"), "{answer:?}");
@@ -59,7 +56,9 @@ fn what_a_user_may_not_do_is_told_once() {
     let heard: Arc<Mutex<Vec<EventKind>>> = Arc::default();
     let listener = heard.clone();
     let url = format!("redis://app:secret@127.0.0.1:{}", server.port);
-    let limiter = Limiter::new(store(&url).listener(move |event| listener.lock().expect("a lock").push(event.kind)));
+    let limiter = Limiter::new(
+        store(&url).listener(move |event| listener.lock().expect("a lock").push(event.kind)).build().expect("a store"),
+    );
     for _ in 0..20 {
         let answer = ask(&limiter, &hourly("faults", 10), "ada");
         assert_eq!(failure(&answer), Some(Failure::Denied), "{answer:?}");
@@ -74,7 +73,9 @@ fn a_password_may_be_replaced_while_nobody_looks() {
     let server = Server::start();
     let user = "~tidegate:* +@all";
     server.run::<()>(&format!("ACL SETUSER app on >old {user}"));
-    let limiter = |password| Limiter::new(store(&format!("redis://app:{password}@127.0.0.1:{}", server.port)));
+    let limiter = |password| {
+        Limiter::new(store(&format!("redis://app:{password}@127.0.0.1:{}", server.port)).build().expect("a store"))
+    };
     let (before, after, limit) = (limiter("old"), limiter("new"), hourly("faults", 1000));
     assert!(ask(&before, &limit, "ada").is_ok());
     // Both are good for a while: nobody notices anything.
@@ -115,11 +116,11 @@ fn tls_with_an_authority_and_a_certificate_of_ones_own() {
     let url = format!("rediss://localhost:{secure}");
     let (limit, pem) = (hourly("tls", 10), |name: &str| certificates.pem(name));
     let with = |authority: &str| {
-        let store = Redis::open(&url).expect("a URL").timeout(Duration::from_secs(1)).on_error(OnError::Raise);
-        let store = store.certificate_authority(&pem(authority)).expect("an authority");
-        store.client_certificate(&pem("client.crt"), &pem("client.key")).expect("a certificate")
+        let store = Redis::builder(&url).timeout(Duration::from_secs(1)).on_error(OnError::Raise);
+        let store = store.certificate_authority(&pem(authority));
+        store.client_certificate(&pem("client.crt"), &pem("client.key"))
     };
-    let limiter = Limiter::new(with("ca.crt"));
+    let limiter = Limiter::new(with("ca.crt").build().expect("a store"));
     assert_eq!(limiter.limit_sync(&limit, "ada").expect("an answer").remaining, 9);
 
     let named = format!(
@@ -128,32 +129,94 @@ fn tls_with_an_authority_and_a_certificate_of_ones_own() {
         file("client.crt"),
         file("client.key")
     );
-    let limiter = Limiter::new(Redis::open(&named).expect("a URL").timeout(Duration::from_secs(1)));
+    let limiter = Limiter::new(Redis::builder(&named).timeout(Duration::from_secs(1)).build().expect("a store"));
     assert_eq!(limiter.limit_sync(&limit, "ada").expect("an answer").remaining, 8);
 
     // Whom nobody vouches for is not talked to; the policy answers.
-    for refused in [Limiter::new(with("other.crt")), Limiter::new(store(&url))] {
+    for refused in
+        [Limiter::new(with("other.crt").build().expect("a store")), Limiter::new(store(&url).build().expect("a store"))]
+    {
         assert!(matches!(refused.limit_sync(&limit, "ada"), Err(Error::Store(_))));
     }
     for refused in ["expired", "elsewhere"] {
         let named = [file(&format!("{refused}.crt")), file(&format!("{refused}.key"))];
         server.run::<()>(&format!("CONFIG SET tls-cert-file {} tls-key-file {}", named[0], named[1]));
-        let answer = Limiter::new(with("ca.crt")).limit_sync(&limit, "ada");
+        let answer = Limiter::new(with("ca.crt").build().expect("a store")).limit_sync(&limit, "ada");
         assert!(matches!(&answer, Err(Error::Store(_))), "{refused}: {answer:?}");
     }
     // Unless nobody has to be vouched for, which is told.
     let heard: Arc<Mutex<Vec<EventKind>>> = Arc::default();
     let identity = format!("ssl_certfile={}&ssl_keyfile={}", file("client.crt"), file("client.key"));
-    let anybody = Redis::open(&format!("{url}?{identity}&ssl_cert_reqs=none")).expect("a URL");
+    let anybody = Redis::builder(&format!("{url}?{identity}&ssl_cert_reqs=none"));
     let listener = heard.clone();
     let anybody = anybody.timeout(Duration::from_secs(1)).on_error(OnError::Raise);
     let anybody = anybody.listener(move |event| listener.lock().expect("a lock").push(event.kind));
-    assert!(Limiter::new(anybody).limit_sync(&limit, "ada").is_ok());
+    assert!(Limiter::new(anybody.build().expect("a store")).limit_sync(&limit, "ada").is_ok());
     assert_eq!(*heard.lock().expect("a lock"), [EventKind::Unverified]);
-    let nonsense = Redis::open(&url).expect("a URL").certificate_authority(b"nonsense");
+    let nonsense = Redis::builder(&url).certificate_authority(b"nonsense").build();
     assert!(nonsense.is_err(), "no certificate");
-    let plain = Redis::open("redis://localhost").expect("a URL").certificate_authority(&pem("ca.crt"));
+    let plain = Redis::builder("redis://localhost").certificate_authority(&pem("ca.crt")).build();
     assert!(plain.is_err(), "certificates without TLS");
+}
+
+/// A server over TLS, which asks nobody for a certificate; its port, and the one without TLS.
+fn tls_server(certificates: &Certificates, name: &str) -> (Server, u16) {
+    let secure = free_port();
+    let (certificate, key) = (certificates.file(&format!("{name}.crt")), certificates.file(&format!("{name}.key")));
+    let secured = ["--tls-port", &secure.to_string(), "--tls-cert-file", &certificate, "--tls-key-file", &key];
+    let server =
+        Server::with(&[&secured[..], &["--tls-ca-cert-file", &certificate, "--tls-auth-clients", "no"]].concat());
+    (server, secure)
+}
+
+#[test]
+fn a_certificate_that_signed_itself_is_its_own_authority() {
+    let certificates = Certificates::make("own");
+    let limit = hourly("tls", 10);
+    for (name, other, is_good) in [("own", "ca", true), ("own-name", "own", false)] {
+        let (_server, secure) = tls_server(&certificates, name);
+        let with = |authority: &str| {
+            let store = Redis::builder(&format!("rediss://localhost:{secure}"))
+                .timeout(PATIENT)
+                .certificate_authority(&certificates.pem(&format!("{authority}.crt")))
+                .on_error(OnError::Raise);
+            Limiter::new(store.build().expect("a store")).limit_sync(&limit, "ada")
+        };
+        match with(name) {
+            Ok(info) => assert!(is_good && info.remaining == 9, "{info:?}"),
+            Err(error) => assert!(!is_good && error.to_string().contains("not valid for name"), "{error}"),
+        }
+        let error = with(other).expect_err("nobody vouches for it").to_string();
+        assert!(error.contains("certificate"), "{error}");
+    }
+}
+
+#[test]
+fn a_port_that_is_the_other_one_is_said_to_be() {
+    let certificates = Certificates::make("ports");
+    let (server, secure) = tls_server(&certificates, "own");
+    let limit = hourly("ports", 10);
+    for (url, said) in [
+        (format!("rediss://localhost:{}", server.port), ["one without TLS", "redis://"]),
+        (format!("rediss+cluster://localhost:{}", server.port), ["one without TLS", "redis://"]),
+        (format!("redis://localhost:{secure}"), ["one with TLS", "rediss://"]),
+        (format!("redis://:password@localhost:{secure}"), ["one with TLS", "rediss://"]),
+        (format!("redis+cluster://localhost:{secure}"), ["one with TLS", "rediss://"]),
+    ] {
+        let store = Redis::builder(&url).on_error(OnError::Raise).timeout(PATIENT);
+        let store = if url.starts_with("rediss") {
+            store.certificate_authority(&certificates.pem("own.crt")).timeout(DEADLINE)
+        } else {
+            store
+        };
+        let limiter = Limiter::new(store.build().expect("a store"));
+        let pinged = limiter.ping_sync().expect_err("the wrong port").to_string();
+        assert!(said.iter().all(|words| pinged.contains(words)), "{url}: {pinged}");
+        wait_until("a call says so too", || {
+            let called = limiter.limit_sync(&limit, "ada").expect_err("the wrong port").to_string();
+            said.iter().all(|words| called.contains(words))
+        });
+    }
 }
 
 /// A server without a command, or a user who may not use it.
@@ -179,7 +242,7 @@ fn a_command_that_is_missing_is_named_with_what_to_do() {
             let (_server, url) = without(command, is_renamed);
             let about = format!("{command}, {strategy:?}, renamed: {is_renamed}");
             let limiter =
-                Limiter::new(store(&url).timeout(Duration::from_secs(2)).strategy(strategy).expect("a strategy"));
+                Limiter::new(store(&url).timeout(Duration::from_secs(2)).strategy(strategy).build().expect("a store"));
             let limit = hourly("faults", 1);
             let mut refused = vec![limiter.ping_sync().map(drop)];
             if command == "pexpire" {
@@ -211,7 +274,7 @@ fn commands_that_can_be_done_without() {
     for command in ["hello", "client", "eval", "script", "config", "info", "scan"] {
         for is_renamed in [true, false] {
             let (_server, url) = without(command, is_renamed);
-            let limiter = Limiter::new(store(&url).timeout(Duration::from_secs(2)));
+            let limiter = Limiter::new(store(&url).timeout(Duration::from_secs(2)).build().expect("a store"));
             // A script that may not be loaded goes along with the first call.
             limiter.ping_sync().unwrap_or_else(|error| panic!("{command}: {error}"));
             let answer = limiter.limit_sync(&hourly("faults", 1), "ada");
@@ -225,7 +288,7 @@ fn clearing_says_which_right_it_needs() {
     for command in ["scan", "unlink"] {
         for is_renamed in [true, false] {
             let (_server, url) = without(command, is_renamed);
-            let limiter = Limiter::new(store(&url).timeout(Duration::from_secs(2)));
+            let limiter = Limiter::new(store(&url).timeout(Duration::from_secs(2)).build().expect("a store"));
             limiter.limit_sync(&hourly("faults", 1), "ada").expect("an answer");
             let Err(Error::Store(error)) = limiter.clear_sync() else { panic!("{command} is not needed") };
             assert_eq!(error.failure(), Failure::Denied, "{error}");

@@ -1,22 +1,18 @@
 //! Waiting for a turn over a shared store.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod servers;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use servers::{Server, wait_until};
+use crate::servers::{Server, wait_until};
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Limit, Limiter, Redis};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 fn over(server: &Server) -> Limiter {
-    let store = Redis::open(&server.url()).expect("a URL").on_error(OnError::Raise);
+    let store = Redis::builder(&server.url()).on_error(OnError::Raise);
     // A machine that tests many things at once is slow at each.
-    Limiter::new(store.timeout(SECOND))
+    Limiter::new(store.timeout(SECOND).build().expect("a store"))
 }
 
 fn bucket(key: &str, drip_rate: Duration) -> Limit {

@@ -1,9 +1,4 @@
 //! Every call is answered, by the store or by the policy, whatever becomes of the way to the store.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::future::Future;
 use std::pin::pin;
@@ -14,10 +9,11 @@ use std::task::{Context, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use calls::{hourly, over_in, well_in};
+use crate::calls::{hourly, over_in, well_in};
+use crate::servers::fake::Fake;
+use crate::servers::{Cluster, Server, wait_until};
 use futures_util::future::join_all;
-use servers::fake::Fake;
-use servers::{Cluster, Server, wait_until};
+use tidegate::ffi;
 use tidegate::remote::{BreakerState, OnError};
 use tidegate::{Call, Check, LimitInfo, Limiter};
 
@@ -60,7 +56,7 @@ fn calls_under_way_to_a_node_that_leaves_the_map_are_answered() {
         let done = move |answer: Result<LimitInfo, _>| {
             answered.send((actor, answer.map(|info| info.degraded), started.elapsed())).map_err(|_| unreachable!())
         };
-        assert!(limiter.start(&[Check::new(&limit, actor)], Call::Limit, None, done).is_none());
+        assert!(ffi::start(&limiter, &[Check::new(&limit, actor)], Call::Limit, None, done).is_none());
     };
     thread::sleep(DEADLINE);
     ask("held");
@@ -257,7 +253,7 @@ fn a_callback_that_panics_takes_nobody_with_it() {
     let limit = hourly("panics", 1000);
     for _ in 0..3 {
         let check = [Check::new(&limit, "ada")];
-        assert!(limiter.start(&check, Call::Limit, None, |_| panic!("a callback of a test")).is_none());
+        assert!(ffi::start(&limiter, &check, Call::Limit, None, |_| panic!("a callback of a test")).is_none());
     }
     assert!(!limiter.limit_sync(&limit, "ada").expect("the store's answer").degraded);
 }
@@ -271,7 +267,7 @@ fn a_limiter_that_is_dropped_answers_what_is_under_way() {
     for _ in 0..20 {
         let answered = answered.clone();
         let done = move |answer: Result<LimitInfo, _>| answered.send(answer.is_ok()).map_err(|_| unreachable!());
-        assert!(limiter.start(&[Check::new(&limit, "ada")], Call::Limit, None, done).is_none());
+        assert!(ffi::start(&limiter, &[Check::new(&limit, "ada")], Call::Limit, None, done).is_none());
     }
     drop(limiter);
     for _ in 0..20 {

@@ -1,14 +1,9 @@
 //! A server that forgets, that is full, that is still reading what it had kept, and that is told to forget.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::time::Duration;
 
-use calls::{ask, from_the_store, hourly, well};
-use servers::{Server, wait_until};
+use crate::calls::{ask, from_the_store, hourly, well};
+use crate::servers::{Server, wait_until};
 use tidegate::remote::{Failure, OnError};
 use tidegate::{Call, Check, Error, Limit};
 

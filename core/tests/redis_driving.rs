@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use calls::{hourly, well_in};
 use servers::Server;
+use tidegate::ffi;
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Limit, Limiter};
 
@@ -65,7 +66,7 @@ fn other_calls_are_answered_while_a_caller_drives() {
             let (answered, answer) = channel();
             if round % 2 == 0 {
                 let done = move |info| answered.send(info).map_err(|_| unreachable!("the test waits"));
-                assert!(limiter.start(&[Check::new(&limit, "eve")], Call::Limit, None, done).is_none());
+                assert!(ffi::start(&limiter, &[Check::new(&limit, "eve")], Call::Limit, None, done).is_none());
             } else {
                 let acquire = limiter.start_acquire(&[Check::new(&limit, "eve")], SOON);
                 acquire.spawn(move |info, _| answered.send(info).expect("a test")).expect("a runtime");

@@ -61,10 +61,10 @@ fn an_endless_reply_ends_the_connection() {
             };
             let fake = Fake::over(streams, tail, move |_, _| Some(head.to_owned()));
             let scheme = if over_tls { "rediss" } else { "redis" };
-            let store = Redis::open(&format!("{scheme}://127.0.0.1:{}", fake.port)).expect("a URL");
-            let store = if over_tls { store.certificate_authority(&certificates.pem("ca.crt")) } else { Ok(store) };
-            let store = store.expect("an authority").timeout(DEADLINE).on_error(OnError::Allow);
-            let limiter = Limiter::new(store.deny_cache(Duration::ZERO));
+            let store = Redis::builder(&format!("{scheme}://127.0.0.1:{}", fake.port));
+            let store = if over_tls { store.certificate_authority(&certificates.pem("ca.crt")) } else { store };
+            let store = store.timeout(DEADLINE).on_error(OnError::Allow);
+            let limiter = Limiter::new(store.deny_cache(Duration::ZERO).build().expect("a store"));
             let limit = hourly("endless", 10);
             reset_peak();
             let before = memory("VmRSS:");

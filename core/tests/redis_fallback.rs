@@ -1,12 +1,7 @@
 //! The memory of a process that decides alone: as bounded as any, and nobody is forgotten in it.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
 
-mod calls;
-mod servers;
-
-use calls::{DEADLINE, from_the_store, hourly, well};
-use servers::{Server, wait_until};
+use crate::calls::{DEADLINE, from_the_store, hourly, well};
+use crate::servers::{Server, wait_until};
 use tidegate::remote::{BreakerState, OnError};
 use tidegate::{Call, Check, Limiter, Redis};
 
@@ -14,9 +9,9 @@ use tidegate::{Call, Check, Limiter, Redis};
 fn a_full_fallback_counts_newcomers_together_and_frees_nobody() {
     const CAP: usize = 300;
     const VICTIMS: usize = 200;
-    let url = format!("redis://127.0.0.1:{}", servers::free_port());
-    let store = Redis::open(&url).expect("a URL").timeout(DEADLINE).on_error(OnError::Local).max_entries(CAP);
-    let (limiter, limit) = (Limiter::new(store), hourly("fallback", 5));
+    let url = format!("redis://127.0.0.1:{}", crate::servers::free_port());
+    let store = Redis::builder(&url).timeout(DEADLINE).on_error(OnError::Local).max_entries(CAP);
+    let (limiter, limit) = (Limiter::new(store.build().expect("a store")), hourly("fallback", 5));
     let ask = |actor: &str| {
         let info = limiter.limit_sync(&limit, actor).expect("the policy's answer");
         assert!(info.degraded);

@@ -251,11 +251,11 @@ fn the_breaker_tells_when_it_opens_and_closes() {
     let mut server = Server::start();
     let heard: Arc<Mutex<Vec<EventKind>>> = Arc::default();
     let listener = heard.clone();
-    let store = Redis::open(&server.url()).expect("a URL").listener(move |event: &Event| {
+    let store = Redis::builder(&server.url()).listener(move |event: &Event| {
         assert!(event.server.contains("127.0.0.1"), "{event}");
         listener.lock().expect("a lock").push(event.kind);
     });
-    let (limiter, limit) = (Limiter::new(store), hourly(1000));
+    let (limiter, limit) = (Limiter::new(store.build().expect("a store")), hourly(1000));
     assert!(from_the_store(&limiter, &limit, "ada"));
     server.kill();
     wait_until("it has noticed", || {
@@ -276,8 +276,10 @@ fn a_server_that_evicts_at_random_is_warned_of_once() {
     let server = Server::with(&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-random"]);
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let listener = heard.clone();
-    let store = Redis::open(&server.url()).expect("a URL");
-    let limiter = Limiter::new(store.listener(move |event| listener.lock().expect("a lock").push(event.to_string())));
+    let store = Redis::builder(&server.url());
+    let limiter = Limiter::new(
+        store.listener(move |event| listener.lock().expect("a lock").push(event.to_string())).build().expect("a store"),
+    );
     for _ in 0..3 {
         assert!(from_the_store(&limiter, &hourly(10), "ada"));
     }
@@ -288,8 +290,8 @@ fn a_server_that_evicts_at_random_is_warned_of_once() {
 #[test]
 fn what_is_given_back_during_an_outage_is_not_denied_from_memory() {
     let mut server = Server::start();
-    let store = Redis::open(&server.url()).expect("a URL").deny_cache(Duration::from_mins(1));
-    let (limiter, limit) = (Limiter::new(store), hourly(1));
+    let store = Redis::builder(&server.url()).deny_cache(Duration::from_mins(1));
+    let (limiter, limit) = (Limiter::new(store.build().expect("a store")), hourly(1));
     for blocked in [false, true, true] {
         assert_eq!(limiter.limit_sync(&limit, "eve").expect("an answer").blocked, blocked);
     }
@@ -313,7 +315,7 @@ fn what_is_given_back_during_an_outage_is_not_denied_from_memory() {
 #[test]
 fn a_remembered_denial_ends_when_it_said() {
     let server = Server::start();
-    let limiter = Limiter::new(Redis::open(&server.url()).expect("a URL").timeout(Duration::from_secs(5)));
+    let limiter = Limiter::new(Redis::builder(&server.url()).timeout(Duration::from_secs(5)).build().expect("a store"));
     let limit = Limit::bucket("quick", 1).drip_rate(Duration::from_millis(30)).build().expect("a bucket");
     let ask = || limiter.limit_sync(&limit, "eve").expect("an answer");
     let mut remembered = 0;
@@ -337,10 +339,48 @@ fn a_remembered_denial_ends_when_it_said() {
 }
 
 #[test]
+fn what_is_given_back_is_not_denied_from_the_memory_of_any_limiter_of_the_process() {
+    let server = Server::start();
+    let limit = hourly(1);
+    let (url, other) = (server.url(), format!("{}/1", server.url()));
+    let over = |url: &str| {
+        let store = Redis::builder(url).timeout(Duration::from_secs(10)).on_error(OnError::Raise);
+        Limiter::new(store.deny_cache(Duration::from_hours(1)).build().expect("a store"))
+    };
+    let [app, admin, elsewhere] = [&url, &url, &other].map(|url| over(url));
+    let charged = app.decide_sync(&[Check::new(&limit, "ada")], Call::Limit).expect("an answer");
+    elsewhere.limit_sync(&limit, "ada").expect("an answer");
+    let remembers = |limiter: &Limiter| {
+        let before = limiter.stats().deny_cache_hits;
+        for _ in 0..2 {
+            assert!(limiter.limit_sync(&limit, "ada").expect("an answer").blocked);
+        }
+        assert!(limiter.stats().deny_cache_hits > before);
+    };
+    let refund = || {
+        let receipt = admin.receipt(&[Check::new(&limit, "ada")], Call::Limit, &charged);
+        receipt.refund_sync().expect("an answer");
+    };
+    let reset = || admin.reset_sync(&limit, "ada").expect("an answer");
+    let clear = || assert_eq!(admin.clear_sync().expect("an answer"), 1);
+    let give_back: [(&str, &dyn Fn()); 3] = [("refund", &refund), ("reset", &reset), ("clear", &clear)];
+    for (how, give_back) in give_back {
+        remembers(&app);
+        remembers(&elsewhere);
+        give_back();
+        assert!(!app.limit_sync(&limit, "ada").expect("an answer").blocked, "{how}");
+        let before = elsewhere.stats().deny_cache_hits;
+        assert!(elsewhere.limit_sync(&limit, "ada").expect("an answer").blocked, "{how}");
+        assert_eq!(elsewhere.stats().deny_cache_hits, before + 1, "another store's are kept: {how}");
+    }
+}
+
+#[test]
 fn a_remembered_denial_is_no_answer_to_an_observed_check() {
     let server = Server::start();
-    let store = Redis::open(&server.url()).expect("a URL").timeout(Duration::from_secs(5));
-    let (limiter, limit) = (Limiter::new(store.deny_cache(Duration::from_mins(1))), hourly(1));
+    let store = Redis::builder(&server.url()).timeout(Duration::from_secs(5));
+    let (limiter, limit) =
+        (Limiter::new(store.deny_cache(Duration::from_mins(1)).build().expect("a store")), hourly(1));
     for blocked in [false, true, true] {
         assert_eq!(limiter.limit_sync(&limit, "eve").expect("an answer").blocked, blocked);
     }

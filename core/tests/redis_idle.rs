@@ -1,17 +1,12 @@
 //! Connections that a server or a proxy closes between two calls: no call pays for it.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use calls::{hourly, over_in, well_in};
-use servers::proxy::Proxy;
-use servers::{Cluster, Server, wait_until};
+use crate::calls::{hourly, over_in, well_in};
+use crate::servers::proxy::Proxy;
+use crate::servers::{Cluster, Server, wait_until};
 use tidegate::remote::{BreakerState, OnError};
 use tidegate::{Limit, Limiter, Redis};
 
@@ -122,8 +117,10 @@ fn servers_that_close_what_is_idle_are_not_told_of() {
     let server = Server::start();
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let listener = heard.clone();
-    let store = Redis::open(&server.url()).expect("a URL").timeout(DEADLINE).on_error(OnError::Raise);
-    let limiter = Limiter::new(store.listener(move |event| listener.lock().expect("a lock").push(event.to_string())));
+    let store = Redis::builder(&server.url()).timeout(DEADLINE).on_error(OnError::Raise);
+    let limiter = Limiter::new(
+        store.listener(move |event| listener.lock().expect("a lock").push(event.to_string())).build().expect("a store"),
+    );
     let limit = hourly("timeout", 1000);
     assert!(is_decided(&limiter, &limit));
     let mut watched = Watched::new(&server);

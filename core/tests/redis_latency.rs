@@ -107,9 +107,9 @@ fn first_calls_open_no_breaker() {
     proxy.round_trip(DEADLINE * 8 / 10);
     let heard: Arc<Mutex<Vec<EventKind>>> = Arc::default();
     let listener = heard.clone();
-    let store = Redis::open(&proxy.url()).expect("a URL").timeout(DEADLINE).on_error(OnError::Allow);
+    let store = Redis::builder(&proxy.url()).timeout(DEADLINE).on_error(OnError::Allow);
     let store = store.listener(move |event| listener.lock().expect("a lock").push(event.kind));
-    let (limiter, limit) = (Limiter::new(store), hourly("first", 500_000));
+    let (limiter, limit) = (Limiter::new(store.build().expect("a store")), hourly("first", 500_000));
     let (decided, degraded) = block_on(load(&limiter, &limit, DEADLINE, 8));
     // Those that came before there was a connection: it takes a round trip to greet, and one to decide.
     assert!(decided > degraded, "{decided} decided, {degraded} degraded");
@@ -210,9 +210,9 @@ fn a_server_that_answers_and_does_not_decide_is_left_alone() {
     let proxy = Proxy::to(server.port);
     let heard: Arc<Mutex<Vec<EventKind>>> = Arc::default();
     let listener = heard.clone();
-    let store = Redis::open(&proxy.url()).expect("a URL").timeout(DEADLINE).on_error(OnError::Allow);
+    let store = Redis::builder(&proxy.url()).timeout(DEADLINE).on_error(OnError::Allow);
     let store = store.listener(move |event| listener.lock().expect("a lock").push(event.kind));
-    let (limiter, limit) = (Limiter::new(store), hourly("flapping", 500_000));
+    let (limiter, limit) = (Limiter::new(store.build().expect("a store")), hourly("flapping", 500_000));
     wait_until("the store decides", || limiter.limit_sync(&limit, "ada").is_ok_and(|info| !info.degraded));
     // Quick enough to connect and to greet, too slow to decide.
     proxy.round_trip(DEADLINE * 3 / 2);

@@ -1,39 +1,34 @@
 //! The cost of a failover, without waiting for replicas and with it.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use calls::{SLACK, ask_within};
-use servers::proxy::Proxy;
-use servers::{Cluster, Server, wait_until};
-use tidegate::redis::Strategy;
+use crate::calls::{SLACK, ask_within};
+use crate::servers::proxy::Proxy;
+use crate::servers::{Cluster, Server, wait_until};
+use tidegate::redis::{RedisBuilder, Strategy};
 use tidegate::remote::{BreakerState, Failure, OnError};
 use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Redis};
 
 const DEADLINE: Duration = Duration::from_millis(200);
 
 fn hourly(size: u64) -> Limit {
-    calls::hourly("replicas", size)
+    crate::calls::hourly("replicas", size)
 }
 
-fn store(url: &str, replicas: u32) -> Redis {
-    let store = Redis::open(url).expect("a URL").timeout(DEADLINE).deny_cache(Duration::ZERO);
+fn store(url: &str, replicas: u32) -> RedisBuilder {
+    let store = Redis::builder(url).timeout(DEADLINE).deny_cache(Duration::ZERO);
     store.on_error(OnError::Raise).wait_replicas(replicas)
 }
 
 fn over(server: &Server, replicas: u32) -> Limiter {
-    Limiter::new(store(&server.url(), replicas))
+    Limiter::new(store(&server.url(), replicas).build().expect("a store"))
 }
 
 /// A limiter for tests that count, and do not look at the time.
 fn patient(server: &Server) -> Limiter {
-    Limiter::new(store(&server.url(), 0).timeout(Duration::from_secs(10)))
+    Limiter::new(store(&server.url(), 0).timeout(Duration::from_secs(10)).build().expect("a store"))
 }
 
 fn admits(limiter: &Limiter, limit: &Limit, actor: &str) -> bool {
@@ -137,7 +132,7 @@ fn what_was_answered_after_waiting_survives_every_failover() {
         let link = Proxy::to(primary.port);
         let replica = primary.replica_through(&link);
         // Whom the store does not answer is admitted, as most people want it.
-        let limiter = Limiter::new(store(&primary.url(), 1).on_error(OnError::Allow));
+        let limiter = Limiter::new(store(&primary.url(), 1).on_error(OnError::Allow).build().expect("a store"));
         recovery(&limiter, &limit);
         let (answered, in_flight, over) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
         thread::scope(|scope| {
@@ -241,7 +236,7 @@ fn what_charges_nothing_waits_for_nobody() {
 #[test]
 fn what_changes_an_entry_waits_and_nothing_else() {
     let primary = Server::primary();
-    let (limit, full) = (hourly(10), calls::hourly("full", 1));
+    let (limit, full) = (hourly(10), crate::calls::hourly("full", 1));
     let counted = Limit::sliding_log("counted", 1, Duration::from_hours(1)).count_blocked(true).build().expect("a log");
     for limit in [&full, &counted] {
         assert!(admits(&patient(&primary), limit, "ada"));
@@ -278,7 +273,7 @@ fn answers_say_why_they_are_no_answers() {
     let why = "the store did not decide: charged, but too few replicas have it in time, redis at 127.0.0.1:";
     assert!(error.starts_with(why), "{error}");
     assert_eq!(Failure::Unreplicated.name(), "unreplicated");
-    let local = Limiter::new(store(&primary.url(), 2).on_error(OnError::Local));
+    let local = Limiter::new(store(&primary.url(), 2).on_error(OnError::Local).build().expect("a store"));
     assert!(ask(&local, &hourly(2), "bob").expect("the policy's answer").degraded);
 }
 
@@ -352,7 +347,7 @@ fn waiting_takes_one_round_trip_still() {
 fn transactions_wait_as_scripts_do() {
     let primary = Server::primary();
     let mut replica = primary.replica();
-    let limiter = Limiter::new(store(&primary.url(), 1).strategy(Strategy::Transactions).expect("one server"));
+    let limiter = Limiter::new(store(&primary.url(), 1).strategy(Strategy::Transactions).build().expect("a store"));
     let limit = hourly(3);
     let blocked: Vec<_> = (0..4).map(|_| ask(&limiter, &limit, "ada").expect("an answer").blocked).collect();
     assert_eq!(blocked, [false, false, false, true]);
@@ -374,7 +369,7 @@ fn transactions_wait_as_scripts_do() {
 #[test]
 fn every_node_of_a_cluster_waits_for_replicas_of_its_own() {
     let cluster = Cluster::start(1);
-    let (limiter, limit) = (Limiter::new(store(&cluster.url(), 1)), hourly(10_000));
+    let (limiter, limit) = (Limiter::new(store(&cluster.url(), 1).build().expect("a store")), hourly(10_000));
     let actors: Vec<String> = (0..30).map(|number| format!("actor {number}")).collect();
     wait_until("every node answers", || actors.iter().all(|actor| ask(&limiter, &limit, actor).is_ok()));
     let scattered: Vec<_> = actors.iter().map(|actor| Check::new(&limit, actor)).collect();
@@ -422,7 +417,7 @@ fn whoever_waits_needs_a_right_to() {
     let url = format!("redis://app:secret@127.0.0.1:{}", primary.port);
     let limit = hourly(1000);
     primary.run::<()>(&format!("ACL SETUSER app on >secret ~tidegate:* {user}"));
-    let limiter = Limiter::new(store(&url, 1));
+    let limiter = Limiter::new(store(&url, 1).build().expect("a store"));
     assert_eq!(failure(ask(&limiter, &limit, "ada")), Some(Failure::Denied));
     primary.run::<()>("ACL SETUSER app +wait");
     assert!(ask(&limiter, &limit, "ada").is_ok());

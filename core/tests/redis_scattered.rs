@@ -1,19 +1,14 @@
 //! Decisions whose entries are in several slots of a cluster answer as memory does.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod servers;
-#[allow(dead_code, reason = "shared with other tests")]
-mod strategies;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::servers::Cluster;
+use crate::strategies::{cost, definition, jump, scale, start, with_key};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
-use servers::Cluster;
-use strategies::{cost, definition, jump, scale, start, with_key};
+use tidegate::ffi;
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Limit, Limiter, Memory, Redis};
 
@@ -22,10 +17,10 @@ const ACTORS: [&str; 4] = ["ada", "bob", "eve", "mallory"];
 const HOUR: Duration = Duration::from_hours(1);
 
 fn over(cluster: &Cluster) -> Limiter {
-    let store = Redis::open(&cluster.url()).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise);
-    let limiter = Limiter::new(store.deny_cache(Duration::ZERO));
+    let store = Redis::builder(&cluster.url()).timeout(Duration::from_secs(10)).on_error(OnError::Raise);
+    let limiter = Limiter::new(store.deny_cache(Duration::ZERO).build().expect("a store"));
     let warm = Limit::bucket("warm", 5).build().expect("a bucket");
-    servers::wait_until("the cluster decides", || limiter.peek_sync(&warm, "warm").is_ok());
+    crate::servers::wait_until("the cluster decides", || limiter.peek_sync(&warm, "warm").is_ok());
     limiter
 }
 
@@ -96,6 +91,54 @@ fn an_observed_check_that_cannot_be_decided_is_nobody_elses_trouble() {
     assert!(!info.blocked && info.checks()[0].blocked, "{info:?}");
 }
 
+/// One level would leave the exact range: nothing is stored in any entry, and the error is the one of memory.
+#[test]
+fn a_call_that_cannot_be_decided_stores_nothing_in_any_slot() {
+    const HIGHEST: u64 = 1 << 52;
+    let cluster = Cluster::start(0);
+    let both = [&Limiter::new(Memory::new()), &over(&cluster)];
+    let keys = || cluster.nodes.iter().map(|node| node.run::<u64>("DBSIZE")).sum::<u64>();
+    let level = Limit::bucket("level", 1000).drip_rate(Duration::from_millis(1)).build().expect("a bucket");
+    let pace = Limit::smooth("pace", 1.0).build().expect("a pace");
+    let log = Limit::sliding_log("log", 50, HOUR).build().expect("a log");
+    let slots = Limit::sliding_window("slots", 50, HOUR, HOUR / 60).build().expect("a window");
+    let counter = Limit::sliding_counter("counter", 50, HOUR).build().expect("a counter");
+    let fixed = Limit::fixed_window("fixed", 50, HOUR).build().expect("a window");
+    let others = [&pace, &log, &slots, &counter, &fixed];
+    let fine = ACTORS
+        .iter()
+        .zip(0..)
+        .flat_map(|(actor, cost)| others.into_iter().map(move |limit| Check::new(limit, actor).cost(3 + cost)));
+    let fine: Vec<_> = fine.collect();
+    let (last, rest) = fine.split_at(7);
+    let checks =
+        [last, &[Check::new(&level, "zoe").cost(HIGHEST + 1), Check::new(&level, "ida").cost(HIGHEST + 2)], rest];
+    let before = keys();
+    for _ in 0..3 {
+        agree(both, &checks.concat(), Call::Charge, START).expect("the same error");
+        assert_eq!(keys(), before, "nothing is stored");
+    }
+    // What can be charged is, and another such error changes none of it.
+    agree(both, &fine, Call::Charge, START).expect("the same charges");
+    agree(both, &checks.concat(), Call::Charge, START + 1_000_000).expect("the same error");
+    for check in &fine {
+        agree(both, &[*check], Call::Peek, START + 1_000_000).expect("the same entry");
+    }
+
+    // One who waits longer than numbers are exact.
+    let line = |actor: &'static str| Check::new(&pace, actor).cost(1);
+    let most = (1_u64 << 53) / 1_000_000 - START / 1_000_000 - 1;
+    agree(both, &[Check::new(&pace, "zoe").cost(most)], Call::Charge, START).expect("nearly all");
+    let wait = Call::Acquire { max_wait: Duration::MAX };
+    for actor in ["kim", "lee", "max"] {
+        for _ in 0..2 {
+            let checks = [line(actor).cost(5), Check::new(&pace, "zoe").cost(100), line(actor).cost(2)];
+            agree(both, &checks, wait, START).expect("the same error");
+            agree(both, &[line(actor)], Call::Peek, START).expect("it takes no time");
+        }
+    }
+}
+
 /// A charge of a `smooth` limit takes time, which cannot be given back; so a look comes first.
 #[test]
 fn a_place_in_line_that_another_slot_denies_takes_no_time() {
@@ -132,7 +175,8 @@ fn a_settlement_that_cannot_be_gives_nothing_back_and_one_that_was_made_in_part_
     let info = shared.decide_sync(&checks, Call::Limit).expect("an answer");
     let receipt = shared.receipt(&checks, Call::Limit, &info);
     let left = || ACTORS.map(|actor| shared.peek_sync(&limit, actor).expect("an answer").remaining);
-    let settled_at_last = |want: [u64; 4]| servers::wait_until("the others are as they should be", || left() == want);
+    let settled_at_last =
+        |want: [u64; 4]| crate::servers::wait_until("the others are as they should be", || left() == want);
 
     // One level would leave the exact range. What the second one is charged is given back, and nothing else happens.
     receipt.settle_sync(&[0, 6, HIGHEST, 1]).expect_err("beyond the exact range");
@@ -148,7 +192,9 @@ fn a_settlement_that_cannot_be_gives_nothing_back_and_one_that_was_made_in_part_
     receipt.refund_sync().expect_err("out of memory");
     assert!(!receipt.is_open(), "a part of it has happened");
     refuses.run::<()>("CONFIG SET maxmemory 0");
-    servers::wait_until("all servers decide", || ACTORS.iter().all(|actor| shared.peek_sync(&limit, actor).is_ok()));
+    crate::servers::wait_until("all servers decide", || {
+        ACTORS.iter().all(|actor| shared.peek_sync(&limit, actor).is_ok())
+    });
     let after = left();
     assert_eq!(after[0], 92);
     assert!(after.contains(&96), "{after:?}");
@@ -232,12 +278,12 @@ fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
     let deadline = Duration::from_millis(200);
     let cluster = Cluster::start(0);
     let limit = Limit::bucket("halves", 1000).drip_rate(HOUR).build().expect("a bucket");
-    let store = Redis::open(&cluster.url()).expect("a URL").timeout(deadline).on_error(OnError::Raise);
-    let limiter = Limiter::new(store.deny_cache(Duration::ZERO));
-    let actor_of = |node: &servers::Server| {
+    let store = Redis::builder(&cluster.url()).timeout(deadline).on_error(OnError::Raise);
+    let limiter = Limiter::new(store.deny_cache(Duration::ZERO).build().expect("a store"));
+    let actor_of = |node: &crate::servers::Server| {
         let mut actors = (0..).map(|number| format!("actor{number}"));
         let is_there = |actor: &String| {
-            servers::wait_until("the store decides", || limiter.limit_sync(&limit, actor).is_ok());
+            crate::servers::wait_until("the store decides", || limiter.limit_sync(&limit, actor).is_ok());
             limiter.reset_sync(&limit, actor).expect("a reset");
             let mut write = redis::cmd("SET");
             write.arg(format!("{{{actor}}}")).arg("").query::<()>(&mut node.connect()).is_ok()
@@ -252,14 +298,14 @@ fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
         let done = move |answer: Result<_, _>| answered.send(answer.is_err()).map_err(|_| unreachable!());
         let checks = [Check::new(&limit, &here), Check::new(&limit, &there)];
         // No look comes before, so that one half is charged.
-        assert!(limiter.start(&checks, Call::Charge, None, done).is_none());
+        assert!(ffi::start(&limiter, &checks, Call::Charge, None, done).is_none());
     }
     for _ in 0..CALLS {
         assert!(answers.recv_timeout(Duration::from_secs(20)).expect("every call is answered"), "one half hangs");
     }
     cluster.nodes[1].resume();
     for actor in [&here, &there] {
-        servers::wait_until("nothing is charged", || {
+        crate::servers::wait_until("nothing is charged", || {
             limiter.peek_sync(&limit, actor).is_ok_and(|info| !info.degraded && info.remaining == 1000)
         });
     }

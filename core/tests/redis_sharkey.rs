@@ -1,32 +1,28 @@
 //! Entries in the layout of Sharkey's rate limiter, while others write to them.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, clippy::unwrap_used, reason = "a test")]
-
-mod calls;
-mod servers;
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::thread;
 use std::time::Duration;
 
-use calls::hourly;
-use servers::proxy::Proxy;
-use servers::{Server, wait_until};
-use tidegate::redis::{Layout, Strategy};
+use crate::calls::hourly;
+use crate::servers::proxy::Proxy;
+use crate::servers::{Server, wait_until};
+use tidegate::redis::{Layout, RedisBuilder, Strategy};
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Limiter, Redis};
 
 const HOUR_MS: u64 = 3_600_000;
 
-fn store(url: &str) -> Redis {
-    Redis::open(url).unwrap().timeout(Duration::from_secs(10)).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+fn store(url: &str) -> RedisBuilder {
+    Redis::builder(url).timeout(Duration::from_secs(10)).on_error(OnError::Raise).deny_cache(Duration::ZERO)
 }
 
 fn by_transactions(url: &str) -> Limiter {
-    Limiter::new(store(url).strategy(Strategy::Transactions).unwrap())
+    Limiter::new(store(url).strategy(Strategy::Transactions).build().expect("a store"))
 }
 
 fn by_both(url: &str) -> [Limiter; 2] {
-    [by_transactions(url), Limiter::new(store(url).layout(Layout::Sharkey).unwrap())]
+    [by_transactions(url), Limiter::new(store(url).layout(Layout::Sharkey).build().expect("a store"))]
 }
 
 /// Two processes have dripped the one unit that was there, and one of them is about to take its drip back. Answers the

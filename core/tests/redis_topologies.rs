@@ -1,26 +1,21 @@
 //! One server, one behind sentinels, a cluster; over sockets of every kind.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use calls::{ask_within, hourly};
-use servers::proxy::Proxy;
-use servers::{Cluster, Server, free_port, wait_until};
+use crate::calls::{ask_within, hourly};
+use crate::servers::proxy::Proxy;
+use crate::servers::{Cluster, Server, free_port, wait_until};
 use tidegate::remote::{Failure, OnError};
 use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Redis};
 
 const DEADLINE: Duration = Duration::from_millis(200);
 
 fn raising(url: &str) -> Limiter {
-    let store = Redis::open(url).expect("a URL").timeout(DEADLINE).on_error(OnError::Raise).deny_cache(Duration::ZERO);
-    Limiter::new(store.listener(|event| eprintln!("{event}")))
+    let store = Redis::builder(url).timeout(DEADLINE).on_error(OnError::Raise).deny_cache(Duration::ZERO);
+    Limiter::new(store.listener(|event| eprintln!("{event}")).build().expect("a store"))
 }
 
 fn ask(limiter: &Limiter, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
@@ -68,7 +63,8 @@ fn urls_that_make_no_sense_are_refused_without_their_password() {
         let error = Redis::open(url).expect_err(url).to_string();
         assert!(error.contains("url") && !error.contains("hunter2"), "{error}");
     }
-    let shown = format!("{:?}", Redis::open("redis://user:hunter2@localhost/1").expect("a URL"));
+    let store = Redis::builder("redis://user:hunter2@localhost/1");
+    let shown = format!("{store:?} {:?}", store.clone().build().expect("a store"));
     assert!(!shown.contains("hunter2") && shown.contains("localhost"), "{shown}");
 }
 
@@ -143,8 +139,8 @@ fn calls_that_come_before_a_node_has_said_what_it_is_are_decided_by_its_cluster(
     let cluster = Cluster::start(0);
     let proxy = Proxy::to(cluster.nodes[0].port);
     proxy.delay(Duration::from_millis(100));
-    let store = Redis::open(&proxy.url()).expect("a URL").timeout(Duration::from_secs(10)).on_error(OnError::Raise);
-    let (limiter, limit) = (Limiter::new(store), hourly("node", 3));
+    let store = Redis::builder(&proxy.url()).timeout(Duration::from_secs(10)).on_error(OnError::Raise);
+    let (limiter, limit) = (Limiter::new(store.build().expect("a store")), hourly("node", 3));
     thread::scope(|scope| {
         for actor in 0..20 {
             let (limiter, limit) = (&limiter, &limit);

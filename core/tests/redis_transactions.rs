@@ -1,34 +1,30 @@
 //! Buckets in the layout of Sharkey's rate limiter: by transactions, by the script, and beside the original.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, clippy::unwrap_used, reason = "a test")]
-
-mod servers;
-mod sharkey;
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::servers::Server;
+use crate::servers::proxy::Proxy;
+use crate::sharkey::Sharkey;
 use futures_util::future::join_all;
-use servers::Server;
-use servers::proxy::Proxy;
-use sharkey::Sharkey;
-use tidegate::redis::{Layout, Strategy};
+use tidegate::redis::{Layout, RedisBuilder, Strategy};
 use tidegate::remote::OnError;
 use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Memory, Redis};
 
 const PATIENT: Duration = Duration::from_secs(5);
 
-fn store(url: &str) -> Redis {
-    Redis::open(url).unwrap().timeout(PATIENT).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+fn store(url: &str) -> RedisBuilder {
+    Redis::builder(url).timeout(PATIENT).on_error(OnError::Raise).deny_cache(Duration::ZERO)
 }
 
 fn by_transactions(url: &str) -> Limiter {
-    Limiter::new(store(url).strategy(Strategy::Transactions).unwrap())
+    Limiter::new(store(url).strategy(Strategy::Transactions).build().expect("a store"))
 }
 
 fn by_script(url: &str) -> Limiter {
-    Limiter::new(store(url).layout(Layout::Sharkey).unwrap())
+    Limiter::new(store(url).layout(Layout::Sharkey).build().expect("a store"))
 }
 
 fn bucket(key: &str, size: u64, drip_rate: Duration) -> Limit {
@@ -183,22 +179,24 @@ fn only_buckets_are_kept_so() {
 
 #[test]
 fn a_cluster_is_refused() {
-    let cluster = || Redis::open("redis+cluster://127.0.0.1:7000").unwrap();
-    let layout = cluster().layout(Layout::Sharkey).unwrap_err();
-    let strategy = cluster().strategy(Strategy::Transactions).unwrap_err();
+    let cluster = || Redis::builder("redis+cluster://127.0.0.1:7000");
+    let layout = cluster().layout(Layout::Sharkey).build().unwrap_err();
+    let strategy = cluster().strategy(Strategy::Transactions).build().unwrap_err();
     assert_eq!((layout.field(), strategy.field()), ("layout", "strategy"));
     assert!(layout.to_string().contains("cluster") && strategy.to_string().contains("slot"), "{layout}; {strategy}");
-    assert!(cluster().layout(Layout::Own).and_then(|store| store.strategy(Strategy::Script)).is_ok());
+    assert!(cluster().layout(Layout::Own).strategy(Strategy::Script).build().is_ok());
 }
 
 #[test]
 fn names_are_those_of_others() {
-    assert_eq!(Strategy::named("transactions"), Some(Strategy::Transactions));
-    assert_eq!((Layout::named("sharkey"), Layout::named("misskey")), (Some(Layout::Sharkey), None));
+    assert_eq!("transactions".parse(), Ok(Strategy::Transactions));
+    assert_eq!("sharkey".parse(), Ok(Layout::Sharkey));
+    let error = "misskey".parse::<Layout>().unwrap_err();
+    assert_eq!(error.to_string(), r#"layout must be "own" or "sharkey", got "misskey""#);
     let server = Server::start();
     let limit = hourly("/notes", 5);
-    let prefixed = store(&server.url()).layout(Layout::Sharkey).unwrap().namespace("example.com");
-    for limiter in [by_transactions(&server.url()), Limiter::new(prefixed)] {
+    let prefixed = store(&server.url()).layout(Layout::Sharkey).namespace("example.com");
+    for limiter in [by_transactions(&server.url()), Limiter::new(prefixed.build().expect("a store"))] {
         limiter.limit_sync(&limit, "a_{1}").unwrap();
     }
     let mut names = server.run::<Vec<String>>("KEYS *");
@@ -376,7 +374,7 @@ fn a_tick_that_is_ahead_locks_nobody_out_for_long() {
             let info = limiter.limit_sync(&limit, "ada").unwrap();
             assert_eq!((info.blocked, info.remaining), (true, 0));
             assert!(info.reset_ms <= 10, "{info:?}");
-            servers::wait_until("it is admitted", || !limiter.limit_sync(&limit, "ada").unwrap().blocked)
+            crate::servers::wait_until("it is admitted", || !limiter.limit_sync(&limit, "ada").unwrap().blocked)
         };
         assert!(ahead(Duration::from_hours(1)) < Duration::from_millis(500), "a clock that was wrong is not believed");
         assert!(ahead(Duration::from_secs(15)) < Duration::from_secs(2), "its keys end, and nothing renews them");
@@ -435,9 +433,10 @@ fn what_was_only_read_by_its_deadline_is_not_charged() {
     let proxy = Proxy::to(server.port);
     let deadline = Duration::from_millis(100);
     let limit = hourly("slow", 100);
-    let hasty = store(&proxy.url()).strategy(Strategy::Transactions).unwrap().timeout(deadline);
-    let (direct, slow) = (by_transactions(&server.url()), Limiter::new(hasty.on_error(OnError::Local)));
-    servers::wait_until("the store decides", || !slow.peek_sync(&limit, "ada").unwrap().degraded);
+    let hasty = store(&proxy.url()).strategy(Strategy::Transactions).timeout(deadline);
+    let (direct, slow) =
+        (by_transactions(&server.url()), Limiter::new(hasty.on_error(OnError::Local).build().expect("a store")));
+    crate::servers::wait_until("the store decides", || !slow.peek_sync(&limit, "ada").unwrap().degraded);
     // What was read arrives too late for a charge.
     proxy.delay(Duration::from_millis(120));
     for _ in 0..2 {
@@ -453,18 +452,18 @@ fn what_was_only_read_by_its_deadline_is_not_charged() {
 fn a_store_that_was_away_is_asked_again() {
     let mut server = Server::start();
     let limit = hourly("away", 100);
-    let store = Redis::open(&server.url()).unwrap().strategy(Strategy::Transactions).unwrap();
-    let limiter = Limiter::new(store.on_error(OnError::Local).deny_cache(Duration::ZERO));
+    let store = Redis::builder(&server.url()).strategy(Strategy::Transactions);
+    let limiter = Limiter::new(store.on_error(OnError::Local).deny_cache(Duration::ZERO).build().expect("a store"));
     let ask = || limiter.limit_sync(&limit, "ada").unwrap();
     assert!(!ask().degraded);
     server.pause();
     assert!((0..4).all(|_| ask().degraded));
     server.resume();
-    servers::wait_until("it answers", || !ask().degraded);
+    crate::servers::wait_until("it answers", || !ask().degraded);
     server.kill();
     assert!((0..4).all(|_| ask().degraded));
     server.restart();
-    servers::wait_until("it answers", || !ask().degraded);
+    crate::servers::wait_until("it answers", || !ask().degraded);
 }
 
 /// Our calls and the original's on one key, for a second: what is admitted in all.

@@ -1,30 +1,31 @@
 //! Operators' tasks on a store: health checks with their warnings, and clearing it.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use calls::hourly;
-use servers::{Cluster, Server, wait_until};
+use crate::calls::hourly;
+use crate::servers::{Cluster, Server, wait_until};
+use tidegate::redis::RedisBuilder;
 use tidegate::remote::{Event, EventKind, Failure, OnError};
 use tidegate::{Error, Limiter, Memory, Redis, StoreError};
 
 const PATIENT: Duration = Duration::from_secs(10);
 
-fn store(url: &str) -> Redis {
-    Redis::open(url).expect("a URL").timeout(PATIENT).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+fn store(url: &str) -> RedisBuilder {
+    Redis::builder(url).timeout(PATIENT).on_error(OnError::Raise).deny_cache(Duration::ZERO)
 }
 
 type Heard = Arc<Mutex<Vec<Event>>>;
 
-fn listened(store: Redis) -> (Limiter, Heard) {
+fn listened(store: RedisBuilder) -> (Limiter, Heard) {
     let heard = Heard::default();
     let listener = heard.clone();
-    (Limiter::new(store.listener(move |event| listener.lock().expect("a lock").push(event.clone()))), heard)
+    (
+        Limiter::new(
+            store.listener(move |event| listener.lock().expect("a lock").push(event.clone())).build().expect("a store"),
+        ),
+        heard,
+    )
 }
 
 fn messages(heard: &Heard, name: &str) -> Vec<String> {
@@ -42,7 +43,7 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, Error>) -> StoreError {
 #[test]
 fn a_store_that_is_fit_says_so() {
     let server = Server::start();
-    let limiter = Limiter::new(store(&server.url()));
+    let limiter = Limiter::new(store(&server.url()).build().expect("a store"));
     let health = limiter.ping_sync().expect("it is fit");
     assert_eq!(health.servers, [format!("127.0.0.1:{}", server.port)]);
     assert_eq!((health.memory_policy.as_deref(), health.warnings.len()), (Some("noeviction"), 0), "{health:?}");
@@ -51,8 +52,8 @@ fn a_store_that_is_fit_says_so() {
     let memory = Limiter::new(Memory::new()).ping_sync().expect("nothing can be wrong");
     assert_eq!((memory.servers.len(), memory.warnings.len()), (0, 0));
 
-    let transactions = store(&server.url()).strategy(tidegate::redis::Strategy::Transactions).expect("a strategy");
-    assert!(Limiter::new(transactions).ping_sync().is_ok());
+    let transactions = store(&server.url()).strategy(tidegate::redis::Strategy::Transactions);
+    assert!(Limiter::new(transactions.build().expect("a store")).ping_sync().is_ok());
     assert_eq!(server.run::<u64>("DBSIZE"), 0, "it leaves nothing behind");
     server.run::<()>("CONFIG SET maxmemory-policy volatile-ttl");
     let warned = limiter.ping_sync().expect("it decides").warnings.join("\n");
@@ -61,18 +62,22 @@ fn a_store_that_is_fit_says_so() {
 
 #[test]
 fn a_ping_says_what_is_wrong_whatever_the_policy() {
-    let nobody = refused(Limiter::new(store("redis://127.0.0.1:1").on_error(OnError::Allow)).ping_sync());
+    let nobody = refused(
+        Limiter::new(store("redis://127.0.0.1:1").on_error(OnError::Allow).build().expect("a store")).ping_sync(),
+    );
     assert_eq!((nobody.failure(), nobody.server()), (Failure::Unreachable, "127.0.0.1:1"));
     assert!(nobody.cause().is_some_and(|cause| cause.contains("refused")), "{nobody}");
 
     let server = Server::with(&["--requirepass", "secret"]);
-    let error = refused(Limiter::new(store(&server.url())).ping_sync());
+    let error = refused(Limiter::new(store(&server.url()).build().expect("a store")).ping_sync());
     assert_eq!(error.failure(), Failure::Denied, "{error}");
     assert!(error.to_string().contains("NOAUTH"), "{error}");
-    let wrong = refused(Limiter::new(store(&format!("redis://:wrong@127.0.0.1:{}", server.port))).ping_sync());
+    let wrong = refused(
+        Limiter::new(store(&format!("redis://:wrong@127.0.0.1:{}", server.port)).build().expect("a store")).ping_sync(),
+    );
     assert_eq!(wrong.failure(), Failure::Denied, "{wrong}");
-    let right = store(&server.url()).password("secret").expect("a password");
-    assert!(Limiter::new(right).ping_sync().is_ok());
+    let right = store(&server.url()).password("secret");
+    assert!(Limiter::new(right.build().expect("a store")).ping_sync().is_ok());
 }
 
 #[test]
@@ -82,12 +87,12 @@ fn rights_that_are_missing_are_named() {
     let url = format!("redis://app:secret@127.0.0.1:{}", server.port);
     for (missing, strategy) in [("set", false), ("get", false), ("evalsha", true)] {
         server.run::<()>(&format!("ACL SETUSER app reset on >secret ~tidegate:* {user} -{missing}"));
-        let error = refused(Limiter::new(store(&url)).ping_sync());
+        let error = refused(Limiter::new(store(&url).build().expect("a store")).ping_sync());
         assert_eq!(error.failure(), Failure::Denied, "{missing}: {error}");
         assert!(error.to_string().contains("transactions") == strategy, "{missing}: {error}");
     }
     server.run::<()>(&format!("ACL SETUSER app reset on >secret ~tidegate:* {user}"));
-    let health = Limiter::new(store(&url)).ping_sync().expect("all that it needs");
+    let health = Limiter::new(store(&url).build().expect("a store")).ping_sync().expect("all that it needs");
     assert_eq!(health.memory_policy, None, "which it may not ask for");
 }
 
@@ -114,8 +119,8 @@ fn a_server_without_scripts_is_told_of_at_once() {
     assert!(messages(&heard, "failure")[0].contains("strategy=\"transactions\""), "{heard:?}");
     let error = refused(limiter.ping_sync());
     assert!(error.to_string().contains("strategy=\"transactions\""), "{error}");
-    let transactions = store(&server.url()).strategy(tidegate::redis::Strategy::Transactions).expect("a strategy");
-    let limiter = Limiter::new(transactions);
+    let transactions = store(&server.url()).strategy(tidegate::redis::Strategy::Transactions);
+    let limiter = Limiter::new(transactions.build().expect("a store"));
     assert!(limiter.ping_sync().is_ok());
     assert!(!limiter.limit_sync(&hourly("login", 1), "ada").expect("an answer").blocked);
 }
@@ -145,6 +150,30 @@ fn calls_that_the_store_does_not_decide_are_heard_of() {
     });
 }
 
+/// However soon after another.
+#[test]
+fn every_outage_is_heard_of_when_it_begins_and_when_it_is_over() {
+    let mut server = Server::start();
+    let (limiter, heard) = listened(store(&server.url()).timeout(Duration::from_secs(2)).on_error(OnError::Local));
+    let limit = hourly("login", 1000);
+    let decides = || limiter.limit_sync(&limit, "ada").is_ok_and(|info| !info.degraded);
+    wait_until("the store decides", decides);
+    for outage in 1..=2 {
+        server.kill();
+        wait_until("it is noticed", || !decides());
+        for name in ["degraded", "breaker-open"] {
+            wait_until("the breaker is open", || !decides() && messages(&heard, "breaker-open").len() == outage);
+            assert_eq!(messages(&heard, name).len(), outage, "{name}: {heard:?}");
+        }
+        server.restart();
+        wait_until("it is said to be over", || {
+            decides();
+            messages(&heard, "recovered").len() == outage
+        });
+        assert_eq!(messages(&heard, "breaker-close").len(), outage, "{heard:?}");
+    }
+}
+
 #[test]
 fn the_url_of_one_node_is_that_of_its_cluster() {
     let cluster = Cluster::start(0);
@@ -164,13 +193,13 @@ fn the_url_of_one_node_is_that_of_its_cluster() {
         assert!(health.warnings.iter().any(|warning| warning.contains("redis+cluster://")), "{health:?}");
     }
     // Two keys of one entry need not be on one node: what cannot be is said.
-    let sharkey = store(&cluster.nodes[0].url()).layout(tidegate::redis::Layout::Sharkey).expect("a layout");
+    let sharkey = store(&cluster.nodes[0].url()).layout(tidegate::redis::Layout::Sharkey);
     let (limiter, heard) = listened(sharkey);
     refused(limiter.limit_sync(&hourly("login", 1), "ada"));
     let open = messages(&heard, "breaker-open");
     assert!(open.iter().any(|message| message.contains("node of a cluster")), "{heard:?}");
 
-    let limiter = Limiter::new(store(&cluster.url()));
+    let limiter = Limiter::new(store(&cluster.url()).build().expect("a store"));
     assert_eq!(limiter.ping_sync().expect("every node is fit").servers.len(), 3);
     assert_eq!(limiter.clear_sync().expect("every node is asked"), 120);
     let left: u64 = cluster.nodes.iter().map(|node| node.run::<u64>("DBSIZE")).sum();
@@ -180,7 +209,7 @@ fn the_url_of_one_node_is_that_of_its_cluster() {
 #[test]
 fn clearing_removes_a_namespace_and_nothing_else() {
     let server = Server::start();
-    let limiter = Limiter::new(store(&server.url()));
+    let limiter = Limiter::new(store(&server.url()).build().expect("a store"));
     let (odd, limit) = (limiter.namespace("t*[i]?:"), hourly("login", 1));
     for actor in 0..1200 {
         let _ = limiter.limit_sync(&limit, &actor.to_string()).expect("an answer");
@@ -196,12 +225,12 @@ fn clearing_removes_a_namespace_and_nothing_else() {
     assert!(!limiter.limit_sync(&limit, "7").expect("an answer").blocked);
 
     // A denial that is remembered is forgotten too.
-    let remembers = Limiter::new(store(&server.url()).deny_cache(Duration::from_secs(60)));
+    let remembers = Limiter::new(store(&server.url()).deny_cache(Duration::from_secs(60)).build().expect("a store"));
     assert!(remembers.limit_sync(&limit, "7").expect("an answer").blocked);
     assert_eq!(remembers.clear_sync().expect("a count"), 1);
     assert!(!remembers.limit_sync(&limit, "7").expect("an answer").blocked);
 
-    let sharkey = Limiter::new(store(&server.url()).layout(tidegate::redis::Layout::Sharkey).expect("a layout"));
+    let sharkey = Limiter::new(store(&server.url()).layout(tidegate::redis::Layout::Sharkey).build().expect("a store"));
     let _ = sharkey.limit_sync(&limit, "ada").expect("an answer");
     assert_eq!(sharkey.clear_sync().expect("a count"), 2);
 
@@ -211,7 +240,7 @@ fn clearing_removes_a_namespace_and_nothing_else() {
     }
     assert_eq!(memory.clear_sync().expect("a count"), 100);
     assert_eq!((memory.memory().len(), memory.limit_sync(&limit, "7").expect("an answer").blocked), (0, false));
-    let denied = refused(Limiter::new(store("redis://127.0.0.1:1")).clear_sync());
+    let denied = refused(Limiter::new(store("redis://127.0.0.1:1").build().expect("a store")).clear_sync());
     assert_eq!(denied.failure(), Failure::Unreachable);
 }
 
@@ -226,12 +255,12 @@ fn sentinels_may_ask_for_a_password() {
     std::fs::write(&folder, lines).expect("a file");
     let sentinel = Server::with(&[&folder.to_string_lossy(), "--sentinel"]);
     let url = format!("redis+sentinel://:data@127.0.0.1:{}/shop", sentinel.port);
-    let error = refused(Limiter::new(store(&url)).ping_sync());
+    let error = refused(Limiter::new(store(&url).build().expect("a store")).ping_sync());
     assert_eq!(error.failure(), Failure::Denied, "{error}");
-    let limiter = Limiter::new(store(&url).sentinel_login(None, Some("watch")).expect("a login"));
+    let limiter = Limiter::new(store(&url).sentinel_login(None, Some("watch")).build().expect("a store"));
     assert!(limiter.ping_sync().is_ok());
     assert!(!limiter.limit_sync(&hourly("login", 1), "ada").expect("an answer").blocked);
-    let limiter = Limiter::new(store(&format!("{url}?sentinel_password=watch")));
+    let limiter = Limiter::new(store(&format!("{url}?sentinel_password=watch")).build().expect("a store"));
     assert!(limiter.ping_sync().is_ok());
 }
 

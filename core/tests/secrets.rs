@@ -1,6 +1,5 @@
 //! Names and passwords of users stay out of everything that is shown.
 #![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -51,6 +50,10 @@ proptest! {
         for login in [format!("{user}:{password}"), format!(":{password}"), user.clone()] {
             let url = format!("{scheme}://{login}{tail}");
             for secret in [&user, &password] {
+                let builder = format!("{:?}", Redis::builder(&url));
+                if tail.len() > 1 && tail.starts_with('@') {
+                    prop_assert!(!shows(&builder, secret), "{}: {}", url, builder);
+                }
                 match Redis::open(&url) {
                     Err(error) => {
                         let shown = format!("{error} {error:?} {}", error.value());
@@ -120,13 +123,43 @@ fn a_question_mark_or_a_forgotten_host_shows_nothing() {
 fn events_and_store_errors_name_the_server_alone() {
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let listener = heard.clone();
-    let store = Redis::open("redis://us3r:S3cr3t@127.0.0.1:1/3").expect("a URL").timeout(Duration::from_millis(200));
+    let store = Redis::builder("redis://us3r:S3cr3t@127.0.0.1:1/3").timeout(Duration::from_millis(200));
     let store = store.on_error(OnError::Raise);
-    let limiter =
-        Limiter::new(store.listener(move |event| listener.lock().expect("a lock").push(format!("{event} {event:?}"))));
+    let limiter = Limiter::new(
+        store
+            .listener(move |event| listener.lock().expect("a lock").push(format!("{event} {event:?}")))
+            .build()
+            .expect("a store"),
+    );
     let error = limiter.limit_sync(&Limit::bucket("login", 1).build().expect("a bucket"), "ada").expect_err("nobody");
     let mut shown = heard.lock().expect("a lock").join("\n");
     assert!(shown.contains("127.0.0.1:1"), "{shown}");
     shown = format!("{shown}{error} {error:?} {limiter:?} {}", limiter.url());
     assert!(!shown.contains("S3cr3t") && !shown.contains("us3r"), "{shown}");
+}
+
+#[test]
+fn an_option_of_the_url_that_is_not_known_is_named_unless_it_may_be_a_part_of_a_password() {
+    for (url, name) in [
+        ("redis://localhost?socket_timeout=3", "socket_timeout"),
+        ("redis://app:QZsecret@localhost:6379/0?db=1&connectTimeout=3", "connectTimeout"),
+        ("redis+cluster://a:1,b:2?read-from=replica", "read-from"),
+        ("unix:///run/redis.sock?database=1&db=2", "database"),
+    ] {
+        let error = Redis::open(url).expect_err("no such option").to_string();
+        assert!(error.contains(&format!("an option {name} that is not known; it may have db, ")), "{error}");
+        assert!(!error.contains("QZ"), "{error}");
+    }
+    for url in [
+        "redis://localhost?password=QZ1&QZ2=3",
+        "redis://localhost?db=1&pass=QZ1&QZ2=3",
+        "redis://localhost?sentinel_password=QZ1&QZ2=3",
+        "redis://:QZ1QZ2@localhost?QZ2=3",
+        "redis://user:12?QZ2",
+        "redis://localhost?QZ 1=3",
+        "redis://localhost?=QZ1",
+    ] {
+        let error = Redis::open(url).expect_err("no such option").to_string();
+        assert!(!error.contains("QZ") && error.contains("an option that is not known"), "{url}: {error}");
+    }
 }

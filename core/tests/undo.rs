@@ -1,14 +1,10 @@
 //! An undo leaves what would be left, had the call charged only what was spent; what was spent beyond is charged.
-#![allow(missing_docs, reason = "a test")]
-
-#[allow(dead_code, reason = "shared with other tests")]
-mod strategies;
 
 use std::time::Duration;
 
+use crate::strategies::{cost, definition_of, of_each_kind, scale, start, step};
 use proptest::prelude::*;
 use serde_json::Value;
-use strategies::{cost, definition_of, of_each_kind, scale, start, step};
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory};
 
 /// One actor of one limit, in a store of its own.

@@ -1,13 +1,9 @@
 //! The vector files beside the golden one: each is held against the engine, and legacy limits against the oracle too.
-#![allow(missing_docs, reason = "a test")]
-
-#[allow(dead_code, reason = "shared with other tests")]
-mod oracle;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use oracle::{Asked, Oracle};
+use crate::oracle::{Asked, Oracle};
 use serde_json::{Value, json};
 use tidegate::headers::{self, Draft, Header, Policy};
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, ffi};
@@ -61,7 +57,7 @@ fn foretold(sequence: &Value) -> Vec<Value> {
     let factor = sequence["factor"].as_f64().expect("a factor");
     let answer = |step: &Value| {
         let cost = step["cost"].as_u64().expect("a cost");
-        let check = oracle::Check { wire: &sequence["limit"], actor: "a", cost, factor };
+        let check = crate::oracle::Check { wire: &sequence["limit"], actor: "a", cost, factor };
         oracle.decide(&[check], calls(step).1, micros(&step["now"]).into()).expect("an answer").merged.to_json()
     };
     list(sequence, "steps").iter().map(answer).collect()
@@ -82,7 +78,7 @@ fn legacy_limits_in_both_translations() {
     }
 }
 
-/// Run by hand, after a change of the definitions: `cargo test --test vector_files -- --ignored`.
+/// Run by hand, after a change of the definitions: `cargo test --test engine vector_files -- --ignored`.
 #[test]
 #[ignore = "writes legacy.json anew, from the oracle"]
 fn write_legacy_json() {

@@ -1,11 +1,13 @@
 //! The wire form there and back: the same limit from code, from serde, and from a file of any format.
+#![cfg(all(feature = "toml", feature = "yaml"))]
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use tidegate::Limit;
 use tidegate::config::{Format, Limits};
-use tidegate::limits::{Anchor, FactorScales, Translation};
+use tidegate::limits::{Anchor, FactorScales, Kind, Translation};
 
 fn millis() -> impl Strategy<Value = f64> {
     prop_oneof![
@@ -87,6 +89,10 @@ proptest! {
         let json = limit.to_json();
         prop_assert_eq!(Limit::from_json(&json), Ok(limit.clone()));
         prop_assert_eq!(&serde_json::from_str::<Limit>(&json).expect("from serde"), &limit);
+        let kind = serde_json::to_string(limit.kind()).expect("JSON");
+        prop_assert_eq!(&serde_json::from_str::<Kind>(&kind).expect("from serde"), limit.kind());
+        let again = Limit::from_json(&json).expect("a limit");
+        prop_assert!(HashSet::from([limit.clone()]).contains(&again), "equal, but of another hash");
         let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         prop_assert_eq!(&serde_json::from_value::<Limit>(value.clone()).expect("from a tree"), &limit);
         let document = portable(&format!("{{\"a limit\": {json}}}"));

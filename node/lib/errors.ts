@@ -208,6 +208,11 @@ export function wrongType(key: string, field: string, problem: string, value: un
   return errorOf(native.refuse(false, key, field, problem, value))
 }
 
+/** The error for an option of `what` that does not exist. */
+export function noOption(key: string, name: string, what: string, known: readonly string[], value: unknown): Error {
+  return wrongType(key, name, `is not an option of ${what}${native.hint(name, known)}`, value)
+}
+
 /** The error for a value of the right type that is not one of those that may be. */
 export function outOfRange(key: string, field: string, problem: string, value: unknown): Error {
   return errorOf(native.refuse(true, key, field, problem, value))
@@ -244,6 +249,8 @@ function isPlain(given: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
+const NO_LIMITER = 'must be a Limiter or the URL of a store; leave it out for memory'
+
 /** Options as an object of their own, each read once; a name that is not among those of `what` is refused. */
 export function knownOptions(
   given: object,
@@ -254,16 +261,22 @@ export function knownOptions(
   const options: Record<string, unknown> = {}
   for (const name of optionNames(given, field)) {
     const value = read(given, name, '')
-    if (!names.includes(name)) throw wrongType('', name, `is not an option of ${what}`, value)
+    if (!names.includes(name)) throw noOption('', name, what, names, value)
+    // The URL in a variable that is not set would mean memory, where each process counts alone.
+    if (name === 'limiter' && (value ?? undefined) === undefined) throw wrongType('', name, NO_LIMITER, value)
     if (value !== undefined) options[name] = value
   }
-  if (!isPlain(given)) for (const name of names) refuseInherited(given, name)
+  refuseInherited(given, names, '')
   return options
 }
 
 /** Refuses an option that the class of an object has, a method or a getter: to leave it out would go unnoticed. */
-function refuseInherited(given: object, name: string): void {
-  const value = read(given, name, '')
-  if (value === undefined || Object.hasOwn(given, name)) return
-  throw wrongType('', name, 'must be a property of the object itself, not of its class', value)
+export function refuseInherited(given: object, names: readonly string[], key: string): void {
+  if (isPlain(given)) return
+  for (const name of names) {
+    if (Object.hasOwn(given, name)) continue
+    const value = read(given, name, key)
+    if (value === undefined) continue
+    throw wrongType(key, name, 'must be a property of the object itself, not of its class', value)
+  }
 }

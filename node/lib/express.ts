@@ -6,16 +6,21 @@
 
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { wrongType } from './errors.js'
+import type { Refusal } from './http.js'
 import type { LimitInfo } from './info.js'
-import { clientAs, clientOf } from './room/address.js'
+import type { Limiter } from './limiter.js'
+import { clientBy } from './room/address.js'
 import { errorFrom } from './room/asked.js'
 import { settingsOf, trustOf } from './room/express-app.js'
+import { nameOf } from './room/express-names.js'
+import type { Framework, Gates } from './room/framework.js'
 import { isClosed } from './room/gone.js'
 import { isPromise } from './room/later.js'
-import { admit, decideFor, refusalError, refuse } from './room/node.js'
+import { admit, decideFor, refuse, refuseTo, unlessAnswered } from './room/node.js'
 import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { RequestError } from './room/request-error.js'
 import { besideResponses, onResponses, type Shelf, setAll } from './room/response.js'
-import { type Framework, type Gates, Room } from './room/room.js'
+import { Room } from './room/room.js'
 import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
 import { type ChargeOn, chargeOption } from './room/settle.js'
 import type { Trials } from './room/trials.js'
@@ -37,7 +42,7 @@ declare global {
 export interface RateLimitOptions extends RoomOptions<Request> {
   /**
    * The response to a refused request, in place of the one with status 429; `'error'` passes a {@link RateLimitError}
-   * to `next`.
+   * to `next`. A function that does not take the response sees the request, which then gets that response.
    */
   readonly onBlocked?:
     | 'error'
@@ -56,27 +61,19 @@ export interface RateLimit extends RequestHandler {
   and(more: RoomLimits<Request> | LimitsOfRequest<Request> | RouteOptions<RateLimitOptions>): RateLimit
   /** The counts of limits in shadow mode and of candidates. */
   trials(): Trials
+  /** The limiter, for its events. */
+  readonly limiter: Limiter
 }
 
 const framework: Framework<Request> = {
+  kind: 'express',
   options: ['onBlocked', 'chargeOn'],
   client(request: Request, gates: Gates): string {
-    const { gate } = gates
-    if (!gate.trustsNobody) return clientOf(request, gate)
     const settings = settingsOf(request)
-    const trust = settings === undefined ? 'nobody' : trustOf(settings)
-    if (trust === 'nobody') return clientOf(request, gate)
-    // Express would take the left-most address, which clients can write themselves.
-    if (trust === 'everybody') return clientOf(request, gates.trusting)
-    return clientAs(request.ip, request, gate)
+    return clientBy(request, gates, settings === undefined ? 'nobody' : trustOf(settings), () => request.ip)
   },
   isGone: isClosed,
-  template({ route, method }: Request): string | undefined {
-    if (route === undefined) return undefined
-    // A route for several methods is one, however a client spells the method.
-    const several = Object.keys(route.methods ?? {}).length > 1
-    return several ? `${route.path}` : `${method === 'HEAD' ? 'GET' : method} ${route.path}`
-  },
+  nameOf,
 }
 
 /**
@@ -112,6 +109,14 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   return middlewareOf(new Room<Request>(options, framework))
 }
 
+function send(response: Response, { status, headers, body }: Refusal): void {
+  // Something else has answered in the meantime, as a middleware with a timeout does.
+  if (response.headersSent) return
+  response.statusCode = status
+  setAll(response, headers)
+  response.end(body)
+}
+
 function middlewareOf(room: Room<Request>): RateLimit {
   const options = room.options as unknown as RateLimitOptions
   const { onBlocked } = options
@@ -127,11 +132,21 @@ function middlewareOf(room: Room<Request>): RateLimit {
     try {
       info = decideFor(room, request, response, shelf)
     } catch (error) {
-      next(error)
+      failed(error, request, response, next)
       return
     }
-    if (isPromise(info)) info.then((info) => proceed(info, request, response, shelf, next), next)
-    else proceed(info, request, response, shelf, next)
+    if (isPromise(info)) {
+      info.then(
+        (info) => proceed(info, request, response, shelf, next),
+        (error) => failed(error, request, response, next),
+      )
+    } else proceed(info, request, response, shelf, next)
+  }
+
+  const failed = (error: unknown, request: Request, response: Response, next: NextFunction): void => {
+    // Express writes a log of every error.
+    if (error instanceof RequestError) send(response, room.gate.rejection(error.mistake, request.headers.accept))
+    else next(error)
   }
 
   const proceed = (
@@ -157,30 +172,45 @@ function middlewareOf(room: Room<Request>): RateLimit {
   const blocked = (info: LimitInfo, request: Request, response: Response, shelf: Shelf, next: NextFunction): void => {
     if (onBlocked === undefined) {
       request.rateLimit = info
-      const { status, headers, body } = refuse(request, response, shelf, room, info)
-      // Something else has answered in the meantime, as a middleware with a timeout does.
-      if (response.headersSent) return
-      response.statusCode = status
-      setAll(response, headers)
-      response.end(body)
+      send(response, refuse(request, response, shelf, room, info))
       return
     }
-    const error = refusalError(request, response, shelf, room, info)
+    const { error, refusal } = refuseTo(request, response, shelf, room, info)
     if (onBlocked === 'error') {
       next(error)
       return
     }
-    response.status(error.status)
+    let isPassed = false
+    const pass = (reason?: unknown): void => {
+      isPassed = true
+      next(reason)
+    }
+    const failed = (reason: unknown): void => {
+      // What it throws is no refusal, but an error as that of any handler.
+      if (!response.headersSent) response.statusCode = 200
+      pass(errorFrom(reason))
+    }
+    const settled = (): void => {
+      unlessAnswered(
+        onBlocked,
+        response,
+        () => isPassed || response.headersSent,
+        () => send(response, refusal),
+      )
+    }
+    response.statusCode = error.status
     try {
-      const answered = onBlocked(info, request, response, next)
-      if (isPromise(answered)) answered.then(undefined, (reason) => next(errorFrom(reason)))
+      const answered = onBlocked(info, request, response, pass as NextFunction)
+      if (isPromise(answered)) answered.then(settled, failed)
+      else settled()
     } catch (reason) {
-      next(errorFrom(reason))
+      failed(reason)
     }
   }
 
   return Object.assign(limit, {
     and: (more: unknown) => middlewareOf(room.extend(routeOptions(more), { adds: true })),
     trials: () => room.trials(),
+    limiter: room.limiter,
   }) as RateLimit
 }

@@ -1,6 +1,6 @@
 import type { ClockOption } from './clock.js'
 import { answered } from './errors.js'
-import { eventName, type Listeners, listenerFrom, type StoreEvent } from './events.js'
+import { type DeniedEvent, eventName, type Listeners, listenerFrom, listenTo, type StoreEvent } from './events.js'
 import type { Store } from './info.js'
 import type { LimiterOptions, StoreEventName } from './names.js'
 import { native } from './native.js'
@@ -92,19 +92,25 @@ export class Limiter extends Verbs {
     super(store)
     this.#store = store
     this.#listeners = listeners
+    listenTo(this, listeners)
     collected.register(this, store.handle, this)
   }
 
   /**
-   * The statistics of this limiter over a shared store, in this process; a limiter in memory counts nothing.
+   * The statistics of this limiter, in this process or worker thread.
    *
    * @example
    * ```js
    * import { bucket, Limiter } from 'tidegate'
    *
-   * const limiter = new Limiter('redis://127.0.0.1:1')
-   * await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
-   * const { admitted, degraded } = limiter.stats()
+   * const login = bucket({ key: 'login', size: 2 })
+   * const local = new Limiter()
+   * for (let call = 0; call < 3; call++) local.limitSync(login, 'ada')
+   * assert.deepEqual([local.stats().admitted, local.stats().blocked], [2, 1])
+   *
+   * const shared = new Limiter('redis://127.0.0.1:1')
+   * await shared.limit(login, 'ada')
+   * const { admitted, degraded } = shared.stats()
    * assert.deepEqual([admitted, degraded], [1, 1])
    * ```
    */
@@ -113,7 +119,8 @@ export class Limiter extends Verbs {
   }
 
   /**
-   * Calls this listener at each event of this name; see {@link StoreEventName}. Listening does not keep the process
+   * Calls this listener at each event of this name; see {@link StoreEventName}, and {@link DeniedEvent} for requests that
+   * the modules for web frameworks deny. Listening does not keep the process
    * alive.
    *
    * @example
@@ -128,17 +135,23 @@ export class Limiter extends Verbs {
    * await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
    * ```
    */
-  on<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {
+  on<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this
+  on(name: 'denied', listener: (event: DeniedEvent) => void): this
+  on(name: string, listener: (event: never) => void): this {
     return this.#listen('on', name, listener)
   }
 
   /** {@link on}, for the first event alone. */
-  once<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {
+  once<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this
+  once(name: 'denied', listener: (event: DeniedEvent) => void): this
+  once(name: string, listener: (event: never) => void): this {
     return this.#listen('once', name, listener)
   }
 
   /** Removes this listener. */
-  off<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {
+  off<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this
+  off(name: 'denied', listener: (event: DeniedEvent) => void): this
+  off(name: string, listener: (event: never) => void): this {
     return this.#listen('off', name, listener)
   }
 

@@ -47,9 +47,9 @@ export const EVENT_NAMES = [
  * - `breaker-open`: the circuit breaker opened: the server failed, and calls are answered without it
  * - `breaker-close`: the circuit breaker closed: calls go to the server again
  * - `failure`: a call failed in a way that does not open the breaker; at most once a minute for each kind of failure
- * - `degraded`: calls were answered without the store, or failed, most of them because of this; at the first such call,
- *   and then at most once a minute, with counts
- * - `recovered`: the store decides again; at most once a minute
+ * - `degraded`: calls were answered without the store, or failed, most of them because of this; at the first such call
+ *   of each outage, and then at most once a minute, with counts
+ * - `recovered`: the store has decided every call for a second, so the outage is over
  * - `eviction`: the server may evict blocked clients when it is full; once
  * - `unverified`: the server's certificate is not verified, because of a setting; once
  * - `cluster`: the server is a node of a cluster, but the URL has the scheme of a single server; once
@@ -153,6 +153,11 @@ export interface LimiterOptions {
   readonly namespace?: string | null | undefined
   /** The most entries in this process; over a shared store, those of the fallback `local`. @defaultValue 1_000_000 */
   readonly maxEntries?: number | null | undefined
+  /**
+   * The most `acquire`s that wait at the same time in this process. Further ones are answered as if they could not
+   * wait. @defaultValue 10_000
+   */
+  readonly maxWaiters?: number | null | undefined
   /** The longest time in milliseconds for a decision, connecting included. @defaultValue 100 */
   readonly timeoutMs?: number | null | undefined
   /** The policy for calls that the store cannot decide. @defaultValue 'local' */
@@ -200,3 +205,24 @@ export interface TlsOptions {
   /** False accepts any certificate, with a warning. @defaultValue true */
   readonly rejectUnauthorized?: boolean | null | undefined
 }
+
+/** The names of all these options; those of `tls` behind a point. */
+export const OPTION_NAMES: readonly string[] = [
+  'namespace',
+  'maxEntries',
+  'maxWaiters',
+  'timeoutMs',
+  'onError',
+  'denyCacheMs',
+  'waitReplicas',
+  'strategy',
+  'layout',
+  'username',
+  'password',
+  'sentinelUsername',
+  'sentinelPassword',
+  'tls.ca',
+  'tls.cert',
+  'tls.key',
+  'tls.rejectUnauthorized',
+]

@@ -173,6 +173,8 @@ interface Native {
     now: number,
   ): (Optional<Omit<RateLimits, 'policies'>> & { policies: NativePolicy[] }) | Failure
   checkActor(actor: string): Failure | null
+  servingThreads(): number
+  hint(name: string, known: readonly string[]): string
   clientOf(address: string, ipv6Prefix: number): string | Failure
   keyOf(key: string): string
   template(path: string, syntax: 'braces' | 'angles' | 'colons'): string | Failure

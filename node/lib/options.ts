@@ -1,4 +1,4 @@
-import { ownKeys, read, wrongType } from './errors.js'
+import { noOption, ownKeys, read, refuseInherited, wrongType } from './errors.js'
 
 /** The context of limits that are functions. */
 export interface ContextOptions<C = unknown> {
@@ -89,13 +89,14 @@ export function optionsFrom(given: unknown, takes: readonly Name[], key: string,
   for (const name of ownKeys(given, 'options', key)) {
     if (beside.includes(name)) continue
     const value = read(given, name, key)
-    if (!takes.includes(name as Name)) throw wrongType(key, name, 'is not an option of this call', value)
+    if (!takes.includes(name as Name)) throw noOption(key, name, 'this call', takes, value)
     if (value === undefined || (value === null && name !== 'context')) continue
     if (name === 'signal') options.signal = abortSignal(value, key)
     else if (name === 'context') options.context = value
     else if (typeof value === 'number') options[name as Exclude<Name, 'signal' | 'context'>] = value
     else throw wrongType(key, name, 'must be a number', value)
   }
+  refuseInherited(given, takes, key)
   return options
 }
 

@@ -37,7 +37,7 @@ export interface User {
 /** The options of the service. */
 export interface RateLimiterServiceOptions<U extends User = User> {
   /** A limiter, or the URL of a store. @defaultValue a limiter of its own, in the memory of this process */
-  readonly limiter?: Limiter | string | URL | undefined
+  readonly limiter?: Limiter | string | URL
   /** The layout of keys; `'sharkey'` shares them with live nodes. Only with a URL. @defaultValue 'own' */
   readonly layout?: 'own' | 'sharkey' | undefined
   /** The prefix of all keys; for live nodes that is their host. Only with a URL. */
@@ -61,8 +61,8 @@ const MOST_FACTORS = 10_000
 const ADDRESSES = null
 
 /**
- * A replacement for Sharkey's `SkRateLimiterService`: `limit(limit, actorOrUser)` takes the limits of endpoints as they
- * are, and its answer has the same fields.
+ * A replacement for Sharkey's `SkRateLimiterService`: `limit(limit, actorOrUser)` and, as in its earlier versions,
+ * `limit(limit, actor, factor)` take the limits of endpoints as they are, and its answer has the same fields.
  *
  * @example
  * ```js
@@ -95,18 +95,22 @@ export class RateLimiterService<U extends User = User> {
   }
 
   /**
-   * Charges a call of this actor, an address or a user, if it fits. The service looks up the factor of both.
+   * Charges a call of this actor, an address or a user, if it fits. The service looks up the factor of both, unless it
+   * is given, as nodes of some versions do.
    *
    * @throws {@link LimitError} for a limit, an actor or a factor that is out of bounds.
    */
-  async limit(limit: Keyed<RateLimit>, actorOrUser: string | U): Promise<LimitInfo> {
+  async limit(limit: Keyed<RateLimit>, actorOrUser: string | U, given?: number): Promise<LimitInfo> {
     const definition = definitionOf(limit)
     if (this.#disabled || isOff()) return new LimitInfo({ key: limit.key })
     const user = typeof actorOrUser === 'string' ? null : actorOrUser
     if (typeof actorOrUser !== 'string' && typeof actorOrUser?.id !== 'string') {
       throw wrongType(limit.key, 'actorOrUser', 'must be a text or a user with an id', actorOrUser)
     }
-    const looked = this.#factorOf(user)
+    if (given !== undefined && typeof given !== 'number') {
+      throw wrongType(limit.key, 'factor', 'must be a number', given)
+    }
+    const looked = given ?? this.#factorOf(user)
     const factor = isPromise(looked) ? await looked : looked
     return this.limiter.limit(definition, user === null ? (actorOrUser as string) : user.id, { factor })
   }

@@ -3,7 +3,7 @@ import type { Store } from './info.js'
 import { COUNTERS, type Counters, type ReportedFailure } from './names.js'
 import { native } from './native.js'
 
-/** The statistics of a limiter over a shared store, in this process; a limiter in memory counts nothing. */
+/** The statistics of a limiter, in this process. In memory only calls are counted: no server is asked, and no time is measured. */
 export interface LimiterStats extends Counters {
   /** The number of calls that the store did not decide, by the reason. */
   readonly failures: Readonly<Record<ReportedFailure, number>>
@@ -15,7 +15,7 @@ export interface LimiterStats extends Counters {
 
 /** A histogram of times. */
 export interface LatencyStats {
-  /** The number of decisions below each bound, and not below the one before; the last has no bound. */
+  /** The number of decisions below each bound, and not below the one before; the last has no bound. Empty in memory. */
   readonly buckets: readonly { readonly underMs: number | null; readonly count: number }[]
   /** The sum of all, in milliseconds. */
   readonly sumMs: number

@@ -1,8 +1,8 @@
 import { clockFrom } from './clock.js'
-import { answered, optionNames, read, wrongType } from './errors.js'
+import { answered, optionNames, read, refuseInherited, wrongType } from './errors.js'
 import { Listeners } from './events.js'
 import type { Store } from './info.js'
-import type { LimiterOptions } from './names.js'
+import { type LimiterOptions, OPTION_NAMES } from './names.js'
 import { native } from './native.js'
 import { replyQueue } from './queue.js'
 
@@ -62,5 +62,7 @@ function fieldsOf(given: unknown, what = 'options', prefix = ''): Map<string, un
       fields.set(prefix + name, isPem ? Buffer.from(value).toString('latin1') : value)
     }
   }
+  const inner = OPTION_NAMES.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
+  refuseInherited(given, prefix === '' ? [...inner, 'url', 'clock', 'tls'] : inner, '')
   return fields
 }

@@ -50,7 +50,7 @@ pub(crate) fn decide_one(
     buffer.answer_one(fast, &info?)
 }
 
-/// Decides the few checks that the call buffer describes, of these actors; the last one is that of all further checks.
+/// Decides the few checks that the call buffer describes, for these actors. The last actor is reused for later checks.
 #[inline]
 pub(crate) fn decide_few(
     registry: &Registry,
@@ -74,7 +74,7 @@ pub(crate) fn decide_few(
         2 if call == Call::Limit && now.is_none() => {
             let second = one(1)?;
             let answered = |info: &_, each: &_| buffer.answer_few(fast, count, info, each);
-            return limiter.limit_two_sync([&first, &second], answered)?;
+            return ffi::limit_two_sync(limiter, [&first, &second], answered)?;
         }
         2 => decide(&[first, one(1)?]),
         3 => decide(&[first, one(1)?, one(2)?]),

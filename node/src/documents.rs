@@ -2,7 +2,7 @@
 
 use napi::bindgen_prelude::{Either3, Unknown};
 use napi_derive::napi;
-use tidegate::config::{Limits, LimitsError};
+use tidegate::config::{Format, Limits, LimitsError};
 use tidegate::ffi::{self, Entry};
 
 use crate::errors::{Answered, Failure};
@@ -57,7 +57,7 @@ pub(crate) fn load_limits(path: Unknown<'_>) -> Either3<Document, DocumentFailur
 pub(crate) fn read_limits(document: Unknown<'_>, format: Unknown<'_>) -> Either3<Document, DocumentFailure, Failure> {
     let read = || -> Answered<_> {
         let document = text(&document, "", "text")?;
-        let format = ffi::format(&text(&format, "", "format")?)?;
+        let format = text(&format, "", "format")?.parse::<Format>()?;
         Ok(Limits::from_str(&document, format))
     };
     read().map_or_else(|failure| Either3::C(*failure), answer)

@@ -79,7 +79,15 @@ impl From<LimitError> for Box<Failure> {
     #[cold]
     #[inline(never)]
     fn from(error: LimitError) -> Self {
-        let error = Dialect::JavaScript.error(error);
+        Self::from(&Dialect::JavaScript.error(error))
+    }
+}
+
+/// The failure of an error whose field is named as JavaScript does.
+impl From<&LimitError> for Box<Failure> {
+    #[cold]
+    #[inline(never)]
+    fn from(error: &LimitError) -> Self {
         Self::new(Failure {
             kind: if error.kind() == ErrorKind::Type { "type" } else { "range" },
             key: error.key().to_owned(),

@@ -2,8 +2,8 @@
 
 use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
+use tidegate::ffi;
 use tidegate::headers::Header;
-use tidegate::http::style_of;
 
 use crate::buffer::CallBuffer;
 use crate::errors::{Answered, Failure};
@@ -39,7 +39,7 @@ fn fields(
 ) -> Answered<Vec<Header>> {
     let read = |given: &Unknown<'_>| value(given).map_err(|error| Failure::internal(&error.reason));
     let (draft, reset) = (draft.map(read).transpose()?, reset.map(read).transpose()?);
-    let style = style_of("headers", read(kind)?, draft, reset)?;
+    let style = ffi::style("headers", read(kind)?, draft, reset)?;
     let (merged, checks, binding) = buffer.answers();
     let policies: Vec<_> =
         keys.iter().zip(&checks).zip(costs).map(|((key, info), cost)| policy(key, info, *cost)).collect();

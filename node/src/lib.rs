@@ -36,6 +36,7 @@ mod steps;
 mod stores;
 mod table;
 mod text;
+mod threads;
 mod units;
 mod value;
 mod weight;

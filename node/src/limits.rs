@@ -99,5 +99,11 @@ pub(crate) fn refuse(
     given: Unknown<'_>,
 ) -> Result<Failure> {
     let kind = if out_of_range { ErrorKind::Range } else { ErrorKind::Type };
-    Ok(*Box::<Failure>::from(LimitError::new(kind, &key, field, problem, value(&given)?)))
+    Ok(*Box::<Failure>::from(&LimitError::new(kind, &key, field, problem, value(&given)?)))
+}
+
+/// The words for the option that a misspelt name may have meant, or an empty string.
+#[napi(catch_unwind)]
+pub(crate) fn hint(name: String, known: Vec<String>) -> String {
+    tidegate::ffi::hint(&name, known)
 }

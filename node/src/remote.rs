@@ -74,7 +74,7 @@ impl<'a> RemoteCall<'a> {
             let Some(answer) = answer else { return Ok(()) };
             replies.post(Reply { to, content: Content::Answer(answer) }).map_err(|reply| reply.answer())
         };
-        let known = match self.limiter.hold(checks, call, now, done) {
+        let known = match ffi::hold(self.limiter, checks, call, now, done) {
             Ok(answer) => Some(answer),
             Err(unsent) => self.send(unsent, call_id),
         };
@@ -175,7 +175,7 @@ fn why(env: sys::napi_env, buffer: &mut CallBuffer<'_>, actors: &[String]) -> An
             let _ = replies.post(Reply { to, content: Content::Explained(explanation) });
         };
         remote.outbox.borrow_mut().send();
-        remote.limiter.start_explain(&checks, now, explain);
+        ffi::start_explain(remote.limiter, &checks, now, explain);
         remote.queue.began(env);
         buffer.pending();
         Ok(())

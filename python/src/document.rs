@@ -28,15 +28,7 @@ pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>>
 #[pyo3(name = "_read_limits", signature = (text, format, /))]
 pub(crate) fn read<'py>(text: &Bound<'py, PyAny>, format: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let format = args::text("format", format)?;
-    let format = match format.as_ref() {
-        "json" => Format::Json,
-        "toml" => Format::Toml,
-        "yaml" => Format::Yaml,
-        _ => {
-            let given = format!("{format:.20?}");
-            return Err(args::refused("", "format", "must be \"json\", \"toml\" or \"yaml\"", given));
-        }
-    };
+    let format = format.parse::<Format>().map_err(limit_error)?;
     let limits = Limits::from_str(&args::text("text", text)?, format).map_err(limits_error)?;
     named(text.py(), &limits)
 }

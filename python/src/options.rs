@@ -43,7 +43,9 @@ pub(crate) fn open(
             continue;
         }
         let Some(option) = named(&name) else {
-            return Err(PyTypeError::new_err(format!("Limiter() got an unexpected keyword argument '{name}'")));
+            let near = ffi::hint(&name, option_names());
+            let problem = format!("Limiter() got an unexpected keyword argument '{name}'{near}");
+            return Err(PyTypeError::new_err(problem));
         };
         let given = if option.takes == Takes::Secret { provided(&object)? } else { None };
         // The value of a function is not kept.

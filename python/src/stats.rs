@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use tidegate::remote::{BreakerState, Health, Statistics};
+use tidegate::remote::{Health, Statistics};
 
 /// A ``Health`` of Python.
 pub(crate) fn health<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, PyAny>> {
@@ -39,7 +39,7 @@ pub(crate) fn statistics<'py>(py: Python<'py>, stats: &Statistics) -> PyResult<B
         named.set_item(name, count)?;
     }
     named.set_item("failures", failures)?;
-    named.set_item("breaker", if stats.breaker == BreakerState::Open { "open" } else { "closed" })?;
+    named.set_item("breaker", stats.breaker.name())?;
     named.set_item("latency", latency)?;
     classes.getattr("Statistics")?.call((), Some(&named))
 }

@@ -251,7 +251,7 @@ class AsyncLimiter:
         return answer if isinstance(answer, CallExplanation) else await answer
 
     def stats(self) -> Statistics:
-        """Return counts of calls of a shared store in this process; calls in memory are not counted."""
+        """Return counts of the calls of this limiter in this process, and of the work of a shared store."""
         return self._limiter.stats()
 
     async def ping(self) -> Health:

@@ -38,18 +38,25 @@ class Latency(NamedTuple):
     """
 
     buckets: tuple[tuple[float | None, int], ...]
-    """Each bound, and the number of times below it but not below the bound before; the last one has no bound."""
+    """Each bound, and the number of times below it but not below the bound before; the last one has no bound.
+
+    Empty in memory.
+    """
     sum: float
     """Sum of all times."""
 
 
 class Statistics(NamedTuple):
-    """Counts of a limiter over a shared store, in this process, since it was made; see ``Limiter.stats``.
+    """Counts of a limiter in this process, since it was made; see ``Limiter.stats``.
 
-    >>> from tidegate import Limiter
-    >>> stats = Limiter().stats()
-    >>> stats.admitted, stats.blocked, stats.degraded
-    (0, 0, 0)
+    In memory only calls are counted: no server is asked, and no time is measured.
+
+    >>> from tidegate import Bucket, Limiter
+    >>> limiter = Limiter()
+    >>> _ = limiter.limit(Bucket("login", size=10), "ada")
+    >>> stats = limiter.stats()
+    >>> stats.admitted, stats.store_calls, stats.latency.buckets
+    (1, 0, ())
     """
 
     decisions: int

@@ -15,6 +15,9 @@ from ._types import Check, Duration, Limited, LimiterOptions
 
 __version__: Final[str]
 
+# True for mypy alone.
+MYPY: Final = False
+
 __all__ = [
     "CallExplanation",
     "Explanation",
@@ -481,7 +484,10 @@ class LimitInfo:
     @property
     def allowed(self) -> bool:
         """The call was not denied: the opposite of ``blocked``."""
-    def __bool__(self) -> NoReturn: ...
+    # Where this never returns, mypy checks nothing behind a condition. Without it, mypy reports the condition, with the
+    # error code ``truthy-bool``. Pyright reports it only if it never returns.
+    if not MYPY:  # noqa: PYI002
+        def __bool__(self) -> NoReturn: ...
     @property
     def key(self) -> str:
         """The key of the limit that decides."""
@@ -593,7 +599,8 @@ class Limiter:
 
     ``"redis://[user:password@]host[:port][/database]"`` is a store that processes share: Redis or Valkey, over TLS with
     ``rediss://``, a socket with ``unix:///path``, ``redis+sentinel://host,…/service`` or ``redis+cluster://host,…``.
-    A decision is one round trip, at the server's clock. Calls never block longer than ``timeout``.
+    A decision is one round trip, at the server's clock. A call waits for at most ``timeout``, plus the
+    time that the machine takes to wake it.
 
     ``options`` are keywords; ``None`` is the default:
 
@@ -603,6 +610,8 @@ class Limiter:
       alone, with at most ``max_entries`` entries; ``"allow"`` admits; ``"deny"`` denies for a second; these three set
       ``degraded`` in the answer. ``"raise"`` raises ``StoreError`` (``"local"``)
     - ``max_entries``: the most entries that this process keeps (1,000,000)
+    - ``max_waiters``: the most calls of ``acquire`` that wait at the same time in this process; further ones are
+      answered as if they could not wait (10,000)
     - ``deny_cache``: the longest time for which a denial is repeated without a call to the store; 0 turns it off (1.0)
     - ``wait_replicas``: the number of replicas that must acknowledge a charge before its call is answered (0)
     - ``strategy``: ``"transactions"`` is for servers that run no scripts (``"script"``)
@@ -798,12 +807,14 @@ class Limiter:
         "login" would admit this call: all 10 units are free.
         """
     def stats(self) -> Statistics:
-        """Return counts of calls of a shared store in this process; calls in memory are not counted.
+        """Return counts of the calls of this limiter in this process, and of the work of a shared store.
 
-        >>> from tidegate import Limiter
-        >>> stats = Limiter().stats()
-        >>> stats.decisions, stats.breaker
-        (0, 'closed')
+        >>> from tidegate import Bucket, Limiter
+        >>> limiter, login = Limiter(), Bucket("login", size=2)
+        >>> blocked = [limiter.limit(login, "ada", now=0).blocked for call in range(3)]
+        >>> stats = limiter.stats()
+        >>> stats.decisions, stats.admitted, stats.blocked
+        (3, 2, 1)
         """
     def ping(self) -> Health:
         """Check the health of the store with one decision, for the start of a program and for health checks.
@@ -1004,6 +1015,7 @@ def _read_limits(text: str, format: str, /) -> dict[str, Limit]:
 def _info_from_pickle(
     numbers: list[int],
     limit: Limit | None,
+    actor: str | None,
     several: tuple[tuple[LimitInfo, ...], int] | None,
     /,
 ) -> LimitInfo:

@@ -43,6 +43,8 @@ class LimiterOptions(TypedDict, total=False):
     """Fallback for calls that the store does not decide in time."""
     max_entries: int | None
     """Most entries that this process keeps."""
+    max_waiters: int | None
+    """Most ``acquire`` that wait at the same time in this process."""
     deny_cache: float | timedelta | None
     """Longest time for which a denial is repeated without a call to the store, in seconds."""
     wait_replicas: int | None

@@ -149,3 +149,22 @@ test('a log whose wait is too long is refused at once', async () => {
   assert.ok(info.blocked && info.resetMs > 50_000)
   assert.ok(took < 500, `${took} ms`)
 })
+
+for (const limit of [
+  bucket({ key: 'slow', size: 1, dripRate: 3_600_000 }),
+  slidingLog({ key: 'log', max: 1, period: 3_600_000 }),
+]) {
+  test(`only so many calls wait: ${limit.type}`, async () => {
+    const limiter = new Limiter({ maxWaiters: 2 })
+    await limiter.limit(limit, 'ada')
+    const controller = new AbortController()
+    const { signal } = controller
+    const waiting = [0, 1].map(() => limiter.acquire(limit, 'ada', { signal }).catch(() => 'aborted'))
+    assert.ok((await limiter.acquire(limit, 'ada')).blocked)
+    assert.ok((await limiter.acquire(limit, 'eve')).allowed)
+    controller.abort()
+    assert.deepEqual(await Promise.all(waiting), ['aborted', 'aborted'])
+    const again = limiter.acquire(limit, 'ada', { signal: AbortSignal.timeout(1) })
+    await assert.rejects(again, { name: 'TimeoutError' })
+  })
+}

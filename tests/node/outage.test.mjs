@@ -221,3 +221,18 @@ test('a call that a healthy server refuses is told of once', async () => {
 })
 
 test('nothing rejects unheard', () => assert.deepEqual(unhandled, []))
+
+test('every outage is told when it begins and when it is over', async () => {
+  const limiter = new Limiter(server.url, { timeoutMs: 2000 })
+  const told = { degraded: 0, recovered: 0 }
+  for (const name of Object.keys(told)) limiter.on(name, () => told[name]++)
+  const decides = async () => !(await limiter.limit(limit, somebody())).degraded
+  await eventually(decides, Boolean)
+  for (const outage of [1, 2]) {
+    await server.kill()
+    await eventually(async () => !(await decides()) && told.degraded === outage, Boolean)
+    await server.run()
+    await eventually(async () => (await decides()) && told.recovered === outage, Boolean)
+  }
+  assert.deepEqual(told, { degraded: 2, recovered: 2 })
+})

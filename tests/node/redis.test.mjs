@@ -215,7 +215,7 @@ test('a denial is remembered, until something is given back here', async () => {
 })
 
 test('a charge waits for replicas', async () => {
-  const slow = bucket({ key: 'slow', size: 3, dripRate: 3_600_000 })
+  const slow = bucket({ key: 'slow', size: 4, dripRate: 3_600_000 })
   const [primary, replica] = [await RedisServer.start(), await RedisServer.start()]
   const hasty = new Limiter(primary.url, { timeoutMs: 300, onError: 'raise', waitReplicas: 1 })
   const unreplicated = (error) => error instanceof StoreError && error.failure === 'unreplicated'
@@ -226,12 +226,15 @@ test('a charge waits for replicas', async () => {
   assert.ok(took > 250 && took < 300 + 250, `${took} ms`)
   assert.equal(hasty.stats().failures.unreplicated, 1)
   const mine = new Limiter(primary.url, { ...patient, onError: 'raise', waitReplicas: 1 })
-  assert.equal((await mine.peek(slow, 'ada')).remaining, 2, 'it stays charged')
+  assert.equal((await mine.peek(slow, 'ada')).remaining, 3, 'it stays charged')
   await primary.command('CONFIG', 'SET', 'repl-diskless-sync-delay', '0')
   await replica.command('REPLICAOF', '127.0.0.1', String(primary.port))
   const first = await mine.limit(slow, 'ada')
-  assert.deepEqual([first.remaining, first.degraded], [1, false])
+  assert.deepEqual([first.remaining, first.degraded], [2, false])
   assert.equal(await replica.command('EXISTS', 'tidegate:{ada}:slow'), ':1\r\n')
+  // A replica that has just joined has the first one by its copy, and may be sent nothing more for up to a second: until
+  // the primary hears of it again. Who has no more patience than 300 ms may have to wait for that.
+  assert.equal((await mine.limit(slow, 'ada')).remaining, 1)
   const info = await hasty.limit(slow, 'ada')
   assert.equal(info.remaining, 0, 'it is asked again')
   await replica.kill()
@@ -369,7 +372,6 @@ test('stats are plain numbers', async () => {
   assert.equal(buckets.at(-1).underMs, null)
   for (let index = 1; index < buckets.length - 1; index++)
     assert.ok(buckets[index].underMs > buckets[index - 1].underMs)
-  assert.equal(new Limiter().stats().decisions, 0)
 })
 
 test('an entry that cannot be read is written anew, and told of', async () => {

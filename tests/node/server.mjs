@@ -8,13 +8,19 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+/** Ports that no system gives to clients by itself: one that is free now stays so, but for other tests that draw it. */
+const PORTS = { first: 10_000, count: 20_000 }
+
 /** A port that nobody listens at. */
 export async function freePort() {
-  const server = createServer()
-  await new Promise((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
-  const { port } = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return port
+  for (;;) {
+    const port = PORTS.first + Math.floor(Math.random() * PORTS.count)
+    const server = createServer()
+    const isFree = await new Promise((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+    })
+    if (isFree) return port
+  }
 }
 
 /** A redis-server that ends with the test file. */
@@ -26,11 +32,18 @@ export class RedisServer {
 
   static async start() {
     const server = new RedisServer()
-    server.port = await freePort()
-    server.url = `redis://127.0.0.1:${server.port}`
     after(() => server.stop())
-    await server.run()
-    return server
+    for (let left = 5; ; left--) {
+      server.port = await freePort()
+      server.url = `redis://127.0.0.1:${server.port}`
+      try {
+        await server.run()
+        return server
+      } catch (error) {
+        // Another test may have drawn the same port, and taken it first.
+        if (left === 0 || server.#process.pid === undefined) throw error
+      }
+    }
   }
 
   /** Starts the process, also after it was killed, and waits until it answers. */
@@ -44,16 +57,18 @@ export class RedisServer {
       child.once('exit', (code) => reject(new Error(`redis-server ended with ${code}`)))
     })
     failed.catch(() => {})
-    await Promise.race([failed, this.#answers()])
+    await Promise.race([failed, this.#answers(child)])
   }
 
-  async #answers() {
-    for (;;) {
+  /** Waits until this process answers at its port, and no other one. */
+  async #answers(child) {
+    while (child.exitCode === null && child.signalCode === null) {
       try {
-        if ((await this.command('PING')).startsWith('+PONG')) return
+        if ((await this.command('INFO', 'server')).includes(`\r\nprocess_id:${child.pid}\r\n`)) return
       } catch {
-        await sleep(10)
+        // Nobody listens yet.
       }
+      await sleep(10)
     }
   }
 

@@ -36,6 +36,35 @@ test('allowed is the opposite of blocked, in every answer and every part of one'
   }
 })
 
+test('a limiter in memory counts its calls', () => {
+  const limiter = new Limiter()
+  const login = bucket({ key: 'login', size: 2 })
+  for (let call = 0; call < 3; call++) limiter.limitSync(login, 'ada')
+  limiter.limitSync([login, bucket({ key: 'api', size: 1 })], 'eve')
+  limiter.peekSync(login, 'ada')
+  assert.throws(() => limiter.limitSync(login, 'ada', { cost: 3 }), RangeError)
+  const { decisions, admitted, blocked, failed, degraded, failures, latency } = limiter.stats()
+  assert.deepEqual([decisions, admitted, blocked, failed, degraded], [6, 3, 2, 1, 0])
+  assert.deepEqual([failures.timeout, latency.buckets], [0, []])
+  assert.equal(new Limiter().stats().decisions, 0)
+})
+
+test('an option that does not exist is named as it was written, with the one that it may have meant', async () => {
+  const limiter = new Limiter()
+  const login = bucket({ key: 'login', size: 2 })
+  await assert.rejects(limiter.acquire(login, 'ada', { maxWait: 5 }), {
+    name: 'LimitError',
+    field: 'maxWait',
+    message: 'limit "login": maxWait is not an option of this call (did you mean maxWaitMs?), got 5',
+  })
+  assert.throws(
+    () => new Limiter({ denyCache: 5 }),
+    /denyCache is not an option of a limiter \(did you mean denyCacheMs\?\)/,
+  )
+  assert.throws(() => limiter.limitSync(login, 'ada', { signal: 5 }), /signal is not an option of this call, got 5/)
+  await assert.rejects(limiter.acquire(login, 'ada', { maxWaitMs: -1 }), { field: 'maxWaitMs' })
+})
+
 test('an answer can be made for a test of what an app does with it', () => {
   const open = new LimitInfo()
   assert.ok(open instanceof LimitInfo && open.allowed && !open.degraded)
@@ -111,6 +140,41 @@ test('options that would be lost are refused', () => {
     maxEntries = 5
   }
   for (const given of [{}, Object.create(null), new Settings()]) assert.equal(new Limiter(given).entries, 0)
+})
+
+test('an option that the class of an object has is refused, because it would be left out', () => {
+  const settings = (name, value) => {
+    class Settings {
+      maxEntries = 5
+    }
+    Object.defineProperty(Settings.prototype, name, { get: () => value })
+    return new Settings()
+  }
+  for (const [name, value] of [
+    ['namespace', 'shop'],
+    ['url', 'redis://localhost'],
+    ['clock', () => 0],
+    ['timeoutMs', 5],
+  ]) {
+    assert.throws(() => new Limiter(settings(name, value)), {
+      name: 'LimitError',
+      field: name,
+      message: /of the object itself/,
+    })
+    assert.equal(new Limiter(settings(name, undefined)).entries, 0)
+  }
+  const limiter = new Limiter()
+  const login = bucket({ key: 'login', size: 2 })
+  class Options {
+    get cost() {
+      return 2
+    }
+  }
+  assert.throws(() => limiter.limitSync(login, 'ada', new Options()), { field: 'cost', key: 'login' })
+  assert.equal(limiter.peekSync(login, 'ada').remaining, 2)
+  for (const missing of [[undefined], [{ url: undefined }], [null], [undefined, {}]]) {
+    assert.throws(() => new Limiter(...missing), { field: 'url' })
+  }
 })
 
 test('a limiter is closed at the end of its block, and more than once', async () => {

@@ -67,6 +67,7 @@ def run(request: pytest.FixtureRequest, slow: str, fleet: RedisServer) -> Any:
     return run
 
 
+@pytest.mark.clock
 def test_fifty_wait_together(run: Any) -> None:
     told = run("""
 beats, over = 0, False

@@ -146,7 +146,7 @@ def test_fastapi_takes_every_answer_as_a_return_annotation() -> None:
     assert call(app, "/info") == (200, Limiter().limit(LOGIN, "203.0.113.9").to_dict())
     assert call(app, "/call-explanation")[1]["text"] == str(limiter.explain(LOGIN, "ada"))
     assert call(app, "/explanation") == (200, LOGIN.explain().to_dict())
-    assert call(app, "/stats")[1][0] == 0
+    assert call(app, "/stats")[1][0] == limiter.stats().decisions > 0
     assert call(app, "/latency")[0] == 200
     assert call(app, "/limit") == call(app, "/bucket") == (200, LOGIN.to_dict())
     assert call(app, "/limits")[1]["api"]["count"] == 100

@@ -13,7 +13,18 @@ from datetime import timedelta
 import pytest
 
 from calls import AnyLimiter, done
-from tidegate import AsyncLimiter, Bucket, FixedWindow, Limiter, LimitInfo, SlidingLog, Smooth, TokenBucket
+from tidegate import (
+    AsyncLimiter,
+    Bucket,
+    FixedWindow,
+    Limit,
+    Limiter,
+    LimitError,
+    LimitInfo,
+    SlidingLog,
+    Smooth,
+    TokenBucket,
+)
 from tidegate._tidegate import _AcquireSteps, _AsyncCalls
 
 NOW = 1_700_000_000_000
@@ -147,6 +158,7 @@ def test_acquire_waits_for_its_turn(limiter: AnyLimiter) -> None:
     assert all(0 < wait <= 500 for wait in waits[1:])
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize("max_wait", [0, 0.5, timedelta(milliseconds=500)])
 def test_acquire_does_not_wait_in_vain(limiter: AnyLimiter, max_wait: float) -> None:
     slow = Bucket("slow", size=1, drip_rate=timedelta(hours=1))
@@ -297,3 +309,47 @@ def test_both_limiters_have_the_same_calls() -> None:
             assert list(ours.values())[1:] == [
                 parameter.replace(annotation=ours[name].annotation) for name, parameter in list(theirs.items())[1:]
             ]
+
+
+def test_a_limiter_in_memory_counts_its_calls() -> None:
+    limiter, login = Limiter(), Bucket("login", size=2)
+    for _ in range(3):
+        limiter.limit(login, "ada", now=0)
+    limiter.limit([login, Bucket("api", size=1)], "eve", now=0)
+    limiter.peek(login, "ada", now=0)
+    with pytest.raises(LimitError):
+        limiter.limit(login, "ada", cost=3)
+    stats = limiter.stats()
+    assert (stats.decisions, stats.admitted, stats.blocked, stats.failed) == (6, 3, 2, 1)
+    assert (stats.degraded, set(stats.failures.values()), stats.latency.buckets) == (0, {0}, ())
+    assert Limiter().stats().decisions == 0
+
+
+@pytest.mark.parametrize(
+    "limit", [Bucket("slow", size=1, drip_rate=3_600_000), SlidingLog("log", max=1, period=3_600_000)]
+)
+def test_only_so_many_calls_wait(limit: Limit) -> None:
+    async def main() -> None:
+        limiter = AsyncLimiter(max_waiters=2)
+        await limiter.limit(limit, "ada")
+        waiting = [asyncio.create_task(limiter.acquire(limit, "ada")) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert (await limiter.acquire(limit, "ada")).blocked
+        assert (await limiter.acquire(limit, "eve")).allowed
+        for task in waiting:
+            assert not task.done()
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        again = asyncio.create_task(limiter.acquire(limit, "ada"))
+        await asyncio.sleep(0)
+        assert not again.done()
+        again.cancel()
+
+    asyncio.run(main())
+
+
+def test_the_option_that_a_name_may_have_meant_is_named() -> None:
+    with pytest.raises(TypeError, match=r"keyword argument 'maxEntries' \(did you mean max_entries\?\)$"):
+        Limiter(maxEntries=5)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"keyword argument 'burst'$"):
+        Limiter(burst=5)  # type: ignore[call-arg]

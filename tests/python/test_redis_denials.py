@@ -77,3 +77,18 @@ def test_calls_that_are_denied_or_elsewhere_leave_it(fleet: RedisServer) -> None
     before = limiter.stats().store_calls
     assert all(limiter.limit(SLOW, "ada").blocked for _ in range(20))
     assert limiter.stats().store_calls == before
+
+
+@pytest.mark.parametrize("kind", [Limiter, AsyncLimiter])
+@pytest.mark.parametrize("admin", [Limiter, AsyncLimiter])
+def test_a_reset_is_seen_by_every_limiter_of_the_process(
+    kind: type[AnyLimiter], admin: type[AnyLimiter], fleet: RedisServer
+) -> None:
+    name = namespace()
+    app = kind(fleet.url, namespace=name, deny_cache=60, **PATIENT)
+    for _ in range(5):
+        last = done(app.limit(SLOW, "ada"))
+    assert last.blocked
+    assert app.stats().deny_cache_hits == 1
+    done(admin(fleet.url, namespace=name, **PATIENT).reset(SLOW, "ada"))
+    assert not done(app.limit(SLOW, "ada")).blocked

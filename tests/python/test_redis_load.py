@@ -15,6 +15,8 @@ from server import RedisServer
 from test_redis import PATIENT, namespace
 from tidegate import AsyncLimiter, Bucket, Limiter
 
+pytestmark = pytest.mark.clock
+
 LOGIN = Bucket("login", size=5)
 IN_FLIGHT, SECONDS = 512, 2.5
 

@@ -272,6 +272,7 @@ def test_a_timeout_of_the_callers_is_a_cancellation(shared: AsyncLimiter) -> Non
     asyncio.run(main())
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize("policy", ["local", "raise"])
 def test_the_loop_goes_on_while_the_store_does_not(server: RedisServer, new_loop: Any, policy: Any) -> None:
     limiter = AsyncLimiter(server.url, timeout=0.3, on_error=policy)

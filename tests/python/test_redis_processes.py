@@ -18,7 +18,9 @@ from children import in_a_child
 from server import RedisServer
 from test_redis import PATIENT, namespace, wait_for
 from test_redis_loops import OPEN, descriptors
-from tidegate import AsyncLimiter, Bucket, Limiter
+from tidegate import AsyncLimiter, Bucket, Limiter, SlidingLog
+
+pytestmark = pytest.mark.clock
 
 SLOW = Bucket("slow", size=1000, drip_rate=timedelta(hours=1))
 TIMEOUT = 1.0
@@ -238,6 +240,37 @@ def test_threads_that_outlive_the_interpreter_leave_it_alone(server: RedisServer
     assert run(script, server.url) == ""
 
 
+@pytest.mark.parametrize("killed", [False, True], ids=["well", "killed"])
+def test_a_thread_that_comes_back_while_python_ends_does_not_crash_the_process(
+    server: RedisServer, killed: bool
+) -> None:
+    """Python stops the thread by unwinding its stack, through the frames of the library."""
+    script = """
+        import logging, sys, threading, time
+        from tidegate import Bucket, Limiter
+        logging.getLogger("tidegate").addHandler(logging.NullHandler())
+        limiter = Limiter(sys.argv[1], timeout=0.05)
+        door, calls = Bucket("door", size=1000), threading.Semaphore(0)
+        def work():
+            while True:
+                limiter.limit(door, "ada")
+                calls.release()
+        class Last:
+            # Python is half gone, and lets other threads run.
+            def __del__(self, sleep=time.sleep):
+                sleep(0.2)
+        last = Last()
+        threading.Thread(target=work, daemon=True).start()
+        for _ in range(100):
+            calls.acquire()
+        print("done")
+    """
+    if killed:
+        server.kill()
+    for _ in range(3):
+        assert run(script, server.url) == "done\n"
+
+
 def test_an_exit_amid_an_outage_says_nothing_more_than_the_log_does(server: RedisServer) -> None:
     script = """
         import logging, os, sys, threading
@@ -265,3 +298,25 @@ def test_limiters_come_and_go(server: RedisServer) -> None:
     for _ in range(30):
         once()
     wait_for(lambda: descriptors() <= before)
+
+
+@forks
+def test_children_that_are_forked_off_while_threads_wait_for_a_turn(fleet: RedisServer) -> None:
+    log = SlidingLog("log", max=100_000, period=timedelta(hours=1))
+    limiter = Limiter(fleet.url, namespace=namespace(), timeout=TIMEOUT)
+    over = threading.Event()
+
+    def calls() -> None:
+        while not over.is_set():
+            limiter.acquire(log, "eve", max_wait=5)
+
+    threads = [threading.Thread(target=calls) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(50):
+            assert in_a_child(lambda: limiter.acquire(log, "eve", max_wait=5).allowed) == 0
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()

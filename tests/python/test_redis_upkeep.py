@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any, get_type_hints
 
 import pytest
@@ -47,6 +50,11 @@ def test_no_part_of_a_login_is_in_an_error(kind: type[AnyLimiter], url: str) -> 
     shown = f"{caught.value!r} {caught.value} {caught.value.value}"
     assert "S3cr3t" not in shown
     assert "user:" not in shown
+
+
+def test_an_option_of_the_url_that_is_not_known_is_named(kind: type[AnyLimiter]) -> None:
+    with pytest.raises(LimitError, match="has an option socket_timeout that is not known"):
+        kind("redis://user:S3cr3t@host?socket_timeout=3")
 
 
 def test_a_value_that_cannot_be_is_not_shown_where_it_may_be_secret() -> None:
@@ -143,3 +151,34 @@ def test_a_command_that_the_server_has_renamed_is_named(kind: type[AnyLimiter], 
             with pytest.raises(StoreError, match=r"TIME.* must be allowed to the server's user") as caught:
                 done(call())
             assert caught.value.failure == "denied"
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_every_outage_is_logged_when_it_begins_and_when_it_is_over(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "tidegate")
+    limiter = Limiter(server.url, timeout=2)
+
+    def decides() -> bool:
+        return not limiter.limit(LOGIN, "ada").degraded
+
+    def told(name: str) -> int:
+        return sum(vars(record).get("event") == name for record in caplog.records)
+
+    def is_told(name: str, times: int) -> bool:
+        return decides() == (name == "recovered") and told(name) == times
+
+    eventually(decides)
+    for outage in (1, 2):
+        server.kill()
+        eventually(partial(is_told, "degraded", outage))
+        server.start()
+        eventually(partial(is_told, "recovered", outage))
+    assert [told(name) for name in ("degraded", "recovered")] == [2, 2]

@@ -23,7 +23,10 @@ LOG = SlidingLog("log", max=10, period=3_600_000)
 # What a busy machine may add to the tenth of a second in which a signal is heard.
 BUSY = 0.25
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals that are timed")
+pytestmark = [
+    pytest.mark.clock,
+    pytest.mark.skipif(sys.platform == "win32", reason="signals that are timed"),
+]
 
 
 class Rang(BaseException):

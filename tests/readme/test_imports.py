@@ -14,9 +14,9 @@ SOURCES = {".rs", ".lua", ".py", ".pyi", ".ts", ".mts", ".mjs"}
 
 # The modules of a crate, from the leaves to the entry points; a module imports only from lines above its own.
 CORE = [
-    {"failure", "fork", "inline_vec", "interrupt", "panics", "time"},
+    {"failure", "fork", "inline_vec", "interrupt", "near", "panics", "time"},
     {"clock", "distinct", "error", "info", "log_duration"},
-    {"algorithm"},
+    {"algorithm", "durations", "names"},
     {"fingerprint"},
     {"events", "headers", "limit", "stats"},
     {"check", "config", "decision", "store/option_list"},
@@ -24,7 +24,8 @@ CORE = [
     {"store/options", "store/remote"},
     {"store/redis"},
     {"limiter"},
-    {"explain", "ffi", "receipt"},
+    {"explain", "receipt"},
+    {"ffi"},
 ]
 
 PYTHON = [

@@ -131,3 +131,16 @@ def test_one_command_changes_the_version_of_all_packages(tmp_path: Path) -> None
         listed = [bill["metadata"]["component"], *bill["components"]]
         assert {each["version"] for each in listed if each["name"].startswith("tidegate")} == {new}
         assert set(re.findall(r"tidegate[\w-]*@([^\"]+)", json.dumps(bill))) == {new}
+
+
+def test_every_file_of_the_engines_tests_is_run() -> None:
+    """Few programs hold them all, and a file that none of them names would not be compiled."""
+    folder = ROOT / "core" / "tests"
+    manifest = (ROOT / "core" / "Cargo.toml").read_text()
+    programs = set(re.findall(r'^\[\[test\]\]\nname = "(\w+)"', manifest, re.MULTILINE))
+    roots = [folder / f"{name}.rs" for name in programs if (folder / f"{name}.rs").exists()]
+    named = {name for root in roots for name in re.findall(r"^mod (\w+);", root.read_text(), re.MULTILINE)}
+    assert {path.stem for path in folder.glob("*.rs")} == {root.stem for root in roots} | {
+        name for name in named if (folder / f"{name}.rs").exists()
+    }
+    assert {path.parent.name for path in folder.glob("*/main.rs")} <= programs

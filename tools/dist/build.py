@@ -1,6 +1,6 @@
 """Builds the packages that can be built on Linux on x86_64, into `dist/`, and checks them.
 
-The compiler of C and the linker are zig's, from PyPI, which link against an old C library wherever they run.
+``python build.py TARGET FOLDER`` builds the addon alone, for a platform of Linux with glibc, into a folder.
 """
 
 from __future__ import annotations
@@ -12,19 +12,23 @@ from pathlib import Path
 
 import check
 import npm
-from project import DIST, HERE, OLDEST_GLIBC, ROOT, TARGET, Platform, run, version
+import zig
+from project import DIST, HERE, ROOT, TARGET, Platform, run, version
+
+PROFILE = "dist"
 
 
 def wheel() -> list[Path]:
     """The wheel for every Python from 3.10 on, and the one for free-threaded ones where a Python 3.15 is."""
-    options: list[str | Path] = ["--release", "--locked", "--strip", "--zig", "--target", HERE, "--target-dir", TARGET]
+    options: list[str | Path] = ["--profile", PROFILE, "--locked", "--target", HERE]
     build: list[str | Path] = ["maturin", "build", *options, "--compatibility", "manylinux2014", "--out", DIST]
-    run(*build)
+    linked = zig.environment(HERE)
+    run(*build, environment=linked)
     python = os.environ.get("PYTHON_3_15") or shutil.which("python3.15")
     if python is None:
         print("no Python 3.15 here (or in PYTHON_3_15): no abi3t wheel", file=sys.stderr)
     else:
-        run(*build, "--no-default-features", "--features", "abi3t", "--interpreter", python)
+        run(*build, "--no-default-features", "--features", "abi3t", "--interpreter", python, environment=linked)
     return sorted(DIST.glob("*.whl"))
 
 
@@ -34,12 +38,11 @@ def sdist() -> Path:
     return DIST / f"tidegate-{version()}.tar.gz"
 
 
-def addon() -> Path:
-    """The addon for this platform."""
-    oldest = ".".join(map(str, OLDEST_GLIBC))
-    options: list[str | Path] = ["--release", "--locked", "--target", f"{HERE}.{oldest}", "--target-dir", TARGET]
-    run("cargo-zigbuild", "zigbuild", "--package", "tidegate-node", *options, CARGO_PROFILE_RELEASE_STRIP="symbols")
-    return TARGET / HERE / "release" / "libtidegate_node.so"
+def addon(target: str = HERE) -> Path:
+    """The addon for a platform."""
+    options: list[str | Path] = ["--profile", PROFILE, "--locked", "--target", target]
+    run("cargo", "build", "--package", "tidegate-node", *options, environment=zig.environment(target))
+    return TARGET / target / PROFILE / "libtidegate_node.so"
 
 
 def crate() -> Path:
@@ -58,8 +61,8 @@ def main() -> int:
     run("npm", "run", "--silent", "build:lib")
     wheels = wheel()
     source = sdist()
-    main_package = npm.main_package()
-    platform = npm.platform_package(Platform(HERE), addon())
+    main_package = npm.main_package(DIST)
+    platform = npm.platform_package(DIST, Platform(HERE), addon())
     packed = crate()
     faults = check.all_of(wheels, source, main_package, platform, packed)
     for path in sorted(path for path in DIST.iterdir() if path.is_file()):
@@ -69,4 +72,9 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if len(sys.argv) > 1:
+        built, folder = addon(sys.argv[1]), Path(sys.argv[2])
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(built, folder / f"tidegate.{Platform(sys.argv[1]).name}.node")
+    else:
+        sys.exit(main())

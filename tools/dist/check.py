@@ -9,6 +9,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import zig
 from project import DIST, OLDEST_GLIBC, ROOT, manifest, platforms, run, version
 
 MB = 1_000_000
@@ -56,6 +57,25 @@ def glibc_faults(library: Path, name: str) -> list[str]:
     return [f"{name}: needs GLIBC_{'.'.join(map(str, needed))}" for needed in sorted(versions) if needed > OLDEST_GLIBC]
 
 
+def unwinder_faults(library: Path, name: str) -> list[str]:
+    """A library that unwinds stacks by itself, beside the system's unwinder: see zig.py."""
+    needed, symbols = run("readelf.py", "-d", library), run("readelf.py", "--dyn-syms", library)
+    if zig.UNWINDER in needed and re.search(r" UND _Unwind_RaiseException\b", symbols):
+        return []
+    return [f"{name}: does not take its unwinder from {zig.UNWINDER}"]
+
+
+def place_faults(library: Path, name: str) -> list[str]:
+    """Folders of the machine that built it."""
+    content = library.read_bytes()
+    return [f"{name}: names {place}" for place in zig.places() if f"{place}/".encode() in content]
+
+
+def library_faults(library: Path, name: str) -> list[str]:
+    """Faults of the compiled part of a package."""
+    return glibc_faults(library, name) + unwinder_faults(library, name) + place_faults(library, name)
+
+
 def said(*command: str | Path, cwd: Path = ROOT) -> list[str]:
     """Runs a checker of a registry; its output, if it finds fault."""
     try:
@@ -76,7 +96,7 @@ def wheel_faults(path: Path) -> list[str]:
     with zipfile.ZipFile(path) as wheel:
         for name in wheel.namelist():
             if name.endswith(".so"):
-                faults += glibc_faults(Path(wheel.extract(name, extracted / path.stem)), path.name)
+                faults += library_faults(Path(wheel.extract(name, extracted / path.stem)), path.name)
     return faults
 
 
@@ -97,7 +117,7 @@ def npm_faults(main: Path, platform: Path) -> list[str]:
     # A package of both kinds: `node10` knows no `exports`, and so not the subpaths.
     faults += said("npx", "--yes", "@arethetypeswrong/cli@0.18.5", "--profile", "node16", main)
     [addon] = folder.glob("*/tidegate.node")
-    return faults + glibc_faults(addon, platform.name)
+    return faults + library_faults(addon, platform.name)
 
 
 def all_of(wheels: list[Path], sdist: Path, main: Path, platform: Path, crate: Path) -> list[str]:

@@ -68,18 +68,17 @@ def copy(names: list[str], folder: Path) -> None:
                 shutil.copy(path, target)
 
 
-def fresh(name: str) -> Path:
+def fresh(folder: Path) -> Path:
     """An empty folder for a package."""
-    folder = DIST / "npm" / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
 
 
-def pack(folder: Path) -> Path:
-    """Packs a folder into a tarball in dist."""
-    [packed] = json.loads(run("npm", "pack", "--json", "--ignore-scripts", "--pack-destination", DIST, cwd=folder))
-    return DIST / str(packed["filename"])
+def pack(folder: Path, out: Path) -> Path:
+    """Packs a folder into a tarball."""
+    [packed] = json.loads(run("npm", "pack", "--json", "--ignore-scripts", "--pack-destination", out, cwd=folder))
+    return out / str(packed["filename"])
 
 
 def reached(declarations: Path) -> set[Path]:
@@ -109,22 +108,22 @@ def lighten(folder: Path, described: dict[str, Any]) -> None:
             path.unlink()
 
 
-def main_package() -> Path:
-    """Packs what every platform has in common. `node/dist` has been built.
+def main_package(out: Path) -> Path:
+    """Packs what every platform has in common, into a folder. `node/dist` has been built.
 
     Nothing in it is of third parties: what is linked into the addons is listed in their packages.
     """
-    folder = fresh("tidegate")
+    folder = fresh(out / "npm" / "tidegate")
     copy(["node/dist", "README.md", "LICENSE-*"], folder)
     described = main_manifest()
     lighten(folder, described)
     write(folder, described)
-    return pack(folder)
+    return pack(folder, out)
 
 
-def platform_package(platform: Platform, addon: Path) -> Path:
-    """Packs the addon of one platform."""
-    folder = fresh(platform.name)
+def platform_package(out: Path, platform: Platform, addon: Path) -> Path:
+    """Packs the addon of one platform, into a folder."""
+    folder = fresh(out / "npm" / platform.name)
     copy(["LICENSE-*", "THIRD-PARTY-NOTICES"], folder)
     shutil.copy(addon, folder / "tidegate.node")
     shutil.copy(ROOT / "node" / "sbom.cdx.json", folder)
@@ -134,16 +133,16 @@ def platform_package(platform: Platform, addon: Path) -> Path:
         "Install `tidegate`, which brings it.\n"
     )
     write(folder, platform_manifest(platform))
-    return pack(folder)
+    return pack(folder, out)
 
 
 def main() -> None:
     """Packs the main package, and one for each platform, of whose addons this is the folder."""
     [addons] = sys.argv[1:]
     DIST.mkdir(exist_ok=True)
-    main_package()
+    main_package(DIST)
     for platform in platforms():
-        platform_package(platform, Path(addons) / f"tidegate.{platform.name}.node")
+        platform_package(DIST, platform, Path(addons) / f"tidegate.{platform.name}.node")
 
 
 if __name__ == "__main__":

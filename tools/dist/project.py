@@ -69,10 +69,10 @@ def version() -> str:
     return found[1]
 
 
-def run(*command: str | os.PathLike[str], cwd: Path = ROOT, **environment: str) -> str:
+def run(*command: str | os.PathLike[str], cwd: Path = ROOT, environment: dict[str, str] | None = None) -> str:
     """Runs a command, shows what it is, and gives what it printed."""
     print("+", *command, file=sys.stderr, flush=True)
     tools = Path(sys.executable).parent
-    environ = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", **environment}
+    environ = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", **(environment or {})}
     done = subprocess.run(command, cwd=cwd, env=environ, check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout

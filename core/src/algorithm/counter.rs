@@ -2,9 +2,9 @@
 
 use std::num::NonZeroU64;
 
-use super::multiples::Multiples;
 use super::numbers::{Numbers, Stored, Twin};
-use super::{Algorithm, Drains, Figures, at_least_one, product, real};
+use super::spans::Spans;
+use super::{Algorithm, Drains, Figures, Mended, at_least_one, product, real};
 use crate::log_duration::LogDuration;
 use crate::time::{EXACT, Micros};
 
@@ -12,8 +12,7 @@ use crate::time::{EXACT, Micros};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counter {
     pub(crate) max: u64,
-    pub(crate) period: NonZeroU64,
-    pub(crate) multiples: Multiples,
+    pub(crate) windows: Spans,
     /// The length of a tick in microseconds, and the ticks in a period.
     pub(crate) tick: NonZeroU64,
     pub(crate) ticks: NonZeroU64,
@@ -21,24 +20,30 @@ pub(crate) struct Counter {
     pub(crate) capacity: u64,
 }
 
-/// The counts of the window that starts at an instant, and of the one before.
+/// The counts of the window in which the last write was, and of the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Windows {
     pub(crate) previous: u64,
     pub(crate) current: u64,
-    pub(crate) start: Micros,
+    /// The instant of that write, which is in another window where another definition reads it.
+    pub(crate) at: Micros,
 }
 
 impl Counter {
     pub(crate) fn new(max: u64, period: Micros, tick: Micros) -> Self {
         let (period, tick) = (at_least_one(period), at_least_one(tick));
         let ticks = at_least_one(period.get() / tick);
-        Self { max, period, multiples: Multiples::of(period), tick, ticks, capacity: max.saturating_mul(ticks.get()) }
+        Self { max, windows: Spans::of(period), tick, ticks, capacity: max.saturating_mul(ticks.get()) }
+    }
+
+    fn start(&self, state: &Windows) -> Micros {
+        self.windows.start(state.at)
     }
 
     /// Whole ticks since the window began; before it began, none.
+    #[inline(always)]
     fn elapsed(&self, state: &Windows, now: Micros) -> u64 {
-        let elapsed = now.saturating_sub(state.start);
+        let elapsed = now.saturating_sub(self.start(state));
         let ticks = if self.tick.get() == 1 { elapsed } else { elapsed / self.tick };
         ticks.min(self.ticks.get())
     }
@@ -57,7 +62,7 @@ impl Counter {
 
     /// Until so many ticks of the window have passed.
     fn until_tick(&self, state: &Windows, now: Micros, tick: u64) -> Micros {
-        state.start.saturating_add(tick.saturating_mul(self.tick.get())).saturating_sub(now)
+        self.start(state).saturating_add(tick.saturating_mul(self.tick.get())).saturating_sub(now)
     }
 
     /// The most ticks that a window with this count may have left for its weight to be no more than `free`.
@@ -65,26 +70,20 @@ impl Counter {
         self.weigh(free).checked_div(count).unwrap_or(0)
     }
 
-    /// The start of the window in which an instant lies.
-    fn start(&self, at: Micros) -> Micros {
-        at.saturating_sub(at % self.period)
-    }
-
     /// [`advance`](Algorithm::advance) where it is another window than the state's own.
     #[inline(never)]
     fn in_another_window(&self, state: Windows, now: Micros) -> (Windows, bool) {
-        // Another definition may have left a start that is inside of a window of this one.
-        let state = Windows { start: self.start(state.start), ..state };
-        let start = self.start(now);
-        match start.checked_sub(state.start) {
-            Some(0) => (state, false),
-            Some(passed) if passed == self.period.get() => {
-                (Windows { previous: state.current, current: 0, start }, false)
-            }
-            Some(_) => (self.fresh(now), false),
+        if state.at > now {
             // The clock may be a window behind the entry: then it is the start of that window.
-            None if state.start == start.saturating_add(self.period.get()) => (state, false),
-            None => (self.fresh(now), true),
+            return match self.mended(&state, now) {
+                Some(_) => (self.fresh(now), true),
+                None => (state, false),
+            };
+        }
+        match self.windows.between(state.at, now) {
+            0 => (state, false),
+            1 => (Windows { previous: state.current, current: 0, at: now }, false),
+            _ => (self.fresh(now), false),
         }
     }
 
@@ -108,18 +107,18 @@ impl Twin for Counter {
     const KIND: u8 = 2;
 
     fn numbers(&self) -> [f64; 6] {
-        let [period, tick, ticks] = [self.period, self.tick, self.ticks].map(|number| real(number.get()));
-        [real(self.max), period, tick, ticks, 0.0, 0.0]
+        let [tick, ticks] = [self.tick, self.ticks].map(|number| real(number.get()));
+        [real(self.max), real(self.windows.length()), tick, ticks, 0.0, 0.0]
     }
 }
 
 impl Stored for Windows {
     fn write(&self, numbers: &mut Vec<f64>) {
-        numbers.extend([self.previous, self.current, self.start].map(real));
+        numbers.extend([self.previous, self.current, self.at].map(real));
     }
 
     fn read(numbers: &mut impl Numbers) -> Option<Self> {
-        Some(Self { previous: numbers.integer()?, current: numbers.integer()?, start: numbers.integer()? })
+        Some(Self { previous: numbers.integer()?, current: numbers.integer()?, at: numbers.integer()? })
     }
 }
 
@@ -129,14 +128,13 @@ impl Algorithm for Counter {
     const RESERVES: bool = false;
 
     fn fresh(&self, now: Micros) -> Windows {
-        Windows { start: self.start(now), ..Windows::default() }
+        Windows { at: now, ..Windows::default() }
     }
 
     #[inline(always)]
     fn advance(&self, state: &mut Windows, now: Micros) -> bool {
-        // Nearly always it is this window still, and multiplying is how to see that without dividing.
-        let elapsed = now.checked_sub(state.start);
-        if self.multiples.contain(state.start) && elapsed.is_some_and(|elapsed| elapsed < self.period.get()) {
+        // Nearly always it is this window still. The difference is huge where the window is still to come.
+        if now.wrapping_sub(self.start(state)) < self.windows.length() {
             return false;
         }
         let (later, repaired) = self.in_another_window(*state, now);
@@ -144,31 +142,38 @@ impl Algorithm for Counter {
         repaired
     }
 
+    fn mended(&self, state: &Windows, now: Micros) -> Option<Mended<Windows>> {
+        (self.windows.between(now, state.at) > 1).then_some(Mended::Absent)
+    }
+
     fn is_empty(&self, state: &Windows, _now: Micros) -> bool {
         state.previous == 0 && state.current == 0
     }
 
-    fn charge(&self, state: &mut Windows, _now: Micros, cost: u64) {
+    fn charge(&self, state: &mut Windows, now: Micros, cost: u64) {
         state.current = state.current.saturating_add(cost);
+        state.at = state.at.max(now);
     }
 
-    fn give_back(&self, state: &mut Windows, _now: Micros, cost: u64) {
+    fn give_back(&self, state: &mut Windows, now: Micros, cost: u64) {
+        state.at = state.at.max(now);
         let rest = cost.saturating_sub(state.current);
         state.current = state.current.saturating_sub(cost);
         state.previous = state.previous.saturating_sub(rest);
     }
 
-    fn undo(&self, state: &mut Windows, _now: Micros, cost: u64, spent: u64, charged_at: Micros) {
-        let (start, unspent) = (self.start(charged_at), cost.saturating_sub(spent));
-        if start == state.start {
-            state.current = state.current.saturating_sub(unspent);
-        } else if start.saturating_add(self.period.get()) == state.start {
-            state.previous = state.previous.saturating_sub(unspent);
+    fn undo(&self, state: &mut Windows, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
+        state.at = state.at.max(now);
+        let (charged, unspent) = (self.windows.number(charged_at), cost.saturating_sub(spent));
+        match self.windows.number(state.at).checked_sub(charged) {
+            Some(0) => state.current = state.current.saturating_sub(unspent),
+            Some(1) => state.previous = state.previous.saturating_sub(unspent),
+            _ => {}
         }
     }
 
     fn charged_at(&self, state: &Windows, now: Micros) -> Micros {
-        state.start.max(now)
+        state.at.max(now)
     }
 
     #[inline(always)]
@@ -187,8 +192,8 @@ impl Algorithm for Counter {
         self.used(state, now, cost) <= self.capacity
     }
 
-    fn bears(&self, state: &Windows, cost: u64) -> bool {
-        self.weigh(state.current.saturating_add(cost)) <= EXACT / 2
+    fn bears(&self, state: &Windows, _now: Micros, cost: u64) -> bool {
+        state.current.saturating_add(cost) <= EXACT / 2
     }
 
     #[inline(always)]
@@ -206,7 +211,7 @@ impl Algorithm for Counter {
             (_, 0) => 1,
             _ => 2_u64,
         };
-        state.start.saturating_add(windows.saturating_mul(self.period.get())).saturating_sub(now)
+        self.start(state).saturating_add(windows.saturating_mul(self.windows.length())).saturating_sub(now)
     }
 
     #[inline(always)]
@@ -219,7 +224,7 @@ impl Algorithm for Counter {
     }
 
     fn window(&self) -> Micros {
-        self.period.get()
+        self.windows.length()
     }
 }
 
@@ -229,13 +234,13 @@ impl Figures for Counter {
     }
 
     fn pace(&self) -> (f64, f64) {
-        (real(self.max), real(self.period.get()))
+        (real(self.max), real(self.windows.length()))
     }
 
     /// With the window before full at its end, `e` into the next one there is room for `max * e / period`; further back
     /// whole windows may be full. Over all ways to lay a span on windows that makes one `max` and its share of more.
     fn most_in(&self, span: Micros) -> Option<u128> {
-        let share = product(self.max, span).checked_div(self.period.get().into()).unwrap_or(0);
+        let share = product(self.max, span).checked_div(self.windows.length().into()).unwrap_or(0);
         Some(share.saturating_add(self.max.into()))
     }
 

@@ -1,11 +1,9 @@
 //! A count that is divided by a factor at every slot boundary.
 
-use std::num::NonZeroU64;
-
 use super::log2::{LOG2_ERROR, NEARLY, nearly_log2, power, roughly_log2};
-use super::multiples::Multiples;
 use super::numbers::{Numbers, Stored, Twin};
-use super::{Algorithm, Drains, Figures, at_least_one, floor, real, whole};
+use super::spans::Spans;
+use super::{Algorithm, Drains, Figures, Mended, at_least_one, floor, real, whole};
 use crate::log_duration::LogDuration;
 use crate::time::{EXACT, Micros};
 
@@ -21,13 +19,12 @@ const ROUNDINGS: f64 = 1.0 / 65_536.0;
 /// A factor barely above 1 may never get there in the range of integers that are exact.
 const MOST_SLOTS: u64 = 1 << 52;
 
-/// A count that is divided by `factor` at each multiple of `resolution`.
+/// A count that is divided by `factor` at each multiple of a resolution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Decaying {
     pub(crate) max: u64,
     pub(crate) factor: f64,
-    pub(crate) resolution: NonZeroU64,
-    pub(crate) multiples: Multiples,
+    pub(crate) slots: Spans,
     pub(crate) counts_blocked: bool,
     /// The time that a full count takes to decay to nothing.
     pub(crate) window: Micros,
@@ -54,8 +51,7 @@ impl Decaying {
         let decay = Self {
             max,
             factor,
-            resolution: at_least_one(resolution),
-            multiples: Multiples::of(at_least_one(resolution)),
+            slots: Spans::of(at_least_one(resolution)),
             counts_blocked,
             window: 0,
             slots_per_bit,
@@ -132,11 +128,15 @@ impl Decaying {
     }
 }
 
-/// A count as it was in the slot that starts at an instant.
+/// A count as it was at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Decayed {
     pub(crate) count: f64,
-    pub(crate) start: Micros,
+    /// The instant of the last write.
+    pub(crate) at: Micros,
+    /// The rest of the count at the instant that it was brought to: it decays from the slot of its write, however
+    /// often it is looked at.
+    pub(crate) left: f64,
 }
 
 impl Decaying {
@@ -147,36 +147,26 @@ impl Decaying {
     /// Until so many slot boundaries after the start of the state's own slot have passed; 2^53 us stand for all that is
     /// longer.
     fn until_slot(&self, state: &Decayed, now: Micros, slots: u64) -> Micros {
-        let time = slots.saturating_mul(self.resolution.get());
-        state.start.saturating_add(time).saturating_sub(now).min(EXACT)
-    }
-
-    /// The start of the slot in which an instant lies.
-    fn start(&self, at: Micros) -> Micros {
-        at.saturating_sub(at % self.resolution)
-    }
-
-    /// The number of slots that begin after the first of these starts, up to the second.
-    fn slots_between(&self, earlier: Micros, later: Micros) -> u64 {
-        later.saturating_sub(earlier) / self.resolution
+        let time = slots.saturating_mul(self.slots.length());
+        self.slots.start(state.at).saturating_add(time).saturating_sub(now).min(EXACT)
     }
 
     /// [`advance`](Algorithm::advance) where it is another slot than the state's own.
     #[inline(never)]
     fn in_another_slot(&self, state: Decayed, now: Micros) -> (Decayed, bool) {
-        // Another definition may have left a start that is inside of a slot of this one.
-        let (start, from) = (self.start(now), self.start(state.start));
-        if from <= start {
-            return (Decayed { count: self.after(state.count, self.slots_between(from, start)), start }, false);
+        if state.at > now {
+            return match self.mended(&state, now) {
+                Some(Mended::To(mended)) => (mended, true),
+                _ => (Decayed { left: state.count, ..state }, false),
+            };
         }
-        let impossible = self.slots_between(start, from) > self.slots_until_empty(state.count);
-        (Decayed { start: if impossible { start } else { from }, ..state }, impossible)
+        (Decayed { left: self.after(state.count, self.slots.between(state.at, now)), ..state }, false)
     }
 
-    /// Takes from a count; a trace of it is nothing.
-    fn take(state: &mut Decayed, units: f64) {
-        let left = state.count - units;
-        state.count = if left < Self::NOTHING { 0.0 } else { left };
+    /// Writes the count that is left now; a trace of it is nothing.
+    fn write(state: &mut Decayed, now: Micros, left: f64) {
+        let left = if left < Self::NOTHING { 0.0 } else { left };
+        *state = Decayed { count: left, at: state.at.max(now), left };
     }
 
     /// The units that a slot's end takes off a full count.
@@ -194,17 +184,17 @@ impl Twin for Decaying {
 
     fn numbers(&self) -> [f64; 6] {
         let counts_blocked = if self.counts_blocked { 1.0 } else { 0.0 };
-        [real(self.max), self.factor, real(self.resolution.get()), counts_blocked, 0.0, 0.0]
+        [real(self.max), self.factor, real(self.slots.length()), counts_blocked, 0.0, 0.0]
     }
 }
 
 impl Stored for Decayed {
     fn write(&self, numbers: &mut Vec<f64>) {
-        numbers.extend([self.count, real(self.start)]);
+        numbers.extend([self.count, real(self.at), self.left]);
     }
 
     fn read(numbers: &mut impl Numbers) -> Option<Self> {
-        Some(Self { count: numbers.amount()?, start: numbers.integer()? })
+        Some(Self { count: numbers.amount()?, at: numbers.integer()?, left: numbers.amount()? })
     }
 }
 
@@ -214,13 +204,14 @@ impl Algorithm for Decaying {
     const RESERVES: bool = false;
 
     fn fresh(&self, now: Micros) -> Decayed {
-        Decayed { count: 0.0, start: self.start(now) }
+        Decayed { count: 0.0, at: now, left: 0.0 }
     }
 
     #[inline(always)]
     fn advance(&self, state: &mut Decayed, now: Micros) -> bool {
-        let elapsed = now.checked_sub(state.start);
-        if self.multiples.contain(state.start) && elapsed.is_some_and(|elapsed| elapsed < self.resolution.get()) {
+        // The difference is huge where the slot is still to come.
+        if now.wrapping_sub(self.slots.start(state.at)) < self.slots.length() {
+            state.left = state.count;
             return false;
         }
         let (later, repaired) = self.in_another_slot(*state, now);
@@ -228,27 +219,34 @@ impl Algorithm for Decaying {
         repaired
     }
 
+    #[cold]
+    fn mended(&self, state: &Decayed, now: Micros) -> Option<Mended<Decayed>> {
+        let ahead = self.slots.between(now, state.at);
+        let mended = Decayed { at: now, left: state.count, ..*state };
+        (ahead > self.slots_until_empty(state.count)).then_some(Mended::To(mended))
+    }
+
     fn is_empty(&self, state: &Decayed, _now: Micros) -> bool {
-        state.count < Self::NOTHING
+        state.left < Self::NOTHING
     }
 
-    fn charge(&self, state: &mut Decayed, _now: Micros, cost: u64) {
-        state.count += real(cost);
+    fn charge(&self, state: &mut Decayed, now: Micros, cost: u64) {
+        Self::write(state, now, state.left + real(cost));
     }
 
-    fn give_back(&self, state: &mut Decayed, _now: Micros, cost: u64) {
-        Self::take(state, real(cost));
+    fn give_back(&self, state: &mut Decayed, now: Micros, cost: u64) {
+        Self::write(state, now, state.left - real(cost));
     }
 
-    fn undo(&self, state: &mut Decayed, _now: Micros, cost: u64, spent: u64, charged_at: Micros) {
+    fn undo(&self, state: &mut Decayed, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
         // What was spent has decayed as the whole has.
-        let passed = self.slots_between(self.start(charged_at), state.start);
+        let passed = self.slots.between(charged_at, state.at.max(now));
         let unspent = self.after(real(cost), passed) - self.after(real(spent.min(cost)), passed);
-        Self::take(state, unspent);
+        Self::write(state, now, state.left - unspent);
     }
 
     fn charged_at(&self, state: &Decayed, now: Micros) -> Micros {
-        state.start.max(now)
+        state.at.max(now)
     }
 
     #[inline(always)]
@@ -256,8 +254,8 @@ impl Algorithm for Decaying {
         if self.fits(state, now, cost) {
             return 0;
         }
-        // A large count loses a unit with every slot.
-        let slots = if self.fits_beside(self.after_one(state.count), cost) {
+        // A large count loses a unit with every slot; one that has lost nothing yet is of this slot.
+        let slots = if state.left >= state.count && self.fits_beside(self.after_one(state.count), cost) {
             1
         } else {
             let free = real(self.max) - real(cost);
@@ -267,30 +265,30 @@ impl Algorithm for Decaying {
     }
 
     fn fits(&self, state: &Decayed, _now: Micros, cost: u64) -> bool {
-        self.fits_beside(state.count, cost)
+        self.fits_beside(state.left, cost)
     }
 
-    fn bears(&self, state: &Decayed, cost: u64) -> bool {
-        let count = state.count + real(cost);
-        let drain_time = self.slots_until_empty(count).saturating_mul(self.resolution.get());
+    fn bears(&self, state: &Decayed, _now: Micros, cost: u64) -> bool {
+        let count = state.left + real(cost);
+        let drain_time = self.slots_until_empty(count).saturating_mul(self.slots.length());
         count <= real(EXACT / 2) && drain_time <= EXACT
     }
 
     fn remaining(&self, state: &Decayed, _now: Micros) -> u64 {
-        whole((real(self.max) - state.count).max(0.0))
+        whole((real(self.max) - state.left).max(0.0))
     }
 
     #[inline(always)]
     fn full(&self, state: &Decayed, now: Micros) -> Micros {
-        match self.slots_until_empty(state.count) {
-            0 => 0,
-            slots => self.until_slot(state, now, slots),
+        if state.left < Self::NOTHING {
+            return 0;
         }
+        self.until_slot(state, now, self.slots_until_nothing(state.count))
     }
 
     #[inline(always)]
     fn drains(&self, state: &Decayed, now: Micros) -> Drains {
-        Drains { since: now, time: LogDuration::of_real(self.drains_within(state.count)) }
+        Drains { since: now, time: LogDuration::of_real(self.drains_within(state.left)) }
     }
 
     fn quota(&self) -> u64 {
@@ -312,12 +310,12 @@ impl Figures for Decaying {
     }
 
     fn pace(&self) -> (f64, f64) {
-        (self.lost(), real(self.resolution.get()))
+        (self.lost(), real(self.slots.length()))
     }
 
     /// A full count, and what each slot's end takes off it; the last trace of a count goes at once.
     fn most_in(&self, span: Micros) -> Option<u128> {
-        let ends = real(span.div_ceil(self.resolution.get()));
+        let ends = real(span.div_ceil(self.slots.length()));
         Some(whole(real(self.max) + ends * (self.lost() + Self::NOTHING)).into())
     }
 }

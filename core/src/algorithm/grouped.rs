@@ -1,7 +1,7 @@
 //! A level of which units leave at the end of a group of ticks alone: the arithmetic of [`LevelRule`] where that is
 //! known when it is compiled, as nearly all limits are such.
 
-use super::{Algorithm, Drains, Level, LevelRule};
+use super::{Algorithm, Drains, Level, LevelRule, Mended};
 use crate::time::Micros;
 
 /// A rule that drains [by groups](LevelRule::by_groups).
@@ -20,6 +20,10 @@ impl Algorithm for Grouped<'_> {
     #[inline(always)]
     fn advance(&self, state: &mut Level, now: Micros) -> bool {
         self.0.advance(state, now)
+    }
+
+    fn mended(&self, state: &Level, now: Micros) -> Option<Mended<Level>> {
+        self.0.mended(state, now)
     }
 
     fn is_empty(&self, state: &Level, now: Micros) -> bool {
@@ -47,8 +51,8 @@ impl Algorithm for Grouped<'_> {
         state.level.saturating_add(cost) <= self.0.quota
     }
 
-    fn bears(&self, state: &Level, cost: u64) -> bool {
-        self.0.bears(state, cost)
+    fn bears(&self, state: &Level, now: Micros, cost: u64) -> bool {
+        self.0.bears(state, now, cost)
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use super::numbers::{Numbers, Stored, Twin};
-use super::{Algorithm, Drains, Figures, at_least_one, product, real};
+use super::{Algorithm, Drains, Figures, Mended, at_least_one, product, real};
 use crate::log_duration::LogDuration;
 use crate::time::{EXACT, Micros, millis_up};
 
@@ -161,12 +161,12 @@ impl LevelRule {
     /// The repair of a state that another definition or another clock may have left.
     #[cold]
     fn repair(&self, state: &mut Level, now: Micros) -> bool {
-        state.level = state.level.min(self.most);
-        // Further ahead than it takes to drain: the clock was wrong then, and this entry is from now.
-        let repaired = state.since > now.saturating_add(self.window);
-        if repaired {
-            state.since = self.start(now);
+        let mended = self.mended(state, now);
+        let repaired = mended.is_some();
+        if let Some(Mended::To(mended)) = mended {
+            *state = mended;
         }
+        state.level = state.level.min(self.most);
         repaired
     }
 
@@ -250,6 +250,11 @@ impl Algorithm for LevelRule {
         repaired
     }
 
+    fn mended(&self, state: &Level, now: Micros) -> Option<Mended<Level>> {
+        let is_impossible = state.since > now.saturating_add(self.window);
+        is_impossible.then(|| Mended::To(Level { since: self.start(now), ..*state }))
+    }
+
     fn is_empty(&self, state: &Level, _now: Micros) -> bool {
         state.level == 0
     }
@@ -285,7 +290,7 @@ impl Algorithm for LevelRule {
         self.left(state, now).saturating_add(cost) <= self.quota
     }
 
-    fn bears(&self, state: &Level, cost: u64) -> bool {
+    fn bears(&self, state: &Level, _now: Micros, cost: u64) -> bool {
         state.level.saturating_add(cost) <= self.most.min(HIGHEST_LEVEL)
     }
 

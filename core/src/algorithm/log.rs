@@ -2,7 +2,7 @@
 
 use super::numbers::Twin;
 use super::series::Series;
-use super::{Algorithm, Figures, product, real};
+use super::{Algorithm, Figures, Mended, product, real};
 use crate::time::Micros;
 
 /// Every charged instant younger than `period`, of which there may be `max`.
@@ -19,11 +19,6 @@ impl Log {
     /// The first instant that still counts at `now`.
     fn from(&self, now: Micros) -> Micros {
         now.saturating_add(1).saturating_sub(self.period)
-    }
-
-    /// From further ahead than it takes to drain: a clock was wrong.
-    pub(super) fn is_impossible(&self, state: &Series, now: Micros) -> bool {
-        state.newest().is_some_and(|last| last > now.saturating_add(Algorithm::window(self)))
     }
 
     fn count(&self, state: &Series, now: Micros) -> u64 {
@@ -58,11 +53,16 @@ impl Algorithm for Log {
     }
 
     fn advance(&self, state: &mut Series, now: Micros) -> bool {
-        let impossible = self.is_impossible(state, now);
+        let impossible = self.mended(state, now).is_some();
         if impossible {
             state.clear();
         }
         impossible
+    }
+
+    fn mended(&self, state: &Series, now: Micros) -> Option<Mended<Series>> {
+        let latest = now.saturating_add(self.window());
+        state.newest().is_some_and(|last| last > latest).then_some(Mended::Absent)
     }
 
     fn is_empty(&self, state: &Series, now: Micros) -> bool {
@@ -75,9 +75,10 @@ impl Algorithm for Log {
         }
         let instant = state.newest().map_or(now, |last| last.max(now));
         state.keep_from(self.from(now));
-        // More instants than `max` cannot matter: with that many the log is as full as it can be.
-        state.push(instant, cost.min(self.max));
-        state.keep_newest(self.max);
+        // No more are dropped than are added: another definition may need what is more than this one's `max`.
+        let most = state.count().max(self.max);
+        state.push(instant, instant, cost.min(most));
+        state.keep_newest(most);
     }
 
     fn give_back(&self, state: &mut Series, now: Micros, cost: u64) {
@@ -85,7 +86,6 @@ impl Algorithm for Log {
             // What no longer counts cannot be the last once what came after it is taken back.
             state.keep_from(self.from(now));
             state.take_newest(cost);
-            state.keep_newest(self.max);
         }
     }
 
@@ -112,7 +112,7 @@ impl Algorithm for Log {
         self.count(state, now).saturating_add(cost) <= self.max && (cost == 0 || self.until_interval(state, now) == 0)
     }
 
-    fn bears(&self, _state: &Series, _cost: u64) -> bool {
+    fn bears(&self, _state: &Series, _now: Micros, _cost: u64) -> bool {
         true
     }
 

@@ -13,7 +13,6 @@ mod grouped;
 mod level;
 mod log;
 mod log2;
-mod multiples;
 mod numbers;
 mod real;
 mod rule;
@@ -21,6 +20,7 @@ mod series;
 mod shape;
 mod slots;
 mod smooth;
+mod spans;
 mod uneven;
 
 use std::num::NonZeroU64;
@@ -68,7 +68,7 @@ pub(crate) use shapes;
 
 /// The arithmetic of one kind of rule: all that the calls need of it.
 ///
-/// Every question but `advance` is asked of a state that has been brought to `now`.
+/// Every question but `advance` and `mended` is asked of a state that has been brought to `now`.
 pub(crate) trait Algorithm {
     type State;
 
@@ -83,6 +83,9 @@ pub(crate) trait Algorithm {
     /// Brings the state to `now`. True where it was from a future that cannot be, because a clock was wrong: it has
     /// been repaired, and must be kept as repaired, or it would be repaired for ever.
     fn advance(&self, state: &mut Self::State, now: Micros) -> bool;
+    /// A state from a future that cannot be as it has to be kept by a call that writes nothing else; `None` for any other
+    /// state. It need not have been brought to `now`.
+    fn mended(&self, state: &Self::State, now: Micros) -> Option<Mended<Self::State>>;
     fn is_empty(&self, state: &Self::State, now: Micros) -> bool;
     fn charge(&self, state: &mut Self::State, now: Micros, cost: u64);
     fn give_back(&self, state: &mut Self::State, now: Micros, cost: u64);
@@ -98,7 +101,7 @@ pub(crate) trait Algorithm {
     fn until(&self, state: &Self::State, now: Micros, cost: u64) -> Micros;
     fn fits(&self, state: &Self::State, now: Micros, cost: u64) -> bool;
     /// True if the numbers stay exact when this cost is charged, fit or not.
-    fn bears(&self, state: &Self::State, cost: u64) -> bool;
+    fn bears(&self, state: &Self::State, now: Micros, cost: u64) -> bool;
     fn remaining(&self, state: &Self::State, now: Micros) -> u64;
     /// Until the state is empty.
     fn full(&self, state: &Self::State, now: Micros) -> Micros;
@@ -127,6 +130,14 @@ pub(crate) trait Algorithm {
     fn counts_blocked(&self) -> bool {
         false
     }
+}
+
+/// A state that a wrong clock had left in the future.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Mended<S> {
+    /// From now, with nothing but its instants changed, whatever this rule makes of the rest.
+    To(S),
+    Absent,
 }
 
 /// The time at which an entry is empty.

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use super::numbers::Twin;
 #[cfg(feature = "remote")]
 use super::numbers::{Numbers, Stored};
-use super::{Algorithm, Drains, Entry, Figures, Shape, shapes};
+use super::{Algorithm, Drains, Entry, Figures, Mended, Shape, shapes};
 use crate::info::UNLIMITED;
 use crate::time::Micros;
 
@@ -82,8 +82,21 @@ macro_rules! rule {
             /// copied first: it is this rule's own, and not from a future that cannot be.
             pub(crate) fn may_borrow(&self, entry: &Entry, now: Micros) -> bool {
                 match (self, entry) {
-                    $((Self::$long(algorithm), Entry::$long(state)) => !algorithm.is_impossible(state, now),)*
+                    $((Self::$long(algorithm), Entry::$long(state)) => algorithm.mended(state, now).is_none(),)*
                     _ => false,
+                }
+            }
+
+            /// [`Algorithm::mended`] by this rule's algorithm, for an entry of its own.
+            pub(crate) fn mended(&self, entry: &Entry, now: Micros) -> Option<Entry> {
+                match (self, entry) {
+                    $((Self::$small(algorithm), Entry::$small(state)) => {
+                        algorithm.mended(state, now).map(|mended| mended.into_entry(Entry::$small))
+                    })*
+                    $((Self::$long(algorithm), Entry::$long(state)) => {
+                        algorithm.mended(state, now).map(|mended| mended.into_entry(Entry::$long))
+                    })*
+                    _ => None,
                 }
             }
 
@@ -97,6 +110,15 @@ macro_rules! rule {
             }
         }
     };
+}
+
+impl<S> Mended<S> {
+    pub(crate) fn into_entry(self, entry_of: impl FnOnce(S) -> Entry) -> Entry {
+        match self {
+            Self::To(state) => entry_of(state),
+            Self::Absent => Entry::Absent,
+        }
+    }
 }
 
 shapes!(rule!());
@@ -136,6 +158,11 @@ impl Rule {
     #[inline]
     pub(crate) fn drains(&self, entry: &mut Entry, now: Micros) -> Drains {
         with_algorithm!(self, entry, now, |algorithm, state| algorithm.drains(state, now))
+    }
+
+    /// [`drains`](Self::drains), unless the entry is empty.
+    pub(crate) fn drains_unless_empty(&self, entry: &mut Entry, now: Micros) -> Option<Drains> {
+        (!self.is_empty(entry, now)).then(|| self.drains(entry, now))
     }
 
     /// The units that an empty entry admits.

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::num::NonZeroU64;
 
 use super::numbers::{Numbers, Stored};
 use super::real;
+use super::spans::Spans;
 
-/// The units charged at each instant (or in each slot), oldest first.
+/// The units charged at each instant, oldest first; in slots each instant is the latest of its slot.
 ///
 /// Each run knows the sum of all up to itself, so that sums and positions are found by binary search; equal instants
 /// share a run, so that a cost of a million takes no more room than a cost of one.
@@ -20,8 +20,8 @@ pub(crate) struct Series {
     runs: Box<VecDeque<Run>>,
     /// The sum before the first run that is kept.
     dropped: u64,
-    /// All instants are multiples of this; 0 = of nothing in particular.
-    grain: u64,
+    /// No two instants lie in one slot of this length; 0 = of no length in particular.
+    gathered: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Series {
     /// Some of the runs of a longer one, each with the sum up to itself.
     fn of(runs: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let runs = runs.into_iter().map(|(at, sum)| Run { at, sum }).collect();
-        Self { runs: Box::new(runs), dropped: 0, grain: 0 }
+        Self { runs: Box::new(runs), dropped: 0, gathered: 0 }
     }
 
     /// The runs that are kept, each with the sum up to itself.
@@ -59,11 +59,6 @@ impl Series {
         self.runs.back().map(|run| run.at)
     }
 
-    /// An instant of this series moved back to a multiple of `grain`; most series have been [aligned](Self::align).
-    pub(crate) fn aligned(&self, at: u64, grain: NonZeroU64) -> u64 {
-        if self.grain == grain.get() { at } else { at.saturating_sub(at % grain) }
-    }
-
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -71,6 +66,11 @@ impl Series {
     /// The units that came at `from` or later.
     pub(crate) fn count_from(&self, from: u64) -> u64 {
         self.sum().saturating_sub(self.sum_before(from))
+    }
+
+    /// All units.
+    pub(crate) fn count(&self) -> u64 {
+        self.sum().saturating_sub(self.dropped)
     }
 
     /// The instant of the last of the oldest units that have to leave before these fit beside those at `from` or later;
@@ -86,8 +86,8 @@ impl Series {
         self.runs.get(index).map(|run| run.at)
     }
 
-    /// Adds to the newest end; `at` is not before the newest.
-    pub(crate) fn push(&mut self, at: u64, units: u64) {
+    /// Adds to the newest end; `at` is not before the newest. What came at `from` or later becomes of this instant too.
+    pub(crate) fn push(&mut self, from: u64, at: u64, units: u64) {
         if units == 0 {
             return;
         }
@@ -96,7 +96,7 @@ impl Series {
         }
         let sum = self.sum().saturating_add(units);
         match self.runs.back_mut() {
-            Some(run) if run.at == at => run.sum = sum,
+            Some(run) if run.at >= from => *run = Run { at, sum },
             _ => self.runs.push_back(Run { at, sum }),
         }
     }
@@ -140,21 +140,20 @@ impl Series {
         }
     }
 
-    /// Moves every instant back to a multiple of this.
-    pub(crate) fn align(&mut self, grain: NonZeroU64) {
-        if self.grain == grain.get() {
+    /// Makes one of all that lies in one slot, of the latest of its instants.
+    pub(crate) fn gather(&mut self, slots: Spans) {
+        if self.gathered == slots.length() {
             return;
         }
-        self.grain = grain.get();
-        let mut runs: VecDeque<Run> = VecDeque::with_capacity(self.runs.len());
-        for Run { at, sum } in mem::take(&mut *self.runs) {
-            let at = at.saturating_sub(at % grain);
-            match runs.back_mut() {
-                Some(run) if run.at == at => run.sum = sum,
-                _ => runs.push_back(Run { at, sum }),
+        self.gathered = slots.length();
+        let mut gathered: VecDeque<Run> = VecDeque::with_capacity(self.runs.len());
+        for run in mem::take(&mut *self.runs) {
+            match gathered.back_mut() {
+                Some(last) if slots.number(last.at) == slots.number(run.at) => *last = run,
+                _ => gathered.push_back(run),
             }
         }
-        *self.runs = runs;
+        *self.runs = gathered;
     }
 
     /// Forgets all but the newest units.

@@ -1,49 +1,38 @@
 //! Counts in slots: a sliding window that is as fine as its slots.
 
-use std::num::NonZeroU64;
-
 use super::numbers::Twin;
 use super::series::Series;
-use super::{Algorithm, Figures, at_least_one, product, real};
+use super::spans::Spans;
+use super::{Algorithm, Figures, Mended, at_least_one, product, real};
 use crate::time::{EXACT, Micros};
 
-/// Counts in slots of `resolution`, all of which together may reach `max` within a `period`.
+/// Counts in slots, all of which together may reach `max` within a `period`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slots {
     pub(crate) max: u64,
     pub(crate) period: Micros,
-    pub(crate) resolution: NonZeroU64,
+    pub(crate) spans: Spans,
     pub(crate) counts_blocked: bool,
 }
 
 impl Slots {
     pub(crate) fn new(max: u64, period: Micros, resolution: Micros, counts_blocked: bool) -> Self {
-        Self { max, period, resolution: at_least_one(resolution), counts_blocked }
+        Self { max, period, spans: Spans::of(at_least_one(resolution)), counts_blocked }
     }
 
     /// The start of the first slot that still counts at `now`.
     fn from(&self, now: Micros) -> Micros {
-        now.checked_sub(self.period).map_or(0, |past| self.start(past).saturating_add(self.resolution.get()))
+        now.checked_sub(self.period).map_or(0, |past| self.spans.start(past).saturating_add(self.spans.length()))
     }
 
-    /// The start of the slot in which an instant lies.
-    fn start(&self, at: Micros) -> Micros {
-        at.saturating_sub(at % self.resolution)
-    }
-
-    /// Until the slot in which an instant of this state lies no longer counts.
-    fn until_left(&self, state: &Series, at: Micros, now: Micros) -> Micros {
-        state.aligned(at, self.resolution).saturating_add(self.period).saturating_sub(now)
-    }
-
-    /// From further ahead than it takes to drain: a clock was wrong.
-    pub(super) fn is_impossible(&self, state: &Series, now: Micros) -> bool {
-        state.newest().is_some_and(|at| state.aligned(at, self.resolution) > now.saturating_add(self.period))
+    /// Until the slot in which an instant lies no longer counts.
+    fn until_left(&self, at: Micros, now: Micros) -> Micros {
+        self.spans.start(at).saturating_add(self.period).saturating_sub(now)
     }
 
     /// The number of slots in a row that always count together.
     fn counted(&self) -> u64 {
-        (self.period / self.resolution).max(1)
+        self.spans.number(self.period).max(1)
     }
 
     fn count(&self, state: &Series, now: Micros) -> u64 {
@@ -52,7 +41,7 @@ impl Slots {
 
     /// Rewrites a state in this definition's own slots, and only those that still count.
     fn settle(&self, state: &mut Series, now: Micros) {
-        state.align(self.resolution);
+        state.gather(self.spans);
         state.keep_from(self.from(now));
     }
 }
@@ -62,7 +51,7 @@ impl Twin for Slots {
 
     fn numbers(&self) -> [f64; 6] {
         let counts_blocked = if self.counts_blocked { 1.0 } else { 0.0 };
-        [real(self.max), real(self.period), real(self.resolution.get()), counts_blocked, 0.0, 0.0]
+        [real(self.max), real(self.period), real(self.spans.length()), counts_blocked, 0.0, 0.0]
     }
 }
 
@@ -76,11 +65,18 @@ impl Algorithm for Slots {
     }
 
     fn advance(&self, state: &mut Series, now: Micros) -> bool {
-        let impossible = self.is_impossible(state, now);
+        let impossible = self.mended(state, now).is_some();
         if impossible {
             state.clear();
         }
         impossible
+    }
+
+    fn mended(&self, state: &Series, now: Micros) -> Option<Mended<Series>> {
+        let latest = now.saturating_add(self.period);
+        // A slot starts no later than what lies in it.
+        let is_impossible = state.newest().is_some_and(|at| at > latest && self.spans.start(at) > latest);
+        is_impossible.then_some(Mended::Absent)
     }
 
     fn is_empty(&self, state: &Series, now: Micros) -> bool {
@@ -88,9 +84,9 @@ impl Algorithm for Slots {
     }
 
     fn charge(&self, state: &mut Series, now: Micros, cost: u64) {
-        let start = self.start(now);
         self.settle(state, now);
-        state.push(state.newest().map_or(start, |newest| newest.max(start)), cost);
+        let instant = state.newest().map_or(now, |newest| newest.max(now));
+        state.push(self.spans.start(instant), instant, cost);
     }
 
     fn give_back(&self, state: &mut Series, now: Micros, cost: u64) {
@@ -100,8 +96,8 @@ impl Algorithm for Slots {
 
     fn undo(&self, state: &mut Series, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
         self.settle(state, now);
-        let start = self.start(charged_at);
-        state.take_between(start, start.saturating_add(self.resolution.get()), cost.saturating_sub(spent));
+        let start = self.spans.start(charged_at);
+        state.take_between(start, start.saturating_add(self.spans.length()), cost.saturating_sub(spent));
     }
 
     fn charged_at(&self, state: &Series, now: Micros) -> Micros {
@@ -109,15 +105,15 @@ impl Algorithm for Slots {
     }
 
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
-        state.last_in_the_way(self.from(now), cost, self.max).map_or(0, |at| self.until_left(state, at, now))
+        state.last_in_the_way(self.from(now), cost, self.max).map_or(0, |at| self.until_left(at, now))
     }
 
     fn fits(&self, state: &Series, now: Micros, cost: u64) -> bool {
         self.count(state, now).saturating_add(cost) <= self.max
     }
 
-    fn bears(&self, state: &Series, cost: u64) -> bool {
-        state.count_from(0).saturating_add(cost) <= EXACT / 2
+    fn bears(&self, state: &Series, now: Micros, cost: u64) -> bool {
+        self.count(state, now).saturating_add(cost) <= EXACT / 2
     }
 
     fn remaining(&self, state: &Series, now: Micros) -> u64 {
@@ -125,7 +121,7 @@ impl Algorithm for Slots {
     }
 
     fn full(&self, state: &Series, now: Micros) -> Micros {
-        state.newest().map_or(0, |at| self.until_left(state, at, now))
+        state.newest().map_or(0, |at| self.until_left(at, now))
     }
 
     fn quota(&self) -> u64 {
@@ -148,15 +144,15 @@ impl Figures for Slots {
 
     fn pace(&self) -> (f64, f64) {
         // What is charged in a slot counts for that many whole slots, whatever the period is beyond them.
-        (real(self.max), real(self.counted()) * real(self.resolution.get()))
+        (real(self.max), real(self.counted()) * real(self.spans.length()))
     }
 
     /// Both hold: the slots that a span touches, so many of which never hold more than `max` together; and spans of
     /// `period - resolution`, each of which never does.
     fn most_in(&self, span: Micros) -> Option<u128> {
-        let touched = span.div_ceil(self.resolution.get()).saturating_add(1);
+        let touched = span.div_ceil(self.spans.length()).saturating_add(1);
         let by_slots = touched.div_ceil(self.counted());
-        let by_spans = match self.period.saturating_sub(self.resolution.get()) {
+        let by_spans = match self.period.saturating_sub(self.spans.length()) {
             0 => by_slots,
             sure => span.div_ceil(sure),
         };

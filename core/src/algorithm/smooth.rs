@@ -1,7 +1,7 @@
 //! Paced permits: a call goes at once, and the next one waits for what it cost.
 
 use super::numbers::{Numbers, Stored, Twin};
-use super::{Algorithm, Drains, Figures, floor, real, whole, whole_up};
+use super::{Algorithm, Drains, Figures, Mended, floor, real, whole, whole_up};
 use crate::log_duration::LogDuration;
 use crate::time::{EXACT, Micros, millis_up};
 
@@ -108,28 +108,18 @@ impl Pacing {
 }
 
 impl Pacing {
-    /// From further ahead than it takes to fill the store: the clock was wrong then, and this entry is from now.
-    #[cold]
-    fn repair(&self, state: Paced, now: Micros) -> (Paced, bool) {
-        let ahead = state.written.saturating_sub(now);
-        if real(ahead) > self.max_permits * self.cool {
-            return (Paced { free: state.free.saturating_sub(ahead), written: now, ..state }, true);
-        }
-        (state, false)
-    }
-
     /// The permits stored after this time without a debt.
     #[inline(always)]
     fn after_idling(&self, stored: f64, time: Micros) -> f64 {
-        // As long as it is said to take, it takes, whatever the last digit of a quotient is. The time is whole, so it
-        // reaches this rounded up where it reaches this.
+        // Compared with the announced time first: rounding must not delay the last permit. The time is whole, so it
+        // need not be rounded up here.
         if real(time) >= (self.max_permits - stored) * self.cool {
             return self.max_permits;
         }
         self.at_most(stored + real(time) / self.cool)
     }
 
-    /// One instruction, where `f64::min` has to ask for what is no number.
+    /// One instruction; `f64::min` also handles NaN.
     #[inline(always)]
     fn at_most(&self, permits: f64) -> f64 {
         if permits < self.max_permits { permits } else { self.max_permits }
@@ -141,8 +131,11 @@ impl Pacing {
         self.stable - if self.warms_up { 3.0 } else { 1.0 }
     }
 
-    fn store(&self, state: &mut Paced, now: Micros, permits: f64) {
-        state.stored = self.at_most(state.stored + permits);
+    /// Gives permits back: first the time that others wait for them, then what that does not cover.
+    fn take_back(&self, state: &mut Paced, now: Micros, permits: f64) {
+        let back = real(state.free.saturating_sub(now)).min(floor(permits * self.stable));
+        state.free = state.free.saturating_sub(whole(back));
+        state.stored = self.at_most(state.stored + (permits - back / self.stable));
         state.written = now;
     }
 }
@@ -158,11 +151,13 @@ impl Twin for Pacing {
 
 impl Stored for Paced {
     fn write(&self, numbers: &mut Vec<f64>) {
-        numbers.extend([self.stored, real(self.free), real(self.written)]);
+        // The debt, because the instant of the next call may lie beyond the integers that a double holds exactly.
+        numbers.extend([self.stored, real(self.free.saturating_sub(self.written)), real(self.written)]);
     }
 
     fn read(numbers: &mut impl Numbers) -> Option<Self> {
-        Some(Self { stored: numbers.amount()?, free: numbers.integer()?, written: numbers.integer()? })
+        let (stored, debt, written) = (numbers.amount()?, numbers.integer()?, numbers.integer()?);
+        Some(Self { stored, free: written.saturating_add(debt), written })
     }
 }
 
@@ -179,8 +174,10 @@ impl Algorithm for Pacing {
     #[inline(always)]
     fn advance(&self, state: &mut Paced, now: Micros) -> bool {
         let mut repaired = false;
-        if state.written > now {
-            (*state, repaired) = self.repair(*state, now);
+        if state.written > now
+            && let Some(Mended::To(mended)) = self.mended(state, now)
+        {
+            (*state, repaired) = (mended, true);
         }
         // More may have been stored under another definition.
         state.stored = self.at_most(state.stored);
@@ -189,6 +186,13 @@ impl Algorithm for Pacing {
             state.free = now;
         }
         repaired
+    }
+
+    #[cold]
+    fn mended(&self, state: &Paced, now: Micros) -> Option<Mended<Paced>> {
+        let ahead = state.written.saturating_sub(now);
+        let mended = Paced { free: state.free.saturating_sub(ahead), written: now, ..*state };
+        (ahead > self.window).then_some(Mended::To(mended))
     }
 
     fn is_empty(&self, state: &Paced, now: Micros) -> bool {
@@ -202,15 +206,13 @@ impl Algorithm for Pacing {
     }
 
     fn give_back(&self, state: &mut Paced, now: Micros, cost: u64) {
-        self.store(state, now, real(cost));
+        self.take_back(state, now, real(cost));
     }
 
     fn undo(&self, state: &mut Paced, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
         let regained = real(now.saturating_sub(charged_at)) / self.cool;
         let unspent = real(cost.saturating_sub(spent)).min((real(cost) - regained).max(0.0));
-        if unspent > 0.0 {
-            self.store(state, now, unspent);
-        }
+        self.take_back(state, now, unspent);
     }
 
     fn until(&self, state: &Paced, now: Micros, _cost: u64) -> Micros {
@@ -222,13 +224,14 @@ impl Algorithm for Pacing {
     }
 
     #[inline(always)]
-    fn bears(&self, state: &Paced, cost: u64) -> bool {
-        // Nearly always far from the end, whatever the price.
-        if real(cost) * self.dearest < real(EXACT / 2) && state.free < EXACT / 2 {
+    fn bears(&self, state: &Paced, now: Micros, cost: u64) -> bool {
+        let debt = real(state.free.saturating_sub(now));
+        // Nearly always far from the end, whatever the price: a full store takes a third of the time at most.
+        if debt + real(cost) * self.dearest < real(EXACT / 2) {
             return true;
         }
-        let (time, _) = self.price(state.stored, cost);
-        real(state.free) + time < real(EXACT)
+        let (time, stored) = self.price(state.stored, cost);
+        debt + time + real(whole_up((self.max_permits - stored) * self.cool)) <= real(EXACT)
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! A level of which units leave within a group of ticks too: the arithmetic of [`LevelRule`] where the units that have
 //! left in this group are counted once for all questions of a decision.
 
-use super::{Algorithm, Drains, Entry, Level, LevelRule, Small};
+use super::{Algorithm, Drains, Entry, Level, LevelRule, Mended, Small};
 use crate::log_duration::LogDuration;
 use crate::time::Micros;
 
@@ -77,6 +77,13 @@ impl Algorithm for Uneven<'_> {
         repaired
     }
 
+    fn mended(&self, state: &Within, now: Micros) -> Option<Mended<Within>> {
+        match self.0.mended(&state.level, now)? {
+            Mended::To(level) => Some(Mended::To(Within { level, gone: 0 })),
+            Mended::Absent => Some(Mended::Absent),
+        }
+    }
+
     #[inline(always)]
     fn is_empty(&self, state: &Within, _now: Micros) -> bool {
         state.level.level == 0
@@ -105,8 +112,8 @@ impl Algorithm for Uneven<'_> {
         state.left().saturating_add(cost) <= self.0.quota
     }
 
-    fn bears(&self, state: &Within, cost: u64) -> bool {
-        self.0.bears(&state.level, cost)
+    fn bears(&self, state: &Within, now: Micros, cost: u64) -> bool {
+        self.0.bears(&state.level, now, cost)
     }
 
     #[inline(always)]
@@ -143,7 +150,7 @@ mod tests {
 
     use super::super::Grouped;
     use super::*;
-    use crate::decision::{Resolved, Verb, answer, commit, examine};
+    use crate::decision::{Change, Resolved, Verb, answer, commit, examine};
     use crate::info::LimitInfo;
 
     /// One call of a level that is kept in between, and whether it was kept now.
@@ -157,6 +164,7 @@ mod tests {
         let mut state = R::State::of(kept).unwrap_or_else(|| algorithm.fresh(now));
         let check = Resolved::alone(examine(algorithm, &mut state, now, verb, cost, 0).ok()?, cost);
         let keeps = commit(algorithm, &mut state, now, verb, check, cost / 2);
+        let keeps = keeps != Change::Nothing;
         if keeps {
             *kept = if algorithm.is_empty(&state, now) { Entry::Absent } else { state.into_entry() };
         }

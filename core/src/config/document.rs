@@ -8,6 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use super::entry::Entry;
 use super::error::Fault;
 use crate::limit::Value;
+use crate::names::named;
 
 /// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,11 +16,13 @@ use crate::limit::Value;
 pub enum Format {
     /// RFC 8259.
     Json,
-    /// TOML 1.1; needs the feature `toml`, which is on by default.
+    /// TOML 1.1; needs the feature `toml`.
     Toml,
-    /// YAML 1.2; needs the feature `yaml`, which is on by default.
+    /// YAML 1.2; needs the feature `yaml`.
     Yaml,
 }
+
+named!(Format, "format", Json = "json", Toml = "toml", Yaml = "yaml");
 
 impl Format {
     /// The format of a file by how its name ends, whatever the case.
@@ -29,6 +32,7 @@ impl Format {
     ///
     /// assert_eq!(Format::of("conf/limits.YML"), Some(Format::Yaml));
     /// assert_eq!(Format::of("limits.ini"), None);
+    /// assert_eq!("toml".parse(), Ok(Format::Toml));
     /// ```
     #[must_use]
     pub fn of(path: impl AsRef<Path>) -> Option<Self> {

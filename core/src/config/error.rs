@@ -9,7 +9,7 @@ use crate::error::LimitError;
 /// ```
 /// use tidegate::config::{Format, Limits};
 ///
-/// let error = Limits::from_str("api: 10/fortnight\nlogin: 5\n", Format::Yaml).unwrap_err();
+/// let error = Limits::from_str(r#"{ "api": "10/fortnight", "login": 5 }"#, Format::Json).unwrap_err();
 /// assert_eq!(error.errors().len(), 2);
 /// assert_eq!(error.errors()[1].to_string(), "login: must be text or a table, got 5");
 /// ```

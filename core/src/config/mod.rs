@@ -29,6 +29,7 @@ const LARGEST: u64 = 8 << 20;
 /// Anchors, aliases and merge keys work in YAML, up to a bound that keeps a small file from becoming a large one.
 ///
 /// ```
+/// # #[cfg(feature = "toml")] {
 /// use tidegate::config::{Format, Limits};
 ///
 /// let limits = Limits::from_str(
@@ -45,6 +46,7 @@ const LARGEST: u64 = 8 << 20;
 /// let error = Limits::from_str(r#"{ "login": { "type": "bucket", "size": 0, "color": "red" } }"#, Format::Json).unwrap_err();
 /// let paths: Vec<_> = error.errors().iter().map(|fault| fault.path()).collect();
 /// assert_eq!(paths, ["login.color", "login.size"]);
+/// # }
 /// # Ok::<(), tidegate::config::LimitsError>(())
 /// ```
 #[derive(Clone, Debug, Default)]

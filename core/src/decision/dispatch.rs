@@ -1,6 +1,6 @@
 //! The calls of a rule, by its algorithm.
 
-use super::{Impossible, Resolved, Verb, Verdict, answer, commit, examine};
+use super::{Change, Impossible, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::algorithm::{Algorithm as _, Entry, Rule, with_algorithm};
 use crate::info::LimitInfo;
 use crate::time::{Micros, millis_up};
@@ -21,7 +21,7 @@ impl Rule {
 
     /// [`commit`] by this rule's algorithm.
     #[inline]
-    pub(crate) fn commit(&self, entry: &mut Entry, now: Micros, verb: Verb, check: Resolved, spent: u64) -> bool {
+    pub(crate) fn commit(&self, entry: &mut Entry, now: Micros, verb: Verb, check: Resolved, spent: u64) -> Change {
         with_algorithm!(self, entry, now, |algorithm, state| commit(algorithm, state, now, verb, check, spent))
     }
 

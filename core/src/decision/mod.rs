@@ -84,21 +84,23 @@ pub(crate) fn examine<R: Algorithm>(
     }
     let at_once = |fits| Ok(Verdict { fits, wait: 0, repaired });
     match verb {
-        Verb::Charge if algorithm.bears(state, total) => at_once(true),
+        Verb::Charge if algorithm.bears(state, now, total) => at_once(true),
         Verb::Charge => Err(Impossible::Overflows),
-        Verb::Undo { .. } if total > 0 && !algorithm.bears(state, total) => Err(Impossible::Overflows),
+        Verb::Undo { .. } if total > 0 && !algorithm.bears(state, now, total) => Err(Impossible::Overflows),
         Verb::Refund | Verb::Undo { .. } | Verb::Reset => at_once(true),
         Verb::Acquire { max_wait } if R::RESERVES => {
             let wait = algorithm.until(state, now, total);
             let fits = wait <= max_wait;
-            if fits && !algorithm.bears(state, total) {
+            if fits && !algorithm.bears(state, now, total) {
                 return Err(Impossible::Overflows);
             }
             Ok(Verdict { fits, wait, repaired })
         }
         Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. } => {
             let fits = algorithm.fits(state, now, total);
-            if R::PAYS_LATER && fits && !algorithm.bears(state, total) {
+            // A cost that fits is bounded by the quota, unless it is paid later; a denied one may be charged too.
+            let is_unbounded = if fits { R::PAYS_LATER } else { algorithm.counts_blocked() && verb != Verb::Peek };
+            if is_unbounded && !algorithm.bears(state, now, total) {
                 return Err(Impossible::Overflows);
             }
             at_once(fits)
@@ -106,9 +108,31 @@ pub(crate) fn examine<R: Algorithm>(
     }
 }
 
+/// The part of what a call leaves that has to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Nothing: what only time has done to a state, time will do again.
+    Nothing,
+    /// Only that a wrong clock had left it in the future: it is kept as [mended](Algorithm::mended).
+    Mended,
+    /// The state as it is now.
+    Written,
+}
+
+impl Verdict {
+    /// It fits, and need not wait.
+    #[inline]
+    pub(crate) fn is_at_once(self) -> bool {
+        self.fits && self.wait == 0
+    }
+
+    fn unwritten(self, verb: Verb) -> Change {
+        if self.repaired && verb != Verb::Peek { Change::Mended } else { Change::Nothing }
+    }
+}
+
 /// The second step, when it is known whether every check is admitted: charges or gives back, but for what an undo
 /// leaves as `spent`; an undo of more than was charged charges the difference.
-/// Answers whether the state has to be kept; what only time has done to it, time will do again.
 #[inline(always)]
 pub(crate) fn commit<R: Algorithm>(
     algorithm: &R,
@@ -117,7 +141,7 @@ pub(crate) fn commit<R: Algorithm>(
     verb: Verb,
     check: Resolved,
     spent: u64,
-) -> bool {
+) -> Change {
     let writes = match verb {
         Verb::Reset => true,
         Verb::Undo { .. } => check.cost > 0 || spent > 0,
@@ -125,20 +149,20 @@ pub(crate) fn commit<R: Algorithm>(
     };
     if !writes {
         // It writes nothing, so that what it saw is there again for a clock that steps back.
-        return check.verdict.repaired && verb != Verb::Peek;
+        return check.verdict.unwritten(verb);
     }
     if charges(algorithm, verb, check) {
         algorithm.charge(state, now, check.cost);
-        return true;
+        return Change::Written;
     }
     match verb {
         Verb::Refund => algorithm.give_back(state, now, check.cost),
         Verb::Undo { .. } if spent > check.cost => algorithm.charge(state, now, verb.adds(check.cost, spent)),
         Verb::Undo { charged_at } => algorithm.undo(state, now, check.cost, spent, charged_at),
         Verb::Reset => *state = algorithm.fresh(now),
-        _ => return check.verdict.repaired && verb != Verb::Peek,
+        _ => return check.verdict.unwritten(verb),
     }
-    true
+    Change::Written
 }
 
 fn charges<R: Algorithm>(algorithm: &R, verb: Verb, check: Resolved) -> bool {
@@ -158,20 +182,24 @@ pub(crate) fn answer<R: Algorithm>(
     verb: Verb,
     check: Resolved,
 ) -> LimitInfo {
+    let total = check.cost.saturating_add(check.prior);
     let (blocked, awaited) = match verb {
         _ if verb.gives_back() => (!algorithm.fits(state, now, 1), 1),
         Verb::Limit | Verb::Charge | Verb::Acquire { .. } if check.admitted => (false, 1),
         // What was charged is in the state already, earlier checks of the same entry included.
         _ if charges(algorithm, verb, check) => (!check.verdict.fits, check.cost),
-        _ => (!check.verdict.fits, check.cost.saturating_add(check.prior)),
+        // Another check denied the call, so that this one does not wait for its turn.
+        Verb::Acquire { .. } if R::RESERVES => (!algorithm.fits(state, now, total), total),
+        _ => (!check.verdict.fits, total),
     };
+    let charged = charges(algorithm, verb, check);
     let remaining = algorithm.remaining(state, now);
     LimitInfo {
         blocked,
         remaining,
         reset_ms: millis_up(algorithm.until(state, now, awaited)),
         full_reset_ms: millis_up(algorithm.full(state, now)),
-        at: if charges(algorithm, verb, check) { algorithm.charged_at(state, now) } else { now },
+        at: if charged { algorithm.charged_at(state, now) } else { now },
         wait_ms: if check.admitted { millis_up(check.verdict.wait) } else { 0 },
         next_ms: millis_up(algorithm.next(state, now, remaining)),
         quota: algorithm.quota(),
@@ -179,6 +207,7 @@ pub(crate) fn answer<R: Algorithm>(
         degraded: false,
         check: 0,
         observed: false,
+        counted: charged && !check.admitted,
         several: None,
     }
 }

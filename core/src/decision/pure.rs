@@ -59,6 +59,7 @@ impl Limit {
         let infos = together(&parts, &mut held, now, call.into()).map_err(|(_, why)| why.of(self.key(), cost))?;
         for ((shape, before), mut held) in shapes.into_iter().zip(before).zip(held) {
             let after = match held.kept_by.and_then(|index| parts.get(index)) {
+                Some(_) if held.mended.is_some() => held.mended.map_or(Entry::Absent, |mended| *mended),
                 Some(part) if part.rule.is_empty(&mut held.entry, now) => Entry::Absent,
                 Some(_) => held.entry,
                 None => before,

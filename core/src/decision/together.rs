@@ -5,7 +5,7 @@ use std::mem;
 
 use smallvec::smallvec;
 
-use super::{Impossible, Resolved, Verb};
+use super::{Change, Impossible, Resolved, Verb};
 use crate::algorithm::{Entry, Rule};
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
@@ -44,8 +44,10 @@ impl<R: Borrow<Rule>> Part<R> {
 #[derive(Debug)]
 pub(crate) struct Held<P = ()> {
     pub(crate) entry: Entry,
-    /// The check that has it kept as it is now; of several the last one.
+    /// The check that has it kept; of several the last one.
     pub(crate) kept_by: Option<usize>,
+    /// The entry as it is kept instead, where nothing was written but that a wrong clock had left it in the future.
+    pub(crate) mended: Option<Box<Entry>>,
     pub(crate) place: P,
     /// The units that the checks before take from it.
     taken: u64,
@@ -53,7 +55,7 @@ pub(crate) struct Held<P = ()> {
 
 impl<P> Held<P> {
     pub(crate) fn new(entry: Entry, place: P) -> Self {
-        Self { entry, kept_by: None, place, taken: 0 }
+        Self { entry, kept_by: None, mended: None, place, taken: 0 }
     }
 }
 
@@ -150,6 +152,9 @@ fn all_or_nothing<R: Borrow<Rule>, P>(
     };
     for (index, part) in parts.iter().enumerate() {
         let Some(held) = entries.get_mut(part.entry) else { continue };
+        if let Some(mended) = part.rule.borrow().mended(&held.entry, now) {
+            held.mended = Some(Box::new(mended));
+        }
         let (added, prior) = if undone.is_some() {
             let (cost, spent) = take_of(index, part);
             (verb.adds(cost, spent), 0)
@@ -176,8 +181,10 @@ fn all_or_nothing<R: Borrow<Rule>, P>(
         let Some(held) = entries.get_mut(part.entry) else { continue };
         let (cost, spent) = take_of(index, part);
         let (rule, check) = (part.rule.borrow(), Resolved { admitted, cost, ..*check });
-        if rule.commit(&mut held.entry, now, verb.of_charge(part.charged_at), check, spent) {
-            held.kept_by = Some(index);
+        match rule.commit(&mut held.entry, now, verb.of_charge(part.charged_at), check, spent) {
+            Change::Nothing => {}
+            Change::Mended => held.kept_by = Some(index),
+            Change::Written => (held.kept_by, held.mended) = (Some(index), None),
         }
         answers.push(rule.answer(&mut held.entry, now, verb, check));
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::words::{number, time};
 use crate::Error;
 use crate::algorithm::Rule;
-use crate::check::{Check, OwnedCheck};
+use crate::check::Check;
 use crate::decision::Call;
 use crate::error::LimitError;
 use crate::info::LimitInfo;
@@ -108,29 +108,6 @@ impl Limiter {
             None => self.decide(checks, Call::Peek).await?,
         };
         Ok(CallExplanation::of(checks, info)?)
-    }
-}
-
-impl Limiter {
-    /// [`explain_checks_sync`](Self::explain_checks_sync) for a host that waits in its own way: `done` gets the
-    /// explanation, on this thread where the answer is known at once.
-    pub fn start_explain(
-        &self,
-        checks: &[Check<'_>],
-        now: Option<Micros>,
-        done: impl FnOnce(Result<CallExplanation, Error>) + Clone + Send + 'static,
-    ) {
-        let owned: Vec<OwnedCheck> = checks.iter().map(OwnedCheck::from).collect();
-        let explained = move |info: Result<LimitInfo, Error>| {
-            let checks: Vec<_> = owned.iter().map(OwnedCheck::check).collect();
-            done(info.and_then(|info| Ok(CallExplanation::of(&checks, info)?)));
-        };
-        let later = explained.clone();
-        let known = self.start(checks, Call::Peek, now, move |info| {
-            later(info);
-            Ok(())
-        });
-        known.map(explained);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Header;
 use crate::info::LimitInfo;
+use crate::names::named;
 
 /// The form of `X-RateLimit-Reset` in the [common](common()) fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -13,6 +14,8 @@ pub enum Reset {
     /// Seconds since the Unix epoch, counted from the [instant](LimitInfo::at) of the answer.
     Epoch,
 }
+
+named!(Reset, "reset", Seconds = "seconds", Epoch = "epoch");
 
 /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, and for a denial `Retry-After` too, all whole
 /// numbers.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::Header;
 use crate::info::LimitInfo;
+use crate::names::named;
 
 /// The version of draft-ietf-httpapi-ratelimit-headers that a client understands; the draft still changes its forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -20,6 +21,8 @@ pub enum Draft {
     /// window, for `t`; and of an admitted call `c`, the units that it took: `RateLimit: "login";a=9;w=1;c=1`.
     Editors,
 }
+
+named!(Draft, "draft", V6 = "6", V7 = "7", V11 = "11", Editors = "editors");
 
 impl Draft {
     /// The forms that have a number: each is that of the drafts since the one before it.

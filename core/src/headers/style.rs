@@ -1,12 +1,24 @@
 //! The styles of headers, and the answers of one response in any of them.
 
+use std::str::FromStr;
+
 use super::Header;
 use super::common::{Reset, common};
 use super::ietf::{Draft, Policy, ietf};
 use super::x::x;
+use crate::error::LimitError;
 use crate::info::LimitInfo;
+use crate::names;
 
 /// The fields that a response gets.
+///
+/// ```
+/// use tidegate::headers::{Draft, Style};
+///
+/// assert_eq!("x".parse(), Ok(Style::X));
+/// assert_eq!("both".parse::<Style>()?.draft(Draft::V7), Style::Both(Draft::V7));
+/// # Ok::<(), tidegate::LimitError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Style {
@@ -27,16 +39,22 @@ impl Style {
     /// The names of all styles.
     pub const NAMES: [&'static str; 5] = ["x", "common", "ietf", "both", "none"];
 
-    /// The style with this name, with its draft or its form of `X-RateLimit-Reset`.
+    /// The same style in this draft, if it has one.
     #[must_use]
-    pub fn named(name: &str, draft: Draft, reset: Reset) -> Option<Self> {
-        match name {
-            "x" => Some(Self::X),
-            "common" => Some(Self::Common(reset)),
-            "ietf" => Some(Self::Ietf(draft)),
-            "both" => Some(Self::Both(draft)),
-            "none" => Some(Self::None),
-            _ => None,
+    pub const fn draft(self, draft: Draft) -> Self {
+        match self {
+            Self::Ietf(_) => Self::Ietf(draft),
+            Self::Both(_) => Self::Both(draft),
+            other => other,
+        }
+    }
+
+    /// The same style with this form of `X-RateLimit-Reset`, if it has one.
+    #[must_use]
+    pub const fn reset(self, reset: Reset) -> Self {
+        match self {
+            Self::Common(_) => Self::Common(reset),
+            other => other,
         }
     }
 
@@ -49,6 +67,22 @@ impl Style {
             Self::Ietf(draft) => ietf(policies, binding, draft),
             Self::Both(draft) => [x(info), ietf(policies, binding, draft)].concat(),
             Self::None => Vec::new(),
+        }
+    }
+}
+
+/// From one of its [names](Style::NAMES), in the newest draft, with seconds from now.
+impl FromStr for Style {
+    type Err = LimitError;
+
+    fn from_str(name: &str) -> Result<Self, LimitError> {
+        match name {
+            "x" => Ok(Self::X),
+            "common" => Ok(Self::Common(Reset::default())),
+            "ietf" => Ok(Self::Ietf(Draft::default())),
+            "both" => Ok(Self::Both(Draft::default())),
+            "none" => Ok(Self::None),
+            other => Err(names::unknown("headers", Self::NAMES, other)),
         }
     }
 }
@@ -78,7 +112,10 @@ pub fn merged(answers: &[Policy<'_>], style: Style) -> Vec<Header> {
         (None, _) => Vec::new(),
         (Some(binding), [one]) => style.fields(one.info, &policies, binding),
         (Some(binding), _) => {
-            let together = LimitInfo::merged(policies.iter().map(|policy| policy.info.clone()).collect());
+            let mut together = LimitInfo::merged(policies.iter().map(|policy| policy.info.clone()).collect());
+            // An admitted answer says when the next call would be, and one that was charged for a denied call when it
+            // would fit again: before that, the same request would be denied there.
+            together.reset_ms = policies.iter().map(|policy| policy.info.reset_ms).max().unwrap_or(0);
             style.fields(&together, &policies, binding)
         }
     }

@@ -34,7 +34,7 @@ pub enum Body {
 /// use tidegate::http::{Gate, TrustedProxies};
 /// use tidegate::{Limit, Limiter, Memory};
 ///
-/// let gate = Gate::new().trusted_proxies(TrustedProxies::hops(1)?);
+/// let gate = Gate::builder().trusted_proxies(TrustedProxies::hops(1)?).build()?;
 /// let (login, limiter) = (Limit::bucket("login", 1).build()?, Limiter::new(Memory::new()));
 ///
 /// let client = gate.client(Some("10.0.0.1:4711"), &["198.51.100.7, 203.0.113.9"])?;
@@ -50,15 +50,15 @@ pub enum Body {
 /// ```
 #[derive(Debug)]
 pub struct Gate {
-    proxies: TrustedProxies,
-    header: String,
-    ipv6_prefix: u8,
-    style: Style,
-    status: u16,
-    body: Body,
-    scope: String,
+    pub(super) proxies: TrustedProxies,
+    pub(super) header: String,
+    pub(super) ipv6_prefix: u8,
+    pub(super) style: Style,
+    pub(super) status: u16,
+    pub(super) body: Body,
+    pub(super) scope: String,
     /// Bits of mistakes, in their order: silenced, or reported by this gate.
-    quiet: AtomicU32,
+    pub(super) quiet: AtomicU32,
 }
 
 /// A client, as the network knows it.
@@ -105,63 +105,6 @@ impl Gate {
         }
     }
 
-    /// The proxies whose header is believed.
-    #[must_use]
-    pub fn trusted_proxies(mut self, proxies: TrustedProxies) -> Self {
-        self.proxies = proxies;
-        self
-    }
-
-    /// The header that the trusted proxies write, `X-Forwarded-For` by default: `Forwarded` has the form of RFC 7239,
-    /// any other is a list of addresses, or a single one. Only this one is believed, as a client may send the others.
-    #[must_use]
-    pub fn forwarded_header(mut self, name: &str) -> Self {
-        self.header = name.to_ascii_lowercase();
-        self
-    }
-
-    /// The bits of an IPv6 address that make one client, 64 by default, from 1 to 128: one host has a network of them.
-    #[must_use]
-    pub fn ipv6_prefix(mut self, prefix: u8) -> Self {
-        self.ipv6_prefix = prefix.clamp(1, 128);
-        self
-    }
-
-    /// The headers of responses.
-    #[must_use]
-    pub fn style(mut self, style: Style) -> Self {
-        self.style = style;
-        self
-    }
-
-    /// The status of a refusal.
-    #[must_use]
-    pub fn status(mut self, status: u16) -> Self {
-        self.status = status;
-        self
-    }
-
-    /// The body of a refusal.
-    #[must_use]
-    pub fn body(mut self, body: Body) -> Self {
-        self.body = body;
-        self
-    }
-
-    /// A name of the limiter, for which each mistake is reported once.
-    #[must_use]
-    pub fn scope(mut self, scope: &str) -> Self {
-        scope.clone_into(&mut self.scope);
-        self
-    }
-
-    /// Never reports this mistake.
-    #[must_use]
-    pub fn silence(self, mistake: Mistake) -> Self {
-        self.quiet.fetch_or(bit(mistake), Ordering::Relaxed);
-        self
-    }
-
     /// The name of the header whose lines [`client`](Self::client) takes, in lower case.
     #[must_use]
     pub fn header_name(&self) -> &str {
@@ -175,7 +118,7 @@ impl Gate {
     }
 
     /// The client of a request, by the address of its peer and all lines of the
-    /// [forwarded header](Self::forwarded_header) in their order.
+    /// [forwarded header](super::GateBuilder::forwarded_header) in their order.
     ///
     /// It is the last address on the way back from the peer that is not a trusted proxy. Where the header ends, or has
     /// something else than an address (`unknown`, `_hidden`, garbage), it is the last one that is known: the proxy that
@@ -274,6 +217,6 @@ impl Gate {
     }
 }
 
-fn bit(mistake: Mistake) -> u32 {
+pub(super) fn bit(mistake: Mistake) -> u32 {
     1 << mistake as u32
 }

@@ -8,9 +8,8 @@ use std::sync::Mutex;
 const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/errors/");
 
 /// The URL of the page of a code in the documentation.
-#[doc(hidden)]
 #[must_use]
-pub fn page_of(code: &str) -> String {
+pub(crate) fn page_of(code: &str) -> String {
     format!("{PAGES}{code}.md")
 }
 
@@ -79,9 +78,9 @@ mistakes! {
     LimiterPerRequest = "limiter-per-request":
         "limiters are made while requests are served, and each in memory counts on its own: make one when the program \
          starts, and share it",
-    /// Several processes count in their own memory.
+    /// Several processes, or threads of Node, count in their own memory.
     MemoryManyWorkers = "memory-many-workers":
-        "several worker processes count in their own memory, so that a limit admits its size once for each: use a \
+        "several worker processes or threads count in their own memory, so that a limit admits its size once for each: use a \
          shared store, such as redis://",
     /// A blocking call on an event loop.
     SyncOnEventLoop = "sync-on-event-loop":
@@ -94,6 +93,10 @@ mistakes! {
     SameNameTwice = "same-name-twice":
         "limits as text in two places have the same key, which both derive from their route or application, so that \
          they count together: give at least one of them a name",
+    /// The path of a place is not known, so that its limits have no name.
+    NameMissing = "name-missing":
+        "a limit as text stands at a place whose path the framework does not tell, so that it may count together with \
+         others: give it a name",
     /// A limit stands on a function that no route calls.
     LimitNotApplied = "limit-not-applied":
         "a limit is on a function, and its route calls the function without it: put the decorator of the limit below \

@@ -7,6 +7,7 @@
 
 mod accept;
 mod address;
+mod builder;
 mod combine;
 mod forwarded;
 mod gate;
@@ -17,10 +18,13 @@ mod refusal;
 mod room;
 
 pub use accept::Form;
+pub use builder::GateBuilder;
 pub use combine::{Combined, combined};
 pub use gate::{Body, Client, Gate, Warning};
-pub use mistakes::{ConfigurationError, Mistake, forget_mistakes, page_of};
-pub use options::{GATE_OPTIONS, style_of};
+pub(crate) use mistakes::page_of;
+pub use mistakes::{ConfigurationError, Mistake, forget_mistakes};
+pub use options::GATE_OPTIONS;
+pub(crate) use options::style_of;
 pub use proxies::TrustedProxies;
 pub use refusal::Refusal;
 pub use room::{APP, Denials, Names, RequestError, Syntax, client_of, key_of, route_name, template};

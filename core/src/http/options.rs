@@ -1,12 +1,14 @@
 //! The options of a gate by their names, as the bindings and configuration files pass them.
 
 use super::accept::Form;
+use super::builder::GateBuilder;
 use super::gate::{Body, Gate};
 use super::mistakes::Mistake;
 use super::proxies::TrustedProxies;
 use crate::error::LimitError;
 use crate::headers::{Draft, Reset, Style};
 use crate::limit::Value;
+use crate::near::hint;
 
 /// The names of all options of [`Gate::from_fields`].
 pub const GATE_OPTIONS: [&str; 10] = [
@@ -26,7 +28,7 @@ pub const GATE_OPTIONS: [&str; 10] = [
 struct Given {
     networks: Vec<String>,
     proxies: Option<TrustedProxies>,
-    style: Option<String>,
+    style: Option<Style>,
     draft: Draft,
     reset: Reset,
 }
@@ -48,11 +50,11 @@ impl Gate {
     /// # Errors
     /// When an option does not exist, or a value has the wrong type or is out of bounds.
     pub fn from_fields(fields: impl IntoIterator<Item = (String, Value)>) -> Result<Self, LimitError> {
-        let (mut gate, mut given) = (Self::new(), Given::default());
+        let (mut gate, mut given) = (Self::builder(), Given::default());
         for (name, value) in fields {
             if !GATE_OPTIONS.contains(&name.as_str()) {
-                let name = crate::error::excerpt(&name);
-                return Err(LimitError::wrong_type("", &name, "is not an option here", "a value"));
+                let problem = format!("is not an option here{}", hint(&name, GATE_OPTIONS));
+                return Err(LimitError::wrong_type("", &crate::error::excerpt(&name), problem, "a value"));
             }
             if value != Value::Null {
                 gate = given.take(gate, &name, value)?;
@@ -62,33 +64,28 @@ impl Gate {
             if given.proxies.is_some() {
                 return Err(LimitError::wrong_type("", "trustedProxies", "must be given once", "two values"));
             }
-            let wrong = |network| {
-                let problem = r#"must be addresses or networks, such as "10.0.0.0/8", or a number of proxies"#;
-                LimitError::range("", "trustedProxies", problem, Value::Text(network))
-            };
-            given.proxies = Some(TrustedProxies::networks(&given.networks).map_err(wrong)?);
+            given.proxies = Some(TrustedProxies::networks(&given.networks)?);
         }
-        if let Some(style) = &given.style {
-            let style = Style::named(style, given.draft, given.reset);
-            gate = gate.style(style.unwrap_or_default());
+        if let Some(style) = given.style {
+            gate = gate.style(style.draft(given.draft).reset(given.reset));
         }
-        Ok(match given.proxies {
-            Some(proxies) => gate.trusted_proxies(proxies),
-            None => gate,
-        })
+        match given.proxies {
+            Some(proxies) => gate.trusted_proxies(proxies).build(),
+            None => gate.build(),
+        }
     }
 }
 
 impl Given {
-    fn take(&mut self, gate: Gate, name: &str, value: Value) -> Result<Gate, LimitError> {
+    fn take(&mut self, gate: GateBuilder, name: &str, value: Value) -> Result<GateBuilder, LimitError> {
         match name {
             "trustedProxies" => self.proxy(value)?,
-            "forwardedHeader" => return Ok(gate.forwarded_header(&token(name, value)?)),
+            "forwardedHeader" => return Ok(gate.forwarded_header(&text(name, value)?)),
             "ipv6Prefix" => {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within its bounds")]
                 return Ok(gate.ipv6_prefix(count(name, &value, 1.0, 128.0)? as u8));
             }
-            "headers" => self.style = Some(choice(name, value, &Style::NAMES)?),
+            "headers" => self.style = Some(style(name, value)?),
             "draft" => self.draft = draft(value)?,
             "reset" => self.reset = reset(value)?,
             "status" => {
@@ -99,7 +96,7 @@ impl Given {
             "silence" => {
                 let codes: Vec<_> = Mistake::ALL.iter().map(|mistake| mistake.code()).collect();
                 let code = choice(name, value, &codes)?;
-                return Ok(Mistake::from_code(&code).map_or_else(Gate::new, |mistake| gate.silence(mistake)));
+                return Ok(Mistake::from_code(&code).map_or_else(Gate::builder, |mistake| gate.silence(mistake)));
             }
             _ => return Ok(gate.scope(&text(name, value)?)),
         }
@@ -118,7 +115,7 @@ impl Given {
             Value::Number(_) => {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within its bounds")]
                 let hops = count(NAME, &value, 0.0, 32.0)? as u32;
-                TrustedProxies::hops(hops).map_err(|problem| LimitError::range("", NAME, problem, hops))?
+                TrustedProxies::hops(hops)?
             }
             other => {
                 let problem = "must be a number of proxies, or a list of their networks";
@@ -136,16 +133,20 @@ impl Given {
 ///
 /// # Errors
 /// When one of them does not exist.
-pub fn style_of(
+pub(crate) fn style_of(
     field: &str,
     name: Value,
     given_draft: Option<Value>,
     given_reset: Option<Value>,
 ) -> Result<Style, LimitError> {
-    let name = choice(field, name, &Style::NAMES)?;
+    let style = style(field, name)?;
     let draft = given_draft.map_or(Ok(Draft::default()), draft)?;
     let reset = given_reset.map_or(Ok(Reset::default()), reset)?;
-    Ok(Style::named(&name, draft, reset).unwrap_or_default())
+    Ok(style.draft(draft).reset(reset))
+}
+
+fn style(name: &str, value: Value) -> Result<Style, LimitError> {
+    choice(name, value, &Style::NAMES)?.parse()
 }
 
 /// A draft by its number, or the form of its editors.
@@ -165,8 +166,7 @@ fn draft(value: Value) -> Result<Draft, LimitError> {
 }
 
 fn reset(value: Value) -> Result<Reset, LimitError> {
-    let is_epoch = choice("reset", value, &["seconds", "epoch"])? == "epoch";
-    Ok(if is_epoch { Reset::Epoch } else { Reset::Seconds })
+    choice("reset", value, &Reset::NAMES.iter().map(|(name, _)| *name).collect::<Vec<_>>())?.parse()
 }
 
 fn body(name: &str, value: Value) -> Result<Body, LimitError> {
@@ -184,16 +184,6 @@ fn text(name: &str, value: Value) -> Result<String, LimitError> {
         Value::Text(text) => Ok(text),
         other => Err(other.not_text("", name)),
     }
-}
-
-/// The name of a header.
-fn token(name: &str, value: Value) -> Result<String, LimitError> {
-    let text = text(name, value)?;
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if text.is_empty() || text.len() > 100 || !text.bytes().all(is_name) {
-        return Err(LimitError::range("", name, "must be the name of a header", Value::Text(text)));
-    }
-    Ok(text)
 }
 
 fn choice(name: &str, value: Value, names: &[&str]) -> Result<String, LimitError> {

@@ -3,6 +3,10 @@
 use std::net::IpAddr;
 
 use super::address::Network;
+use crate::error::LimitError;
+
+/// The name of the option, for errors.
+const FIELD: &str = "trustedProxies";
 
 /// The most proxies that there can be in a row.
 const MOST_HOPS: u32 = 32;
@@ -12,7 +16,7 @@ const MOST_HOPS: u32 = 32;
 /// ```
 /// use tidegate::http::{Gate, TrustedProxies};
 ///
-/// let gate = Gate::new().trusted_proxies(TrustedProxies::networks(["10.0.0.0/8"])?);
+/// let gate = Gate::builder().trusted_proxies(TrustedProxies::networks(["10.0.0.0/8"])?).build()?;
 /// let client = gate.client(Some("10.0.0.1"), &["198.51.100.1, 203.0.113.9, 10.0.0.2"])?;
 /// assert_eq!(client.actor, "ip:203.0.113.9");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -54,11 +58,11 @@ impl TrustedProxies {
     ///
     /// # Errors
     /// When it is above 32.
-    pub fn hops(hops: u32) -> Result<Self, String> {
+    pub fn hops(hops: u32) -> Result<Self, LimitError> {
         match hops {
             0 => Ok(Self::none()),
             1..=MOST_HOPS => Ok(Self(Trust::Hops(hops))),
-            _ => Err(format!("must be at most {MOST_HOPS}")),
+            _ => Err(LimitError::range("", FIELD, format!("must be at most {MOST_HOPS}"), hops)),
         }
     }
 
@@ -66,8 +70,12 @@ impl TrustedProxies {
     /// the usual ones, `unix` is a peer without an address.
     ///
     /// # Errors
-    /// When one of them is neither an address nor a network; the error is the one at fault.
-    pub fn networks<N: AsRef<str>>(networks: impl IntoIterator<Item = N>) -> Result<Self, String> {
+    /// When one of them is neither an address nor a network.
+    pub fn networks<N: AsRef<str>>(networks: impl IntoIterator<Item = N>) -> Result<Self, LimitError> {
+        let wrong = |name: &str| {
+            let problem = r#"must be addresses or networks, such as "10.0.0.0/8", or a number of proxies"#;
+            LimitError::range("", FIELD, problem, format_args!("{name:?}"))
+        };
         let (mut known, mut unix) = (Vec::new(), false);
         for text in networks {
             for name in text.as_ref().split(',').map(str::trim) {
@@ -76,7 +84,7 @@ impl TrustedProxies {
                 } else if let Some((_, members)) = NAMED.iter().find(|(named, _)| *named == name) {
                     known.extend(members.iter().filter_map(|member| Network::parse(member)));
                 } else {
-                    known.push(Network::parse(name).ok_or_else(|| name.to_owned())?);
+                    known.push(Network::parse(name).ok_or_else(|| wrong(name))?);
                 }
             }
         }

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use super::form::{FACTOR_SCALES, Form, at_least, count};
 use super::number::Scope;
+use super::parameters::{Choice, parameters};
 use super::rules::Rules;
 use super::{Builder, Definition, Limit};
 use crate::algorithm::{LevelRule, Rule};
 use crate::error::LimitError;
+use crate::names::named;
 use crate::time::wire_millis;
 
 /// Effect of a factor on a [`Bucket`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FactorScales {
@@ -22,18 +24,31 @@ pub enum FactorScales {
     SizeAndRate,
 }
 
-impl FactorScales {
-    pub(crate) const NAMES: [(&'static str, Self); 2] = [("size", Self::Size), ("size-and-rate", Self::SizeAndRate)];
-}
+named!(FactorScales, "factorScales", Size = "size", SizeAndRate = "size-and-rate");
+
+impl Choice for FactorScales {}
 
 /// A bucket that holds `size` units and loses `drip_size` of them every `drip_rate` milliseconds.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "type", rename = "bucket", rename_all = "camelCase")]
 pub struct Bucket {
     pub(crate) size: f64,
     pub(crate) drip_rate: f64,
     pub(crate) drip_size: f64,
     pub(crate) factor_scales: FactorScales,
+}
+
+parameters! {
+    Bucket {
+        /// The units that fit at once.
+        size: u64,
+        /// The time between drips.
+        drip_rate: Duration,
+        /// The units that leave with each drip.
+        drip_size: u64,
+        /// The part that an actor's factor scales.
+        factor_scales: FactorScales,
+    }
 }
 
 impl Bucket {
@@ -74,7 +89,7 @@ impl Definition for Bucket {
             drip_rate: form
                 .number_or(at_least(1.0, "dripRate", "Time from one drip to the next.").millis(), plain.drip_rate),
             drip_size: form.number_or(count("dripSize", "Units that leave with each drip."), plain.drip_size),
-            factor_scales: form.choice("factorScales", FACTOR_SCALES, &FactorScales::NAMES),
+            factor_scales: form.choice("factorScales", FACTOR_SCALES, FactorScales::NAMES),
             ..plain
         }
     }
@@ -88,6 +103,20 @@ impl Limit {
     /// A leaky bucket as a meter: up to `size` at once, and `drip_size` more every `drip_rate`.
     ///
     /// Source: the meter of <https://en.wikipedia.org/wiki/Leaky_bucket>, with drips instead of a continuous leak.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::{Call, Limit, State};
+    ///
+    /// // Two attempts at once, then one more every half second.
+    /// let login = Limit::bucket("login", 2).drip_rate(Duration::from_millis(500)).build()?;
+    /// let (_, state) = login.decide(State::default(), 0, Call::Limit)?;
+    /// let (info, state) = login.decide(state, 0, Call::Limit)?;
+    /// assert_eq!((info.allowed(), info.remaining), (true, 0));
+    /// let (info, _) = login.decide(state, 0, Call::Limit)?;
+    /// assert_eq!((info.blocked, info.reset_after()), (true, Duration::from_millis(500)));
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
     pub fn bucket(key: impl Into<String>, size: u64) -> Builder<Bucket> {
         Builder { key: key.into(), kind: Bucket::new(size as f64) }
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::form::{COUNT_BLOCKED, Form, above, count};
 use super::number::Scope;
+use super::parameters::parameters;
 use super::rules::Rules;
 use super::{Builder, Definition, Limit};
 use crate::algorithm::{Decaying, Rule, real};
@@ -12,13 +13,26 @@ use crate::time::{LONGEST, wire_millis};
 
 /// A count of at most `max` that is divided by `decay_factor` every `resolution`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "type", rename = "decay", rename_all = "camelCase")]
 #[expect(clippy::struct_field_names, reason = "the wire form calls it decayFactor, beside an actor's factor")]
 pub struct Decay {
     pub(crate) max: f64,
     pub(crate) decay_factor: f64,
     pub(crate) resolution: f64,
     pub(crate) count_blocked: bool,
+}
+
+parameters! {
+    Decay {
+        /// The highest count.
+        max: u64,
+        /// The divisor of the count.
+        decay_factor: f64,
+        /// The time between two divisions.
+        resolution: Duration,
+        /// Denied attempts are charged too.
+        count_blocked: bool,
+    }
 }
 
 impl Decay {

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use super::form::{Form, PERIOD, count};
 use super::number::Scope;
+use super::parameters::{Choice, parameters};
 use super::rules::Rules;
 use super::{Builder, Definition, Limit};
 use crate::algorithm::{LevelRule, Rule};
 use crate::error::LimitError;
+use crate::names::named;
 use crate::time::wire_millis;
 
 /// The instants at which the windows of a [`FixedWindow`] begin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Anchor {
@@ -22,17 +24,28 @@ pub enum Anchor {
     FirstRequest,
 }
 
-impl Anchor {
-    pub(crate) const NAMES: [(&'static str, Self); 2] = [("epoch", Self::Epoch), ("first-request", Self::FirstRequest)];
-}
+named!(Anchor, "anchor", Epoch = "epoch", FirstRequest = "first-request");
+
+impl Choice for Anchor {}
 
 /// At most `max` units in each window of a `period`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "type", rename = "fixed-window", rename_all = "camelCase")]
 pub struct FixedWindow {
     pub(crate) max: f64,
     pub(crate) period: f64,
     pub(crate) anchor: Anchor,
+}
+
+parameters! {
+    FixedWindow {
+        /// The units that each window admits.
+        max: u64,
+        /// The length of a window.
+        period: Duration,
+        /// The instants at which the windows begin.
+        anchor: Anchor,
+    }
 }
 
 impl FixedWindow {
@@ -62,7 +75,7 @@ impl Definition for FixedWindow {
             anchor: form.choice(
                 "anchor",
                 "The start of windows: at multiples of the period since the Unix epoch, or at an actor's first request.",
-                &Anchor::NAMES,
+                Anchor::NAMES,
             ),
         }
     }
@@ -76,6 +89,17 @@ impl Limit {
     /// At most `max` in each window of a `period`.
     ///
     /// Where two windows meet, up to twice `max` may pass at once; the other types do not allow that.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::Limit;
+    /// use tidegate::limits::Anchor;
+    ///
+    /// let day = Duration::from_secs(86_400);
+    /// let daily = Limit::fixed_window("daily", 1000, day).anchor(Anchor::FirstRequest).build()?;
+    /// assert_eq!(daily.key(), "daily");
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
     pub fn fixed_window(key: impl Into<String>, max: u64, period: Duration) -> Builder<FixedWindow> {
         Builder { key: key.into(), kind: FixedWindow::new(max, period) }
     }

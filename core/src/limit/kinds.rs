@@ -35,8 +35,22 @@ macro_rules! kinds {
 
         pub(crate) use types::*;
 
-        /// A limit's type with its parameters.
-        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        /// A limit's type with its parameters: a definition without a key.
+        ///
+        /// ```
+        /// use std::time::Duration;
+        /// use tidegate::Limit;
+        /// use tidegate::limits::Kind;
+        ///
+        /// let limit = Limit::parse("api", "5/15m burst 20")?;
+        /// let Kind::TokenBucket(bucket) = limit.kind() else { panic!("another type") };
+        /// assert_eq!((bucket.count(), bucket.period(), bucket.burst()), (5, Duration::from_secs(900), Some(20)));
+        ///
+        /// let kind: Kind = serde_json::from_str(r#"{ "type": "token-bucket", "count": 5, "period": 900000, "burst": 20 }"#)?;
+        /// assert_eq!(Limit::new("api", kind)?, limit);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
         #[serde(untagged)]
         #[non_exhaustive]
         pub enum Kind {
@@ -50,6 +64,16 @@ macro_rules! kinds {
             impl From<$kind> for Kind {
                 fn from(definition: $kind) -> Self {
                     Self::$kind(definition)
+                }
+            }
+
+            /// From the wire form without a key, as a [`Kind`]; another type is an error.
+            impl<'de> serde::Deserialize<'de> for $kind {
+                fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    match Kind::deserialize(deserializer)? {
+                        Kind::$kind(definition) => Ok(definition),
+                        other => Err(serde::de::Error::custom(other.instead_of(<$kind as Definition>::TYPE))),
+                    }
                 }
             }
         )*

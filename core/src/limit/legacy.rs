@@ -5,15 +5,17 @@ use std::time::Duration;
 use super::bucket::{Bucket, FactorScales};
 use super::form::{FACTOR_SCALES, Form, at_least};
 use super::number::{Scope, round_half_up};
+use super::parameters::{Choice, parameters};
 use super::rules::Rules;
 use super::token_bucket::TokenBucket;
 use super::{Builder, Definition, Limit};
 use crate::algorithm::Rule;
 use crate::error::LimitError;
+use crate::names::named;
 use crate::time::wire_millis;
 
 /// The translation of a [`Legacy`] limit into limits of today.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Translation {
@@ -24,9 +26,9 @@ pub enum Translation {
     Exact,
 }
 
-impl Translation {
-    pub(crate) const NAMES: [(&'static str, Self); 2] = [("bucket", Self::Bucket), ("exact", Self::Exact)];
-}
+named!(Translation, "translation", Bucket = "bucket", Exact = "exact");
+
+impl Choice for Translation {}
 
 /// At most `max` in a `duration`, or one per `min_interval`, or both; none of them is no limit. In milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
@@ -40,6 +42,21 @@ pub struct Legacy {
     pub(crate) min_interval: Option<f64>,
     pub(crate) factor_scales: FactorScales,
     pub(crate) translation: Translation,
+}
+
+parameters! {
+    Legacy {
+        /// The units in a [`duration`](Self::duration).
+        max: Option<u64>,
+        /// The span in which [`max`](Self::max) units are admitted.
+        duration: Option<Duration>,
+        /// The least time between two calls.
+        min_interval: Option<Duration>,
+        /// The part that an actor's factor scales.
+        factor_scales: FactorScales,
+        /// The translation of the fields.
+        translation: Translation,
+    }
 }
 
 impl Legacy {
@@ -120,11 +137,11 @@ impl Definition for Legacy {
             max: form.optional(at_least(1.0, "max", "Units in a duration.")),
             duration: form.optional(at_least(0.0, "duration", duration).millis()),
             min_interval: form.optional(at_least(0.0, "minInterval", interval).millis()),
-            factor_scales: form.choice("factorScales", FACTOR_SCALES, &FactorScales::NAMES),
+            factor_scales: form.choice("factorScales", FACTOR_SCALES, FactorScales::NAMES),
             translation: form.choice(
                 "translation",
                 "Meaning of the fields: one bucket with its rate rounded, or exactly what they say.",
-                &Translation::NAMES,
+                Translation::NAMES,
             ),
         }
     }
@@ -136,6 +153,15 @@ impl Definition for Legacy {
 
 impl Limit {
     /// The `{ max, duration, minInterval }` form; without any of them it limits nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::Limit;
+    ///
+    /// let notes = Limit::legacy("notes/create").max(300).duration(Duration::from_secs(3600)).build()?;
+    /// assert_eq!(notes, Limit::from_json(r#"{ "key": "notes/create", "max": 300, "duration": 3600000 }"#)?);
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
     pub fn legacy(key: impl Into<String>) -> Builder<Legacy> {
         Builder { key: key.into(), kind: Legacy::default() }
     }

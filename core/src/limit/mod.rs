@@ -9,6 +9,7 @@ mod legacy;
 mod number;
 mod object;
 mod outline;
+mod parameters;
 mod rules;
 mod schema;
 mod sliding_counter;
@@ -22,6 +23,7 @@ mod value;
 mod wire;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 #[cfg(feature = "remote")]
 use std::sync::OnceLock;
@@ -89,7 +91,16 @@ kinds! {
 }
 
 impl Limit {
-    /// Checks a definition and compiles it.
+    /// Checks a definition and compiles it: the same numbers under another key, for example.
+    ///
+    /// ```
+    /// use tidegate::Limit;
+    ///
+    /// let free = Limit::parse("free", "100/minute")?;
+    /// let trial = Limit::new("trial", free.kind().clone())?;
+    /// assert_eq!(trial, Limit::parse("trial", "100/minute")?);
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
     ///
     /// # Errors
     /// Names the key, the field and the value at fault.
@@ -184,6 +195,14 @@ impl fmt::Debug for Limit {
 impl PartialEq for Limit {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.key() == other.key() && self.kind() == other.kind()
+    }
+}
+
+impl Eq for Limit {}
+
+impl Hash for Limit {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (self.key(), self.kind()).hash(hasher);
     }
 }
 

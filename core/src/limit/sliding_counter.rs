@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::form::{Form, PERIOD, count};
 use super::number::Scope;
+use super::parameters::parameters;
 use super::rules::Rules;
 use super::{Builder, Definition, Limit};
 use crate::algorithm::{Counter, Rule};
@@ -12,10 +13,19 @@ use crate::time::{EXACT, wire_millis};
 
 /// About `max` units in a `period`, from the counts of two windows.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "type", rename = "sliding-counter", rename_all = "camelCase")]
 pub struct SlidingCounter {
     pub(crate) max: f64,
     pub(crate) period: f64,
+}
+
+parameters! {
+    SlidingCounter {
+        /// The units that a [`period`](Self::period) admits, about.
+        max: u64,
+        /// The length of a window.
+        period: Duration,
+    }
 }
 
 impl SlidingCounter {
@@ -26,6 +36,7 @@ impl SlidingCounter {
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
         let max = scope.scaled("max", self.max)?;
         let period = scope.micros("period", scope.period("period", self.period)?)?;
+        scope.drains(period.saturating_mul(2), "period", self.period)?;
         let exact = |tick: u64| {
             let ticks = period / tick;
             period.is_multiple_of(tick) && 2 * u128::from(max) * u128::from(ticks) <= u128::from(EXACT)

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::form::{COUNT_BLOCKED, Form, PERIOD, at_least, count};
 use super::number::Scope;
+use super::parameters::parameters;
 use super::rules::Rules;
 use super::{Builder, Definition, Limit};
 use crate::algorithm::{Log, Rule};
@@ -12,12 +13,25 @@ use crate::time::wire_millis;
 
 /// At most `max` units in any span of a `period`, exactly, and none sooner than `min_interval` after the last.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "type", rename = "sliding-log", rename_all = "camelCase")]
 pub struct SlidingLog {
     pub(crate) max: f64,
     pub(crate) period: f64,
     pub(crate) min_interval: f64,
     pub(crate) count_blocked: bool,
+}
+
+parameters! {
+    SlidingLog {
+        /// The units that any span of a [`period`](Self::period) admits.
+        max: u64,
+        /// The span in which units are counted.
+        period: Duration,
+        /// The least time between two calls; zero is none.
+        min_interval: Duration,
+        /// Denied attempts are charged too.
+        count_blocked: bool,
+    }
 }
 
 impl SlidingLog {
@@ -65,6 +79,17 @@ impl Definition for SlidingLog {
 
 impl Limit {
     /// At most `max` in any span of a `period`, exactly, because the instants themselves are kept: up to `max` of them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::Limit;
+    ///
+    /// // Five codes an hour, a minute apart, and attempts that are denied count too.
+    /// let codes = Limit::sliding_log("codes", 5, Duration::from_secs(3600));
+    /// let codes = codes.min_interval(Duration::from_secs(60)).count_blocked(true).build()?;
+    /// assert!(codes.counts_blocked());
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
     pub fn sliding_log(key: impl Into<String>, max: u64, period: Duration) -> Builder<SlidingLog> {
         Builder { key: key.into(), kind: SlidingLog::new(max, period) }
     }

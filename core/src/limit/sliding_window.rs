@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::form::{COUNT_BLOCKED, Form, PERIOD, above, count};
 use super::number::Scope;
+use super::parameters::parameters;
 use super::rules::Rules;
 use super::{Builder, Definition, Limit};
 use crate::algorithm::{Rule, Slots};
@@ -12,12 +13,25 @@ use crate::time::wire_millis;
 
 /// At most `max` units in a `period`, counted in slots of a `resolution`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "type", rename = "sliding-window", rename_all = "camelCase")]
 pub struct SlidingWindow {
     pub(crate) max: f64,
     pub(crate) period: f64,
     pub(crate) resolution: f64,
     pub(crate) count_blocked: bool,
+}
+
+parameters! {
+    SlidingWindow {
+        /// The units that a [`period`](Self::period) admits.
+        max: u64,
+        /// The span in which units are counted.
+        period: Duration,
+        /// The length of a slot.
+        resolution: Duration,
+        /// Denied attempts are charged too.
+        count_blocked: bool,
+    }
 }
 
 impl SlidingWindow {

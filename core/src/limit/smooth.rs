@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::form::{Form, above, at_least};
 use super::number::{LARGEST_COUNT, Scope};
+use super::parameters::parameters;
 use super::rules::Rules;
 use super::{Builder, Definition, Limit};
 use crate::algorithm::{Pacing, Rule, whole};
@@ -12,12 +13,25 @@ use crate::time::wire_millis;
 
 /// `rate` permits per second, paced; with a `warmup`, a limiter that was idle starts slowly.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "type", rename = "smooth", rename_all = "camelCase")]
 pub struct Smooth {
     pub(crate) rate: f64,
     pub(crate) max_burst: f64,
     pub(crate) warmup: f64,
     pub(crate) cold_factor: f64,
+}
+
+parameters! {
+    Smooth {
+        /// The permits per second.
+        rate: f64,
+        /// The idle time for which permits are saved up, without a warm-up.
+        max_burst: Duration,
+        /// The time that a cold limiter takes to reach its rate; zero is none.
+        warmup: Duration,
+        /// The factor by which a cold limiter starts slower than its rate.
+        cold_factor: f64,
+    }
 }
 
 impl Smooth {
@@ -80,6 +94,15 @@ impl Limit {
     /// `rate` permits per second at an even pace; a call is admitted at once and the next one waits for what it cost.
     ///
     /// Source: the arithmetic of Guava's `RateLimiter`, `SmoothBursty` without a warm-up and `SmoothWarmingUp` with one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::Limit;
+    ///
+    /// let mailer = Limit::smooth("mailer", 5.0).warmup(Duration::from_secs(3)).build()?;
+    /// assert_eq!(mailer, Limit::from_json(r#"{ "key": "mailer", "type": "smooth", "rate": 5, "warmup": 3000 }"#)?);
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
     pub fn smooth(key: impl Into<String>, rate: f64) -> Builder<Smooth> {
         Builder { key: key.into(), kind: Smooth::new(rate) }
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::form::{Form, PERIOD, count};
 use super::number::Scope;
+use super::parameters::parameters;
 use super::rules::Rules;
 use super::{Builder, Definition, Limit};
 use crate::algorithm::{LevelRule, Rule};
@@ -12,12 +13,23 @@ use crate::time::{EXACT, Micros, wire_millis};
 
 /// Tokens that come back at an even pace, `count` of them in a `period`, up to `burst` saved up.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "type", rename = "token-bucket", rename_all = "camelCase")]
 pub struct TokenBucket {
     pub(crate) count: f64,
     pub(crate) period: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) burst: Option<f64>,
+}
+
+parameters! {
+    TokenBucket {
+        /// The tokens that come back in a [`period`](Self::period).
+        count: u64,
+        /// The time in which [`count`](Self::count) tokens come back.
+        period: Duration,
+        /// The tokens that can be saved up; `None` is as many as the [`count`](Self::count).
+        burst: Option<u64>,
+    }
 }
 
 impl TokenBucket {

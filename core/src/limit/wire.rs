@@ -6,6 +6,7 @@ use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
 
 use super::form::{Form, Number};
+use super::number::Scope;
 use super::object::Object;
 use super::value::Value;
 use super::{Kind, Legacy, Limit, check_key};
@@ -218,11 +219,39 @@ impl Serialize for Limit {
         #[derive(serde::Serialize)]
         struct Wire<'a> {
             key: &'a str,
-            #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-            kind: Option<&'static str>,
             #[serde(flatten)]
-            parameters: &'a Kind,
+            kind: &'a Kind,
         }
-        Wire { key: self.key(), kind: self.kind().type_name(), parameters: self.kind() }.serialize(serializer)
+        Wire { key: self.key(), kind: self.kind() }.serialize(serializer)
+    }
+}
+
+/// From the wire form without a key; the values are checked as those of a limit are.
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Object(fields) = Object::deserialize(deserializer)?;
+        Self::from_fields(fields).map_err(D::Error::custom)
+    }
+}
+
+impl Kind {
+    fn from_fields(rest: Vec<(String, Value)>) -> Result<Self, LimitError> {
+        let mut fields = Fields { key: String::new(), rest, malformed: Vec::new(), out_of_bounds: Vec::new() };
+        let kind = fields.take_type().and_then(|name| fields.take_kind(name.as_deref()));
+        if let Some(error) = fields.malformed.into_iter().next() {
+            return Err(error);
+        }
+        // Of an unknown type nothing can be said, and it stands among the errors.
+        let kind = kind.unwrap_or_else(|| Legacy::default().into());
+        kind.compile(Scope { key: "", factor: 1.0 }).map(|_| kind)
+    }
+
+    /// The error for this type in the place of another.
+    pub(super) fn instead_of(&self, expected: Option<&str>) -> LimitError {
+        let problem = expected.map_or_else(|| "must not be given".to_owned(), |name| format!("must be {name:?}"));
+        match self.type_name() {
+            Some(name) => LimitError::range("", "type", problem, format_args!("{name:?}")),
+            None => LimitError::wrong_type("", "type", problem, "none"),
+        }
     }
 }

@@ -16,8 +16,17 @@ const MOST: usize = 1000;
 /// So many are compared faster than hashed.
 const FEW: usize = 8;
 
-/// Refuses no check, more checks than a decision takes, and two definitions or two factors for one entry.
-pub(super) fn agree(checks: &[Check<'_>]) -> Result<(), LimitError> {
+/// The checks of a decision, each limit of an actor once: where it is asked for again, the costs are summed.
+#[derive(Clone, Debug)]
+pub(super) struct Summed<'a> {
+    pub(super) checks: Vec<Check<'a>>,
+    /// The place among them of each check that was given.
+    pub(super) places: Vec<usize>,
+}
+
+/// Refuses no check, more checks than a decision takes, and two definitions or two factors for one entry. Where a limit is
+/// asked for twice, for one actor and to be enforced, it sums up the checks.
+pub(super) fn agree<'a>(checks: &[Check<'a>]) -> Result<Option<Summed<'a>>, LimitError> {
     // No limit at all is nearly always one that was left out, so it does not mean "no limit".
     let [first, rest @ ..] = checks else {
         return Err(LimitError::range("", "limits", "must not be empty", "none"));
@@ -26,20 +35,46 @@ pub(super) fn agree(checks: &[Check<'_>]) -> Result<(), LimitError> {
         let problem = format!("must be at most {MOST} in one call");
         return Err(LimitError::range(first.limit.key(), "checks", problem, checks.len()));
     }
+    let mut repeats = false;
     if checks.len() <= FEW {
-        return rest.iter().zip(1..).try_for_each(|(check, index)| {
-            let mut earlier = checks.iter().take(index);
+        for (check, index) in rest.iter().zip(1..) {
             // Keys first: several limits of one actor are the most common case.
             let is_same =
                 |earlier: &&Check<'_>| same(earlier.limit.key(), check.limit.key()) && same(earlier.actor, check.actor);
-            earlier.find(is_same).map_or(Ok(()), |earlier| agrees(earlier, check))
-        });
+            for earlier in checks.iter().take(index).filter(is_same) {
+                agrees(earlier, check)?;
+                repeats |= !earlier.observed && !check.observed;
+            }
+        }
+    } else {
+        let mut known: HashMap<(&str, &str), (&Check<'_>, bool), RandomState> = HashMap::default();
+        for check in checks {
+            let (earlier, is_enforced) = known.entry((check.limit.key(), check.actor)).or_insert((check, false));
+            agrees(earlier, check)?;
+            repeats |= *is_enforced && !check.observed;
+            *is_enforced |= !check.observed;
+        }
     }
-    let mut known: HashMap<(&str, &str), &Check<'_>, RandomState> = HashMap::default();
+    Ok(repeats.then(|| sum(checks)))
+}
+
+#[cold]
+fn sum<'a>(checks: &[Check<'a>]) -> Summed<'a> {
+    let mut known: HashMap<(&str, &str), usize, RandomState> = HashMap::default();
+    let mut summed = Summed { checks: Vec::new(), places: Vec::with_capacity(checks.len()) };
     for check in checks {
-        agrees(known.entry((check.limit.key(), check.actor)).or_insert(check), check)?;
+        let next = summed.checks.len();
+        let place = if check.observed { next } else { *known.entry((check.limit.key(), check.actor)).or_insert(next) };
+        summed.places.push(place);
+        match summed.checks.get_mut(place) {
+            Some(same) => {
+                same.cost = same.cost.saturating_add(check.cost);
+                same.spent = same.spent.saturating_add(check.spent);
+            }
+            None => summed.checks.push(*check),
+        }
     }
-    Ok(())
+    summed
 }
 
 /// Compares two names, of which most are one and the same string.

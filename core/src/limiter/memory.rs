@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::checks::{self, rules};
+use super::checks::{self, Summed, rules};
 use crate::Error;
 use crate::algorithm::{Algorithm, Grouped, LevelRule, Rule, Small, Uneven, with_small};
 use crate::check::Check;
@@ -83,8 +83,8 @@ impl Local {
         self.limit_small(&Uneven(rule), limit, actor, cost, now)
     }
 
-    /// Out of the way of the levels that drain so, which nearly all limits are. Each kind has a function of its own, in
-    /// which nothing of a check has to be in memory for the sake of another kind.
+    /// Decides the less common kinds. Not inlined, to keep the path of levels small. Each kind has a function of its own,
+    /// so that the parts of a check stay in registers.
     #[inline(never)]
     fn limit_aside(
         &self,
@@ -150,7 +150,7 @@ impl Local {
         EntryCall { fingerprint, moment: Moment::new(now), verb: Verb::Limit, cost, spent: 0 }
     }
 
-    /// Of what the short way leaves undecided.
+    /// Decides what the fast path could not.
     #[cold]
     #[inline(never)]
     fn limit_otherwise(
@@ -163,26 +163,40 @@ impl Local {
     ) -> Result<LimitInfo, Error> {
         match why {
             Undecided::Crowded => self.decide_several(&[Check::new(limit, actor).cost(cost)], Call::Limit, now),
-            Undecided::Impossible(why) => Err(why.of(limit.key(), cost).into()),
+            Undecided::Impossible(why) => self.failed(why.of(limit.key(), cost)),
         }
+    }
+
+    /// The error of a call, which counts.
+    #[cold]
+    fn failed(&self, error: impl Into<Error>) -> Result<LimitInfo, Error> {
+        let failed = Err(error.into());
+        self.memory.count(&failed, false);
+        failed
     }
 
     #[inline(never)]
     fn decide_any(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         if call == Call::Reset {
-            return self.reset(checks, now);
+            let answer = self.reset(checks, now);
+            self.memory.count(&answer, true);
+            return answer;
         }
         let [check @ Check { observed: false, .. }] = checks else { return self.decide_several(checks, call, now) };
         let scaled;
         let rule = match compiled(check) {
             Some(Rules::One(rule)) => rule,
-            _ => match rules(check)? {
-                Rules::One(rule) => {
+            _ => match rules(check) {
+                Ok(Rules::One(rule)) => {
                     scaled = rule;
                     &scaled
                 }
-                Rules::Unlimited => return Ok(LimitInfo::unlimited()),
-                Rules::Both(..) => return self.decide_several(checks, call, now),
+                Ok(Rules::Unlimited) => {
+                    let answer = Ok(LimitInfo::unlimited());
+                    self.memory.count(&answer, false);
+                    return answer;
+                }
+                _ => return self.decide_several(checks, call, now),
             },
         };
         let fingerprint = self.fingerprint(check.limit, check.actor);
@@ -191,7 +205,7 @@ impl Local {
             EntryCall { fingerprint, moment: Moment::new(now), verb, cost: check.cost, spent: check.spent };
         self.memory.decide_one(rule, entry_call, |why| match why {
             Undecided::Crowded => self.decide_several(checks, call, now),
-            Undecided::Impossible(why) => Err(refusal(check, call, why)),
+            Undecided::Impossible(why) => self.failed(refusal(check, call, why)),
         })
     }
 
@@ -223,9 +237,11 @@ impl Local {
                 _ => return many(answer_to),
             }
         }
-        self.memory.limit_levels(&levels, Moment::new(now), answer_to, |answer_to, index, why| match why {
+        self.memory.limit_levels(&levels, Moment::new(now), answer_to, |mut answer_to, index, why| match why {
             Undecided::Crowded => many(answer_to),
-            Undecided::Impossible(why) => Err(refusal(checks[index], Call::Limit, why)),
+            Undecided::Impossible(why) => {
+                self.failed(refusal(checks[index], Call::Limit, why)).map(|info| answer_to.whole(info))
+            }
         })
     }
 
@@ -241,7 +257,15 @@ impl Local {
     }
 
     fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        checks::agree(checks)?;
+        let answer = self.several(checks, call, now);
+        self.memory.count(&answer, Verb::from(call).gives_back());
+        answer
+    }
+
+    fn several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        if let Some(summed) = checks::agree(checks)? {
+            return self.decide_summed(checks, &summed, call, now);
+        }
         let mut scaled: Vec<Rules> = Vec::new();
         for check in checks.iter().filter(|check| compiled(check).is_none()) {
             scaled.push(rules(check)?);
@@ -251,7 +275,7 @@ impl Local {
         let mut entries: Distinct<Fingerprint> = Distinct::default();
         // Which check each part belongs to.
         let mut owners: InlineVec<usize> = InlineVec::new();
-        // One answer for each check, unless one of them is limited by nothing, or twice.
+        // One answer for each check, unless one of them is limited by nothing, or by two rules.
         let mut one_each = true;
         let mut last: Option<(&str, Fingerprint)> = None;
         for (index, check) in checks.iter().enumerate() {
@@ -292,6 +316,24 @@ impl Local {
             if infos.len() == answered {
                 infos.push(LimitInfo::unlimited().of_check(index, check.observed));
             }
+        }
+        Ok(LimitInfo::merged(infos))
+    }
+
+    /// Checks of which some are of one limit and actor: the answer to their sum is that of each.
+    #[cold]
+    fn decide_summed(
+        &self,
+        checks: &[Check<'_>],
+        summed: &Summed<'_>,
+        call: Call,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        let info = self.several(&summed.checks, call, now)?;
+        let mut infos = Vec::with_capacity(checks.len());
+        for (index, (check, place)) in checks.iter().zip(&summed.places).enumerate() {
+            let of_place = info.checks().iter().filter(|info| info.check_index() == *place);
+            infos.extend(of_place.map(|info| info.clone().of_check(index, check.observed)));
         }
         Ok(LimitInfo::merged(infos))
     }

@@ -6,7 +6,9 @@
 )]
 
 mod acquire;
+mod calls;
 mod checks;
+mod line;
 mod memory;
 #[cfg(feature = "redis")]
 mod open;
@@ -25,7 +27,7 @@ use self::checks::check_now;
 use self::memory::Local;
 #[cfg(feature = "redis")]
 pub use self::open::Opened;
-use self::queue::WaitQueue;
+use self::queue::{Place, WaitQueue};
 #[cfg(feature = "remote")]
 use self::remote::Remote;
 #[cfg(feature = "remote")]
@@ -39,7 +41,7 @@ use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::store::memory::Memory;
 #[cfg(feature = "remote")]
-use crate::store::remote::{Backend, Settings, Statistics};
+use crate::store::remote::{Backend, Settings};
 use crate::time::Micros;
 
 /// Decides calls against limits, and keeps their entries in its store.
@@ -63,7 +65,12 @@ pub struct Limiter {
     store: Store,
     /// The calls that wait for limits that do not reserve.
     queue: Arc<WaitQueue>,
+    /// The most calls that wait at the same time.
+    max_waiters: usize,
 }
+
+/// The most calls that wait, unless [`Limiter::max_waiters`] says otherwise.
+const MAX_WAITERS: usize = 10_000;
 
 #[derive(Clone, Debug)]
 enum Store {
@@ -96,10 +103,20 @@ impl Limiter {
     /// A limiter over this store, in the namespace `tidegate` unless the store says another.
     #[must_use]
     pub fn new(store: impl Into<AnyStore>) -> Self {
-        Self { store: store.into().0, queue: Arc::default() }
+        Self { store: store.into().0, queue: Arc::default(), max_waiters: MAX_WAITERS }
     }
 
     /// A limiter over the same store in another namespace, which shares no entries with this one.
+    ///
+    /// ```
+    /// use tidegate::{Limit, Limiter, Memory};
+    ///
+    /// let (limiter, door) = (Limiter::new(Memory::new()), Limit::bucket("door", 1).build()?);
+    /// limiter.limit_sync(&door, "ada")?;
+    /// assert!(limiter.namespace("another shop").limit_sync(&door, "ada")?.allowed());
+    /// assert!(limiter.limit_sync(&door, "ada")?.blocked);
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
     #[must_use]
     pub fn namespace(&self, namespace: &str) -> Self {
         let store = match &self.store {
@@ -109,7 +126,31 @@ impl Limiter {
             #[cfg(feature = "remote")]
             Store::Remote(remote) => Store::Remote(remote.namespace(namespace)),
         };
-        Self { store, queue: self.queue.clone() }
+        Self { store, ..self.clone() }
+    }
+
+    /// The most `acquire`s that wait at the same time in this process, 10,000 by default. Further ones are answered as if
+    /// they could not wait: without it, a flood of calls would fill the memory with calls that wait.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::acquire::Step;
+    /// use tidegate::{Check, Limit, Limiter, Memory};
+    ///
+    /// let limiter = Limiter::new(Memory::new()).max_waiters(1);
+    /// let door = Limit::bucket("door", 1).build()?;
+    /// limiter.limit_sync(&door, "ada")?;
+    /// let checks = [Check::new(&door, "ada")];
+    /// let mut first = limiter.start_acquire(&checks, Duration::from_secs(60));
+    /// assert!(matches!(first.step()?, Step::Wait(_)));
+    /// let mut second = limiter.start_acquire(&checks, Duration::from_secs(60));
+    /// assert!(matches!(second.step()?, Step::Done(info) if info.blocked));
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn max_waiters(mut self, most: usize) -> Self {
+        self.max_waiters = most;
+        self
     }
 
     /// The memory store of this limiter; over a shared store, the one that decides while the shared one cannot.
@@ -128,63 +169,6 @@ impl Limiter {
         !matches!(self.store, Store::Local(_))
     }
 
-    /// The statistics of its shared store in this process; a limiter in memory counts nothing.
-    #[cfg(feature = "remote")]
-    #[must_use]
-    pub fn stats(&self) -> Statistics {
-        match &self.store {
-            Store::Local(_) => Statistics::default(),
-            Store::Remote(remote) => remote.stats(),
-        }
-    }
-
-    /// Charges one unit if it fits.
-    ///
-    /// # Errors
-    /// [`LimitError`](crate::LimitError) for an actor that is too long; nothing is stored then. Over a shared store,
-    /// `StoreError` if the store does not decide and [`OnError::Raise`](crate::remote::OnError) is set.
-    #[inline]
-    pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        match &self.store {
-            Store::Local(local) => local.limit_one(limit, actor, 1, 1.0, None),
-            #[cfg(feature = "remote")]
-            Store::Remote(remote) => remote.decide_sync(&[Check::new(limit, actor)], Call::Limit, None),
-        }
-    }
-
-    /// Answers as [`limit_sync`](Self::limit_sync) would, and charges nothing.
-    ///
-    /// # Errors
-    /// As [`limit_sync`](Self::limit_sync).
-    pub fn peek_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_on(&[Check::new(limit, actor)], Call::Peek, None)
-    }
-
-    /// Charges one unit even if it does not fit.
-    ///
-    /// # Errors
-    /// As [`limit_sync`](Self::limit_sync), and when the level would leave the exact range: above 2^52 units, or above
-    /// what drains in 2^53 microseconds (285 years). Nothing is charged then.
-    pub fn charge_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_on(&[Check::new(limit, actor)], Call::Charge, None)
-    }
-
-    /// Gives one unit back.
-    ///
-    /// # Errors
-    /// As [`limit_sync`](Self::limit_sync).
-    pub fn refund_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide_on(&[Check::new(limit, actor)], Call::Refund, None)
-    }
-
-    /// Removes the entry of this actor. For several limits in one round trip, decide them with [`Call::Reset`].
-    ///
-    /// # Errors
-    /// As [`limit_sync`](Self::limit_sync).
-    pub fn reset_sync(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
-        self.decide_on(&[Check::new(limit, actor)], Call::Reset, None).map(drop)
-    }
-
     /// Decides several checks together, all or nothing.
     ///
     /// # Errors
@@ -195,14 +179,9 @@ impl Limiter {
         self.decide_on(checks, call, None)
     }
 
-    /// [`decide_sync`](Self::decide_sync) of [`Call::Limit`] and two checks, for a caller that reads the answers once:
-    /// `answered` is called with the answer to both, and with the answer of each, which that does not hold.
-    ///
-    /// # Errors
-    /// As [`decide_sync`](Self::decide_sync).
-    #[doc(hidden)]
+    /// See `ffi::limit_two_sync`.
     #[inline]
-    pub fn limit_two_sync<T>(
+    pub(crate) fn limit_two_sync<T>(
         &self,
         checks: [&Check<'_>; 2],
         answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
@@ -220,51 +199,22 @@ impl Limiter {
 
     /// [`decide_sync`](Self::decide_sync) at an instant that the caller gives, for replays, simulations and tests.
     ///
+    /// ```
+    /// use tidegate::{Call, Check, Limit, Limiter, Memory};
+    ///
+    /// let (limiter, door) = (Limiter::new(Memory::new()), Limit::bucket("door", 1).build()?);
+    /// let check = [Check::new(&door, "ada")];
+    /// assert!(limiter.decide_sync_at(&check, Call::Limit, 0)?.allowed());
+    /// assert_eq!(limiter.decide_sync_at(&check, Call::Limit, 400_000)?.reset_ms, 600);
+    /// assert!(limiter.decide_sync_at(&check, Call::Limit, 1_000_000)?.allowed());
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`decide_sync`](Self::decide_sync).
     pub fn decide_sync_at(&self, checks: &[Check<'_>], call: Call, now: Micros) -> Result<LimitInfo, Error> {
         check_now(checks, now)?;
         self.decide_on(checks, call, Some(now))
-    }
-
-    /// [`limit_sync`](Self::limit_sync) as a future.
-    ///
-    /// # Errors
-    /// As [`limit_sync`](Self::limit_sync).
-    pub async fn limit(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide(&[Check::new(limit, actor)], Call::Limit).await
-    }
-
-    /// [`peek_sync`](Self::peek_sync) as a future.
-    ///
-    /// # Errors
-    /// As [`peek_sync`](Self::peek_sync).
-    pub async fn peek(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide(&[Check::new(limit, actor)], Call::Peek).await
-    }
-
-    /// [`charge_sync`](Self::charge_sync) as a future.
-    ///
-    /// # Errors
-    /// As [`charge_sync`](Self::charge_sync).
-    pub async fn charge(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide(&[Check::new(limit, actor)], Call::Charge).await
-    }
-
-    /// [`refund_sync`](Self::refund_sync) as a future.
-    ///
-    /// # Errors
-    /// As [`refund_sync`](Self::refund_sync).
-    pub async fn refund(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        self.decide(&[Check::new(limit, actor)], Call::Refund).await
-    }
-
-    /// [`reset_sync`](Self::reset_sync) as a future.
-    ///
-    /// # Errors
-    /// As [`reset_sync`](Self::reset_sync).
-    pub async fn reset(&self, limit: &Limit, actor: &str) -> Result<(), Error> {
-        self.decide(&[Check::new(limit, actor)], Call::Reset).await.map(drop)
     }
 
     /// [`decide_sync`](Self::decide_sync) as a future.
@@ -292,13 +242,8 @@ impl Limiter {
         }
     }
 
-    /// Begins to decide, for a program that waits in its own way. Returns the answer if it is known at once. Otherwise
-    /// `done` is called with it once, on the thread of the connection, and must not block that. `done` returns the
-    /// answer if its caller is gone; a charge is then given back.
-    ///
-    /// # Errors
-    /// Inside of the answer, as [`decide_sync_at`](Self::decide_sync_at).
-    pub fn start(
+    /// See `ffi::start`.
+    pub(crate) fn start(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -315,11 +260,9 @@ impl Limiter {
         known
     }
 
-    /// [`start`](Self::start) for a program that sends several calls together: a call whose answer is not known at once
-    /// is returned unsent.
+    /// See `ffi::hold`.
     #[cfg(feature = "remote")]
-    #[doc(hidden)]
-    pub fn hold(
+    pub(crate) fn hold(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -358,6 +301,11 @@ impl Limiter {
 
     pub(crate) fn queue(&self) -> &WaitQueue {
         &self.queue
+    }
+
+    /// A place among the calls that wait, if there is one left.
+    pub(crate) fn enter(&self) -> Option<Place> {
+        self.queue.enter(self.max_waiters)
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Limiters from the URL of a store and options by name.
 
-use super::{AnyStore, Limiter, Store};
+use super::{AnyStore, Limiter, MAX_WAITERS, Store};
 use crate::error::LimitError;
 use crate::events::Event;
 use crate::limit::Value;
@@ -36,7 +36,7 @@ impl Limiter {
 
     /// A limiter over the store at this URL (`memory://`, or what [`Redis::open`](crate::Redis::open) takes), with
     /// options by their names in the wire form, as a configuration file has them: the methods of
-    /// [`Redis`](crate::Redis) in camelCase (`onError`, `denyCache`, …). Times are in milliseconds. An option that is
+    /// [`RedisBuilder`](crate::redis::RedisBuilder) in camelCase (`onError`, `denyCache`, …). Times are in milliseconds. An option that is
     /// null counts as not given.
     ///
     /// ```
@@ -65,6 +65,7 @@ impl Limiter {
     ) -> Result<Opened, LimitError> {
         crate::panics::point("open");
         let given = Given::read(dialect, options)?;
+        let max_waiters = given.max_waiters().unwrap_or(MAX_WAITERS);
         if url == MEMORY {
             let memory = given.memory();
             let limiter = Self::new(match listener {
@@ -72,18 +73,17 @@ impl Limiter {
                 None => memory,
             });
             let limiter = given.namespace().map_or(limiter.clone(), |name| limiter.namespace(name));
-            return Ok(Opened { limiter, url_has_secret: false });
+            return Ok(Opened { limiter: limiter.max_waiters(max_waiters), url_has_secret: false });
         }
         if url.starts_with(MEMORY) {
             return Err(refused(url, "must be memory:// and nothing more, or the URL of a server"));
         }
-        let redis = Redis::open(url)?;
-        let url_has_secret = redis.has_secret();
-        let mut redis = redis.with(&given)?;
+        let url_has_secret = Redis::open(url)?.has_secret();
+        let mut redis = Redis::builder(url).with(&given)?;
         if let Some(listener) = listener {
             redis = redis.listener(listener);
         }
-        Ok(Opened { limiter: Self::new(redis), url_has_secret })
+        Ok(Opened { limiter: Self::new(redis.build()?).max_waiters(max_waiters), url_has_secret })
     }
 
     /// The URL of its store, without its user and password.

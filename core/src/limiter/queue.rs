@@ -1,40 +1,64 @@
-//! The wait queues of limits that do not reserve.
+//! The wait queues of limits that do not reserve, and the number of calls that wait.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::line::{Line, Ticket};
 use crate::fingerprint::Fingerprint;
-
-/// A position in the wait queues: the lower, the earlier.
-pub(crate) type Ticket = u64;
+use crate::fork::Process;
 
 /// The calls that wait for each entry, in order of arrival.
-#[derive(Debug, Default)]
-pub(crate) struct WaitQueue(Mutex<Queues>);
+#[derive(Debug)]
+pub(crate) struct WaitQueue {
+    process: Process,
+    queues: Mutex<Queues>,
+    /// The queues of a forked child, whose parent may have held the lock when it forked.
+    of_child: OnceLock<Box<Self>>,
+}
 
 #[derive(Debug, Default)]
 struct Queues {
-    waiting: HashMap<u128, VecDeque<Waiting>>,
+    waiting: HashMap<u128, Line>,
     next: Ticket,
-    /// The process that they belong to: no call waits in the queues that a forked process inherits.
-    process: u32,
+    /// The calls that have a [`Place`].
+    places: usize,
 }
 
+/// The right of a call to wait, in the process that it waits in.
 #[derive(Debug)]
-struct Waiting {
-    ticket: Ticket,
-    cost: u64,
+pub(crate) struct Place(Process);
+
+impl Default for WaitQueue {
+    fn default() -> Self {
+        Self { process: Process::current(), queues: Mutex::default(), of_child: OnceLock::new() }
+    }
 }
 
 impl WaitQueue {
     fn lock(&self) -> MutexGuard<'_, Queues> {
-        let mut queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = std::process::id();
-        if queues.process != process {
-            queues.process = process;
-            queues.waiting.clear();
+        let mut own = self;
+        while !own.process.is_current() {
+            own = own.of_child.get_or_init(Box::default);
         }
-        queues
+        own.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place among those that wait, of which there are at most so many.
+    pub(crate) fn enter(&self, most: usize) -> Option<Place> {
+        let mut queues = self.lock();
+        (queues.places < most).then(|| {
+            queues.places += 1;
+            Place(Process::current())
+        })
+    }
+
+    /// Gives a place back; one of the parent's is not a child's to give.
+    #[expect(clippy::needless_pass_by_value, reason = "it is given back once")]
+    pub(crate) fn exit(&self, place: Place) {
+        if place.0.is_current() {
+            self.lock().places -= 1;
+        }
     }
 
     /// Joins the queues of these entries, each with the cost that is to be charged there.
@@ -44,7 +68,7 @@ impl WaitQueue {
         let ticket = queues.next;
         queues.next += 1;
         for (entry, cost) in entries {
-            queues.waiting.entry(entry.0).or_default().push_back(Waiting { ticket, cost });
+            queues.waiting.entry(entry.0).or_default().push(ticket, cost);
         }
         ticket
     }
@@ -53,9 +77,9 @@ impl WaitQueue {
     pub(crate) fn leave(&self, entries: impl Iterator<Item = Fingerprint>, ticket: Ticket) {
         let mut queues = self.lock();
         for entry in entries {
-            if let Some(queue) = queues.waiting.get_mut(&entry.0) {
-                queue.retain(|waiting| waiting.ticket != ticket);
-                if queue.is_empty() {
+            if let Some(line) = queues.waiting.get_mut(&entry.0) {
+                line.remove(ticket);
+                if line.is_empty() {
                     queues.waiting.remove(&entry.0);
                 }
             }
@@ -64,11 +88,17 @@ impl WaitQueue {
 
     /// The sum of the costs that those ahead will charge to this entry.
     pub(crate) fn ahead(&self, entry: Fingerprint, ticket: Ticket) -> u64 {
-        let queues = self.lock();
-        let queue = queues.waiting.get(&entry.0).into_iter().flatten();
-        queue
-            .take_while(|waiting| waiting.ticket < ticket)
-            .fold(0, |sum: u64, waiting| sum.saturating_add(waiting.cost))
+        self.lock().waiting.get(&entry.0).map_or(0, |line| line.ahead(ticket))
+    }
+}
+
+impl Drop for WaitQueue {
+    fn drop(&mut self) {
+        if !self.process.is_current() {
+            // A thread of the parent may have been changing them when the child was made.
+            let queues = self.queues.get_mut().unwrap_or_else(PoisonError::into_inner);
+            mem::forget(mem::take(queues));
+        }
     }
 }
 
@@ -100,11 +130,32 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_in_the_queues_that_a_child_inherits() {
+    fn only_so_many_calls_have_a_place() {
         let queue = WaitQueue::default();
-        queue.join([(ENTRY, 3)].into_iter());
-        queue.0.lock().expect("a lock").process = 0;
+        let [first, second] = [queue.enter(2), queue.enter(2)].map(|place| place.expect("a place"));
+        assert!(queue.enter(2).is_none() && queue.enter(0).is_none());
+        queue.exit(first);
+        let third = queue.enter(2).expect("a place that was given back");
+        for place in [second, third] {
+            queue.exit(place);
+        }
+        assert_eq!(queue.lock().places, 0);
+    }
+
+    #[test]
+    fn a_child_shares_neither_the_queues_nor_the_lock_of_its_parent() {
+        let mut queue = WaitQueue::default();
+        let parents = queue.join([(ENTRY, 3)].into_iter());
+        let place = Place(Process::of(0));
+        queue.process = Process::of(0);
+        let held = queue.queues.lock().expect("a lock");
         let own = queue.join([(ENTRY, 1)].into_iter());
         assert_eq!(queue.ahead(ENTRY, own), 0);
+        queue.exit(place);
+        assert_eq!(queue.lock().places, 0);
+        drop(held);
+        queue.leave([ENTRY].into_iter(), own);
+        assert!(queue.lock().waiting.is_empty());
+        assert_eq!(queue.queues.lock().expect("a lock").waiting[&ENTRY.0].ahead(parents + 1), 3);
     }
 }

@@ -1,4 +1,4 @@
-//! Operations for operators and tests: health checks, and clearing a store.
+//! Operations for operators and tests: statistics, health checks, and clearing a store.
 
 use std::marker::PhantomData;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -10,9 +10,31 @@ use crate::Error;
 use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::store::remote::Health;
+use crate::store::remote::{Health, Statistics};
 
 impl Limiter {
+    /// The statistics of its store in this process, in all namespaces. In memory there are only the numbers of calls:
+    /// no server is asked, and no time is measured.
+    ///
+    /// ```
+    /// use tidegate::{Limit, Limiter, Memory};
+    ///
+    /// let (limiter, login) = (Limiter::new(Memory::new()), Limit::bucket("login", 2).build()?);
+    /// for _ in 0..3 {
+    ///     limiter.limit_sync(&login, "ada")?;
+    /// }
+    /// let stats = limiter.stats();
+    /// assert_eq!((stats.decisions, stats.admitted, stats.blocked), (3, 2, 1));
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Statistics {
+        match &self.store {
+            Store::Local(local) => Statistics::of_calls(local.memory.counted()),
+            Store::Remote(remote) => remote.stats(),
+        }
+    }
+
     /// Checks the health of the store with one decision, for the start of a program and for health checks. It bypasses
     /// the deny cache and the circuit breaker. In memory it always succeeds.
     ///

@@ -55,6 +55,8 @@ options! {
     "namespace": Takes::Text, "\"tidegate\", and nothing in the sharkey layout";
     /// The most entries in this process; over a shared store, those of the fallback `local`.
     "maxEntries": Takes::Count(1.0, MOST_ENTRIES), "1000000";
+    /// The most `acquire`s that wait at the same time in this process. Further ones are answered as if they could not wait.
+    "maxWaiters": Takes::Count(0.0, MOST_ENTRIES), "10000";
     /// The longest time for a decision, connecting included.
     "timeout": Takes::Milliseconds(1.0), "100";
     /// The policy for calls that the store cannot decide.

@@ -7,6 +7,7 @@ use super::dialect::Dialect;
 use super::option_list::{HOUR_MS, STORE_OPTIONS, StoreOption, Takes};
 use crate::error::LimitError;
 use crate::limit::Value;
+use crate::near::hint;
 use crate::store::memory::Memory;
 
 /// Options as they were given, each checked for itself.
@@ -31,9 +32,10 @@ impl Given {
         for (name, value) in fields {
             let is_it = |option: &&StoreOption| dialect.name_of(option).as_ref() == Some(&name);
             let Some(option) = STORE_OPTIONS.iter().find(is_it) else {
-                let name = crate::error::excerpt(&name);
+                let near = hint(&name, STORE_OPTIONS.iter().filter_map(|option| dialect.name_of(option)));
+                let problem = format!("is not an option of a limiter{near}");
                 // What it was given may be a password.
-                return Err(LimitError::wrong_type("", &name, "is not an option of a limiter", "a value"));
+                return Err(LimitError::wrong_type("", &crate::error::excerpt(&name), problem, "a value"));
             };
             if given.values.iter().any(|(known, _)| *known == option.name) {
                 return Err(LimitError::wrong_type("", &name, "must be given once", "two values"));
@@ -102,9 +104,17 @@ impl Given {
         self.max_entries().map_or_else(Memory::new, Memory::with_max_entries)
     }
 
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number within its bounds")]
     pub(crate) fn max_entries(&self) -> Option<usize> {
-        self.number("maxEntries").map(|most| most as usize)
+        self.count("maxEntries")
+    }
+
+    pub(crate) fn max_waiters(&self) -> Option<usize> {
+        self.count("maxWaiters")
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number within its bounds")]
+    fn count(&self, name: &str) -> Option<usize> {
+        self.number(name).map(|number| number as usize)
     }
 }
 

@@ -21,7 +21,9 @@ pub(crate) fn over(url: &str, policy: OnError) -> Limiter {
 }
 
 pub(crate) fn over_in(url: &str, policy: OnError, deadline: Duration) -> Limiter {
-    Limiter::new(Redis::open(url).expect("a URL").timeout(deadline).on_error(policy).deny_cache(Duration::ZERO))
+    Limiter::new(
+        Redis::builder(url).timeout(deadline).on_error(policy).deny_cache(Duration::ZERO).build().expect("a store"),
+    )
 }
 
 /// The same, once the store decides: a busy machine may take longer than a deadline to start a server and to connect.

@@ -167,11 +167,12 @@ impl Store {
             Self::Cluster => format!("redis+cluster://127.0.0.1:{port}"),
             Self::Sentinel => format!("redis+sentinel://127.0.0.1:{port}/primary"),
         };
-        let redis = Redis::open(&url).expect("a URL").timeout(DEADLINE).on_error(OnError::Allow);
-        Limiter::new(match self {
-            Self::Transactions => redis.strategy(Deciding::Transactions).expect("a strategy"),
+        let redis = Redis::builder(&url).timeout(DEADLINE).on_error(OnError::Allow);
+        let redis = match self {
+            Self::Transactions => redis.strategy(Deciding::Transactions),
             _ => redis,
-        })
+        };
+        Limiter::new(redis.build().expect("a store"))
     }
 }
 

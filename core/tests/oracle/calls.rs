@@ -65,75 +65,78 @@ struct Part {
     model: Box<dyn Model>,
     entry: Name,
     cost: i128,
-    /// The units that earlier checks of this decision take from the same entry.
-    prior: i128,
     fits: bool,
     wait: Time,
 }
 
 impl Oracle {
     pub(crate) fn decide(&mut self, checks: &[Check<'_>], call: Asked, now: Time) -> Result<Decided, TooMuch> {
-        self.written.clear();
         let mut parts: Vec<Option<Part>> = Vec::new();
-        for check in checks {
+        // Where the answers of each check are.
+        let mut answered: Vec<Vec<usize>> = Vec::new();
+        for (index, check) in checks.iter().enumerate() {
+            let is_same = |other: &Check<'_>| other.actor == check.actor && other.wire["key"] == check.wire["key"];
+            let first = checks.iter().position(is_same).unwrap_or(index);
+            if first < index {
+                answered.push(answered[first].clone());
+                continue;
+            }
+            // What is asked for again is asked for with the sum of its costs.
+            let cost = checks.iter().filter(|other| is_same(other)).map(|other| i128::from(other.cost)).sum();
             let models = models(check.wire, check.factor);
+            let before = parts.len();
             if models.is_empty() {
                 parts.push(None);
             }
             for (index, model) in models.into_iter().enumerate() {
                 let shape = if index == 0 { model.name() } else { "interval" };
                 let entry = (check.actor.to_owned(), check.wire["key"].to_string(), shape);
-                let same = parts.iter().flatten().filter(|part: &&Part| part.entry == entry);
-                let prior = same.map(|part| part.cost).sum();
-                let cost = i128::from(check.cost);
-                parts.push(Some(self.judge(Part { model, entry, cost, prior, fits: true, wait: 0 }, call, now)?));
+                parts.push(Some(self.judge(Part { model, entry, cost, fits: true, wait: 0 }, call, now)?));
             }
+            answered.push((before..parts.len()).collect());
         }
         let admitted = parts.iter().flatten().all(|part| part.fits);
         let each: Vec<_> = parts
             .iter()
-            .map(|part| part.as_ref().map_or(Answer::UNLIMITED, |part| self.carry_out(part, call, now, admitted)))
+            .map(|part| {
+                part.as_ref().map_or((Answer::UNLIMITED, false), |part| self.carry_out(part, call, now, admitted))
+            })
             .collect();
-        // What was written, and is empty once all checks are through, is removed.
-        for part in parts.iter().flatten() {
-            let written = self.written.contains(&part.entry);
-            if written && self.entries.get(&part.entry).is_some_and(|state| part.model.is_empty(state, now)) {
-                self.entries.remove(&part.entry);
-            }
-        }
-        Ok(Decided { merged: merge(&each), binding: binding(&each), each })
+        let each: Vec<_> = answered.into_iter().flatten().map(|part| each[part]).collect();
+        let (blocked, counted): (Vec<_>, Vec<_>) =
+            each.iter().map(|(answer, counted)| (answer.blocked, *counted)).unzip();
+        let each: Vec<_> = each.into_iter().map(|(answer, _)| answer).collect();
+        let decides = |index: usize| blocked[index] || counted[index] || !blocked.contains(&true);
+        Ok(Decided { merged: merge(&each, decides), binding: binding(&each), each })
     }
 
-    /// The entry as it is at `now`, and whether it had to be mended.
-    fn look(&self, part: &Part, now: Time) -> (State, bool) {
-        let mut state = self.entries.get(&part.entry).cloned().unwrap_or_else(|| part.model.absent(now));
-        // A decision has one instant: what an earlier check of it wrote has been brought there.
-        if self.written.contains(&part.entry) {
-            return (state, false);
-        }
-        let mended = part.model.at(&mut state, now);
+    /// The entry as it is at `now`, and what it is kept as where it had to be mended.
+    fn look(&self, part: &Part, now: Time) -> (State, Option<State>) {
+        let kept = self.entries.get(&part.entry).cloned().unwrap_or_else(|| part.model.absent(now));
+        let mended = part.model.mended(&kept, now);
+        let mut state = mended.clone().unwrap_or(kept);
+        part.model.at(&mut state, now);
         (state, mended)
     }
 
     fn judge(&self, part: Part, call: Asked, now: Time) -> Result<Part, TooMuch> {
         let (state, _) = self.look(&part, now);
-        let total = part.cost + part.prior;
-        if matches!(call, Asked::Limit | Asked::Peek | Asked::Acquire(_)) && total > part.model.most() {
+        if matches!(call, Asked::Limit | Asked::Peek | Asked::Acquire(_)) && part.cost > part.model.most() {
             return Err(TooMuch);
         }
         let (fits, wait) = match call {
             Asked::Charge | Asked::Refund => (true, 0),
             Asked::Acquire(max_wait) if part.model.reserves() => {
-                let wait = part.model.until(&state, now, total);
+                let wait = part.model.until(&state, now, part.cost);
                 (wait <= max_wait, wait)
             }
-            _ => (part.model.fits(&state, now, total), 0),
+            _ => (part.model.fits(&state, now, part.cost), 0),
         };
         Ok(Part { fits, wait, ..part })
     }
 
-    /// Writes what has to be written, and describes the entry.
-    fn carry_out(&mut self, part: &Part, call: Asked, now: Time, admitted: bool) -> Answer {
+    /// Writes what has to be written, and describes the entry; says whether a denied call was charged.
+    fn carry_out(&mut self, part: &Part, call: Asked, now: Time, admitted: bool) -> (Answer, bool) {
         let model = &part.model;
         let (mut state, mended) = self.look(part, now);
         let charged = match call {
@@ -141,32 +144,39 @@ impl Oracle {
             Asked::Charge => true,
             Asked::Limit | Asked::Acquire(_) => admitted || model.counts_blocked(),
         };
-        if part.cost == 0 {
-            // It writes nothing.
-        } else if charged {
-            model.charge(&mut state, now, part.cost);
-        } else if call == Asked::Refund {
-            model.refund(&mut state, now, part.cost);
+        if part.cost > 0 && (charged || call == Asked::Refund) {
+            if charged {
+                model.charge(&mut state, now, part.cost);
+            } else {
+                model.refund(&mut state, now, part.cost);
+            }
+            if model.is_empty(&state, now) {
+                self.entries.remove(&part.entry);
+            } else {
+                self.entries.insert(part.entry.clone(), state.clone());
+            }
+        } else if let Some(mended) = mended.filter(|_| call != Asked::Peek) {
+            if mended == model.absent(now) {
+                self.entries.remove(&part.entry);
+            } else {
+                self.entries.insert(part.entry.clone(), mended);
+            }
         }
-        let writes = part.cost > 0 && (charged || call == Asked::Refund);
-        if writes || (mended && call != Asked::Peek) {
-            self.entries.insert(part.entry.clone(), state.clone());
-            self.written.push(part.entry.clone());
-        }
-        let blocked = if call == Asked::Refund { !model.fits(&state, now, 1) } else { !part.fits };
-        let asked = match call {
-            Asked::Refund => 1,
-            Asked::Limit | Asked::Charge | Asked::Acquire(_) if admitted => 1,
-            _ if charged => part.cost,
-            _ => part.cost + part.prior,
+        let (blocked, asked) = match call {
+            Asked::Refund => (!model.fits(&state, now, 1), 1),
+            Asked::Limit | Asked::Charge | Asked::Acquire(_) if admitted => (false, 1),
+            // What a denied call was charged for is in the state already.
+            _ if charged => (!part.fits, part.cost),
+            _ => (!model.fits(&state, now, part.cost), part.cost),
         };
-        Answer {
+        let answer = Answer {
             blocked,
             remaining: model.remaining(&state, now),
             reset_ms: up(model.until(&state, now, asked), 1000),
             full_reset_ms: up(model.full(&state, now), 1000),
             wait_ms: if admitted { up(part.wait, 1000) } else { 0 },
-        }
+        };
+        (answer, charged && !admitted)
     }
 }
 
@@ -178,13 +188,12 @@ fn binding(each: &[Answer]) -> usize {
     among.min_by_key(|(_, answer)| rank(answer)).map_or(0, |(index, _)| index)
 }
 
-fn merge(each: &[Answer]) -> Answer {
-    let blocked = each.iter().any(|answer| answer.blocked);
-    let deciding = each.iter().filter(|answer| answer.blocked == blocked);
+fn merge(each: &[Answer], decides: impl Fn(usize) -> bool) -> Answer {
+    let deciding = each.iter().enumerate().filter(|(index, _)| decides(*index));
     Answer {
-        blocked,
+        blocked: each.iter().any(|answer| answer.blocked),
         remaining: each.iter().map(|answer| answer.remaining).min().unwrap_or(Answer::UNLIMITED.remaining),
-        reset_ms: deciding.map(|answer| answer.reset_ms).max().unwrap_or(0),
+        reset_ms: deciding.map(|(_, answer)| answer.reset_ms).max().unwrap_or(0),
         full_reset_ms: each.iter().map(|answer| answer.full_reset_ms).max().unwrap_or(0),
         wait_ms: each.iter().map(|answer| answer.wait_ms).max().unwrap_or(0),
     }

@@ -23,9 +23,21 @@ impl Decay {
         (1..1 << 52).find(|slots| low_enough(self.after(count, *slots))).unwrap_or(1 << 52)
     }
 
-    /// The start of an instant's slot.
-    fn start(&self, at: Time) -> Time {
-        at / self.resolution * self.resolution
+    /// The number of an instant's slot.
+    fn slot(&self, at: Time) -> i128 {
+        at / self.resolution
+    }
+
+    /// The rest of a state's count at an instant; where that is before the state's own, all of it.
+    fn left(&self, state: &State, now: Time) -> f64 {
+        let State::Decay { count, at } = state else { unreachable!() };
+        self.after(*count, (self.slot(now) - self.slot(*at)).max(0))
+    }
+
+    /// Until so many slot boundaries have passed, counted from the state's own slot.
+    fn until_boundary(&self, state: &State, now: Time, slots: i128) -> Time {
+        let State::Decay { at, .. } = state else { unreachable!() };
+        (self.slot(*at) + slots) * self.resolution - now
     }
 
     fn drain_slots(&self, count: f64) -> i128 {
@@ -51,63 +63,51 @@ fn power(base: f64, exponent: i128) -> f64 {
 
 impl Model for Decay {
     fn absent(&self, now: Time) -> State {
-        State::Decay { count: 0.0, start: self.start(now) }
+        State::Decay { count: 0.0, at: now }
     }
 
-    fn at(&self, state: &mut State, now: Time) -> bool {
-        let State::Decay { count, start } = state else { unreachable!() };
-        let (this, from) = (self.start(now), self.start(*start));
-        let passed = (this - from) / self.resolution;
-        if passed >= 0 {
-            (*count, *start) = (self.after(*count, passed), this);
-            return false;
-        }
-        let mended = -passed > self.drain_slots(*count);
-        *start = if mended { this } else { from };
-        mended
+    fn mended(&self, state: &State, now: Time) -> Option<State> {
+        let State::Decay { count, at } = state else { unreachable!() };
+        let ahead = self.slot(*at) - self.slot(now);
+        (ahead > self.drain_slots(*count)).then_some(State::Decay { count: *count, at: now })
     }
 
-    fn fits(&self, state: &State, _now: Time, cost: i128) -> bool {
-        let State::Decay { count, .. } = state else { unreachable!() };
-        count + cost as f64 <= self.max as f64
+    fn fits(&self, state: &State, now: Time, cost: i128) -> bool {
+        self.left(state, now) + cost as f64 <= self.max as f64
     }
 
-    fn charge(&self, state: &mut State, _now: Time, cost: i128) {
-        let State::Decay { count, .. } = state else { unreachable!() };
-        *count += cost as f64;
+    fn charge(&self, state: &mut State, now: Time, cost: i128) {
+        let left = self.left(state, now);
+        let State::Decay { count, at } = state else { unreachable!() };
+        (*count, *at) = (left + cost as f64, (*at).max(now));
     }
 
-    fn refund(&self, state: &mut State, _now: Time, cost: i128) {
-        let State::Decay { count, .. } = state else { unreachable!() };
-        let left = *count - cost as f64;
-        *count = if left < NOTHING { 0.0 } else { left };
+    fn refund(&self, state: &mut State, now: Time, cost: i128) {
+        let left = self.left(state, now) - cost as f64;
+        let State::Decay { count, at } = state else { unreachable!() };
+        (*count, *at) = (if left < NOTHING { 0.0 } else { left }, (*at).max(now));
     }
 
     fn until(&self, state: &State, now: Time, cost: i128) -> Time {
-        let State::Decay { count, start } = state else { unreachable!() };
         if self.fits(state, now, cost) {
             return 0;
         }
+        let State::Decay { count, .. } = state else { unreachable!() };
         let slots = self.slots_until(*count, |left| left + cost as f64 <= self.max as f64);
-        start + slots * self.resolution - now
+        self.until_boundary(state, now, slots)
     }
 
-    fn remaining(&self, state: &State, _now: Time) -> i128 {
-        let State::Decay { count, .. } = state else { unreachable!() };
-        (self.max as f64 - count).floor().max(0.0) as i128
+    fn remaining(&self, state: &State, now: Time) -> i128 {
+        (self.max as f64 - self.left(state, now)).floor().max(0.0) as i128
     }
 
     fn full(&self, state: &State, now: Time) -> Time {
-        let State::Decay { count, start } = state else { unreachable!() };
-        match self.drain_slots(*count) {
-            0 => 0,
-            slots => start + slots * self.resolution - now,
-        }
+        let State::Decay { count, .. } = state else { unreachable!() };
+        if self.left(state, now) == 0.0 { 0 } else { self.until_boundary(state, now, self.drain_slots(*count)) }
     }
 
-    fn is_empty(&self, state: &State, _now: Time) -> bool {
-        let State::Decay { count, .. } = state else { unreachable!() };
-        *count < NOTHING
+    fn is_empty(&self, state: &State, now: Time) -> bool {
+        self.left(state, now) == 0.0
     }
 
     fn most(&self) -> i128 {

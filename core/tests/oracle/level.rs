@@ -40,14 +40,16 @@ impl Model for Level {
         State::Level { level: 0, since: self.start(now) }
     }
 
-    fn at(&self, state: &mut State, now: Time) -> bool {
+    fn mended(&self, state: &State, now: Time) -> Option<State> {
+        let State::Level { level, since } = state else { unreachable!() };
+        let is_impossible = *since - now > self.time(self.quota);
+        is_impossible.then(|| State::Level { level: *level, since: self.start(now) })
+    }
+
+    fn at(&self, state: &mut State, now: Time) {
         let longest = (1_i128 << 53) / self.tick * self.drain / self.ticks;
         let State::Level { level, since } = state else { unreachable!() };
         *level = (*level).min(longest);
-        let mended = *since - now > self.time(self.quota);
-        if mended {
-            *since = self.start(now);
-        }
         let groups = self.passed(*since, now) / self.ticks;
         if self.level(state, now) == 0 {
             *state = self.absent(now);
@@ -55,7 +57,6 @@ impl Model for Level {
             *level -= groups * self.drain;
             *since += groups * self.ticks * self.tick;
         }
-        mended
     }
 
     fn fits(&self, state: &State, now: Time, cost: i128) -> bool {

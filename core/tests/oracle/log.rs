@@ -24,13 +24,9 @@ impl Model for Log {
         State::Log { instants: Vec::new(), last: None }
     }
 
-    fn at(&self, state: &mut State, now: Time) -> bool {
+    fn mended(&self, state: &State, now: Time) -> Option<State> {
         let State::Log { last, .. } = state else { unreachable!() };
-        let mended = last.is_some_and(|last| last > now + self.period.max(self.min_interval));
-        if mended {
-            *state = self.absent(now);
-        }
-        mended
+        last.is_some_and(|last| last > now + self.period.max(self.min_interval)).then(|| self.absent(now))
     }
 
     fn fits(&self, state: &State, now: Time, cost: i128) -> bool {
@@ -46,9 +42,8 @@ impl Model for Log {
         }
         let instant = last.map_or(now, |last| last.max(now));
         instants.retain(|instant| self.counts(*instant, now));
-        // More than `max` of them would be forgotten again at once.
-        instants.extend((0..cost.min(self.max)).map(|_| instant));
-        let forgotten = (instants.len() as i128 - self.max).max(0) as usize;
+        instants.extend((0..cost).map(|_| instant));
+        let forgotten = (instants.len() as i128 - self.max).clamp(0, cost) as usize;
         instants.drain(..forgotten);
         *last = Some(instant);
     }
@@ -60,7 +55,6 @@ impl Model for Log {
         }
         instants.retain(|instant| self.counts(*instant, now));
         instants.truncate((instants.len() as i128 - cost).max(0) as usize);
-        instants.drain(..(instants.len() as i128 - self.max).max(0) as usize);
         *last = instants.last().copied();
     }
 

@@ -5,8 +5,10 @@
 //!
 //! Readings that are not obvious from a type's description:
 //! - Only a charge and a refund of something write. Looking and being denied leave an entry as it was, so a clock
-//!   that steps back sees it again as it was. An entry from an impossible future is mended by any call but `peek`.
-//! - What is empty after a call is removed.
+//!   that steps back sees it again as it was. An entry from an impossible future is mended by any call but `peek`,
+//!   and then keeps all but its instants.
+//! - What is empty after a call that writes is removed.
+//! - The same limit twice for one actor is one check, of the sum of the costs.
 //! - An admitted call answers until one more unit would fit; `peek` answers for the very call that it asks about.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "plain is better than fast here")]
 
@@ -34,22 +36,22 @@ pub(crate) enum State {
         level: i128,
         since: Time,
     },
-    /// The instant at which a slot starts, and its count.
+    /// The instant of the latest charge of each slot, and its count.
     Slots(BTreeMap<Time, i128>),
-    /// With the instant at which the current window starts.
+    /// With the instant of the last write, which lies in the current window.
     Counter {
         previous: i128,
         current: i128,
-        start: Time,
+        at: Time,
     },
     Log {
         instants: Vec<Time>,
         last: Option<Time>,
     },
-    /// With the instant at which its slot starts.
+    /// With the instant of the last write.
     Decay {
         count: f64,
-        start: Time,
+        at: Time,
     },
     Smooth {
         stored: f64,
@@ -62,8 +64,10 @@ pub(crate) enum State {
 pub(crate) trait Model {
     /// The mark of an entry that does not exist.
     fn absent(&self, now: Time) -> State;
-    /// Lets time pass; true where the entry came from an impossible future.
-    fn at(&self, state: &mut State, now: Time) -> bool;
+    /// An entry from an impossible future as it is mended: its instants move, or all of it goes.
+    fn mended(&self, state: &State, now: Time) -> Option<State>;
+    /// Lets time pass.
+    fn at(&self, _state: &mut State, _now: Time) {}
     fn fits(&self, state: &State, now: Time, cost: i128) -> bool;
     fn charge(&self, state: &mut State, now: Time, cost: i128);
     fn refund(&self, state: &mut State, now: Time, cost: i128);
@@ -92,8 +96,6 @@ type Name = (String, String, &'static str);
 #[derive(Default)]
 pub(crate) struct Oracle {
     entries: HashMap<Name, State>,
-    /// The state that the last decision wrote.
-    written: Vec<Name>,
 }
 
 impl Oracle {

@@ -43,13 +43,15 @@ impl Model for Smooth {
         State::Smooth { stored: self.max_permits, free: now, written: now }
     }
 
-    fn at(&self, state: &mut State, now: Time) -> bool {
+    fn mended(&self, state: &State, now: Time) -> Option<State> {
         let State::Smooth { stored, free, written } = state else { unreachable!() };
         let ahead = *written - now;
-        let mended = ahead > 0 && ahead as f64 > self.max_permits * self.cool;
-        if mended {
-            (*free, *written) = ((*free - ahead).max(0), now);
-        }
+        let is_impossible = ahead > (self.max_permits * self.cool).ceil() as i128;
+        is_impossible.then_some(State::Smooth { stored: *stored, free: free - ahead, written: now })
+    }
+
+    fn at(&self, state: &mut State, now: Time) {
+        let State::Smooth { stored, free, .. } = state else { unreachable!() };
         *stored = stored.min(self.max_permits);
         if now > *free {
             let idle = now - *free;
@@ -58,7 +60,6 @@ impl Model for Smooth {
                 if is_full { self.max_permits } else { (*stored + idle as f64 / self.cool).min(self.max_permits) };
             *free = now;
         }
-        mended
     }
 
     fn fits(&self, state: &State, now: Time, _cost: i128) -> bool {
@@ -75,9 +76,11 @@ impl Model for Smooth {
     }
 
     fn refund(&self, state: &mut State, now: Time, cost: i128) {
-        let State::Smooth { stored, written, .. } = state else { unreachable!() };
+        let State::Smooth { stored, free, written } = state else { unreachable!() };
+        let back = (*free - now).max(0).min((cost as f64 * self.stable).floor() as i128);
+        *free -= back;
+        *stored = (*stored + (cost as f64 - back as f64 / self.stable)).min(self.max_permits);
         *written = now;
-        *stored = (*stored + cost as f64).min(self.max_permits);
     }
 
     fn until(&self, state: &State, now: Time, _cost: i128) -> Time {

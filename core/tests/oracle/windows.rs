@@ -25,13 +25,20 @@ impl Slots {
         slots.iter().filter(|(slot, _)| self.leaves(**slot) > now).map(|(_, count)| count).sum()
     }
 
-    /// The slots that still count, as this definition's own.
+    /// The slots that still count, as this definition's own: of those that meet in one, the latest instant.
     fn own(&self, slots: &BTreeMap<Time, i128>, now: Time) -> BTreeMap<Time, i128> {
         let mut own = BTreeMap::new();
-        for (slot, count) in slots.iter().filter(|(slot, _)| self.leaves(**slot) > now) {
-            *own.entry(self.start(*slot)).or_default() += count;
+        for (at, count) in slots.iter().filter(|(at, _)| self.leaves(**at) > now) {
+            self.add(&mut own, *at, *count);
         }
         own
+    }
+
+    /// Adds to the slot of an instant, which is the latest of all.
+    fn add(&self, slots: &mut BTreeMap<Time, i128>, at: Time, count: i128) {
+        let same = slots.keys().copied().find(|earlier| self.start(*earlier) == self.start(at));
+        let there = same.and_then(|same| slots.remove(&same)).unwrap_or(0);
+        slots.insert(at, there + count);
     }
 }
 
@@ -40,13 +47,10 @@ impl Model for Slots {
         State::Slots(BTreeMap::new())
     }
 
-    fn at(&self, state: &mut State, now: Time) -> bool {
+    fn mended(&self, state: &State, now: Time) -> Option<State> {
         let State::Slots(slots) = state else { unreachable!() };
-        let mended = slots.keys().any(|slot| self.start(*slot) > now + self.period);
-        if mended {
-            slots.clear();
-        }
-        mended
+        let newest = slots.keys().next_back();
+        newest.is_some_and(|at| self.start(*at) > now + self.period).then(|| self.absent(now))
     }
 
     fn fits(&self, state: &State, now: Time, cost: i128) -> bool {
@@ -56,11 +60,10 @@ impl Model for Slots {
 
     fn charge(&self, state: &mut State, now: Time, cost: i128) {
         let State::Slots(slots) = state else { unreachable!() };
-        let slot = self.start(now);
-        let newest = slots.keys().next_back().map_or(slot, |newest| self.start(*newest));
+        let instant = slots.keys().next_back().map_or(now, |newest| now.max(*newest));
         *slots = self.own(slots, now);
         if cost > 0 {
-            *slots.entry(newest.max(slot)).or_default() += cost;
+            self.add(slots, instant, cost);
         }
     }
 
@@ -129,35 +132,32 @@ impl Counter {
         at / self.period * self.period
     }
 
-    fn elapsed(&self, start: Time, now: Time) -> i128 {
-        ((now - start).max(0) / self.tick).min(self.ticks())
+    fn elapsed(&self, at: Time, now: Time) -> i128 {
+        ((now - self.start(at)).max(0) / self.tick).min(self.ticks())
     }
 
     fn used(&self, state: &State, now: Time) -> i128 {
-        let State::Counter { previous, current, start } = state else { unreachable!() };
-        previous * (self.ticks() - self.elapsed(*start, now)) + current * self.ticks()
+        let State::Counter { previous, current, at } = state else { unreachable!() };
+        previous * (self.ticks() - self.elapsed(*at, now)) + current * self.ticks()
     }
 }
 
 impl Model for Counter {
     fn absent(&self, now: Time) -> State {
-        State::Counter { previous: 0, current: 0, start: self.start(now) }
+        State::Counter { previous: 0, current: 0, at: now }
     }
 
-    fn at(&self, state: &mut State, now: Time) -> bool {
-        let State::Counter { previous, current, start } = state else { unreachable!() };
-        *start = self.start(*start);
-        let this = self.start(now);
-        match (this - *start) / self.period {
-            0 | -1 => false,
-            1 => {
-                (*previous, *current, *start) = (*current, 0, this);
-                false
-            }
-            passed => {
-                (*previous, *current, *start) = (0, 0, this);
-                passed < 0
-            }
+    fn mended(&self, state: &State, now: Time) -> Option<State> {
+        let State::Counter { at, .. } = state else { unreachable!() };
+        (at / self.period - now / self.period > 1).then(|| self.absent(now))
+    }
+
+    fn at(&self, state: &mut State, now: Time) {
+        let State::Counter { previous, current, at } = state else { unreachable!() };
+        match now / self.period - *at / self.period {
+            ..=0 => {}
+            1 => (*previous, *current, *at) = (*current, 0, now),
+            _ => *state = self.absent(now),
         }
     }
 
@@ -165,13 +165,14 @@ impl Model for Counter {
         self.used(state, now) + cost * self.ticks() <= self.max * self.ticks()
     }
 
-    fn charge(&self, state: &mut State, _now: Time, cost: i128) {
-        let State::Counter { current, .. } = state else { unreachable!() };
-        *current += cost;
+    fn charge(&self, state: &mut State, now: Time, cost: i128) {
+        let State::Counter { current, at, .. } = state else { unreachable!() };
+        (*current, *at) = (*current + cost, (*at).max(now));
     }
 
-    fn refund(&self, state: &mut State, _now: Time, cost: i128) {
-        let State::Counter { previous, current, .. } = state else { unreachable!() };
+    fn refund(&self, state: &mut State, now: Time, cost: i128) {
+        let State::Counter { previous, current, at } = state else { unreachable!() };
+        *at = (*at).max(now);
         let from_current = cost.min(*current);
         *current -= from_current;
         *previous = (*previous - (cost - from_current)).max(0);
@@ -181,14 +182,14 @@ impl Model for Counter {
         if self.fits(state, now, cost) {
             return 0;
         }
-        let State::Counter { previous, current, start } = state else { unreachable!() };
+        let State::Counter { previous, current, at } = state else { unreachable!() };
         let (ticks, room) = (self.ticks(), self.max - cost - current);
         let tick = if room >= 0 {
             ticks - room * ticks / previous
         } else {
             ticks + (ticks - (self.max - cost) * ticks / current).max(0)
         };
-        (start + tick * self.tick - now).max(0)
+        (self.start(*at) + tick * self.tick - now).max(0)
     }
 
     fn remaining(&self, state: &State, now: Time) -> i128 {
@@ -196,13 +197,13 @@ impl Model for Counter {
     }
 
     fn full(&self, state: &State, now: Time) -> Time {
-        let State::Counter { previous, current, start } = state else { unreachable!() };
+        let State::Counter { previous, current, at } = state else { unreachable!() };
         let windows = match (previous, current) {
             (0, 0) => return 0,
             (_, 0) => 1,
             _ => 2,
         };
-        (start + windows * self.period - now).max(0)
+        (self.start(*at) + windows * self.period - now).max(0)
     }
 
     fn is_empty(&self, state: &State, _now: Time) -> bool {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A folder with an authority `ca`, and certificates that it signed: the server's, an expired one, one of another host,
-/// the client's. It goes when this is dropped.
+/// the client's; and two that signed themselves, the second of another host. It goes when this is dropped.
 pub(crate) struct Certificates {
     pub(crate) folder: PathBuf,
 }
@@ -48,6 +48,13 @@ fn make(folder: &Path) {
             ),
         );
     }
+    // As most people make one: it signed itself, and says that it is an authority's.
+    openssl(folder, &format!("req -x509 -newkey rsa:2048 -nodes -keyout own.key -out own.crt -days 2 {subject}"));
+    let named = "-subj /CN=elsewhere -addext subjectAltName=DNS:elsewhere";
+    openssl(
+        folder,
+        &format!("req -x509 -newkey rsa:2048 -nodes -keyout own-name.key -out own-name.crt -days 2 {named}"),
+    );
     fs::write(folder.join("names"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n").expect("a file");
     fs::write(folder.join("other-names"), "subjectAltName=DNS:elsewhere\n").expect("a file");
     for (name, days, names) in

@@ -4,6 +4,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tidegate::ffi;
 use tidegate::remote::{Failure, OnError};
 use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Receipt};
 
@@ -100,7 +101,7 @@ pub(crate) fn nobody_has_to_be_there_at_first(subject: &impl Faulty) {
     let limit = hourly("first", 3);
     let (answered, answers) = channel();
     let done = move |answer: Result<LimitInfo, Error>| answered.send(answer).map_err(|_| unreachable!());
-    assert!(limiter.start(&[Check::new(&limit, "ada")], Call::Limit, None, done).is_none());
+    assert!(ffi::start(&limiter, &[Check::new(&limit, "ada")], Call::Limit, None, done).is_none());
     let answer = in_time(|| answers.recv_timeout(PATIENCE)).expect("every call is answered");
     assert!(answer.expect("an answer").degraded);
     // A call that cannot be decided at all is the caller's fault, whatever the store does.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tidegate::limits::Kind;
-use tidegate::redis::Strategy;
+use tidegate::redis::{RedisBuilder, Strategy};
 use tidegate::remote::OnError;
 use tidegate::{Limit, Limiter, Redis};
 
@@ -26,16 +26,20 @@ impl Single {
         Self { wire: Proxy::to(server.port), server, strategy, namespaces: AtomicUsize::new(0) }
     }
 
-    fn store(&self, url: &str, policy: OnError, timeout: Duration) -> Redis {
-        let store = Redis::open(url).expect("a URL").timeout(timeout).on_error(policy);
-        store.strategy(self.strategy).expect("a strategy for one server")
+    fn store(&self, url: &str, policy: OnError, timeout: Duration) -> RedisBuilder {
+        let store = Redis::builder(url).timeout(timeout).on_error(policy);
+        store.strategy(self.strategy)
     }
 }
 
 impl Subject for Single {
     fn limiters(&self) -> [Limiter; 2] {
         let namespace = self.namespaces.fetch_add(1, Ordering::Relaxed).to_string();
-        let limiter = || Limiter::new(self.store(&self.server.url(), OnError::Raise, Duration::from_secs(10)));
+        let limiter = || {
+            Limiter::new(
+                self.store(&self.server.url(), OnError::Raise, Duration::from_secs(10)).build().expect("a store"),
+            )
+        };
         [limiter().namespace(&namespace), limiter().namespace(&namespace)]
     }
 
@@ -50,7 +54,7 @@ impl Faulty for Single {
     }
 
     fn over(&self, policy: OnError) -> Limiter {
-        Limiter::new(self.store(&self.wire.url(), policy, DEADLINE))
+        Limiter::new(self.store(&self.wire.url(), policy, DEADLINE).build().expect("a store"))
     }
 }
 
@@ -58,8 +62,8 @@ impl Subject for Cluster {
     fn limiters(&self) -> [Limiter; 2] {
         static NAMESPACES: AtomicUsize = AtomicUsize::new(0);
         let namespace = NAMESPACES.fetch_add(1, Ordering::Relaxed).to_string();
-        let store = || Redis::open(&self.url()).expect("a URL").timeout(Duration::from_secs(10));
-        let limiter = || Limiter::new(store().on_error(OnError::Raise)).namespace(&namespace);
+        let store = || Redis::builder(&self.url()).timeout(Duration::from_secs(10));
+        let limiter = || Limiter::new(store().on_error(OnError::Raise).build().expect("a store")).namespace(&namespace);
         [limiter(), limiter()]
     }
 }

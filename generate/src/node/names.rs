@@ -179,6 +179,10 @@ fn options(code: &mut String) -> fmt::Result {
         *code += &comment(&paragraphs(&[about], 5), "  ");
         writeln!(code, "  readonly {name}?: {kind} | null | undefined")?;
     }
-    *code += "}\n";
+    *code += "}\n\n/** The names of all these options; those of `tls` behind a point. */\nexport const OPTION_NAMES: readonly string[] = [\n";
+    for name in STORE_OPTIONS.iter().filter_map(|option| Dialect::JavaScript.name_of(option)) {
+        writeln!(code, "  '{name}',")?;
+    }
+    *code += "]\n";
     Ok(())
 }

@@ -3,11 +3,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { ExecutionContext } from '@nestjs/common'
 import type { FastifyRequest } from 'fastify'
-import { clientAs, clientOf } from '../room/address.js'
+import { clientBy } from '../room/address.js'
 import { settingsOf, trustOf as trustOfExpress } from '../room/express-app.js'
 import { trustOf } from '../room/fastify-trust.js'
+import type { Gates } from '../room/framework.js'
 import { isClosed } from '../room/gone.js'
-import type { Gates } from '../room/room.js'
+import type { Trust } from '../room/trust.js'
 import type { GetRequest, PlatformRequest, PlatformResponse } from './options.js'
 
 /** The request of a context. */
@@ -64,12 +65,8 @@ export function clientIn(request: PlatformRequest, gates: Gates): string {
   const settings = settingsOf(request)
   const raw: IncomingMessage | undefined = settings === undefined ? rawOf(request) : request
   if (raw === undefined) return gate.client(peerOf(request, gate.trustsNobody))
-  if (!gate.trustsNobody) return clientOf(raw, gate)
-  const trusted = settings === undefined ? trustIn(request) : trustOfExpress(settings)
-  if (trusted === undefined || trusted === false || trusted === 'nobody') return clientOf(raw, gate)
-  // The platform would take the left-most address, which clients can write themselves.
-  if (trusted === true || trusted === 'everybody') return clientOf(raw, gates.trusting)
-  return clientAs(request.ip, raw, gate)
+  const trust = settings === undefined ? trustIn(request) : trustOfExpress(settings)
+  return clientBy(raw, gates, trust, () => request.ip)
 }
 
 /** True for a request whose client has closed the connection. */
@@ -93,7 +90,8 @@ function peerOf(client: PlatformRequest, trustsNobody: boolean): string | undefi
   return trustsNobody ? client._socket?.remoteAddress : undefined
 }
 
-function trustIn(request: PlatformRequest): unknown {
+function trustIn(request: PlatformRequest): Trust {
   if (request.raw !== undefined) return trustOf(request as FastifyRequest)
-  return request.app?.get?.('trust proxy')
+  const given: unknown = request.app?.get?.('trust proxy')
+  return given === undefined || given === false ? 'nobody' : given === true ? 'everybody' : 'some'
 }

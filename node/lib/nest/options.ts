@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http'
 import type { ExecutionContext, FactoryProvider, ModuleMetadata } from '@nestjs/common'
-import type { RoomOptions, RouteOptions } from '../room/options.js'
+import type { OptionalLimits, RoomOptions, RouteOptions } from '../room/options.js'
 import type * as rules from '../room/rules.js'
 import type { ChargeOn } from '../room/settle.js'
 
@@ -19,8 +19,11 @@ export type RoomLimits = rules.RoomLimits<PlatformRequest>
 export type GetRequest = (context: ExecutionContext, found: PlatformRequest) => PlatformRequest
 
 /** The options of the module. */
-export interface RateLimitOptions extends Omit<RoomOptions<PlatformRequest>, 'body'> {
-  /** Limits every route, not only those with `@RateLimit()`. @defaultValue true */
+export interface RateLimitOptions extends OptionalLimits<Omit<RoomOptions<PlatformRequest>, 'body'>> {
+  /**
+   * Limits every route, not only those with `@RateLimit()`; with `false` the module needs no `limits`.
+   * @defaultValue true
+   */
   readonly global?: boolean | undefined
   /** The outcomes of HTTP that stay charged; the charge of others is given back. @defaultValue all of them */
   readonly chargeOn?: ChargeOn<[request: PlatformRequest, response: PlatformRequest]> | undefined

@@ -4,6 +4,8 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { ConfigurationError } from '../errors.js'
 import type { Gate } from '../http.js'
+import type { Gates } from './framework.js'
+import type { Trust } from './trust.js'
 
 const CLIENT = Symbol('tidegate.client')
 
@@ -29,20 +31,36 @@ export function clientOf(request: IncomingMessage, gate: Gate): string {
   return client
 }
 
-/**
- * The client's address as the framework has read it of what trusted proxies forward. Where that is none, as the
- * `unknown` of some proxies, it is the peer's, and not a mistake in the set-up.
- */
-export function clientAs(read: string | undefined, request: IncomingMessage, gate: Gate): string {
+/** The client's address in an app whose framework may trust proxies, which the options of the room go before. */
+export function clientBy(request: IncomingMessage, gates: Gates, trust: Trust, read: () => string | undefined): string {
+  const { gate } = gates
+  if (!gate.trustsNobody || trust === 'nobody') return clientOf(request, gate)
+  // The framework would take the left-most address, which clients can write themselves.
+  if (trust === 'everybody') return clientOf(request, gates.trusting)
+  if (isCutShort(request)) return gate.client(request.socket.remoteAddress)
   try {
-    return gate.client(read)
+    return gate.client(read())
   } catch (error) {
+    // Of an element that is none, as the `unknown` of some proxies, which is not a mistake in the set-up.
     if (!(error instanceof ConfigurationError)) throw error
     return gate.client(request.socket.remoteAddress)
   }
 }
 
-/** The client's address behind proxies that are trusted with this header. */
-export function linesOf({ headers }: IncomingMessage, name: string): string | readonly string[] {
-  return headers[name] ?? []
+/** The lines of the header of trusted proxies; none where Node may have dropped theirs. */
+const linesOf = (request: IncomingMessage, name: string): string | readonly string[] =>
+  isCutShort(request) ? [] : (request.headers[name] ?? [])
+
+/** The header lines that Node's server reads of a request, where it is not told another number; 0 is all of them. */
+const MOST_LINES = 1000
+
+/**
+ * True for a request of so many header lines that Node dropped some, or may have. Proxies append theirs, so a client
+ * that sends enough of them would hide that line, and have its own believed.
+ */
+export function isCutShort({ rawHeaders, socket }: IncomingMessage): boolean {
+  const { server } = socket as Socket & { readonly server?: { readonly maxHeadersCount?: number | null } }
+  const most = server?.maxHeadersCount ?? MOST_LINES
+  // A server of somebody else's may have none.
+  return most > 0 && rawHeaders?.length >= 2 * most
 }

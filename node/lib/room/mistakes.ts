@@ -4,6 +4,7 @@ import cluster from 'node:cluster'
 import type { Gate } from '../http.js'
 import type { LimitInfo } from '../info.js'
 import type { Limiter } from '../limiter.js'
+import { native } from '../native.js'
 import type { ReadyRule } from './rules.js'
 
 /** Definitions by their keys, as far as the rooms of a limiter know them. */
@@ -33,9 +34,14 @@ export function storeUnreachable(gate: Gate, limiter: Limiter): void {
   })
 }
 
-/** Tells of memory in more than one worker; the first worker may be the only one. */
+/**
+ * Tells of memory in more than one worker process or worker thread; the first of each may be the only one. Runners of
+ * tests start threads of their own.
+ */
 export function memoryManyWorkers(gate: Gate): void {
+  const threads = native.servingThreads()
   if (cluster.isWorker && (cluster.worker?.id ?? 0) > 1) gate.report('memory-many-workers')
+  else if (threads > 1 && process.env.NODE_ENV !== 'test') gate.report('memory-many-workers', `${threads} threads`)
 }
 
 /** A decision about a request. */
@@ -44,7 +50,7 @@ interface Decided {
   readonly info: LimitInfo
 }
 
-/** Tells of a request that this room and one before it count for the same limit. */
+/** Tells of a request that this room and one before it count for the same limit and actor. */
 export function countedTwice(
   before: readonly Decided[],
   { gate, limiter }: { readonly gate: Gate; readonly limiter: Limiter },
@@ -52,9 +58,10 @@ export function countedTwice(
 ): void {
   for (const other of before) {
     if (other.room.limiter !== limiter) continue
-    const keys = new Set(other.info.checks.map(({ key }) => key))
     // An answer without a key is that of limits in shadow mode alone.
-    const twice = info.checks.find(({ key }) => key !== '' && keys.has(key))
+    const twice = info.checks.find(
+      ({ key, actor }) => key !== '' && other.info.checks.some((check) => check.key === key && check.actor === actor),
+    )
     if (twice !== undefined) gate.report('counted-twice', `limit "${twice.key}"`)
   }
 }

@@ -20,12 +20,8 @@ export function decideFor<Request>(
   const newest = shelf.newest(response)
   if (newest === undefined) return room.decide(request)
   const rooms = inOrder(newest).map(({ room }) => room as unknown as Room<Request>)
-  if (rooms.includes(room)) {
-    room.gate.report('counted-twice', 'the same rate limit is asked twice')
-    return undefined
-  }
   // One that adds to this room has decided for both.
-  if (rooms.some((other) => other.isAddedTo(room))) return undefined
+  if (rooms.some((other) => other === room || other.isAddedTo(room))) return undefined
   return room.decide(request, rooms)
 }
 
@@ -63,19 +59,52 @@ export function refuse<Request>(
   return room.gate.refusal([...before.map(({ info }) => info), info], request.headers.accept)
 }
 
-/** The error for a refused request that the app answers itself; the response has the headers in any case. */
-export function refusalError<Request>(
+/** A refused request that the app answers itself. */
+export interface Refused {
+  readonly error: RateLimitError
+  /** The usual response, where the app does not answer. */
+  readonly refusal: Refusal
+}
+
+/** The refusal of a request that the app answers itself; the response has the headers in any case. */
+export function refuseTo<Request>(
   request: IncomingMessage,
   response: ServerResponse,
   shelf: Shelf,
   room: Room<Request>,
   info: LimitInfo,
-): RateLimitError {
-  const { status, headers } = refuse(request, response, shelf, room, info)
+): Refused {
+  const refusal = refuse(request, response, shelf, room, info)
   const kept: Headers = {}
-  for (const name in headers) {
-    if (!name.toLowerCase().startsWith('content-')) kept[name] = headers[name] as string
+  for (const name in refusal.headers) {
+    if (!name.toLowerCase().startsWith('content-')) kept[name] = refusal.headers[name] as string
   }
   carry(response, shelf, room, info, kept)
-  return new RateLimitError(info, status, kept)
+  return { error: new RateLimitError(info, refusal.status, kept), refusal }
+}
+
+/** The time for an answer that is neither there nor promised. */
+const PATIENCE_MS = 10_000
+
+/**
+ * Has a refused request answered that a function of the app was called for, so that it does not hang where the function
+ * writes a log and nothing else. One that does not take the response (its third argument) can only do that; any other
+ * one has some time, as a template takes it.
+ */
+export function unlessAnswered(
+  onBlocked: { readonly length: number },
+  response: ServerResponse,
+  isAnswered: () => boolean,
+  refuse: () => void,
+): void {
+  if (isAnswered()) return
+  if (onBlocked.length < 3) {
+    refuse()
+    return
+  }
+  const timer = setTimeout(() => {
+    if (!isAnswered()) refuse()
+  }, PATIENCE_MS)
+  timer.unref()
+  onFinished(response, () => clearTimeout(timer))
 }

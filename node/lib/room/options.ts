@@ -1,6 +1,6 @@
 /* The options that every room takes, read and checked once. */
 
-import { knownOptions, outOfRange, wrongType } from '../errors.js'
+import { knownOptions, outOfRange, StoreError, wrongType } from '../errors.js'
 import type { GateOptions } from '../http.js'
 import { Limiter } from '../limiter.js'
 import type { Actor, Later, LimitsOfRequest, RoomLimits, Rule } from './rules.js'
@@ -11,10 +11,10 @@ export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
    * A limiter, or the URL of a store; middlewares with the same URL share one limiter and its connections.
    * @defaultValue a limiter of its own, in the memory of this process
    */
-  readonly limiter?: Limiter | string | URL | undefined
+  readonly limiter?: Limiter | string | URL
   /** The limits: one, several, as text, or a function of the request. */
   readonly limits: RoomLimits<Request> | LimitsOfRequest<Request>
-  /** The key of limits that are given as text. @defaultValue the template of the route, or `default` */
+  /** The key of limits that are given as text. @defaultValue the route, the path of a mount, or `app` */
   readonly name?: string | undefined
   /**
    * The actor of a request: a user id, an API key. If it returns nothing, or an empty text, the client's address is the
@@ -40,6 +40,10 @@ export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
 
 /** The options of a route: those of its room in part, in place of the room's. */
 export type RouteOptions<Options> = Partial<Omit<Options, 'limiter'>>
+
+/** The options of a module whose routes may have limits of their own alone, with `global: false`. */
+export type OptionalLimits<Options extends { readonly limits: unknown }> = Omit<Options, 'limits'> &
+  Partial<Pick<Options, 'limits'>>
 
 const GATE = [
   'trustedProxies',
@@ -126,4 +130,18 @@ export function scopeOf(limiter: Limiter, shared: boolean): string {
   const scope = scopes.get(limiter) ?? `store ${++stores}`
   scopes.set(limiter, scope)
   return scope
+}
+
+/** A probe of no limit's, to see which limiters answer at once; it writes nothing. */
+const PROBE = { key: 'tidegate/probe', type: 'bucket', size: 1 } as const
+
+/** True for a limiter whose answers have to be waited for. */
+export function isShared(limiter: Limiter): boolean {
+  try {
+    limiter.peekSync(PROBE, 'probe')
+    return false
+  } catch (error) {
+    if (error instanceof StoreError && error.failure === 'must-wait') return true
+    throw error
+  }
 }

@@ -4,6 +4,7 @@ import type { Limit } from '../definition_cache.js'
 import { bucket } from '../limits.js'
 import type { Check } from '../parts.js'
 import { HitCounter, type Hits, hitsOf, MOST_HITS, type StoreOptions } from './hits.js'
+import { Recent } from './recent.js'
 
 /** A client's hits, and its block. */
 export interface BlockableHits extends Hits {
@@ -22,10 +23,13 @@ export const LONGEST_MS = MOST_UNITS / 2 - MOST_POINTS
 export class BlockingCounter extends HitCounter {
   /** A level of two units per millisecond: overfilled, it denies even what costs nothing until all but one have left. */
   protected readonly block: Limit
+  readonly #blocks = new Recent<Limit>((size) => {
+    return bucket({ key: `${this.prefix} block`, size, dripRate: 1, dripSize: 2 })
+  })
 
   constructor(options: StoreOptions, library: string) {
     super(options, library)
-    this.block = this.#blockOf(1)
+    this.block = this.#blocks.get(1)
   }
 
   /** Counts a hit, unless the client is blocked, in one decision. */
@@ -40,11 +44,7 @@ export class BlockingCounter extends HitCounter {
   async blockFor(client: string, blockMs: number): Promise<void> {
     const cost = Math.min(Math.ceil(blockMs), LONGEST_MS) * 2
     // A size that has room for the block, and for the unit that may be left of the one before.
-    await this.limiter.limit(this.#blockOf(cost + 1), client, { cost })
-  }
-
-  #blockOf(size: number): Limit {
-    return bucket({ key: `${this.prefix} block`, size, dripRate: 1, dripSize: 2 })
+    await this.limiter.limit(this.#blocks.get(cost + 1), client, { cost })
   }
 
   protected checks(actor: string, windowMs: number, cost: number): Check[] {

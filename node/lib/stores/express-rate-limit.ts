@@ -1,5 +1,5 @@
 /**
- * A store for express-rate-limit 8.
+ * A store for express-rate-limit, 7 or later.
  *
  * @packageDocumentation
  */

@@ -1,21 +1,23 @@
 /* Hits in a window, for the stores of other libraries: they count here, and decide themselves. */
 
 import type { Limit } from '../definition_cache.js'
-import { knownOptions, outOfRange, wrongType } from '../errors.js'
+import { errorOf, knownOptions, outOfRange, wrongType } from '../errors.js'
 import type { LimitInfo } from '../info.js'
-import type { Limiter } from '../limiter.js'
+import { Limiter } from '../limiter.js'
 import { fixedWindow } from '../limits.js'
-import { claimedName } from '../room/names.js'
-import { isShared } from '../room/room.js'
+import { isShared } from '../room/options.js'
 import { type UsedLimiter, usedLimiter } from './limiters.js'
+import { claimedName } from './names.js'
+import { Recent } from './recent.js'
 
 /** The options of a store. */
 export interface StoreOptions {
   /**
-   * A limiter, which stays the caller's, or the URL of a store. Stores of one URL share a limiter.
+   * A limiter, which stays the caller's, or the URL of a store. Stores of one URL share a limiter. An option that is
+   * there but `undefined` is an error, as a URL that is not set must not mean memory.
    * @defaultValue a limiter of its own, in the memory of this process
    */
-  readonly limiter?: Limiter | string | URL | undefined
+  readonly limiter?: Limiter | string | URL
   /**
    * The name before every key. Over a shared store, stores with the same prefix count together.
    * @defaultValue the name of the library, with a number behind it for the second store of a limiter, or of a URL
@@ -33,17 +35,28 @@ export interface Hits {
 
 /** The most hits in a window, the most that there can be; what decides is the library's own limit, far below. */
 export const MOST_HITS = 1_000_000_000_000
-const MOST_WINDOWS = 1000
 const OPTIONS = ['limiter', 'prefix']
 
 /** The options as an object of their own; a misspelt one is refused. */
-export function storeOptions(given: unknown = {}): StoreOptions {
-  if (typeof given !== 'object' || given === null) throw wrongType('', 'options', 'must be an object', given)
-  const options = knownOptions(given, OPTIONS, 'a store')
+export function storeOptions(given: unknown = {}, example = 'new Store({ limiter })'): StoreOptions {
+  const options = knownOptions(objectOf(given, example), OPTIONS, 'a store')
   const { prefix } = options
   if (prefix !== undefined && typeof prefix !== 'string') throw wrongType('', 'prefix', 'must be a string', prefix)
   if (prefix === '') throw outOfRange('', 'prefix', 'must not be empty', prefix)
   return options as StoreOptions
+}
+
+/** The options of a store, not yet read. A limiter or a URL in their place is named. */
+export function objectOf(given: unknown, example: string): object {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw wrongType('', 'options', 'must be an object', given)
+  }
+  const { name } = given.constructor ?? {}
+  if (name === Limiter.name || name === URL.name) {
+    const message = `options must be an object with options, got a ${name}; write ${example}`
+    throw errorOf({ kind: 'type', key: '', field: 'options', value: `a ${name}`, message, mayHaveHappened: false })
+  }
+  return given
 }
 
 /** Counts of hits, in windows that start at a client's first hit. */
@@ -53,9 +66,14 @@ export class HitCounter {
   /** True where no other store counts on these keys: in this process, under a name that no other one has. */
   readonly isAlone: boolean
   readonly #used: UsedLimiter
-  readonly #windows = new Map<number, Limit>()
+  readonly #unit: number
+  readonly #windows = new Recent<Limit>((period) => {
+    return fixedWindow({ key: this.prefix, max: MOST_HITS, period, anchor: 'first-request' })
+  })
 
-  constructor({ limiter, prefix }: StoreOptions, library: string) {
+  /** `unit` is the cost of a hit. */
+  constructor({ limiter, prefix }: StoreOptions, library: string, unit = 1) {
+    this.#unit = unit
     this.#used = usedLimiter(limiter)
     this.limiter = this.#used.limiter
     this.isAlone = !isShared(this.limiter) && (prefix === undefined || this.limiter !== limiter)
@@ -64,18 +82,25 @@ export class HitCounter {
 
   /** Counts a hit. */
   async add(client: string, windowMs: number): Promise<Hits> {
-    const hits = hitsOf(await this.limiter.limit(this.window(windowMs), client))
+    const hits = hitsOf(await this.limiter.limit(this.window(windowMs), client, { cost: this.#unit }), this.#unit)
     return { ...hits, count: Math.max(hits.count, 1) }
   }
 
   /** The hits until now. */
   async read(client: string, windowMs: number): Promise<Hits> {
-    return hitsOf(await this.limiter.peek(this.window(windowMs), client))
+    return hitsOf(await this.limiter.peek(this.window(windowMs), client), this.#unit)
   }
 
-  /** Takes a hit back. */
+  /**
+   * Takes a hit back, but for a small part of its cost, so that a window without hits lasts until its end; that takes a
+   * `unit` above 1. With nothing to take back, a window without hits begins.
+   */
   async remove(client: string, windowMs: number): Promise<void> {
-    await this.limiter.refund(this.window(windowMs), client)
+    const [limit, unit] = [this.window(windowMs), this.#unit]
+    const used = usedOf(await this.limiter.refund(limit, client, { cost: unit - 1 }))
+    if (used === 0) await this.limiter.charge(limit, client)
+    // Parts must not add up to a hit. Each one is answered once with their number, so one of them takes them back.
+    else if (used % unit === unit / 2) await this.limiter.refund(limit, client, { cost: unit / 2 - 1 })
   }
 
   /** Forgets the hits of a client. */
@@ -90,12 +115,7 @@ export class HitCounter {
 
   /** The window of this length. */
   protected window(windowMs: number): Limit {
-    const known = this.#windows.get(windowMs)
-    if (known !== undefined) return known
-    const made = fixedWindow({ key: this.prefix, max: MOST_HITS, period: windowMs, anchor: 'first-request' })
-    if (this.#windows.size >= MOST_WINDOWS) this.#windows.delete(this.#windows.keys().next().value as number)
-    this.#windows.set(windowMs, made)
-    return made
+    return this.#windows.get(windowMs)
   }
 }
 
@@ -104,6 +124,8 @@ export const clientOf = (key: string | number | bigint): string =>
   typeof key === 'number' || typeof key === 'bigint' ? `${key}` : key
 
 /** The hits that an answer tells of. Where the store could not decide and `onError` is `deny`, nothing remains, and any library refuses. */
-export function hitsOf({ quota, remaining, fullResetMs }: LimitInfo): Hits {
-  return { count: Math.max(Math.min(quota, MOST_HITS) - remaining, 0), leftMs: fullResetMs }
+export function hitsOf(info: LimitInfo, unit = 1): Hits {
+  return { count: Math.floor(usedOf(info) / unit), leftMs: info.fullResetMs }
 }
+
+const usedOf = ({ quota, remaining }: LimitInfo): number => Math.max(Math.min(quota, MOST_HITS) - remaining, 0)

@@ -6,6 +6,7 @@ import { bucket } from '../limits.js'
 import type { Check } from '../parts.js'
 import { BlockingCounter, LONGEST_MS, MOST_POINTS, MOST_UNITS } from './blocks.js'
 import { hitsOf, type StoreOptions } from './hits.js'
+import { Recent } from './recent.js'
 
 /** A client's points. */
 export interface Points {
@@ -28,10 +29,11 @@ export class PointCounter extends BlockingCounter {
   /** Two levels that lose a unit per millisecond: one has the time that is left, the other the points above that. */
   readonly #time: Limit
   readonly #points: Limit
+  readonly #times = new Recent<Limit>((size) => bucket({ key: `${this.prefix} time`, size, dripRate: 1 }))
 
   constructor(options: StoreOptions, library: string) {
     super(options, library)
-    this.#time = this.#timeOf(MOST_UNITS)
+    this.#time = this.#times.get(MOST_UNITS)
     this.#points = bucket({ key: `${this.prefix} points`, size: MOST_UNITS, dripRate: 1 })
   }
 
@@ -49,22 +51,52 @@ export class PointCounter extends BlockingCounter {
     return pointsOf((await this.limiter.peekAll(this.checks(client, windowMs, 0))).checks)
   }
 
-  /** Gives points back: those of the window first, never below none. */
+  /** Gives points back: those of the window first, never below none. A window without points lasts until its end. */
   async give(client: string, windowMs: number, points: number): Promise<void> {
-    const { counted, held } = await this.look(client, windowMs)
+    const { counted, held, leftMs, isHeld } = await this.look(client, windowMs)
     const ofHeld = Math.min(points - Math.min(points, counted), held)
+    if (counted > 0 && counted <= points && !isHeld) await this.#holdNone(client, leftMs)
     if (counted > 0) await this.limiter.refund(this.window(windowMs), client, { cost: points })
     if (ofHeld > 0) await this.limiter.refund(this.#points, client, { cost: ofHeld })
   }
 
-  /** Sets points for so long, in place of all others. Of several calls at the same time one does, as in {@link prolong}. */
-  async hold(client: string, windowMs: number, points: number, holdMs: number): Promise<void> {
+  /**
+   * Sets points for so long, in place of all others, and blocks the client where it is to be blocked. Of several calls
+   * at the same time one does, as in {@link prolong}.
+   *
+   * All steps are made before the first one is awaited: then they are decided one after the other, and a call that this
+   * process makes later comes behind them. For a call of another process that comes between two of them, a key that stays
+   * blocked is blocked throughout: the points that are held with a block end behind the next one.
+   */
+  async hold(client: string, windowMs: number, points: number, holdMs: number, blocks: boolean): Promise<void> {
     const cost = Math.min(Math.ceil(holdMs), LONGEST_MS)
-    await this.limiter.reset([this.window(windowMs), this.#time, this.#points], client)
-    await this.limiter.limitAll([
-      { limit: this.#timeOf(cost), actor: client, cost },
-      { limit: this.#points, actor: client, cost: cost + Math.min(points, MOST_POINTS) },
+    const limiter = this.limiter
+    await Promise.all([
+      limiter.reset(this.block, client),
+      blocks ? this.blockFor(client, holdMs) : undefined,
+      limiter.reset([this.window(windowMs), this.#time, this.#points], client),
+      limiter.limitAll([
+        { limit: this.#times.get(cost), actor: client, cost },
+        { limit: this.#points, actor: client, cost: cost + Math.min(points, MOST_POINTS) },
+      ]),
     ])
+  }
+
+  /** Holds no points for so long, unless there are some that are held. */
+  async #holdNone(client: string, leftMs: number): Promise<void> {
+    const cost = Math.min(leftMs, LONGEST_MS)
+    const { blocked, checks } = await this.limiter.limitAll([
+      { limit: this.#times.get(cost), actor: client, cost },
+      { limit: this.#points, actor: client, cost },
+    ])
+    if (!blocked) await this.#drop(client, checks, cost)
+  }
+
+  /** Drops points that were held before: they drain for some milliseconds more than their time. */
+  async #drop(client: string, checks: readonly LimitInfo[], cost: number): Promise<void> {
+    const [, { quota, remaining }] = checks as [LimitInfo, LimitInfo]
+    const stale = quota - remaining - cost
+    if (stale > 0) await this.limiter.refund(this.#points, client, { cost: stale })
   }
 
   /**
@@ -76,17 +108,14 @@ export class PointCounter extends BlockingCounter {
     if (missing <= 0) return
     const cost = isHeld ? missing : missing + counted
     const { blocked, checks } = await this.limiter.limitAll([
-      { limit: this.#timeOf(holdMs), actor: client, cost: missing },
+      { limit: this.#times.get(holdMs), actor: client, cost: missing },
       { limit: this.#points, actor: client, cost },
     ])
     if (isHeld) return
     if (blocked) return this.#moveToHeld(client, windowMs, 1)
-    // Points that were held before drain for some milliseconds more than their time.
-    const [, { quota, remaining }] = checks as [LimitInfo, LimitInfo]
-    const stale = quota - remaining - cost
     await Promise.all([
       this.limiter.refund(this.window(windowMs), client, { cost: counted }),
-      stale > 0 ? this.limiter.refund(this.#points, client, { cost: stale }) : undefined,
+      this.#drop(client, checks, cost),
     ])
   }
 
@@ -101,18 +130,9 @@ export class PointCounter extends BlockingCounter {
     ])
   }
 
-  /** Ends the block of a client. */
-  async unblock(client: string): Promise<void> {
-    await this.limiter.reset(this.block, client)
-  }
-
   /** Forgets a client. */
   async forget(client: string, windowMs: number): Promise<void> {
     await this.limiter.reset([this.window(windowMs), this.block, this.#time, this.#points], client)
-  }
-
-  #timeOf(size: number): Limit {
-    return bucket({ key: `${this.prefix} time`, size, dripRate: 1 })
   }
 
   protected override checks(actor: string, windowMs: number, cost: number): Check[] {

@@ -1,5 +1,5 @@
 /**
- * A store for hono-rate-limiter 0.5.
+ * A store for hono-rate-limiter, 0.4 or later.
  *
  * @packageDocumentation
  */

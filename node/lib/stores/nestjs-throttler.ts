@@ -1,5 +1,5 @@
 /**
- * A storage for @nestjs/throttler 6.
+ * A storage for @nestjs/throttler, 6 or later.
  *
  * @packageDocumentation
  */
@@ -7,6 +7,7 @@
 import type { ThrottlerStorage } from '@nestjs/throttler'
 import { BlockingCounter } from './blocks.js'
 import { type StoreOptions, storeOptions } from './hits.js'
+import { tooOld } from './library.js'
 
 export type { StoreOptions } from './hits.js'
 
@@ -57,6 +58,8 @@ export class Store implements ThrottlerStorage {
     blockDuration: number,
     throttlerName: string,
   ): Promise<HitRecord> {
+    // Before version 6 the guard counts the hits itself, and passes no more than a key and a time.
+    if (blockDuration === undefined) throw tooOld('@nestjs/throttler', 6)
     // Every request is the first, as those before it have not lasted.
     if (ttl <= 0 && limit >= 1) return { totalHits: 1, timeToExpire: 0, isBlocked: false, timeToBlockExpire: 0 }
     const client = `${throttlerName} ${key}`

@@ -1,5 +1,5 @@
 /**
- * A limiter for the wrappers of rate-limiter-flexible 11.
+ * A limiter for the wrappers of rate-limiter-flexible, 11 or later.
  *
  * @packageDocumentation
  */
@@ -8,16 +8,18 @@ import { RateLimiterCompatibleAbstract, RateLimiterRes } from 'rate-limiter-flex
 import { knownOptions, outOfRange, wrongType } from '../errors.js'
 import type { Limiter } from '../limiter.js'
 import { LONGEST_MS, MOST_POINTS } from './blocks.js'
-import { storeOptions } from './hits.js'
+import { objectOf, storeOptions } from './hits.js'
 import { PointCounter, type Points } from './holds.js'
+import { tooOld } from './library.js'
 
 /** The options of a limiter, with the library's own names. */
 export interface Options {
   /**
-   * A limiter, which stays the caller's, or the URL of a store. Stores of one URL share a limiter.
+   * A limiter, which stays the caller's, or the URL of a store. Stores of one URL share a limiter. An option that is
+   * there but `undefined` is an error, as a URL that is not set must not mean memory.
    * @defaultValue a limiter of its own, in the memory of this process
    */
-  readonly limiter?: Limiter | string | URL | undefined
+  readonly limiter?: Limiter | string | URL
   /**
    * The name before every key. Over a shared store, limiters with the same prefix count together.
    * @defaultValue `rlflx`, with a number behind it for the second one of a limiter, or of a URL
@@ -41,7 +43,9 @@ export interface CallOptions {
   readonly customDuration?: number | undefined
 }
 
-const OWN = ['points', 'duration', 'blockDuration', 'execEvenly', 'execEvenlyMinDelayMs']
+if (RateLimiterCompatibleAbstract === undefined) throw tooOld('rate-limiter-flexible', 11)
+
+const OPTIONS = ['limiter', 'points', 'duration', 'blockDuration', 'execEvenly', 'execEvenlyMinDelayMs']
 /** The longest window that there can be, 100 years. */
 const FOREVER_MS = 3_155_760_000_000
 
@@ -77,15 +81,16 @@ export class Store extends RateLimiterCompatibleAbstract {
 
   constructor(options: Options) {
     super()
-    const { limiter, keyPrefix, ...given } = objectOf(options)
-    const own = knownOptions(given, OWN, 'a limiter') as Partial<Options>
+    const { keyPrefix, ...given } = objectOf(options, 'new Store({ limiter, points, duration })') as Options
+    const { limiter, ...own } = knownOptions(given, OPTIONS, 'a limiter') as Partial<Options>
     if (keyPrefix === '') throw outOfRange('', 'keyPrefix', 'must not be empty', keyPrefix)
     this.#points = pointsOption(own.points)
     this.#duration = durationOption(own.duration)
     this.blockDuration = secondsOption('blockDuration', own.blockDuration ?? 0)
     this.execEvenly = own.execEvenly === true
     this.execEvenlyMinDelayMs = own.execEvenlyMinDelayMs
-    this.#counter = new PointCounter(storeOptions({ limiter, prefix: keyPrefix }), 'rlflx')
+    const store = { prefix: keyPrefix, ...(limiter === undefined ? {} : { limiter }) }
+    this.#counter = new PointCounter(storeOptions(store), 'rlflx')
     this.keyPrefix = this.#counter.prefix
   }
 
@@ -108,8 +113,13 @@ export class Store extends RateLimiterCompatibleAbstract {
   }
 
   /** Uses points; rejects with a `RateLimiterRes` where there are not enough. */
-  override async consume(key: string | number, points = 1, options: CallOptions = {}): Promise<RateLimiterRes> {
+  override async consume(
+    key: string | number,
+    pointsToConsume: number | string = 1,
+    options: CallOptions = {},
+  ): Promise<RateLimiterRes> {
     const windowMs = this.#windowMs(options)
+    const points = numberOf(pointsToConsume)
     const taken = await this.#counter.take(`${key}`, windowMs, points)
     const { used, blocked } = taken
     if (!blocked && used <= this.points) return this.#spread(this.#resOf(taken, points))
@@ -117,20 +127,29 @@ export class Store extends RateLimiterCompatibleAbstract {
     const blocks = !blocked && this.blockDuration > 0 && used - points <= this.points
     if (!blocks) throw this.#resOf(taken, points)
     const blockMs = msOf(this.blockDuration)
-    await this.#counter.blockFor(`${key}`, blockMs)
-    await this.#counter.hold(`${key}`, windowMs, used, blockMs)
+    await this.#counter.hold(`${key}`, windowMs, used, blockMs, true)
     throw this.#resOf({ ...taken, leftMs: blockMs }, points)
   }
 
   /** Uses points, and never rejects for want of them. */
-  override async penalty(key: string | number, points = 1, options: CallOptions = {}): Promise<RateLimiterRes> {
+  override async penalty(
+    key: string | number,
+    pointsToAdd: number | string = 1,
+    options: CallOptions = {},
+  ): Promise<RateLimiterRes> {
     const windowMs = this.#windowMs(options)
+    const points = numberOf(pointsToAdd)
     return this.#resOf(await this.#counter.take(`${key}`, windowMs, points), points)
   }
 
   /** Gives points back, never below 0. */
-  override async reward(key: string | number, points = 1, options: CallOptions = {}): Promise<RateLimiterRes> {
+  override async reward(
+    key: string | number,
+    pointsToGive: number | string = 1,
+    options: CallOptions = {},
+  ): Promise<RateLimiterRes> {
     const windowMs = this.#windowMs(options)
+    const points = numberOf(pointsToGive)
     if (!(Number.isInteger(points) && points >= 0)) {
       throw outOfRange(this.keyPrefix, 'points', 'must be a whole number of at least 0', points)
     }
@@ -146,7 +165,8 @@ export class Store extends RateLimiterCompatibleAbstract {
   }
 
   /** Sets the points that a key has used, for so many seconds; without a number of them, for the duration. */
-  override async set(key: string | number, points: number, secDuration: number): Promise<RateLimiterRes> {
+  override async set(key: string | number, pointsToSet: number | string, secDuration: number): Promise<RateLimiterRes> {
+    const points = numberOf(pointsToSet)
     const holdMs = msOf(secondsOf('secDuration', secDuration) ?? this.duration)
     if (!(Number.isInteger(points) && points <= MOST_POINTS)) {
       throw outOfRange(this.keyPrefix, 'points', `must be a whole number of at most ${MOST_POINTS}`, points)
@@ -177,10 +197,7 @@ export class Store extends RateLimiterCompatibleAbstract {
   }
 
   async #set(key: string, points: number, holdMs: number, blocks: boolean): Promise<RateLimiterRes> {
-    const windowMs = this.#windowMs({})
-    await this.#counter.unblock(key)
-    if (blocks) await this.#counter.blockFor(key, holdMs)
-    await this.#counter.hold(key, windowMs, points, holdMs)
+    await this.#counter.hold(key, this.#windowMs({}), points, holdMs, blocks)
     return resOf(Math.max(this.points - points, 0), holdMs, points, false)
   }
 
@@ -209,10 +226,9 @@ function resOf(remaining: number, leftMs: number, consumed: number, first: boole
 /** Milliseconds; 0 seconds stand for as long as can be. */
 const msOf = (seconds: number): number => (seconds === 0 ? FOREVER_MS : Math.max(seconds * 1000, 1))
 
-function objectOf(options: unknown): Record<string, unknown> {
-  if (typeof options === 'object' && options !== null) return options as Record<string, unknown>
-  throw wrongType('', 'options', 'must be an object with points and duration', options)
-}
+/** Points of a call, which may be a whole number as text, as for the library's limiter over Redis. */
+const numberOf = (points: number | string): number =>
+  typeof points === 'string' && /^[1-9][0-9]*$/.test(points) ? Number(points) : (points as number)
 
 function pointsOption(points: unknown): number {
   if (typeof points !== 'number') throw wrongType('', 'points', 'must be a number', points)

@@ -5,6 +5,8 @@ import { clientOf, HitCounter, type Hits, storeOptions } from './hits.js'
 
 /** The window of both libraries where none is given. */
 const USUAL_WINDOW_MS = 60_000
+/** The cost of a hit, so that something is left of those that were taken back. */
+const UNIT = 1000
 
 /** The hits of a client, as both libraries read them. */
 export interface ClientHits {
@@ -25,7 +27,7 @@ export abstract class WindowStore {
 
   /** @internal */
   constructor(options: unknown, library: string) {
-    this.#hits = new HitCounter(storeOptions(options), library)
+    this.#hits = new HitCounter(storeOptions(options), library, UNIT)
     this.prefix = this.#hits.prefix
     this.localKeys = this.#hits.isAlone
   }
@@ -34,28 +36,35 @@ export abstract class WindowStore {
   init({ windowMs }: { readonly windowMs?: number | undefined }): void {
     if (windowMs === undefined) return
     this.#given = windowMs
-    this.#window()
+    if (this.#window() > 0) return
+    const text = `${this.prefix}: windowMs is ${windowMs}, so each request is the first of its window and none is refused`
+    process.emitWarning(text, 'TidegateWarning')
   }
 
-  /** The hits of a client; nothing if there are none. */
+  /** The hits of a client in its window; nothing if it has none. */
   async get(key: string | number | bigint): Promise<ClientHits | undefined> {
-    const hits = await this.#hits.read(clientOf(key), this.#window())
-    return hits.count === 0 ? undefined : clientHits(hits)
+    const windowMs = this.#window()
+    if (windowMs <= 0) return undefined
+    const hits = await this.#hits.read(clientOf(key), windowMs)
+    return hits.leftMs === 0 ? undefined : clientHits(hits)
   }
 
   /** Counts a hit. */
   async increment(key: string | number | bigint): Promise<ClientHits> {
-    return clientHits(await this.#hits.add(clientOf(key), this.#window()))
+    const windowMs = this.#window()
+    return clientHits(windowMs > 0 ? await this.#hits.add(clientOf(key), windowMs) : { count: 1, leftMs: 0 })
   }
 
   /** Takes a hit back, never below none. */
   async decrement(key: string | number | bigint): Promise<void> {
-    await this.#hits.remove(clientOf(key), this.#window())
+    const windowMs = this.#window()
+    if (windowMs > 0) await this.#hits.remove(clientOf(key), windowMs)
   }
 
   /** Forgets the hits of a client. */
   async resetKey(key: string | number | bigint): Promise<void> {
-    await this.#hits.reset(clientOf(key), this.#window())
+    const windowMs = this.#window()
+    if (windowMs > 0) await this.#hits.reset(clientOf(key), windowMs)
   }
 
   /** Forgets every client; with a limiter of the caller's, all entries of its namespace go, those of other limits too. */
@@ -68,13 +77,11 @@ export abstract class WindowStore {
     await this.#hits.close()
   }
 
-  /** The window, checked at each call: express-rate-limit logs what `init` throws, and goes on. */
+  /** The window, checked at each call: express-rate-limit logs what `init` throws, and goes on. It may be empty. */
   #window(): number {
     const given = this.#given
     if (typeof given !== 'number') throw wrongType(this.prefix, 'windowMs', 'must be a number', given)
-    if (!(given > 0 && Number.isFinite(given))) {
-      throw outOfRange(this.prefix, 'windowMs', 'must be finite and above 0', given)
-    }
+    if (!Number.isFinite(given)) throw outOfRange(this.prefix, 'windowMs', 'must be finite', given)
     return given
   }
 }

@@ -7,7 +7,7 @@ use napi::Result;
 use napi::bindgen_prelude::{Either, Either3, Float64Array, Unknown};
 use napi_derive::napi;
 use tidegate::headers::{Header, Policy};
-use tidegate::http::{self, Combined, GATE_OPTIONS, Mistake, Warning, combined, forget_mistakes, page_of};
+use tidegate::http::{self, Combined, GATE_OPTIONS, Mistake, Warning, combined, forget_mistakes};
 use tidegate::{Check, ErrorKind, LimitError, LimitInfo, ffi};
 
 use crate::errors::{Answered, Failure};
@@ -48,7 +48,7 @@ pub(crate) fn mistakes() -> Vec<&'static str> {
 /// The URL of the page of a mistake.
 #[napi]
 pub(crate) fn mistake_page(code: String) -> String {
-    page_of(&code)
+    tidegate::ffi::page_of(&code)
 }
 
 /// Forgets the mistakes that were reported.

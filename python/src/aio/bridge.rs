@@ -13,7 +13,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyWeakrefReference;
-use tidegate::{Call, Check, Micros};
+use tidegate::{Call, Check, Micros, ffi};
 
 use super::registry::{self, Entry};
 use crate::log_queue;
@@ -217,7 +217,7 @@ impl ReplySender {
     ) -> Option<Reply> {
         let sender = self.clone();
         BEGINNING.set(Some(self.number));
-        let known = engine.start(checks, call, now, |reply| {
+        let known = ffi::start(engine, checks, call, now, |reply| {
             sender.send(reply);
             Ok(())
         });

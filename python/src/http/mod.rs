@@ -7,7 +7,8 @@ mod room;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
-use tidegate::http::{Mistake, combined, forget_mistakes, page_of};
+use tidegate::ffi;
+use tidegate::http::{Mistake, combined, forget_mistakes};
 
 use crate::args::{self, Arg};
 use crate::check::{Checks, OwnedCheck, parts_of_checks};
@@ -58,7 +59,7 @@ pub(crate) fn mistakes() -> Vec<(&'static str, &'static str)> {
 #[pyfunction]
 #[pyo3(name = "_mistake_page", signature = (code, /))]
 pub(crate) fn mistake_page(code: &str) -> String {
-    page_of(code)
+    ffi::page_of(code)
 }
 
 /// Forgets the mistakes that were reported.

@@ -7,9 +7,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use tidegate::ffi::{Charge, InfoTakes};
+use tidegate::ffi::{self, Charge, InfoTakes};
 use tidegate::headers::{Policy, Style};
-use tidegate::http::style_of;
 use tidegate::limits::Value;
 
 use crate::args::Arg;
@@ -232,7 +231,7 @@ impl LimitInfo {
             (None, None, None) => Style::X,
             (kind, draft, reset) => {
                 let kind = kind.unwrap_or_else(|| Value::Text("x".to_owned()));
-                style_of("kind", kind, draft, reset).map_err(limit_error)?
+                ffi::style("kind", kind, draft, reset).map_err(limit_error)?
             }
         };
         let info = &this.get().info;

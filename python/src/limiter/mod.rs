@@ -246,12 +246,14 @@ impl Limiter {
         verbs::explain(self, py, &Given { limit, actor, cost, factor, now, context, ..Given::default() })
     }
 
-    /// Return counts of calls of a shared store in this process; calls in memory are not counted.
+    /// Return counts of the calls of this limiter in this process, and of the work of a shared store.
     ///
-    /// >>> from tidegate import Limiter
-    /// >>> stats = Limiter().stats()
-    /// >>> stats.decisions, stats.breaker
-    /// (0, 'closed')
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> limiter, login = Limiter(), Bucket("login", size=2)
+    /// >>> blocked = [limiter.limit(login, "ada", now=0).blocked for call in range(3)]
+    /// >>> stats = limiter.stats()
+    /// >>> stats.decisions, stats.admitted, stats.blocked
+    /// (3, 2, 1)
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         upkeep::stats(self, py)
     }

@@ -24,7 +24,8 @@ use crate::receipt::Owner;
 ///
 /// ``"redis://[user:password@]host[:port][/database]"`` is a store that processes share: Redis or Valkey, over TLS with
 /// ``rediss://``, a socket with ``unix:///path``, ``redis+sentinel://host,…/service`` or ``redis+cluster://host,…``.
-/// A decision is one round trip, at the server's clock. Calls never block longer than ``timeout``.
+/// A decision is one round trip, at the server's clock. A call waits for at most ``timeout``, plus the
+/// time that the machine takes to wake it.
 ///
 /// ``options`` are keywords; ``None`` is the default:
 ///
@@ -34,6 +35,8 @@ use crate::receipt::Owner;
 ///   alone, with at most ``max_entries`` entries; ``"allow"`` admits; ``"deny"`` denies for a second; these three set
 ///   ``degraded`` in the answer. ``"raise"`` raises ``StoreError`` (``"local"``)
 /// - ``max_entries``: the most entries that this process keeps (1,000,000)
+/// - ``max_waiters``: the most calls of ``acquire`` that wait at the same time in this process; further ones are
+///   answered as if they could not wait (10,000)
 /// - ``deny_cache``: the longest time for which a denial is repeated without a call to the store; 0 turns it off (1.0)
 /// - ``wait_replicas``: the number of replicas that must acknowledge a charge before its call is answered (0)
 /// - ``strategy``: ``"transactions"`` is for servers that run no scripts (``"script"``)

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import limits.aio.storage as aio
 from limits import storage
 from limits.limits import GRANULARITIES
+from limits.storage.base import TimestampedSlidingWindow
 
 from .._aio import AsyncLimiter
 from .._errors import LimitError, StoreError
-from .._tidegate import FixedWindow, Limiter, LimitInfo, SlidingCounter, SlidingLog
+from .._tidegate import FixedWindow, Limiter, LimitInfo, SlidingLog
+from ._windows import Sliding, sliding
 
 __all__ = ["AsyncTidegateStorage", "TidegateStorage"]
 
@@ -29,6 +31,8 @@ __all__ = ["AsyncTidegateStorage", "TidegateStorage"]
 MOST = 10**12
 # Entries of applications that limit with tidegate too stay when the library resets its store.
 NAMESPACE = "tidegate-limits"
+
+Limit = TypeVar("Limit", Limiter, AsyncLimiter)
 
 SERVERS = [
     f"{server}{kind}" for server in ("redis", "rediss", "valkey", "valkeys") for kind in ("", "+cluster", "+sentinel")
@@ -46,11 +50,6 @@ def _moving(amount: int, seconds: int) -> SlidingLog:
     return SlidingLog("moving", max=amount, period=seconds * 1000)
 
 
-@lru_cache(1024)
-def _sliding(amount: int, seconds: int) -> SlidingCounter:
-    return SlidingCounter("sliding", max=amount, period=seconds * 1000)
-
-
 def _of_key(key: str) -> tuple[int, int]:
     """The amount and the seconds that the end of a key says, as limits writes it."""
     try:
@@ -64,8 +63,8 @@ def _fixed_of(key: str) -> FixedWindow:
     return _fixed(_of_key(key)[1])
 
 
-def _sliding_of(key: str, seconds: int) -> SlidingCounter:
-    return _sliding(_of_key(key)[0], seconds)
+def _sliding_of(key: str, seconds: int) -> Sliding:
+    return sliding(_of_key(key)[0], seconds)
 
 
 def _used(info: LimitInfo) -> int:
@@ -83,10 +82,14 @@ def _window(info: LimitInfo, seconds: int) -> tuple[float, int]:
     return (now - seconds + info.next_ms / 1000 if used else now), used
 
 
-def _windows(info: LimitInfo, seconds: int) -> tuple[int, float, int, float]:
-    """The weighted count, as if it were that of the current window, and the time until it is one less."""
-    # The library takes it modulo the window.
-    return 0, 0.0, _used(info), min(info.next_ms / 1000, seconds - 0.001)
+def _given(kind: type[Limit], options: dict[str, Any]) -> Limit | None:
+    """The limiter among the options. One that is there but not set must not mean the memory of this process."""
+    if "limiter" not in options:
+        return None
+    given = options.pop("limiter")
+    if isinstance(given, kind):
+        return given
+    raise LimitError(f"limiter must be of {kind.__name__}, got {given!r}", "", "limiter", repr(given))
 
 
 def _url(uri: str | None, options: dict[str, Any]) -> str:
@@ -95,7 +98,9 @@ def _url(uri: str | None, options: dict[str, Any]) -> str:
     return scheme.rpartition("tidegate+")[2] + separator + rest
 
 
-class TidegateStorage(storage.Storage, storage.MovingWindowSupport, storage.SlidingWindowCounterSupport):
+class TidegateStorage(
+    storage.Storage, storage.MovingWindowSupport, storage.SlidingWindowCounterSupport, TimestampedSlidingWindow
+):
     """The storage of ``limits``. ``options`` are those of ``Limiter``, or a ``limiter`` in place of the URL.
 
     >>> from limits.storage import storage_from_string
@@ -111,8 +116,12 @@ class TidegateStorage(storage.Storage, storage.MovingWindowSupport, storage.Slid
 
     def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: Any) -> None:
         super().__init__(uri, wrap_exceptions)
-        given: Limiter | None = options.pop("limiter", None)
-        self.limiter = Limiter(_url(uri, options), **options) if given is None else given
+        self.limiter = _given(Limiter, options) or Limiter(_url(uri, options), **options)
+
+    @property
+    def storage(self) -> Limiter:
+        """The limiter, by the name under which Flask-Limiter's command ``flask limiter config`` looks for it."""
+        return self.limiter
 
     @property
     def base_exceptions(self) -> type[Exception]:
@@ -141,15 +150,17 @@ class TidegateStorage(storage.Storage, storage.MovingWindowSupport, storage.Slid
 
     def acquire_sliding_window_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
         """Charges a sliding window if it fits."""
-        return amount <= limit and self.limiter.limit(_sliding(limit, expiry), key, amount).allowed
+        window = sliding(limit, expiry)
+        return amount <= limit and self.limiter.limit(window.limit, key, window.cost(amount)).allowed
 
     def get_sliding_window(self, key: str, expiry: int) -> tuple[int, float, int, float]:
         """Returns the counts of the windows and the times that they still last."""
-        return _windows(self.limiter.peek(_sliding_of(key, expiry), key), expiry)
+        window = _sliding_of(key, expiry)
+        return window.counts(self.limiter.peek(window.limit, key, window.probe))
 
     def clear_sliding_window(self, key: str, expiry: int) -> None:
         """Forgets a sliding window."""
-        self.limiter.reset(_sliding_of(key, expiry), key)
+        self.limiter.reset(_sliding_of(key, expiry).limit, key)
 
     def clear(self, key: str) -> None:
         """Forgets the fixed and the moving window of a key."""
@@ -162,14 +173,17 @@ class TidegateStorage(storage.Storage, storage.MovingWindowSupport, storage.Slid
             self.limiter.ping()
         except StoreError:
             return False
-        return True
+        # A server that answers again gets no calls until its circuit breaker closes.
+        return self.limiter.stats().breaker == "closed"
 
     def reset(self) -> int:
         """Forgets everything in the limiter's namespace."""
         return self.limiter.clear()
 
 
-class AsyncTidegateStorage(aio.Storage, aio.MovingWindowSupport, aio.SlidingWindowCounterSupport):
+class AsyncTidegateStorage(
+    aio.Storage, aio.MovingWindowSupport, aio.SlidingWindowCounterSupport, TimestampedSlidingWindow
+):
     """The storage of ``limits.aio``. ``options`` are those of ``AsyncLimiter``, or a ``limiter`` in place of the URL.
 
     >>> import asyncio
@@ -188,8 +202,12 @@ class AsyncTidegateStorage(aio.Storage, aio.MovingWindowSupport, aio.SlidingWind
 
     def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: Any) -> None:
         super().__init__(uri, wrap_exceptions)
-        given: AsyncLimiter | None = options.pop("limiter", None)
-        self.limiter = AsyncLimiter(_url(uri, options), **options) if given is None else given
+        self.limiter = _given(AsyncLimiter, options) or AsyncLimiter(_url(uri, options), **options)
+
+    @property
+    def storage(self) -> AsyncLimiter:
+        """The limiter, by the name under which Flask-Limiter's command ``flask limiter config`` looks for it."""
+        return self.limiter
 
     @property
     def base_exceptions(self) -> type[Exception]:
@@ -218,15 +236,17 @@ class AsyncTidegateStorage(aio.Storage, aio.MovingWindowSupport, aio.SlidingWind
 
     async def acquire_sliding_window_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
         """Charges a sliding window if it fits."""
-        return amount <= limit and (await self.limiter.limit(_sliding(limit, expiry), key, amount)).allowed
+        window = sliding(limit, expiry)
+        return amount <= limit and (await self.limiter.limit(window.limit, key, window.cost(amount))).allowed
 
     async def get_sliding_window(self, key: str, expiry: int) -> tuple[int, float, int, float]:
         """Returns the counts of the windows and the times that they still last."""
-        return _windows(await self.limiter.peek(_sliding_of(key, expiry), key), expiry)
+        window = _sliding_of(key, expiry)
+        return window.counts(await self.limiter.peek(window.limit, key, window.probe))
 
     async def clear_sliding_window(self, key: str, expiry: int) -> None:
         """Forgets a sliding window."""
-        await self.limiter.reset(_sliding_of(key, expiry), key)
+        await self.limiter.reset(_sliding_of(key, expiry).limit, key)
 
     async def clear(self, key: str) -> None:
         """Forgets the fixed and the moving window of a key."""
@@ -239,7 +259,8 @@ class AsyncTidegateStorage(aio.Storage, aio.MovingWindowSupport, aio.SlidingWind
             await self.limiter.ping()
         except StoreError:
             return False
-        return True
+        # A server that answers again gets no calls until its circuit breaker closes.
+        return self.limiter.stats().breaker == "closed"
 
     async def reset(self) -> int:
         """Forgets everything in the limiter's namespace."""

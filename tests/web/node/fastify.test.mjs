@@ -5,6 +5,7 @@ import { createServer, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
+import fastifyRateLimit from '@fastify/rate-limit'
 import Fastify from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { Limiter } from 'tidegate'
@@ -46,15 +47,15 @@ test('fastify: routes say otherwise, and HEAD is the route for GET', async () =>
     const { headers, body } = await app.inject({ url, method })
     return [headers['x-ratelimit-remaining'], body]
   }
-  assert.deepEqual(await answer('/'), ['8', '["default"]'])
+  assert.deepEqual(await answer('/'), ['8', '["app"]'])
   assert.deepEqual(await answer('/none'), [undefined, 'none'])
   assert.deepEqual(await answer('/own'), ['4', '["GET /own"]'])
   assert.deepEqual(await answer('/own', 'POST'), ['4', '["POST /own"]'])
   assert.deepEqual(await answer('/own', 'HEAD'), ['3', ''])
-  assert.deepEqual(await answer('/both'), ['4', '["POST,GET /both"]'])
+  assert.deepEqual(await answer('/both'), ['4', '["GET,POST /both"]'])
   assert.deepEqual(await answer('/both', 'HEAD'), ['3', ''])
-  assert.deepEqual(await answer('/both', 'POST'), ['2', '["POST,GET /both"]'])
-  assert.deepEqual(await answer('/adds'), ['4', '["default","GET /adds"]'])
+  assert.deepEqual(await answer('/both', 'POST'), ['2', '["GET,POST /both"]'])
+  assert.deepEqual(await answer('/adds'), ['4', '["app","GET /adds"]'])
   assert.deepEqual(await answer('/costs'), ['6', '["GET /costs"]'])
   assert.deepEqual(await answer('/', 'HEAD'), ['6', ''])
 })
@@ -72,9 +73,9 @@ test('fastify: an instance inside adds to the limits outside, and does not chang
     { prefix: '/inside' },
   )
   app.get('/', keys)
-  assert.deepEqual((await app.inject('/inside')).json(), ['default', '/inside'])
+  assert.deepEqual((await app.inject('/inside')).json(), ['app', '/inside'])
   assert.deepEqual((await app.inject('/inside/none')).json(), [])
-  assert.deepEqual((await app.inject('/')).json(), ['default'])
+  assert.deepEqual((await app.inject('/')).json(), ['app'])
   assert.deepEqual(statuses([await app.inject('/inside'), await app.inject('/inside')]), [200, 429])
   // The refused request is charged nowhere.
   assert.equal((await app.inject('/')).headers['x-ratelimit-remaining'], '5')
@@ -95,7 +96,7 @@ test('fastify: each limit is charged once where an instance two levels inside ha
   )
   const { headers, body } = await app.inject('/child/inmost')
   assert.deepEqual(JSON.parse(body), [
-    ['default', 8],
+    ['app', 8],
     ['/child', 7],
   ])
   assert.equal(headers['x-ratelimit-remaining'], '6')
@@ -113,6 +114,55 @@ test('fastify: only routes of the instance are limited, and only those that say 
   assert.deepEqual(await twice('/free'), [200, 200])
   assert.deepEqual(await twice('/limited'), [200, 429])
   assert.deepEqual(await twice('/outside'), [200, 200])
+})
+
+test('fastify: a plugin without limits, for routes that have their own', async () => {
+  const app = Fastify()
+  await app.register(tidegate, { global: false })
+  app.get('/free', (request) => `${request.rateLimit}`)
+  app.get('/limited', { config: { rateLimit: { limits: '1/minute' } } }, () => 'limited')
+  app.get('/hook', { onRequest: app.rateLimit({ limits: '1/minute' }) }, () => 'hook')
+  for (const config of [{}, { cost: 2 }]) {
+    assert.throws(() => app.get('/none', { config: { rateLimit: config } }, () => ''), /limits must be given/)
+  }
+  assert.throws(() => app.rateLimit(), /limits must be given, as the plugin has none/)
+  await app.register(async (inside) => {
+    await inside.register(tidegate, { limits: '1/minute' })
+    inside.get('/inside', () => 'inside')
+  })
+  const twice = async (url) => statuses([await app.inject(url), await app.inject(url)])
+  assert.deepEqual(await twice('/free'), [200, 200])
+  for (const path of ['/limited', '/hook', '/inside']) assert.deepEqual(await twice(path), [200, 429], path)
+  assert.equal((await app.inject('/free')).body, 'null')
+  await assert.rejects(async () => Fastify().register(tidegate, { global: true }), /limits must be given/)
+})
+
+test('fastify: two plugins that read the limits of a route are refused, in any order', async () => {
+  const own = { limits: '1/minute' }
+  const other = { max: 5 }
+  const taken = { code: 'FST_ERR_DEC_ALREADY_PRESENT' }
+  const first = Fastify()
+  await first.register(fastifyRateLimit, other)
+  await assert.rejects(async () => first.register(tidegate, own), taken)
+  const second = Fastify()
+  await second.register(tidegate, own)
+  await second.register(fastifyRateLimit, other)
+  assert.throws(() => second.get('/', () => 'hello'), taken)
+  const third = Fastify()
+  third.get('/', () => 'hello')
+  await third.register(tidegate, own)
+  await third.register(fastifyRateLimit, { ...other, global: false })
+  await assert.rejects(async () => third.ready(), taken)
+  const inside = Fastify()
+  await inside.register(tidegate, own)
+  await assert.rejects(
+    async () =>
+      inside.register(async (child) => {
+        await child.register(fastifyRateLimit, other)
+        child.get('/', () => 'hello')
+      }),
+    taken,
+  )
 })
 
 test('fastify: without await, the routes of the instance are limited like any others', async () => {
@@ -199,9 +249,9 @@ test('fastify: a hook that handlers and other hooks wait for', async () => {
     )
     app.get('/callback', { preHandler: app.rateLimit({ limits: '1/minute' }) }, (request) => request.rateLimit.key)
     for (const [path, key] of [
-      ['/handler', 'hook'],
-      ['/hook', 'hook-2'],
-      ['/callback', 'hook-3'],
+      ['/handler', 'GET /handler'],
+      ['/hook', 'GET /hook'],
+      ['/callback', 'GET /callback'],
     ]) {
       const [first, refused] = [await app.inject(path), await app.inject(path)]
       assert.deepEqual([first.statusCode, first.body, first.headers['x-ratelimit-remaining']], [200, key, '0'])
@@ -307,7 +357,7 @@ test('fastify: headers over HTTP, whatever class of responses the server makes',
 })
 
 test('fastify: the plugin has the marks that fastify-plugin makes', async () => {
-  const made = fastifyPlugin(() => {}, { fastify: '5.x', name: 'tidegate' })
+  const made = fastifyPlugin(() => {}, { fastify: '>=5', name: 'tidegate' })
   for (const symbol of Object.getOwnPropertySymbols(made)) assert.deepEqual(tidegate[symbol], made[symbol])
   assert.equal(createRequire(import.meta.url)('tidegate/fastify'), tidegate)
   await assert.rejects(async () => Fastify().register(tidegate, { limits: '5/minute', hook: 'onSend' }), /hook/)

@@ -12,6 +12,8 @@ import { Clock } from 'tidegate/testing'
 import { apps, get, listening, several } from './apps.mjs'
 
 const limits = () => tokenBucket({ key: 'api', count: 1, period: 3_600_000 })
+const remaining = ({ headers }) => headers.get('x-ratelimit-remaining')
+const texts = (responses) => responses.map(({ status, text }) => `${status} ${text}`)
 const statuses = (responses) => responses.map(({ status }) => status)
 
 /** Values that are thrown in place of an error: nothing, and two words that are orders to Express. */
@@ -57,8 +59,7 @@ for (const [name, express] of Object.entries({ express4, express5 })) {
         app.use(forExpress({ limiter: new Limiter({ clock: new Clock() }), limits: limits(), onBlocked }))
         app.get('/', (_request, response) => response.send('hello'))
         const [, refused] = await several(2, await listening(app.listen(0, '127.0.0.1')))
-        assert.deepEqual([refused.status, refused.text.includes('hello')], [429, false])
-        assert.equal(refused.headers.get('retry-after'), '3600')
+        assert.deepEqual([refused.status, refused.text.includes('hello')], [500, false])
       }
     }
   })
@@ -78,9 +79,87 @@ test('fastify: a refused request does not pass where onBlocked throws what is no
       for (const url of ['/', '/hook']) {
         await app.inject(url)
         const refused = await app.inject(url)
-        assert.deepEqual([refused.statusCode, refused.body.includes('hello')], [429, false], `${url} ${reason}`)
-        assert.equal(refused.headers['retry-after'], '3600')
+        assert.deepEqual([refused.statusCode, refused.body.includes('hello')], [500, false], `${url} ${reason}`)
       }
     }
+  }
+})
+
+/** The frameworks that have the option. */
+const answering = Object.entries(apps).filter(([name]) => !name.startsWith('nest') && name !== 'web')
+
+for (const [framework, make] of answering) {
+  const standing = () => ({ limiter: new Limiter({ clock: new Clock() }), limits: limits() })
+
+  test(`${framework}: a refused request does not hang where onBlocked only writes a log`, async () => {
+    const [, usual] = await several(2, (await make(standing())).url)
+    const log = []
+    for (const onBlocked of [
+      (info) => void log.push(info.key),
+      async (info) => void log.push(info.key),
+      (...given) => void log.push(given[0].key),
+    ]) {
+      const [, refused] = await several(2, (await make({ ...standing(), onBlocked })).url)
+      assert.deepEqual([refused.status, refused.text], [429, usual.text])
+      assert.deepEqual([refused.headers.get('retry-after'), remaining(refused)], ['3600', '0'])
+    }
+    assert.deepEqual(log, ['api', 'api', 'api'])
+  })
+
+  test(`${framework}: what onBlocked throws is an error like any other, and no refusal`, async () => {
+    const secret = Object.assign(new Error('the password of the database'), { expose: false })
+    for (const onBlocked of [throwing(secret), () => Promise.reject(secret)]) {
+      const [, failed] = await several(2, (await make({ ...standing(), onBlocked })).url)
+      assert.equal(failed.status, 500)
+      // Fastify shows the message of any error, and Express that of any in development.
+      if (!/fastify|express/.test(framework)) assert.doesNotMatch(failed.text, /password/)
+    }
+  })
+}
+
+test('express: a function that takes the response may answer later, and has not forever', async (context) => {
+  for (const express of [express4, express5]) {
+    const answers = {
+      '/template': (_info, _request, response) => void setImmediate(() => response.send('later')),
+      '/next': (_info, _request, _response, next) => void setImmediate(next),
+      '/never': (_info, _request, _response) => {},
+      '/never/async': async (_info, _request, _response) => {},
+    }
+    const app = express().set('env', 'production')
+    for (const [path, onBlocked] of Object.entries(answers)) {
+      const limit = forExpress({ limiter: new Limiter({ clock: new Clock() }), limits: limits(), onBlocked })
+      app.get(path, limit, (_request, response) => response.send('hello'))
+    }
+    const url = await listening(app.listen(0, '127.0.0.1'))
+    const { setTimeout } = globalThis
+    for (const path of Object.keys(answers)) await get(url, path)
+    assert.deepEqual(texts(await several(1, url, '/template')), ['429 later'])
+    assert.deepEqual(texts(await several(1, url, '/next')), ['429 hello'])
+    for (const path of ['/never', '/never/async']) {
+      const waits = []
+      context.mock.method(globalThis, 'setTimeout', (call, ms, ...more) => {
+        if (ms !== 10_000) return setTimeout(call, ms, ...more)
+        waits.push(ms)
+        return setTimeout(call, 0)
+      })
+      const [refused] = await several(1, url, path)
+      context.mock.restoreAll()
+      assert.deepEqual([refused.status, refused.headers.get('retry-after'), waits], [429, '3600', [10_000]])
+    }
+  }
+})
+
+test('fastify: a handler that waits for a limit does not go on where onBlocked has not answered', async () => {
+  for (const onBlocked of [() => {}, async () => {}]) {
+    const app = Fastify()
+    await app.register(forFastify, { limiter: new Limiter({ clock: new Clock() }), limits: limits(), onBlocked })
+    const hook = app.rateLimit({ limits: tokenBucket({ key: 'hook', count: 1, period: 3_600_000 }) })
+    app.get('/', { config: { rateLimit: false } }, async (request, reply) => {
+      await hook(request, reply)
+      return 'hello'
+    })
+    await app.inject('/')
+    const { statusCode, body } = await app.inject('/')
+    assert.deepEqual([statusCode, JSON.parse(body).code], [429, 'ERR_RATE_LIMITED'])
   }
 })

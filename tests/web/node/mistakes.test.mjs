@@ -75,6 +75,20 @@ for (const [number, [framework, make]] of Object.entries(apps).entries()) {
     assert.deepEqual(await codes(), [])
   })
 
+  test(`${framework}: a forwarded header of a peer that is no trusted proxy`, async () => {
+    const { url } = await make({ limits: '1/hour', trustedProxies: ['10.0.0.0/8'] })
+    assert.equal(await admitted(url), 1)
+    assert.deepEqual(await codes(), ['peer-not-trusted'])
+    forgetMistakes()
+    told.length = 0
+    const silenced = { limits: '1/hour', trustedProxies: ['10.0.0.0/8'], silence: 'peer-not-trusted' }
+    const quiet = await make(silenced)
+    await get(quiet.url, '/', forwarded('203.0.113.9'))
+    assert.deepEqual(await codes(), [])
+    await get(quiet.url, '/', forwarded('203.0.113.9, 127.0.0.1'))
+    assert.deepEqual(await codes(), ['forwarded-read-twice'])
+  })
+
   test(`${framework}: everything is trusted: one proxy is, and it is told`, async () => {
     const everything = setting ? [{}, { settings: { [setting]: true } }] : [{ trustedProxies: true }]
     const [options, more] = everything
@@ -211,12 +225,24 @@ for (const [framework, rateLimit] of Object.entries(modules)) {
     assert.deepEqual(await codes(), ['counted-twice'])
   })
 
+  test(`${framework}: two instances that count one request for two clients of one limit are no mistake`, async () => {
+    const limiter = new Limiter()
+    const limits = { key: 'api', type: 'bucket', size: 10, dripRate: 60_000 }
+    const url = await serving(
+      framework,
+      rateLimit({ limiter, limits }),
+      rateLimit({ limiter, limits, key: () => 'ada' }),
+    )
+    await get(url)
+    assert.deepEqual(await codes(), [])
+  })
+
   test(`${framework}: one middleware that is asked twice decides once`, async () => {
     const limit = rateLimit({ limits: '10/hour' })
     const url = await serving(framework, limit, limit)
     const [, second] = await several(2, url)
     assert.equal(second.headers.get('x-ratelimit-remaining'), '8')
-    assert.deepEqual(await codes(), ['counted-twice'])
+    assert.deepEqual(await codes(), [])
   })
 
   test(`${framework}: a middleware that is made when it is first needed is no mistake`, async () => {
@@ -252,7 +278,7 @@ for (const framework of ['nestExpress', 'nestFastify']) {
     const { url } = await apps[framework]({ limits: '10/hour' }, { settings: { guard: TidegateGuard } })
     const [, second] = await several(2, url)
     assert.equal(second.headers.get('x-ratelimit-remaining'), '8')
-    assert.deepEqual(await codes(), ['counted-twice'])
+    assert.deepEqual(await codes(), [])
   })
 
   test(`${framework}: a client without an address is an error, never a bucket for all of them`, async () => {
@@ -323,7 +349,7 @@ test('fastify: one limit that is asked twice decides once', async () => {
   app.get('/', { preHandler: app.rateLimit() }, () => 'hello')
   const [, second] = await several(2, await app.listen({ port: 0, host: '127.0.0.1' }))
   assert.equal(second.headers.get('x-ratelimit-remaining'), '8')
-  assert.deepEqual(await codes(), ['counted-twice'])
+  assert.deepEqual(await codes(), [])
 })
 
 test('fastify: a client without an address is an error, never a bucket for all of them', async () => {

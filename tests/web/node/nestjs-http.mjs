@@ -149,7 +149,7 @@ for (const platform of Object.keys(platforms)) {
       assert.deepEqual(left(answers), ['9', '5', '19', null, '9'])
       const quotas = answers.map(({ headers }) => headers.get('x-ratelimit-limit'))
       assert.deepEqual(quotas, ['10', '10', '20', null, '10'])
-      assert.equal((await get(url, '/notes', { headers: { 'x-cost': '21' } })).status, 500)
+      assert.equal((await get(url, '/notes', { headers: { 'x-cost': '21' } })).status, 413)
     })
 
     test(`${on}: shadow limits and candidates are counted, and never refuse`, async () => {
@@ -195,6 +195,12 @@ for (const platform of Object.keys(platforms)) {
     assert.deepEqual(statuses(shared), [200, 200, 429])
     assert.deepEqual(statuses(await several(4, url, '/notes/login')), [200, 200, 200, 200])
     assert.deepEqual(statuses(await several(2, url, '/notes')), [200, 429])
+  })
+
+  test(`${platform}: a module without limits, for routes that have their own`, async () => {
+    const { url } = await served(platform, TidegateModule.forRoot({ global: false }))
+    assert.deepEqual(statuses(await several(2, url, '/notes')), [200, 200])
+    assert.deepEqual(statuses(await several(2, url, '/notes/strict')), [200, 429])
   })
 
   test(`${platform}: options of other providers, a key, and only the routes that ask`, async () => {

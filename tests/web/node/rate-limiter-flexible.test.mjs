@@ -58,6 +58,7 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
       {},
       [['penalty', 4], ['consume'], ['reward', 4], ['consume'], ['consume', 1], ['consume']],
     ],
+    ['rewards down to none, without an end', { duration: 0 }, [['consume'], ['reward'], ['get'], ['consume'], ['get']]],
     ['a block', {}, [['consume'], ['block', 20], ['get'], ['delete'], ['consume'], ['block', 0], ['get']]],
     ['a block by the limit', { blockDuration: 300 }, [['consume', 3], ['get'], ['consume'], ['get']]],
     ['a short block by the limit', { blockDuration: 5 }, [['consume', 3], ['consume', 2], ['get']]],
@@ -163,10 +164,10 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
     const limiter = store({ points: 2.5 })
     await limiter.consume('ada', 2)
     const wrong = (method, ...given) => assert.rejects(limiter[method]('ada', ...given), { code: 'ERR_LIMIT' }, method)
-    for (const points of [0.5, NaN, '1', 2e11]) await wrong('set', points, 60)
+    for (const points of [0.5, NaN, '1.5', 2e11]) await wrong('set', points, 60)
     for (const seconds of [undefined, null, -1, '10']) await wrong('block', seconds)
     await wrong('consume', 1, { customDuration: '5' })
-    for (const points of [-1, 0.5, NaN, '1']) {
+    for (const points of [-1, 0.5, NaN, '1.5']) {
       for (const method of ['consume', 'penalty', 'reward']) await wrong(method, points)
       await assert.rejects(limiter.reward('nobody', points), { code: 'ERR_LIMIT' })
     }
@@ -308,7 +309,7 @@ test('without a server, `deny` refuses and `allow` admits', async () => {
 
 test('options are checked; a limiter of its own is closed', async () => {
   const made = (options) => new Store({ points: 1, duration: 1, ...options })
-  assert.throws(() => new Store(), /options must be an object with points and duration/)
+  assert.throws(() => new Store(), /options must be an object, got undefined/)
   assert.throws(() => made({ points: '5' }), /points must be a number/)
   assert.throws(() => made({ points: 2e11 }), /points must be at most 100000000000, got 200000000000/)
   assert.throws(() => made({ duration: -1 }), /duration must be finite and not negative/)
@@ -317,6 +318,7 @@ test('options are checked; a limiter of its own is closed', async () => {
     /duration must be at most 100 years, and 0 has no end, got 100000000000/,
   )
   assert.throws(() => made({ storeClient: {} }), /storeClient is not an option of a limiter/)
+  assert.throws(() => made({ limiter: undefined }), /limiter must be a Limiter .*, got undefined/)
   assert.throws(() => made({ keyPrefix: '' }), /keyPrefix must not be empty/)
   const limiter = new Limiter()
   assert.deepEqual([made({ limiter }).keyPrefix, made({ limiter }).keyPrefix], ['rlflx', 'rlflx-2'])

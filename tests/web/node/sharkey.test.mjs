@@ -147,6 +147,20 @@ test('a factor that is none is asked for again, and addresses share theirs with 
   }
 })
 
+test('a factor that is given takes the place of the one that is looked up', async () => {
+  let asked = 0
+  const service = new RateLimiterService({ factor: () => ++asked })
+  const limit = { key: 'k', size: 10 }
+  assert.equal((await service.limit(limit, '203.0.113.9', 0.5)).quota, 20)
+  assert.equal((await service.limit(limit, { id: 'ada' }, 0)).remaining, Number.MAX_SAFE_INTEGER)
+  assert.equal(asked, 0)
+  assert.equal((await service.limit(limit, { id: 'ada' }, undefined)).quota, 10)
+  assert.equal(asked, 1)
+  for (const factor of [-1, Number.NaN, '2', null, {}]) {
+    await assert.rejects(service.limit(limit, 'ada', factor), { name: 'LimitError', field: 'factor' })
+  }
+})
+
 test('disabled, or switched off for tests', async () => {
   const limit = { key: 'k', size: 1 }
   const service = new RateLimiterService({ disabled: true })
@@ -181,6 +195,7 @@ test('mistakes are named', async () => {
   assert.throws(() => new RateLimiterService({ factor: 1 }), /factor must be a function of the user/)
   assert.throws(() => new RateLimiterService({ factorCacheMs: -1 }), /factorCacheMs must be at least 0/)
   assert.throws(() => new RateLimiterService({ limiter: 1 }), /limiter must be a Limiter or the URL of a store/)
+  assert.throws(() => new RateLimiterService({ limiter: undefined }), /limiter must be a Limiter.*got undefined/)
   assert.throws(() => new RateLimiterService({ limiter: new Limiter(), layout: 'sharkey' }), /layout must be an option/)
   const service = new RateLimiterService()
   await assert.rejects(service.limit({ key: 'k', size: 1 }, {}), /actorOrUser must be a text or a user with an id/)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -14,9 +16,10 @@ from uuid import uuid4
 
 import limits
 import pytest
+import time_machine
 from limits.aio import strategies as aio
 from limits.errors import StorageError
-from limits.storage import storage_from_string
+from limits.storage import MemoryStorage, RedisStorage, storage_from_string
 from limits.strategies import (
     FixedWindowRateLimiter,
     MovingWindowRateLimiter,
@@ -97,6 +100,41 @@ def test_fixed_windows_count_as_those_of_limits_do(store: str, key: str) -> None
     assert (storage.get(name), storage.incr(name, 60)) == (0, 1)
 
 
+@pytest.mark.parametrize("text", ["5/second", "10/minute", "3/hour", "40/2 days", "5000/day"])
+def test_sliding_windows_are_as_those_of_limits(store: str, key: str, text: str) -> None:
+    """Decisions and statistics beside the library's own storage, over costs and pauses at random."""
+    item, chance = limits.parse(text), random.Random(11)
+    # Never near an instant at which a weighted count is whole: floats make one more or less of it there.
+    period = item.get_expiry()
+    clock = Clock(1_750_000_020.0004 + round(0.00371 * period, 3))
+    # Of more than some thousand units the engine's answers tell the time of each only by the distance of two.
+    close = max(0.003, period / item.amount if item.amount > 1000 else 0)
+    options = {} if store == "memory://" else {"timeout": 5}
+    ours = TidegateStorage(limiter=Limiter(store, clock=clock, **options))  # type: ignore[arg-type]
+    with time_machine.travel(clock(), tick=False) as traveller:
+        theirs = MemoryStorage()
+        beside = [SlidingWindowCounterRateLimiter(storage) for storage in (ours, theirs)]
+        for _ in range(150):
+            pause = chance.choice([0, 0, 0, 0.01, 0.07, 0.33, 0.5, 1, 1.4]) * period
+            clock.advance(round(pause, 3))
+            traveller.move_to(clock())
+            cost = chance.choice([1, 1, 2, max(item.amount // 4, 1), item.amount])
+            mine, expected = [strategy.test(item, key, cost=cost) for strategy in beside]
+            assert mine == expected
+            mine, expected = [strategy.hit(item, key, cost=cost) for strategy in beside]
+            assert mine == expected
+            stats, right = (strategy.get_window_stats(item, key) for strategy in beside)
+            assert stats.remaining == right.remaining
+            assert stats.reset_time - clock() == pytest.approx(right.reset_time - clock(), abs=close)
+            name = item.key_for(key)
+            (*counts, _), (*known, _) = (storage.get_sliding_window(name, period) for storage in (ours, theirs))
+            if item.amount < 100:
+                assert counts == pytest.approx(known, abs=0.003)
+        for strategy in beside:
+            strategy.clear(item, key)
+        assert ours.get_sliding_window(name, period)[::2] == theirs.get_sliding_window(name, period)[::2] == (0, 0)
+
+
 def test_keys_of_every_granularity(store: str, key: str) -> None:
     storage, _ = on_clock(store)
     for text in ("1/second", "2/5 minutes", "3/hour", "4/2 days", "5/month", "6/year"):
@@ -171,6 +209,70 @@ def test_a_store_that_is_away(key: str) -> None:
             MovingWindowRateLimiter(wrapped).hit(TEN, key)
         # By default this process goes on by itself.
         assert [MovingWindowRateLimiter(local).hit(TEN, key, cost=5) for _ in range(3)] == [True, True, False]
+
+
+def test_a_store_that_is_back_decides_when_check_says_so(key: str) -> None:
+    """Flask-Limiter leaves its fallback then, and the next call must not fail."""
+
+    async def main() -> None:
+        twin = AsyncTidegateStorage(f"tidegate+{server.url}", on_error="raise", timeout=0.5)
+        strategy = aio.FixedWindowRateLimiter(twin)
+        server.kill()
+        with pytest.raises(StoreError):
+            await strategy.hit(TEN, key)
+        server.start()
+        while not await twin.check():
+            await asyncio.sleep(0)
+        assert await strategy.hit(TEN, key)
+
+    with RedisServer() as server:
+        storage = TidegateStorage(f"tidegate+{server.url}", on_error="raise", timeout=0.5)
+        for _ in range(3):
+            server.kill()
+            with pytest.raises(StoreError):
+                FixedWindowRateLimiter(storage).hit(TEN, key)
+            server.start()
+            while not storage.check():
+                pass
+            assert FixedWindowRateLimiter(storage).hit(TEN, key)
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize("on_error", ["deny", "allow"])
+def test_statistics_while_the_store_is_away(key: str, on_error: str) -> None:
+    url: Any = "tidegate+redis://127.0.0.1:1"
+    storage = TidegateStorage(url, on_error=on_error, timeout=0.05)
+    for strategy in STRATEGIES:
+        stats = strategy(storage).get_window_stats(TEN, key)  # type: ignore[abstract]
+        assert stats.remaining == (0 if on_error == "deny" else 10)
+        assert stats.reset_time - time.time() <= 60
+
+
+def test_costs_are_whole(redis: RedisServer, key: str) -> None:
+    """As for the fixed window of the library's own Redis, whose other windows drop a fraction or break at it."""
+    ours, theirs = TidegateStorage(f"tidegate+{redis.url}", timeout=5), RedisStorage(redis.url)
+    half: Any = 0.5
+    for strategy in STRATEGIES:
+        with pytest.raises(LimitError, match=r"cost must be a whole number, got 0\.5"):
+            strategy(ours).hit(TEN, key, cost=half)  # type: ignore[abstract]
+        assert strategy(ours).hit(TEN, key, cost=10)  # type: ignore[abstract]
+    with pytest.raises(theirs.base_exceptions, match="not an integer"):
+        FixedWindowRateLimiter(theirs).hit(TEN, key, cost=half)
+
+
+def test_a_limiter_that_is_not_set_is_refused() -> None:
+    for kind, options in ((TidegateStorage, {"limiter": None}), (AsyncTidegateStorage, {"limiter": Limiter()})):
+        with pytest.raises(LimitError, match="limiter must be"):
+            kind(**options)
+
+
+def test_flask_limiters_command_shows_the_configuration() -> None:
+    wide = {**os.environ, "COLUMNS": "200"}
+    command = [sys.executable, "-m", "flask", "--app", "limited_by_peers:flask_app", "limiter", "config"]
+    shown = subprocess.run(command, cwd=APPS, env=wide, capture_output=True, text=True, check=False)
+    assert shown.returncode == 0, shown.stderr
+    assert "TidegateStorage" in shown.stdout
+    assert "Limiter memory://" in shown.stdout
 
 
 def served(app: str, **environment: str) -> Served:

@@ -79,8 +79,8 @@ fn server_time_alone(server: &mut Server) -> Result<Vec<serde_json::Value>> {
 
 /// A limiter that waits rather than answer without the store: such answers are faster, and not what is measured.
 pub(crate) fn limiter(server: &Server) -> Result<Limiter> {
-    let store = Redis::open(server.url())?.timeout(Duration::from_secs(2)).on_error(OnError::Raise);
-    Ok(Limiter::new(store))
+    let store = Redis::builder(server.url()).timeout(Duration::from_secs(2)).on_error(OnError::Raise);
+    Ok(Limiter::new(store.build()?))
 }
 
 /// Checks that the store decided each call: an answer without it is not what is measured.

@@ -19,7 +19,7 @@ const EACH: usize = 3;
 const ROUNDS: usize = 7;
 
 pub(crate) fn rows(server: &Server) -> Result<Vec<Value>> {
-    let limiter = Limiter::new(Redis::open(server.url())?.timeout(DEADLINE));
+    let limiter = Limiter::new(Redis::builder(server.url()).timeout(DEADLINE).build()?);
     // Large enough that nothing is denied.
     let limit = Limit::bucket("outage", 1_000_000_000).build()?;
     let mut slow = Vec::new();

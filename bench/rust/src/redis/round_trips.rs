@@ -75,7 +75,8 @@ fn ghosts(server: &Server, proxy: &Proxy, round: usize, there_and_back: bool) ->
     })?;
     // What came too late is given back when its answer comes.
     thread::sleep(DEADLINE * 5);
-    let direct = Limiter::new(Redis::open(server.url())?.timeout(Duration::from_secs(2)).on_error(OnError::Raise));
+    let direct =
+        Limiter::new(Redis::builder(server.url()).timeout(Duration::from_secs(2)).on_error(OnError::Raise).build()?);
     let charged = SIZE - direct.peek_sync(&limit, "ada")?.remaining;
     if timed_out == 0 {
         return Err("no call timed out".into());
@@ -84,8 +85,8 @@ fn ghosts(server: &Server, proxy: &Proxy, round: usize, there_and_back: bool) ->
 }
 
 fn limiter(proxy: &Proxy) -> Result<Limiter> {
-    let store = Redis::open(&proxy.url())?.timeout(DEADLINE).on_error(OnError::Allow);
-    Ok(Limiter::new(store.deny_cache(Duration::ZERO)))
+    let store = Redis::builder(&proxy.url()).timeout(DEADLINE).on_error(OnError::Allow);
+    Ok(Limiter::new(store.deny_cache(Duration::ZERO).build()?))
 }
 
 /// Nobody is denied, and nothing drains meanwhile.

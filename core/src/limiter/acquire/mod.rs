@@ -16,7 +16,8 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
-use crate::limiter::queue::Ticket;
+use crate::limiter::line::Ticket;
+use crate::limiter::queue::Place;
 use crate::time::{Micros, millis_up};
 
 /// An `acquire` under way, for a caller with its own way to sleep: [`step`](Self::step), sleep for the time that it
@@ -55,6 +56,8 @@ pub struct Acquire {
     /// The instant that the caller gave; the call then does not wait.
     now: Option<Micros>,
     stage: Stage,
+    /// Its place among the calls that wait.
+    place: Option<Place>,
     /// A step has answered with a wait.
     slept: bool,
     /// This call fitted a moment ago, with all calls ahead of it.
@@ -113,6 +116,7 @@ impl Limiter {
             max_wait: Micros::try_from(max_wait.as_micros()).unwrap_or(Micros::MAX),
             now: None,
             stage: Stage::New,
+            place: None,
             slept: false,
             fits: false,
         }
@@ -169,7 +173,12 @@ impl Acquire {
         loop {
             let ask = match self.next()? {
                 Ok(ask) => ask,
-                Err(step) => return Ok(step),
+                Err(step) => {
+                    if let Step::Done(_) = step {
+                        self.exit();
+                    }
+                    return Ok(step);
+                }
             };
             let checks = self.checks(&ask.costs);
             let info = match self.now {
@@ -177,6 +186,9 @@ impl Acquire {
                 Some(now) => self.limiter.decide_sync_at(&checks, ask.call, now),
             };
             if let Some(step) = self.on_answer(&ask, info)? {
+                if let Step::Done(_) = step {
+                    self.exit();
+                }
                 return Ok(step);
             }
         }
@@ -212,6 +224,12 @@ impl Acquire {
 
     /// The next question to the store, or else the step to take without one.
     fn next(&mut self) -> Result<Result<Ask, Step>, Error> {
+        if matches!(self.stage, Stage::New) && self.now.is_none() && self.max_wait > 0 {
+            self.place = self.limiter.enter();
+            if self.place.is_none() {
+                self.max_wait = 0;
+            }
+        }
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::New if self.now.is_some() || self.checks.iter().all(|check| check.check.limit.reserves()) => {
                 let max_wait = Duration::from_micros(self.max_wait);
@@ -266,7 +284,7 @@ impl Acquire {
 
     fn wait_longer(&mut self, info: LimitInfo, now: Micros) -> Step {
         let waited = if self.slept { now.saturating_sub(self.started) } else { 0 };
-        if waited.saturating_add(info.reset_ms * 1000) <= self.max_wait {
+        if self.place.is_some() && waited.saturating_add(info.reset_ms * 1000) <= self.max_wait {
             self.slept = true;
             return Step::Wait(Duration::from_millis(info.reset_ms).max(SHORTEST_WAIT));
         }
@@ -313,6 +331,13 @@ impl Acquire {
         Ok((costs, all_at_once))
     }
 
+    /// Makes room for another call that wants to wait.
+    fn exit(&mut self) {
+        if let Some(place) = self.place.take() {
+            self.limiter.queue().exit(place);
+        }
+    }
+
     fn leave_queue(&mut self) {
         if let Stage::Queued(ticket) = self.stage {
             self.stage = Stage::Over;
@@ -324,6 +349,7 @@ impl Acquire {
 impl Drop for Acquire {
     fn drop(&mut self) {
         self.leave_queue();
+        self.exit();
         if let Stage::Reserved(info, _) = &self.stage {
             self.limiter.give_back(self.checks(&self.costs()), &Charge::of_turn(info), None);
         }

@@ -16,20 +16,20 @@ impl PendingCall {
     pub(super) fn to_info(&self, request: &Request, answer: Answer) -> Result<LimitInfo, Error> {
         let state = self.store.state();
         if self.call.gives_back() {
-            self.entries.iter().for_each(|entry| state.denials.forget(*entry));
+            self.entries.iter().for_each(|entry| state.forget_denials(*entry));
         }
         let heard = clock::now();
         let failure = match answer {
             Ok(Reply::Decided { infos, corrupt, reset, .. }) => {
                 state.decided(self.started, heard);
                 state.stats.repaired(corrupt);
-                let info = self.merge(infos);
+                let info = self.merge(&infos);
                 if self.call == Verb::Charge || !info.blocked && self.call != Verb::Peek {
                     self.entries.iter().for_each(|entry| state.denials.outdate(*entry));
                 } else if let Some(deny_key) = self.deny_key.filter(|_| info.blocked) {
                     state.denials.keep(deny_key, &info, heard, reset, self.since);
                 }
-                state.stats.answered(info.blocked);
+                state.stats.answered(info.blocked && !self.call.gives_back());
                 return Ok(info);
             }
             Ok(Reply::Impossible(part, why)) => {
@@ -41,13 +41,13 @@ impl PendingCall {
         };
         state.degraded(failure, heard);
         let answer = self.without_the_store(&state.fallback, request, failure);
-        state.stats.came_to(&answer);
+        state.stats.came_to(&answer, self.call.gives_back());
         answer
     }
 
     fn without_the_store(&self, fallback: &Memory, request: &Request, failure: Failure) -> Result<LimitInfo, Error> {
         let of_each = |words: fn(&Rule) -> LimitInfo| {
-            Ok(self.merge(request.parts.iter().map(|part| words(&part.rule)).collect()).into_degraded())
+            Ok(self.merge(&request.parts.iter().map(|part| words(&part.rule)).collect::<Vec<_>>()).into_degraded())
         };
         match self.store.settings.on_error {
             OnError::Raise => Err(self.store.state().reports.error(failure).into()),
@@ -63,6 +63,6 @@ impl PendingCall {
         let now = Moment::new(request.now);
         let infos = fallback.decide_several(&self.entries, &request.parts, actor_of, now, self.call);
         let infos = infos.map_err(|(part, why)| self.refusal(part, why, &request.costs()))?;
-        Ok(self.merge(infos.into_iter().collect()).into_degraded())
+        Ok(self.merge(&infos).into_degraded())
     }
 }

@@ -16,7 +16,7 @@ use crate::limit::Rules;
 use crate::limiter::checks::{self, rules};
 use crate::limiter::memory::Local;
 use crate::store::memory::Moment;
-use crate::store::remote::{DenyKey, EntryName, Infos, Key, OnError, ProcessState, Request};
+use crate::store::remote::{DenyKey, EntryName, Key, OnError, ProcessState, Request};
 use crate::time::Micros;
 
 impl Remote {
@@ -51,7 +51,7 @@ impl Remote {
             }
             Ok((pending, request)) if request.entries.is_empty() => {
                 state.stats.answered(false);
-                Begun::Known(Ok(pending.merge(Infos::new())))
+                Begun::Known(Ok(pending.merge(&[])))
             }
             Ok((pending, request)) if matches!(call, Call::UndoDegraded { .. }) => {
                 Begun::Known(pending.decide_here(&state.fallback, &request))
@@ -81,12 +81,12 @@ impl Remote {
         });
         let answer = answer.map(LimitInfo::into_degraded);
         if Verb::from(call).gives_back() {
-            checks.iter().flat_map(|check| self.entries(check)).for_each(|entry| state.denials.forget(entry));
+            checks.iter().flat_map(|check| self.entries(check)).for_each(|entry| state.forget_denials(entry));
         }
         if answer.as_ref().is_ok_and(|info| info.degraded) {
             state.degraded(Failure::Unavailable, began);
         }
-        state.stats.came_to(&answer);
+        state.stats.came_to(&answer, Verb::from(call).gives_back());
         answer
     }
 
@@ -127,7 +127,8 @@ impl Remote {
         now: Option<Micros>,
         deny_key: Option<DenyKey>,
     ) -> Result<(Box<PendingCall>, Box<Request>), LimitError> {
-        checks::agree(checks)?;
+        let summed = checks::agree(checks)?;
+        let checks = summed.as_ref().map_or(checks, |summed| &summed.checks);
         let mut pending = self.pending_call(verb, deny_key);
         let mut keys: InlineVec<Key> = InlineVec::new();
         let mut entries: Distinct<Fingerprint> = Distinct::default();
@@ -157,11 +158,19 @@ impl Remote {
                 parts.push(Part { rule: *rule, cost, spent, charged_at, entry, observed: check.group(index) });
                 pending.limits.push(check.limit.clone());
                 pending.actors.push(actor);
-                pending.answers.push(Answers::Part(index, check.observed));
+                let part = Some(parts.len() - 1);
+                pending.answers.push(Answers { check: index, observed: check.observed, part });
             }
             if matches!(rules, Rules::Unlimited) {
-                pending.answers.push(Answers::Unlimited(index, check.observed));
+                pending.answers.push(Answers { check: index, observed: check.observed, part: None });
             }
+        }
+        if let Some(summed) = &summed {
+            let of = |(check, place): (usize, &usize)| {
+                let of_place = pending.answers.iter().filter(|answer| answer.check == *place);
+                of_place.map(|answer| Answers { check, ..*answer }).collect::<InlineVec<Answers>>()
+            };
+            pending.answers = summed.places.iter().enumerate().flat_map(of).collect();
         }
         pending.entries = entries.into_list();
         // Two rules have two answers, of which only one could be remembered.

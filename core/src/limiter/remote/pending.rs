@@ -11,7 +11,7 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::Limit;
-use crate::store::remote::{Answer, DenyKey, Infos, Job, Over, RemoteStore, Request, Since};
+use crate::store::remote::{Answer, DenyKey, Job, Over, RemoteStore, Request, Since};
 use crate::time::Micros;
 
 /// A call whose answer is still to come.
@@ -21,7 +21,7 @@ pub(super) struct PendingCall {
     pub(super) limits: InlineVec<Limit>,
     /// The actor of each part.
     pub(super) actors: InlineVec<Fingerprint>,
-    /// The check that each answer belongs to; of one that is not limited at all there is no part.
+    /// All answers, in the order of their checks.
     pub(super) answers: InlineVec<Answers>,
     /// The entries as this process's memory knows them.
     pub(super) entries: InlineVec<Fingerprint>,
@@ -35,11 +35,12 @@ pub(super) struct PendingCall {
 
 /// An answer of a call.
 #[derive(Clone, Copy)]
-pub(super) enum Answers {
-    /// Of a part of this check, which may be one that is not enforced.
-    Part(usize, bool),
-    /// Of this check, which is limited by nothing.
-    Unlimited(usize, bool),
+pub(super) struct Answers {
+    /// The index of the check that it belongs to, which may be one that is not enforced.
+    pub(super) check: usize,
+    pub(super) observed: bool,
+    /// The part that it is of; none where the check is limited by nothing. Checks of one limit and actor share theirs.
+    pub(super) part: Option<usize>,
 }
 
 /// The answer of a call, or its error.
@@ -142,9 +143,11 @@ impl PendingCall {
     fn take_back(self: Box<Self>, request: &Request, info: &LimitInfo) {
         let charge = Charge::of_turn(info);
         let verb = Verb::Undo { charged_at: charge.at };
-        let limited = info.checks().iter().zip(&self.answers).filter(|(_, of)| matches!(of, Answers::Part(..)));
-        let (turns, blocked): (InlineVec<Micros>, InlineVec<bool>) =
-            limited.map(|(info, _)| (Charge::of_turn(info).at, info.blocked)).unzip();
+        let of_part = |part| info.checks().iter().zip(&self.answers).find(|(_, of)| of.part == Some(part));
+        let (turns, blocked): (InlineVec<Micros>, InlineVec<bool>) = (0..request.parts.len())
+            .filter_map(of_part)
+            .map(|(info, _)| (Charge::of_turn(info).at, info.blocked))
+            .unzip();
         let mut undo = request.undone(charge.at, turns);
         undo.leave_uncharged(&blocked);
         let back = Self { call: verb, deny_key: None, ..*self };
@@ -157,11 +160,10 @@ impl PendingCall {
     }
 
     /// One answer for all, with those in between that are not limited at all.
-    pub(super) fn merge(&self, infos: Infos) -> LimitInfo {
-        let mut infos = infos.into_iter();
-        let in_order = self.answers.iter().map(|of| match *of {
-            Answers::Part(check, observed) => infos.next().unwrap_or_default().of_check(check, observed),
-            Answers::Unlimited(check, observed) => LimitInfo::unlimited().of_check(check, observed),
+    pub(super) fn merge(&self, infos: &[LimitInfo]) -> LimitInfo {
+        let in_order = self.answers.iter().map(|of| {
+            let info = of.part.map(|part| infos.get(part).cloned().unwrap_or_default());
+            info.unwrap_or_default().of_check(of.check, of.observed)
         });
         LimitInfo::merged(in_order.collect())
     }

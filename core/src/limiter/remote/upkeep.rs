@@ -29,7 +29,7 @@ impl Remote {
         let state = arc_swap::Guard::into_inner(self.store.state());
         let done = move |removed| {
             let _ = state.fallback.clear();
-            state.denials.clear();
+            state.clear_denials();
             done(removed);
         };
         self.work(|session| self.store.backend.clear(session, &self.name), done);

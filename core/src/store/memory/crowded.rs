@@ -90,6 +90,7 @@ impl Memory {
                     let lend = |entry: &_| !reserved[index] && may_lend(entry);
                     read(table, part.rule, seat, taken, cost, now, verb, lend)
                 }
+                _ if table.is_over(place, moment.timeline, moment.now) => (Entry::Absent, Origin::Own),
                 _ => (table.take(place, may_lend), Origin::Own),
             };
             entries.push(Held::new(entry, Source { shard, origin, reserved: reserved[index] }));
@@ -105,7 +106,7 @@ impl Memory {
         let mut infos = together(&parts, &mut entries, now, verb);
         let mut overflowed = 0;
         for (index, (fingerprint, held)) in fingerprints.iter().zip(entries).enumerate() {
-            let Held { entry, kept_by, place: Source { shard, origin, reserved }, .. } = held;
+            let Held { entry, kept_by, mended, place: Source { shard, origin, reserved }, .. } = held;
             let table = &mut tables[shard];
             let rule = kept_by.and_then(|number| parts.get(number)).map(|part| part.rule);
             if let (Origin::Closed(_, until), Ok(infos)) = (origin, &mut infos) {
@@ -118,7 +119,7 @@ impl Memory {
             let kept = match (origin, rule) {
                 (Origin::Own, Some(rule)) => {
                     let place = table.find(*fingerprint);
-                    self.keep(table, place, *fingerprint, entry, rule, moment);
+                    self.keep_or_mend(table, place, *fingerprint, (entry, mended), rule, moment);
                     true
                 }
                 (Origin::Own, None) => {

@@ -3,12 +3,13 @@
 use std::array;
 use std::sync::MutexGuard;
 
+use super::one::afresh;
 use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment, Undecided};
 use crate::algorithm::{Algorithm, Entry, Level, LevelRule};
-use crate::decision::{Resolved, Verb, Verdict, answer, commit, examine};
+use crate::decision::{Change, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 
@@ -157,7 +158,10 @@ impl Memory {
                 }
             }
             let mut level = table.read(place).unwrap_or_else(|| rule.fresh(now));
-            let verdict = examine(*rule, &mut level, now, Verb::Limit, *cost, 0);
+            let mut verdict = examine(*rule, &mut level, now, Verb::Limit, *cost, 0);
+            if !verdict.is_ok_and(Verdict::is_at_once) && table.is_over(place, moment.timeline, moment.now) {
+                (level, verdict) = afresh(*rule, now, Verb::Limit, *cost);
+            }
             let verdict = verdict.map_err(|why| (index, Undecided::Impossible(why)))?;
             admitted &= verdict.fits;
             *held = Held { place, level, verdict };
@@ -170,9 +174,14 @@ impl Memory {
         for (index, (LevelCheck { rule, fingerprint, cost }, held)) in checks.iter().zip(&mut *held).enumerate() {
             let Held { place, level, verdict } = held;
             let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
-            if commit(*rule, level, now, Verb::Limit, check, 0) {
+            let change = commit(*rule, level, now, Verb::Limit, check, 0);
+            if change != Change::Nothing {
                 let table = tables.of(index);
                 let place = if moved { table.find(*fingerprint) } else { *place };
+                if change == Change::Mended {
+                    moved |= self.mend_small(*rule, table, place, level, moment);
+                    continue;
+                }
                 let drain = Drain::new(rule.drains(level, now), moment.timeline);
                 let before = table.len();
                 moved |= self.keep_state(table, place, *fingerprint, Entry::Level(*level), level.level == 0, drain);
@@ -182,6 +191,7 @@ impl Memory {
         if missing > 0 {
             self.release(missing);
         }
+        tables.of(0).count(admitted);
         // The tables are unlocked here: no other call has to wait while the answers are made.
         Ok(admitted)
     }

@@ -1,5 +1,6 @@
 //! Entries in this process's memory.
 
+mod counts;
 mod crowded;
 mod levels;
 mod one;
@@ -14,6 +15,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use self::counts::Counts;
 pub(crate) use self::levels::{LevelCheck, Merge, Shown, Whole};
 pub(crate) use self::one::{EntryCall, Undecided};
 use self::overflow::BoundedTable;
@@ -22,9 +24,11 @@ use self::slot::Timeline;
 #[cfg(feature = "remote")]
 use self::warning::Warning;
 use crate::clock;
+use crate::error::Error;
 #[cfg(feature = "remote")]
 use crate::events::{Event, Events};
 use crate::fingerprint::Fingerprint;
+use crate::info::LimitInfo;
 use crate::time::Micros;
 
 const DEFAULT_MAX_ENTRIES: usize = 1_000_000;
@@ -67,6 +71,7 @@ pub struct Memory {
     len: AtomicUsize,
     evictions: AtomicU64,
     overflowed: AtomicU64,
+    counts: Counts,
     #[cfg(feature = "remote")]
     warning: Warning,
 }
@@ -135,6 +140,7 @@ impl Memory {
             len: AtomicUsize::new(0),
             evictions: AtomicU64::new(0),
             overflowed: AtomicU64::new(0),
+            counts: Counts::default(),
             #[cfg(feature = "remote")]
             warning: Warning::default(),
         }
@@ -180,7 +186,7 @@ impl Memory {
         let mut removed = 0;
         for shard in &self.shards {
             let mut table = shard.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let entries = std::mem::take(&mut *table).len();
+            let entries = table.clear();
             self.len.fetch_sub(entries, Ordering::Relaxed);
             removed += entries as u64;
         }
@@ -192,6 +198,24 @@ impl Memory {
     #[must_use]
     pub fn overflowed(&self) -> u64 {
         self.overflowed.load(Ordering::Relaxed)
+    }
+
+    /// Counts a call that no table has counted.
+    pub(crate) fn count(&self, answer: &Result<LimitInfo, Error>, gives_back: bool) {
+        self.counts.count(answer, gives_back);
+    }
+
+    /// The calls that were admitted, denied, and ended in an error.
+    #[cfg(feature = "remote")]
+    pub(crate) fn counted(&self) -> [u64; 3] {
+        let mut counted = self.counts.read();
+        for shard in &self.shards {
+            let table = shard.0.lock().unwrap_or_else(PoisonError::into_inner);
+            for (sum, count) in counted.iter_mut().zip(table.counts()) {
+                *sum += count;
+            }
+        }
+        counted
     }
 
     fn count_overflowed(&self, calls: u64) {

@@ -6,10 +6,11 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::algorithm::{Algorithm, Entry, Rule, Small, with_small};
-use crate::decision::{Impossible, Resolved, Verb, answer, commit, examine};
+use crate::algorithm::{Algorithm, Drains, Entry, Rule, Small, with_small};
+use crate::decision::{Change, Impossible, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
+use crate::time::Micros;
 
 /// A call about one entry.
 #[derive(Clone, Copy)]
@@ -74,10 +75,15 @@ impl Memory {
             return Err(Undecided::Crowded);
         }
         let mut state = table.read(place).unwrap_or_else(|| algorithm.fresh(now));
-        let verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
+        let mut verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
+        if !verdict.is_ok_and(Verdict::is_at_once) && table.is_over(place, moment.timeline, moment.now) {
+            (state, verdict) = afresh(algorithm, now, verb, verb.adds(cost, spent));
+        }
         let check = Resolved::alone(verdict.map_err(Undecided::Impossible)?, cost);
-        let changed = commit(algorithm, &mut state, now, verb, check, spent);
-        if changed {
+        let change = commit(algorithm, &mut state, now, verb, check, spent);
+        if change == Change::Mended {
+            self.mend_small(algorithm, &mut table, place, &state, moment);
+        } else if change == Change::Written {
             let drain = Drain::new(algorithm.drains(&state, now), moment.timeline);
             let is_empty = algorithm.is_empty(&state, now);
             if place.is_err() && !is_empty && !self.reserve(1) {
@@ -85,8 +91,26 @@ impl Memory {
             }
             self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain);
         }
+        table.count(check.admitted);
         // No other call has to wait while the answer is made.
         Ok((state, check))
+    }
+
+    /// [`keep_mended`](Self::keep_mended) of an entry whose rule is known; this is the state as it was brought to now.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mend_small<R: Algorithm<State: Small>>(
+        &self,
+        algorithm: &R,
+        table: &mut BoundedTable,
+        place: Place,
+        state: &R::State,
+        moment: Moment,
+    ) -> bool {
+        let mended = table.read::<R::State>(place).and_then(|before| algorithm.mended(&before, moment.now));
+        let mended = mended.map_or(Entry::Absent, |mended| mended.into_entry(Small::into_entry));
+        let drains = (!algorithm.is_empty(state, moment.now)).then(|| algorithm.drains(state, moment.now));
+        self.keep_mended(table, place, mended, drains, moment)
     }
 
     /// A state of any length is lent by the table, and put back.
@@ -104,7 +128,11 @@ impl Memory {
             drop(table);
             return otherwise(Undecided::Crowded);
         }
-        let mut entry = table.take(place, |entry| rule.may_borrow(entry, moment.now));
+        let mut entry = if table.is_over(place, moment.timeline, moment.now) {
+            Entry::Absent
+        } else {
+            table.take(place, |entry| rule.may_borrow(entry, moment.now))
+        };
         let check = match rule.examine(&mut entry, moment.now, verb, verb.adds(cost, spent), 0) {
             Ok(verdict) => Resolved::alone(verdict, cost),
             Err(why) => {
@@ -113,17 +141,19 @@ impl Memory {
                 return otherwise(Undecided::Impossible(why));
             }
         };
-        let changed = rule.commit(&mut entry, moment.now, verb, check, spent);
+        let change = rule.commit(&mut entry, moment.now, verb, check, spent);
         let info = rule.answer(&mut entry, moment.now, verb, check);
-        if changed {
+        // Long entries that a wrong clock has left in the future are forgotten, and are empty then.
+        if change == Change::Nothing {
+            table.put_back(place, entry);
+        } else {
             if place.is_err() && !rule.is_empty(&mut entry, moment.now) && !self.reserve(1) {
                 drop(table);
                 return otherwise(Undecided::Crowded);
             }
             self.keep(&mut table, place, fingerprint, entry, rule, moment);
-        } else {
-            table.put_back(place, entry);
         }
+        table.count(check.admitted);
         Ok(info)
     }
 
@@ -166,8 +196,104 @@ impl Memory {
         true
     }
 
+    /// [`keep`](Self::keep), or [`keep_mended`](Self::keep_mended) where that is all that is to be kept.
+    pub(super) fn keep_or_mend(
+        &self,
+        table: &mut BoundedTable,
+        place: Place,
+        fingerprint: Fingerprint,
+        (mut entry, mended): (Entry, Option<Box<Entry>>),
+        rule: &Rule,
+        moment: Moment,
+    ) -> bool {
+        match mended {
+            Some(mended) => {
+                let drains = rule.drains_unless_empty(&mut entry, moment.now);
+                self.keep_mended(table, place, *mended, drains, moment)
+            }
+            None => self.keep(table, place, fingerprint, entry, rule, moment),
+        }
+    }
+
+    /// Keeps an entry that a wrong clock had left in the future; `drains` is nothing where the rule that mends it finds it
+    /// empty: then it stays for as long as the rule that wrote it has said.
+    #[cold]
+    pub(super) fn keep_mended(
+        &self,
+        table: &mut BoundedTable,
+        place: Place,
+        mended: Entry,
+        drains: Option<Drains>,
+        moment: Moment,
+    ) -> bool {
+        let Ok(at) = place else { return false };
+        if mended == Entry::Absent {
+            self.forget(table, at);
+            return true;
+        }
+        let drain = drains.map_or_else(|| table.drain_at(at), |drains| Drain::new(drains, moment.timeline));
+        table.replace(at, mended, drain);
+        false
+    }
+
     pub(super) fn forget(&self, table: &mut BoundedTable, at: usize) {
         table.remove(at);
         self.len.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The state of an absent entry, and what it says of this cost.
+#[cold]
+#[inline(never)]
+pub(super) fn afresh<R: Algorithm>(
+    algorithm: &R,
+    now: Micros,
+    verb: Verb,
+    added: u64,
+) -> (R::State, Result<Verdict, Impossible>) {
+    let mut state = algorithm.fresh(now);
+    let verdict = examine(algorithm, &mut state, now, verb, added, 0);
+    (state, verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::{LevelRule, Log};
+    use crate::store::memory::slot::Timeline;
+    use crate::store::memory::{LevelCheck, Whole};
+
+    /// An entry that has drained by the rule that wrote it, and that no sweep has come to yet.
+    #[test]
+    fn an_entry_keeps_nobody_out_for_longer_than_its_writer_says() {
+        let (start, verb) = (1_700_000_000_000_000, Verb::Limit);
+        let level = |tick| LevelRule::new(1, tick, 1);
+        let log = |period| Rule::Log(Log { max: 1, period, min_interval: 0, counts_blocked: false });
+        let pairs = [(Rule::Level(level(1000)), Rule::Level(level(3_600_000_000))), (log(1000), log(3_600_000_000))];
+        for (short, long) in pairs {
+            let memory = Memory::new();
+            let blocked = |rule: &Rule, actor: u128, now| {
+                let moment = Moment { now, timeline: Timeline::Real };
+                let call = EntryCall { fingerprint: Fingerprint(actor << 64), moment, verb, cost: 1, spent: 0 };
+                memory.decide_one::<()>(rule, call, |_| panic!("it is decided")).expect("an answer").blocked
+            };
+            let actors = || (1..50).map(|actor| actor << 57);
+            actors().for_each(|actor| assert!(!blocked(&short, actor, start)));
+            assert!(blocked(&long, 1 << 57, start + 900));
+            actors().for_each(|actor| assert!(!blocked(&long, actor, start + 1200), "{actor}"));
+            assert!(blocked(&long, 1 << 57, start + 1200));
+        }
+        let ([quick, slow], memory) = ([level(1000), level(3_600_000_000)], Memory::new());
+        let both = |rule: &LevelRule, actor: u128, now| {
+            let check =
+                |other: u128| LevelCheck { rule, fingerprint: Fingerprint((actor << 64) + (other << 100)), cost: 1 };
+            let moment = Moment { now, timeline: Timeline::Real };
+            memory.limit_levels::<2, _, ()>(&[check(0), check(1)], moment, Whole, |_, _, _| panic!("it is decided"))
+        };
+        for (rule, now) in [(&quick, start), (&slow, start + 1200)] {
+            for actor in (1..50).map(|actor| actor << 57) {
+                assert!(!both(rule, actor, now).expect("an answer").blocked);
+            }
+        }
     }
 }

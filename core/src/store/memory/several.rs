@@ -65,7 +65,7 @@ impl Memory {
         for part in parts {
             let Held { entry, place: (number, place), .. } = &mut entries[part.entry];
             // All checks of an entry are of one rule, and the first one takes it.
-            if *entry == Entry::Absent {
+            if *entry == Entry::Absent && !tables[*number].is_over(*place, moment.timeline, moment.now) {
                 let may_lend = |entry: &_| part.rule.borrow().may_borrow(entry, moment.now);
                 *entry = tables[*number].take(*place, may_lend);
             }
@@ -73,13 +73,15 @@ impl Memory {
         let infos = together(parts, &mut entries, moment.now, verb);
         // What comes or goes moves others about.
         let mut moved = false;
-        for (fingerprint, Held { entry, kept_by, place: (number, place), .. }) in fingerprints.iter().zip(entries) {
+        for (fingerprint, Held { entry, kept_by, mended, place: (number, place), .. }) in
+            fingerprints.iter().zip(entries)
+        {
             let table = &mut tables[number];
             let place = if moved { table.find(*fingerprint) } else { place };
             match kept_by.and_then(|index| parts.get(index)) {
                 Some(part) => {
-                    let before = table.len();
-                    moved |= self.keep(table, place, *fingerprint, entry, part.rule.borrow(), moment);
+                    let (before, rule) = (table.len(), part.rule.borrow());
+                    moved |= self.keep_or_mend(table, place, *fingerprint, (entry, mended), rule, moment);
                     missing -= usize::from(table.len() > before);
                 }
                 None => table.put_back(place, entry),

@@ -35,6 +35,8 @@ pub(super) struct Table<B = ()> {
     /// The place at which sweeping and the choice of candidates go on.
     hand: usize,
     swept_at: Micros,
+    /// The calls that were admitted and denied here, counted where the lock is held anyway.
+    counts: [u64; 2],
     /// The parts that most tables never need, out of the way of what they always do.
     rare: Option<Box<Rare<B>>>,
 }
@@ -77,6 +79,24 @@ impl<B: Beside> Table<B> {
     }
 
     #[inline]
+    pub(super) fn count(&mut self, admitted: bool) {
+        self.counts[usize::from(!admitted)] += 1;
+    }
+
+    /// The calls that were admitted and denied here.
+    #[cfg(feature = "remote")]
+    pub(super) fn counts(&self) -> [u64; 2] {
+        self.counts
+    }
+
+    /// Removes every entry, and returns their number; the counts stay.
+    #[cfg(feature = "remote")]
+    pub(super) fn clear(&mut self) -> usize {
+        let empty = Self { counts: self.counts, ..Self::default() };
+        mem::replace(self, empty).len()
+    }
+
+    #[inline]
     pub(super) fn find(&self, fingerprint: Fingerprint) -> Place {
         let mut at = self.home(fingerprint.0);
         while let Some(slot) = self.slots.get(at) {
@@ -95,6 +115,15 @@ impl<B: Beside> Table<B> {
 
     pub(super) fn drain_at(&self, at: usize) -> Drain {
         self.slots[at].drain()
+    }
+
+    /// True if the entry at a place has drained by the rule that wrote it, and is only not swept away yet: whatever another
+    /// rule makes of it, it keeps nobody out any more. By a caller's clock that is not known.
+    pub(super) fn is_over(&self, place: Place, timeline: Timeline, now: Micros) -> bool {
+        place.is_ok_and(|at| {
+            let drain = self.slots[at].drain();
+            timeline == Timeline::Real && drain.timeline() == timeline && drain.empty_at() <= now
+        })
     }
 
     /// True if actors without an entry may have been counted in a shared one.

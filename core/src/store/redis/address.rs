@@ -27,6 +27,11 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// The reason why no answer has come in time.
+    pub(super) fn silence(&self) -> &'static str {
+        self.tls.as_ref().and_then(|tls| tls.silence()).unwrap_or("no answer in time")
+    }
+
     /// The same way of connecting to another host and port.
     pub(super) fn at(&self, host: &str, port: u16) -> Self {
         Self { host: Host::Tcp(host.to_owned(), port), ..self.clone() }

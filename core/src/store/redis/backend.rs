@@ -28,6 +28,10 @@ impl Backend for Settings {
         self.url.to_string()
     }
 
+    fn identity(&self) -> String {
+        format!("{:?} {} {:?}", self.url.place, self.url.database, self.layout())
+    }
+
     fn servers(&self) -> String {
         self.url.servers_shown()
     }
@@ -91,21 +95,18 @@ impl Servers for Topology {
     }
 }
 
-impl Redis {
-    /// The command that `limit` sends for this actor, but for its deadline: a benchmark sends it by other means.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn bare_command(&self, limit: &Limit, actor: &str) -> Option<Vec<Vec<u8>>> {
-        let (settings, shared) = self.clone().into_parts();
-        let (shape, rule) = limit.compiled(1.0)?.shaped().next()?;
-        let key = settings.key(EntryName::new(shared.name(), actor, limit.key(), shape));
-        let part = Part { rule: *rule, cost: 1, spent: 0, charged_at: None, entry: 0, observed: None };
-        let request = Request::new(Verb::Limit, iter::once(key).collect(), iter::once(part).collect(), None).ok()?;
-        let command = encode([(&request, 0)], settings.layout()).command(false);
-        let words = command.args_iter().filter_map(|word| match word {
-            ::redis::Arg::Simple(bytes) => Some(bytes.to_vec()),
-            _ => None,
-        });
-        Some(words.collect())
-    }
+/// The command that `limit` sends for this actor, but for its deadline: a benchmark sends it by other means.
+#[must_use]
+pub fn bare_command(store: &Redis, limit: &Limit, actor: &str) -> Option<Vec<Vec<u8>>> {
+    let (settings, shared) = store.clone().into_parts();
+    let (shape, rule) = limit.compiled(1.0)?.shaped().next()?;
+    let key = settings.key(EntryName::new(shared.name(), actor, limit.key(), shape));
+    let part = Part { rule: *rule, cost: 1, spent: 0, charged_at: None, entry: 0, observed: None };
+    let request = Request::new(Verb::Limit, iter::once(key).collect(), iter::once(part).collect(), None).ok()?;
+    let command = encode([(&request, 0)], settings.layout()).command(false);
+    let words = command.args_iter().filter_map(|word| match word {
+        ::redis::Arg::Simple(bytes) => Some(bytes.to_vec()),
+        _ => None,
+    });
+    Some(words.collect())
 }

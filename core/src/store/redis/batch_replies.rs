@@ -46,21 +46,24 @@ impl ConnectionTask {
             self.heard = Instant::now();
             let took = self.heard.duration_since(since);
             self.round_trip = if self.round_trip.is_zero() { took } else { (self.round_trip * 7 + took) / 8 };
-            if missed {
-                // Answers take longer on their way than they did.
-                self.clock = ServerClock::default();
-            } else {
+            if !missed {
                 self.breaker.answered();
             }
         }
         let owed = self.batches.iter().filter(|batch| batch.was_sent_over(number)).map(Underway::weight).sum();
         connection.owes(owed);
         let over = Over { connection, number };
+        // Where answers take longer on their way than they did, nothing from before counts; but an old bound is better
+        // than none.
+        let mut outdated = missed && number == self.connection_number;
         let mut held = Vec::new();
         for (group, decided) in groups.into_iter().zip(decided) {
             match decided {
                 Ok(decided) => {
                     if let Some(server) = decided.server {
+                        if std::mem::take(&mut outdated) {
+                            self.clock = ServerClock::default();
+                        }
                         self.clock.on_reply(sent, received, server);
                     }
                     held.extend(decided.held);

@@ -25,8 +25,6 @@ const REST_PART: u32 = 32;
 const STEADY: Duration = Duration::from_secs(5);
 /// Times in a row that it may close too soon before the server is left alone for longer.
 const PATIENT: u32 = 3;
-/// Between two events that say the same.
-const QUIET: Duration = Duration::from_secs(60);
 
 /// Batches in a row that were not answered by their deadlines.
 #[derive(Default)]
@@ -62,9 +60,6 @@ pub(super) struct Breaker {
     flaps: u32,
     /// Probes answered in a row.
     probe_answered: u32,
-    /// The instant of the last event about it, and true if that event was its opening.
-    reported: Option<Instant>,
-    reported_open: bool,
     random: RandomState,
     rests: u64,
 }
@@ -79,8 +74,6 @@ impl Breaker {
             closed: None,
             flaps: 0,
             probe_answered: 0,
-            reported: None,
-            reported_open: false,
             random: RandomState::new(),
             rests: 0,
         }
@@ -122,24 +115,21 @@ impl Breaker {
         }
     }
 
-    /// Opens it, or finds that it has to stay open; how long to leave the server alone, and true if that is to be reported.
+    /// Opens it, or finds that it has to stay open; how long to leave the server alone, and true if it was closed before.
     pub(super) fn open(&mut self, now: Instant) -> (Duration, bool) {
         (self.unanswered, self.unreplicated) = (Misses::default(), Misses::default());
         self.probe_answered = 0;
-        if !self.open.swap(true, Ordering::Relaxed) {
+        let is_new = !self.open.swap(true, Ordering::Relaxed);
+        if is_new {
             let too_soon = self.closed.is_some_and(|closed| now.duration_since(closed) < STEADY);
             self.flaps = if too_soon { self.flaps + 1 } else { 0 };
             self.opened = Some(now);
-        }
-        let reports = !self.reported_open && self.reported.is_none_or(|reported| now.duration_since(reported) >= QUIET);
-        if reports {
-            (self.reported, self.reported_open) = (Some(now), true);
         }
         let failing = self.opened.map_or(Duration::ZERO, |opened| now.duration_since(opened));
         let rest = (failing / REST_PART)
             .max(SHORTEST_REST * (1 << self.flaps.saturating_sub(PATIENT).min(6)))
             .min(LONGEST_REST);
-        (self.jittered(rest), reports)
+        (self.jittered(rest), is_new)
     }
 
     /// Up to a quarter less: those that saw it fail at the same time do not all come back at the same time.
@@ -155,12 +145,13 @@ impl Breaker {
         self.probe_answered < (PROBES << self.flaps.min(8)).min(MOST_PROBES)
     }
 
-    /// Closes it; true if that is to be reported.
+    /// Closes it; true if it was open.
     pub(super) fn close(&mut self, now: Instant) -> bool {
-        if self.open.swap(false, Ordering::Relaxed) {
+        let was_open = self.open.swap(false, Ordering::Relaxed);
+        if was_open {
             self.closed = Some(now);
         }
-        std::mem::take(&mut self.reported_open)
+        was_open
     }
 }
 
@@ -194,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn rests_longer_the_longer_a_server_fails_and_tells_once_a_minute() {
+    fn rests_longer_the_longer_a_server_fails_and_tells_once() {
         let start = Instant::now();
         let mut breaker = Breaker::new();
         let (rest, reports) = breaker.open(start);
@@ -203,10 +194,7 @@ mod tests {
         assert!(!reports && rest <= MS * 100, "back after three seconds, it is found at once: {rest:?}");
         let (rest, _) = breaker.open(start + Duration::from_hours(1));
         assert!(rest <= MS * 5000 && rest >= MS * 3750, "{rest:?}");
-        assert!(
-            breaker.probe_answered() && !breaker.probe_answered() && breaker.close(start),
-            "reported that it is closed"
-        );
+        assert!(breaker.probe_answered() && !breaker.probe_answered() && breaker.close(start), "it was open");
         assert!(!breaker.close(start));
     }
 
@@ -288,14 +276,11 @@ mod tests {
             now += DEADLINE * 2;
             opened += 1;
         }
-        assert_eq!(reported, 2, "once that it is open, once that it is closed");
+        assert_eq!(reported, opened * 2, "each time that it is open, and that it is closed");
         assert!((12..=24).contains(&opened), "{opened} times in a minute");
         assert!((1..16).all(|_| breaker.probe_answered()) && !breaker.probe_answered(), "16 probes in a row");
         // And is trusted again after a while.
         let (rest, reports) = breaker.open(now + MS * 5000);
         assert!(reports && rest <= MS * 100, "{rest:?}");
-        // What was not reported is reported once the minute is over, for as long as it is so.
-        breaker.close(now + MS * 5000);
-        assert!(!breaker.open(now + MS * 64_999).1 && breaker.open(now + MS * 65_000).1);
     }
 }

@@ -1,31 +1,31 @@
 //! A cluster's map: which node has which slot, and a connection to each.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::select_ok;
-use redis::{RedisResult, Value};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::address::Target;
+use super::cluster_map::{Found, ask};
 use super::connection::Connection;
 use super::context::Context;
-use super::dial::{A_MAP, open};
 use super::endpoint::Endpoint;
-use super::error_action::nonsense;
 use super::keys::slot_of;
 use super::message::Message;
 use super::reroute::{NoOthers, Reroute};
+use super::url::Node;
 use crate::failure::Failure;
 
 const SLOTS: usize = 16_384;
 /// Between two looks at the map, at the least, and while a node has failed.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-type Node = (String, u16);
+/// The server in events about all of them.
+const THE_CLUSTER: &str = "the cluster";
 
 pub(super) struct Cluster {
     me: Weak<Cluster>,
@@ -46,8 +46,13 @@ struct Map {
     /// For each slot the index of its node; empty before the map is known.
     owners: Vec<Option<u16>>,
     nodes: Vec<Node>,
+    /// Every primary that the map knows, those without slots too. No other is ever connected to, as it would be sent the
+    /// password.
+    known: HashSet<Node>,
     /// Messages that came before the map was known.
     early: Vec<Message>,
+    /// Messages that were redirected to a node that the map does not know, which the next look may.
+    astray: Vec<(Node, Message)>,
     /// The task that keeps the map is gone.
     closed: bool,
 }
@@ -60,23 +65,25 @@ impl Drop for MapTask {
         if let Some(cluster) = self.0.upgrade() {
             let mut map = cluster.map();
             map.closed = true;
-            let early = std::mem::take(&mut map.early);
+            let (early, astray) = (std::mem::take(&mut map.early), std::mem::take(&mut map.astray));
             drop(map);
             // Each is answered as it is dropped.
-            drop(early);
+            drop((early, astray));
         }
     }
 }
 
 impl Cluster {
     pub(super) fn start(seeds: Vec<Node>, template: Target, context: Arc<Context>) -> Arc<Self> {
-        let cluster = Self::start_asleep(seeds, template, context);
-        cluster.wake();
-        cluster
+        Self::begin(seeds, template, context, true)
     }
 
     /// One that may not be there, and is not looked for before it is known to be.
     pub(super) fn start_asleep(seeds: Vec<Node>, template: Target, context: Arc<Context>) -> Arc<Self> {
+        Self::begin(seeds, template, context, false)
+    }
+
+    fn begin(seeds: Vec<Node>, template: Target, context: Arc<Context>, awake: bool) -> Arc<Self> {
         let stale = Arc::new(Notify::new());
         let cluster = Arc::new_cyclic(|me: &Weak<Self>| Self {
             me: me.clone(),
@@ -86,10 +93,12 @@ impl Cluster {
             map: Mutex::default(),
             stale: stale.clone(),
             lost: AtomicBool::new(false),
-            awake: AtomicBool::new(false),
+            awake: AtomicBool::new(awake),
         });
+        if awake {
+            cluster.refresh();
+        }
         tokio::spawn(keep_map(MapTask(Arc::downgrade(&cluster)), stale));
-        cluster.refresh();
         cluster
     }
 
@@ -115,21 +124,36 @@ impl Cluster {
         connection.send(message)
     }
 
-    /// To the node that another one named, for good or for this once.
+    /// To the node that another one named, for good or for this once. One that the map does not know has to be in the
+    /// next one.
     pub(super) fn redirect(&self, to: &Node, message: Message) {
-        let connection = self.connection(&mut self.map(), to);
-        if !message.asking {
-            self.refresh();
-        }
+        let mut map = self.map();
         let job = message.job.clone();
-        if let Err(fault) = connection.send(message) {
-            job.finish(Err(fault));
+        if map.closed {
+            drop(map);
+            job.finish(Err(Failure::Unreachable));
+        } else if map.known.contains(to) {
+            let connection = self.connection(&mut map, to);
+            drop(map);
+            if !message.asking {
+                self.refresh();
+            }
+            if let Err(fault) = connection.send(message) {
+                job.finish(Err(fault));
+            }
+        } else {
+            map.astray.push((to.clone(), message));
+            drop(map);
+            self.context.session.runtime().spawn(job.expire());
+            self.refresh();
         }
     }
 
     /// There is a cluster.
     pub(super) fn wake(&self) {
-        self.awake.store(true, Ordering::Relaxed);
+        if !self.awake.swap(true, Ordering::Relaxed) {
+            self.refresh();
+        }
     }
 
     pub(super) fn is_awake(&self) -> bool {
@@ -168,20 +192,19 @@ impl Cluster {
 
     /// Asks every node that is known at once, and believes the first that answers.
     async fn look(&self) {
-        if !self.is_awake() {
-            return;
-        }
         let mut nodes = self.map().nodes.clone();
         nodes.extend(self.seeds.iter().filter(|seed| !nodes.contains(seed)).cloned().collect::<Vec<_>>());
         let asked = nodes.iter().map(|node| Box::pin(ask(&self.template, node)));
         match timeout(self.context.connect_timeout(), select_ok(asked)).await {
-            Ok(Ok((ranges, _))) => self.apply_map(ranges),
+            Ok(Ok((found, _))) => self.apply_map(found),
             Ok(Err(error)) => self.on_lost(&error.to_string()),
-            Err(_) => self.on_lost("no answer in time"),
+            Err(_) => self.on_lost(self.template.silence()),
         }
     }
 
-    fn apply_map(&self, ranges: Vec<(usize, usize, Node)>) {
+    fn apply_map(&self, Found { ranges, known }: Found) {
+        // One server that has a map is a node of a cluster, whatever it said before.
+        self.awake.store(true, Ordering::Relaxed);
         let mut map = self.map();
         map.owners = vec![None; SLOTS];
         map.nodes.clear();
@@ -194,13 +217,21 @@ impl Cluster {
             map.owners.get_mut(first..=last).into_iter().flatten().for_each(|owner| *owner = index);
             self.connection(&mut map, &node);
         }
-        let Map { connections, nodes, early, .. } = &mut *map;
+        map.known = known;
+        let Map { connections, known, early, astray, .. } = &mut *map;
         // A connection that leaves the map finishes what is on its way, and sends on what is not.
-        let gone: Vec<_> = connections.extract_if(|node, _| !nodes.contains(node)).collect();
-        let early = std::mem::take(early);
+        let gone: Vec<_> = connections.extract_if(|node, _| !known.contains(node)).collect();
+        let (early, mut astray) = (std::mem::take(early), std::mem::take(astray));
+        let strangers: Vec<_> = astray.extract_if(.., |(node, _)| !known.contains(node)).collect();
         drop(map);
         drop(gone);
-        self.lost.store(false, Ordering::Relaxed);
+        if self.lost.swap(false, Ordering::Relaxed) {
+            self.context.closed(&THE_CLUSTER);
+        }
+        self.refuse(strangers);
+        for (node, message) in astray {
+            self.redirect(&node, message);
+        }
         for message in early {
             let job = message.job.clone();
             if let Err(fault) = self.send(message) {
@@ -211,16 +242,32 @@ impl Cluster {
 
     fn on_lost(&self, why: &str) {
         let mut map = self.map();
-        let early = std::mem::take(&mut map.early);
+        let (early, astray) = (std::mem::take(&mut map.early), std::mem::take(&mut map.astray));
         let known = !map.owners.is_empty();
         drop(map);
-        // An old map is better than none.
-        if !known && !self.lost.swap(true, Ordering::Relaxed) {
-            self.context.fault(&"the cluster", Failure::Unreachable, why);
+        self.refuse(astray);
+        // An old map is better than none; and where no cluster is known to be, none is lost.
+        if !known && self.is_awake() && !self.lost.swap(true, Ordering::Relaxed) {
+            self.context.opened(&THE_CLUSTER, Failure::Unreachable, why);
         }
         for message in early {
             message.job.finish(Err(Failure::Unreachable));
         }
+    }
+
+    /// Nobody is sent to a node that only a redirection names.
+    fn refuse(&self, strangers: Vec<(Node, Message)>) {
+        for ((host, port), message) in strangers {
+            let why = format!("a redirection to {host}:{port}, which is no node of the cluster's map");
+            self.context.fault(&THE_CLUSTER, Failure::Moving, &why);
+            message.job.finish(Err(Failure::Moving));
+        }
+    }
+
+    /// A look is wanted: there is a cluster, or something waits to know whether there is.
+    fn wants_look(&self) -> bool {
+        let map = self.map();
+        self.is_awake() || !map.early.is_empty() || !map.astray.is_empty()
     }
 }
 
@@ -239,7 +286,8 @@ async fn keep_map(task: MapTask, stale: Arc<Notify>) {
             stale.notified().await;
         }
         match task.0.upgrade() {
-            Some(cluster) => cluster.look().await,
+            Some(cluster) if cluster.wants_look() => cluster.look().await,
+            Some(_) => continue,
             None => return,
         }
         sleep(LOOK_EVERY).await;
@@ -250,33 +298,6 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         self.stale.notify_one();
     }
-}
-
-/// The primaries that have slots, as a node knows them.
-pub(super) async fn nodes_of(template: &Target, node: &Node) -> RedisResult<Vec<Node>> {
-    let mut nodes: Vec<Node> = ask(template, node).await?.into_iter().map(|(_, _, node)| node).collect();
-    nodes.sort();
-    nodes.dedup();
-    Ok(nodes)
-}
-
-/// The slots' ranges as a node knows them.
-async fn ask(template: &Target, node: &Node) -> RedisResult<Vec<(usize, usize, Node)>> {
-    let mut connection = open(&template.at(&node.0, node.1), A_MAP).await?;
-    let ranges: Vec<Vec<Value>> = redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut connection.wire).await?;
-    let ranges: RedisResult<Vec<_>> = ranges.into_iter().map(|range| read_range(&range, &node.0)).collect();
-    ranges.and_then(|ranges| if ranges.is_empty() { Err(nonsense("CLUSTER SLOTS")) } else { Ok(ranges) })
-}
-
-fn read_range(range: &[Value], asked: &str) -> RedisResult<(usize, usize, Node)> {
-    let bad = || nonsense("CLUSTER SLOTS");
-    let [first, last, Value::Array(primary), ..] = range else { return Err(bad()) };
-    let [host, port, ..] = &primary[..] else { return Err(bad()) };
-    let host: Option<String> = redis::from_redis_value(host.clone()).map_err(|_| bad())?;
-    // A node that does not know its own name is where it was asked.
-    let host = host.filter(|host| !host.is_empty() && host != "?").unwrap_or_else(|| asked.to_owned());
-    let number = |value: &Value| redis::from_redis_value::<u16>(value.clone()).map_err(|_| bad());
-    Ok((usize::from(number(first)?), usize::from(number(last)?), (host, number(port)?)))
 }
 
 impl Reroute for Weak<Cluster> {

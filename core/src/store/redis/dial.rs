@@ -14,7 +14,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, select_ok};
 use futures_util::task::AtomicWaker;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, RedisResult};
+use redis::{AsyncConnectionConfig, RedisError, RedisResult};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::oneshot;
@@ -35,6 +35,18 @@ pub(super) struct Transport {
     pub(super) wire: MultiplexedConnection,
     allowance: Arc<Allowance>,
     driver: Arc<Driver>,
+    /// It goes to a port that may be one with TLS, and is without.
+    may_be_tls: bool,
+}
+
+/// The problem where a server hangs up on all that is not TLS.
+const MUTE: &str = "it closed the connection without an answer: its port is perhaps one with TLS, for rediss:// URLs";
+/// The problem where a server answers in TLS. The first byte of an alert or a handshake says so.
+const IN_TLS: &str = "it answers in TLS: the URL must begin with rediss://";
+
+fn complaint(may_be_tls: bool, allowance: &Allowance, error: RedisError) -> RedisError {
+    let is_mute = may_be_tls && error.is_io_error() && allowance.read.load(Ordering::Relaxed) == 0;
+    if is_mute { io::Error::new(io::ErrorKind::ConnectionReset, MUTE).into() } else { error }
 }
 
 impl Transport {
@@ -47,6 +59,11 @@ impl Transport {
     pub(super) fn owes(&self, bytes: u64) {
         let read = self.allowance.read.load(Ordering::Relaxed);
         self.allowance.allowed.store(read + bytes + FEW, Ordering::Relaxed);
+    }
+
+    /// The error of a connection that ended without a word, with what is probably wrong.
+    pub(super) fn complaint(&self, error: RedisError) -> RedisError {
+        complaint(self.may_be_tls, &self.allowance, error)
     }
 
     /// Ready once it is closed; wakes the last that asked.
@@ -123,6 +140,7 @@ struct Allowance {
 struct Bounded<S> {
     stream: S,
     allowance: Arc<Allowance>,
+    may_be_tls: bool,
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
@@ -131,6 +149,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
         ready!(Pin::new(&mut self.stream).poll_read(context, bytes))?;
         let more = u64::try_from(bytes.filled().len() - before).unwrap_or(u64::MAX);
         let read = self.allowance.read.fetch_add(more, Ordering::Relaxed) + more;
+        if self.may_be_tls && read == more && matches!(bytes.filled().get(before), Some(0x15 | 0x16)) {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, IN_TLS)));
+        }
         if read > self.allowance.allowed.load(Ordering::Relaxed) {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "it answers more than it was asked")));
         }
@@ -160,10 +181,12 @@ pub(super) async fn open(target: &Target, allowed: u64) -> RedisResult<Transport
         (Host::Unix(path), _) => Box::new(UnixStream::connect(path).await?),
     };
     let allowance = Arc::new(Allowance { read: AtomicU64::new(0), allowed: AtomicU64::new(allowed) });
-    let bounded = Bounded { stream, allowance: allowance.clone() };
+    let may_be_tls = target.tls.is_none() && matches!(target.host, Host::Tcp(..));
+    let bounded = Bounded { stream, allowance: allowance.clone(), may_be_tls };
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-    let (wire, driver) = MultiplexedConnection::new_with_config(&target.session, bounded, config).await?;
-    Ok(Transport { wire, allowance, driver: Arc::new(Driver::start(driver)) })
+    let made = MultiplexedConnection::new_with_config(&target.session, bounded, config).await;
+    let (wire, driver) = made.map_err(|error| complaint(may_be_tls, &allowance, error))?;
+    Ok(Transport { wire, allowance, driver: Arc::new(Driver::start(driver)), may_be_tls })
 }
 
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
@@ -175,6 +198,9 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Look-ups under way at once, each with a thread.
+const MOST_LOOK_UPS: usize = 256;
 
 /// Addresses, or why there are none, for all who wait for the same look-up.
 type Found = Result<Arc<[SocketAddr]>, Arc<io::Error>>;
@@ -244,6 +270,8 @@ async fn look_up(host: &str, port: u16) -> io::Result<Arc<[SocketAddr]>> {
         let mut under_way = all.lock();
         if let Some(found) = under_way.get(&name) {
             found.clone()
+        } else if under_way.len() >= MOST_LOOK_UPS {
+            return Err(io::Error::other("too many look-ups of names are under way"));
         } else {
             let found = all.look_up(name.clone())?;
             under_way.insert(name, found.clone());

@@ -64,6 +64,13 @@ impl Endpoint {
         }
     }
 
+    /// The reason why a connection has had no answer in time.
+    pub(super) fn silence(&self) -> &'static str {
+        match &self.0.place {
+            Place::Server(target) | Place::Node(target) | Place::Primary { template: target, .. } => target.silence(),
+        }
+    }
+
     /// A connection to a server that decides.
     pub(super) async fn connect(&self) -> RedisResult<Connected> {
         match &self.0.place {
@@ -92,7 +99,7 @@ impl Endpoint {
         let sent = clock::now();
         let replies = match connection.wire.req_packed_commands(handshake, 0, handshake.len()).await {
             Ok(replies) => replies,
-            Err(error) => return Err(complaint(target).await.unwrap_or(error)),
+            Err(error) => return Err(complaint(target).await.unwrap_or_else(|| connection.complaint(error))),
         };
         let received = clock::now();
         let said = Handshake::read(&replies)?;
@@ -122,6 +129,7 @@ async fn ask_sentinel(sentinel: &Target, service: &str) -> RedisResult<(String, 
     let mut connection = open(sentinel, FEW).await?;
     let mut question = redis::cmd("SENTINEL");
     question.arg("GET-MASTER-ADDR-BY-NAME").arg(service);
-    let found: Option<(String, u16)> = question.query_async(&mut connection.wire).await?;
+    let found = question.query_async(&mut connection.wire).await;
+    let found: Option<(String, u16)> = found.map_err(|error| connection.complaint(error))?;
     found.ok_or_else(|| RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, "no such service")))
 }

@@ -4,6 +4,7 @@ use super::keys;
 use crate::algorithm::Shape;
 use crate::error::LimitError;
 use crate::limit::{Kind, Limit, Translation};
+use crate::names::named;
 use crate::store::remote::{EntryName, Key};
 
 /// The way in which a server decides.
@@ -22,17 +23,7 @@ pub enum Strategy {
     Transactions,
 }
 
-impl Strategy {
-    /// The strategy of this name, as the bindings spell it.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "script" => Self::Script,
-            "transactions" => Self::Transactions,
-            _ => return None,
-        })
-    }
-}
+named!(Strategy, "strategy", Script = "script", Transactions = "transactions");
 
 /// The layout of the entries on a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,17 +40,9 @@ pub enum Layout {
     Sharkey,
 }
 
-impl Layout {
-    /// The layout of this name, as the bindings spell it.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "own" => Self::Own,
-            "sharkey" => Self::Sharkey,
-            _ => return None,
-        })
-    }
+named!(Layout, "layout", Own = "own", Sharkey = "sharkey");
 
+impl Layout {
     /// The namespace of a store that none is set for.
     pub(super) const fn namespace(self) -> &'static str {
         match self {

@@ -9,6 +9,7 @@ mod batch;
 mod batch_replies;
 mod breaker;
 mod cluster;
+mod cluster_map;
 mod connection;
 mod connection_state;
 mod context;
@@ -42,6 +43,7 @@ mod url;
 #[cfg(test)]
 mod tests;
 
+pub use backend::bare_command;
 pub use layout::{Layout, Strategy};
-pub use settings::Redis;
+pub use settings::{Redis, RedisBuilder};
 pub(crate) use url::refused;

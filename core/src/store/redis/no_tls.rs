@@ -23,4 +23,9 @@ impl Tls {
     pub(super) fn connect(&self, _: &str, _: TcpStream) -> Ready<io::Result<TcpStream>> {
         match *self {}
     }
+
+    /// Nothing, as above.
+    pub(super) fn silence(&self) -> Option<&'static str> {
+        match *self {}
+    }
 }

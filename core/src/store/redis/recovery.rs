@@ -39,7 +39,9 @@ impl ConnectionTask {
                 connected = attempt(1) => connected,
                 connected = attempt(2) => connected,
                 connected = attempt(3) => connected,
-                () = sleep(timeout) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
+                () = sleep(timeout) => {
+                    Err(std::io::Error::new(std::io::ErrorKind::TimedOut, endpoint.silence()).into())
+                }
             }
         }));
     }
@@ -151,10 +153,10 @@ impl ConnectionTask {
 
     /// The same, where the server was asked last at this instant.
     fn open_breaker_since(&mut self, asked: Instant, fault: Failure, why: &str) {
-        let (rest, reports) = self.breaker.open(Instant::now());
+        let (rest, is_new) = self.breaker.open(Instant::now());
         self.part(ConnectionState::Resting(asked + rest));
         self.probing = None;
-        if reports {
+        if is_new {
             self.context.opened(&self.endpoint, fault, why);
         }
         for (_, message) in self.waiting.drain(..) {

@@ -1,20 +1,23 @@
 //! Decisions whose entries fall into several slots of a cluster, which no script call can reach together.
 //!
-//! First every slot is asked whether its checks fit; a denial ends there, and nothing was charged. Then every slot
-//! charges its own checks. If one denies after all, because another process came in between, the others give back
-//! exactly what they charged. A process that dies in between leaves its charges, which drain like any other charge: at
-//! most the cost of that one decision, for at most the time that it takes to drain.
+//! First every slot is asked whether its checks fit, or can be charged at all; a denial or an error ends there, and
+//! nothing was charged. Then every slot charges its own checks. If one denies after all, because another process came in
+//! between, the others give back exactly what they charged. A process that dies in between leaves its charges, which
+//! drain like any other charge: at most the cost of that one decision, for at most the time that it takes to drain.
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use smallvec::smallvec;
 use tokio::sync::oneshot;
 use tokio::time::sleep_until;
 
+use super::context::Context;
 use super::keys::slot;
 use super::topology::Topology;
+use crate::algorithm::{LevelRule, Rule};
 use crate::decision::{Verb, takes};
 use crate::failure::Failure;
 use crate::info::LimitInfo;
@@ -29,7 +32,21 @@ struct Share {
     parts: Vec<usize>,
 }
 
+/// More than any level can be charged.
+const TOO_MUCH: u64 = 1 << 53;
+
 impl Share {
+    /// A charge that is refused in any case, and so writes nothing: for the first check that cannot be charged, or, where
+    /// there is none, for the last one, which is of no entry of the decision.
+    fn trial(&self, context: &Context) -> Request {
+        let mut trial = self.request.with(Verb::Charge);
+        let slot = self.request.entries.first().map(|key| slot(key));
+        let (rule, entry) = (Rule::Level(LevelRule::new(1, 1, 1)), trial.entries.len());
+        trial.entries.push(context.layout().mark(context.session.namespace(), slot));
+        trial.parts.push(Part { rule, cost: TOO_MUCH, spent: 0, charged_at: None, entry, observed: None });
+        trial
+    }
+
     /// Of a settlement what it charges beyond its costs, where there is such, and the rest.
     fn parted(&self) -> (Option<Self>, Self) {
         let parts = &self.request.parts;
@@ -164,17 +181,19 @@ async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) ->
     if let Verb::Undo { .. } = verb {
         return settle(topology, request, &shares, job).await;
     }
+    if verb == Verb::Charge {
+        return match charge(topology, &shares, job).await {
+            Ok(each) => gather(request, &shares, each),
+            Err(answer) => answer,
+        };
+    }
     if !matches!(verb, Verb::Limit | Verb::Acquire { .. }) {
         let each = all(topology, shares.iter().map(|share| share.request.clone()), job).await;
-        if let Some(failed) = each.iter().position(Result::is_err)
-            && verb == Verb::Charge
-        {
-            give_back(topology, &shares, &each);
-            return failure(&shares, &each, failed);
-        }
         return gather(request, &shares, each);
     }
     let mut looked = all(topology, shares.iter().map(|share| share.request.with(Verb::Peek)), job).await;
+    // What does not fit yet is to wait, and a look does not say whether it can wait for so long.
+    let waits = matches!(verb, Verb::Acquire { .. }) && looked.iter().flatten().any(ShareReply::is_denied);
     let is_known = shares
         .iter()
         .zip(&mut looked)
@@ -184,14 +203,17 @@ async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) ->
         let reply = if denied { deny(topology, &shares, looked, job).await } else { looked };
         return gather(request, &shares, reply);
     }
+    if waits && let Some(answer) = refusal(topology, &shares, job).await {
+        return answer;
+    }
     let mut each = all(topology, shares.iter().map(|share| share.request.clone()), job).await;
     if each.iter().all(|reply| reply.as_ref().is_ok_and(|reply| !reply.is_denied())) {
         return gather(request, &shares, each);
     }
-    give_back(topology, &shares, &each);
-    if let Some(failed) = each.iter().position(Result::is_err) {
-        return failure(&shares, &each, failed);
+    if let Some(answer) = failure(&shares, &each) {
+        return undone(topology, &shares, &each, answer).await;
     }
+    give_back(topology, &shares, &each);
     // Those that were charged say how they stand without it, as in any decision that is denied.
     for (share, reply) in shares.iter().zip(&mut each) {
         if let Ok(reply) = reply.as_mut()
@@ -212,10 +234,8 @@ async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) ->
 async fn settle(topology: &Arc<Topology>, request: &Request, shares: &[Share], job: &Arc<Job>) -> Answer {
     let (added, rest): (Vec<Option<Share>>, Vec<Share>) = shares.iter().map(Share::parted).unzip();
     let added: Vec<Share> = added.into_iter().flatten().collect();
-    let charged = all(topology, added.iter().map(|share| share.request.clone()), job).await;
-    if let Some(failed) = charged.iter().position(Result::is_err) {
-        give_back(topology, &added, &charged);
-        return failure(&added, &charged, failed);
+    if let Err(answer) = charge(topology, &added, job).await {
+        return answer;
     }
     let each = all(topology, rest.iter().map(|share| share.request.clone()), job).await;
     let happened = !added.is_empty() || each.iter().any(Result::is_ok);
@@ -223,6 +243,36 @@ async fn settle(topology: &Arc<Topology>, request: &Request, shares: &[Share], j
         Err(why) if happened && !why.may_have_happened() => Err(Failure::Other),
         answer => answer,
     }
+}
+
+/// Charges all of these, or none.
+async fn charge(
+    topology: &Arc<Topology>,
+    shares: &[Share],
+    job: &Arc<Job>,
+) -> Result<Vec<Result<ShareReply, Answer>>, Answer> {
+    // One server alone charges all or nothing.
+    if shares.len() > 1
+        && let Some(answer) = refusal(topology, shares, job).await
+    {
+        return Err(answer);
+    }
+    let each = all(topology, shares.iter().map(|share| share.request.clone()), job).await;
+    match failure(shares, &each) {
+        Some(answer) => Err(undone(topology, shares, &each, answer).await),
+        None => Ok(each),
+    }
+}
+
+/// The error that one of these charges would end in, if one would. Nothing is written.
+async fn refusal(topology: &Arc<Topology>, shares: &[Share], job: &Arc<Job>) -> Option<Answer> {
+    let mut tried = all(topology, shares.iter().map(|share| share.trial(topology.context())), job).await;
+    for (share, tried) in shares.iter().zip(&mut tried) {
+        if matches!(tried, Err(Ok(Reply::Impossible(part, _))) if *part >= share.parts.len()) {
+            *tried = Ok(ShareReply { now: 0, infos: Infos::new(), corrupt: 0, repaired: false, reset: 0 });
+        }
+    }
+    failure(shares, &tried)
 }
 
 /// Writes the effects of a denial: checks that count denied attempts are charged, and an entry that a wrong clock had
@@ -249,22 +299,47 @@ fn denied_for(before: &[LimitInfo], after: Infos) -> Infos {
     before.iter().zip(after).map(|(before, after)| LimitInfo { blocked: before.blocked, ..after }).collect()
 }
 
-/// Gives back exactly what was charged where the others were not.
+/// The requests that give back exactly what was charged where the others were not.
+fn charged<'a>(shares: &'a [Share], each: &'a [Result<ShareReply, Answer>]) -> impl Iterator<Item = Request> + 'a {
+    let charged = shares.iter().zip(each).filter_map(|(share, reply)| Some((share, reply.as_ref().ok()?)));
+    charged
+        .filter(|(_, reply)| !reply.is_denied())
+        .map(|(share, reply)| share.request.undone(reply.now, reply.infos.iter().map(|info| info.at)))
+}
+
 fn give_back(topology: &Arc<Topology>, shares: &[Share], each: &[Result<ShareReply, Answer>]) {
-    for (share, reply) in shares.iter().zip(each) {
-        if let Ok(reply) = reply
-            && !reply.is_denied()
-        {
-            forget(topology, share.request.undone(reply.now, reply.infos.iter().map(|info| info.at)));
-        }
+    charged(shares, each).for_each(|undo| forget(topology, undo));
+}
+
+/// The answer to a call that ends in an error, once nothing is left of it. One that a store has failed is not kept
+/// waiting.
+async fn undone(
+    topology: &Arc<Topology>,
+    shares: &[Share],
+    each: &[Result<ShareReply, Answer>],
+    answer: Answer,
+) -> Answer {
+    if answer.is_err() {
+        give_back(topology, shares, each);
+        return answer;
     }
+    let gone = charged(shares, each).map(|undo| {
+        let (done, gone) = oneshot::channel::<()>();
+        send(topology, Job::new(undo, Duration::MAX, Box::new(move |_, _| drop(done))));
+        gone
+    });
+    join_all(gone.collect::<Vec<_>>()).await;
+    answer
 }
 
 /// Sends a decision whose answer is not needed.
 fn forget(topology: &Arc<Topology>, request: Request) {
-    let job = Arc::new(Job::without_caller(request));
+    send(topology, Job::without_caller(request));
+}
+
+fn send(topology: &Arc<Topology>, job: Job) {
     // A server that is not asked any more has forgotten, or will find out by its own drain.
-    let _ = topology.dispatch(job);
+    let _ = topology.dispatch(Arc::new(job));
 }
 
 async fn all(
@@ -288,21 +363,22 @@ async fn one(topology: &Arc<Topology>, request: Request, job: &Arc<Job>) -> Resu
     }
 }
 
-/// The failure of one share, with the index of the check in the whole decision.
-fn failure(shares: &[Share], each: &[Result<ShareReply, Answer>], failed: usize) -> Answer {
-    match &each[failed] {
-        Err(Ok(Reply::Impossible(part, why))) => {
-            Ok(Reply::Impossible(shares[failed].parts.get(*part).copied().unwrap_or(0), *why))
-        }
-        Err(answer) => answer.clone(),
-        Ok(_) => Err(Failure::Other),
-    }
+/// The failure of these shares, if one has failed. An error in the call comes first, about the first check that it is
+/// about in the whole decision.
+fn failure(shares: &[Share], each: &[Result<ShareReply, Answer>]) -> Option<Answer> {
+    let impossible = |(share, reply): (&Share, &Result<ShareReply, Answer>)| match reply {
+        Err(Ok(Reply::Impossible(part, why))) => Some((share.parts.get(*part).copied().unwrap_or(0), *why)),
+        _ => None,
+    };
+    let first = shares.iter().zip(each).filter_map(impossible).min_by_key(|(part, _)| *part);
+    let failed = || each.iter().find_map(|reply| reply.as_ref().err().cloned());
+    first.map(|(part, why)| Ok(Reply::Impossible(part, why))).or_else(failed)
 }
 
 /// One answer of all, in the order of the whole decision's checks.
 fn gather(request: &Request, shares: &[Share], each: Vec<Result<ShareReply, Answer>>) -> Answer {
-    if let Some(failed) = each.iter().position(Result::is_err) {
-        return failure(shares, &each, failed);
+    if let Some(answer) = failure(shares, &each) {
+        return answer;
     }
     let mut infos: Vec<Option<LimitInfo>> = vec![None; request.parts.len()];
     let (mut now, mut corrupt, mut repaired, mut reset) = (0, 0, false, 0);

@@ -13,16 +13,17 @@ use crate::store::remote::{self, OnError};
 /// A shared store on Redis, Valkey or a Redis Cluster.
 ///
 /// One decision is one round trip, at the server's clock. A limiter over it begins to connect when it is made, in the
-/// background, so a program starts whether its server is up or not. Calls never block longer than the
-/// [`timeout`](Self::timeout). If the store does not decide in time, the policy [`on_error`](Self::on_error) answers.
+/// background, so a program starts whether its server is up or not. A call waits for at most the
+/// [`timeout`](RedisBuilder::timeout), plus the time that the machine takes to wake it. If the store does not decide in
+/// time, the policy [`on_error`](RedisBuilder::on_error) answers.
 ///
 /// ```no_run
 /// use std::time::Duration;
 /// use tidegate::{Limit, Limiter, Redis};
 /// use tidegate::remote::OnError;
 ///
-/// let store = Redis::open("redis://localhost:6379/0")?.timeout(Duration::from_millis(50)).on_error(OnError::Allow);
-/// let limiter = Limiter::new(store);
+/// let store = Redis::builder("redis://localhost:6379/0").timeout(Duration::from_millis(50)).on_error(OnError::Allow);
+/// let limiter = Limiter::new(store.build()?);
 /// let login = Limit::bucket("login", 10).build()?;
 /// let info = limiter.limit_sync(&login, "203.0.113.9")?;
 /// # Ok::<(), tidegate::Error>(())
@@ -31,6 +32,16 @@ use crate::store::remote::{self, OnError};
 pub struct Redis {
     shared: remote::Settings,
     own: Settings,
+}
+
+/// A store on Redis in the making; [`build`](Self::build) checks it.
+#[derive(Clone)]
+pub struct RedisBuilder {
+    url: Result<StoreUrl, LimitError>,
+    shared: remote::Settings,
+    wait_replicas: u32,
+    strategy: Strategy,
+    layout: Layout,
 }
 
 /// The settings that no other remote store has.
@@ -62,13 +73,52 @@ impl Redis {
     /// When the URL is malformed, or a file that it names cannot be read. The error shows only the scheme of a
     /// malformed URL, because the rest may contain a password.
     pub fn open(url: &str) -> Result<Self, LimitError> {
-        let url = StoreUrl::parse(url)?;
-        let address = Address::of(&url)?;
-        let (strategy, layout) = Default::default();
-        Ok(Self {
+        Self::builder(url).build()
+    }
+
+    /// A store at this URL, as [`open`](Self::open) takes it, with other settings.
+    #[must_use]
+    pub fn builder(url: &str) -> RedisBuilder {
+        RedisBuilder {
+            url: StoreUrl::parse(url),
             shared: remote::Settings::default(),
-            own: Settings { url, address, wait_replicas: 0, strategy, layout },
-        })
+            wait_replicas: 0,
+            strategy: Strategy::default(),
+            layout: Layout::default(),
+        }
+    }
+
+    pub(crate) fn has_secret(&self) -> bool {
+        let logins = [&self.own.url.login, &self.own.url.sentinel_login];
+        logins.iter().any(|login| login.password.is_some())
+    }
+
+    /// The store, and the settings that every remote store has.
+    pub(crate) fn into_parts(self) -> (Settings, remote::Settings) {
+        let Self { mut shared, own } = self;
+        shared.namespace.get_or_insert_with(|| own.layout().namespace().to_owned());
+        (own, shared)
+    }
+}
+
+impl RedisBuilder {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// As [`Redis::open`]; when certificates cannot be read, or the URL does not ask for TLS; and for
+    /// [`Strategy::Transactions`] or [`Layout::Sharkey`] on a cluster, where the two keys of an entry need not be on one
+    /// server.
+    pub fn build(self) -> Result<Redis, LimitError> {
+        let Self { url, shared, wait_replicas, strategy, layout } = self;
+        let url = url?;
+        let address = Address::of(&url)?;
+        if address.is_cluster() && strategy == Strategy::Transactions {
+            return Err(LimitError::range("", "strategy", format!("must be script on {TWO_KEYS}"), "transactions"));
+        }
+        if address.is_cluster() && layout == Layout::Sharkey {
+            return Err(LimitError::range("", "layout", format!("must be own on {TWO_KEYS}"), "sharkey"));
+        }
+        Ok(Redis { shared, own: Settings { url, address, wait_replicas, strategy, layout } })
     }
 
     /// Sets the timeout of a decision, connecting included; 100 ms unless set.
@@ -114,7 +164,7 @@ impl Redis {
     /// allowed `+wait`.
     #[must_use]
     pub fn wait_replicas(mut self, replicas: u32) -> Self {
-        self.own.wait_replicas = replicas;
+        self.wait_replicas = replicas;
         self
     }
 
@@ -126,90 +176,67 @@ impl Redis {
     }
 
     /// Sets the way in which the server decides; by a script unless set.
-    ///
-    /// # Errors
-    /// For [`Strategy::Transactions`] on a cluster, which does not support it.
-    pub fn strategy(mut self, strategy: Strategy) -> Result<Self, LimitError> {
-        if strategy == Strategy::Transactions && self.own.address.is_cluster() {
-            return Err(LimitError::range("", "strategy", format!("must be script on {TWO_KEYS}"), "transactions"));
-        }
-        self.own.strategy = strategy;
-        Ok(self)
+    #[must_use]
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.strategy = strategy;
+        self
     }
 
     /// Sets the layout of the entries; one key each unless set. With [`Strategy::Transactions`] it is always
     /// [`Layout::Sharkey`].
-    ///
-    /// # Errors
-    /// For [`Layout::Sharkey`] on a cluster, where its two keys need not be on one server.
-    pub fn layout(mut self, layout: Layout) -> Result<Self, LimitError> {
-        if layout == Layout::Sharkey && self.own.address.is_cluster() {
-            return Err(LimitError::range("", "layout", format!("must be own on {TWO_KEYS}"), "sharkey"));
-        }
-        self.own.layout = layout;
-        Ok(self)
+    #[must_use]
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
     }
 
     /// Trusts these certificate authorities, in PEM form, in place of the system's.
-    ///
-    /// # Errors
-    /// When they cannot be read, or the URL does not ask for TLS.
-    pub fn certificate_authority(mut self, pem: &[u8]) -> Result<Self, LimitError> {
-        self.own.url.tls.authority = Some(pem.to_owned());
-        self.reread()
+    #[must_use]
+    pub fn certificate_authority(self, pem: &[u8]) -> Self {
+        self.with_url(|url| url.tls.authority = Some(pem.to_owned()))
     }
 
     /// Authenticates with this certificate and its key, both in PEM form.
-    ///
-    /// # Errors
-    /// When they cannot be read, or the URL does not ask for TLS.
-    pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Result<Self, LimitError> {
-        self.own.url.tls.identity = Some((certificate.to_owned(), key.to_owned()));
-        self.reread()
+    #[must_use]
+    pub fn client_certificate(self, certificate: &[u8], key: &[u8]) -> Self {
+        self.with_url(|url| url.tls.identity = Some((certificate.to_owned(), key.to_owned())))
     }
 
     /// Accepts any certificate of the server, as `ssl_cert_reqs=none` does: anyone on the network path can then read
     /// and change everything. A warning is reported when the store is used.
-    ///
-    /// # Errors
-    /// When the URL does not ask for TLS.
-    pub fn accept_any_certificate(mut self) -> Result<Self, LimitError> {
-        self.own.url.tls.unverified = true;
-        self.reread()
+    #[must_use]
+    pub fn accept_any_certificate(self) -> Self {
+        self.with_url(|url| url.tls.unverified = true)
     }
 
-    /// The user's name, in place of the URL's; empty for none.
-    ///
-    /// # Errors
-    /// None that opening it would not have had.
-    pub fn username(mut self, username: &str) -> Result<Self, LimitError> {
-        self.own.url.login.username = Some(username.to_owned()).filter(|name| !name.is_empty());
-        self.reread()
+    /// Sets the user's name, in place of the URL's; empty for none.
+    #[must_use]
+    pub fn username(self, username: &str) -> Self {
+        self.with_url(|url| url.login.username = Some(username.to_owned()).filter(|name| !name.is_empty()))
     }
 
-    /// The password, in place of the URL's; empty for none.
-    ///
-    /// # Errors
-    /// None that opening it would not have had.
-    pub fn password(mut self, password: &str) -> Result<Self, LimitError> {
-        self.own.url.login.password = Some(password.to_owned()).filter(|password| !password.is_empty());
-        self.reread()
+    /// Sets the password, in place of the URL's; empty for none.
+    #[must_use]
+    pub fn password(self, password: &str) -> Self {
+        self.with_url(|url| url.login.password = Some(password.to_owned()).filter(|password| !password.is_empty()))
     }
 
-    /// The name and the password that sentinels are asked with, which is not the primary's.
-    ///
-    /// # Errors
-    /// None that opening it would not have had.
-    pub fn sentinel_login(mut self, username: Option<&str>, password: Option<&str>) -> Result<Self, LimitError> {
-        let login = &mut self.own.url.sentinel_login;
-        login.username = username.map(str::to_owned).or(login.username.take());
-        login.password = password.map(str::to_owned).or(login.password.take());
-        self.reread()
+    /// Sets the name and the password for sentinels, which have logins of their own.
+    #[must_use]
+    pub fn sentinel_login(self, username: Option<&str>, password: Option<&str>) -> Self {
+        self.with_url(|url| {
+            let login = &mut url.sentinel_login;
+            login.username = username.map(str::to_owned).or(login.username.take());
+            login.password = password.map(str::to_owned).or(login.password.take());
+        })
     }
 
-    fn reread(mut self) -> Result<Self, LimitError> {
-        self.own.address = Address::of(&self.own.url)?;
-        Ok(self)
+    /// A URL that is malformed stays so; building says why.
+    fn with_url(mut self, change: impl FnOnce(&mut StoreUrl)) -> Self {
+        if let Ok(url) = &mut self.url {
+            change(url);
+        }
+        self
     }
 
     /// Passes events of the store to this listener, in place of `tracing`. It is called on the thread that talks to
@@ -218,18 +245,6 @@ impl Redis {
     pub fn listener(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.shared = self.shared.listener(listener);
         self
-    }
-
-    pub(crate) fn has_secret(&self) -> bool {
-        let logins = [&self.own.url.login, &self.own.url.sentinel_login];
-        logins.iter().any(|login| login.password.is_some())
-    }
-
-    /// The store, and the settings that every remote store has.
-    pub(crate) fn into_parts(self) -> (Settings, remote::Settings) {
-        let Self { mut shared, own } = self;
-        shared.namespace.get_or_insert_with(|| own.layout().namespace().to_owned());
-        (own, shared)
     }
 }
 
@@ -244,6 +259,18 @@ impl Settings {
             Strategy::Script => self.layout,
             Strategy::Transactions => Layout::Sharkey,
         }
+    }
+}
+
+/// Without the URL's password.
+impl fmt::Debug for RedisBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("RedisBuilder");
+        match &self.url {
+            Ok(url) => shown.field("url", &format_args!("{url}")),
+            Err(error) => shown.field("url", error),
+        };
+        shown.field("strategy", &self.strategy).field("layout", &self.layout).finish_non_exhaustive()
     }
 }
 

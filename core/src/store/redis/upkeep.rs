@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::address::{Address, Target};
 use super::advice::advised;
-use super::cluster::nodes_of;
+use super::cluster_map::nodes_of;
 use super::connection_state::Connected;
 use super::context::Context;
 use super::encode::encode;
@@ -63,7 +63,7 @@ async fn ping(address: &Address, context: &Arc<Context>, probes: &[Request; 2]) 
     let endpoints = endpoints(address, context).await?;
     let asked = endpoints.iter().map(|endpoint| async move {
         let health = timeout(context.connect_timeout(), examine(endpoint, context, probes)).await;
-        health.map_err(|_| error(Failure::Timeout, endpoint))?
+        health.map_err(|_| late(endpoint))?
     });
     let mut health = try_join_all(asked).await?.into_iter().fold(Health::default(), Health::join);
     if matches!(address, Address::Server(_)) && endpoints.iter().any(Endpoint::is_sharded) {
@@ -143,7 +143,7 @@ async fn clear(address: &Address, context: &Arc<Context>, layout: Layout, namesp
     let pattern = pattern(layout, namespace);
     let mut removed = 0;
     for endpoint in endpoints(address, context).await? {
-        let late = |_| error(Failure::Timeout, &endpoint);
+        let late = |_| late(&endpoint);
         let connected = timeout(context.connect_timeout(), endpoint.connect()).await.map_err(late)?;
         let mut connection = connected.map_err(|error| failed(&endpoint, &error))?.connection;
         let mut cursor = 0_u64;
@@ -208,7 +208,7 @@ async fn endpoints(address: &Address, context: &Arc<Context>) -> Result<Vec<Endp
         Address::Server(info) => {
             let endpoint = Endpoint::server((*info).clone(), handshake());
             let connected = timeout(context.connect_timeout(), endpoint.connect()).await;
-            let late = |_| error(Failure::Timeout, &endpoint);
+            let late = |_| late(&endpoint);
             let connected = connected.map_err(late)?.map_err(|error| failed(&endpoint, &error))?;
             match Endpoint::seed(&info).filter(|_| connected.said.is_cluster && context.suits_clusters()) {
                 Some(seed) => nodes(&[seed], &info, context).await,
@@ -229,10 +229,14 @@ async fn nodes(
 ) -> Result<Vec<Endpoint>, StoreError> {
     let asked = seeds.iter().map(|seed| Box::pin(nodes_of(template, seed)));
     let found = timeout(context.connect_timeout(), select_ok(asked)).await;
-    let found = found.map_err(|_| error(Failure::Timeout, &"the cluster"))?;
+    let found = found.map_err(|_| error(Failure::Timeout, &"the cluster").because(template.silence()))?;
     let (nodes, _) =
         found.map_err(|error| self::error(failure_of(&error), &"the cluster").because(error.to_string()))?;
     Ok(nodes.iter().map(|(host, port)| Endpoint::node(template.at(host, *port), context.handshake())).collect())
+}
+
+fn late(endpoint: &Endpoint) -> StoreError {
+    error(Failure::Timeout, endpoint).because(endpoint.silence())
 }
 
 fn failed(endpoint: &Endpoint, error: &RedisError) -> StoreError {

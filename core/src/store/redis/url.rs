@@ -69,8 +69,8 @@ const SCHEMES: [&str; 14] = [
 ];
 const KNOWN: &str = "must begin with memory://, redis://, rediss://, unix://, redis+cluster:// or redis+sentinel://";
 const ENCODE: &str = "must percent-encode what is special in a user or password (/ ? # @ % as %2F %3F %23 %40 %25)";
-const OPTIONS: &str = "has an option that is not known; it may have db, username, password, sentinel_username, \
-    sentinel_password, protocol, ssl_ca_certs, ssl_certfile, ssl_keyfile and ssl_cert_reqs";
+const OPTIONS: &str = "it may have db, username, password, sentinel_username, sentinel_password, protocol, \
+    ssl_ca_certs, ssl_certfile, ssl_keyfile and ssl_cert_reqs";
 
 /// The error for a URL of which nothing but the scheme may be shown: any other part may be one of a password.
 pub(crate) fn refused(url: &str, problem: &str) -> LimitError {
@@ -181,8 +181,7 @@ impl StoreUrl {
                         _ => return Err("has an ssl_cert_reqs that is none of none, optional, required".to_owned()),
                     }
                 }
-                // An unknown name may be a part of a password.
-                _ => return Err(OPTIONS.to_owned()),
+                _ => return Err(self.unknown_option(&name, options)),
             }
         }
         match (certificate, key) {
@@ -192,6 +191,21 @@ impl StoreUrl {
             (None, Some(_)) => return Err("must name an ssl_certfile beside its ssl_keyfile".to_owned()),
         }
         Ok(())
+    }
+
+    /// The name is shown unless it may be a part of a password: of one that was not encoded, and so ends in the middle.
+    fn unknown_option(&self, name: &str, options: &str) -> String {
+        let is_name = (1..=40).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+        let passwords = [&self.login, &self.sentinel_login].map(|login| login.password.as_deref());
+        let may_be_secret = |password: &str| password.contains(name) || name.contains(password);
+        let follows_one = options.split('&').any(|pair| pair.starts_with("pass") || pair.starts_with("sentinel_pass"));
+        let is_given = options.split('&').any(|pair| pair.split_once('=').is_some_and(|(given, _)| given == name));
+        if is_name && is_given && !follows_one && !passwords.into_iter().flatten().any(may_be_secret) {
+            format!("has an option {name} that is not known; {OPTIONS}")
+        } else {
+            format!("has an option that is not known; {OPTIONS}")
+        }
     }
 
     pub(super) fn uses_tls(&self) -> bool {

@@ -26,6 +26,11 @@ pub trait Backend: Send + Sync + 'static {
     /// The URL of the store, without what is secret.
     fn url(&self) -> String;
 
+    /// The name of what it keeps: two stores with the same entries have the same one.
+    fn identity(&self) -> String {
+        self.url()
+    }
+
     /// The servers of the store in events that are about all of them.
     fn servers(&self) -> String;
 

@@ -64,7 +64,7 @@ impl Request {
         let reply = self.reply_on(self.verb, &mut entries, now, corrupt, false);
         let decided = matches!(reply, Reply::Decided { .. });
         let writes = entries.iter_mut().enumerate().filter(|(_, held)| decided && held.kept_by.is_some());
-        let writes = writes.filter_map(|(entry, held)| self.write(entry, &mut held.entry, now)).collect();
+        let writes = writes.filter_map(|(entry, held)| self.write(entry, held, now)).collect();
         Decision { writes, reply }
     }
 
@@ -97,14 +97,20 @@ impl Request {
         self.parts.iter().find(|part| part.entry == entry).map(|part| &part.rule)
     }
 
-    fn write(&self, entry: usize, kept: &mut Entry, now: Micros) -> Option<Write> {
+    fn write(&self, entry: usize, held: &mut Held, now: Micros) -> Option<Write> {
         let rule = self.rule_of(entry)?;
-        if rule.is_empty(kept, now) {
+        let mended = held.mended.take().map(|mended| *mended);
+        let (kept, is_mended) = (&mut held.entry, mended.is_some());
+        if mended == Some(Entry::Absent) || !is_mended && rule.is_empty(kept, now) {
             return Some(Write { entry, value: None, lasts: Duration::ZERO });
         }
         let drains = rule.drains(kept, now);
         let lasts = drains.since.saturating_add(drains.time.duration()).saturating_sub(now);
-        let least = if self.now.is_some() { LEAST.max(rule.window()) } else { 0 };
-        Some(Write { entry, value: Some(encode(kept)), lasts: Duration::from_micros(lasts.max(least)) })
+        let least = if self.now.is_some() || is_mended { LEAST.max(rule.window()) } else { 0 };
+        Some(Write {
+            entry,
+            value: Some(encode(mended.as_ref().unwrap_or(kept))),
+            lasts: Duration::from_micros(lasts.max(least)),
+        })
     }
 }

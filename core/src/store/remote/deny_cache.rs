@@ -26,8 +26,8 @@ pub(crate) struct DenyKey {
 }
 
 /// Denials of this process, for a while: a denial costs nothing and its reset is exact, so until then only a refund or
-/// a reset can lift it, and only a charge can prolong it. Those made through this process drop it; for others there is
-/// a maximum age.
+/// a reset can lift it, and only a charge can prolong it. Those that this process gives back drop it, whichever limiter
+/// over the same store they are made with, and so do charges with the same limiter; for others there is a maximum age.
 #[derive(Debug)]
 pub(crate) struct DenyCache {
     /// Each is made at its first denial: most limiters of a fleet deny seldom, and few actors.

@@ -76,7 +76,7 @@ fn encode(name: &mut String, part: &str) {
     }
 }
 
-/// Bytes of no longer character.
+/// True for the ASCII bytes that are escaped.
 const fn is_special(byte: u8) -> bool {
     matches!(byte, b'%' | b':' | b'~' | b'{' | b'}' | ..b' ' | 0x7f)
 }

@@ -24,6 +24,7 @@ mod reports;
 mod request;
 mod session;
 mod settings;
+mod siblings;
 mod stats;
 mod sync;
 pub(crate) mod task;

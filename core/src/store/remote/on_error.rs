@@ -2,9 +2,17 @@
 
 use crate::algorithm::Rule;
 use crate::info::LimitInfo;
+use crate::names::named;
 use crate::time::millis_up;
 
 /// The answer to a call that the store cannot decide.
+///
+/// ```
+/// use tidegate::remote::OnError;
+///
+/// assert_eq!("allow".parse(), Ok(OnError::Allow));
+/// assert_eq!(OnError::default().to_string(), "local");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnError {
@@ -19,19 +27,7 @@ pub enum OnError {
     Raise,
 }
 
-impl OnError {
-    /// The policy of this name, as the bindings spell it.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "local" => Self::Local,
-            "allow" => Self::Allow,
-            "deny" => Self::Deny,
-            "raise" => Self::Raise,
-            _ => return None,
-        })
-    }
-}
+named!(OnError, "onError", Local = "local", Allow = "allow", Deny = "deny", Raise = "raise");
 
 /// The time for which a call is denied that cannot be decided.
 const DENIED_FOR_MS: u64 = 1000;

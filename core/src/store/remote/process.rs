@@ -17,10 +17,12 @@ use super::reports::Reports;
 use super::request::Request;
 use super::session::Session;
 use super::settings::Settings;
+use super::siblings::Siblings;
 use super::stats::{BreakerState, Stats};
 use super::task;
 use crate::algorithm::Shape;
 use crate::failure::Failure;
+use crate::fingerprint::Fingerprint;
 use crate::fork::Process;
 use crate::store::memory::Memory;
 use crate::time::Micros;
@@ -37,7 +39,9 @@ pub(crate) struct ProcessState {
     process: Process,
     pub(crate) stats: Arc<Stats>,
     pub(crate) reports: Arc<Reports>,
-    pub(crate) denials: DenyCache,
+    pub(crate) denials: Arc<DenyCache>,
+    /// The caches of all limiters over the same store, this one's too.
+    siblings: Arc<Siblings>,
     /// Decides while the store cannot.
     pub(crate) fallback: Arc<Memory>,
     reached: Mutex<Vec<RuntimeServers>>,
@@ -176,11 +180,14 @@ impl fmt::Debug for RemoteStore {
 
 impl ProcessState {
     fn new(backend: &dyn Backend, settings: &Settings) -> Self {
+        let denials = Arc::new(DenyCache::new(settings.deny_cache));
+        let store = format!("{} {}", backend.kind(), backend.identity());
         Self {
             process: Process::current(),
             stats: Arc::default(),
             reports: Arc::new(Reports::new(settings, backend.kind(), backend.servers())),
-            denials: DenyCache::new(settings.deny_cache),
+            siblings: Siblings::join(&store, &denials),
+            denials,
             fallback: Arc::new(Memory::with_max_entries(settings.max_entries).telling(settings.events.clone())),
             reached: Mutex::default(),
         }
@@ -196,6 +203,16 @@ impl ProcessState {
             None => servers.is_background,
         };
         reached.iter().find(is_callers).is_some_and(|one| one.servers.is_unavailable())
+    }
+
+    /// Something may have been given back to this entry.
+    pub(crate) fn forget_denials(&self, entry: Fingerprint) {
+        self.siblings.forget(entry);
+    }
+
+    /// Everything may have been given back.
+    pub(crate) fn clear_denials(&self) {
+        self.siblings.clear();
     }
 
     /// The store did not decide a call.

@@ -1,4 +1,5 @@
-//! Reports of calls that a store did not decide: to the log once a minute at the most, and in errors.
+//! Reports of calls that a store did not decide: to the log when an outage begins and when it is over, and once a minute
+//! at the most while it lasts; and in errors.
 
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,7 @@ use crate::events::{Event, EventKind, Events};
 use crate::failure::Failure;
 use crate::time::Micros;
 
-/// Between two reports of the same kind.
+/// Between two reports that say the same.
 const QUIET: Micros = 60 * 1_000_000;
 /// Time for which all calls have to be decided before the store counts as recovered.
 const CALM: Micros = 1_000_000;
@@ -45,10 +46,9 @@ struct Outage {
     /// The counts at the last report, by kind of failure, and when the store last recovered.
     reported: FailureCounts,
     recovered: u64,
-    /// The first call since then.
+    /// The first call since then, and the last report that it is so.
     first: Option<Micros>,
     degraded_reported: Option<Micros>,
-    recovered_reported: Option<Micros>,
 }
 
 /// The last error of each kind of failure, and of the server whose breaker opened.
@@ -94,8 +94,9 @@ impl Reports {
     #[cold]
     fn perhaps_report(&self, failure: Failure, now: Micros, stats: &Stats) {
         let mut outage = self.outage();
+        let is_new = outage.first.is_none();
         outage.first.get_or_insert(now);
-        if now < self.due.load(Ordering::Relaxed) {
+        if !is_new && now < self.due.load(Ordering::Relaxed) {
             return;
         }
         self.due.store(now + QUIET, Ordering::Relaxed);
@@ -122,8 +123,7 @@ impl Reports {
     fn perhaps_recovered(&self, now: Micros, calm: Micros, stats: &Stats) {
         let mut outage = self.outage();
         let last = self.last.load(Ordering::Relaxed);
-        let quiet = outage.recovered_reported.map_or(0, |told| told + QUIET);
-        let due = quiet.max(last + CALM);
+        let due = last + CALM;
         let is_over = now >= due;
         // Another call may have been answered without the store meanwhile, or found its end.
         let next = if is_over { 0 } else { due };
@@ -135,7 +135,7 @@ impl Reports {
         let all = counts.iter().sum();
         let total = all - std::mem::replace(&mut outage.recovered, all);
         let took = outage.first.take().map_or(0, |first| last.saturating_sub(first));
-        (outage.reported, outage.recovered_reported) = (counts, Some(now));
+        (outage.reported, outage.degraded_reported) = (counts, None);
         drop(outage);
         let message = format!("{} without it within {}", calls(total), seconds(took));
         self.report(EventKind::Recovered, &self.servers, &message);
@@ -276,12 +276,18 @@ mod tests {
         assert!(messages[1].contains("10 calls"), "{messages:?}");
         assert!(messages.iter().all(|message| message.starts_with("redis at somewhere:6379 ")), "{messages:?}");
 
-        // The next ones within the minute are reported at its end.
-        reports.degraded(Failure::Denied, clock::now(), &stats);
-        reports.decided(last + 3 * CALM, &stats);
-        assert_eq!(told().len(), 2);
-        reports.decided(last + CALM + QUIET, &stats);
-        assert_eq!(told(), ["degraded", "recovered", "recovered"]);
+        // The next outage is reported just as soon as the first one, and so is its end.
+        let next = last + 2 * CALM;
+        reports.degraded(Failure::Denied, next, &stats);
+        assert_eq!(told(), ["degraded", "recovered", "degraded"]);
+        reports.degraded(Failure::Denied, next + CALM, &stats);
+        reports.decided(next + CALM + CALM / 2, &stats);
+        assert_eq!(told().len(), 3, "neither is new");
+        reports.decided(next + 2 * CALM, &stats);
+        assert_eq!(told(), ["degraded", "recovered", "degraded", "recovered"]);
+        let messages: Vec<_> = heard.lock().expect("a lock").iter().map(ToString::to_string).collect();
+        assert!(messages[2].contains("1 call was answered without it (denied 1)"), "{messages:?}");
+        assert!(messages[3].contains("2 calls were answered without it within 1.0 s"), "{messages:?}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::info::LimitInfo;
+use crate::names::named;
 use crate::time::Micros;
 
 /// Powers of two of microseconds: the last bucket takes everything from about half a second up.
@@ -41,10 +42,10 @@ impl Stats {
         one_more(if blocked { &self.blocked } else { &self.admitted });
     }
 
-    /// A call was answered, or ended in an error.
-    pub(crate) fn came_to<E>(&self, answer: &Result<LimitInfo, E>) {
+    /// A call was answered, or ended in an error. One that gives back is never denied.
+    pub(crate) fn came_to<E>(&self, answer: &Result<LimitInfo, E>, gives_back: bool) {
         match answer {
-            Ok(info) => self.answered(info.blocked),
+            Ok(info) => self.answered(info.blocked && !gives_back),
             Err(_) => self.failed(),
         }
     }
@@ -192,6 +193,14 @@ statistics! {
     }
 }
 
+impl Statistics {
+    /// Of a store that asks no server: the calls that were admitted, denied, and ended in an error.
+    pub(crate) fn of_calls([admitted, blocked, failed]: [u64; 3]) -> Self {
+        let failures = Failure::ALL.into_iter().map(|failure| (failure, 0)).collect();
+        Self { decisions: admitted + blocked + failed, admitted, blocked, failed, failures, ..Self::default() }
+    }
+}
+
 /// The state of a circuit breaker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -203,11 +212,14 @@ pub enum BreakerState {
     Open,
 }
 
+named!(BreakerState, "breaker", Closed = "closed", Open = "open");
+
 /// A histogram of times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Latency {
-    /// The number that took less than each bound, and no less than the bound before; the last one has no bound.
+    /// The number that took less than each bound, and no less than the bound before; the last one has no bound. Empty
+    /// in memory.
     pub buckets: Vec<(Option<Duration>, u64)>,
     /// All of them together.
     pub sum: Duration,

@@ -54,9 +54,19 @@ if kind == 3 then
     return at - at % rule.resolution
   end
 
-  local function take(state, units)
-    local left = state.count - units
+  local function slots_between(rule, earlier, later)
+    return (start(rule, later) - start(rule, earlier)) / rule.resolution
+  end
+
+  -- Writes the count that is left now; a trace of it is nothing. An earlier instant leaves that of the last write.
+  local function put(state, now, left)
     state.count = left < NOTHING and 0 or left
+    state.left = state.count
+    state.at = state.at > now and state.at or now
+  end
+
+  local function encode(state)
+    return string.format('d%.17g:%.0f', state.count, state.at)
   end
 
   return {
@@ -67,74 +77,70 @@ if kind == 3 then
       return { max = max, factor = factor, resolution = resolution, counts_blocked = counts_blocked == 1 }
     end,
 
-    fresh = function(rule, now)
-      return { kept = false, count = 0, start = start(rule, now) }
+    fresh = function(_, now)
+      return { kept = false, count = 0, at = now, left = 0 }
     end,
 
     advance = function(rule, state, now)
-      -- Another definition may have left a start that is inside of a slot of this one.
-      state.start = start(rule, state.start)
-      local this = start(rule, now)
-      local passed = (this - state.start) / rule.resolution
-      if passed >= 0 then
-        state.count, state.start = after(rule, state.count, passed), this
-      elseif -passed > slots_until_empty(rule, state.count) then
-        state.start = this
-        return true
+      -- It decays from the slot of its last write, however often it is looked at.
+      local passed = slots_between(rule, state.at, now)
+      state.left = passed > 0 and after(rule, state.count, passed) or state.count
+      local repaired = passed < 0 and -passed > slots_until_empty(rule, state.count)
+      if repaired then
+        state.at = now
+        state.mended = encode(state)
       end
-      return false
+      return repaired
     end,
 
     is_empty = function(_, state)
-      return state.count < NOTHING
+      return state.left < NOTHING
     end,
 
-    charge = function(_, state, _, cost)
-      state.count = state.count + cost
+    charge = function(_, state, now, cost)
+      put(state, now, state.left + cost)
     end,
 
-    give_back = function(_, state, _, cost)
-      take(state, cost)
+    give_back = function(_, state, now, cost)
+      put(state, now, state.left - cost)
     end,
 
-    undo = function(rule, state, _, cost, spent, charged_at)
-      local passed = (state.start - start(rule, charged_at)) / rule.resolution
+    undo = function(rule, state, now, cost, spent, charged_at)
+      local passed = slots_between(rule, charged_at, state.at > now and state.at or now)
       passed = passed > 0 and passed or 0
       -- Spent units have decayed as the whole has.
       local unspent = after(rule, cost, passed) - after(rule, spent < cost and spent or cost, passed)
-      take(state, unspent)
+      put(state, now, state.left - unspent)
     end,
 
     fits = function(rule, state, _, cost)
-      return state.count + cost <= rule.max
+      return state.left + cost <= rule.max
     end,
 
-    bears = function(rule, state, cost)
-      local count = state.count + cost
+    bears = function(rule, state, _, cost)
+      local count = state.left + cost
       return count <= 2 ^ 52 and slots_until_empty(rule, count) <= math.floor(2 ^ 53 / rule.resolution)
     end,
 
     full = function(rule, state, now)
-      local slots = slots_until_empty(rule, state.count)
-      local time = slots == 0 and 0 or state.start + slots * rule.resolution - now
+      local slots = state.left < NOTHING and 0 or slots_until_empty(rule, state.count)
+      local time = slots == 0 and 0 or start(rule, state.at) + slots * rule.resolution - now
       return time > 0 and time or 0
     end,
 
-    encode = function(state)
-      return string.format('d%.17g:%.0f', state.count, state.start)
-    end,
+    encode = encode,
 
     decode = function(value)
       local count, from = string.match(value, '^d(%d[%d.e+-]*):(%d+)$')
       count, from = tonumber(count or ''), tonumber(from or '')
       if count and from and count <= 1e300 and from <= 2 ^ 53 then
-        return { kept = true, count = count, start = from }
+        return { kept = true, count = count, at = from }
       end
       return nil
     end,
 
     tell = function(_, state, _, first, wait)
-      return struct.pack('<Bddd', first, wait, state.count, state.start)
+      return struct.pack('<Bdddd', first, wait, state.count, state.at, state.left)
     end,
   }
 end

@@ -42,6 +42,11 @@ if kind == 1 then
     return time > 0 and time or 0
   end
 
+  -- Seven bytes each: an instant as text would take longer to write and to read than the rest of a decision.
+  local function encode(state)
+    return struct.pack('<BI7I7', 99, state.level, state.since)
+  end
+
   local function take(rule, state, now, units)
     if left_of(rule, state, now) <= units then
       state.level, state.since = 0, start(rule, now)
@@ -65,15 +70,16 @@ if kind == 1 then
 
     advance = function(rule, state, now)
       local repaired = false
-      if state.level > rule.most then
-        state.level = rule.most
-      end
       if state.since > now then
         -- Further ahead than it takes to drain: the clock was wrong then, and this entry is from now.
         repaired = state.since - now > time_of(rule, rule.quota)
         if repaired then
           state.since = start(rule, now)
+          state.mended = encode(state)
         end
+      end
+      if state.level > rule.most then
+        state.level = rule.most
       end
       local groups = floor(ticks_of(rule, state, now) / rule.ticks)
       local level = state.level - groups * rule.drain
@@ -119,7 +125,7 @@ if kind == 1 then
       return cost <= rule.quota - left_of(rule, state, now)
     end,
 
-    bears = function(rule, state, cost)
+    bears = function(rule, state, _, cost)
       local most = rule.most < 2 ^ 52 and rule.most or 2 ^ 52
       return cost <= most - state.level
     end,
@@ -128,10 +134,7 @@ if kind == 1 then
       return until_left(rule, state, now, state.level)
     end,
 
-    -- Seven bytes each: an instant as text would take longer to write and to read than the rest of a decision.
-    encode = function(state)
-      return struct.pack('<BI7I7', 99, state.level, state.since)
-    end,
+    encode = encode,
 
     decode = function(value)
       if #value ~= 15 or string.byte(value) ~= 99 then

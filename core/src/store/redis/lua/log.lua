@@ -42,18 +42,18 @@ if kind == 6 then
       local from = first_instant(rule, now)
       local instant = state.at and state.at > now and state.at or now
       keep_from(state, from)
-      -- More instants than `max` cannot matter: with that many the log is as full as it can be.
-      push(state, instant, cost < rule.max and cost or rule.max)
-      keep_newest(state, rule.max, from)
+      -- No more are dropped than are added: another definition may need what is more than this one's `max`.
+      local most = count_from(state, from)
+      most = most > rule.max and most or rule.max
+      push(state, instant, instant, cost < most and cost or most)
+      keep_newest(state, most, from)
     end,
 
     give_back = function(rule, state, now, cost)
       if cost > 0 then
         -- An expired run cannot be the last once the runs after it are taken back.
-        local from = first_instant(rule, now)
-        keep_from(state, from)
+        keep_from(state, first_instant(rule, now))
         take_newest(state, cost)
-        keep_newest(state, rule.max, from)
       end
     end,
 

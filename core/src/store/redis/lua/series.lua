@@ -1,8 +1,8 @@
 -- Counts in order of time, of which the oldest and the newest can be taken away.
 --
 -- A sorted set of runs: a run's instant is its score, and its member the sum of all units up to it, behind the tag of
--- its algorithm. A run at -1 stands for what was dropped: its sum is where those that are kept begin. In slots the member
--- ends in the resolution that all instants are multiples of, by which a definition of other slots is recognised.
+-- its algorithm. A run at -1 stands for what was dropped: its sum is where those that are kept begin. In slots an instant
+-- is the latest of its slot, and the member ends in their length, by which a definition of other slots is recognised.
 
 local pattern = kind == 5 and '^s(%d+):(%d+)$' or '^l(%d+)()$'
 
@@ -109,8 +109,8 @@ local function start_over(state)
   state.sum, state.from = state.sum - dropped, nil
 end
 
--- Adds to the newest end; `at` is not before the newest.
-local function push(state, at, units)
+-- Adds to the newest end; `at` is not before the newest. What came at `from` or later becomes of this instant too.
+local function push(state, from, at, units)
   if units == 0 then
     return
   end
@@ -123,7 +123,7 @@ local function push(state, at, units)
   if units > 2 ^ 53 - state.sum then
     units = 2 ^ 53 - state.sum
   end
-  if state.at == at then
+  if state.at and state.at >= from then
     redis.call('ZREMRANGEBYRANK', state.key, -1, -1)
   end
   state.at, state.sum, state.kept = at, state.sum + units, true
@@ -191,20 +191,16 @@ local function take_between(state, from, to, units)
   end
 end
 
--- Moves every instant back to a multiple of this.
-local function align(state, grain)
+-- Makes one run of all that lies in one slot of this length, of the latest of its instants.
+local function gather(state, grain)
   if state.at and state.grain ~= grain then
     local runs = redis.call('ZRANGE', state.key, 0, -1, 'WITHSCORES')
     redis.call('PEXPIRE', state.key, 0)
     state.grain, state.from = grain, nil
     for i = 1, #runs, 2 do
-      local at = tonumber(runs[i + 1])
-      local slot, next = at - at % grain, runs[i + 3]
-      if at < 0 then
-        redis.call('ZADD', state.key, -1, name(state, sum_of(runs[i])))
-      elseif not next or next - next % grain > slot then
-        redis.call('ZADD', state.key, string.format('%.0f', slot), name(state, sum_of(runs[i])))
-        state.at = slot
+      local at, next = tonumber(runs[i + 1]), tonumber(runs[i + 3])
+      if at < 0 or not next or next - next % grain > at then
+        redis.call('ZADD', state.key, runs[i + 1], name(state, sum_of(runs[i])))
       end
     end
   end

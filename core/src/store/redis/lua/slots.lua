@@ -19,7 +19,7 @@ if kind == 5 then
 
   -- A state is written in slots of this definition, and only those that still count.
   local function settle(rule, state, now)
-    align(state, rule.resolution)
+    gather(state, rule.resolution)
     keep_from(state, first_start(rule, now))
   end
 
@@ -46,8 +46,8 @@ if kind == 5 then
 
     charge = function(rule, state, now, cost)
       settle(rule, state, now)
-      local slot = start(rule, now)
-      push(state, state.at and state.at > slot and state.at or slot, cost)
+      local instant = state.at and state.at > now and state.at or now
+      push(state, start(rule, instant), instant, cost)
     end,
 
     give_back = function(rule, state, now, cost)
@@ -65,8 +65,8 @@ if kind == 5 then
       return count_from(state, first_start(rule, now)) + cost <= rule.max
     end,
 
-    bears = function(_, state, cost)
-      return count_from(state, 0) + cost <= 2 ^ 52
+    bears = function(rule, state, now, cost)
+      return count_from(state, first_start(rule, now)) + cost <= 2 ^ 52
     end,
 
     full = full,

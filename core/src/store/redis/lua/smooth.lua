@@ -23,14 +23,23 @@ if kind == 4 then
     return cost_of_stored(rule, stored, taken) + math.floor((cost - taken) * rule.stable), stored - taken
   end
 
+  -- What is owed counts from the last write, so that no instant beyond 2^53 is ever needed.
   local function until_free(_, state, now)
-    return state.free > now and state.free - now or 0
+    local time = state.debt + state.written - now
+    return time > 0 and time or 0
   end
 
-  local function store(rule, state, now, permits)
-    local stored = state.stored + permits
+  -- Gives permits back: first the time that others wait for them, then what that does not cover.
+  local function take_back(rule, state, now, permits)
+    local debt, back = until_free(rule, state, now), math.floor(permits * rule.stable)
+    back = back < debt and back or debt
+    local stored = state.stored + (permits - back / rule.stable)
     state.stored = stored < rule.most and stored or rule.most
-    state.written = now
+    state.debt, state.written = debt - back, now
+  end
+
+  local function encode(state)
+    return string.format('q%.17g:%.0f:%.0f', state.stored, state.debt, state.written)
   end
 
   return {
@@ -52,81 +61,78 @@ if kind == 4 then
     end,
 
     fresh = function(rule, now)
-      return { kept = false, stored = rule.most, free = now, written = now }
+      return { kept = false, stored = rule.most, debt = 0, written = now }
     end,
 
     advance = function(rule, state, now)
       -- From further ahead than it takes to fill the store: the clock was wrong then, and this entry is from now.
-      local ahead = state.written - now
-      local repaired = ahead > 0 and ahead > rule.most * rule.cool
+      local repaired = state.written - now > math.ceil(rule.most * rule.cool)
       if repaired then
-        state.free, state.written = state.free > ahead and state.free - ahead or 0, now
+        state.written = now
+        state.mended = encode(state)
       end
       -- More may have been stored under another definition.
       if state.stored > rule.most then
         state.stored = rule.most
       end
-      if now > state.free then
-        local time = now - state.free
+      local time = now - state.written - state.debt
+      if time > 0 then
         local stored = state.stored + time / rule.cool
         -- As long as it is said to take, it takes, whatever the last digit of a quotient is.
         if time >= math.ceil((rule.most - state.stored) * rule.cool) or stored > rule.most then
           stored = rule.most
         end
-        state.stored, state.free = stored, now
+        state.stored, state.debt, state.written = stored, 0, now
       end
       return repaired
     end,
 
     is_empty = function(rule, state, now)
-      return state.stored >= rule.most and state.free <= now
+      return state.stored >= rule.most and until_free(rule, state, now) == 0
     end,
 
     charge = function(rule, state, now, cost)
       local time, stored = price(rule, state.stored, cost)
-      state.stored, state.free, state.written = stored, state.free + math.floor(time), now
+      state.stored, state.debt, state.written = stored, until_free(rule, state, now) + time, now
     end,
 
-    give_back = store,
+    give_back = take_back,
 
     undo = function(rule, state, now, cost, spent, charged_at)
       local left = cost - (now > charged_at and now - charged_at or 0) / rule.cool
       local unspent = cost > spent and cost - spent or 0
       unspent = unspent < left and unspent or left
-      if unspent > 0 then
-        store(rule, state, now, unspent)
-      end
+      take_back(rule, state, now, unspent > 0 and unspent or 0)
     end,
 
     wait = until_free,
 
-    fits = function(_, state, now)
-      return state.free <= now
+    fits = function(rule, state, now)
+      return until_free(rule, state, now) == 0
     end,
 
-    bears = function(rule, state, cost)
-      return state.free + price(rule, state.stored, cost) < 2 ^ 53
+    bears = function(rule, state, now, cost)
+      local time, stored = price(rule, state.stored, cost)
+      return until_free(rule, state, now) + time + math.ceil((rule.most - stored) * rule.cool) <= 2 ^ 53
     end,
 
     full = function(rule, state, now)
       return until_free(rule, state, now) + math.ceil((rule.most - state.stored) * rule.cool)
     end,
 
-    encode = function(state)
-      return string.format('p%.17g:%.0f:%.0f', state.stored, state.free, state.written)
-    end,
+    encode = encode,
 
     decode = function(value)
-      local stored, free, written = string.match(value, '^p(%d[%d.e+-]*):(%d+):(%d+)$')
-      stored, free, written = tonumber(stored or ''), tonumber(free or ''), tonumber(written or '')
-      if stored and free and stored <= 1e300 and free <= 2 ^ 54 and written <= 2 ^ 53 then
-        return { kept = true, stored = stored, free = free, written = written }
+      local stored, debt, written = string.match(value, '^q(%d[%d.e+-]*):(%d+):(%d+)$')
+      stored, debt, written = tonumber(stored or ''), tonumber(debt or ''), tonumber(written or '')
+      if stored and debt and stored <= 1e300 and debt <= 2 ^ 53 and written <= 2 ^ 53 then
+        return { kept = true, stored = stored, debt = debt, written = written }
       end
       return nil
     end,
 
     tell = function(_, state, _, first, wait)
-      return struct.pack('<Bdddd', first, wait, state.stored, state.free, state.written)
+      return struct.pack('<Bdddd', first, wait, state.stored, state.debt, state.written)
     end,
   }
 end

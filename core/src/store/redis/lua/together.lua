@@ -70,14 +70,19 @@ decide = function(at)
     if asked == ACQUIRE and algorithm.reserves then
       wait = algorithm.wait(rule, state, now, total)
       fits = wait <= number
-      bears = not fits or algorithm.bears(rule, state, total)
+      bears = not fits or algorithm.bears(rule, state, now, total)
     elseif asked == LIMIT or asked == PEEK or asked == ACQUIRE or asked == DENIED then
       fits = algorithm.fits(rule, state, now, total)
-      bears = not (fits and algorithm.pays_later) or algorithm.bears(rule, state, total)
+      -- A cost that fits is bounded by the quota, unless it is paid later; a denied one may be charged too.
+      local unbounded = algorithm.pays_later
+      if not fits then
+        unbounded = rule.counts_blocked and asked ~= PEEK
+      end
+      bears = not unbounded or algorithm.bears(rule, state, now, total)
     elseif asked == CHARGE then
-      bears = algorithm.bears(rule, state, total)
+      bears = algorithm.bears(rule, state, now, total)
     elseif asked == UNDO and spent > cost then
-      bears = algorithm.bears(rule, state, spent - cost)
+      bears = algorithm.bears(rule, state, now, spent - cost)
     end
     if not bears then
       failed = failed or not follows
@@ -105,7 +110,7 @@ decide = function(at)
     local gives_back = asked == REFUND or asked == UNDO
     local charges = asked == CHARGE or not gives_back and asked ~= PEEK and (admitted or rule.counts_blocked)
     -- True if the state has to be kept; and the units that must fit for the answer's reset.
-    local keeps, awaited = true, 1
+    local keeps, awaited, writes = true, 1, true
     if not gives_back and not (charges and admitted) then
       awaited = charges and cost or check.total
     end
@@ -113,7 +118,7 @@ decide = function(at)
       algorithm.charge(rule, state, now, check.spent - cost)
     elseif cost == 0 or not charges and not gives_back then
       -- Nothing is written, so that what was seen is there again for a clock that steps back.
-      keeps = check.repaired and asked ~= PEEK
+      keeps, writes = check.repaired and asked ~= PEEK, false
     elseif charges then
       algorithm.charge(rule, state, now, cost)
     elseif asked == REFUND then
@@ -123,7 +128,7 @@ decide = function(at)
       algorithm.undo(rule, state, now, cost, check.spent, check.total)
     end
     told[i] = algorithm.tell(rule, state, now, check.first, check.wait, awaited)
-    check.keeps = keeps
+    check.keeps, state.changed = keeps, state.changed or writes
   end
 
   -- The last step: of several checks of one entry the last says how it is kept.

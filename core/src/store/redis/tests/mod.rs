@@ -99,16 +99,32 @@ fn evalsha(decisions: &[(&Request, Micros)]) -> Cmd {
 /// A decision about checks, with what is needed to put its outcome into a caller's words.
 struct Question {
     decision: Result<Request, (usize, Impossible)>,
-    /// For each answer its check, with the limit's key and the cost; `None` where nothing is limited.
-    answers: Vec<(usize, Option<(String, u64)>)>,
+    /// For each answer its check, and its part; `None` where nothing is limited.
+    answers: Vec<(usize, Option<usize>)>,
+    /// The limit's key and the cost of each part.
+    asked: Vec<(String, u64)>,
     /// The checks that are not enforced.
     observed: Vec<usize>,
 }
 
 impl Question {
     fn new(namespace: &str, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Self {
-        let (mut names, mut parts, mut answers) = (InlineVec::new(), InlineVec::new(), Vec::new());
+        let (mut names, mut parts) = (InlineVec::new(), InlineVec::new());
+        let (mut answers, mut asked): (Vec<(usize, Option<usize>)>, _) = (Vec::new(), Vec::new());
         for (index, check) in checks.iter().enumerate() {
+            let is_same = |other: &Check<'_>| {
+                !other.observed && !check.observed && (other.actor, other.key()) == (check.actor, check.key())
+            };
+            if let Some(first) = checks[..index].iter().position(is_same) {
+                // The answer to the sum of both is that of each.
+                let same = answers.iter().filter(|(of, _)| *of == first);
+                answers.extend(same.map(|(_, part)| (index, *part)).collect::<Vec<_>>());
+                continue;
+            }
+            let sum = |of: fn(&Check<'_>) -> u64| {
+                checks.iter().filter(|other| is_same(other)).map(of).reduce(u64::saturating_add).unwrap_or(of(check))
+            };
+            let (cost, spent) = (sum(|check| check.cost), sum(|check| check.spent));
             let (of, limit) = (check.actor, check.limit.key());
             let rules = check.limit.rules(check.factor).unwrap();
             for (shape, rule) in rules.shaped() {
@@ -117,32 +133,31 @@ impl Question {
                 if entry == names.len() {
                     names.push(name);
                 }
-                let Check { cost, spent, charged_at, .. } = *check;
+                let charged_at = check.charged_at;
+                answers.push((index, Some(parts.len())));
                 parts.push(Part { rule: *rule, cost, spent, charged_at, entry, observed: check.group(index) });
-                let asked = (limit.to_owned(), Verb::from(call).named_cost(check.cost, check.spent));
-                answers.push((index, Some(asked)));
+                asked.push((limit.to_owned(), Verb::from(call).named_cost(cost, spent)));
             }
             if matches!(rules, Rules::Unlimited) {
                 answers.push((index, None));
             }
         }
         let observed = (0..checks.len()).filter(|index| checks[*index].observed).collect();
-        Self { decision: Request::new(Verb::from(call), names, parts, now), answers, observed }
+        Self { decision: Request::new(Verb::from(call), names, parts, now), answers, asked, observed }
     }
 
     fn forget(namespace: &str, limit: &Limit, actor: &str) -> Self {
         let names =
             Shape::ALL.iter().map(|shape| EntryName::new(namespace, actor, limit.key(), *shape).to_key()).collect();
-        Self { decision: Ok(Request::reset(names)), answers: Vec::new(), observed: Vec::new() }
+        Self { decision: Ok(Request::reset(names)), answers: Vec::new(), asked: Vec::new(), observed: Vec::new() }
     }
 
     /// The answer to the caller.
     fn answer(&self, outcome: &Reply) -> Result<LimitInfo, LimitError> {
         match outcome {
             Reply::Decided { infos, .. } => {
-                let mut infos = infos.iter().cloned();
-                let of = |(check, limited): &(usize, Option<_>)| {
-                    let info = limited.as_ref().map_or_else(LimitInfo::unlimited, |_| infos.next().unwrap());
+                let of = |(check, part): &(usize, Option<usize>)| {
+                    let info = part.map_or_else(LimitInfo::unlimited, |part| infos[part].clone());
                     info.of_check(*check, self.observed.contains(check))
                 };
                 Ok(LimitInfo::merged(self.answers.iter().map(of).collect()))
@@ -153,7 +168,7 @@ impl Question {
     }
 
     fn refusal(&self, part: usize, why: Impossible) -> LimitError {
-        let (key, cost) = self.answers.iter().filter_map(|(_, asked)| asked.as_ref()).nth(part).unwrap();
+        let (key, cost) = &self.asked[part];
         why.of(key, *cost)
     }
 }

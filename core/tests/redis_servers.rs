@@ -1,0 +1,23 @@
+//! Tests over real servers, in one program. Those that look at a clock, or at their own process, are programs of their own.
+#![cfg(feature = "redis")]
+#![allow(missing_docs, reason = "a test")]
+
+mod calls;
+mod servers;
+mod sharkey;
+#[allow(dead_code, reason = "shared with other tests")]
+mod strategies;
+
+mod redis_access;
+mod redis_acquire;
+mod redis_answered;
+mod redis_contents;
+mod redis_fallback;
+mod redis_idle;
+mod redis_redirects;
+mod redis_replicas;
+mod redis_scattered;
+mod redis_sharkey;
+mod redis_topologies;
+mod redis_transactions;
+mod redis_upkeep;
