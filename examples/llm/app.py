@@ -7,10 +7,11 @@ last byte, after an error, after a timeout, and when the client goes away in the
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from typing import Annotated
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from tidegate import AsyncLimiter
 from tidegate.fastapi import RateLimit, RateLimitMiddleware, settle
@@ -27,8 +28,8 @@ class Prompt(BaseModel):
     """A request to the model."""
 
     text: str
-    most: int = 500
-    """Tokens that the answer may have."""
+    most: Annotated[int, Field(ge=1, le=100_000)] = 500
+    """Tokens that the answer may have: never so many, or so few, that the estimate is not one."""
 
     @property
     def reserved(self) -> int:
@@ -37,7 +38,10 @@ class Prompt(BaseModel):
 
 
 async def estimate(request: Request) -> int:
-    """The tokens of the prompt, and those that the answer may have: what is reserved."""
+    """The tokens of the prompt, and those that the answer may have: what is reserved.
+
+    A body that is no prompt has the status 400, and one that asks for more than the limit ever admits 413.
+    """
     prompt = Prompt.model_validate(await request.json())
     return count(prompt.text) + prompt.reserved
 

@@ -152,7 +152,7 @@ class Spent(RateLimitThrottle):
     key = staticmethod(lambda request: of(in_header(request), "user"))
 
 
-class Shop(APIView):
+class Shop(APIView):  # type: ignore[misc]
     authentication_classes = ()
     throttle_classes = (Spent,)
 

@@ -205,7 +205,7 @@ def test_all_options_beside_a_dependency_for_the_key() -> None:
     ):
         app = FastAPI()
         app.add_middleware(FromFastAPI)
-        app.get("/", dependencies=[Depends(RateLimit(**options, key=Depends(user)))])(lambda: "hello")  # type: ignore[arg-type]
+        app.get("/", dependencies=[Depends(RateLimit(**options, key=Depends(user)))])(lambda: "hello")
         client = TestClient(app)
         statuses = {
             name: [client.get("/", headers={"X-User": name}).status_code for _ in range(3)] for name in ("ada", "root")
@@ -256,7 +256,7 @@ def test_an_async_key_of_django() -> None:
     with pytest.raises(LimitError, match="a coroutine function needs an async view"):
         rate_limit("1/day", key=key)(type("Sync", (View,), {"get": lambda _self, _request: None}))
 
-    class Later(View):
+    class Later(View):  # type: ignore[misc]
         async def get(self, _request: Any) -> HttpResponse:
             return HttpResponse("hello")
 
@@ -266,13 +266,13 @@ def test_an_async_key_of_django() -> None:
 def test_a_method_needs_its_own_decorator() -> None:
     with pytest.raises(LimitError, match=r"got the method .*Shop\.get: put method_decorator"):
 
-        class Shop(View):
+        class Shop(View):  # type: ignore[misc]
             @rate_limit("1/day")
             def get(self, _request: Any) -> HttpResponse:
                 raise NotImplementedError
 
-    class Right(View):
-        @method_decorator(rate_limit("1/day"))
+    class Right(View):  # type: ignore[misc]
+        @method_decorator(rate_limit("1/day"))  # type: ignore[untyped-decorator]
         def get(self, _request: Any) -> HttpResponse:
             raise NotImplementedError
 
@@ -301,7 +301,7 @@ def test_the_commands_of_django(redis: RedisServer) -> None:
     class Spent(RateLimitThrottle):
         limits = "5/day"
 
-    view = rate_limit("1/day")(key_of)
+    view: Any = rate_limit("1/day")(key_of)
     view.cls = type("Throttled", (), {"throttle_classes": [Spent]})
     urlpatterns[:] = [path("users/<int:id>/", view)]
     store = {"LOCATION": redis.url, "OPTIONS": {"NAMESPACE": uuid4().hex, "TIMEOUT": 5}}
