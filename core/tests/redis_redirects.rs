@@ -1,4 +1,9 @@
 //! Redirections of a cluster's nodes, and of servers that mean harm.
+#![cfg(feature = "redis")]
+#![allow(missing_docs, reason = "a test")]
+
+mod calls;
+mod servers;
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -6,9 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::calls::hourly;
-use crate::servers::fake::Fake;
-use crate::servers::{Cluster, Server, wait_until};
+use calls::hourly;
+use servers::fake::Fake;
+use servers::{Cluster, Server, wait_until};
 use tidegate::remote::{Failure, OnError};
 use tidegate::{Error, Limiter, Redis};
 
