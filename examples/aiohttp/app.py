@@ -9,7 +9,7 @@ import sys
 
 from aiohttp import web
 
-from tidegate import AsyncLimiter, LimitInfo, TokenBucket
+from tidegate import AsyncLimiter, LimitInfo, TokenBucket, client_of
 
 API = TokenBucket("api", count=5, period=60_000)
 limiter = AsyncLimiter(os.environ.get("STORE", "memory://"), timeout=float(os.environ.get("STORE_TIMEOUT", "0.1")))
@@ -20,7 +20,7 @@ INFO = web.RequestKey("rate_limit", LimitInfo) if hasattr(web, "RequestKey") els
 async def limited(request: web.Request, handler) -> web.StreamResponse:
     """Refuses a request that is over the limit."""
     # Behind a proxy the peer is the proxy; then the address is in a header that only the proxy may set.
-    info = request[INFO] = await limiter.limit(API, request.remote)
+    info = request[INFO] = await limiter.limit(API, client_of(request.remote))
     if info.blocked:
         raise web.HTTPTooManyRequests(text=f"retry in {info.reset_sec} s")
     return await handler(request)

@@ -7,10 +7,11 @@ last byte, after an error, after a timeout, and when the client goes away in the
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from typing import Annotated
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from tidegate import AsyncLimiter
 from tidegate.fastapi import RateLimit, RateLimitMiddleware, settle
@@ -19,18 +20,30 @@ SECONDS = float(os.environ.get("MODEL_SECONDS", "30"))
 """The time that an answer may take."""
 
 
+MOST = 4000
+"""Tokens that an answer may have, whatever a client asks for."""
+
+
 class Prompt(BaseModel):
     """A request to the model."""
 
     text: str
-    most: int = 500
-    """Tokens that the answer may have."""
+    most: Annotated[int, Field(ge=1, le=100_000)] = 500
+    """Tokens that the answer may have: never so many, or so few, that the estimate is not one."""
+
+    @property
+    def reserved(self) -> int:
+        """The same within bounds, as a client may ask for anything."""
+        return min(max(self.most, 0), MOST)
 
 
 async def estimate(request: Request) -> int:
-    """The tokens of the prompt, and those that the answer may have: what is reserved."""
+    """The tokens of the prompt, and those that the answer may have: what is reserved.
+
+    A body that is no prompt has the status 400, and one that asks for more than the limit ever admits 413.
+    """
     prompt = Prompt.model_validate(await request.json())
-    return count(prompt.text) + prompt.most
+    return count(prompt.text) + prompt.reserved
 
 
 def count(text: str) -> int:
@@ -41,7 +54,7 @@ def count(text: str) -> int:
 async def model(prompt: Prompt) -> AsyncIterator[str]:
     """Stands for the model: it repeats the prompt, a word at a time; some words make it fail or hang."""
     for number, word in enumerate(prompt.text.split() * 100):
-        if number >= prompt.most:
+        if number >= prompt.reserved:
             return
         if word == "fail":
             raise RuntimeError("the model failed")

@@ -1,7 +1,7 @@
 /** A limit on every call of a gRPC server, as an interceptor: RESOURCE_EXHAUSTED, and when to come back as metadata. */
 
 import { Metadata, Server, ServerInterceptingCall, status } from '@grpc/grpc-js'
-import { bucket, Limiter } from 'tidegate'
+import { bucket, clientOf, Limiter } from 'tidegate'
 
 const limiter = new Limiter()
 const calls = bucket({ key: 'grpc', size: 2, dripRate: 60_000 })
@@ -11,9 +11,7 @@ function rateLimit(_method, call) {
     start(next) {
       next({
         onReceiveMetadata(metadata, pass) {
-          // The peer is `address:port`.
-          const address = call.getPeer().replace(/:\d+$/, '')
-          const info = limiter.limitSync(calls, address)
+          const info = limiter.limitSync(calls, clientOf(call.getPeer()))
           if (info.allowed) return pass(metadata)
           const trailer = new Metadata()
           trailer.set('retry-after', `${info.resetSec}`)

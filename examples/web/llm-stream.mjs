@@ -9,19 +9,25 @@ import { rateLimit } from 'tidegate/express'
 
 const MOST_TOKENS = 200
 
+/** The tokens to reserve: those that the client asks for, within bounds, as it may ask for anything. */
+function reserved(request) {
+  const asked = Math.trunc(Number(request.body?.max_tokens ?? MOST_TOKENS))
+  return Math.min(Math.max(asked || 1, 1), MOST_TOKENS)
+}
+
 /** An app over a model: a function that gives the words of an answer, one after another. */
 export function llmApp(model, limiter = new Limiter()) {
   const tokens = tokenBucket({ key: 'tokens', count: 1000, period: 60_000 })
   const app = express().use(express.json())
-  const limit = rateLimit({ limiter, limits: tokens, cost: MOST_TOKENS, key: (request) => request.get('x-user') })
+  const limit = rateLimit({ limiter, limits: tokens, cost: reserved, key: (request) => request.get('x-user') })
 
   app.post('/chat', limit, async (request, response) => {
     let used = 0
     response.type('text/event-stream')
     try {
       for await (const word of model(request.body.prompt)) {
+        if (response.destroyed || used === reserved(request)) break
         used++
-        if (response.destroyed) break
         response.write(`data: ${word}\n\n`)
       }
       response.end()

@@ -2,7 +2,7 @@
 
 import { createServer } from 'node:http'
 import { Server } from 'socket.io'
-import { bucket, Limiter } from 'tidegate'
+import { bucket, clientOf, Limiter } from 'tidegate'
 
 const limiter = new Limiter()
 const messages = bucket({ key: 'messages', size: 2, dripRate: 60_000 })
@@ -11,8 +11,9 @@ export const server = createServer()
 const io = new Server(server)
 
 io.on('connection', (socket) => {
+  const client = clientOf(socket.handshake.address)
   socket.use(async (_event, next) => {
-    const info = await limiter.limit(messages, socket.handshake.address)
+    const info = await limiter.limit(messages, client)
     next(info.blocked ? Object.assign(new Error('too many messages'), { data: { retryMs: info.resetMs } }) : undefined)
   })
   // What `next` is given arrives here, not at the client.

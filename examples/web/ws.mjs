@@ -1,7 +1,7 @@
 /** Messages over a WebSocket: each is limited by address; who sends far too many is disconnected. */
 
 import { createServer } from 'node:http'
-import { bucket, Limiter } from 'tidegate'
+import { bucket, clientOf, Limiter } from 'tidegate'
 import { WebSocketServer } from 'ws'
 
 const limiter = new Limiter()
@@ -13,11 +13,11 @@ export const server = createServer()
 const sockets = new WebSocketServer({ server })
 
 sockets.on('connection', (socket, request) => {
-  const address = request.socket.remoteAddress
+  const client = clientOf(request.socket.remoteAddress)
   socket.on('message', (data) => {
-    const info = limiter.limitSync(messages, address)
+    const info = limiter.limitSync(messages, client)
     if (info.allowed) socket.send(data)
-    else if (limiter.limitSync(refused, address).allowed) socket.send(JSON.stringify({ retryMs: info.resetMs }))
+    else if (limiter.limitSync(refused, client).allowed) socket.send(JSON.stringify({ retryMs: info.resetMs }))
     else socket.close(POLICY_VIOLATION, 'too many messages')
   })
 })

@@ -19,6 +19,26 @@ export interface StoreEvent<Name extends StoreEventName = StoreEventName> {
   readonly message: string
 }
 
+/**
+ * A request that a module for a web framework denied. At most ten are told in a second for each limiter; `untold` is
+ * the number of the others.
+ */
+export interface DeniedEvent {
+  readonly name: 'denied'
+  /** The key of the limit that denied. */
+  readonly key: string
+  /** The actor: a key, or an address marked with `ip:`. */
+  readonly actor: string
+  /** True for a limit in shadow mode, which would have denied and admitted the request. */
+  readonly shadow: boolean
+  /** The framework: `express`, `fastify`, `koa`, `hono`, `nestjs` or `web`. */
+  readonly framework: string
+  /** The route of the request, or the mount of the limit, where the framework tells. */
+  readonly route: string | undefined
+  /** Denials before this one that were not told. */
+  readonly untold: number
+}
+
 const listening = new Map<number, WeakRef<Listeners>>()
 const gone = new FinalizationRegistry<number>((number) => listening.delete(number))
 let last = 0
@@ -35,7 +55,15 @@ export class Listeners extends EventEmitter {
   }
 }
 
-const NAMES: readonly unknown[] = EVENT_NAMES
+const ofLimiters = new WeakMap<object, Listeners>()
+
+/** Notes the listeners of a limiter. */
+export const listenTo = (limiter: object, listeners: Listeners): unknown => ofLimiters.set(limiter, listeners)
+
+/** The listeners of a limiter. */
+export const listenersOf = (limiter: object): Listeners | undefined => ofLimiters.get(limiter)
+
+const NAMES: readonly unknown[] = [...EVENT_NAMES, 'denied']
 const QUIET: readonly string[] = ['breaker-open', 'breaker-close', 'failure']
 
 /** The name of an event; a misspelt one is refused, because its listener would never be called. */

@@ -8,15 +8,19 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { wrongType } from './errors.js'
 import type { Refusal } from './http.js'
 import type { LimitInfo } from './info.js'
+import type { Limiter } from './limiter.js'
 import { clientBy } from './room/address.js'
 import { errorFrom } from './room/asked.js'
 import { settingsOf, trustOf } from './room/express-app.js'
+import { nameOf } from './room/express-names.js'
+import type { Framework, Gates } from './room/framework.js'
 import { isClosed } from './room/gone.js'
 import { isPromise } from './room/later.js'
 import { admit, decideFor, refuse, refuseTo, unlessAnswered } from './room/node.js'
 import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { RequestError } from './room/request-error.js'
 import { besideResponses, onResponses, type Shelf, setAll } from './room/response.js'
-import { type Framework, type Gates, Room } from './room/room.js'
+import { Room } from './room/room.js'
 import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
 import { type ChargeOn, chargeOption } from './room/settle.js'
 import type { Trials } from './room/trials.js'
@@ -57,21 +61,19 @@ export interface RateLimit extends RequestHandler {
   and(more: RoomLimits<Request> | LimitsOfRequest<Request> | RouteOptions<RateLimitOptions>): RateLimit
   /** The counts of limits in shadow mode and of candidates. */
   trials(): Trials
+  /** The limiter, for its events. */
+  readonly limiter: Limiter
 }
 
 const framework: Framework<Request> = {
+  kind: 'express',
   options: ['onBlocked', 'chargeOn'],
   client(request: Request, gates: Gates): string {
     const settings = settingsOf(request)
     return clientBy(request, gates, settings === undefined ? 'nobody' : trustOf(settings), () => request.ip)
   },
   isGone: isClosed,
-  template({ route, method }: Request): string | undefined {
-    if (route === undefined) return undefined
-    // A route for several methods is one, however a client spells the method.
-    const several = Object.keys(route.methods ?? {}).length > 1
-    return several ? `${route.path}` : `${method === 'HEAD' ? 'GET' : method} ${route.path}`
-  },
+  nameOf,
 }
 
 /**
@@ -130,11 +132,21 @@ function middlewareOf(room: Room<Request>): RateLimit {
     try {
       info = decideFor(room, request, response, shelf)
     } catch (error) {
-      next(error)
+      failed(error, request, response, next)
       return
     }
-    if (isPromise(info)) info.then((info) => proceed(info, request, response, shelf, next), next)
-    else proceed(info, request, response, shelf, next)
+    if (isPromise(info)) {
+      info.then(
+        (info) => proceed(info, request, response, shelf, next),
+        (error) => failed(error, request, response, next),
+      )
+    } else proceed(info, request, response, shelf, next)
+  }
+
+  const failed = (error: unknown, request: Request, response: Response, next: NextFunction): void => {
+    // Express writes a log of every error.
+    if (error instanceof RequestError) send(response, room.gate.rejection(error.mistake, request.headers.accept))
+    else next(error)
   }
 
   const proceed = (
@@ -199,5 +211,6 @@ function middlewareOf(room: Room<Request>): RateLimit {
   return Object.assign(limit, {
     and: (more: unknown) => middlewareOf(room.extend(routeOptions(more), { adds: true })),
     trials: () => room.trials(),
+    limiter: room.limiter,
   }) as RateLimit
 }

@@ -4,24 +4,38 @@
  * @packageDocumentation
  */
 
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions as FastifyRoute } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { outOfRange, wrongType } from './errors.js'
 import type { Refusal } from './http.js'
 import type { LimitInfo } from './info.js'
+import type { Limiter } from './limiter.js'
 import { clientBy } from './room/address.js'
 import { errorFrom } from './room/asked.js'
 import { RateLimitError as Refused } from './room/error.js'
-import { type Done, HOOKS, type Hook, type HookName, limitEarlier, type Placed } from './room/fastify-hooks.js'
-import { placeOn } from './room/fastify-reply.js'
+import {
+  add,
+  type Done,
+  HOOKS,
+  type Hook,
+  type HookName,
+  limitEarlier,
+  type Named,
+  nameOf,
+  type Placed,
+  refuseTaken,
+} from './room/fastify-hooks.js'
+import { ANSWER, type Answered, INFO, placeOn } from './room/fastify-reply.js'
 import { trustOf } from './room/fastify-trust.js'
+import type { Extension, Framework, Gates } from './room/framework.js'
 import { isClosed } from './room/gone.js'
 import { isPromise } from './room/later.js'
 import { MADE_IN_REQUESTS } from './room/mistakes.js'
-import { claimedName } from './room/names.js'
+import { mountName, Place, routeName } from './room/names.js'
 import { admit, decideFor, refuse, refuseTo, unlessAnswered } from './room/node.js'
 import { functionOption, type OptionalLimits, type RoomOptions, type RouteOptions } from './room/options.js'
+import { RequestError } from './room/request-error.js'
 import { onFinished, onResponses } from './room/response.js'
-import { type Framework, type Gates, Room } from './room/room.js'
+import { Room } from './room/room.js'
 import type * as rules from './room/rules.js'
 import { hookServer } from './room/server.js'
 import { type ChargeOn, chargeOption } from './room/settle.js'
@@ -46,26 +60,11 @@ declare module 'fastify' {
 type Ended = (() => void) | undefined
 const OPTIONS = ['onBlocked', 'chargeOn', 'hook', 'global']
 
-/** The framework of an instance, whose prefix is the key of limits that are given as text. */
-const frameworkOf = (prefix: string): Framework<FastifyRequest> => ({ ...framework, name: prefix || undefined })
-
 const framework: Framework<FastifyRequest> = {
+  kind: 'fastify',
   options: OPTIONS,
   client: (request: FastifyRequest, gates: Gates) => clientBy(request.raw, gates, trustOf(request), () => request.ip),
   isGone: ({ raw }) => isClosed(raw),
-}
-
-const INFO = Symbol('tidegate.info')
-type Answered = FastifyRequest & { [INFO]?: LimitInfo | null }
-
-/** The answer to a request: a property of the prototype, because Fastify writes all others into every request. */
-const ANSWER = {
-  getter(this: FastifyRequest): LimitInfo | null {
-    return (this as Answered)[INFO] ?? null
-  },
-  setter(this: FastifyRequest, info: LimitInfo | null): void {
-    ;(this as Answered)[INFO] = info
-  },
 }
 
 /** The room of an instance; those inside find it through their prototypes. */
@@ -110,10 +109,10 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   const outer = instance[ROOM]
   const inside = outer !== undefined && given.limiter === undefined
   if (outer === undefined) refuseTaken(instance)
-  const name = instance.prefix ? { name: instance.prefix } : {}
+  const name = mountName(instance.prefix)
   const room = inside
-    ? outer.extend({ ...name, ...given }, { adds: true })
-    : new Room(given, frameworkOf(instance.prefix))
+    ? outer.extend(given, { adds: true, framework: { name } })
+    : new Room(given, { ...framework, name })
   const { global = true } = given
   if (typeof global !== 'boolean') throw wrongType('', 'global', 'must be a boolean', global)
   // A plugin that is registered a second time, with a limiter of its own, is the nearest one from then on.
@@ -126,13 +125,13 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
       getter(this: Housed) {
         const nearest = this[ROOM] ?? room
         const limit = (options?: tidegate.RouteLimits) => made.of(nearest, options) as tidegate.RateLimitHook
-        return Object.assign(limit, { trials: () => nearest.trials() })
+        return Object.assign(limit, { trials: () => nearest.trials(), limiter: nearest.limiter })
       },
     })
   }
   hookServer(instance.server)
   const everywhere = hookOf(room)
-  const hooks = new RouteHooks(room)
+  const hooks = new RouteHooks(room, instance)
   const placedOn = (config: false | tidegate.RouteLimits | undefined, route: Named): Placed | undefined => {
     if (config === undefined) return global ? everywhere : undefined
     return config === false ? undefined : hooks.of(config, route)
@@ -149,48 +148,37 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   })
 }
 
-/** The decorator of `@fastify/rate-limit`, which takes `rateLimit` of an instance and of routes for its own, too. */
-const OTHERS = 'createRateLimit'
-
-/** Refuses an instance in which two plugins would read the limits of a route, each as its own. */
-function refuseTaken(instance: FastifyInstance): void {
-  if (!instance.hasDecorator(OTHERS)) return
-  const code = 'FST_ERR_DEC_ALREADY_PRESENT'
-  throw Object.assign(new Error('@fastify/rate-limit has the names of tidegate/fastify: register one of them'), {
-    code,
-  })
-}
-
-/** The part of a route that names it. */
-type Named = Pick<FastifyRoute, 'method' | 'url'>
-
 /** Hooks of routes by their configuration and name: a route for HEAD that Fastify makes of one for GET has the same. */
 class RouteHooks {
   readonly #known = new WeakMap<object, Map<string, Placed>>()
   readonly #room: Room<FastifyRequest>
+  readonly #instance: FastifyInstance
 
-  constructor(room: Room<FastifyRequest>) {
+  constructor(room: Room<FastifyRequest>, instance: FastifyInstance) {
     this.#room = room
+    this.#instance = instance
   }
 
   of(config: tidegate.RouteLimits, route: Named): Placed {
-    const methods = [route.method].flat()
     const known = this.#known.get(config) ?? new Map<string, Placed>()
-    const name = `${methods.join()} ${route.url}`
-    const placed = known.get(name) ?? hookOf(roomOf(this.#room, config, name.replace(/^HEAD /, 'GET ')))
+    const name = nameOf(route, this.#instance)
+    const placed = known.get(name) ?? hookOf(roomOf(this.#room, config, { framework: { name } }))
     this.#known.set(config, known.set(name, placed))
-    if (methods.includes('GET')) known.set(`HEAD ${route.url}`, placed)
+    if ([route.method].flat().includes('GET')) known.set(routeName(['HEAD'], route.url), placed)
     return placed
   }
 }
 
-/** The key of limits that are given as text to `app.rateLimit()`. */
-const HOOK = 'hook'
+/** A framework in which the request says the route. */
+const ANYWHERE: Partial<Framework<FastifyRequest>> = {
+  nameOf: ({ routeOptions, server }) => nameOf(routeOptions as Partial<Named>, server),
+}
 
 /** The hooks that an app makes of its limits. */
 class MadeHooks {
   #isReady = false
   #madeInRequests = 0
+  #place: Place | undefined
 
   constructor(instance: FastifyInstance) {
     instance.addHook('onReady', async () => {
@@ -209,27 +197,26 @@ class MadeHooks {
         throw wrongType('', 'limits', 'must be given, as the plugin has none', undefined)
       return hookOf(room).run
     }
-    // One that is made again for each request has the entries of the one before.
-    return hookOf(roomOf(room, options, this.#isReady ? HOOK : claimedName(room.limiter, HOOK))).run
+    // One that is made again for each request stands where the one before it did.
+    if (this.#isReady) this.#place ??= new Place(room.limiter)
+    return hookOf(roomOf(room, options, { framework: ANYWHERE, ...(this.#place && { place: this.#place }) })).run
   }
 }
 
 const IN_REQUESTS = 'app.rateLimit(): make the hook before the app is ready'
 
 /** The room of a route that says otherwise. */
-function roomOf(room: Room<FastifyRequest>, config: tidegate.RouteLimits, name: string): Room<FastifyRequest> {
+function roomOf(
+  room: Room<FastifyRequest>,
+  config: tidegate.RouteLimits,
+  how: Extension<FastifyRequest>,
+): Room<FastifyRequest> {
   if (typeof config !== 'object' || config === null || Array.isArray(config)) {
     throw wrongType('', 'rateLimit', 'must be false or an object with options', config)
   }
   const { adds = false, ...options } = config
   if (typeof adds !== 'boolean') throw wrongType('', 'adds', 'must be a boolean', adds)
-  return room.extend({ name, ...options }, { adds: adds && options.limits !== undefined })
-}
-
-/** Puts the hook before those of the route. */
-function add(route: FastifyRoute, { name, run }: Placed): void {
-  const before = [(route[name] ?? []) as Hook | Hook[]].flat()
-  if (!before.includes(run)) route[name] = [run, ...before] as never
+  return room.extend(options, { ...how, adds: adds && options.limits !== undefined })
 }
 
 function send(reply: FastifyReply, { status, headers, body }: Refusal): void {
@@ -308,13 +295,21 @@ function hookOf(room: Room<FastifyRequest>): Placed {
 
   const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, answered: Ended): void => {
     let info: rules.Later<LimitInfo | undefined>
+    const failed = (error: Error): void => {
+      if (body === undefined || !(error instanceof RequestError)) {
+        done(error)
+        return
+      }
+      if (answered !== undefined) onFinished(reply.raw, answered)
+      send(reply, room.gate.rejection(error.mistake, request.raw.headers.accept))
+    }
     try {
       info = decideFor(room, request, reply.raw, onResponses)
     } catch (error) {
-      done(error as Error)
+      failed(error as Error)
       return
     }
-    if (isPromise(info)) info.then((info) => proceed(info, request, reply, done, answered), done)
+    if (isPromise(info)) info.then((info) => proceed(info, request, reply, done, answered), failed)
     else proceed(info, request, reply, done, answered)
   }
 
@@ -376,6 +371,8 @@ namespace tidegate {
     (options?: RouteLimits): RateLimitHook
     /** The counts of limits in shadow mode and of candidates. */
     trials(): TrialCounts
+    /** The limiter, for its events. */
+    readonly limiter: Limiter
   }
 
   /** The error for a refused request, as `setErrorHandler` gets it. */

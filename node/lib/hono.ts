@@ -9,14 +9,17 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import { ConfigurationError, outOfRange, StoreError, wrongType } from './errors.js'
 import { isRedirection } from './headers.js'
 import type { LimitInfo } from './info.js'
-import { isBadActor } from './room/actor.js'
+import type { Limiter } from './limiter.js'
 import { isCutShort } from './room/address.js'
 import { RateLimitError } from './room/error.js'
 import { isNoAnswer, responseOf, withHeaders } from './room/fetch.js'
+import type { Framework, Gates } from './room/framework.js'
 import { isPromise } from './room/later.js'
 import { countedTwice } from './room/mistakes.js'
+import { mountName, routeName } from './room/names.js'
 import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
-import { type Framework, type Gates, Room } from './room/room.js'
+import { RequestError } from './room/request-error.js'
+import { Room } from './room/room.js'
 import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
 import { type ChargeOn, chargeOption, settle } from './room/settle.js'
 import type { Trials } from './room/trials.js'
@@ -58,6 +61,8 @@ export interface RateLimit extends MiddlewareHandler<RateLimitEnv> {
   and(more: RoomLimits<Context> | LimitsOfRequest<Context> | RouteOptions<RateLimitOptions>): RateLimit
   /** The counts of limits in shadow mode and of candidates. */
   trials(): Trials
+  /** The limiter, for its events. */
+  readonly limiter: Limiter
 }
 
 const NO_ADDRESS = "must be given where there is no key: the runtime's own, such as that of @hono/node-server/conninfo"
@@ -76,6 +81,7 @@ function peerOf(context: Context, getConnInfo: GetConnInfo): string | undefined 
 }
 
 const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> => ({
+  kind: 'hono',
   options: ['getConnInfo', 'onBlocked', 'chargeOn'],
   client(context: Context, { gate }: Gates): string {
     const peer = getConnInfo && peerOf(context, getConnInfo)
@@ -88,8 +94,17 @@ const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> =
     return gate.client(peer, context.req.header('x-forwarded-for') ?? context.req.header('forwarded'))
   },
   isGone: ({ req }) => req.raw.signal.aborted,
-  template: (context: Context) => context.req.routePath,
+  nameOf,
 })
+
+/** The key of limits as text: the route that is being handled, or the path of the middleware. */
+function nameOf({ req }: Context): string {
+  const { method, path } = req.matchedRoutes[req.routeIndex] ?? { method: ALL, path: req.routePath }
+  return method === ALL ? mountName(path.replace(/\/?\*$/, '')) : routeName([method], path)
+}
+
+/** The method of routes that take all of them, and of middlewares. */
+const ALL = 'ALL'
 
 /**
  * A middleware that limits requests: `app.use(rateLimit({ limits: '100/minute', getConnInfo }))`. It answers a refused
@@ -154,21 +169,23 @@ function middlewareOf(room: Room<Context>): RateLimit {
     const rooms = before.map(({ room }) => room)
     // One that adds to this room has decided for both.
     if (rooms.some((other) => other === room || other.isAddedTo(room))) return passOn(next)
+    const rejected = async (error: unknown): Promise<Response> => {
+      if (!(error instanceof RequestError)) return failed(error)
+      return responseOf(room.gate.rejection(error.mistake, context.req.header('accept')), context.req.method)
+    }
     let info: Later<LimitInfo | undefined>
     try {
       info = room.decide(context, rooms)
     } catch (error) {
-      return failed(error)
+      return rejected(error)
     }
-    return isPromise(info) ? info.then((info) => proceed(info, context, next), failed) : proceed(info, context, next)
+    return isPromise(info) ? info.then((info) => proceed(info, context, next), rejected) : proceed(info, context, next)
   }
 
   /** Hono's own handler of errors answers with what an error has for a response. */
   const failed = (error: unknown): never => {
-    const text = error instanceof StoreError ? 'Service Unavailable' : isBadActor(error) ? 'Bad Request' : undefined
-    if (text === undefined) throw error
-    const { status } = error as StoreError
-    throw Object.assign(error as StoreError, { getResponse: () => new Response(text, { status }) })
+    if (!(error instanceof StoreError)) throw error
+    throw Object.assign(error, { getResponse: () => new Response('Service Unavailable', { status: error.status }) })
   }
 
   const proceed = async (info: LimitInfo | undefined, context: Context, next: Next): Promise<Response | undefined> => {
@@ -215,6 +232,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
   return Object.assign(limit, {
     and: (more: unknown) => middlewareOf(room.extend(routeOptions(more), { adds: true })),
     trials: () => room.trials(),
+    limiter: room.limiter,
   }) as unknown as RateLimit
 }
 

@@ -27,7 +27,7 @@ export {
   StoreError,
   type StoreFailure,
 } from './errors.js'
-export type { StoreEvent } from './events.js'
+export type { DeniedEvent, StoreEvent } from './events.js'
 export { type Allowance, type CallExplanation, type Explanation, explain, type LegacyTranslation } from './explain.js'
 export type { HeaderKind, HeaderOptions, Headers } from './headers.js'
 export { LimitInfo, type LimitInfoFields } from './info.js'

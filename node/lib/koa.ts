@@ -8,14 +8,18 @@ import type { DefaultContext, Middleware, Next, ParameterizedContext } from 'koa
 import { outOfRange } from './errors.js'
 import type { Refusal } from './http.js'
 import type { LimitInfo } from './info.js'
+import type { Limiter } from './limiter.js'
 import { clientBy } from './room/address.js'
+import type { Framework, Gates } from './room/framework.js'
 import { isClosed } from './room/gone.js'
 import { after, isPromise } from './room/later.js'
+import { APP, mountName, routeName, takesAll } from './room/names.js'
 import { admit, decideFor, refuse, refuseTo } from './room/node.js'
 import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { RequestError } from './room/request-error.js'
 import { onResponses } from './room/response.js'
-import { type Framework, type Gates, Room } from './room/room.js'
-import type { LimitsOfRequest, RoomLimits } from './room/rules.js'
+import { Room } from './room/room.js'
+import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
 import { type ChargeOn, chargeOption } from './room/settle.js'
 import type { Trials } from './room/trials.js'
 import type { Trust } from './room/trust.js'
@@ -50,18 +54,39 @@ export interface RateLimit extends Middleware<RateLimitState> {
   and(more: RoomLimits<Context> | LimitsOfRequest<Context> | RouteOptions<RateLimitOptions>): RateLimit
   /** The counts of limits in shadow mode and of candidates. */
   trials(): Trials
+  /** The limiter, for its events. */
+  readonly limiter: Limiter
 }
 
 /** The header whose left-most address a client can write itself. */
 const LIST = 'x-forwarded-for'
 
 const framework: Framework<Context> = {
+  kind: 'koa',
   options: ['onBlocked', 'chargeOn'],
   client: (context: Context, gates: Gates) => clientBy(context.req, gates, trustOf(context), () => context.ip),
   isGone: ({ req }) => isClosed(req),
-  // Set by @koa/router.
-  template: (context: Context) => (context._matchedRoute === undefined ? undefined : `${context._matchedRoute}`),
+  nameOf,
 }
+
+/** A layer of @koa/router, as it notes those that match a request; one of `router.use` has no methods. */
+interface Layer {
+  readonly path: unknown
+  readonly methods: readonly string[]
+}
+
+/** The key of limits as text: the route of @koa/router that is being handled, or the prefix of the router. */
+function nameOf({ _matchedRoute: path, matched, method }: Context): string {
+  if (path === undefined) return APP
+  const takes = ({ methods }: Layer): boolean => methods.length === 0 || methods.includes(method)
+  const layers = ((matched ?? []) as readonly Layer[]).filter((layer) => layer.path === path && takes(layer))
+  const methods = layers.at(-1)?.methods ?? []
+  if (methods.length > 0) return routeName(takesAll(methods) ? [] : methods, `${path}`)
+  return mountName(`${path}`.replace(WILDCARD, ''))
+}
+
+/** The wildcard of @koa/router behind the prefix of a router that has a middleware. */
+const WILDCARD = /(\/?\(\.\*\)|\{\/\*\w+\}|\/?\*\w*)$/
 
 /** The trust of an app. Koa takes the left-most address, unless `maxIpsCount` says how many proxies there are. */
 function trustOf({ app }: Context): Trust {
@@ -143,12 +168,22 @@ function middlewareOf(room: Room<Context>): RateLimit {
   }
 
   const limit = (context: Context, next: Next): unknown => {
-    const info = decideFor(room, context, context.res, onResponses)
-    return isPromise(info) ? info.then((info) => proceed(info, context, next)) : proceed(info, context, next)
+    const failed = (error: unknown): void => {
+      if (!(error instanceof RequestError)) throw error
+      send(context, room.gate.rejection(error.mistake, context.req.headers.accept))
+    }
+    let info: Later<LimitInfo | undefined>
+    try {
+      info = decideFor(room, context, context.res, onResponses)
+    } catch (error) {
+      return failed(error)
+    }
+    return isPromise(info) ? info.then((info) => proceed(info, context, next), failed) : proceed(info, context, next)
   }
 
   return Object.assign(limit, {
     and: (more: unknown) => middlewareOf(room.extend(routeOptions(more), { adds: true })),
     trials: () => room.trials(),
+    limiter: room.limiter,
   }) as unknown as RateLimit
 }

@@ -1,6 +1,6 @@
 import type { ClockOption } from './clock.js'
 import { answered } from './errors.js'
-import { eventName, type Listeners, listenerFrom, type StoreEvent } from './events.js'
+import { type DeniedEvent, eventName, type Listeners, listenerFrom, listenTo, type StoreEvent } from './events.js'
 import type { Store } from './info.js'
 import type { LimiterOptions, StoreEventName } from './names.js'
 import { native } from './native.js'
@@ -92,6 +92,7 @@ export class Limiter extends Verbs {
     super(store)
     this.#store = store
     this.#listeners = listeners
+    listenTo(this, listeners)
     collected.register(this, store.handle, this)
   }
 
@@ -118,7 +119,8 @@ export class Limiter extends Verbs {
   }
 
   /**
-   * Calls this listener at each event of this name; see {@link StoreEventName}. Listening does not keep the process
+   * Calls this listener at each event of this name; see {@link StoreEventName}, and {@link DeniedEvent} for requests that
+   * the modules for web frameworks deny. Listening does not keep the process
    * alive.
    *
    * @example
@@ -133,17 +135,23 @@ export class Limiter extends Verbs {
    * await limiter.limit(bucket({ key: 'login', size: 10 }), 'ada')
    * ```
    */
-  on<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {
+  on<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this
+  on(name: 'denied', listener: (event: DeniedEvent) => void): this
+  on(name: string, listener: (event: never) => void): this {
     return this.#listen('on', name, listener)
   }
 
   /** {@link on}, for the first event alone. */
-  once<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {
+  once<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this
+  once(name: 'denied', listener: (event: DeniedEvent) => void): this
+  once(name: string, listener: (event: never) => void): this {
     return this.#listen('once', name, listener)
   }
 
   /** Removes this listener. */
-  off<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this {
+  off<Name extends StoreEventName>(name: Name, listener: (event: StoreEvent<Name>) => void): this
+  off(name: 'denied', listener: (event: DeniedEvent) => void): this
+  off(name: string, listener: (event: never) => void): this {
     return this.#listen('off', name, listener)
   }
 

@@ -13,6 +13,7 @@ export type MistakeCode =
   | 'sync-on-event-loop'
   | 'same-key-twice'
   | 'same-name-twice'
+  | 'name-missing'
   | 'limit-not-applied'
   | 'store-unreachable'
   | 'no-client-address'

@@ -6,11 +6,14 @@
 
 import { wrongType } from './errors.js'
 import type { Headers } from './headers.js'
+import type { Refusal } from './http.js'
 import type { LimitInfo } from './info.js'
+import type { Limiter } from './limiter.js'
 import { responseOf, withHeaders } from './room/fetch.js'
-import { after } from './room/later.js'
+import type { Framework, Gates } from './room/framework.js'
 import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
-import { type Framework, type Gates, Room } from './room/room.js'
+import { RequestError } from './room/request-error.js'
+import { Room } from './room/room.js'
 import type { LimitsOfRequest, RoomLimits } from './room/rules.js'
 import { type ChargeOn, chargeOption, settle } from './room/settle.js'
 import type { Trials } from './room/trials.js'
@@ -35,11 +38,11 @@ export interface Peer {
 
 /** The answer to a request. */
 export interface Limited {
-  /** The answer of the limiter; nothing where the request is not limited. */
+  /** The answer of the limiter; nothing where the request is not limited, or cannot be. */
   readonly info: LimitInfo | undefined
   /** The headers for the response, by name. */
   readonly headers: Headers
-  /** The response to a refused request; nothing where it may pass. */
+  /** The response to a request that is refused, or that has a key or a cost that is none; nothing where it may pass. */
   readonly response: Response | undefined
   /** The handler's response with the headers, unless it is a redirection; it settles `chargeOn`. */
   apply(response: Response): Response
@@ -52,12 +55,15 @@ export interface RateLimit {
   and(more: RoomLimits<Request> | LimitsOfRequest<Request> | RouteOptions<RateLimitOptions>): RateLimit
   /** The counts of limits in shadow mode and of candidates. */
   trials(): Trials
+  /** The limiter, for its events. */
+  readonly limiter: Limiter
 }
 
 /** The addresses of peers, which requests do not carry. */
 const addresses = new WeakMap<Request, string | undefined>()
 
 const framework: Framework<Request> = {
+  kind: 'web',
   options: ['chargeOn'],
   client(request: Request, { gate }: Gates): string {
     const { headers } = request
@@ -95,15 +101,18 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   return checkOf(new Room<Request>(options, framework))
 }
 
+const refused = (request: Request, refusal: Refusal, info?: LimitInfo): Limited => {
+  const { headers } = refusal
+  return { info, headers, response: responseOf(refusal, request.method), apply: (response) => response }
+}
+
 function checkOf(room: Room<Request>): RateLimit {
   const chargeOn = chargeOption(room.options, (_request: Request, response: Response) => response.status)
 
   const limited = (request: Request, info: LimitInfo | undefined): Limited => {
     if (info === undefined) return { info, headers: {}, response: undefined, apply: (response) => response }
     if (info.blocked) {
-      const refusal = room.gate.refusal(info, request.headers.get('accept') ?? undefined)
-      const { headers } = refusal
-      return { info, headers, response: responseOf(refusal, request.method), apply: (response) => response }
+      return refused(request, room.gate.refusal(info, request.headers.get('accept') ?? undefined), info)
     }
     const apply = (response: Response): Response => {
       if (chargeOn !== undefined) settle(room, info, () => chargeOn(request, response))
@@ -115,11 +124,18 @@ function checkOf(room: Room<Request>): RateLimit {
   const check = async (request: Request, peer: Peer = {}): Promise<Limited> => {
     if (typeof request?.headers?.get !== 'function') throw wrongType('', 'request', 'must be a Request', request)
     addresses.set(request, peer?.address)
-    return after(room.decide(request), (info) => limited(request, info))
+    try {
+      return limited(request, await room.decide(request))
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error
+      const rejection = room.gate.rejection(error.mistake, request.headers.get('accept') ?? undefined)
+      return refused(request, rejection)
+    }
   }
 
   return Object.assign(check, {
     and: (more: unknown) => checkOf(room.extend(routeOptions(more), { adds: true })),
     trials: () => room.trials(),
+    limiter: room.limiter,
   }) as RateLimit
 }

@@ -1,7 +1,9 @@
 /** Denials that are remembered: they answer as the server would, whatever this process has charged since. */
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { bucket, Limiter, slidingLog, tokenBucket } from 'tidegate'
 import { RedisServer } from './server.mjs'
 
@@ -53,3 +55,31 @@ for (const [name, charge] of Object.entries(charges)) {
     })
   }
 }
+
+test('a reset is seen by every limiter of the process, of its other threads too', async () => {
+  const limit = bucket({ key: 'reset', size: 1, dripRate: HOUR })
+  const options = { ...patient, namespace: namespace() }
+  const app = new Limiter(server.url, { ...options, denyCacheMs: 60_000 })
+  const thread = `
+    const { workerData } = require('node:worker_threads')
+    import('tidegate').then(async ({ bucket, Limiter }) => {
+      const { url, options, key, actor } = workerData
+      await new Limiter(url, options).reset(bucket({ key, size: 1 }), actor)
+    })`
+  const resets = [
+    (actor) => new Limiter(server.url, options).reset(limit, actor),
+    async (actor) => {
+      const workerData = { url: server.url, options, key: 'reset', actor }
+      const [code] = await once(new Worker(thread, { eval: true, workerData }), 'exit')
+      assert.equal(code, 0)
+    },
+  ]
+  for (const [number, reset] of resets.entries()) {
+    const actor = `actor${number}`
+    const before = app.stats().denyCacheHits
+    for (const blocked of [false, true, true]) assert.equal((await app.limit(limit, actor)).blocked, blocked)
+    assert.equal(app.stats().denyCacheHits, before + 1)
+    await reset(actor)
+    assert.equal((await app.limit(limit, actor)).blocked, false)
+  }
+})

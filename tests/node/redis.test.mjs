@@ -1,11 +1,9 @@
 /** Deciding on a real Redis: the same answers as in memory, for everybody who shares it. */
 
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
 import { bucket, fixedWindow, LimitError, Limiter, StoreError, slidingLog, slidingWindow, tokenBucket } from 'tidegate'
 import { eventually, RedisServer } from './server.mjs'
 
@@ -214,33 +212,6 @@ test('a denial is remembered, until something is given back here', async () => {
   const forgetful = new Limiter(server.url, { ...patient, denyCacheMs: 0 })
   for (let call = 0; call < 3; call++) assert.equal((await forgetful.limit(limit, actor)).blocked, true)
   assert.deepEqual([forgetful.stats().storeCalls, forgetful.stats().denyCacheHits], [3, 0])
-})
-
-test('a reset is seen by every limiter of the process, of its other threads too', async () => {
-  const limit = bucket({ key: 'reset', size: 1, dripRate: 3_600_000 })
-  const app = new Limiter(server.url, { ...patient, denyCacheMs: 60_000 })
-  const thread = `
-    const { workerData } = require('node:worker_threads')
-    import('tidegate').then(async ({ bucket, Limiter }) => {
-      const { url, key, actor } = workerData
-      await new Limiter(url, { timeoutMs: 10_000, onError: 'raise' }).reset(bucket({ key, size: 1 }), actor)
-    })`
-  const resets = [
-    (actor) => new Limiter(server.url, patient).reset(limit, actor),
-    async (actor) => {
-      const workerData = { url: server.url, key: 'reset', actor }
-      const [code] = await once(new Worker(thread, { eval: true, workerData }), 'exit')
-      assert.equal(code, 0)
-    },
-  ]
-  for (const reset of resets) {
-    const actor = somebody()
-    const before = app.stats().denyCacheHits
-    for (const blocked of [false, true, true]) assert.equal((await app.limit(limit, actor)).blocked, blocked)
-    assert.equal(app.stats().denyCacheHits, before + 1)
-    await reset(actor)
-    assert.equal((await app.limit(limit, actor)).blocked, false)
-  }
 })
 
 test('a charge waits for replicas', async () => {

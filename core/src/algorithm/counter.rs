@@ -126,6 +126,7 @@ impl Algorithm for Counter {
     type State = Windows;
 
     const RESERVES: bool = false;
+    const DRAINS_IN_TURN: bool = false;
 
     fn fresh(&self, now: Micros) -> Windows {
         Windows { at: now, ..Windows::default() }

@@ -47,6 +47,7 @@ impl Algorithm for Log {
     type State = Series;
 
     const RESERVES: bool = false;
+    const DRAINS_IN_TURN: bool = false;
 
     fn fresh(&self, _now: Micros) -> Series {
         Series::default()

@@ -78,6 +78,9 @@ pub(crate) trait Algorithm {
     /// A cost is admitted whatever it leads to, so that nothing else bounds it.
     const PAYS_LATER: bool = false;
 
+    /// One charge drains after the other, instead of all at once.
+    const DRAINS_IN_TURN: bool = true;
+
     /// The state that an absent entry stands for.
     fn fresh(&self, now: Micros) -> Self::State;
     /// Brings the state to `now`. True where it was from a future that cannot be, because a clock was wrong: it has
@@ -125,6 +128,10 @@ pub(crate) trait Algorithm {
     fn window(&self) -> Micros;
     fn window_ms(&self) -> u64 {
         millis_up(self.window())
+    }
+    /// A state that several actors share bounds the state that each of them would have alone.
+    fn can_be_shared(&self) -> bool {
+        true
     }
     /// A denied attempt is charged as well.
     fn counts_blocked(&self) -> bool {

@@ -189,6 +189,28 @@ impl Rule {
         with_rule!(self, |algorithm| of(algorithm))
     }
 
+    /// A cost is admitted whatever it leads to.
+    #[cfg(feature = "remote")]
+    pub(crate) fn pays_later(&self) -> bool {
+        fn of<R: Algorithm>(_: &R) -> bool {
+            R::PAYS_LATER
+        }
+        with_rule!(self, |algorithm| of(algorithm))
+    }
+
+    /// One charge drains after the other, instead of all at once.
+    pub(crate) fn drains_in_turn(&self) -> bool {
+        fn of<R: Algorithm>(_: &R) -> bool {
+            R::DRAINS_IN_TURN
+        }
+        with_rule!(self, |algorithm| of(algorithm))
+    }
+
+    /// True if a state of this rule that several actors share bounds the state that each of them would have alone.
+    pub(crate) fn can_be_shared(&self) -> bool {
+        with_rule!(self, |algorithm| algorithm.can_be_shared())
+    }
+
     /// The time that a full entry takes to drain.
     #[inline]
     pub(crate) fn window(&self) -> Micros {

@@ -59,6 +59,7 @@ impl Algorithm for Slots {
     type State = Series;
 
     const RESERVES: bool = false;
+    const DRAINS_IN_TURN: bool = false;
 
     fn fresh(&self, _now: Micros) -> Series {
         Series::default()

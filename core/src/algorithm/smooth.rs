@@ -244,6 +244,11 @@ impl Algorithm for Pacing {
         state.free.saturating_sub(now).saturating_add(whole_up((self.max_permits - state.stored) * self.cool))
     }
 
+    /// Permits that warm up are cheaper the more others take.
+    fn can_be_shared(&self) -> bool {
+        !self.warms_up
+    }
+
     fn quota(&self) -> u64 {
         self.quota
     }

@@ -93,6 +93,10 @@ mistakes! {
     SameNameTwice = "same-name-twice":
         "limits as text in two places have the same key, which both derive from their route or application, so that \
          they count together: give at least one of them a name",
+    /// The path of a place is not known, so that its limits have no name.
+    NameMissing = "name-missing":
+        "a limit as text stands at a place whose path the framework does not tell, so that it may count together with \
+         others: give it a name",
     /// A limit stands on a function that no route calls.
     LimitNotApplied = "limit-not-applied":
         "a limit is on a function, and its route calls the function without it: put the decorator of the limit below \

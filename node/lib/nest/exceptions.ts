@@ -3,8 +3,8 @@
 import { BadRequestException, HttpException, ServiceUnavailableException } from '@nestjs/common'
 import { StoreError } from '../errors.js'
 import type { LimitInfo } from '../info.js'
-import { isBadActor } from '../room/actor.js'
 import { isAborted } from '../room/gone.js'
+import { RequestError } from '../room/request-error.js'
 
 /** The code of a refusal, for clients. */
 const CODE = 'RATE_LIMITED'
@@ -41,12 +41,12 @@ export class RateLimitException extends HttpException {
 }
 
 /**
- * The exception for a store that could not decide, an actor that no name can be, or a client that has left; its cause is
+ * The exception for a store that could not decide, a key or a cost that is none, or a client that has left; its cause is
  * for filters, and not for the client. Others stay as they are, and are logged.
  */
 export function exceptionOf(error: unknown): unknown {
   if (error instanceof StoreError) return new ServiceUnavailableException(undefined, { cause: error })
-  if (isBadActor(error)) return new BadRequestException(undefined, { cause: error })
+  if (error instanceof RequestError) return new HttpException(error.message, error.status, { cause: error })
   return isAborted(error) ? new BadRequestException(error.message, { cause: error }) : error
 }
 
@@ -56,6 +56,14 @@ export function websocketException(info: LimitInfo, message: string, pattern: un
   const { WsException } = require('@nestjs/websockets') as typeof import('@nestjs/websockets')
   const data: RefusedMessage = { status: 'error', message, ...extensionsOf(info), cause: { pattern } }
   return Object.assign(new WsException(data), { info })
+}
+
+/** The same for a message whose key or cost is none; other errors stay as they are. */
+export function websocketError(error: unknown, pattern: unknown): unknown {
+  if (!(error instanceof RequestError)) return error
+  const { WsException } = require('@nestjs/websockets') as typeof import('@nestjs/websockets')
+  const { message, code } = error
+  return new WsException({ status: 'error', message, code, cause: { pattern } })
 }
 
 const extensionsOf = ({ resetSec }: LimitInfo): RefusalExtensions => ({ code: CODE, retryAfter: resetSec })

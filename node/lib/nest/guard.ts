@@ -2,16 +2,18 @@ import type { IncomingMessage } from 'node:http'
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import type { FastifyReply } from 'fastify'
 import type { LimitInfo } from '../info.js'
+import type { Limiter } from '../limiter.js'
 import { RateLimitError } from '../room/error.js'
 import { settingsOf } from '../room/express-app.js'
 import { placeOn } from '../room/fastify-reply.js'
 import { isPromise } from '../room/later.js'
 import { admit, decideFor, refuseTo } from '../room/node.js'
+import { RequestError } from '../room/request-error.js'
 import { besideResponses, onResponses } from '../room/response.js'
 import type { Later } from '../room/rules.js'
 import type { Trials } from '../room/trials.js'
 import { type Incoming, incomingOf } from './contexts.js'
-import { exceptionOf, RateLimitException, websocketException } from './exceptions.js'
+import { exceptionOf, RateLimitException, websocketError, websocketException } from './exceptions.js'
 import { tellFields } from './fields.js'
 import type { PlatformRequest, PlatformResponse } from './options.js'
 import { type Place, Rooms } from './rooms.js'
@@ -36,7 +38,8 @@ export class TidegateGuard implements CanActivate {
     const incoming = incomingOf(context, this.#rooms.getRequest)
     if (incoming === undefined) return true
     const failed = (error: unknown): never => {
-      throw incoming.kind === 'http' ? exceptionOf(error) : error
+      if (incoming.kind === 'ws') throw websocketError(error, context.switchToWs().getPattern())
+      throw incoming.kind === 'http' || error instanceof RequestError ? exceptionOf(error) : error
     }
     let info: Later<LimitInfo | undefined>
     try {
@@ -51,6 +54,11 @@ export class TidegateGuard implements CanActivate {
   /** The counts of limits in shadow mode and of candidates. */
   trials(): Trials {
     return this.#rooms.base.room.trials()
+  }
+
+  /** The limiter, for its events. */
+  get limiter(): Limiter {
+    return this.#rooms.base.room.limiter
   }
 
   #decide(

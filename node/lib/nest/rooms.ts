@@ -3,14 +3,16 @@
 import type { ExecutionContext } from '@nestjs/common'
 import { Reflector } from '@nestjs/core'
 import { outOfRange, wrongType } from '../errors.js'
+import type { Framework } from '../room/framework.js'
 import { functionOption } from '../room/options.js'
-import { type Framework, Room } from '../room/room.js'
+import { Room } from '../room/room.js'
 import type { Later } from '../room/rules.js'
 import { chargeOption } from '../room/settle.js'
 import { clientIn, isGoneIn, isInnerField } from './contexts.js'
 import { LIMITS, type PlatformRequest, type RateLimitOptions, type RouteLimits } from './options.js'
 
 const framework: Framework<PlatformRequest> = {
+  kind: 'nestjs',
   options: ['chargeOn', 'global', 'adds', 'getRequest'],
   client: clientIn,
   isGone: isGoneIn,
@@ -103,7 +105,7 @@ export class Rooms {
 
   #make(name: string, { adds = false, ...options }: RouteLimits, to: Room<PlatformRequest>, hasBase = true): Place {
     if (typeof adds !== 'boolean') throw wrongType('', 'adds', 'must be a boolean', adds)
-    return placeOf(to.extend({ name, ...options }, { adds: adds && hasBase && options.limits !== undefined }))
+    return placeOf(to.extend(options, { adds: adds && hasBase && options.limits !== undefined, framework: { name } }))
   }
 }
 

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { ConfigurationError } from '../errors.js'
 import type { Gate } from '../http.js'
-import type { Gates } from './room.js'
+import type { Gates } from './framework.js'
 import type { Trust } from './trust.js'
 
 const CLIENT = Symbol('tidegate.client')

@@ -1,6 +1,7 @@
 /* Hooks of Fastify that decide, and the routes that were there before them. */
 
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { routeName } from './names.js'
 
 export type Done = (error?: Error) => void
 /** A decision about a request, in a hook. */
@@ -49,4 +50,31 @@ export function limitEarlier(
     // Its types know the hooks one by one.
     instance.addHook(name as 'onRequest', run)
   }
+}
+
+/** The decorator of `@fastify/rate-limit`, which takes `rateLimit` of an instance and of routes for its own, too. */
+const OTHERS = 'createRateLimit'
+
+/** Refuses an instance in which two plugins would read the limits of a route, each as its own. */
+export function refuseTaken(instance: FastifyInstance): void {
+  if (!instance.hasDecorator(OTHERS)) return
+  const code = 'FST_ERR_DEC_ALREADY_PRESENT'
+  throw Object.assign(new Error('@fastify/rate-limit has the names of tidegate/fastify: register one of them'), {
+    code,
+  })
+}
+
+/** The part of a route that names it. */
+export type Named = Pick<RouteOptions, 'method' | 'url'>
+
+/** The key of a route's limits as text; `/*` is all that is no route. */
+export function nameOf({ method = [], url = '/*' }: Partial<Named>, { supportedMethods }: FastifyInstance): string {
+  const methods = [method].flat()
+  return routeName(supportedMethods.every((each) => methods.includes(each)) ? [] : methods, url)
+}
+
+/** Puts the hook before those of the route. */
+export function add(route: RouteOptions, { name, run }: Placed): void {
+  const before = [(route[name] ?? []) as Hook | Hook[]].flat()
+  if (!before.includes(run)) route[name] = [run, ...before] as never
 }

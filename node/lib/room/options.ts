@@ -1,6 +1,6 @@
 /* The options that every room takes, read and checked once. */
 
-import { knownOptions, outOfRange, wrongType } from '../errors.js'
+import { knownOptions, outOfRange, StoreError, wrongType } from '../errors.js'
 import type { GateOptions } from '../http.js'
 import { Limiter } from '../limiter.js'
 import type { Actor, Later, LimitsOfRequest, RoomLimits, Rule } from './rules.js'
@@ -14,7 +14,7 @@ export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
   readonly limiter?: Limiter | string | URL
   /** The limits: one, several, as text, or a function of the request. */
   readonly limits: RoomLimits<Request> | LimitsOfRequest<Request>
-  /** The key of limits that are given as text. @defaultValue the template of the route, or `default` */
+  /** The key of limits that are given as text. @defaultValue the route, the path of a mount, or `app` */
   readonly name?: string | undefined
   /**
    * The actor of a request: a user id, an API key. If it returns nothing, or an empty text, the client's address is the
@@ -111,12 +111,9 @@ export function limiterOption(given: unknown): Limiter {
   return made
 }
 
-/** The rule for an option `limiter`. */
-export const NO_LIMITER = 'must be a Limiter or the URL of a store'
-
 /** The error for what is no limiter. */
 export function noLimiter(given: unknown): Error {
-  const problem = NO_LIMITER
+  const problem = 'must be a Limiter or the URL of a store'
   // Its class is of another copy, which cannot be recognised in any other way.
   const isForeign = (given as object | null | undefined)?.constructor?.name === Limiter.name
   return isForeign
@@ -133,4 +130,18 @@ export function scopeOf(limiter: Limiter, shared: boolean): string {
   const scope = scopes.get(limiter) ?? `store ${++stores}`
   scopes.set(limiter, scope)
   return scope
+}
+
+/** A probe of no limit's, to see which limiters answer at once; it writes nothing. */
+const PROBE = { key: 'tidegate/probe', type: 'bucket', size: 1 } as const
+
+/** True for a limiter whose answers have to be waited for. */
+export function isShared(limiter: Limiter): boolean {
+  try {
+    limiter.peekSync(PROBE, 'probe')
+    return false
+  } catch (error) {
+    if (error instanceof StoreError && error.failure === 'must-wait') return true
+    throw error
+  }
 }

@@ -8,45 +8,30 @@ import type { Limiter } from '../limiter.js'
 import { type Check, OBSERVED, type ObservableCheck } from '../parts.js'
 import { actorText } from './actor.js'
 import { asked } from './asked.js'
+import { isHeard, tellDenied } from './denials.js'
+import type { Extension, Framework, Gates } from './framework.js'
 import { aborted } from './gone.js'
 import { after, all, isPromise } from './later.js'
 import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './mistakes.js'
-import { claimedName } from './names.js'
-import { functionOption, gateOptions, limiterOption, nameOption, roomOptions, scopeOf } from './options.js'
+import { APP, Place } from './names.js'
+import { functionOption, gateOptions, isShared, limiterOption, nameOption, roomOptions, scopeOf } from './options.js'
 import { proven } from './proven.js'
+import { estimated, hasChosenCost, ofRequest, tooLargeFor } from './request-error.js'
 import {
   type Actor,
   type Later,
   type LimitsOfRequest,
   needsName,
+  present,
   type ReadyRule,
   type RoomLimits,
   rulesOf,
   type Settings,
   settingsOf,
+  withCandidate,
 } from './rules.js'
 import { isOff } from './switch.js'
 import { TrialCounts, type Trials } from './trials.js'
-
-/** The part of a room that knows its framework. */
-export interface Framework<Request> {
-  /** Names of options beside those of every room. */
-  readonly options: readonly string[]
-  /** The key of limits that are given as text without a name, where no route has one. @defaultValue 'default' */
-  readonly name?: string | undefined
-  /** The client's address, as a gate of the room says it. */
-  client(request: Request, gates: Gates): string
-  /** True for a request whose client has closed the connection, which has no address then. */
-  isGone(request: Request): boolean
-  /** The template of the request's route: the key of limits that are given as text without a name. */
-  template?(request: Request): string | undefined
-}
-
-/** The gates of a room: its own, and the one for an app that trusts every proxy. */
-export interface Gates {
-  readonly gate: Gate
-  readonly trusting: Gate
-}
 
 /** Rules that hold for every request of a name. */
 interface Fixed<Request> {
@@ -55,7 +40,9 @@ interface Fixed<Request> {
   readonly plain: Limit | Limit[] | undefined
 }
 
-const DEFAULT_NAME = 'default'
+/** More names than an app has places; they are not the client's, but nothing grows for ever. */
+const MOST_NAMES = 10_000
+const SAME_NAME = 'must be given: the limits that these are added to have the same key'
 /** The answer where a store could not decide limits in shadow mode. */
 const NO_LIMIT = new LimitInfo()
 const MISSING = 'must be given: a definition, a limit as text, a list of them, or a function of the request'
@@ -63,6 +50,9 @@ const MISSING = 'must be given: a definition, a limit as text, a list of them, o
 /** A limit that is tried: one in shadow mode, or the candidate beside the enforced check with the index `live`. */
 interface Trial {
   readonly key: string
+  readonly actor: string
+  /** Its index among those that are asked; nothing where it could never admit the cost. */
+  readonly place: number | undefined
   readonly live: number | undefined
 }
 
@@ -85,9 +75,10 @@ export class Room<Request> implements Gates {
   readonly #name: string | undefined
   /** Rules by the names that their texts have; one, under an empty name, where no name is needed. */
   readonly #fixed = new Map<string, Fixed<Request>>()
-  /** The keys of texts without a name, by the templates of routes; one, under an empty text, where there are none. */
-  readonly #names = new Map<string, string>()
-  /** The rules of every request, where neither a function nor a template is asked. */
+  /** The names that were derived here. */
+  readonly #claimed = new Set<string>()
+  readonly #place: Place
+  /** The rules of every request, where neither a function nor a place is asked. */
   readonly #always: Fixed<Request> | undefined
   /** The limits of every request, where each client has them at cost 1 and nothing else is asked. */
   readonly #quick: Limit | Limit[] | undefined
@@ -96,7 +87,12 @@ export class Room<Request> implements Gates {
   #trusting: Gate | undefined
 
   /** A room of these options; one that comes from another shares its limiter and counts, and may add to its limits. */
-  constructor(given: unknown, framework: Framework<Request>, from?: Room<Request>, adds = false) {
+  constructor(
+    given: unknown,
+    framework: Framework<Request>,
+    from?: Room<Request>,
+    { adds, place }: Extension<Request> = {},
+  ) {
     const options = roomOptions(given, framework.options)
     // One whose routes say theirs need not have any.
     const isEmpty = options.global === false && from === undefined
@@ -113,28 +109,28 @@ export class Room<Request> implements Gates {
     this.#trials = from === undefined ? new TrialCounts() : from.#trials
     this.#limits = options.limits ?? (() => undefined)
     this.#name = nameOption(options.name)
+    this.#place = place ?? new Place(this.limiter)
+    if (place === undefined) this.#place.endsWith(this)
     if (typeof this.#limits === 'function') {
       this.#choose = this.#limits as LimitsOfRequest<Request>
-      // Where there are no templates, the key does not depend on the first requests.
-      if (this.#name === undefined && framework.template === undefined) this.#claim('')
     } else {
       const named = this.#name !== undefined || !needsName(this.#limits)
-      const templated = !named && framework.template !== undefined
-      if (templated) this.#compile(DEFAULT_NAME)
-      else this.#always = this.#fix(this.#name ?? (named ? '' : this.#claim('')))
+      const placed = !named && framework.nameOf !== undefined
+      if (placed) this.#compile(APP)
+      else this.#always = this.#fix(this.#name ?? (named ? '' : this.#claim(this.#baseName)))
     }
-    const asksMore = this.#skip !== undefined || this.#settings.key !== undefined || adds
+    const asksMore = this.#skip !== undefined || this.#settings.key !== undefined || adds === true
     this.#quick = asksMore ? undefined : this.#always?.plain
     this.#tellMistakes()
   }
 
   /** A room of the same limiter for some of the requests: its options go before those of this one. */
-  extend(given: unknown, { adds }: { readonly adds: boolean }): Room<Request> {
+  extend(given: unknown, how: Extension<Request>): Room<Request> {
     const own = roomOptions(given, this.#framework.options)
     if (own.limiter !== undefined) throw outOfRange('', 'limiter', 'must be the one of the room', 'another one')
     const { limiter: _, name: __, limits, candidate, ...kept } = this.options
-    const inherited = adds || own.limits !== undefined ? {} : { limits, candidate }
-    return new Room({ ...kept, ...inherited, ...own }, this.#framework, this, adds)
+    const inherited = how.adds || own.limits !== undefined ? {} : { limits, candidate }
+    return new Room({ ...kept, ...inherited, ...own }, { ...this.#framework, ...how.framework }, this, how)
   }
 
   /** True if this room decides the limits of that one, too. */
@@ -148,9 +144,13 @@ export class Room<Request> implements Gates {
    */
   decide(request: Request, decided: readonly Room<Request>[] = NONE): Later<LimitInfo | undefined> {
     if (isOff()) return undefined
-    if (this.#quick !== undefined) return this.#ask(this.#quick, this.#client(request))
-    if (this.#skip === undefined) return this.#decide(request, decided)
-    return after(asked(this.#skip, request), (skipped) => (skipped ? undefined : this.#decide(request, decided)))
+    const info =
+      this.#quick === undefined ? this.#unless(request, decided) : this.#ask(this.#quick, this.#client(request))
+    if (!isHeard(this.limiter)) return info
+    return after(info, (info) => {
+      if (info?.blocked) this.#tellDenied(request, info.key, info.actor, false)
+      return info
+    })
   }
 
   /** The gate for an app whose framework trusts every proxy: it tells of that, and trusts one. */
@@ -173,6 +173,17 @@ export class Room<Request> implements Gates {
     return this.#trials.read()
   }
 
+  /** Tells the listeners of the limiter; a limit in shadow mode denies nothing, and is told all the same. */
+  #tellDenied(request: Request, key: string, actor: string, shadow: boolean): void {
+    const { kind, name, nameOf } = this.#framework
+    tellDenied(this.limiter, { key, actor, shadow, framework: kind, route: nameOf?.(request) ?? name })
+  }
+
+  #unless(request: Request, decided: readonly Room<Request>[]): Later<LimitInfo | undefined> {
+    if (this.#skip === undefined) return this.#decide(request, decided)
+    return after(asked(this.#skip, request), (skipped) => (skipped ? undefined : this.#decide(request, decided)))
+  }
+
   #decide(request: Request, decided: readonly Room<Request>[]): Later<LimitInfo | undefined> {
     const fixed = this.#always
     if (fixed?.plain !== undefined && (this.base === undefined || decided.includes(this.base))) {
@@ -188,40 +199,47 @@ export class Room<Request> implements Gates {
     return this.#shared ? this.limiter.limit(limits, actor) : this.limiter.limitSync(limits, actor)
   }
 
-  #rules(request: Request, decided: readonly Room<Request>[]): Later<readonly ReadyRule<Request>[]> {
-    const mine = this.#own(request)
+  #rules(request: Request, decided: readonly Room<Request>[], isBase = false): Later<readonly ReadyRule<Request>[]> {
+    const mine = this.#own(request, isBase)
     if (this.base === undefined || decided.includes(this.base)) return mine
-    return after(all([this.base.#rules(request, decided), mine]), (each) => each.flat())
+    return after(all([this.base.#rules(request, decided, true), mine]), (each) => each.flat())
   }
 
-  #own(request: Request): Later<readonly ReadyRule<Request>[]> {
+  #own(request: Request, isBase: boolean): Later<readonly ReadyRule<Request>[]> {
     if (this.#always !== undefined) return this.#always.rules
-    if (this.#choose !== undefined) return after(asked(this.#choose, request), (given) => this.#chosen(request, given))
-    return this.#named(request).rules
+    const { nameOf } = this.#framework
+    // What others are added to stands before them, wherever they stand.
+    const name = (): string =>
+      this.#claim(
+        nameOf === undefined || (isBase && this.base === undefined) ? this.#baseName : nameOf(request, this.gate),
+      )
+    if (this.#choose === undefined) return this.#named(name()).rules
+    return after(asked(this.#choose, request), (given) => this.#chosen(given, name))
   }
 
-  #chosen(request: Request, given: RoomLimits<Request> | null | undefined | false): readonly ReadyRule<Request>[] {
+  #chosen(given: RoomLimits<Request> | null | undefined | false, nameOf: () => string): readonly ReadyRule<Request>[] {
     if (given === undefined || given === null || given === false) return []
-    const name = this.#name ?? this.#claim(this.#framework.template?.(request) ?? '')
+    const name = this.#name ?? (needsName(given) ? nameOf() : '')
     return withCandidate(rulesOf(given, name, this.#settings), this.options.candidate)
   }
 
-  /** The rules of texts whose key is the template of a route. */
-  #named(request: Request): Fixed<Request> {
-    const template = this.#framework.template?.(request) ?? ''
-    const known = this.#fixed.get(template)
+  /** The rules of texts that have this key. */
+  #named(name: string): Fixed<Request> {
+    const known = this.#fixed.get(name)
     if (known !== undefined) return known
-    const fixed = this.#fix(this.#claim(template))
-    this.#fixed.set(template, fixed)
+    const fixed = this.#fix(name)
+    if (this.#fixed.size < MOST_NAMES) this.#fixed.set(name, fixed)
     return fixed
   }
 
-  /** The key of texts of this template, which no other room of the limiter has. */
-  #claim(template: string): string {
-    const known = this.#names.get(template)
-    if (known !== undefined) return known
-    const name = claimedName(this.limiter, template || this.#defaultName)
-    this.#names.set(template, name)
+  /** A key of texts that is derived; it is told where another place has it. */
+  #claim(name: string): string {
+    if (this.#claimed.has(name)) return name
+    for (let { base } = this as Room<Request>; base !== undefined; base = base.base) {
+      if (base.#claimed.has(name)) throw outOfRange('', 'name', SAME_NAME, name)
+    }
+    if (!this.#place.claims(name)) this.gate.report('same-name-twice', name)
+    if (this.#claimed.size < MOST_NAMES) this.#claimed.add(name)
     return name
   }
 
@@ -241,8 +259,8 @@ export class Room<Request> implements Gates {
     return { rules, plain: plain && limits.length > 0 ? (limits.length === 1 ? limits[0] : limits) : undefined }
   }
 
-  get #defaultName(): string {
-    return this.#framework.name ?? DEFAULT_NAME
+  get #baseName(): string {
+    return this.#framework.name ?? APP
   }
 
   #actor(request: Request, key: Settings<Request>['key']): Later<string> {
@@ -264,26 +282,44 @@ export class Room<Request> implements Gates {
     // All that is no number would be one actor.
     if (Number.isFinite(actor) || typeof actor === 'bigint') return `${actor}`
     if (actor === undefined || actor === null || actor === '') return this.#client(request)
-    throw wrongType('', 'key', 'must give a text or a number', actor)
+    throw ofRequest(wrongType('', 'key', 'must give a text or a number', actor))
   }
 
   #decideRules(request: Request, rules: readonly ReadyRule<Request>[]): Later<LimitInfo | undefined> {
     const checks = all(rules.map((rule) => this.#check(request, rule)))
-    return after(checks, (checks) => this.#decideChecks(rules, checks))
+    return after(checks, (checks) => {
+      const failed = (error: unknown): never => {
+        throw hasChosenCost(rules, error) ? ofRequest(error) : error
+      }
+      try {
+        const info = this.#decideChecks(request, rules, checks)
+        return isPromise(info) ? info.catch(failed) : info
+      } catch (error) {
+        return failed(error)
+      }
+    })
   }
 
   #check(request: Request, rule: ReadyRule<Request>): Later<Check> {
     const { limit, cost, factor } = rule
     const actor = this.#actor(request, rule.key)
-    const costs = typeof cost === 'function' ? asked(cost, request) : cost
+    const costs = typeof cost === 'function' ? estimated(cost, request) : cost
     const scale = typeof factor === 'function' ? asked(factor, request) : factor
     return after(all<unknown>([actor, costs, scale]), ([actor, cost, factor]) => {
       return { limit, actor, cost, factor } as Check
     })
   }
 
-  /** Decide: all enforced limits are one decision, and those on trial are decided beside it in the same call. */
-  #decideChecks(rules: readonly ReadyRule<Request>[], checks: readonly Check[]): Later<LimitInfo | undefined> {
+  /**
+   * Decides: all enforced limits are one decision, and those on trial are decided beside it in the same call. One on
+   * trial that could never admit the cost would fail the call of all, and has denied the request without being asked.
+   */
+  #decideChecks(
+    request: Request,
+    rules: readonly ReadyRule<Request>[],
+    checks: readonly Check[],
+    never: readonly string[] = NONE,
+  ): Later<LimitInfo | undefined> {
     const enforced: Check[] = []
     const tried: ObservableCheck[] = []
     const trials: Trial[] = []
@@ -292,43 +328,62 @@ export class Room<Request> implements Gates {
       const { shadow, candidate, limit } = rule
       if (!shadow) enforced.push(check)
       if (!shadow && candidate === undefined) return
-      trials.push({ key: limit.key, live: shadow ? undefined : enforced.length - 1 })
-      tried.push({ ...check, limit: shadow ? limit : (candidate as Limit), [OBSERVED]: true })
+      const one = shadow ? limit : (candidate as Limit)
+      const place = never.includes(one.key) ? undefined : tried.length
+      trials.push({ key: limit.key, actor: check.actor, place, live: shadow ? undefined : enforced.length - 1 })
+      if (place !== undefined) tried.push({ ...check, limit: one, [OBSERVED]: true })
     })
-    if (enforced.length + tried.length === 0) return undefined
-    if (enforced.length === 1 && tried.length === 0) return this.#askAll(enforced)
+    if (enforced.length + tried.length === 0) {
+      if (trials.length > 0) this.#count(request, trials, () => true)
+      return trials.length > 0 ? NO_LIMIT : undefined
+    }
+    if (enforced.length === 1 && trials.length === 0) return this.#askAll(enforced)
     const { kept, places } = combined([...enforced, ...tried])
-    if (tried.length === 0) return this.#askAll(kept)
+    if (trials.length === 0) return this.#askAll(kept)
     const count = (info: LimitInfo): LimitInfo => {
       const denials = LimitInfo.denials(info)
-      const denied = (check: number): boolean => denials[places[check] as number] === true
-      trials.forEach(({ key, live }, index) => {
-        const tried = denied(enforced.length + index)
-        if (live === undefined) this.#trials.shadow(key, tried)
-        else this.#trials.candidate(key, denied(live), tried)
+      this.#count(request, trials, (live, place) => {
+        const check = live ?? (place === undefined ? undefined : enforced.length + place)
+        return check === undefined || denials[places[check] as number] === true
       })
       return info
     }
-    return enforced.length > 0 ? after(this.#askAll(kept), count) : this.#watch(kept, count)
-  }
-
-  #askAll(checks: readonly Check[]): Later<LimitInfo> {
-    return this.#shared ? this.limiter.limitAll(checks) : this.limiter.limitAllSync(checks)
-  }
-
-  /** Decides where nothing is enforced: the answer is that nothing is limited, and a store that fails fails no request. */
-  #watch(checks: readonly Check[], count: (info: LimitInfo) => LimitInfo): Later<LimitInfo> {
-    const failed = (error: unknown): LimitInfo => {
-      // A cost or a factor that cannot be is an error for limits that are tried, too.
-      if (!(error instanceof StoreError)) throw error
-      return NO_LIMIT
+    const failed = (error: unknown): Later<LimitInfo | undefined> => {
+      const key = tooLargeFor(error)
+      if (key !== undefined && tried.some(({ limit }) => (limit as Limit).key === key)) {
+        return this.#decideChecks(request, rules, checks, [...never, key])
+      }
+      // Where nothing is enforced, a store that fails fails no request: the answer is that nothing is limited.
+      if (enforced.length === 0 && error instanceof StoreError) return NO_LIMIT
+      throw error
     }
     try {
-      const info = this.#askAll(checks)
+      const info = this.#askAll(kept)
       return isPromise(info) ? info.then(count, failed) : count(info)
     } catch (error) {
       return failed(error)
     }
+  }
+
+  /** Counts what limits on trial would have done; one that could never admit the cost was not asked. */
+  #count(
+    request: Request,
+    trials: readonly Trial[],
+    denied: (live: number | undefined, place: number | undefined) => boolean,
+  ): void {
+    for (const { key, actor, place, live } of trials) {
+      const isDenied = denied(undefined, place)
+      if (live !== undefined) {
+        this.#trials.candidate(key, denied(live, place), isDenied)
+        continue
+      }
+      this.#trials.shadow(key, isDenied)
+      if (isDenied && isHeard(this.limiter)) this.#tellDenied(request, key, actor, true)
+    }
+  }
+
+  #askAll(checks: readonly Check[]): Later<LimitInfo> {
+    return this.#shared ? this.limiter.limitAll(checks) : this.limiter.limitAllSync(checks)
   }
 
   #tellMistakes(): void {
@@ -338,36 +393,5 @@ export class Room<Request> implements Gates {
       memoryManyWorkers(this.gate)
       limiterPerRequest(this.gate, this.limiter)
     }
-  }
-}
-
-/** Only what is given: a setting that is undefined would hide its default. */
-function present<T extends object>(settings: T): T {
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as T
-}
-
-/** The candidate of a room is one for its only limit. */
-function withCandidate<Request>(rules: readonly ReadyRule<Request>[], given: unknown): readonly ReadyRule<Request>[] {
-  if (given === undefined) return rules
-  const [only, ...more] = rules
-  if (only === undefined || more.length > 0) {
-    const problem = 'must stand beside the limit that it is for, where there are several'
-    throw outOfRange('', 'candidate', problem, `${rules.length} limits`)
-  }
-  const { limit, key, cost, factor, shadow } = only
-  return rulesOf({ limit, candidate: given }, '', { key, cost, factor, shadow } as Settings<Request>)
-}
-
-/** A probe of no limit's, to see which limiters answer at once; it writes nothing. */
-const PROBE = { key: 'tidegate/probe', type: 'bucket', size: 1 } as const
-
-/** True for a limiter whose answers have to be waited for. */
-export function isShared(limiter: Limiter): boolean {
-  try {
-    limiter.peekSync(PROBE, 'probe')
-    return false
-  } catch (error) {
-    if (error instanceof StoreError && error.failure === 'must-wait') return true
-    throw error
   }
 }

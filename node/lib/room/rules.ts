@@ -172,3 +172,23 @@ function textLimits(name: string, text: string): readonly Limit[] {
   known.set(id, limits)
   return limits
 }
+
+/** The candidate of a room is one for its only limit. */
+export function withCandidate<Request>(
+  rules: readonly ReadyRule<Request>[],
+  given: unknown,
+): readonly ReadyRule<Request>[] {
+  if (given === undefined) return rules
+  const [only, ...more] = rules
+  if (only === undefined || more.length > 0) {
+    const problem = 'must stand beside the limit that it is for, where there are several'
+    throw outOfRange('', 'candidate', problem, `${rules.length} limits`)
+  }
+  const { limit, key, cost, factor, shadow } = only
+  return rulesOf({ limit, candidate: given }, '', { key, cost, factor, shadow } as Settings<Request>)
+}
+
+/** Only what is given: a setting that is undefined would hide its default. */
+export function present<T extends object>(settings: T): T {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as T
+}

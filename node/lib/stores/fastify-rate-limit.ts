@@ -6,8 +6,8 @@
 
 import { outOfRange, wrongType } from '../errors.js'
 import type { Limiter } from '../limiter.js'
-import { claimedName } from '../room/names.js'
 import { clientOf, HitCounter, type Hits, MOST_HITS, type StoreOptions, storeOptions } from './hits.js'
+import { claimedName } from './names.js'
 import { RenewingCounter } from './renewing.js'
 
 export type { StoreOptions } from './hits.js'
@@ -80,7 +80,7 @@ export class Store {
    * @throws {@link LimitError} for an option that does not exist, or a value that it does not take.
    */
   static with(options: StoreOptions): new (settings: Settings) => Store {
-    const hits = new HitCounter(storeOptions(options), LIBRARY)
+    const hits = new HitCounter(storeOptions(options, 'Store.with({ limiter })'), LIBRARY)
     return class extends Store {
       constructor(settings: Settings) {
         super(settings, hits)

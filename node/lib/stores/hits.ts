@@ -5,10 +5,9 @@ import { errorOf, knownOptions, outOfRange, wrongType } from '../errors.js'
 import type { LimitInfo } from '../info.js'
 import { Limiter } from '../limiter.js'
 import { fixedWindow } from '../limits.js'
-import { claimedName } from '../room/names.js'
-import { NO_LIMITER } from '../room/options.js'
-import { isShared } from '../room/room.js'
+import { isShared } from '../room/options.js'
 import { type UsedLimiter, usedLimiter } from './limiters.js'
+import { claimedName } from './names.js'
 import { Recent } from './recent.js'
 
 /** The options of a store. */
@@ -56,9 +55,6 @@ export function objectOf(given: unknown, example: string): object {
   if (name === Limiter.name || name === URL.name) {
     const message = `options must be an object with options, got a ${name}; write ${example}`
     throw errorOf({ kind: 'type', key: '', field: 'options', value: `a ${name}`, message, mayHaveHappened: false })
-  }
-  if (Object.hasOwn(given, 'limiter') && (given as StoreOptions).limiter === undefined) {
-    throw wrongType('', 'limiter', `${NO_LIMITER}; leave it out for the memory of this process`, undefined)
   }
   return given
 }

@@ -1,8 +1,7 @@
 /* The limiters that stores count in: the caller's own, or one for each URL. */
 
 import { Limiter } from '../limiter.js'
-import { noLimiter } from '../room/options.js'
-import { isShared } from '../room/room.js'
+import { isShared, noLimiter } from '../room/options.js'
 
 /** A limiter as one store uses it. */
 export interface UsedLimiter {

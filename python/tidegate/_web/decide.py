@@ -29,7 +29,7 @@ def decide(store: Store, parts: Sequence[Part]) -> Decision:
                 raise
             return call.unobserved(store, store.decide(call.checks) if call.checks else NO_LIMIT)
     except LimitError as error:
-        raise by_request(error, parts) from error.__cause__
+        raise by_request(error, any(callable(part.guard.cost) for part in parts)) from error.__cause__
 
 
 async def decide_async(store: Store, parts: Sequence[Part]) -> Decision:
@@ -47,7 +47,7 @@ async def decide_async(store: Store, parts: Sequence[Part]) -> Decision:
                 raise
             return call.unobserved(store, await store.decide_async(call.checks) if call.checks else NO_LIMIT)
     except LimitError as error:
-        raise by_request(error, parts) from error.__cause__
+        raise by_request(error, any(callable(part.guard.cost) for part in parts)) from error.__cause__
 
 
 class _Observed(NamedTuple):
@@ -75,9 +75,9 @@ class _Call:
         self.beside = [check for check in self.observed.checks if same(check) not in enforced]
 
     def fails_alone(self, error: Exception) -> bool:
-        """What is observed cannot be decided, and a request does not fail with that.
+        """True if the error may be that of observed checks, with which a request does not fail.
 
-        Where something is enforced beside it, that may be at fault as well: it is decided by itself.
+        Where something is enforced beside them, that may be at fault as well: it is decided by itself.
         """
         return not self.checks if isinstance(error, StoreError) else bool(self.beside)
 

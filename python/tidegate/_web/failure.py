@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from .._errors import LimitError, StoreError, TidegateError
 from .._tidegate import _request_error, _request_error_parts
-
-if TYPE_CHECKING:
-    from .guard import Part
 
 __all__ = ["RequestError", "adopted", "asked", "asked_async", "by_request", "invalid", "translated"]
 
@@ -44,10 +41,10 @@ def invalid(error: Exception, kind: str) -> RequestError:
     return made
 
 
-def by_request(error: LimitError, parts: Sequence[Part]) -> LimitError:
+def by_request(error: LimitError, has_chosen_cost: bool) -> LimitError:
     """The error of the request, where that has chosen what is at fault; else the error itself."""
     kind = None if isinstance(error, RequestError) else _request_error(error.field, error.value)
-    if kind is None or (error.field == "cost" and not any(callable(part.guard.cost) for part in parts)):
+    if kind is None or (error.field == "cost" and not has_chosen_cost):
         return error
     return invalid(error, kind)
 

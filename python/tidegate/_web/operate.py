@@ -1,4 +1,4 @@
-"""What an operator asks of an application's limits, for the commands of each framework."""
+"""Commands about an application's limits, in the form that all frameworks share."""
 
 from __future__ import annotations
 

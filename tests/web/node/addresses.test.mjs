@@ -13,7 +13,7 @@ const asked = (url, lines) =>
     sent.once('error', reject).end()
   })
 
-/** What a client sends, with an address that it makes up, and the line that the proxy in front of the app appends. */
+/** The headers of a client, with an address that it makes up, and the line that the proxy in front of the app appends. */
 const throughProxy = (host, many, header) => [
   [header, `203.0.113.${host}`],
   ...Array.from({ length: many }, () => ['a', 'b']),

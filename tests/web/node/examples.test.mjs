@@ -32,11 +32,11 @@ test('a stream of a language model settles what it used: at its end, on an error
     }
   }
   const url = await listening(llmApp(model, limiter).listen(0, '127.0.0.1'))
-  const chat = (user, prompt, signal) =>
+  const chat = (user, prompt, signal, max_tokens) =>
     fetch(`${url}/chat`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-user': user },
-      body: JSON.stringify({ prompt }),
+      body: JSON.stringify({ prompt, max_tokens }),
       signal,
     })
   const used = async (user, between) => {
@@ -57,6 +57,10 @@ test('a stream of a language model settles what it used: at its end, on an error
   await slow.body.getReader().read()
   controller.abort()
   await used('eve', [0, 45])
+  const left = async (tokens) =>
+    (await chat(`${tokens}`, 'hello', undefined, tokens)).headers.get('x-ratelimit-remaining')
+  const asked = [10, 1e9, -5, 0, 'many', null, [7]]
+  assert.deepEqual(await Promise.all(asked.map(left)), ['990', '800', '999', '999', '999', '800', '993'])
   for (let call = 0; call < 5; call++) await limiter.limit(tokens, 'full', { cost: 200 })
   assert.equal((await chat('full', 'hello')).status, 429)
 })

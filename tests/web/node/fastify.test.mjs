@@ -47,15 +47,15 @@ test('fastify: routes say otherwise, and HEAD is the route for GET', async () =>
     const { headers, body } = await app.inject({ url, method })
     return [headers['x-ratelimit-remaining'], body]
   }
-  assert.deepEqual(await answer('/'), ['8', '["default"]'])
+  assert.deepEqual(await answer('/'), ['8', '["app"]'])
   assert.deepEqual(await answer('/none'), [undefined, 'none'])
   assert.deepEqual(await answer('/own'), ['4', '["GET /own"]'])
   assert.deepEqual(await answer('/own', 'POST'), ['4', '["POST /own"]'])
   assert.deepEqual(await answer('/own', 'HEAD'), ['3', ''])
-  assert.deepEqual(await answer('/both'), ['4', '["POST,GET /both"]'])
+  assert.deepEqual(await answer('/both'), ['4', '["GET,POST /both"]'])
   assert.deepEqual(await answer('/both', 'HEAD'), ['3', ''])
-  assert.deepEqual(await answer('/both', 'POST'), ['2', '["POST,GET /both"]'])
-  assert.deepEqual(await answer('/adds'), ['4', '["default","GET /adds"]'])
+  assert.deepEqual(await answer('/both', 'POST'), ['2', '["GET,POST /both"]'])
+  assert.deepEqual(await answer('/adds'), ['4', '["app","GET /adds"]'])
   assert.deepEqual(await answer('/costs'), ['6', '["GET /costs"]'])
   assert.deepEqual(await answer('/', 'HEAD'), ['6', ''])
 })
@@ -73,9 +73,9 @@ test('fastify: an instance inside adds to the limits outside, and does not chang
     { prefix: '/inside' },
   )
   app.get('/', keys)
-  assert.deepEqual((await app.inject('/inside')).json(), ['default', '/inside'])
+  assert.deepEqual((await app.inject('/inside')).json(), ['app', '/inside'])
   assert.deepEqual((await app.inject('/inside/none')).json(), [])
-  assert.deepEqual((await app.inject('/')).json(), ['default'])
+  assert.deepEqual((await app.inject('/')).json(), ['app'])
   assert.deepEqual(statuses([await app.inject('/inside'), await app.inject('/inside')]), [200, 429])
   // The refused request is charged nowhere.
   assert.equal((await app.inject('/')).headers['x-ratelimit-remaining'], '5')
@@ -96,7 +96,7 @@ test('fastify: each limit is charged once where an instance two levels inside ha
   )
   const { headers, body } = await app.inject('/child/inmost')
   assert.deepEqual(JSON.parse(body), [
-    ['default', 8],
+    ['app', 8],
     ['/child', 7],
   ])
   assert.equal(headers['x-ratelimit-remaining'], '6')
@@ -249,9 +249,9 @@ test('fastify: a hook that handlers and other hooks wait for', async () => {
     )
     app.get('/callback', { preHandler: app.rateLimit({ limits: '1/minute' }) }, (request) => request.rateLimit.key)
     for (const [path, key] of [
-      ['/handler', 'hook'],
-      ['/hook', 'hook-2'],
-      ['/callback', 'hook-3'],
+      ['/handler', 'GET /handler'],
+      ['/hook', 'GET /hook'],
+      ['/callback', 'GET /callback'],
     ]) {
       const [first, refused] = [await app.inject(path), await app.inject(path)]
       assert.deepEqual([first.statusCode, first.body, first.headers['x-ratelimit-remaining']], [200, key, '0'])

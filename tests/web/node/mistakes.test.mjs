@@ -75,6 +75,20 @@ for (const [number, [framework, make]] of Object.entries(apps).entries()) {
     assert.deepEqual(await codes(), [])
   })
 
+  test(`${framework}: a forwarded header of a peer that is no trusted proxy`, async () => {
+    const { url } = await make({ limits: '1/hour', trustedProxies: ['10.0.0.0/8'] })
+    assert.equal(await admitted(url), 1)
+    assert.deepEqual(await codes(), ['peer-not-trusted'])
+    forgetMistakes()
+    told.length = 0
+    const silenced = { limits: '1/hour', trustedProxies: ['10.0.0.0/8'], silence: 'peer-not-trusted' }
+    const quiet = await make(silenced)
+    await get(quiet.url, '/', forwarded('203.0.113.9'))
+    assert.deepEqual(await codes(), [])
+    await get(quiet.url, '/', forwarded('203.0.113.9, 127.0.0.1'))
+    assert.deepEqual(await codes(), ['forwarded-read-twice'])
+  })
+
   test(`${framework}: everything is trusted: one proxy is, and it is told`, async () => {
     const everything = setting ? [{}, { settings: { [setting]: true } }] : [{ trustedProxies: true }]
     const [options, more] = everything

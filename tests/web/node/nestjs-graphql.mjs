@@ -151,6 +151,24 @@ for (const [name, server] of Object.entries(servers)) {
     })
   }
 
+  test(`${name}: a cost that a request chose is the client's mistake, and introspection costs nothing`, async () => {
+    const cost = ({ headers }) => Number(headers['x-cost'] ?? 1)
+    const url = await served(server, { limits: '5/hour', cost })
+    for (const [cost, message] of [
+      ['6', /exceeds the limit/],
+      ['-1', /must be a whole number/],
+      ['many', /must be a whole number/],
+    ]) {
+      const { errors } = await asked(url, '{ hello }', { 'x-cost': cost })
+      assert.match(errors[0].message, message)
+    }
+    for (let query = 0; query < 6; query++) {
+      const { data } = await asked(url, '{ __schema { queryType { name } } }')
+      assert.equal(data.__schema.queryType.name, 'Query')
+    }
+    assert.equal(left(await asked(url, '{ hello }')), '4')
+  })
+
   test(`${name}: what is refused leaves the other fields answered`, async () => {
     const url = await served(server, { limits: '1/hour' })
     const { data, errors, headers } = await asked(url, 'mutation { a: login b: login }').then((answer) => answer)

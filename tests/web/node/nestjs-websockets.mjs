@@ -113,6 +113,23 @@ for (const [library, Adapter] of Object.entries(adapters)) {
     })
   }
 
+  test(`${library}: a cost that a message chose is the client's mistake, and no error of the server`, async () => {
+    let asked
+    const say = await connect(await served(Adapter, { limits: '5/hour', cost: () => asked }))
+    for (const [cost, message] of [
+      [6, /exceeds the limit/],
+      [-1, /must be a whole number/],
+      ['5', /must be a whole number/],
+    ]) {
+      asked = cost
+      const [event, data] = await say('say', 'hello')
+      assert.deepEqual([event, data.status, data.code], ['exception', 'error', 'ERR_REQUEST'])
+      assert.match(data.message, message)
+    }
+    asked = 5
+    assert.deepEqual(await say('say', 'hello'), ['said', ['hello', 0]])
+  })
+
   test(`${library}: decorators of messages`, async () => {
     const say = await connect(await served(Adapter, { limits: '1/hour' }))
     for (let call = 0; call < 3; call++) assert.deepEqual(await say('whisper', 'psst'), ['said', ['psst', null]])

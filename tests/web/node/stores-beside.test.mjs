@@ -159,7 +159,7 @@ test('what is not an object of options is refused, rather than counted in memory
     (options) => new FlexibleStore(options),
   ]) {
     for (const given of [[], redis.url, null]) assert.throws(() => make(given), /must be an object/)
-    const written = /; write new Store\(\{ limiter(, points, duration)? \}\)$/
+    const written = /; write (new Store|Store\.with)\(\{ limiter(, points, duration)? \}\)$/
     for (const [name, given] of [
       ['Limiter', limiter],
       ['URL', new URL(redis.url)],
@@ -169,8 +169,7 @@ test('what is not an object of options is refused, rather than counted in memory
     }
     // Such as an environment variable that is not set.
     const unset = { limiter: undefined, points: 1, duration: 1 }
-    const message =
-      /limiter must be a Limiter or the URL of a store; leave it out for the memory of this process, got undef/
+    const message = /limiter must be a Limiter or the URL of a store; leave it out for memory, got undef/
     assert.throws(() => make(unset), { field: 'limiter', message })
   }
   assert.throws(() => new FastifyStore({ limiter }), /limiter must be given to Store\.with\(\)/)

@@ -32,7 +32,7 @@ if (isMainThread) {
   console.log('over')
 } else {
   process.on('warning', ({ code }) => parentPort.postMessage(code))
-  const check = rateLimit({ limits: '5/minute', limiter: store ? new Limiter(store) : undefined })
+  const check = rateLimit({ limits: '5/minute', ...(store && { limiter: new Limiter(store) }) })
   for (let call = 0; call < 5; call++) {
     const { info } = await check(new Request('http://localhost/'), { address: '203.0.113.9' })
     if (info.blocked) parentPort.postMessage('blocked')

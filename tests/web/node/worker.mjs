@@ -26,8 +26,8 @@ if (cluster.isPrimary) {
   const { apps } = await import('./apps.mjs')
   const limits = { key: 'api', type: 'token-bucket', count: 30, period: 3_600_000 }
   for (const [framework, port] of Object.entries(JSON.parse(process.env.PORTS))) {
-    const limiter = store ? new Limiter(store, { namespace: framework, timeoutMs: 5000 }) : undefined
-    await apps[framework]({ limits, limiter }, { settings: { port } })
+    const shared = store ? { limiter: new Limiter(store, { namespace: framework, timeoutMs: 5000 }) } : {}
+    await apps[framework]({ limits, ...shared }, { settings: { port } })
   }
   process.send('listening')
 }

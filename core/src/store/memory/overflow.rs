@@ -193,18 +193,6 @@ impl Beside for Overflow {
 }
 
 impl Rule {
-    /// True if a state of this rule that several actors share bounds the state that each of them would have alone.
-    ///
-    /// Not where permits that warm up are cheaper the more others take.
-    pub(super) fn can_be_shared(&self) -> bool {
-        !matches!(self, Self::Smooth(rule) if rule.warms_up)
-    }
-
-    /// True if one charge drains after the other, instead of all at once.
-    pub(super) fn drains_in_turn(&self) -> bool {
-        !matches!(self, Self::Slots(_) | Self::Counter(_) | Self::Log(_))
-    }
-
     /// Has the ticks of a shared level count from now on: those of each that shares it count from a later charge than
     /// the first, and it must not drain before any of theirs.
     pub(super) fn restart(&self, entry: &mut Entry, now: Micros) {

@@ -9,6 +9,7 @@ mod batch;
 mod batch_replies;
 mod breaker;
 mod cluster;
+mod cluster_map;
 mod connection;
 mod connection_state;
 mod context;

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::address::{Address, Target};
 use super::advice::advised;
-use super::cluster::nodes_of;
+use super::cluster_map::nodes_of;
 use super::connection_state::Connected;
 use super::context::Context;
 use super::encode::encode;

@@ -156,7 +156,7 @@ impl Request {
 
     /// True if a decision of this may find that a level would leave the range in which it is exact.
     pub(crate) fn may_overflow(&self) -> bool {
-        matches!(self.verb, Verb::Acquire { .. }) || self.parts.iter().any(|part| matches!(part.rule, Rule::Smooth(_)))
+        matches!(self.verb, Verb::Acquire { .. }) || self.parts.iter().any(|part| part.rule.pays_later())
     }
 
     /// The reply to this request of those to the decisions that it is [made of](Self::apart), where the store's clock

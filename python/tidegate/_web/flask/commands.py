@@ -1,4 +1,4 @@
-"""``flask tidegate``: what an operator asks of an application's limits."""
+"""``flask tidegate``: commands for operators."""
 
 from __future__ import annotations
 

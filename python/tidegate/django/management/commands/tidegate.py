@@ -1,4 +1,4 @@
-"""``manage.py tidegate``: what an operator asks of a project's limits."""
+"""``manage.py tidegate``: commands for operators."""
 
 from __future__ import annotations
 

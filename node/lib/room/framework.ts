@@ -1,0 +1,36 @@
+/* The parts of a room that are of its framework. */
+
+import type { Gate } from '../http.js'
+import type { Place } from './names.js'
+
+/** The part of a room that knows its framework. */
+export interface Framework<Request> {
+  /** Names of options beside those of every room. */
+  readonly options: readonly string[]
+  /** Its name, for events. */
+  readonly kind: string
+  /** The key of limits that are given as text without a name, where requests say none. @defaultValue 'app' */
+  readonly name?: string | undefined
+  /** The client's address, as a gate of the room says it. */
+  client(request: Request, gates: Gates): string
+  /** True for a request whose client has closed the connection, which has no address then. */
+  isGone(request: Request): boolean
+  /** The key of limits that are given as text without a name: the place that a request is at. The gate is told of mistakes. */
+  nameOf?(request: Request, gate?: Gate): string
+}
+
+/** The way in which a room comes from another. */
+export interface Extension<Request> {
+  /** Its limits are added to the other's. */
+  readonly adds?: boolean
+  /** Its place, where that has other rooms, too. */
+  readonly place?: Place
+  /** The parts of its framework that are other ones. */
+  readonly framework?: Partial<Framework<Request>>
+}
+
+/** The gates of a room: its own, and the one for an app that trusts every proxy. */
+export interface Gates {
+  readonly gate: Gate
+  readonly trusting: Gate
+}
