@@ -81,7 +81,8 @@ lint: lint-rust lint-python lint-node ## The linters of all three languages
 # Each feature by itself is for `test-features`, and the documentation for `docs`.
 lint-rust:
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --workspace --quiet -- -D warnings
+	cargo clippy -p tidegate -p tidegate-bench -p tidegate-generate --all-features --all-targets --quiet -- -D warnings
 
 lint-python: build test-stubs
 	$(BIN)/ruff check

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "redis")]
 use crate::servers::Server;
+#[cfg(feature = "redis")]
 use tidegate::Redis;
 #[cfg(feature = "redis")]
 use tidegate::redis::RedisBuilder;
