@@ -160,7 +160,7 @@ impl Gate {
         answers(infos, |answers| self.0.refusal(answers, &accept, detail)).map(Refusal)
     }
 
-    /// The response to a request that cannot be decided, by the name of its error and all lines of its ``Accept``.
+    /// The response to a request that cannot be decided, by its error's name and all its ``Accept`` lines.
     #[pyo3(signature = (name, accept = Arg(None), /), text_signature = "($self, name, accept=None, /)")]
     fn rejection(&self, name: &str, accept: Arg<'_, '_>) -> PyResult<Refusal> {
         let accept = Lines::read(accept.0)?;

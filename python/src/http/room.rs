@@ -13,8 +13,8 @@ use crate::value;
 
 /// The actor that stands for a client's address: the address marked with ``ip:``, of IPv6 its network.
 ///
-/// Limits without a key count under it, so it is the actor to pass where a client is limited, reset or looked at by hand.
-/// A port or a zone does not count. A string that is no address is a ``LimitError``.
+/// Limits without a key count under it, so it is the actor to pass where a client is limited, reset or looked at by
+/// hand. A port or a zone does not count. A string that is no address is a ``LimitError``.
 ///
 /// >>> from tidegate import client_of
 /// >>> client_of("203.0.113.9"), client_of("2001:db8:1:2::7")

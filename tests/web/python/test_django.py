@@ -200,7 +200,7 @@ def test_system_checks() -> None:
         ({"default": {"URL": "redis://:hush@localhost"}}, "default: URL is not LOCATION or OPTIONS"),
         (
             {"other": {"LOCATION": "redis://:hush@localhost", "OPTIONS": {"TIMEOUTS": 1}}},
-            "other: Limiter() got an unexpected keyword argument 'timeouts'",
+            "other: Limiter() got an unexpected keyword argument 'timeouts' (did you mean timeout?)",
         ),
         (
             {"LIMITS": "1/day", "KEY": "nowhere.at_all"},

@@ -94,6 +94,6 @@ def test_a_store_in_memory_is_reported(servers: dict[Case, Served], case: Case) 
     most = LIMITED[case.app][1]
     # Each worker admits the whole limit by itself.
     assert most <= statuses(server, case.app)[200] <= most * case.workers
-    told = [line for line in server.log.splitlines() if "several worker processes count in their own memory" in line]
+    told = [line for line in server.log.splitlines() if "memory-many-workers: " in line]
     # Once for each that has served.
     assert len(told) == case.workers
