@@ -23,7 +23,18 @@ else:
 if TYPE_CHECKING:
     from .._tidegate import Limit, LimitInfo
 
-__all__ = ["ASK", "Asked", "Guard", "GuardOptions", "LimitOptions", "Limits", "Marked", "Part", "unknown_option"]
+__all__ = [
+    "ASK",
+    "Asked",
+    "Given",
+    "Guard",
+    "GuardOptions",
+    "LimitOptions",
+    "Limits",
+    "Marked",
+    "Part",
+    "unknown_option",
+]
 
 R = TypeVar("R")
 R_contra = TypeVar("R_contra", contravariant=True)

@@ -23,6 +23,7 @@ from tidegate import AsyncLimiter, Bucket, ConfigurationError, Limiter, LimitErr
 from tidegate._http import MISTAKES, forget_mistakes
 from tidegate._web.guard import Guard
 from tidegate.asgi import RateLimitMiddleware
+from tidegate.fastapi import RateLimit as Dependency
 from tidegate.fastapi import RateLimitMiddleware as FromFastAPI
 from tidegate.flask import RateLimit
 from tidegate.testing import Clock
@@ -280,6 +281,12 @@ def test_options_are_checked_when_they_are_given(options: dict[str, Any], messag
     with pytest.raises(LimitError) as error:
         RateLimitMiddleware(hello, **options)
     assert message in str(error.value)
+
+
+def test_a_key_that_is_none_is_refused_by_type_checkers_too() -> None:
+    # The comment is an error of mypy once it takes such a key.
+    with pytest.raises(LimitError, match="key must be a function, got 5"):
+        Dependency(API, key=5)  # type: ignore[arg-type]
 
 
 def test_any_limiter_is_a_limiter(redis: RedisServer) -> None:

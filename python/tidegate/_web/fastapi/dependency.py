@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fastapi import params
@@ -17,7 +18,7 @@ from ..asgi.room import AsgiRoom
 from ..decide import decide_async
 from ..decision import NO_LIMIT, Decision
 from ..failure import RequestError
-from ..guard import ASK, Guard, LimitOptions, Limits, Part
+from ..guard import ASK, Given, Guard, LimitOptions, Limits, Part
 from ..names import APP
 from ..store import OF_MIDDLEWARE, LimiterLike, Store, store_of
 from .failure import failure
@@ -64,13 +65,14 @@ class RateLimit(Limiting):
         limits: Limits[Any],
         *,
         limiter: LimiterLike = OF_MIDDLEWARE,
-        key: Any = None,
+        key: str | Callable[[Any], Given[object]] | params.Depends | None = None,
         **options: Unpack[LimitOptions[Any]],
     ) -> None:
-        self.asks_dependency = isinstance(key, params.Depends)
-        if self.asks_dependency and key.dependency is None:
+        asked = key if isinstance(key, params.Depends) else None
+        if asked is not None and asked.dependency is None:
             raise LimitError("key must be Depends of a function, got Depends()", "", "key", "Depends()")
-        self.guard: Guard[Any] = Guard(limits, key=None if self.asks_dependency else key, **options)
+        self.asks_dependency = asked is not None
+        self.guard: Guard[Any] = Guard(limits, key=None if isinstance(key, params.Depends) else key, **options)
         AsgiRoom.check(self.guard)
         self.store: Store | None = None if limiter is OF_MIDDLEWARE else store_of(limiter)
         place = inspect.Parameter("connection", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=HTTPConnection)
