@@ -92,7 +92,7 @@ def test_an_answer_as_a_dict() -> None:
         checks = shown.pop("checks", None)
         assert shown == {name: getattr(info, name) for name in shown}
         missing = {name for name in dir(info) if not name.startswith("_")} - shown.keys()
-        assert missing == {"checks", "headers", "to_dict"}
+        assert missing == {"checks", "headers", "observed", "to_dict"}
         assert checks == ([check.to_dict() for check in info.checks] if len(info.checks) > 1 else None)
         assert json.loads(json.dumps(info.to_dict())) == info.to_dict()
 

@@ -110,7 +110,10 @@ fn serve(mut client: TcpStream, server: u16, own: u16, plan: &Plan) -> std::io::
         let read = client.read(&mut bytes)?;
         let text = String::from_utf8_lossy(&bytes[..read]);
         let canned = if text.contains("SLOTS") {
-            Some(format!("*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$9\r\n127.0.0.1\r\n:{own}\r\n$2\r\nid\r\n"))
+            // With `CLUSTER NODES` behind it, in one packet.
+            let nodes = format!("id 127.0.0.1:{own}@1 myself,master - 0 0 1 connected 0-16383\n");
+            let slots = format!("*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$9\r\n127.0.0.1\r\n:{own}\r\n$2\r\nid\r\n");
+            Some(format!("{slots}${}\r\n{nodes}\r\n", nodes.len()))
         } else if text.contains("SENTINEL") {
             Some(format!("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{own}\r\n", own.to_string().len()))
         } else {

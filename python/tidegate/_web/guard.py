@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from .._errors import LimitError
-from .._tidegate import Limiter, _key_of
+from .._tidegate import Limiter
+from .actors import actor_of
 from .definitions import Definitions, Written
-from .failure import asked, asked_async, invalid
+from .failure import asked, asked_async
 
 if sys.version_info >= (3, 11):
     from typing import TypedDict
@@ -31,7 +32,6 @@ __all__ = [
     "GuardOptions",
     "LimitOptions",
     "Limits",
-    "Marked",
     "Part",
     "unknown_option",
 ]
@@ -264,9 +264,9 @@ class Guard(Generic[R]):
         if key is None:
             actors = [room.actor(request, self.key_name)]
         elif isinstance(key, list | tuple):
-            actors = [room.actor(request, "ip") if one is None else _text(one) for one in key]
+            actors = [room.actor(request, "ip") if one is None else actor_of(one) for one in key]
         else:
-            actors = [_text(key)]
+            actors = [actor_of(key)]
         checks = [(limit, actor, cost, factor) for actor in actors for limit in definitions.of(place)]
         if not checks:
             return None
@@ -379,25 +379,3 @@ def _charges(given: Any) -> Callable[[int, Any], bool] | None:
 
 def _is_status(given: object) -> bool:
     return isinstance(given, int) and 100 <= given <= 599
-
-
-class Marked(str):
-    """An actor that is one already, and no key."""
-
-    __slots__ = ()
-
-
-def _text(key: object) -> str:
-    """The actor of a key. Numbers and UUIDs are common as keys of users."""
-    if type(key) is str:
-        return _key_of(key)
-    if isinstance(key, Marked):
-        return str(key)
-    try:
-        if (isinstance(key, str | int) and not isinstance(key, bool)) or type(key).__name__ == "UUID":
-            return _key_of(str(key))
-    except ValueError:
-        # An integer of so many digits that Python does not write it.
-        key = "a huge number"
-    message = f"key must return text, a whole number or a UUID, got {key!r}"
-    raise invalid(LimitError(message, "", "key", repr(key)), "key")

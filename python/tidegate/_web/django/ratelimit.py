@@ -15,8 +15,9 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.module_loading import import_string
 
 from ..._tidegate import FixedWindow, LimitInfo
+from ..actors import Marked
 from ..failure import RequestError, adopted
-from ..guard import Marked, Part
+from ..guard import Part
 from .failure import BadRequestError
 from .room import DjangoGuard, project, user_of
 from .serve import begin, decide, decide_async, find_user, rooms
