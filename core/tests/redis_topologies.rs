@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::calls::{ask_within, hourly};
 use crate::servers::proxy::Proxy;
 use crate::servers::{Cluster, Server, free_port, wait_until};
-use tidegate::remote::{Failure, OnError};
+use tidegate::remote::{BreakerState, Failure, OnError};
 use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Redis};
 
 const DEADLINE: Duration = Duration::from_millis(200);
@@ -273,6 +273,10 @@ fn a_cluster_outlives_a_primary_that_dies_or_hangs() {
             started.elapsed()
         );
         assert!(behind.is_none_or(|behind| behind < Duration::from_secs(1)), "{behind:?} after the promotion");
+        wait_until("nothing is asked of the one that is gone", || {
+            actors.iter().all(|actor| ask(&limiter, &limit, actor).is_ok())
+                && limiter.stats().breaker == BreakerState::Closed
+        });
         if hangs {
             cluster.nodes[victim].resume();
         }

@@ -55,8 +55,9 @@ pub(super) async fn ask(template: &Target, node: &Node) -> RedisResult<Found> {
 fn read_node(line: &str, asked: &str) -> Vec<Node> {
     let mut words = line.split(' ').skip(1);
     let (Some(place), Some(flags)) = (words.next(), words.next()) else { return Vec::new() };
-    let is_one = |flag: &str| flags.split(',').any(|known| known == flag);
-    if !is_one("master") || is_one("noaddr") || is_one("handshake") {
+    // One that has failed is none: another one has its slots, or will have.
+    let is_well = |flag: &str| !matches!(flag, "fail" | "fail?" | "noaddr" | "handshake");
+    if !flags.split(',').any(|flag| flag == "master") || !flags.split(',').all(is_well) {
         return Vec::new();
     }
     let mut names = place.split(',');

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -16,7 +16,7 @@ use crate::time::Micros;
 
 /// The longest time that a caller drives; a call that takes longer gains nothing from it.
 pub(crate) const LONGEST_DRIVE: Duration = Duration::from_millis(10);
-/// The time after a call for which what was read from the servers is recent.
+/// The time after a call that drove for which what was read from the servers is recent.
 const RECENT_MICROS: Micros = 100;
 
 impl Background {
@@ -48,7 +48,7 @@ impl Background {
     /// The way of a blocking call, on a thread outside of every runtime.
     pub(crate) fn blocking(self: &Arc<Self>) -> Blocking {
         if self.handover.take_seat() {
-            return Blocking::Drives(Seat { need: Need(self.clone()), is_over: false });
+            return Blocking::Drives(Seat { need: Need(self.clone()), is_over: false, drove: false });
         }
         Blocking::Waits(Watch { background: self.clone(), before: self.handover.seen() })
     }
@@ -93,6 +93,8 @@ impl From<Need> for Hold {
 pub(crate) struct Seat {
     need: Need,
     is_over: bool,
+    /// The runtime was driven.
+    drove: bool,
 }
 
 impl Seat {
@@ -102,10 +104,16 @@ impl Seat {
         let began = clock::now();
         if began.saturating_sub(background.last.load(Ordering::Relaxed)) > RECENT_MICROS {
             background.runtime.block_on(catch_up());
+            self.drove = true;
         }
-        let (end, ended) = oneshot::channel();
+        let (end, mut ended) = oneshot::channel();
         let under_way = call(Hold(Held::End(end)));
-        self.is_over = background.runtime.block_on(background.drive(began, ended));
+        // One that is answered at once, because no server is asked, drives nothing: the next such call has to catch up.
+        self.is_over = ended.try_recv() != Err(TryRecvError::Empty);
+        if !self.is_over {
+            self.is_over = background.runtime.block_on(background.drive(began, ended));
+            self.drove = true;
+        }
         if !self.is_over {
             background.call_back();
         }
@@ -124,7 +132,9 @@ async fn catch_up() {
 impl Drop for Seat {
     fn drop(&mut self) {
         let background = &self.need.0;
-        background.last.store(clock::now(), Ordering::Relaxed);
+        if self.drove {
+            background.last.store(clock::now(), Ordering::Relaxed);
+        }
         if !self.is_over {
             // As after a panic.
             background.call_back();
@@ -268,6 +278,26 @@ mod tests {
         for _ in 0..3 {
             until_alone(&background);
             assert_ne!(call(&background, LONGEST_DRIVE * 3), thread::current().id());
+        }
+    }
+
+    #[test]
+    fn calls_that_are_answered_at_once_do_not_keep_the_runtime_from_its_other_work() {
+        const TURNS: u32 = 3000;
+        let background = start();
+        until_alone(&background);
+        let turns = Arc::new(AtomicU32::new(0));
+        let counted = turns.clone();
+        // No call waits for it, as none does for a new connection.
+        drop(background.handle().spawn(async move {
+            while counted.fetch_add(1, Ordering::Relaxed) < TURNS {
+                yield_now().await;
+            }
+        }));
+        let end = Instant::now() + SOON;
+        while turns.load(Ordering::Relaxed) < TURNS {
+            background.blocking().begin(drop);
+            assert!(Instant::now() < end, "{turns:?} turns of {TURNS}");
         }
     }
 
