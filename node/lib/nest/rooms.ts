@@ -3,6 +3,9 @@
 import type { ExecutionContext } from '@nestjs/common'
 import { Reflector } from '@nestjs/core'
 import { outOfRange, wrongType } from '../errors.js'
+import type { Gate } from '../http.js'
+import { nameOf as nameInExpress } from '../room/express-names.js'
+import { nameOf as nameInFastify } from '../room/fastify-hooks.js'
 import type { Framework } from '../room/framework.js'
 import { functionOption } from '../room/options.js'
 import { Room } from '../room/room.js'
@@ -71,7 +74,7 @@ export class Rooms {
     if (!onHandler && context.getType<string>() === 'graphql' && isInnerField(context)) return undefined
     if (limits === undefined) return this.#global ? this.base : undefined
     if (!onHandler) return this.#ofClass(controller, limits)
-    const place = this.#ofHandlers.get(marked) ?? this.#ofHandler(handler, controller, limits, marked.below)
+    const place = this.#ofHandlers.get(marked) ?? this.#ofHandler(context, limits, marked.below)
     this.#ofHandlers.set(marked, place)
     return place
   }
@@ -79,16 +82,16 @@ export class Rooms {
   /** The limits of a class are one place for all of its handlers. */
   #ofClass({ name }: Class, limits: RouteLimits): Place {
     const known = this.#places.get(limits) ?? new Map<string, Place>()
-    const place = known.get(name) ?? this.#make(name, limits, this.base.room)
+    const place = known.get(name) ?? this.#make({ name }, limits, this.base.room)
     this.#places.set(limits, known.set(name, place))
     return place
   }
 
   /** The place of a handler; limits that it adds go beside those that it would have otherwise. */
-  #ofHandler(handler: Handler, controller: Class, limits: RouteLimits, below: Marked['below']): Place {
-    const name = `${controller.name}.${handler.name}`
+  #ofHandler(context: ExecutionContext, limits: RouteLimits, below: Marked['below']): Place {
+    const controller = context.getClass()
     const { room } = below && limits.adds ? this.#ofClass(controller, below) : this.base
-    return this.#make(name, limits, room, below !== false)
+    return this.#make(handlerNames(context), limits, room, below !== false)
   }
 
   /** The metadata of decorators, which is read once. */
@@ -103,10 +106,23 @@ export class Rooms {
     return marked
   }
 
-  #make(name: string, { adds = false, ...options }: RouteLimits, to: Room<PlatformRequest>, hasBase = true): Place {
+  #make(names: Names, { adds = false, ...options }: RouteLimits, to: Room<PlatformRequest>, hasBase = true): Place {
     if (typeof adds !== 'boolean') throw wrongType('', 'adds', 'must be a boolean', adds)
-    return placeOf(to.extend(options, { adds: adds && hasBase && options.limits !== undefined, framework: { name } }))
+    return placeOf(to.extend(options, { adds: adds && hasBase && options.limits !== undefined, framework: names }))
   }
+}
+
+type Names = Pick<Framework<PlatformRequest>, 'name' | 'nameOf'>
+
+/** The keys of a handler's limits as text: its route, as the platform has it; where there is none, its class and itself. */
+function handlerNames(context: ExecutionContext): Names {
+  const name = `${context.getClass().name}.${context.getHandler().name}`
+  if (context.getType() !== 'http') return { name }
+  const nameOf = (request: PlatformRequest, gate?: Gate): string => {
+    if (request.routeOptions !== undefined) return nameInFastify(request.routeOptions, request.server)
+    return request.route === undefined ? name : nameInExpress(request, gate)
+  }
+  return { name, nameOf }
 }
 
 function placeOf(room: Room<PlatformRequest>): Place {

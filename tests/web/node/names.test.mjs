@@ -296,28 +296,33 @@ test('fastify: routes of one path are told, whatever tells them apart', async ()
   assert.deepEqual(await codes(), ['same-name-twice'])
 })
 
-test('nestjs: the key is the class and its method, and two of one name are told', async () => {
-  const made = () => {
+test('nestjs: the key is the route, and that of a controller its class, of which two of one name are told', async () => {
+  const made = (...onMethod) => {
     class Notes {
       list(request) {
         return request.rateLimit.key
       }
     }
     Req()(Notes.prototype, 'list', 0)
-    decorate(Notes, 'list', Get(), RateLimit('9/hour'))
+    decorate(Notes, 'list', Get(), ...onMethod)
     return Notes
   }
-  const [one, two] = [made(), made()]
+  const [one, two] = [made(RateLimit('9/hour')), made()]
+  const three = made()
+  RateLimit('9/hour')(two)
+  RateLimit('9/hour')(three)
   Controller('one')(one)
   Controller('two')(two)
+  Controller('three')(three)
   class App {}
-  Module({ imports: [TidegateModule.forRoot({ limits: '9/hour' })], controllers: [one, two] })(App)
+  Module({ imports: [TidegateModule.forRoot({ limits: '9/hour' })], controllers: [one, two, three] })(App)
   const app = await NestFactory.create(App, { logger: false })
   await app.listen(0, '127.0.0.1')
   const url = `http://127.0.0.1:${app.getHttpServer().address().port}`
-  assert.deepEqual(await bodies(url, '/one'), ['Notes.list'])
+  assert.deepEqual(await bodies(url, '/one'), ['GET /one'])
+  assert.deepEqual(await bodies(url, '/two'), ['Notes'])
   assert.deepEqual(await codes(), [])
-  assert.deepEqual(await bodies(url, '/two'), ['Notes.list'])
+  assert.deepEqual(await bodies(url, '/three'), ['Notes'])
   assert.deepEqual(await codes(), ['same-name-twice'])
   await app.close()
 })

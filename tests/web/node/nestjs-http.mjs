@@ -179,7 +179,7 @@ for (const platform of Object.keys(platforms)) {
   test(`${platform}: routes and controllers say otherwise; the nearest counts`, async () => {
     const { url } = await served(platform, TidegateModule.forRoot({ limits: '1/hour' }))
     assert.deepEqual(statuses(await several(2, url, '/notes/strict')), [200, 429])
-    assert.equal((await get(url, '/notes/info')).text, 'Notes.info')
+    assert.equal((await get(url, '/notes/info')).text, 'GET /notes/info')
     const free = await several(3, url, '/notes/free')
     assert.deepEqual(
       [statuses(free), left(free)],
@@ -245,14 +245,14 @@ for (const platform of Object.keys(platforms)) {
     const url = `http://127.0.0.1:${app.getHttpServer().address().port}`
     for (const [path, keys] of [
       ['/Own/plain', 'Own'],
-      ['/Own/beside', 'Own,Own.beside'],
-      ['/Own/alone', 'Own.alone'],
+      ['/Own/beside', 'Own,GET /Own/beside'],
+      ['/Own/alone', 'GET /Own/alone'],
       ['/Added/plain', 'all,Added'],
-      ['/Added/beside', 'all,Added,Added.beside'],
-      ['/Added/alone', 'Added.alone'],
+      ['/Added/beside', 'all,Added,GET /Added/beside'],
+      ['/Added/alone', 'GET /Added/alone'],
       ['/Free/plain', 'none'],
-      ['/Free/beside', 'Free.beside'],
-      ['/Free/alone', 'Free.alone'],
+      ['/Free/beside', 'GET /Free/beside'],
+      ['/Free/alone', 'GET /Free/alone'],
     ]) {
       assert.equal((await get(url, path)).text, keys, path)
     }
