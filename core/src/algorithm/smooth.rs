@@ -135,7 +135,8 @@ impl Pacing {
     fn take_back(&self, state: &mut Paced, now: Micros, permits: f64) {
         let back = real(state.free.saturating_sub(now)).min(floor(permits * self.stable));
         state.free = state.free.saturating_sub(whole(back));
-        state.stored = self.at_most(state.stored + (permits - back / self.stable));
+        // The quotient of a part of a permit may be larger by its last digit.
+        state.stored = self.at_most(state.stored + (permits - back / self.stable).max(0.0));
         state.written = now;
     }
 }

@@ -79,7 +79,7 @@ impl Model for Smooth {
         let State::Smooth { stored, free, written } = state else { unreachable!() };
         let back = (*free - now).max(0).min((cost as f64 * self.stable).floor() as i128);
         *free -= back;
-        *stored = (*stored + (cost as f64 - back as f64 / self.stable)).min(self.max_permits);
+        *stored = (*stored + (cost as f64 - back as f64 / self.stable).max(0.0)).min(self.max_permits);
         *written = now;
     }
 

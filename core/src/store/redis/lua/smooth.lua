@@ -33,7 +33,9 @@ if kind == 4 then
   local function take_back(rule, state, now, permits)
     local debt, back = until_free(rule, state, now), math.floor(permits * rule.stable)
     back = back < debt and back or debt
-    local stored = state.stored + (permits - back / rule.stable)
+    -- The quotient of a part of a permit may be larger by its last digit.
+    local left = permits - back / rule.stable
+    local stored = state.stored + (left > 0 and left or 0)
     state.stored = stored < rule.most and stored or rule.most
     state.debt, state.written = debt - back, now
   end
