@@ -79,19 +79,22 @@ impl ShareReply {
         self.infos.iter().any(|info| info.blocked)
     }
 
-    /// Makes of a look what the call itself would say: a check that does not fit yet is denied only if it would come
-    /// too late. False if the milliseconds of an answer leave that open.
-    fn resolve(&mut self, verb: Verb, share: &Share) -> bool {
-        let Verb::Acquire { max_wait } = verb else { return true };
-        let mut is_known = true;
-        for (part, info) in share.request.parts.iter().zip(&mut self.infos) {
-            if info.blocked && part.rule.reserves() {
-                let at_most = info.reset_ms.saturating_mul(1000);
-                info.blocked = at_most > max_wait;
-                is_known &= !info.blocked || at_most.saturating_sub(1000) >= max_wait;
+    /// What the call itself would say after this look: a check that does not fit yet is denied only if it would come too
+    /// late. Nothing if the milliseconds of an answer leave that open.
+    fn would_deny(&self, verb: Verb, share: &Share) -> Option<bool> {
+        let Verb::Acquire { max_wait } = verb else { return Some(self.is_denied()) };
+        let mut denied = false;
+        for (part, info) in share.request.parts.iter().zip(&self.infos) {
+            let at_most = info.reset_ms.saturating_mul(1000);
+            let waits = part.rule.reserves() && at_most <= max_wait;
+            if info.blocked && !waits {
+                if part.rule.reserves() && at_most.saturating_sub(1000) < max_wait {
+                    return None;
+                }
+                denied = true;
             }
         }
-        is_known
+        Some(denied)
     }
 }
 
@@ -191,14 +194,14 @@ async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) ->
         let each = all(topology, shares.iter().map(|share| share.request.clone()), job).await;
         return gather(request, &shares, each);
     }
-    let mut looked = all(topology, shares.iter().map(|share| share.request.with(Verb::Peek)), job).await;
+    let looked = all(topology, shares.iter().map(|share| share.request.with(Verb::Peek)), job).await;
     // What does not fit yet is to wait, and a look does not say whether it can wait for so long.
     let waits = matches!(verb, Verb::Acquire { .. }) && looked.iter().flatten().any(ShareReply::is_denied);
-    let is_known = shares
-        .iter()
-        .zip(&mut looked)
-        .all(|(share, reply)| reply.as_mut().map_or(true, |reply| reply.resolve(verb, share)));
-    let denied = is_known && looked.iter().flatten().any(ShareReply::is_denied);
+    let would_deny = |(share, reply): (&Share, &Result<ShareReply, Answer>)| {
+        reply.as_ref().map_or(Some(false), |reply| reply.would_deny(verb, share))
+    };
+    let known: Option<Vec<bool>> = shares.iter().zip(&looked).map(would_deny).collect();
+    let denied = known.is_some_and(|each| each.contains(&true));
     if denied || looked.iter().any(Result::is_err) {
         let reply = if denied { deny(topology, &shares, looked, job).await } else { looked };
         return gather(request, &shares, reply);
@@ -294,9 +297,10 @@ async fn deny(
     join_all(denied).await
 }
 
-/// The results after a denial, with the checks marked that were in the way before.
+/// The results after a denial, with the checks marked that did not fit before: also those that would have waited.
 fn denied_for(before: &[LimitInfo], after: Infos) -> Infos {
-    before.iter().zip(after).map(|(before, after)| LimitInfo { blocked: before.blocked, ..after }).collect()
+    let fitted = |before: &LimitInfo| !before.blocked && before.wait_ms == 0;
+    before.iter().zip(after).map(|(before, after)| LimitInfo { blocked: !fitted(before), ..after }).collect()
 }
 
 /// The requests that give back exactly what was charged where the others were not.
