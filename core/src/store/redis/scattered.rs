@@ -79,7 +79,7 @@ impl ShareReply {
         self.infos.iter().any(|info| info.blocked)
     }
 
-    /// What the call itself would say after this look: a check that does not fit yet is denied only if it would come too
+    /// The outcome of the call itself after this look. A check that does not fit yet is denied only if it would come too
     /// late. Nothing if the milliseconds of an answer leave that open.
     fn would_deny(&self, verb: Verb, share: &Share) -> Option<bool> {
         let Verb::Acquire { max_wait } = verb else { return Some(self.is_denied()) };
