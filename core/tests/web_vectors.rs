@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::http_vectors::{list, number, text};
 use serde_json::{Value, json};
 use tidegate::http::{Denials, Gate, Names, RequestError, Syntax, client_of, key_of, route_name, template};
 
@@ -11,18 +12,6 @@ fn cases(name: &str) -> Vec<Value> {
     let Value::Array(cases) = all[name].take() else { panic!("{name} is a list") };
     assert!(!cases.is_empty(), "{name}");
     cases
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().expect("a list")
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().expect("text")
-}
-
-fn number(value: &Value) -> u64 {
-    value.as_u64().expect("a number")
 }
 
 fn texts(value: &Value) -> Vec<&str> {

@@ -249,7 +249,8 @@ function isPlain(given: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-const NO_LIMITER = 'must be a Limiter or the URL of a store; leave it out for memory'
+/** The problem of what is no limiter. */
+export const NO_LIMITER = 'must be a Limiter or the URL of a store'
 
 /** Options as an object of their own, each read once; a name that is not among those of `what` is refused. */
 export function knownOptions(
@@ -263,7 +264,9 @@ export function knownOptions(
     const value = read(given, name, '')
     if (!names.includes(name)) throw noOption('', name, what, names, value)
     // The URL in a variable that is not set would mean memory, where each process counts alone.
-    if (name === 'limiter' && (value ?? undefined) === undefined) throw wrongType('', name, NO_LIMITER, value)
+    if (name === 'limiter' && (value ?? undefined) === undefined) {
+      throw wrongType('', name, `${NO_LIMITER}; leave it out for memory`, value)
+    }
     if (value !== undefined) options[name] = value
   }
   refuseInherited(given, names, '')

@@ -1,6 +1,6 @@
 /* The options that every room takes, read and checked once. */
 
-import { knownOptions, outOfRange, StoreError, wrongType } from '../errors.js'
+import { knownOptions, NO_LIMITER, outOfRange, StoreError, wrongType } from '../errors.js'
 import type { GateOptions } from '../http.js'
 import { Limiter } from '../limiter.js'
 import type { Actor, Later, LimitsOfRequest, RoomLimits, Rule } from './rules.js'
@@ -113,12 +113,11 @@ export function limiterOption(given: unknown): Limiter {
 
 /** The error for what is no limiter. */
 export function noLimiter(given: unknown): Error {
-  const problem = 'must be a Limiter or the URL of a store'
   // Its class is of another copy, which cannot be recognised in any other way.
   const isForeign = (given as object | null | undefined)?.constructor?.name === Limiter.name
   return isForeign
-    ? wrongType('', 'limiter', `${problem}, of this copy of tidegate, which was loaded twice`, given)
-    : wrongType('', 'limiter', problem, given)
+    ? wrongType('', 'limiter', `${NO_LIMITER}, of this copy of tidegate, which was loaded twice`, given)
+    : wrongType('', 'limiter', NO_LIMITER, given)
 }
 
 const scopes = new WeakMap<Limiter, string>()
