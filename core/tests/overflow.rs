@@ -291,9 +291,10 @@ proptest! {
                 2 => Call::Peek,
                 3 => Call::Acquire { max_wait: Duration::from_secs(3) },
                 4 if !receipts.is_empty() => {
-                    let (limit, actor, cost, factor, charged_at): (usize, String, u64, f64, u64) = receipts.swap_remove(0);
+                    let (limit, actor, cost, factor, at): (usize, String, u64, f64, [u64; 2]) = receipts.swap_remove(0);
                     let check = Check::new(&limits[limit], &actor).cost(cost).factor(factor);
-                    for limiter in [&engine, &oracle] {
+                    // Who shares waits for longer, so that each has charged at an instant of its own.
+                    for (limiter, charged_at) in [&engine, &oracle].into_iter().zip(at) {
                         limiter.decide_sync_at(&[check], Call::Undo { charged_at }, now).expect("an answer");
                     }
                     continue;
@@ -318,7 +319,7 @@ proptest! {
             }
             if charges {
                 let index = limits.iter().position(|other| other == limit).expect("one of them");
-                receipts.push((index, actor.clone(), step.cost, factor, info.at));
+                receipts.push((index, actor.clone(), step.cost, factor, [info.at, unbounded.at]));
             }
             prop_assert!(engine.memory().len() <= most);
         }

@@ -103,7 +103,13 @@ impl Memory {
             }
         }
 
-        let mut infos = together(&parts, &mut entries, now, verb);
+        // Nobody waits for a turn at a place of which only is known until when it is closed.
+        let is_closed = |part: &Part<&Rule>| {
+            part.observed.is_none()
+                && entries.get(part.entry).is_some_and(|held| matches!(held.place.origin, Origin::Closed(..)))
+        };
+        let waits_for_closed = matches!(verb, Verb::Acquire { .. }) && parts.iter().any(is_closed);
+        let mut infos = together(&parts, &mut entries, now, if waits_for_closed { Verb::Denied } else { verb });
         let mut overflowed = 0;
         for (index, (fingerprint, held)) in fingerprints.iter().zip(entries).enumerate() {
             let Held { entry, kept_by, mended, place: Source { shard, origin, reserved }, .. } = held;
@@ -137,9 +143,10 @@ impl Memory {
                     false
                 }
                 (Origin::Closed(seat, until), Some(rule)) if !gives_back => {
+                    let from = table.overflow_or_new().drains_from(seat, now, until, rule.drains_in_turn());
                     let mut alone = Entry::Absent;
-                    rule.charge(&mut alone, now, cost_of(index));
-                    close(table, seat, rule, &mut alone, now, until);
+                    rule.charge(&mut alone, from, cost_of(index));
+                    close(table, seat, rule, (&mut alone, from), now);
                     false
                 }
                 _ => false,
@@ -182,10 +189,10 @@ impl Memory {
             _ if is_empty => {}
             Found::Nothing if rule.can_be_shared() => {
                 if let Err(mut entry) = overflow.open(seat, self.lanes, entry, drain) {
-                    close(table, seat, rule, &mut entry, now, 0);
+                    close(table, seat, rule, (&mut entry, now), now);
                 }
             }
-            _ => close(table, seat, rule, &mut entry, now, 0),
+            _ => close(table, seat, rule, (&mut entry, now), now),
         }
         false
     }
@@ -238,11 +245,10 @@ fn read(
     (entry, Origin::Shared(seat, found))
 }
 
-/// Denies all at a seat until this entry has drained.
-fn close(table: &mut BoundedTable, seat: Seat, rule: &Rule, entry: &mut Entry, now: Micros, until: Micros) {
-    let drains = rule.drains(entry, now);
-    let drains_in = drains.since.saturating_add(drains.time.duration()).saturating_sub(now);
-    table.overflow_or_new().close(seat, now, until, drains_in, rule.drains_in_turn());
+/// Denies all at a seat until this entry, as it is at an instant, has drained.
+fn close(table: &mut BoundedTable, seat: Seat, rule: &Rule, (entry, at): (&mut Entry, Micros), now: Micros) {
+    let drains = rule.drains(entry, at);
+    table.overflow_or_new().close(seat, now, drains.since.saturating_add(drains.time.duration()));
 }
 
 /// Of each entry the first check, and all that is asked of it; all of its checks are of one rule.

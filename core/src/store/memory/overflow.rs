@@ -165,12 +165,16 @@ impl Overflow {
         self.lanes.remove(lane);
     }
 
-    /// Denies all at this seat until what was charged has drained: after `until`, and after all that is owed there
-    /// already, where one charge drains after the other.
-    pub(super) fn close(&mut self, seat: Seat, now: Micros, until: Micros, drains_in: Micros, in_turn: bool) {
+    /// The instant from which on a further charge at this seat drains: now, or where one drains after the other, when all
+    /// that is owed there has drained, by `until` at the earliest.
+    pub(super) fn drains_from(&self, seat: Seat, now: Micros, until: Micros, in_turn: bool) -> Micros {
+        if in_turn { self.closed_until(seat).max(until).max(now) } else { now }
+    }
+
+    /// Denies all at this seat at least until then.
+    pub(super) fn close(&mut self, seat: Seat, now: Micros, until: Micros) {
         let closed = &mut self.closed[seat.timeline as usize][seat.cell];
-        let from = if in_turn { (*closed).max(until).max(now) } else { now };
-        *closed = from.saturating_add(drains_in).max(*closed).max(until);
+        *closed = until.max(*closed);
         if seat.timeline == Timeline::Given {
             let lives = GIVEN_LIVES.max(closed.saturating_sub(now));
             self.given_until = self.given_until.max(clock::now().saturating_add(lives));
@@ -235,16 +239,15 @@ mod tests {
     fn a_cell_stays_closed_for_the_longest_that_anybody_owes() {
         let mut overflow = Overflow::default();
         let (hour, second) = (3600 * SECOND, SECOND);
-        overflow.close(seat(3), START, 0, hour, false);
-        overflow.close(seat(3), START, 0, second, false);
+        overflow.close(seat(3), START, START + hour);
+        overflow.close(seat(3), START, START + second);
         assert_eq!(overflow.closed_until(seat(3)), START + hour, "a shorter one does not open it");
         assert_eq!(overflow.closed_until(seat(4)), 0);
-        overflow.close(seat(3), START, START + 2 * hour, second, false);
-        assert_eq!(overflow.closed_until(seat(3)), START + 2 * hour, "what a lane there owes counts");
-        overflow.close(seat(3), START, 0, second, true);
-        assert_eq!(overflow.closed_until(seat(3)), START + 2 * hour + second, "one drains after the other");
-        overflow.close(seat(5), START, START + hour, second, true);
-        assert_eq!(overflow.closed_until(seat(5)), START + hour + second, "after what a lane there owes");
+        assert_eq!(overflow.drains_from(seat(3), START, 0, false), START);
+        assert_eq!(overflow.drains_from(seat(3), START, 0, true), START + hour, "one drains after the other");
+        let later = START + 2 * hour;
+        assert_eq!(overflow.drains_from(seat(3), START, later, true), later, "what a lane there owes counts");
+        assert_eq!(overflow.drains_from(seat(3), later, 0, true), later, "never before it is charged");
     }
 
     #[test]
@@ -252,12 +255,12 @@ mod tests {
         let given = |cell| Seat { timeline: Timeline::Given, ..seat(cell) };
         let mut overflow = Overflow::default();
         assert!(overflow.sweep(START), "there is nothing");
-        overflow.close(seat(63), START, 0, 10 * SECOND, false);
+        overflow.close(seat(63), START, START + 10 * SECOND);
         assert!(!overflow.sweep(START + 10 * SECOND - 1));
         assert!(overflow.sweep(START + 10 * SECOND), "all have drained");
         // A caller's clock says nothing of ours: its cells stay for a while after the last call with such a clock.
         let mut overflow = Overflow::default();
-        overflow.close(given(63), 0, 0, SECOND, false);
+        overflow.close(given(63), 0, SECOND);
         let later = clock::now() + 100 * GIVEN_LIVES;
         overflow.note_given(later);
         assert!(!overflow.sweep(later + GIVEN_LIVES - 1));
@@ -300,6 +303,27 @@ mod tests {
         assert!(denied.blocked && denied.full_reset_ms >= denied.reset_ms);
         let reset = START + hour + denied.reset_ms * 1000;
         assert!(!ask("overfull", 1, Call::Limit, reset), "as it said: {denied:?}");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_turn_at_a_closed_cell_and_each_window_there_drains_after_the_one_before() {
+        // No lane at all, so that all share cells.
+        let limiter = Limiter::new(Memory::with_max_entries(1));
+        let limit = Limit::fixed_window("windows", 3, Duration::from_secs(10)).build().expect("a window");
+        let ask = |actor: &str, cost, call, now| {
+            limiter
+                .decide_sync_at(&[Check::new(&limit, actor).cost(cost)], call, START + now * SECOND)
+                .expect("an answer")
+        };
+        let acquire = Call::Acquire { max_wait: Duration::from_secs(5) };
+        ask("the only entry", 1, Call::Limit, 0);
+        assert!(!ask("ada", 2, acquire, 6).blocked);
+        let denied = ask("ada", 2, acquire, 7);
+        // What is kept of times is rounded up.
+        assert!(denied.blocked && denied.wait_ms == 0 && (3000..4000).contains(&denied.reset_ms), "{denied:?}");
+        ask("ada", 2, Call::Charge, 8);
+        assert!(ask("ada", 1, Call::Limit, 19).blocked, "the units of the next window drain at its end");
+        assert!(!ask("ada", 1, Call::Limit, 22).blocked);
     }
 
     #[test]
