@@ -2,7 +2,7 @@
 //! configuration. No I/O, and no framework.
 //!
 //! A [`Gate`] is made once for an application. For each request it finds the [client](Gate::client); the limits of
-//! all places that have one become [one decision](combined); and the answers become the [headers](Gate::headers) of the
+//! all places that have one become [one decision](Plan); and the answers become the [headers](Gate::headers) of the
 //! response, or a [refusal](Gate::refusal).
 
 mod accept;
@@ -27,4 +27,7 @@ pub use options::GATE_OPTIONS;
 pub(crate) use options::style_of;
 pub use proxies::TrustedProxies;
 pub use refusal::Refusal;
-pub use room::{APP, Denials, Names, RequestError, Syntax, client_of, key_of, route_name, template};
+pub use room::{
+    APP, Asked, Denials, Names, Paid, Plan, Planned, RequestError, Role, Syntax, Trial, client_of, key_of, route_name,
+    template,
+};

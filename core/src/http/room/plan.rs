@@ -1,0 +1,341 @@
+//! One decision for each request: the checks of all places that have limits for it, and what its answer means to each.
+
+use crate::check::Check;
+use crate::http::combine::combined;
+use crate::info::LimitInfo;
+
+/// The way in which a limit takes part in the decision of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// It admits or denies.
+    Enforced,
+    /// It is decided beside the others, and counted.
+    Shadow,
+    /// It might replace the enforced limits of its place: decided beside them, and counted where the two differ.
+    Candidate,
+}
+
+/// One check that a place asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The number of the place: an application, a router, a route.
+    pub place: usize,
+    /// The way in which it takes part.
+    pub role: Role,
+    /// The limit, the actor, and the cost.
+    pub check: Check<'a>,
+}
+
+impl<'a> Asked<'a> {
+    /// A check that is enforced.
+    #[must_use]
+    pub const fn new(place: usize, check: Check<'a>) -> Self {
+        Self { place, role: Role::Enforced, check }
+    }
+
+    /// The same check in another role.
+    #[must_use]
+    pub const fn role(mut self, role: Role) -> Self {
+        self.role = role;
+        self
+    }
+}
+
+/// One check of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Planned {
+    /// The index of the check that asked for it first.
+    pub index: usize,
+    /// The largest cost that is asked for.
+    pub cost: u64,
+    /// It is decided beside the others, and never enforced.
+    pub observed: bool,
+}
+
+/// The result of limits that are tried: one in shadow mode, or the candidates of a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trial {
+    /// The place that tries them.
+    pub place: usize,
+    /// The keys of the limits under which it is counted: of a candidate those that it might replace.
+    pub key: String,
+    /// Of a candidate: the limits that it might replace denied the request.
+    pub live: Option<bool>,
+    /// The limits on trial would have denied it.
+    pub denied: bool,
+    /// The index of the check that would have, where it was decided.
+    pub denied_by: Option<usize>,
+}
+
+/// The fate of a charge, as its place says it after the response is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Paid {
+    /// Each check costs what it was charged.
+    #[default]
+    AsAsked,
+    /// Each check costs this; 0 gives all of it back.
+    Units(u64),
+}
+
+/// The decision of a request before it is made: each limit of an actor once, whichever places ask for it.
+///
+/// What several places ask for is charged once, the largest of the costs. A check in shadow mode that is enforced as well
+/// is charged as that one alone; one that could never admit its cost is not asked for, and counts as denied.
+///
+/// ```
+/// use tidegate::http::{Asked, Plan};
+/// use tidegate::{Call, Check, Limit, Limiter, Memory};
+///
+/// let (api, login) = (Limit::bucket("api", 100).build()?, Limit::bucket("login", 5).build()?);
+/// let asked = [
+///     Asked::new(0, Check::new(&api, "ada")),
+///     Asked::new(1, Check::new(&login, "ada")),
+///     Asked::new(1, Check::new(&api, "ada").cost(3)),
+/// ];
+/// let plan = Plan::new(&asked);
+/// let checks = plan.checks(&asked);
+/// assert_eq!(checks.iter().map(|check| (check.key(), check.units())).collect::<Vec<_>>(), [("api", 3), ("login", 1)]);
+///
+/// let info = Limiter::new(Memory::new()).decide_sync(&checks, Call::Limit)?;
+/// assert_eq!(plan.deciding(&info), Some(1));
+/// assert_eq!(plan.answer(&info, 0).map(|info| info.remaining), Some(97));
+/// # Ok::<(), tidegate::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Plan {
+    asked: Vec<Part>,
+    planned: Vec<Planned>,
+    /// The keys of all checks, where some are tried.
+    keys: Vec<String>,
+}
+
+/// One check that was asked for.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    place: usize,
+    role: Role,
+    cost: u64,
+    /// Its index among those that are planned; none where it could never be admitted.
+    at: Option<usize>,
+}
+
+impl Plan {
+    /// The plan of everything that the places of a request ask for.
+    #[must_use]
+    pub fn new(asked: &[Asked<'_>]) -> Self {
+        let (mut indices, mut checks) = (Vec::with_capacity(asked.len()), Vec::with_capacity(asked.len()));
+        for (index, asked) in asked.iter().enumerate() {
+            match asked.role {
+                Role::Enforced => checks.push(asked.check),
+                _ if never_fits(&asked.check) => continue,
+                Role::Shadow | Role::Candidate => checks.push(asked.check.observed()),
+            }
+            indices.push(index);
+        }
+        let combined = combined(&checks);
+        let planned = |(index, check): (usize, Check<'_>)| Planned {
+            index: indices[index],
+            cost: check.units(),
+            observed: check.observed,
+        };
+        let mut parts: Vec<Part> = asked
+            .iter()
+            .map(|Asked { place, role, check }| Part { place: *place, role: *role, cost: check.units(), at: None })
+            .collect();
+        for (index, at) in indices.iter().zip(combined.places) {
+            parts[*index].at = Some(at);
+        }
+        let tries = asked.iter().any(|asked| asked.role != Role::Enforced);
+        let keys = if tries { asked.iter().map(|asked| asked.check.key().to_owned()).collect() } else { Vec::new() };
+        Self { asked: parts, planned: combined.kept.into_iter().map(planned).collect(), keys }
+    }
+
+    /// The checks of the decision, each by the first that asked for it.
+    #[must_use]
+    pub fn planned(&self) -> &[Planned] {
+        &self.planned
+    }
+
+    /// The same as they are passed to a limiter; `asked` are those that the plan was made of.
+    #[must_use]
+    pub fn checks<'a>(&self, asked: &[Asked<'a>]) -> Vec<Check<'a>> {
+        let check = |planned: &Planned| {
+            let check = asked.get(planned.index)?.check.cost(planned.cost);
+            Some(if planned.observed { check.observed() } else { check })
+        };
+        self.planned.iter().filter_map(check).collect()
+    }
+
+    /// True if something is enforced. Where nothing is, a store that fails denies nobody, and fails no request.
+    #[must_use]
+    pub fn enforces(&self) -> bool {
+        self.asked.iter().any(|part| part.role == Role::Enforced)
+    }
+
+    /// The place whose limit decides; none where nothing is enforced.
+    #[must_use]
+    pub fn deciding(&self, info: &LimitInfo) -> Option<usize> {
+        self.deciding_at(info.checks().get(info.binding())?.check_index())
+    }
+
+    /// The place that asked for the planned check at this index, and enforces it.
+    #[must_use]
+    pub fn deciding_at(&self, index: usize) -> Option<usize> {
+        let part = self.asked.iter().find(|part| part.at == Some(index) && part.role == Role::Enforced)?;
+        Some(part.place)
+    }
+
+    /// The indices among the planned checks of those that a place enforces, each once.
+    #[must_use]
+    pub fn enforced_by(&self, place: usize) -> Vec<usize> {
+        let mut found = Vec::new();
+        for part in self.asked.iter().filter(|part| part.place == place && part.role == Role::Enforced) {
+            found.extend(part.at.filter(|at| !found.contains(at)));
+        }
+        found
+    }
+
+    /// The answer of the limits that a place enforces; none where it enforces nothing.
+    #[must_use]
+    pub fn answer(&self, info: &LimitInfo, place: usize) -> Option<LimitInfo> {
+        let own = self.enforced_by(place);
+        let answers: Vec<LimitInfo> =
+            info.checks().iter().filter(|info| own.contains(&info.check_index())).cloned().collect();
+        (!answers.is_empty()).then(|| LimitInfo::merged(answers))
+    }
+
+    /// The results of what is tried. `denies` says of each planned check that it denied, or would have.
+    pub fn trials(&self, denies: impl Fn(usize) -> bool) -> Vec<Trial> {
+        if self.keys.is_empty() {
+            return Vec::new();
+        }
+        let denied = |part: &Part| part.at.is_none_or(&denies);
+        let shadow = |(index, part): (usize, &Part)| {
+            let denied = denied(part);
+            let denied_by = part.at.filter(|_| denied);
+            Trial { place: part.place, key: self.keys[index].clone(), live: None, denied, denied_by }
+        };
+        let of_role = |role| self.asked.iter().enumerate().filter(move |(_, part)| part.role == role);
+        let mut trials: Vec<Trial> = of_role(Role::Shadow).map(shadow).collect();
+        let mut places: Vec<usize> = of_role(Role::Candidate).map(|(_, part)| part.place).collect();
+        places.dedup();
+        for place in places {
+            let of_place = |role| of_role(role).filter(move |(_, part)| part.place == place);
+            let mut keys: Vec<&str> = of_place(Role::Enforced).map(|(index, _)| self.keys[index].as_str()).collect();
+            keys.dedup();
+            let key = keys.join(", ");
+            let live = of_place(Role::Enforced).any(|(_, part)| denied(part));
+            let mut denying = of_place(Role::Candidate).filter(|(_, part)| denied(part)).peekable();
+            let is_denied = denying.peek().is_some();
+            let denied_by = denying.find_map(|(_, part)| part.at);
+            trials.push(Trial { place, key, live: Some(live), denied: is_denied, denied_by });
+        }
+        trials
+    }
+
+    /// The costs that the planned checks really have, in their order, by what each place says of its own.
+    ///
+    /// One that several places asked for has the largest of theirs.
+    pub fn costs(&self, paid: impl Fn(usize) -> Paid) -> Vec<u64> {
+        let mut costs = vec![0; self.planned.len()];
+        for part in &self.asked {
+            let Some(cost) = part.at.and_then(|at| costs.get_mut(at)) else { continue };
+            *cost = (*cost).max(match paid(part.place) {
+                Paid::AsAsked => part.cost,
+                Paid::Units(units) => units,
+            });
+        }
+        costs
+    }
+}
+
+/// A check that would be an error, and so one of all others that are decided with it.
+fn never_fits(check: &Check<'_>) -> bool {
+    let rules = check.limit.rules(check.factor);
+    rules.is_ok_and(|rules| rules.iter().any(|rule| check.cost > rule.largest_cost()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Call, Limit, Limiter, Memory};
+
+    fn limits() -> [Limit; 3] {
+        [("one", 9), ("two", 2), ("tried", 1)].map(|(key, size)| Limit::bucket(key, size).build().expect("a bucket"))
+    }
+
+    fn decide(limiter: &Limiter, asked: &[Asked<'_>]) -> (Plan, LimitInfo) {
+        let plan = Plan::new(asked);
+        let info = limiter.decide_sync_at(&plan.checks(asked), Call::Limit, 1_750_000_000_000_000).expect("an answer");
+        (plan, info)
+    }
+
+    fn trials(plan: &Plan, info: &LimitInfo) -> Vec<(String, Option<bool>, bool)> {
+        let denies = |at| info.checks().iter().any(|info| info.check_index() == at && info.blocked);
+        plan.trials(denies).into_iter().map(|trial| (trial.key, trial.live, trial.denied)).collect()
+    }
+
+    #[test]
+    fn each_place_has_its_own_answer_and_the_first_that_asks_for_the_deciding_check_decides() {
+        let [one, two, _] = limits();
+        let limiter = Limiter::new(Memory::new());
+        let of = |place, limit| Asked::new(place, Check::new(limit, "ada"));
+        let asked = [of(0, &one), of(1, &two), of(2, &two), of(3, &one).role(Role::Shadow)];
+        for left in [1, 0] {
+            let (plan, info) = decide(&limiter, &asked);
+            assert_eq!((plan.planned().len(), info.remaining), (2, left));
+            assert_eq!(plan.deciding(&info), Some(1));
+            assert_eq!(
+                [0, 1, 2, 3].map(|place| plan.answer(&info, place).map(|info| info.quota)),
+                [Some(9), Some(2), Some(2), None]
+            );
+        }
+        let (plan, info) = decide(&limiter, &asked);
+        assert!(info.blocked && plan.answer(&info, 1).is_some_and(|info| info.blocked));
+        assert!(plan.answer(&info, 0).is_some_and(|info| !info.blocked && info.remaining == 7), "nothing was charged");
+        assert_eq!(trials(&plan, &info), [("one".to_owned(), None, false)]);
+    }
+
+    #[test]
+    fn what_is_tried_is_counted_by_place_and_what_could_never_fit_counts_as_denied() {
+        let [one, two, tried] = limits();
+        let limiter = Limiter::new(Memory::new());
+        let asked = [
+            Asked::new(0, Check::new(&one, "ada").cost(2)),
+            Asked::new(0, Check::new(&tried, "ada").cost(2)).role(Role::Candidate),
+            Asked::new(1, Check::new(&two, "ada")),
+            Asked::new(1, Check::new(&tried, "ada")).role(Role::Candidate),
+            Asked::new(2, Check::new(&tried, "bob")).role(Role::Shadow),
+        ];
+        let (plan, info) = decide(&limiter, &asked);
+        assert_eq!(plan.planned().iter().map(|planned| planned.index).collect::<Vec<_>>(), [0, 2, 3, 4]);
+        let counts =
+            |each: [(&str, Option<bool>, bool); 3]| each.map(|(key, live, denied)| (key.to_owned(), live, denied));
+        let first = counts([("tried", None, false), ("one", Some(false), true), ("two", Some(false), false)]);
+        assert_eq!(trials(&plan, &info), first);
+        let (plan, info) = decide(&limiter, &asked);
+        let second = counts([("tried", None, true), ("one", Some(false), true), ("two", Some(false), true)]);
+        assert_eq!(trials(&plan, &info), second);
+        let alone = Plan::new(&[Asked::new(0, Check::new(&tried, "ada").cost(2)).role(Role::Shadow)]);
+        assert!(alone.planned().is_empty() && !alone.enforces());
+        assert_eq!(alone.trials(|_| false).len(), 1);
+    }
+
+    #[test]
+    fn a_charge_of_several_places_ends_as_the_largest_of_what_they_say() {
+        let [one, two, tried] = limits();
+        let asked = [
+            Asked::new(0, Check::new(&one, "ada").cost(5)),
+            Asked::new(1, Check::new(&one, "ada").cost(3)),
+            Asked::new(1, Check::new(&two, "ada")),
+            Asked::new(1, Check::new(&tried, "ada")).role(Role::Candidate),
+        ];
+        let plan = Plan::new(&asked);
+        assert_eq!(plan.costs(|_| Paid::AsAsked), [5, 1, 1]);
+        let of_first = |units| plan.costs(move |place| if place == 0 { Paid::Units(units) } else { Paid::AsAsked });
+        assert_eq!((of_first(0), of_first(7)), (vec![3, 1, 1], vec![7, 1, 1]));
+        assert_eq!(plan.costs(|_| Paid::Units(0)), [0, 0, 0]);
+    }
+}
