@@ -58,6 +58,12 @@ pub fn outlines() -> Vec<Outline> {
 /// The last whole millisecond before 2^53 microseconds.
 const LATEST_MILLIS: f64 = 9_007_199_254_740.0;
 
+/// One answer for several of a call, as [`LimitInfo::checks`] has them.
+#[must_use]
+pub fn merged(answers: Vec<LimitInfo>) -> LimitInfo {
+    LimitInfo::merged(answers)
+}
+
 /// A cost: an integer from 0 to 2^53.
 ///
 /// # Errors

@@ -46,7 +46,7 @@ mod _tidegate {
     use super::explanation::Explanation;
     #[pymodule_export]
     use super::http::{
-        Denials, Gate, Names, Refusal, client_of, combine, forget, key_of, mistake_page, mistakes, parse_headers,
+        Denials, Gate, Names, Plan, Refusal, client_of, combine, forget, key_of, mistake_page, mistakes, parse_headers,
         request_error, request_error_parts, route_name, template,
     };
     #[pymodule_export]

@@ -30,6 +30,7 @@ __all__ = [
     "_Denials",
     "_Gate",
     "_Names",
+    "_Plan",
     "_Refusal",
     "__version__",
     "_after_fork",
@@ -1151,6 +1152,35 @@ class _Names:
 
     def release(self, place: int, /) -> None:
         """Forgets the names of a place."""
+
+@final
+class _Plan:
+    """The decision of a request before it is made, and what its answer means to each place that asks for something."""
+
+    def __new__(cls, places: Sequence[tuple[Sequence[Any], Sequence[Any] | None, Sequence[Any] | None]], /) -> Self: ...
+    @property
+    def checks(self) -> list[tuple[Any, ...]]:
+        """The checks of the decision, each once, as a limiter takes them."""
+
+    @property
+    def enforces(self) -> bool:
+        """Something is enforced. Where nothing is, a store that fails fails no request."""
+
+    def deciding(self, info: LimitInfo, /) -> int | None:
+        """The place whose limit decides."""
+
+    def answer(self, info: LimitInfo, place: int | None = None, /) -> LimitInfo | None:
+        """The answer of what is enforced, at one place or at all of them; ``None`` where nothing is."""
+
+    def trials(self, info: LimitInfo, /) -> list[tuple[int, str, bool | None, bool, LimitInfo | None]]:
+        """The results of what is tried.
+
+        Its place, the key under which it is counted, whether the limits that it might replace denied (``None`` of a limit
+        in shadow mode), whether it would have, and the answer that did.
+        """
+
+    def costs(self, paid: Sequence[int | None], /) -> list[int]:
+        """The costs that the checks really have, where each place says what it has used; ``None`` = what it asked."""
 
 def _request_error(field: str, value: str, /) -> str | None:
     """The name of the request's error behind a ``LimitError`` with this field and value."""

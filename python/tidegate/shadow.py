@@ -65,7 +65,7 @@ def shadow_counts() -> dict[str, ShadowCounts]:
 
 
 def candidate_counts() -> dict[str, CandidateCounts]:
-    """The counts of every candidate in this process, by its key."""
+    """The counts of every candidate in this process, by the key of the limits that it might replace."""
     with _lock:
         return {key: CandidateCounts(*counts) for key, counts in _candidates.items()}
 

@@ -2,6 +2,7 @@
 
 mod gate;
 mod parse;
+mod plan;
 mod room;
 
 use pyo3::exceptions::PyTypeError;
@@ -18,6 +19,7 @@ use crate::value;
 
 pub(crate) use gate::{Gate, Refusal};
 pub(crate) use parse::parse_headers;
+pub(crate) use plan::Plan;
 pub(crate) use room::{Denials, Names, client_of, key_of, request_error, request_error_parts, route_name, template};
 
 /// One check for each limit and actor: what several places ask for is charged once, the larger of the costs.

@@ -3,157 +3,109 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .._errors import LimitError, StoreError
-from .._http import combine
-from .._tidegate import LimitInfo
-from .guard import Asked, Guard, Part
+from .._tidegate import LimitInfo, _Plan
+from ..shadow import count_candidate, count_shadow
+from .failure import by_request
+from .guard import Guard, Part
 from .store import Store
 
-__all__ = ["NO_LIMIT", "Ask", "Decision", "Receipt", "answers_of", "ask", "merged", "same"]
+__all__ = ["NO_LIMIT", "Decision", "decide", "decide_async"]
 
 # The engine's own answer where there is no limit.
 NO_LIMIT = LimitInfo(remaining=2**53 - 1, quota=2**53 - 1)
 
-
 _log = logging.getLogger("tidegate")
 
 
-class Receipt:
-    """A call that may have charged, and the parts that each of its checks stands for."""
-
-    __slots__ = ("info", "owners")
-
-    def __init__(self, info: LimitInfo, owners: list[list[tuple[Part, int]]]) -> None:
-        self.info = info
-        self.owners = owners
-
-    def costs(self) -> list[int]:
-        """The cost that each check really had. One that stands for several parts had the largest of theirs."""
-        return [max(_actual(part, cost) for part, cost in owners) for owners in self.owners]
-
-
-def _actual(part: Part, cost: int) -> int:
-    if part.refunded:
-        return 0
-    return cost if part.actual is None else part.actual
+def decide(store: Store, parts: Sequence[Part]) -> Decision:
+    """Decides in the caller's thread. There is at least one part."""
+    plan = None
+    try:
+        if len(parts) == 1 and not parts[0].observes:
+            return Decision(store, parts, store.decide(parts[0].checks))
+        plan = _planned(parts)
+        return _counted(Decision(store, parts, store.decide(plan.checks) if plan.checks else NO_LIMIT, plan), plan)
+    except StoreError:
+        if plan is None or plan.enforces:
+            raise
+        return Decision(store, parts, NO_LIMIT, plan)
+    except LimitError as error:
+        raise by_request(error, any(callable(part.guard.cost) for part in parts)) from error.__cause__
 
 
-def same(check: Asked) -> tuple[object, ...]:
-    """A check without its cost: equal ones are asked for once."""
-    return (*check[:2], *check[3:])
+async def decide_async(store: Store, parts: Sequence[Part]) -> Decision:
+    """Decides without blocking the event loop."""
+    if not store.shared:
+        return decide(store, parts)
+    plan = None
+    try:
+        if len(parts) == 1 and not parts[0].observes:
+            return Decision(store, parts, await store.decide_async(parts[0].checks))
+        plan = _planned(parts)
+        info = await store.decide_async(plan.checks) if plan.checks else NO_LIMIT
+        return _counted(Decision(store, parts, info, plan), plan)
+    except StoreError:
+        if plan is None or plan.enforces:
+            raise
+        return Decision(store, parts, NO_LIMIT, plan)
+    except LimitError as error:
+        raise by_request(error, any(callable(part.guard.cost) for part in parts)) from error.__cause__
 
 
-def answers_of(info: LimitInfo, count: int) -> Sequence[Sequence[LimitInfo]]:
-    """The answers to each of so many checks of a call; a legacy limit can have two."""
-    if len(info.checks) == count:
-        return [(answer,) for answer in info.checks]
-    answers: list[list[LimitInfo]] = [[] for _ in range(count)]
-    for answer in info.checks:
-        answers[answer._check].append(answer)
-    return answers
+def _planned(parts: Sequence[Part]) -> _Plan:
+    return _Plan([(part.checks, part.shadow, part.candidate) for part in parts])
 
 
-class Ask:
-    """Checks of several parts as one call asks for them: each limit of an actor once."""
-
-    __slots__ = ("checks", "owners", "places")
-
-    def __init__(self, asked: Iterable[tuple[Part, list[Asked]]]) -> None:
-        pairs = [(part, check) for part, checks in asked for check in checks]
-        every = [check for _, check in pairs]
-        self.checks: list[Asked] = combine(every) if len(every) > 1 else every
-        if len(self.checks) == len(every):
-            self.owners = [[(part, check[2])] for part, check in pairs]
-            self.places = list(range(len(every)))
-            return
-        at = {same(check): place for place, check in enumerate(self.checks)}
-        self.places = [at[same(check)] for check in every]
-        self.owners = [[] for _ in self.checks]
-        for place, (part, check) in zip(self.places, pairs):
-            self.owners[place].append((part, check[2]))
-
-
-def ask(parts: Sequence[Part]) -> Ask:
-    """The call that asks for all enforced limits of these parts."""
-    return Ask((part, part.checks) for part in parts)
+def _counted(decision: Decision, plan: _Plan) -> Decision:
+    """The same, once what is tried has been counted."""
+    if not any(part.observes for part in decision.parts):
+        return decision
+    for place, key, live, denied, info in plan.trials(decision.receipt):
+        if live is not None:
+            count_candidate(key, live, denied)
+            continue
+        count_shadow(key, denied)
+        guard = decision.parts[place].guard
+        if info is not None and guard.on_blocked is not None:
+            decision.shadowed.append((guard, info))
+    return decision
 
 
 class Decision:
     """The answer to one request, and what it charged."""
 
-    # What is known of itself where one part was asked for as it is.
-    _places: Sequence[int] | None = None
-    _answers: Sequence[Sequence[LimitInfo]] | None = None
-    _receipts: list[Receipt] | None = None
-
-    def __init__(self, store: Store, parts: Sequence[Part], info: LimitInfo) -> None:
+    def __init__(self, store: Store, parts: Sequence[Part], receipt: LimitInfo, plan: _Plan | None = None) -> None:
         self.store = store
-        self.info = info
-        """The answer of all limits that are enforced."""
-        self.blocked = info.blocked
         self.parts = parts
+        self.receipt = receipt
+        """The answer of the call, which names its charges."""
+        enforced = receipt if plan is None else plan.answer(receipt)
+        self.info: LimitInfo = NO_LIMIT if enforced is None else enforced
+        """The answer of all limits that are enforced."""
+        self.blocked = self.info.blocked
         self.shadowed: list[tuple[Guard[Any], LimitInfo]] = []
         """Denials of limits in shadow mode, of guards that want to know of them."""
-
-    def made_of(
-        self, places: Sequence[int], answers: Sequence[Sequence[LimitInfo]], receipts: list[Receipt]
-    ) -> Decision:
-        """The same, of a call that asked for several parts, or for what is observed."""
-        self._places = places
-        self._answers = answers
-        self._receipts = receipts
-        return self
-
-    @property
-    def answers(self) -> Sequence[Sequence[LimitInfo]]:
-        """The answers to each check that is enforced."""
-        if self._answers is None:
-            self._answers = answers_of(self.info, len(self.parts[0].checks))
-        return self._answers
-
-    @property
-    def places(self) -> Sequence[int]:
-        """The index of each part's checks, one after the other, in ``answers``."""
-        return range(len(self.parts[0].checks)) if self._places is None else self._places
-
-    @property
-    def receipts(self) -> list[Receipt]:
-        """The calls that may have charged."""
-        if self._receipts is None:
-            part = self.parts[0]
-            self._receipts = [Receipt(self.info, [[(part, check[2])] for check in part.checks])]
-        return self._receipts
-
-    def _of(self, wanted: Part) -> list[LimitInfo]:
-        start = 0
-        for part in self.parts:
-            end = start + len(part.checks)
-            if part is wanted:
-                return [answer for place in self.places[start:end] for answer in self.answers[place]]
-            start = end
-        return []
-
-    def denied(self, part: Part) -> bool:
-        """One of this part's limits denied the request."""
-        return any(check.blocked for check in self._of(part))
+        # None where one part was asked for as it is.
+        self._plan = plan
+        self._is_settled = receipt is NO_LIMIT
 
     @property
     def deciding(self) -> Part:
         """The part whose limit decides."""
-        asked = [part for part in self.parts for _ in part.checks]
-        owners = [place for place, answers in enumerate(self.answers) for _ in answers]
-        return asked[self.places.index(owners[self.info.binding])]
+        place = None if self._plan is None else self._plan.deciding(self.receipt)
+        return self.parts[place or 0]
 
     def answer(self, guard: Guard[Any]) -> LimitInfo | None:
         """The answer of one guard's limits; ``None`` where it limits nothing."""
-        if len(self.parts) == 1:
-            return self.info if self.parts[0].guard is guard else None
-        for part in self.parts:
+        for place, part in enumerate(self.parts):
             if part.guard is guard:
-                return merged(self._of(part)) if part.checks else None
+                if self._plan is None or self.receipt is NO_LIMIT:
+                    return self.info
+                return self._plan.answer(self.receipt, place)
         return None
 
     def settle(self, cost: int, guard: Guard[Any] | None = None) -> bool:
@@ -182,52 +134,34 @@ class Decision:
     @property
     def is_open(self) -> bool:
         """There is something to settle."""
-        return self._receipts != [] and any(part.refunded or part.actual is not None for part in self.parts)
+        return not self._is_settled and any(part.refunded or part.actual is not None for part in self.parts)
 
-    def settlements(self) -> list[tuple[LimitInfo, list[int]]]:
-        """Receipts with the costs that their checks really had. Each is named once."""
+    def settlement(self) -> list[int] | None:
+        """The costs that the checks of the receipt really had. They are named once."""
         if not self.is_open:
-            return []
-        receipts, self._receipts = self.receipts, []
-        return [(receipt.info, receipt.costs()) for receipt in receipts if not receipt.info.blocked]
+            return None
+        self._is_settled = True
+        if self.receipt.blocked:
+            return None
+        paid = [0 if part.refunded else part.actual for part in self.parts]
+        if self._plan is not None:
+            return self._plan.costs(paid)
+        return [check[2] if paid[0] is None else paid[0] for check in self.parts[0].checks]
 
     def close(self) -> None:
         """Settles in the caller's thread, once. A store that cannot is logged: the response is not at fault."""
-        try:
-            for info, costs in self.settlements():
-                self.store.settle(info, costs)
-        except StoreError as error:
-            _log.warning("a request could not be settled: %s", error)
+        costs = self.settlement()
+        if costs is not None:
+            try:
+                self.store.settle(self.receipt, costs)
+            except StoreError as error:
+                _log.warning("a request could not be settled: %s", error)
 
     async def close_async(self) -> None:
         """Settles without blocking the event loop, once."""
-        try:
-            for info, costs in self.settlements():
-                await self.store.settle_async(info, costs)
-        except StoreError as error:
-            _log.warning("a request could not be settled: %s", error)
-
-
-def merged(checks: Sequence[LimitInfo]) -> LimitInfo:
-    """One answer of several that were decided together, without those that were decided beside them."""
-    if len(checks) == 1:
-        return checks[0]
-    blocked = [check for check in checks if check.blocked]
-    if blocked:
-        binding = max(blocked, key=lambda check: check.reset_ms)
-    else:
-        binding = min(checks, key=lambda check: check.remaining)
-    return LimitInfo(
-        blocked=bool(blocked),
-        remaining=min(check.remaining for check in checks),
-        reset_ms=max(check.reset_ms for check in blocked or checks),
-        full_reset_ms=max(check.full_reset_ms for check in checks),
-        next_ms=binding.next_ms,
-        quota=binding.quota,
-        window_ms=binding.window_ms,
-        degraded=any(check.degraded for check in checks),
-        key=binding.key,
-        actor=binding.actor,
-        binding=checks.index(binding),
-        checks=checks,
-    )
+        costs = self.settlement()
+        if costs is not None:
+            try:
+                await self.store.settle_async(self.receipt, costs)
+            except StoreError as error:
+                _log.warning("a request could not be settled: %s", error)

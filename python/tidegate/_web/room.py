@@ -13,8 +13,7 @@ from .._errors import LimitError, TidegateError
 from .._http import Gate, GateOptions
 from .._tidegate import _Denials, _key_of
 from . import workers
-from .decide import decide, decide_async
-from .decision import Decision
+from .decision import Decision, decide, decide_async
 from .failure import invalid
 from .frames import served
 from .guard import ASK, GuardOptions, unknown_option

@@ -9,9 +9,11 @@ from weakref import WeakValueDictionary
 from .._aio import AsyncLimiter
 from .._errors import LimitError
 from .._tidegate import Limit, Limiter, LimitInfo, _Names
-from .._types import Check
 
 __all__ = ["MEMORY", "OF_MIDDLEWARE", "LimiterLike", "Store", "store_of"]
+
+Planned: TypeAlias = tuple[Any, ...]
+"""A check as a limiter takes it."""
 
 LimiterLike: TypeAlias = "str | Limiter | AsyncLimiter | Store"
 """A limiter of either kind, or the URL of a store."""
@@ -32,8 +34,8 @@ class Store:
 
     __slots__ = ("__weakref__", "_definitions", "aio", "names", "shared", "sync")
 
-    stood_in: ClassVar[bool] = False
-    """Tests have put something else in the place of all stores."""
+    stand_in: ClassVar[Any] = None
+    """The store that tests have put in the place of all others."""
 
     def __init__(self, limiter: str | Limiter | AsyncLimiter) -> None:
         if isinstance(limiter, AsyncLimiter):
@@ -49,29 +51,32 @@ class Store:
         self.names = _Names()
         """Names that limits as text have by their places."""
 
-    def decide(self, checks: Sequence[Check], observed: Sequence[Check] = ()) -> LimitInfo:
-        """Decides all checks in one call, and beside them those that are never enforced."""
-        if observed:
-            return self.sync.limit_all(_with(checks, observed))
-        return self.sync.limit(*checks[0]) if len(checks) == 1 else self.sync.limit_all(checks)
+    @property
+    def _asked(self) -> Store:
+        stand_in: Store | None = Store.stand_in
+        return self if stand_in is None else stand_in
 
-    async def decide_async(self, checks: Sequence[Check], observed: Sequence[Check] = ()) -> LimitInfo:
-        """Decides all checks in one call, and beside them those that are never enforced."""
-        if observed:
-            return await self.aio.limit_all(_with(checks, observed))
-        return await (self.aio.limit(*checks[0]) if len(checks) == 1 else self.aio.limit_all(checks))
+    def decide(self, checks: Sequence[Planned]) -> LimitInfo:
+        """Decides all checks in one call."""
+        limiter = self._asked.sync
+        return limiter.limit(*checks[0]) if _is_one(checks) else limiter.limit_all(checks)
 
-    def peek(self, check: Check) -> LimitInfo:
+    async def decide_async(self, checks: Sequence[Planned]) -> LimitInfo:
+        """Decides all checks in one call."""
+        limiter = self._asked.aio
+        return await (limiter.limit(*checks[0]) if _is_one(checks) else limiter.limit_all(checks))
+
+    def peek(self, check: Planned) -> LimitInfo:
         """The answer that a decision of one check would give."""
-        return self.sync.peek(*check)
+        return self._asked.sync.peek(*check)
 
     def settle(self, info: LimitInfo, costs: Sequence[int]) -> None:
         """Makes of what a call was charged what was used."""
-        self.sync.settle(info, costs)
+        self._asked.sync.settle(info, costs)
 
     async def settle_async(self, info: LimitInfo, costs: Sequence[int]) -> None:
         """Makes of what a call was charged what was used."""
-        await self.aio.settle(info, costs)
+        await self._asked.aio.settle(info, costs)
 
     def differing(self, limit: Limit) -> Limit | None:
         """An earlier definition with the same key that is another one."""
@@ -86,9 +91,9 @@ class Store:
         return repr(self.sync)
 
 
-def _with(checks: Sequence[Check], observed: Sequence[Check]) -> Any:
-    # The engine's own word for a check that it does not enforce: ``True`` behind its factor.
-    return [*checks, *((*check, True) for check in observed)]
+def _is_one(checks: Sequence[Planned]) -> bool:
+    # Behind the factor of a check that is not enforced the engine has put ``True``.
+    return len(checks) == 1 and len(checks[0]) < 5
 
 
 _open: WeakValueDictionary[str, Store] = WeakValueDictionary()

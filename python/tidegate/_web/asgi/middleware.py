@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..._errors import LimitError, TidegateError
 from ..._http import GateOptions
 from ..._tidegate import LimitInfo
-from ..decide import decide_async
-from ..decision import Decision
+from ..decision import Decision, decide_async
 from ..frames import serves
 from ..guard import Guard, GuardOptions, Limits
 from ..store import MEMORY, LimiterLike

@@ -60,7 +60,7 @@ class Record(_Record):
 
     def limit_client(self, scope: Scope, limits: ClientLimits) -> LimitInfo:
         """Decides limits of the client's address, and keeps the answer; the decision is made of it when asked for."""
-        client, info = limits.ask_in_place(scope) if Store.stood_in else limits.ask(scope)
+        client, info = limits.ask_in_place(scope) if Store.stand_in is not None else limits.ask(scope)
         if self.only is not None or self._decisions or info.blocked or limits.guard.charge_on is not None:
             self.add(limits.decision(client, info))
         else:

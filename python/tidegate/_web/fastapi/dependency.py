@@ -15,8 +15,7 @@ from ..._tidegate import LimitInfo
 from ..asgi.middleware import answered, tell_shadowed
 from ..asgi.record import KEY, Record, settle
 from ..asgi.room import AsgiRoom
-from ..decide import decide_async
-from ..decision import NO_LIMIT, Decision
+from ..decision import NO_LIMIT, Decision, decide_async
 from ..failure import RequestError
 from ..guard import ASK, Given, Guard, LimitOptions, Limits, Part
 from ..names import APP

@@ -1,0 +1,127 @@
+//! The decision of one request: what its places ask for, and what the answer means to each.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyList, PyTuple};
+use tidegate::http::{self, Asked, Paid, Role};
+
+use super::limit;
+use crate::args::Arg;
+use crate::check::{Checks, OwnedCheck};
+use crate::info::LimitInfo;
+
+/// The decision of a request before it is made, and what its answer means to each place that asks for something.
+#[pyclass(frozen, name = "_Plan", module = "tidegate._tidegate")]
+pub(crate) struct Plan {
+    plan: http::Plan,
+    checks: Py<PyList>,
+}
+
+/// The checks of one place: those that are enforced, those in shadow mode, and candidates.
+type Place<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+
+#[pymethods]
+impl Plan {
+    /// Takes the checks of each place: tuples of limit, actor, cost and factor.
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "as it is extracted")]
+    #[pyo3(signature = (places, /))]
+    fn new<'py>(py: Python<'py>, places: Vec<Place<'py>>) -> PyResult<Self> {
+        let (mut given, mut asked, mut checks) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, (enforced, shadow, candidate)) in places.iter().enumerate() {
+            let roles = [
+                (Role::Enforced, Some(enforced)),
+                (Role::Shadow, shadow.as_ref()),
+                (Role::Candidate, candidate.as_ref()),
+            ];
+            for (role, list) in roles {
+                for check in
+                    list.into_iter().map(|list| list.try_iter()).collect::<PyResult<Vec<_>>>()?.into_iter().flatten()
+                {
+                    let check = check?.cast_into::<PyTuple>()?;
+                    let [of, actor, cost, factor] = [0, 1, 2, 3].map(|at| check.get_item(at).ok());
+                    let Some((of, actor)) = of.zip(actor) else { continue };
+                    checks.push(OwnedCheck::new(
+                        limit(&of)?,
+                        &actor,
+                        Arg::of(cost.as_ref()),
+                        Arg::of(factor.as_ref()),
+                    )?);
+                    asked.push((place, role));
+                    given.push(check);
+                }
+            }
+        }
+        let plan = Checks::Several(checks).with(py, |checks| {
+            let asked = asked.iter().zip(checks).map(|((place, role), check)| Asked::new(*place, *check).role(*role));
+            http::Plan::new(&asked.collect::<Vec<_>>())
+        });
+        let planned = plan.planned().iter().map(|planned| {
+            let mut check = given[planned.index].iter().collect::<Vec<_>>();
+            check[2] = planned.cost.into_pyobject(py)?.into_any();
+            if planned.observed {
+                check.push(PyBool::new(py, true).to_owned().into_any());
+            }
+            PyTuple::new(py, check)
+        });
+        let checks = PyList::new(py, planned.collect::<PyResult<Vec<_>>>()?)?.unbind();
+        Ok(Self { plan, checks })
+    }
+
+    /// The checks of the decision, each once, as a limiter takes them.
+    #[getter]
+    fn checks(&self, py: Python<'_>) -> Py<PyList> {
+        self.checks.clone_ref(py)
+    }
+
+    /// Something is enforced. Where nothing is, a store that fails fails no request.
+    #[getter]
+    fn enforces(&self) -> bool {
+        self.plan.enforces()
+    }
+
+    /// The place whose limit decides.
+    #[pyo3(signature = (info, /))]
+    fn deciding(&self, py: Python<'_>, info: &Bound<'_, LimitInfo>) -> Option<usize> {
+        let index = info.get().binding_check(py)?;
+        self.plan.deciding_at(index)
+    }
+
+    /// The answer of what is enforced, at one place or at all of them; ``None`` where nothing is.
+    #[pyo3(signature = (info, place = None, /))]
+    fn answer<'py>(
+        &self,
+        info: &Bound<'py, LimitInfo>,
+        place: Option<usize>,
+    ) -> PyResult<Option<Bound<'py, LimitInfo>>> {
+        let own = place.map(|place| self.plan.enforced_by(place));
+        LimitInfo::part(info, |part| {
+            !part.is_observed() && own.as_ref().is_none_or(|own| own.contains(&part.check_index()))
+        })
+    }
+
+    /// The results of what is tried.
+    ///
+    /// Its place, the key under which it is counted, whether the limits that it might replace denied (``None`` of a limit
+    /// in shadow mode), whether it would have, and the answer that did.
+    #[pyo3(signature = (info, /))]
+    fn trials<'py>(&self, info: &Bound<'py, LimitInfo>) -> PyResult<Vec<TrialParts<'py>>> {
+        let checks: Vec<Bound<'py, LimitInfo>> = LimitInfo::checks(info)?.extract()?;
+        let denying = |at: usize| {
+            checks.iter().find(|check| check.get().info.check_index() == at && check.get().info.blocked).cloned()
+        };
+        let trials = self.plan.trials(|at| denying(at).is_some());
+        let parts =
+            |trial: http::Trial| (trial.place, trial.key, trial.live, trial.denied, trial.denied_by.and_then(denying));
+        Ok(trials.into_iter().map(parts).collect())
+    }
+
+    /// The costs that the checks really have, where each place says what it has used; ``None`` = what it asked.
+    #[expect(clippy::needless_pass_by_value, reason = "as it is extracted")]
+    #[pyo3(signature = (paid, /))]
+    fn costs(&self, paid: Vec<Option<u64>>) -> Vec<u64> {
+        self.plan.costs(|place| paid.get(place).copied().flatten().map_or(Paid::AsAsked, Paid::Units))
+    }
+}
+
+/// A trial in the order of its documentation.
+type TrialParts<'py> = (usize, String, Option<bool>, bool, Option<Bound<'py, LimitInfo>>);
