@@ -15,7 +15,7 @@ import {
 import { LimitInfo } from './info.js'
 import { type MistakeCode, tell } from './mistakes.js'
 import { type NativeGate, native, type RequestErrorName } from './native.js'
-import { type Check, OBSERVED, type ObservableCheck } from './parts.js'
+import type { Check } from './parts.js'
 
 export { ConfigurationError } from './errors.js'
 export { forgetMistakes, MISTAKES, type MistakeCode } from './mistakes.js'
@@ -158,31 +158,26 @@ export class Gate {
  * @throws {@link LimitError} for an invalid definition or cost.
  */
 export function combine(checks: readonly Check[]): Check[] {
-  return combined(checks).kept
+  const numbers = answered(native.combine(...columnsOf(checks)))
+  const kept: Check[] = []
+  for (let at = 0; at < numbers.length; at += 2) {
+    kept.push({ ...(checks[numbers[at] as number] as Check), cost: numbers[at + 1] as number })
+  }
+  return kept
 }
 
 /**
- * The same with the place of each check among those that are kept; one that is enforced as well is not observed.
+ * The columns of a table of checks: handles, actors, costs, factors.
  *
  * @internal
  */
-export function combined(checks: readonly ObservableCheck[]): { kept: ObservableCheck[]; places: number[] } {
-  const limits = checks.map(({ limit }) => compiled(limit))
-  const numbers = answered(
-    native.combine(
-      limits.map(({ handle }) => handle),
-      checks.map(actorOf),
-      checks.map((check) => numberOf(check, 'cost')),
-      checks.map((check) => numberOf(check, 'factor')),
-      checks.map((check) => check[OBSERVED] === true),
-    ),
-  )
-  const places = numbers.slice(0, checks.length)
-  const kept: ObservableCheck[] = []
-  for (let at = checks.length; at < numbers.length; at += 2) {
-    kept.push({ ...(checks[numbers[at] as number] as Check), cost: numbers[at + 1] as number })
-  }
-  return { kept, places }
+export function columnsOf(checks: readonly Check[]): [number[], string[], number[], number[]] {
+  return [
+    checks.map(({ limit }) => compiled(limit).handle),
+    checks.map(actorOf),
+    checks.map((check) => numberOf(check, 'cost')),
+    checks.map((check) => numberOf(check, 'factor')),
+  ]
 }
 
 function actorOf({ limit, actor }: Check): string {

@@ -82,6 +82,23 @@ export interface NativeNames {
   release(place: number): void
 }
 
+/** The decision of a request before it is made. */
+export interface NativePlan {
+  /** Of each check the index of the one that asked for it first, its cost, and 1 where it is not enforced. */
+  planned(): number[]
+  enforces(): boolean
+  /** The results of what is tried, by the fates of the checks of the decision. */
+  trials(denied: readonly boolean[]): Trial[]
+}
+
+/** The result of limits that are tried; `live` says of a candidate whether the limits that it might replace denied. */
+export interface Trial {
+  readonly place: number
+  readonly key: string
+  readonly live?: boolean | null
+  readonly denied: boolean
+}
+
 /** A count of denials, which says which may be told. */
 export interface NativeDenials {
   /** Notes a denial at this time; where it is to be told, the number before it that were not. */
@@ -165,8 +182,15 @@ interface Native {
     actors: readonly string[],
     costs: readonly number[],
     factors: readonly number[],
-    observed: readonly boolean[],
   ): number[] | Failure
+  makePlan(
+    limits: readonly number[],
+    actors: readonly string[],
+    costs: readonly number[],
+    factors: readonly number[],
+    places: readonly number[],
+    roles: readonly number[],
+  ): NativePlan | Failure
   parseHeaders(
     names: readonly string[],
     values: readonly string[],

@@ -45,12 +45,6 @@ export function hasChosenCost(rules: readonly ReadyRule<never>[], error: unknown
   return (about.length > 0 ? about : rules).some(({ cost }) => typeof cost === 'function')
 }
 
-/** The key of a limit that could never admit a cost, where this error says so. */
-export function tooLargeFor(error: unknown): string | undefined {
-  if (!(error instanceof LimitError)) return undefined
-  return native.requestError(error.field, error.value) === 'too-large' ? error.key : undefined
-}
-
 /**
  * The cost of a request, as a function of the app estimates it. A client sends what it likes: where the function fails
  * as code does that expects something else, the mistake is the client's. It is told once, as it may be the program's.

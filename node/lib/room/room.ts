@@ -2,10 +2,11 @@
 
 import type { Limit } from '../definition_cache.js'
 import { outOfRange, StoreError, wrongType } from '../errors.js'
-import { combined, Gate } from '../http.js'
+import { combine, Gate } from '../http.js'
 import { LimitInfo } from '../info.js'
 import type { Limiter } from '../limiter.js'
-import { type Check, OBSERVED, type ObservableCheck } from '../parts.js'
+import type { Trial } from '../native.js'
+import type { Check } from '../parts.js'
 import { actorText } from './actor.js'
 import { asked } from './asked.js'
 import { isHeard, tellDenied } from './denials.js'
@@ -15,8 +16,9 @@ import { after, all, isPromise } from './later.js'
 import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './mistakes.js'
 import { APP, Place } from './names.js'
 import { functionOption, gateOptions, isShared, limiterOption, nameOption, roomOptions, scopeOf } from './options.js'
+import { planOf } from './plan.js'
 import { proven } from './proven.js'
-import { estimated, hasChosenCost, ofRequest, tooLargeFor } from './request-error.js'
+import { estimated, hasChosenCost, ofRequest } from './request-error.js'
 import {
   type Actor,
   type Later,
@@ -46,15 +48,6 @@ const SAME_NAME = 'must be given: the limits that these are added to have the sa
 /** The answer where a store could not decide limits in shadow mode. */
 const NO_LIMIT = new LimitInfo()
 const MISSING = 'must be given: a definition, a limit as text, a list of them, or a function of the request'
-
-/** A limit that is tried: one in shadow mode, or the candidate beside the enforced check with the index `live`. */
-interface Trial {
-  readonly key: string
-  readonly actor: string
-  /** Its index among those that are asked; nothing where it could never admit the cost. */
-  readonly place: number | undefined
-  readonly live: number | undefined
-}
 
 const NONE: readonly never[] = []
 
@@ -310,75 +303,43 @@ export class Room<Request> implements Gates {
     })
   }
 
-  /**
-   * Decides: all enforced limits are one decision, and those on trial are decided beside it in the same call. One on
-   * trial that could never admit the cost would fail the call of all, and has denied the request without being asked.
-   */
+  /** Decides: all enforced limits are one decision, and those on trial are decided beside it in the same call. */
   #decideChecks(
     request: Request,
     rules: readonly ReadyRule<Request>[],
     checks: readonly Check[],
-    never: readonly string[] = NONE,
   ): Later<LimitInfo | undefined> {
-    const enforced: Check[] = []
-    const tried: ObservableCheck[] = []
-    const trials: Trial[] = []
-    rules.forEach((rule, index) => {
-      const check = checks[index] as Check
-      const { shadow, candidate, limit } = rule
-      if (!shadow) enforced.push(check)
-      if (!shadow && candidate === undefined) return
-      const one = shadow ? limit : (candidate as Limit)
-      const place = never.includes(one.key) ? undefined : tried.length
-      trials.push({ key: limit.key, actor: check.actor, place, live: shadow ? undefined : enforced.length - 1 })
-      if (place !== undefined) tried.push({ ...check, limit: one, [OBSERVED]: true })
-    })
-    if (enforced.length + tried.length === 0) {
-      if (trials.length > 0) this.#count(request, trials, () => true)
-      return trials.length > 0 ? NO_LIMIT : undefined
+    if (!rules.some(({ shadow, candidate }) => shadow || candidate !== undefined)) {
+      return checks.length === 0 ? undefined : this.#askAll(checks.length === 1 ? checks : combine(checks))
     }
-    if (enforced.length === 1 && trials.length === 0) return this.#askAll(enforced)
-    const { kept, places } = combined([...enforced, ...tried])
-    if (trials.length === 0) return this.#askAll(kept)
+    const plan = planOf(rules as readonly ReadyRule<never>[], checks)
     const count = (info: LimitInfo): LimitInfo => {
-      const denials = LimitInfo.denials(info)
-      this.#count(request, trials, (live, place) => {
-        const check = live ?? (place === undefined ? undefined : enforced.length + place)
-        return check === undefined || denials[places[check] as number] === true
-      })
+      this.#count(request, plan.native.trials(LimitInfo.denials(info)), checks)
       return info
     }
-    const failed = (error: unknown): Later<LimitInfo | undefined> => {
-      const key = tooLargeFor(error)
-      if (key !== undefined && tried.some(({ limit }) => (limit as Limit).key === key)) {
-        return this.#decideChecks(request, rules, checks, [...never, key])
-      }
-      // Where nothing is enforced, a store that fails fails no request: the answer is that nothing is limited.
-      if (enforced.length === 0 && error instanceof StoreError) return NO_LIMIT
-      throw error
+    // Where nothing is enforced, a store that fails fails no request: the answer is that nothing is limited.
+    const failed = (error: unknown): LimitInfo => {
+      if (plan.native.enforces() || !(error instanceof StoreError)) throw error
+      return NO_LIMIT
     }
+    if (plan.checks.length === 0) return count(NO_LIMIT)
     try {
-      const info = this.#askAll(kept)
+      const info = this.#askAll(plan.checks)
       return isPromise(info) ? info.then(count, failed) : count(info)
     } catch (error) {
       return failed(error)
     }
   }
 
-  /** Counts what limits on trial would have done; one that could never admit the cost was not asked. */
-  #count(
-    request: Request,
-    trials: readonly Trial[],
-    denied: (live: number | undefined, place: number | undefined) => boolean,
-  ): void {
-    for (const { key, actor, place, live } of trials) {
-      const isDenied = denied(undefined, place)
-      if (live !== undefined) {
-        this.#trials.candidate(key, denied(live, place), isDenied)
+  /** Counts what limits on trial would have done. */
+  #count(request: Request, trials: readonly Trial[], checks: readonly Check[]): void {
+    for (const { place, key, live, denied } of trials) {
+      if (typeof live === 'boolean') {
+        this.#trials.candidate(key, live, denied)
         continue
       }
-      this.#trials.shadow(key, isDenied)
-      if (isDenied && isHeard(this.limiter)) this.#tellDenied(request, key, actor, true)
+      this.#trials.shadow(key, denied)
+      if (denied && isHeard(this.limiter)) this.#tellDenied(request, key, (checks[place] as Check).actor, true)
     }
   }
 

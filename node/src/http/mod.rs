@@ -1,18 +1,18 @@
 //! The engine's part of every web framework: names and types translated, nothing decided.
 
 mod parse;
+mod plan;
 mod room;
 
 use napi::Result;
 use napi::bindgen_prelude::{Either, Either3, Float64Array, Unknown};
 use napi_derive::napi;
 use tidegate::headers::{Header, Policy};
-use tidegate::http::{self, Combined, GATE_OPTIONS, Mistake, Warning, combined, forget_mistakes};
-use tidegate::{Check, ErrorKind, LimitError, LimitInfo, ffi};
+use tidegate::http::{self, GATE_OPTIONS, Mistake, Warning, combined, forget_mistakes};
+use tidegate::{ErrorKind, LimitError, LimitInfo};
 
-use crate::errors::{Answered, Failure};
+use crate::errors::Failure;
 use crate::numbers::whole;
-use crate::registry;
 use crate::text::actor_text;
 use crate::value::value;
 
@@ -199,30 +199,17 @@ pub(crate) fn check_actor(actor: Unknown<'_>) -> Option<Failure> {
     actor_text(&actor, String::new).err().map(|failure| *failure)
 }
 
-/// The place of each check among those that stay; behind them, of each that stays, its index and its cost in turn.
+/// Of each check that stays its index and its cost in turn.
 #[napi(catch_unwind)]
 pub(crate) fn combine(
     limits: Vec<f64>,
     actors: Vec<Unknown<'_>>,
     costs: Vec<f64>,
     factors: Vec<f64>,
-    observed: Vec<bool>,
 ) -> Either<Vec<f64>, Failure> {
-    let combine = || -> Answered<Vec<f64>> {
-        registry::with(|registry| {
-            let mut checks = Vec::with_capacity(limits.len());
-            let actors = limits.iter().zip(&actors).map(|(limit, actor)| actor_text(actor, || registry::key(*limit)));
-            let actors = actors.collect::<Answered<Vec<_>>>()?;
-            let given = limits.iter().zip(&actors).zip(&costs).zip(&factors).zip(&observed);
-            for ((((limit, actor), cost), factor), observed) in given {
-                let limit = registry.limits.get(*limit).ok_or_else(|| Failure::internal("no such limit"))?;
-                let check = Check::new(limit, actor).cost(ffi::cost(limit.key(), *cost)?).factor(*factor);
-                checks.push(if *observed { check.observed() } else { check });
-            }
-            let Combined { kept, places, .. } = combined(&checks);
-            let kept = kept.into_iter().flat_map(|(index, check)| [index as f64, check.units() as f64]);
-            Ok(places.into_iter().map(|place| place as f64).chain(kept).collect())
-        })
-    };
-    combine().map_or_else(|failure| Either::B(*failure), Either::A)
+    let kept = plan::with_checks(&limits, &actors, &costs, &factors, |checks| {
+        let kept = combined(checks).kept.into_iter();
+        kept.flat_map(|(index, check)| [index as f64, check.units() as f64]).collect()
+    });
+    kept.map_or_else(|failure| Either::B(*failure), Either::A)
 }

@@ -1,0 +1,102 @@
+//! The decision of one request: what its places ask for, and what is tried beside it.
+
+use napi::bindgen_prelude::{Either, Unknown};
+use napi_derive::napi;
+use tidegate::http::{self, Asked, Role};
+use tidegate::{Check, ffi};
+
+use crate::errors::{Answered, Failure};
+use crate::numbers::whole;
+use crate::registry;
+use crate::text::actor_text;
+
+/// The decision of a request before it is made.
+#[napi]
+pub(crate) struct Plan(http::Plan);
+
+/// The result of limits that are tried.
+#[napi(object, object_from_js = false)]
+pub(crate) struct Trial {
+    /// The number of the place that tries them.
+    pub place: f64,
+    /// The keys under which it is counted.
+    pub key: String,
+    /// Of a candidate: the limits that it might replace denied.
+    pub live: Option<bool>,
+    /// The limits on trial would have denied.
+    pub denied: bool,
+}
+
+#[napi]
+#[expect(unreachable_pub, reason = "napi takes no others")]
+impl Plan {
+    /// Of each check of the decision the index of the one that asked for it first, its cost, and 1 where it is not enforced.
+    #[napi(catch_unwind)]
+    pub fn planned(&self) -> Vec<f64> {
+        let planned = |planned: &http::Planned| {
+            [planned.index as f64, planned.cost as f64, f64::from(u8::from(planned.observed))]
+        };
+        self.0.planned().iter().flat_map(planned).collect()
+    }
+
+    /// True if something is enforced.
+    #[napi(catch_unwind)]
+    pub fn enforces(&self) -> bool {
+        self.0.enforces()
+    }
+
+    /// The results of what is tried, by the fates of the checks of the decision.
+    #[napi(catch_unwind)]
+    pub fn trials(&self, denied: Vec<bool>) -> Vec<Trial> {
+        let trials = self.0.trials(|at| denied.get(at).copied().unwrap_or_default());
+        let trial = |http::Trial { place, key, live, denied, .. }| Trial { place: place as f64, key, live, denied };
+        trials.into_iter().map(trial).collect()
+    }
+}
+
+/// Plans checks by the numbers of their places and roles: 0 is enforced, 1 in shadow mode, 2 a candidate.
+#[napi(catch_unwind)]
+pub(crate) fn make_plan(
+    limits: Vec<f64>,
+    actors: Vec<Unknown<'_>>,
+    costs: Vec<f64>,
+    factors: Vec<f64>,
+    places: Vec<f64>,
+    roles: Vec<f64>,
+) -> Either<Plan, Failure> {
+    let asked = places.iter().map(|place| whole(*place) as usize).zip(roles.iter().map(|role| role_of(*role)));
+    let asked: Vec<_> = asked.collect();
+    let made = with_checks(&limits, &actors, &costs, &factors, |checks| {
+        let asked = checks.iter().zip(asked).map(|(check, (place, role))| Asked::new(place, *check).role(role));
+        http::Plan::new(&asked.collect::<Vec<_>>())
+    });
+    made.map_or_else(|failure| Either::B(*failure), |plan| Either::A(Plan(plan)))
+}
+
+fn role_of(number: f64) -> Role {
+    match whole(number) {
+        0 => Role::Enforced,
+        1 => Role::Shadow,
+        _ => Role::Candidate,
+    }
+}
+
+/// Calls with the checks of these limits, actors, costs and factors.
+pub(super) fn with_checks<T>(
+    limits: &[f64],
+    actors: &[Unknown<'_>],
+    costs: &[f64],
+    factors: &[f64],
+    call: impl FnOnce(&[Check<'_>]) -> T,
+) -> Answered<T> {
+    registry::with(|registry| {
+        let actors = limits.iter().zip(actors).map(|(limit, actor)| actor_text(actor, || registry::key(*limit)));
+        let actors = actors.collect::<Answered<Vec<_>>>()?;
+        let mut checks = Vec::with_capacity(limits.len());
+        for (((limit, actor), cost), factor) in limits.iter().zip(&actors).zip(costs).zip(factors) {
+            let limit = registry.limits.get(*limit).ok_or_else(|| Failure::internal("no such limit"))?;
+            checks.push(Check::new(limit, actor).cost(ffi::cost(limit.key(), *cost)?).factor(*factor));
+        }
+        Ok(call(&checks))
+    })
+}
