@@ -37,7 +37,7 @@ export interface GateOptions {
   readonly forwardedHeader?: string | null | undefined
   /** The bits of an IPv6 address that make one client. @defaultValue 64 */
   readonly ipv6Prefix?: number | null | undefined
-  /** The style of the headers. @defaultValue 'x' */
+  /** The style of the headers. @defaultValue 'common' */
   readonly headers?: HeaderKind | null | undefined
   /** The draft of the IETF's fields. @defaultValue 11 */
   readonly draft?: number | 'editors' | null | undefined
@@ -87,7 +87,7 @@ export class Gate {
     this.forwardedHeader = this.#native.headerName()
     this.trustsNobody = this.#native.trustsNobody()
     const option = (name: string) => values[names.indexOf(name)]
-    const style = option('headers') ?? 'x'
+    const style = option('headers') ?? 'common'
     const isHere = style === 'x' || (style === 'common' && (option('reset') ?? 'seconds') === 'seconds')
     this.#style = isHere ? style : undefined
   }
@@ -110,9 +110,9 @@ export class Gate {
   /** The headers of a response with this status, of one answer or of all that belong to it. */
   headers(infos: LimitInfo | readonly LimitInfo[], status = 200): Headers {
     const style = this.#style
-    if (style !== undefined && infos instanceof LimitInfo && (style === 'x' || LimitInfo.isOfOne(infos))) {
+    if (style !== undefined && infos instanceof LimitInfo) {
       if (isRedirection(status)) return {}
-      if (style === 'common') return commonHeaders(infos)
+      if (style === 'common') return commonHeaders(deciding(infos))
       return infos.quota >= UNLIMITED && !infos.blocked ? {} : xHeaders(infos)
     }
     const { numbers, keys } = answersOf(infos)
@@ -126,8 +126,7 @@ export class Gate {
   place(info: LimitInfo, headers: Headers): string | undefined {
     const style = this.#style
     if (style === undefined || info.blocked || info.quota >= UNLIMITED) return undefined
-    if (style === 'x') return placeX(info, headers)
-    return LimitInfo.isOfOne(info) ? placeCommon(info, headers) : undefined
+    return style === 'x' ? placeX(info, headers) : placeCommon(deciding(info), headers)
   }
 
   /** The response to a denied request, by all lines of its `Accept`; `detail` replaces the sentence in it. */
@@ -151,6 +150,10 @@ export class Gate {
     return true
   }
 }
+
+/** The answer of the check that decides. */
+const deciding = (info: LimitInfo): LimitInfo =>
+  LimitInfo.isOfOne(info) ? info : (info.checks[info.binding] as LimitInfo)
 
 /**
  * One check for each limit and actor: a check that several places make is charged once, with the larger of the costs.

@@ -10,7 +10,7 @@ use super::mistakes::{ConfigurationError, Mistake};
 use super::proxies::{Trust, TrustedProxies};
 use super::refusal::Refusal;
 use super::room::{RequestError, actor_of};
-use crate::headers::{Header, Policy, Style, merged};
+use crate::headers::{Header, Policy, Reset, Style, merged};
 
 /// The body of a refusal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -90,14 +90,15 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// A gate that trusts no proxy, and answers denials with 429 and the headers of [`Style::X`].
+    /// A gate that trusts no proxy, and answers denials with 429 and the headers that clients of most servers know, those of
+    /// [`Style::Common`].
     #[must_use]
     pub fn new() -> Self {
         Self {
             proxies: TrustedProxies::none(),
             header: X_FORWARDED_FOR.to_owned(),
             ipv6_prefix: 64,
-            style: Style::default(),
+            style: Style::Common(Reset::Seconds),
             status: 429,
             body: Body::default(),
             scope: String::new(),

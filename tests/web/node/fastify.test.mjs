@@ -311,7 +311,7 @@ test('fastify: a stream has the headers, unless it is sent with a redirection', 
       assert.deepEqual([statusCode, headers['x-own']], [status, 'own'])
       limit.push(Object.keys(headers).filter((header) => header.startsWith('x-ratelimit')).length)
     }
-    assert.deepEqual(limit, [2, 0, 0], name)
+    assert.deepEqual(limit, [3, 0, 0], name)
   }
 })
 

@@ -170,7 +170,7 @@ test('express: headers that the app writes by itself are kept, and so is the obj
   const url = await listening(app.listen(0, '127.0.0.1'))
   const object = await get(url, '/object')
   assert.deepEqual(
-    ['content-type', 'x-ratelimit-remaining', 'x-ratelimit-clear'].map((name) => object.headers.get(name)),
+    ['content-type', 'x-ratelimit-remaining', 'x-ratelimit-reset'].map((name) => object.headers.get(name)),
     ['text/plain', 'mine', '12'],
   )
   const list = await get(url, '/list')
@@ -353,7 +353,11 @@ test('web: the answer, its headers, and a response of fetch', async () => {
   await assert.rejects(check(request), { code: 'ERR_CONFIGURATION' })
   const peer = { address: '203.0.113.9' }
   const first = await check(request, peer)
-  assert.deepEqual(first.headers, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Clear': '60' })
+  assert.deepEqual(first.headers, {
+    'X-RateLimit-Limit': '1',
+    'X-RateLimit-Remaining': '0',
+    'X-RateLimit-Reset': '60',
+  })
   assert.equal(first.response, undefined)
   // A response of `fetch` is immutable.
   assert.equal(first.apply(await fetch(url)).headers.get('x-ratelimit-remaining'), '0')

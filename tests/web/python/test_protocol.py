@@ -85,7 +85,11 @@ def test_messages_are_passed_on_as_they_come() -> None:
     assert sent[1:] == [*parts, extra]
     assert sent[0]["trailers"] is True
     assert sent[0]["headers"][0] == (b"x-own", b"1")
-    assert [name for name, _ in sent[0]["headers"][1:]] == [b"x-ratelimit-remaining", b"x-ratelimit-clear"]
+    assert [name for name, _ in sent[0]["headers"][1:]] == [
+        b"x-ratelimit-limit",
+        b"x-ratelimit-remaining",
+        b"x-ratelimit-reset",
+    ]
     # The application's own message is not changed.
     assert start["headers"] == [(b"x-own", b"1")]
 

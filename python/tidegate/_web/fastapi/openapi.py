@@ -67,7 +67,7 @@ class Refusals:
         self.are_everywhere = given.get("limits") is not None
         self.response = {
             "description": "Too many requests",
-            "headers": {**RETRY_AFTER, **HEADERS[given.get("headers") or "x"]},
+            "headers": {**RETRY_AFTER, **HEADERS[given.get("headers") or "common"]},
             "content": {kind: BODIES[kind] for kind in KINDS[given.get("body") or "auto"]},
         }
 
