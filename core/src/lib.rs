@@ -39,6 +39,8 @@ mod receipt;
 mod reply_queue;
 mod store;
 mod time;
+#[cfg(feature = "tower")]
+pub mod tower;
 
 pub use check::Check;
 pub use decision::{Call, State};

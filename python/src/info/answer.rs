@@ -334,12 +334,12 @@ impl LimitInfo {
     }
 
     /// The limit that decides; `None` without any check.
-    fn limit(&self) -> Option<&Py<Limit>> {
+    pub(super) fn limit(&self) -> Option<&Py<Limit>> {
         self.limit.as_ref().or_else(|| Some(&self.only_check()?.limit))
     }
 
     /// Its actor, likewise.
-    fn known_actor(&self) -> Option<&Py<PyString>> {
+    pub(super) fn known_actor(&self) -> Option<&Py<PyString>> {
         self.actor.as_ref().or_else(|| Some(&self.only_check()?.actor))
     }
 
@@ -349,43 +349,6 @@ impl LimitInfo {
             [one] => Some(one),
             _ => None,
         }
-    }
-
-    /// The index of the check that decides.
-    pub(crate) fn binding_check(&self, py: Python<'_>) -> Option<usize> {
-        match &self.several {
-            Some((checks, binding)) => {
-                let check = checks.bind(py).get_item(*binding).ok()?;
-                Some(check.cast::<Self>().ok()?.get().info.check_index())
-            }
-            None => Some(self.info.check_index()),
-        }
-    }
-
-    /// The answer of some of its checks: itself where those are all, `None` where it is none of them.
-    pub(crate) fn part<'py>(
-        this: &Bound<'py, Self>,
-        is_wanted: impl Fn(&tidegate::LimitInfo) -> bool,
-    ) -> PyResult<Option<Bound<'py, Self>>> {
-        let py = this.py();
-        let all: Vec<Bound<'py, Self>> = Self::checks(this)?.extract()?;
-        let own: Vec<_> = all.iter().filter(|check| is_wanted(&check.get().info)).cloned().collect();
-        match own.as_slice() {
-            [] => return Ok(None),
-            _ if own.len() == all.len() => return Ok(Some(this.clone())),
-            [one] => return Ok(Some(one.clone())),
-            _ => {}
-        }
-        let merged = ffi::merged(own.iter().map(|check| check.get().info.clone()).collect());
-        let binding = merged.binding();
-        let deciding = own[binding].get();
-        let (limit, actor) = (
-            deciding.limit().map(|limit| limit.clone_ref(py)),
-            deciding.known_actor().map(|actor| actor.clone_ref(py)),
-        );
-        let several = Some((PyTuple::new(py, own)?.unbind(), binding));
-        let info = tidegate::LimitInfo::from_numbers(merged.numbers());
-        Bound::new(py, Self { info, limit, actor, several, receipt: None }).map(Some)
     }
 
     /// The charge that this answer names, with the instants of its checks where they differ.

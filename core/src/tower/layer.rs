@@ -1,0 +1,122 @@
+//! The layer: limits, and the options that go with them.
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::{request, response};
+use tower_layer::Layer;
+
+use super::options::Options;
+use super::service::RateLimit;
+use crate::http::{Gate, Trial};
+use crate::limit::Limit;
+use crate::limiter::Limiter;
+
+/// A layer that limits requests: a denied one is answered with status 429, and never reaches the service.
+///
+/// All limits of a layer are one decision: either each of them is charged, or none. Layers around each other decide one
+/// after the other, and the headers of a response are those of all of them. A handler finds the result as a
+/// [`LimitInfo`](crate::LimitInfo) among the extensions of its request.
+///
+/// The actor is the address of the client, which the layer asks [`peer`](Self::peer) for, unless a
+/// [`key`](Self::key) is given.
+#[derive(Clone, Debug)]
+pub struct RateLimitLayer(Arc<Options>);
+
+impl RateLimitLayer {
+    /// A layer of these limits, each of which has every client once.
+    #[must_use]
+    pub fn new(limiter: Limiter, limits: impl IntoIterator<Item = Limit>) -> Self {
+        Self(Arc::new(Options::new(limiter, limits.into_iter().collect())))
+    }
+
+    fn with(self, change: impl FnOnce(&mut Options)) -> Self {
+        let mut options = Arc::unwrap_or_clone(self.0);
+        change(&mut options);
+        Self(Arc::new(options))
+    }
+
+    /// Sets the gate: trusted proxies, the style of the headers, the status and the body of a refusal.
+    #[must_use]
+    pub fn gate(self, gate: Gate) -> Self {
+        self.with(|options| options.gate = Arc::new(gate))
+    }
+
+    /// Sets how the address of a request's peer is known; by default it is a `SocketAddr` or an `IpAddr` among the
+    /// extensions. Of axum:
+    ///
+    /// ```ignore
+    /// layer.peer(|request| Some(request.extensions.get::<ConnectInfo<SocketAddr>>()?.0.ip()))
+    /// ```
+    #[must_use]
+    pub fn peer(self, peer: impl Fn(&request::Parts) -> Option<IpAddr> + Send + Sync + 'static) -> Self {
+        self.with(|options| options.peer = Arc::new(peer))
+    }
+
+    /// Sets the actor; `None` stands for the client's address. A client may have chosen it: see
+    /// [`key_of`](crate::http::key_of).
+    #[must_use]
+    pub fn key(self, key: impl Fn(&request::Parts) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.with(|options| options.key = Some(Arc::new(key)))
+    }
+
+    /// Sets the units that a request takes; 1 unless set. More than a limit ever admits is answered with 413.
+    #[must_use]
+    pub fn cost(self, cost: impl Fn(&request::Parts) -> u64 + Send + Sync + 'static) -> Self {
+        self.with(|options| options.cost = Some(Arc::new(cost)))
+    }
+
+    /// Sets the scale of the limits: 0.5 = twice the allowance, 2 = half of it, 0 = no limit.
+    #[must_use]
+    pub fn factor(self, factor: impl Fn(&request::Parts) -> f64 + Send + Sync + 'static) -> Self {
+        self.with(|options| options.factor = Some(Arc::new(factor)))
+    }
+
+    /// Sets which requests are not limited.
+    #[must_use]
+    pub fn skip(self, skip: impl Fn(&request::Parts) -> bool + Send + Sync + 'static) -> Self {
+        self.with(|options| options.skip = Some(Arc::new(skip)))
+    }
+
+    /// Sets the limits of each request, such as those of a customer's plan; without any it is not limited.
+    #[must_use]
+    pub fn limits_of<F>(self, limits: impl Fn(&request::Parts) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Vec<Limit>> + Send + 'static,
+    {
+        self.with(|options| options.limits_of = Some(Arc::new(move |parts| Box::pin(limits(parts)))))
+    }
+
+    /// Sets the responses that are charged; any other gives the charge back.
+    #[must_use]
+    pub fn charge_on(self, is_charged: impl Fn(&response::Parts) -> bool + Send + Sync + 'static) -> Self {
+        self.with(|options| options.charge_on = Some(Arc::new(is_charged)))
+    }
+
+    /// Puts the limits into shadow mode: they are decided and charged, and deny nobody.
+    #[must_use]
+    pub fn shadow(self, is_shadow: bool) -> Self {
+        self.with(|options| options.is_shadow = is_shadow)
+    }
+
+    /// Sets limits that might replace these, decided beside them and never enforced. Their keys have to be other ones.
+    #[must_use]
+    pub fn candidate(self, limits: impl IntoIterator<Item = Limit>) -> Self {
+        self.with(|options| options.candidates = limits.into_iter().collect())
+    }
+
+    /// Sets what is told of limits in shadow mode and of candidates.
+    #[must_use]
+    pub fn on_trial(self, tell: impl Fn(&Trial) + Send + Sync + 'static) -> Self {
+        self.with(|options| options.on_trial = Some(Arc::new(tell)))
+    }
+}
+
+impl<S> Layer<S> for RateLimitLayer {
+    type Service = RateLimit<S>;
+
+    fn layer(&self, inner: S) -> RateLimit<S> {
+        RateLimit::new(inner, Arc::clone(&self.0))
+    }
+}

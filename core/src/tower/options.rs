@@ -1,0 +1,70 @@
+//! The options of a layer: functions that a program gives, and what they say of a request.
+
+use std::fmt;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use http::{request, response};
+
+use crate::http::{Gate, Trial};
+use crate::limit::Limit;
+use crate::limiter::Limiter;
+
+pub(super) type Parts = request::Parts;
+type Function<T> = Arc<dyn Fn(&Parts) -> T + Send + Sync>;
+type Later<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Everything that a layer was given.
+#[derive(Clone)]
+pub(super) struct Options {
+    pub(super) limiter: Limiter,
+    pub(super) limits: Arc<[Limit]>,
+    pub(super) candidates: Arc<[Limit]>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) is_shadow: bool,
+    pub(super) peer: Function<Option<IpAddr>>,
+    pub(super) key: Option<Function<Option<String>>>,
+    pub(super) cost: Option<Function<u64>>,
+    pub(super) factor: Option<Function<f64>>,
+    pub(super) skip: Option<Function<bool>>,
+    pub(super) limits_of: Option<Function<Later<Vec<Limit>>>>,
+    pub(super) charge_on: Option<Arc<dyn Fn(&response::Parts) -> bool + Send + Sync>>,
+    pub(super) on_trial: Option<Arc<dyn Fn(&Trial) + Send + Sync>>,
+}
+
+impl Options {
+    pub(super) fn new(limiter: Limiter, limits: Arc<[Limit]>) -> Self {
+        Self {
+            limiter,
+            limits,
+            candidates: Arc::new([]),
+            gate: Arc::new(Gate::new()),
+            is_shadow: false,
+            peer: Arc::new(known_peer),
+            key: None,
+            cost: None,
+            factor: None,
+            skip: None,
+            limits_of: None,
+            charge_on: None,
+            on_trial: None,
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { limits, candidates, gate, is_shadow, .. } = self;
+        let mut shown = formatter.debug_struct("RateLimitLayer");
+        shown.field("limits", limits).field("candidates", candidates).field("gate", gate).field("shadow", is_shadow);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// The peer where a server has put it among the extensions as it is.
+fn known_peer(parts: &Parts) -> Option<IpAddr> {
+    let known = parts.extensions.get::<SocketAddr>().map(SocketAddr::ip);
+    known.or_else(|| parts.extensions.get::<IpAddr>().copied())
+}

@@ -1,0 +1,192 @@
+//! The service: one decision for each request, before the service inside is called.
+
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::header::ACCEPT;
+use http::{Request, Response, StatusCode};
+use tower_service::Service;
+
+use super::answers::{Answers, failed, refused};
+use super::options::{Options, Parts};
+use crate::Error;
+use crate::check::Check;
+use crate::decision::Call;
+use crate::http::{Asked, Paid, Plan, Refusal, RequestError, Role, Warning, key_of};
+use crate::info::LimitInfo;
+use crate::receipt::Receipt;
+
+/// A service behind limits: see [`RateLimitLayer`](super::RateLimitLayer).
+#[derive(Clone, Debug)]
+pub struct RateLimit<S> {
+    inner: S,
+    options: Arc<Options>,
+}
+
+impl<S> RateLimit<S> {
+    pub(super) fn new(inner: S, options: Arc<Options>) -> Self {
+        Self { inner, options }
+    }
+}
+
+/// The response of a [`RateLimit`], in the making.
+pub type ResponseFuture<B, E> = Pin<Box<dyn Future<Output = Result<Response<B>, E>> + Send>>;
+
+impl<S, B, R> Service<Request<B>> for RateLimit<S>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send,
+    B: Send + 'static,
+    R: From<String> + Send + 'static,
+{
+    type Response = Response<R>;
+    type Error = S::Error;
+    type Future = ResponseFuture<R, S::Error>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        // The one that is ready is called; its clone may not be yet.
+        let clone = self.inner.clone();
+        let mut inner = mem::replace(&mut self.inner, clone);
+        let options = Arc::clone(&self.options);
+        Box::pin(async move {
+            let (mut parts, body) = request.into_parts();
+            let decision = match options.decide(&parts).await {
+                Err(Denied::Refused(refusal)) => return Ok(refused(refusal)),
+                Err(Denied::Failed(status)) => return Ok(failed(status)),
+                Ok(None) => return inner.call(Request::from_parts(parts, body)).await,
+                Ok(Some(decision)) => decision,
+            };
+            if decision.info.blocked {
+                let accept: Vec<_> = parts.headers.get_all(ACCEPT).iter().map(http::HeaderValue::as_bytes).collect();
+                let refusal = options.gate.refusal(&decision.answers.policies(), &accept, None);
+                let mut response = refused(refusal);
+                response.extensions_mut().insert(decision.answers);
+                return Ok(response);
+            }
+            parts.extensions.insert(decision.info.clone());
+            let mut response = inner.call(Request::from_parts(parts, body)).await?;
+            if let Some(is_charged) = &options.charge_on {
+                let (parts, body) = response.into_parts();
+                if !is_charged(&parts) {
+                    decision.give_back().await;
+                }
+                response = Response::from_parts(parts, body);
+            }
+            decision.answers.write(&mut response, &options.gate);
+            Ok(response)
+        })
+    }
+}
+
+/// The reason why a request is not passed on, beside its limits.
+enum Denied {
+    /// It cannot be decided, and that is the client's mistake.
+    Refused(Refusal),
+    Failed(StatusCode),
+}
+
+/// A request that was decided.
+struct Decision {
+    /// The result of what is enforced.
+    info: LimitInfo,
+    answers: Answers,
+    plan: Plan,
+    receipt: Receipt,
+}
+
+impl Decision {
+    async fn give_back(&self) {
+        // A store that cannot has reported it: the response is not at fault.
+        drop(self.receipt.settle(&self.plan.costs(|_| Paid::Units(0))).await);
+    }
+}
+
+impl Options {
+    /// Decides a request; `None` where it is not limited.
+    async fn decide(&self, parts: &Parts) -> Result<Option<Decision>, Denied> {
+        if self.skip.as_ref().is_some_and(|skip| skip(parts)) {
+            return Ok(None);
+        }
+        let chosen = match &self.limits_of {
+            Some(limits_of) => Some(limits_of(parts).await),
+            None => None,
+        };
+        let limits = chosen.as_deref().unwrap_or(&self.limits);
+        let key = self.key.as_ref().and_then(|key| key(parts));
+        let actor = match &key {
+            Some(key) => key_of(key).into_owned(),
+            None => self.client(parts)?,
+        };
+        let cost = self.cost.as_ref().map_or(1, |cost| cost(parts));
+        let factor = self.factor.as_ref().map_or(1.0, |factor| factor(parts));
+        let role = if self.is_shadow { Role::Shadow } else { Role::Enforced };
+        let enforced = limits.iter().map(|limit| (limit, role));
+        let candidates = self.candidates.iter().map(|limit| (limit, Role::Candidate));
+        let asked: Vec<_> = enforced
+            .chain(candidates)
+            .map(|(limit, role)| Asked::new(0, Check::new(limit, &actor).cost(cost).factor(factor)).role(role))
+            .collect();
+        if asked.is_empty() {
+            return Ok(None);
+        }
+        let plan = Plan::new(&asked);
+        let checks = plan.checks(&asked);
+        let whole = match self.limiter.decide(&checks, Call::Limit).await {
+            Ok(info) => info,
+            // What is only tried fails no request.
+            Err(_) if !plan.enforces() => return Ok(None),
+            Err(error) => return Err(self.denied(&error, parts)),
+        };
+        if let Some(tell) = &self.on_trial {
+            let denied = |at| whole.checks().iter().any(|info| info.check_index() == at && info.blocked);
+            plan.trials(denied).iter().for_each(|trial| tell(trial));
+        }
+        let receipt = self.limiter.receipt(&checks, Call::Limit, &whole);
+        let info = plan.answer(&whole, 0).unwrap_or_default();
+        Ok(Some(Decision { answers: Answers::of(&whole, &checks), info, plan, receipt }))
+    }
+
+    fn client(&self, parts: &Parts) -> Result<String, Denied> {
+        let peer = (self.peer)(parts).map(|peer| peer.to_string());
+        let lines: Vec<_> =
+            parts.headers.get_all(self.gate.header_name()).iter().map(http::HeaderValue::as_bytes).collect();
+        match self.gate.client(peer.as_deref(), &lines) {
+            Ok(client) => {
+                client.warning.iter().for_each(tell);
+                Ok(client.actor)
+            }
+            Err(error) => {
+                tracing::error!("{error}");
+                Err(Denied::Failed(StatusCode::INTERNAL_SERVER_ERROR))
+            }
+        }
+    }
+
+    fn denied(&self, error: &Error, parts: &Parts) -> Denied {
+        let Error::Limit(error) = error else { return Denied::Failed(StatusCode::SERVICE_UNAVAILABLE) };
+        // A key or a cost that is no function's is not the client's.
+        let is_chosen = if error.field() == "cost" { self.cost.is_some() } else { self.key.is_some() };
+        match RequestError::of(error).filter(|_| is_chosen) {
+            Some(mistake) => {
+                let accept: Vec<_> = parts.headers.get_all(ACCEPT).iter().map(http::HeaderValue::as_bytes).collect();
+                Denied::Refused(self.gate.rejection(mistake, &accept))
+            }
+            None => {
+                tracing::error!("{error}");
+                Denied::Failed(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+        }
+    }
+}
+
+fn tell(warning: &Warning) {
+    tracing::warn!(code = warning.mistake.code(), "{}", warning.text);
+}
