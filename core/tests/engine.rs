@@ -31,6 +31,8 @@ mod rollout;
 mod schema;
 mod secrets;
 mod text;
+#[cfg(feature = "tower")]
+mod tower;
 mod traits;
 mod undo;
 mod vector_files;

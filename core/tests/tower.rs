@@ -1,0 +1,263 @@
+//! The layer of tower, under axum over a real socket: the scenarios that every framework of every language plays, and what
+//! is its own.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, Request};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use serde_json::Value;
+use tidegate::http::Gate;
+use tidegate::tower::RateLimitLayer;
+use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::http_vectors::{list, number, text};
+
+fn scenarios() -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/web.json");
+    let mut all: Value = serde_json::from_str(&std::fs::read_to_string(path).expect("a file")).expect("JSON");
+    let Value::Array(scenarios) = all["scenarios"].take() else { panic!("a list") };
+    scenarios
+}
+
+/// The limits that are written here: texts under this name, and definitions.
+fn limits(given: &Value, name: &str) -> Vec<Limit> {
+    let each = if let Value::Array(several) = given { several.clone() } else { vec![given.clone()] };
+    let texts: Vec<&str> = each.iter().filter_map(Value::as_str).collect();
+    let mut made = Vec::new();
+    if !texts.is_empty() {
+        made.extend(Limit::parse_all(name, &texts.join("; ")).expect("limits"));
+    }
+    made.extend(each.iter().filter(|one| one.is_object()).map(limit));
+    made
+}
+
+fn limit(given: &Value) -> Limit {
+    serde_json::from_value(given.clone()).expect("a limit")
+}
+
+fn header(request: &axum::http::request::Parts, name: &str) -> Option<String> {
+    Some(request.headers.get(name)?.to_str().ok()?.to_owned())
+}
+
+/// The header that an option is read from.
+fn named(option: &Value) -> Option<String> {
+    option["header"].as_str().map(str::to_owned)
+}
+
+fn peer(request: &axum::http::request::Parts) -> Option<std::net::IpAddr> {
+    Some(request.extensions.get::<ConnectInfo<SocketAddr>>()?.0.ip())
+}
+
+fn layer(limiter: &Limiter, scenario: &Value) -> RateLimitLayer {
+    let options = &scenario["options"];
+    let name = options["name"].as_str().unwrap_or("app");
+    let mut layer = match named(&scenario["limits"]) {
+        Some(from) => {
+            let choices = scenario["limits"]["choices"].clone();
+            RateLimitLayer::new(limiter.clone(), []).limits_of(move |request| {
+                let chosen = header(request, &from).map(|plan| choices[plan].clone()).filter(|plan| !plan.is_null());
+                std::future::ready(chosen.map_or_else(Vec::new, |plan| limits(&plan, "app")))
+            })
+        }
+        None => RateLimitLayer::new(limiter.clone(), limits(&scenario["limits"], name)),
+    };
+    layer = layer.gate(gate(options)).peer(peer).shadow(options["shadow"] == true);
+    if let Some(key) = named(&options["key"]) {
+        layer = layer.key(move |request| header(request, &key));
+    }
+    if let Some(cost) = named(&options["cost"]) {
+        // A number that no cost can be, as a program that reads it would have it refused.
+        layer = layer.cost(move |request| header(request, &cost).map_or(1, |cost| cost.parse().unwrap_or(u64::MAX)));
+    }
+    if let Some(factor) = named(&options["factor"]) {
+        layer =
+            layer.factor(move |request| header(request, &factor).map_or(1.0, |factor| factor.parse().expect("one")));
+    }
+    if let Some(skip) = named(&options["skip"]) {
+        layer = layer.skip(move |request| request.headers.contains_key(&skip));
+    }
+    if let Value::Array(statuses) = &options["chargeOn"] {
+        let statuses: Vec<u16> = statuses.iter().map(|status| u16::try_from(number(status)).expect("small")).collect();
+        layer = layer.charge_on(move |response| statuses.contains(&response.status.as_u16()));
+    }
+    if options["candidate"].is_object() {
+        let mut candidate = options["candidate"].clone();
+        candidate["key"] = format!("{} candidate", text(&candidate["key"])).into();
+        layer = layer.candidate([limit(&candidate)]);
+    }
+    layer
+}
+
+/// The options that are the gate's.
+fn gate(options: &Value) -> Gate {
+    let mut fields = Vec::new();
+    for (name, given) in options.as_object().into_iter().flatten() {
+        if !tidegate::http::GATE_OPTIONS.contains(&name.as_str()) {
+            continue;
+        }
+        let value = |value: &Value| match value {
+            Value::Number(number) => tidegate::limits::Value::Number(number.as_f64().expect("a double")),
+            other => tidegate::limits::Value::Text(text(other).to_owned()),
+        };
+        match given {
+            Value::Array(items) => fields.extend(items.iter().map(|item| (name.clone(), value(item)))),
+            one => fields.push((name.clone(), value(one))),
+        }
+    }
+    Gate::from_fields(fields).expect("sound options")
+}
+
+async fn answer(request: Request) -> Response {
+    match request.uri().path() {
+        "/redirect" => (StatusCode::FOUND, [("location", "/")]).into_response(),
+        "/error" => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        "/login" if !request.uri().query().is_some_and(|query| query.contains("password")) => {
+            StatusCode::UNAUTHORIZED.into_response()
+        }
+        _ => "hello".into_response(),
+    }
+}
+
+/// Serves an application on a free port for as long as the runtime lives.
+async fn serve(app: Router) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let app = app.into_make_service_with_connect_info::<SocketAddr>();
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    address
+}
+
+struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+async fn ask(address: SocketAddr, path: &str, headers: &Value) -> Answer {
+    let mut request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
+    for (name, value) in headers.as_object().into_iter().flatten() {
+        request += &format!("{name}: {}\r\n", text(value));
+    }
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    stream.write_all((request + "\r\n").as_bytes()).await.expect("sent");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.expect("a response");
+    let (head, body) = response.split_once("\r\n\r\n").expect("a head");
+    let mut lines = head.lines();
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).expect("a status");
+    let field = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned()));
+    Answer { status, headers: lines.filter_map(field).collect(), body: body.to_owned() }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+async fn play(scenario: &Value) {
+    let name = text(&scenario["name"]);
+    let limiter = Limiter::new(Memory::new());
+    let mut app = Router::new();
+    if let Some(route) = scenario.get("route") {
+        let own = RateLimitLayer::new(limiter.clone(), limits(route, "GET /route")).peer(peer);
+        app = app.route("/route", get(answer).layer(own));
+    }
+    let app = app.fallback(answer).layer(layer(&limiter, scenario));
+    let address = serve(app).await;
+    for (index, asked) in list(&scenario["requests"]).iter().enumerate() {
+        let answer = ask(address, text(&asked["path"]), &asked["headers"]).await;
+        let cost = asked["headers"]["x-cost"].as_str();
+        // A cost here is a number by its type, so that one below 0 is a large one.
+        let expected = if cost == Some("-1") { 413 } else { number(&asked["status"]) };
+        assert_eq!(u64::from(answer.status), expected, "{name}: request {index}: {}", answer.body);
+        for (header, value) in asked["has"].as_object().into_iter().flatten() {
+            let given = answer.header(header);
+            match value {
+                Value::Array(bounds) => {
+                    let given: f64 = given.and_then(|given| given.parse().ok()).expect("a number");
+                    let [least, most] = [0, 1].map(|at| bounds[at].as_f64().expect("a bound"));
+                    assert!((least..=most).contains(&given), "{name}: request {index}: {header}: {given}");
+                }
+                value => assert_eq!(given, value.as_str(), "{name}: request {index}: {header}"),
+            }
+        }
+        if cost != Some("-1") {
+            for (field, value) in asked["body"].as_object().into_iter().flatten() {
+                let body: Value = serde_json::from_str(&answer.body).expect("JSON");
+                assert_eq!(&body[field], value, "{name}: request {index}");
+            }
+        }
+    }
+    for used in scenario["used"].as_array().into_iter().flatten() {
+        let (limit, actor) = (limit(&used[0]), text(&used[1]));
+        let info = limiter.peek(&limit, actor).await.expect("an answer");
+        assert_eq!(info.quota - info.remaining, number(&used[2]), "{name}: {} of {actor}", limit.key());
+    }
+}
+
+#[test]
+fn scenarios_of_all_frameworks() {
+    let runtime = runtime();
+    let scenarios = scenarios();
+    assert!(scenarios.len() > 20);
+    for scenario in &scenarios {
+        runtime.block_on(play(scenario));
+    }
+}
+
+#[test]
+fn a_handler_finds_the_result_and_layers_share_one_set_of_headers() {
+    let hourly = |key: &str, count| Limit::token_bucket(key, count, Duration::from_hours(1)).build().expect("a bucket");
+    let limiter = Limiter::new(Memory::new());
+    let of = |key: &str, count| RateLimitLayer::new(limiter.clone(), [hourly(key, count)]).peer(peer);
+    let left = |request: Request| async move {
+        request.extensions().get::<LimitInfo>().map_or_else(String::new, |info| info.remaining.to_string())
+    };
+    let own = || async { ([("x-ratelimit-limit", "mine")], Redirect::to("/")).into_response() };
+    let app = Router::new()
+        .route("/", get(left).layer(of("inner", 2)))
+        .route("/own", get(|| async { ([("x-ratelimit-limit", "mine")], "own").into_response() }))
+        .route("/redirect", get(own))
+        .layer(of("outer", 9));
+    runtime().block_on(async {
+        let address = serve(app).await;
+        let answer = ask(address, "/", &Value::Null).await;
+        assert_eq!((answer.body.as_str(), answer.header("x-ratelimit-limit")), ("1", Some("2")));
+        ask(address, "/", &Value::Null).await;
+        let denied = ask(address, "/", &Value::Null).await;
+        assert_eq!((denied.status, denied.header("x-ratelimit-limit")), (429, Some("2")));
+        assert_eq!(denied.headers.iter().filter(|(name, _)| name == "x-ratelimit-limit").count(), 1);
+        let own = ask(address, "/own", &Value::Null).await;
+        assert_eq!((own.header("x-ratelimit-limit"), own.header("x-ratelimit-remaining")), (Some("mine"), Some("5")));
+    });
+}
+
+#[test]
+fn what_is_the_programs_mistake_is_an_error_of_the_server() {
+    let limiter = Limiter::new(Memory::new());
+    let limit = Limit::bucket("api", 3).build().expect("a bucket");
+    let of = |layer: RateLimitLayer| Router::new().route("/", get(|| async { "hello" })).layer(layer);
+    runtime().block_on(async {
+        let unknown = RateLimitLayer::new(limiter.clone(), [limit.clone()]);
+        assert_eq!(ask(serve(of(unknown)).await, "/", &Value::Null).await.status, 500, "no address");
+        let scaled = RateLimitLayer::new(limiter.clone(), [limit.clone()]).peer(peer).factor(|_| f64::NAN);
+        assert_eq!(ask(serve(of(scaled)).await, "/", &Value::Null).await.status, 500, "no factor");
+        let long = RateLimitLayer::new(limiter.clone(), [limit.clone()]).key(|_| Some("a".repeat(70_000)));
+        assert_eq!(ask(serve(of(long)).await, "/", &Value::Null).await.status, 400, "no actor");
+    });
+    assert!(
+        limiter.decide_sync(&[Check::new(&limit, "ip:127.0.0.1")], Call::Peek).is_ok_and(|info| info.remaining == 3)
+    );
+}

@@ -1,0 +1,72 @@
+/** The scenarios that every framework of every language plays, over its own server. */
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { Limiter } from 'tidegate'
+import { apps, get } from './apps.mjs'
+
+const { scenarios } = JSON.parse(readFileSync(new URL('../../vectors/web.json', import.meta.url)))
+
+/** A header of a request, or of the one in a context. */
+const headerOf = (given, name) => {
+  const headers = given.headers ?? given.req.raw?.headers
+  return headers.get?.(name) ?? headers[name]
+}
+
+/** The options of a scenario: `{ header }` stands for a function of the request that reads it. */
+function optionsOf({ limits, options: { key, cost, factor, skip, ...given } = {} }) {
+  const read = (option) => (request) => headerOf(request, option.header)
+  const number = (option) => (request) => Number(read(option)(request) ?? 1)
+  return {
+    limits: limits.choices ? (request) => limits.choices[headerOf(request, limits.header)] : limits,
+    ...given,
+    ...(key && { key: read(key) }),
+    ...(cost && { cost: number(cost) }),
+    ...(factor && { factor: number(factor) }),
+    ...(skip && { skip: (request) => read(skip)(request) !== undefined }),
+  }
+}
+
+/** The abilities that scenarios need and frameworks lack: their own form of errors, or no routes. */
+const LACKS = {
+  fastify: ['own-body'],
+  koa2: ['routes'],
+  koa3: ['routes'],
+  nestExpress: ['own-body'],
+  nestFastify: ['own-body'],
+  web: ['routes'],
+}
+
+function assertHeaders(headers, expected) {
+  for (const [name, value] of Object.entries(expected)) {
+    const given = headers.get(name)
+    if (Array.isArray(value)) {
+      assert.ok(given !== null && value[0] <= Number(given) && Number(given) <= value[1], `${name}: ${given}`)
+    } else {
+      assert.equal(given?.replace('application/json; charset=utf-8', 'application/json') ?? null, value, name)
+    }
+  }
+}
+
+for (const [framework, make] of Object.entries(apps)) {
+  const lacks = LACKS[framework] ?? []
+  for (const scenario of scenarios.filter(({ needs }) => !lacks.includes(needs))) {
+    test(`${framework}: ${scenario.name}`, async () => {
+      const limiter = new Limiter()
+      const { url } = await make({ limiter, ...optionsOf(scenario) }, { route: scenario.route })
+      for (const [index, { path, headers, status, has = {}, body = {} }] of scenario.requests.entries()) {
+        const response = await get(url, path, { headers })
+        assert.equal(response.status, status, `request ${index}`)
+        const { 'content-type': _, ...own } = has
+        assertHeaders(response.headers, lacks.includes('own-body') ? own : has)
+        if (lacks.includes('own-body')) continue
+        for (const [name, value] of Object.entries(body)) assert.deepEqual(JSON.parse(response.text)[name], value, name)
+      }
+      for (const [limit, actor, units] of scenario.used ?? []) {
+        const { quota, remaining } = await limiter.peek(limit, actor)
+        assert.equal(quota - remaining, units, `${limit.key} of ${actor}`)
+      }
+    })
+  }
+}
