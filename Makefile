@@ -129,7 +129,7 @@ test-rust: redis-server compiled
 # Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; Redis
 # needs no TLS; and without being asked nothing reads TOML or YAML. Apart from the other tests, because each combination is compiled by itself.
 test-features: redis-server ## Each feature of the crate by itself
-	for features in "" tokio toml yaml remote redis; do \
+	for features in "" tokio toml yaml remote redis tower; do \
 		cargo clippy -p tidegate --no-default-features --features "$$features" --quiet -- -D warnings || exit 1; \
 	done
 	cargo clippy -p tidegate --all-targets --quiet -- -D warnings

@@ -26,3 +26,7 @@ mod waiting {}
 #[cfg(feature = "redis")]
 #[doc = include_str!("../../docs/redis-transactions.md")]
 mod redis_transactions {}
+
+#[cfg(feature = "tower")]
+#[doc = include_str!("../../docs/axum.md")]
+mod axum {}

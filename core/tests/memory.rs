@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tidegate::limits::Anchor;
 use tidegate::{Call, Check, Limit, Limiter, Memory};
 
+#[cfg(feature = "remote")]
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A flood of clients that come once each.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{ConnectInfo, Request};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::Value;
 use tidegate::http::Gate;
@@ -147,12 +147,12 @@ impl Answer {
 }
 
 async fn ask(address: SocketAddr, path: &str, headers: &Value) -> Answer {
-    let mut request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
-    for (name, value) in headers.as_object().into_iter().flatten() {
-        request += &format!("{name}: {}\r\n", text(value));
-    }
+    let field = |(name, value): (&String, &Value)| format!("{name}: {}\r\n", text(value));
+    let fields: Vec<String> = headers.as_object().into_iter().flatten().map(field).collect();
+    let fields = fields.concat();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{fields}\r\n");
     let mut stream = TcpStream::connect(address).await.expect("a connection");
-    stream.write_all((request + "\r\n").as_bytes()).await.expect("sent");
+    stream.write_all(request.as_bytes()).await.expect("sent");
     let mut response = String::new();
     stream.read_to_string(&mut response).await.expect("a response");
     let (head, body) = response.split_once("\r\n\r\n").expect("a head");
@@ -225,11 +225,9 @@ fn a_handler_finds_the_result_and_layers_share_one_set_of_headers() {
     let left = |request: Request| async move {
         request.extensions().get::<LimitInfo>().map_or_else(String::new, |info| info.remaining.to_string())
     };
-    let own = || async { ([("x-ratelimit-limit", "mine")], Redirect::to("/")).into_response() };
     let app = Router::new()
         .route("/", get(left).layer(of("inner", 2)))
         .route("/own", get(|| async { ([("x-ratelimit-limit", "mine")], "own").into_response() }))
-        .route("/redirect", get(own))
         .layer(of("outer", 9));
     runtime().block_on(async {
         let address = serve(app).await;
@@ -254,8 +252,6 @@ fn what_is_the_programs_mistake_is_an_error_of_the_server() {
         assert_eq!(ask(serve(of(unknown)).await, "/", &Value::Null).await.status, 500, "no address");
         let scaled = RateLimitLayer::new(limiter.clone(), [limit.clone()]).peer(peer).factor(|_| f64::NAN);
         assert_eq!(ask(serve(of(scaled)).await, "/", &Value::Null).await.status, 500, "no factor");
-        let long = RateLimitLayer::new(limiter.clone(), [limit.clone()]).key(|_| Some("a".repeat(70_000)));
-        assert_eq!(ask(serve(of(long)).await, "/", &Value::Null).await.status, 400, "no actor");
     });
     assert!(
         limiter.decide_sync(&[Check::new(&limit, "ip:127.0.0.1")], Call::Peek).is_ok_and(|info| info.remaining == 3)

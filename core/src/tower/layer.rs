@@ -46,8 +46,15 @@ impl RateLimitLayer {
     /// Sets how the address of a request's peer is known; by default it is a `SocketAddr` or an `IpAddr` among the
     /// extensions. Of axum:
     ///
-    /// ```ignore
-    /// layer.peer(|request| Some(request.extensions.get::<ConnectInfo<SocketAddr>>()?.0.ip()))
+    /// ```
+    /// use std::net::SocketAddr;
+    /// use axum::extract::ConnectInfo;
+    /// # use tidegate::{Limit, Limiter, Memory, tower::RateLimitLayer};
+    /// # let layer = RateLimitLayer::new(Limiter::new(Memory::new()), [Limit::bucket("api", 9).build()?]);
+    ///
+    /// let layer = layer.peer(|request| Some(request.extensions.get::<ConnectInfo<SocketAddr>>()?.0.ip()));
+    /// # drop(layer);
+    /// # Ok::<(), tidegate::LimitError>(())
     /// ```
     #[must_use]
     pub fn peer(self, peer: impl Fn(&request::Parts) -> Option<IpAddr> + Send + Sync + 'static) -> Self {

@@ -14,6 +14,8 @@ use crate::limiter::Limiter;
 
 pub(super) type Parts = request::Parts;
 type Function<T> = Arc<dyn Fn(&Parts) -> T + Send + Sync>;
+type Judge = Arc<dyn Fn(&response::Parts) -> bool + Send + Sync>;
+type Listener = Arc<dyn Fn(&Trial) + Send + Sync>;
 type Later<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Everything that a layer was given.
@@ -30,8 +32,8 @@ pub(super) struct Options {
     pub(super) factor: Option<Function<f64>>,
     pub(super) skip: Option<Function<bool>>,
     pub(super) limits_of: Option<Function<Later<Vec<Limit>>>>,
-    pub(super) charge_on: Option<Arc<dyn Fn(&response::Parts) -> bool + Send + Sync>>,
-    pub(super) on_trial: Option<Arc<dyn Fn(&Trial) + Send + Sync>>,
+    pub(super) charge_on: Option<Judge>,
+    pub(super) on_trial: Option<Listener>,
 }
 
 impl Options {

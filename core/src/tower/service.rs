@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use http::header::ACCEPT;
+use http::header::{ACCEPT, HeaderValue};
 use http::{Request, Response, StatusCode};
 use tower_service::Service;
 
@@ -65,8 +65,7 @@ where
                 Ok(Some(decision)) => decision,
             };
             if decision.info.blocked {
-                let accept: Vec<_> = parts.headers.get_all(ACCEPT).iter().map(http::HeaderValue::as_bytes).collect();
-                let refusal = options.gate.refusal(&decision.answers.policies(), &accept, None);
+                let refusal = options.gate.refusal(&decision.answers.policies(), &accepted(&parts), None);
                 let mut response = refused(refusal);
                 response.extensions_mut().insert(decision.answers);
                 return Ok(response);
@@ -156,8 +155,7 @@ impl Options {
 
     fn client(&self, parts: &Parts) -> Result<String, Denied> {
         let peer = (self.peer)(parts).map(|peer| peer.to_string());
-        let lines: Vec<_> =
-            parts.headers.get_all(self.gate.header_name()).iter().map(http::HeaderValue::as_bytes).collect();
+        let lines: Vec<_> = parts.headers.get_all(self.gate.header_name()).iter().map(HeaderValue::as_bytes).collect();
         match self.gate.client(peer.as_deref(), &lines) {
             Ok(client) => {
                 client.warning.iter().for_each(tell);
@@ -174,17 +172,17 @@ impl Options {
         let Error::Limit(error) = error else { return Denied::Failed(StatusCode::SERVICE_UNAVAILABLE) };
         // A key or a cost that is no function's is not the client's.
         let is_chosen = if error.field() == "cost" { self.cost.is_some() } else { self.key.is_some() };
-        match RequestError::of(error).filter(|_| is_chosen) {
-            Some(mistake) => {
-                let accept: Vec<_> = parts.headers.get_all(ACCEPT).iter().map(http::HeaderValue::as_bytes).collect();
-                Denied::Refused(self.gate.rejection(mistake, &accept))
-            }
-            None => {
-                tracing::error!("{error}");
-                Denied::Failed(StatusCode::INTERNAL_SERVER_ERROR)
-            }
+        if let Some(mistake) = RequestError::of(error).filter(|_| is_chosen) {
+            return Denied::Refused(self.gate.rejection(mistake, &accepted(parts)));
         }
+        tracing::error!("{error}");
+        Denied::Failed(StatusCode::INTERNAL_SERVER_ERROR)
     }
+}
+
+/// All lines of a request's `Accept`.
+fn accepted(parts: &Parts) -> Vec<&[u8]> {
+    parts.headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes).collect()
 }
 
 fn tell(warning: &Warning) {

@@ -206,14 +206,14 @@ impl Plan {
         (!answers.is_empty()).then(|| LimitInfo::merged(answers))
     }
 
-    /// The results of what is tried. `denies` says of each planned check that it denied, or would have.
-    pub fn trials(&self, denies: impl Fn(usize) -> bool) -> Vec<Trial> {
+    /// The results of what is tried. `is_blocked` says of each planned check that it denied, or would have.
+    pub fn trials(&self, is_blocked: impl Fn(usize) -> bool) -> Vec<Trial> {
         if self.keys.is_empty() {
             return Vec::new();
         }
-        let denied = |part: &Part| part.at.is_none_or(&denies);
+        let would_deny = |part: &Part| part.at.is_none_or(&is_blocked);
         let shadow = |(index, part): (usize, &Part)| {
-            let denied = denied(part);
+            let denied = would_deny(part);
             let denied_by = part.at.filter(|_| denied);
             Trial { place: part.place, key: self.keys[index].clone(), live: None, denied, denied_by }
         };
@@ -226,8 +226,8 @@ impl Plan {
             let mut keys: Vec<&str> = of_place(Role::Enforced).map(|(index, _)| self.keys[index].as_str()).collect();
             keys.dedup();
             let key = keys.join(", ");
-            let live = of_place(Role::Enforced).any(|(_, part)| denied(part));
-            let mut denying = of_place(Role::Candidate).filter(|(_, part)| denied(part)).peekable();
+            let live = of_place(Role::Enforced).any(|(_, part)| would_deny(part));
+            let mut denying = of_place(Role::Candidate).filter(|(_, part)| would_deny(part)).peekable();
             let is_denied = denying.peek().is_some();
             let denied_by = denying.find_map(|(_, part)| part.at);
             trials.push(Trial { place, key, live: Some(live), denied: is_denied, denied_by });

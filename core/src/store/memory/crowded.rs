@@ -103,13 +103,8 @@ impl Memory {
             }
         }
 
-        // Nobody waits for a turn at a place of which only is known until when it is closed.
-        let is_closed = |part: &Part<&Rule>| {
-            part.observed.is_none()
-                && entries.get(part.entry).is_some_and(|held| matches!(held.place.origin, Origin::Closed(..)))
-        };
-        let waits_for_closed = matches!(verb, Verb::Acquire { .. }) && parts.iter().any(is_closed);
-        let mut infos = together(&parts, &mut entries, now, if waits_for_closed { Verb::Denied } else { verb });
+        let verb = unless_closed(verb, &parts, &entries);
+        let mut infos = together(&parts, &mut entries, now, verb);
         let mut overflowed = 0;
         for (index, (fingerprint, held)) in fingerprints.iter().zip(entries).enumerate() {
             let Held { entry, kept_by, mended, place: Source { shard, origin, reserved }, .. } = held;
@@ -249,6 +244,15 @@ fn read(
 fn close(table: &mut BoundedTable, seat: Seat, rule: &Rule, (entry, at): (&mut Entry, Micros), now: Micros) {
     let drains = rule.drains(entry, at);
     table.overflow_or_new().close(seat, now, drains.since.saturating_add(drains.time.duration()));
+}
+
+/// The verb of a decision. Nobody waits for a turn at a place of which only is known until when it is closed.
+fn unless_closed(verb: Verb, parts: &[Part<&Rule>], entries: &[Held<Source>]) -> Verb {
+    let is_closed = |part: &Part<&Rule>| {
+        let held = entries.get(part.entry).filter(|_| part.observed.is_none());
+        held.is_some_and(|held| matches!(held.place.origin, Origin::Closed(..)))
+    };
+    if matches!(verb, Verb::Acquire { .. }) && parts.iter().any(is_closed) { Verb::Denied } else { verb }
 }
 
 /// Of each entry the first check, and all that is asked of it; all of its checks are of one rule.
