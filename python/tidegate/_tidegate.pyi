@@ -1175,8 +1175,8 @@ class _Plan:
     def trials(self, info: LimitInfo, /) -> list[tuple[int, str, bool | None, bool, LimitInfo | None]]:
         """The results of what is tried.
 
-        Its place, the key under which it is counted, whether the limits that it might replace denied (``None`` of a limit
-        in shadow mode), whether it would have, and the answer that did.
+        Its place, the key under which it is counted, whether the limits that it might replace denied (``None`` of a
+        limit in shadow mode), whether it would have, and the answer that did.
         """
 
     def costs(self, paid: Sequence[int | None], /) -> list[int]:

@@ -25,7 +25,7 @@ CORE = [
     {"store/redis"},
     {"limiter"},
     {"explain", "receipt"},
-    {"ffi"},
+    {"ffi", "tower"},
 ]
 
 PYTHON = [

@@ -6,7 +6,7 @@ use tidegate::http::{self, Asked, Role};
 use tidegate::{Check, ffi};
 
 use crate::errors::{Answered, Failure};
-use crate::numbers::whole;
+use crate::numbers::{index, whole};
 use crate::registry;
 use crate::text::actor_text;
 
@@ -64,7 +64,7 @@ pub(crate) fn make_plan(
     places: Vec<f64>,
     roles: Vec<f64>,
 ) -> Either<Plan, Failure> {
-    let asked = places.iter().map(|place| whole(*place) as usize).zip(roles.iter().map(|role| role_of(*role)));
+    let asked = places.iter().map(|place| index(*place)).zip(roles.iter().map(|role| role_of(*role)));
     let asked: Vec<_> = asked.collect();
     let made = with_checks(&limits, &actors, &costs, &factors, |checks| {
         let asked = checks.iter().zip(asked).map(|(check, (place, role))| Asked::new(place, *check).role(role));

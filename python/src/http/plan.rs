@@ -34,9 +34,8 @@ impl Plan {
                 (Role::Candidate, candidate.as_ref()),
             ];
             for (role, list) in roles {
-                for check in
-                    list.into_iter().map(|list| list.try_iter()).collect::<PyResult<Vec<_>>>()?.into_iter().flatten()
-                {
+                let Some(list) = list else { continue };
+                for check in list.try_iter()? {
                     let check = check?.cast_into::<PyTuple>()?;
                     let [of, actor, cost, factor] = [0, 1, 2, 3].map(|at| check.get_item(at).ok());
                     let Some((of, actor)) = of.zip(actor) else { continue };
@@ -101,8 +100,8 @@ impl Plan {
 
     /// The results of what is tried.
     ///
-    /// Its place, the key under which it is counted, whether the limits that it might replace denied (``None`` of a limit
-    /// in shadow mode), whether it would have, and the answer that did.
+    /// Its place, the key under which it is counted, whether the limits that it might replace denied (``None`` of a
+    /// limit in shadow mode), whether it would have, and the answer that did.
     #[pyo3(signature = (info, /))]
     fn trials<'py>(&self, info: &Bound<'py, LimitInfo>) -> PyResult<Vec<TrialParts<'py>>> {
         let checks: Vec<Bound<'py, LimitInfo>> = LimitInfo::checks(info)?.extract()?;
