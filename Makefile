@@ -126,9 +126,11 @@ test-rust: redis-server compiled
 	cargo test $(CHECKED)
 	cargo test $(WRAPPING)
 
+EXAMPLES := --manifest-path examples/rust/Cargo.toml --target-dir target/examples
+
 # Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; Redis
 # needs no TLS; and without being asked nothing reads TOML or YAML. Apart from the other tests, because each combination is compiled by itself.
-test-features: redis-server ## Each feature of the crate by itself
+test-features: redis-server ## Each feature of the crate by itself, and the examples in Rust
 	for features in "" tokio toml yaml remote redis tower; do \
 		cargo clippy -p tidegate --no-default-features --features "$$features" --quiet -- -D warnings || exit 1; \
 	done
@@ -138,6 +140,8 @@ test-features: redis-server ## Each feature of the crate by itself
 	! cargo tree -p tidegate --no-default-features --features redis --edges normal --prefix none | grep -E "^(rustls|ring) "
 	! cargo tree -p tidegate --edges normal --prefix none | grep -E "^(toml|serde-saphyr) "
 	cargo test -p tidegate --no-default-features --features redis --test without_tls --quiet
+	cargo clippy $(EXAMPLES) --all-targets --quiet -- -D warnings
+	cargo test $(EXAMPLES) --quiet
 
 # Two at a time, but for tests that look at a clock: those come after the others, one by one.
 PARALLEL := --numprocesses 2 --dist loadfile

@@ -88,9 +88,7 @@ fn layer(limiter: &Limiter, scenario: &Value) -> RateLimitLayer {
         layer = layer.charge_on(move |response| statuses.contains(&response.status.as_u16()));
     }
     if options["candidate"].is_object() {
-        let mut candidate = options["candidate"].clone();
-        candidate["key"] = format!("{} candidate", text(&candidate["key"])).into();
-        layer = layer.candidate([limit(&candidate)]);
+        layer = layer.candidate([limit(&options["candidate"])]);
     }
     layer
 }

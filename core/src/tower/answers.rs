@@ -44,16 +44,16 @@ impl Answers {
 }
 
 /// The response for a refusal.
-pub(super) fn refused<B: From<String>>(refusal: Refusal) -> Response<B> {
-    let mut response = Response::new(B::from(refusal.body));
+pub(super) fn refused(refusal: Refusal) -> Response<String> {
+    let mut response = Response::new(refusal.body);
     *response.status_mut() = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::TOO_MANY_REQUESTS);
     put(response.headers_mut(), refusal.headers, true);
     response
 }
 
 /// The response where a request could not be decided for a reason that is not its own.
-pub(super) fn failed<B: From<String>>(status: StatusCode) -> Response<B> {
-    let mut response = Response::new(B::from(status.canonical_reason().unwrap_or_default().to_owned()));
+pub(super) fn failed(status: StatusCode) -> Response<String> {
+    let mut response = Response::new(status.canonical_reason().unwrap_or_default().to_owned());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     put(response.headers_mut(), vec![("Cache-Control", "no-store".to_owned())], true);

@@ -13,7 +13,8 @@ use crate::http::{Gate, Trial};
 use crate::limit::Limit;
 use crate::limiter::Limiter;
 
-/// A layer that limits requests: a denied one is answered with status 429, and never reaches the service.
+/// A layer that limits requests: a denied one is answered with status 429, or with `RESOURCE_EXHAUSTED` where it is one of
+/// gRPC, and never reaches the service.
 ///
 /// All limits of a layer are one decision: either each of them is charged, or none. Layers around each other decide one
 /// after the other, and the headers of a response are those of all of them. A handler finds the result as a
@@ -107,10 +108,11 @@ impl RateLimitLayer {
         self.with(|options| options.is_shadow = is_shadow)
     }
 
-    /// Sets limits that might replace these, decided beside them and never enforced. Their keys have to be other ones.
+    /// Sets limits that might replace these, decided beside them and never enforced. Each has ` candidate` behind its key, and
+    /// so entries of its own.
     #[must_use]
     pub fn candidate(self, limits: impl IntoIterator<Item = Limit>) -> Self {
-        self.with(|options| options.candidates = limits.into_iter().collect())
+        self.with(|options| options.candidates = limits.into_iter().map(apart).collect())
     }
 
     /// Sets what is told of limits in shadow mode and of candidates.
@@ -118,6 +120,11 @@ impl RateLimitLayer {
     pub fn on_trial(self, tell: impl Fn(&Trial) + Send + Sync + 'static) -> Self {
         self.with(|options| options.on_trial = Some(Arc::new(tell)))
     }
+}
+
+/// The limit under another key; one that is too long for that keeps its own.
+fn apart(limit: Limit) -> Limit {
+    Limit::new(format!("{} candidate", limit.key()), limit.kind().clone()).unwrap_or(limit)
 }
 
 impl<S> Layer<S> for RateLimitLayer {

@@ -19,6 +19,7 @@
 //! ```
 
 mod answers;
+mod grpc;
 mod layer;
 mod options;
 mod service;

@@ -11,6 +11,7 @@ use http::{Request, Response, StatusCode};
 use tower_service::Service;
 
 use super::answers::{Answers, failed, refused};
+use super::grpc;
 use super::options::{Options, Parts};
 use crate::Error;
 use crate::check::Check;
@@ -58,15 +59,17 @@ where
         let options = Arc::clone(&self.options);
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
+            let is_grpc = grpc::is_asked(&parts.headers);
+            let respond = |response| if is_grpc { grpc::response(response) } else { response }.map(R::from);
             let decision = match options.decide(&parts).await {
-                Err(Denied::Refused(refusal)) => return Ok(refused(refusal)),
-                Err(Denied::Failed(status)) => return Ok(failed(status)),
+                Err(Denied::Refused(refusal)) => return Ok(respond(refused(refusal))),
+                Err(Denied::Failed(status)) => return Ok(respond(failed(status))),
                 Ok(None) => return inner.call(Request::from_parts(parts, body)).await,
                 Ok(Some(decision)) => decision,
             };
             if decision.info.blocked {
                 let refusal = options.gate.refusal(&decision.answers.policies(), &accepted(&parts), None);
-                let mut response = refused(refusal);
+                let mut response = respond(refused(refusal));
                 response.extensions_mut().insert(decision.answers);
                 return Ok(response);
             }
@@ -180,8 +183,11 @@ impl Options {
     }
 }
 
-/// All lines of a request's `Accept`.
+/// All lines of a request's `Accept`. A client of gRPC reads a sentence.
 fn accepted(parts: &Parts) -> Vec<&[u8]> {
+    if grpc::is_asked(&parts.headers) {
+        return vec![b"text/plain"];
+    }
     parts.headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes).collect()
 }
 

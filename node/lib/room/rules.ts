@@ -53,7 +53,7 @@ export interface Settings<Request> {
 }
 
 const RULE_FIELDS = ['limit', 'name', 'key', 'cost', 'factor', 'shadow', 'candidate']
-/** The key of a candidate, behind that of its limit: an entry of its own. */
+/** The end of a candidate's key, behind its own or that of its limit: an entry of its own. */
 const CANDIDATE = ' candidate'
 
 /** The rules that these limits are; `name` is the key of limits as text. */
@@ -127,14 +127,15 @@ function ready<Request>(fields: Fields, limit: Limit, settings: Settings<Request
   }
 }
 
-/** A limit under a key of its own, so that the live one and its candidate do not share an entry. */
+/** A limit that shares no entry with the live one. */
 function candidateOf(given: unknown, liveKey: string): Limit {
   const key = liveKey + CANDIDATE
   if (typeof given !== 'string') {
     if (typeof given !== 'object' || given === null) {
       throw wrongType(liveKey, 'candidate', 'must be a definition or a limit as text', given)
     }
-    return limitFrom({ ...given, key })
+    const { key: own } = given as { key?: unknown }
+    return limitFrom({ ...given, key: typeof own === 'string' ? own + CANDIDATE : (own ?? key) })
   }
   const [one, ...more] = textLimits(key, given)
   if (one === undefined || more.length > 0) throw outOfRange(liveKey, 'candidate', 'must be one limit', given)
