@@ -1,8 +1,5 @@
 //! The project's pages, so that their Rust examples run as doctests.
 
-#[doc = include_str!("../../README.md")]
-mod readme {}
-
 #[cfg(feature = "redis")]
 #[doc = include_str!("../../docs/tutorial.md")]
 mod tutorial {}

@@ -47,7 +47,7 @@ fn actors() {
 #[test]
 fn names() {
     for case in cases("templates") {
-        let syntax = Syntax::from_name(text(&case[0])).expect("a syntax");
+        let syntax = text(&case[0]).parse::<Syntax>().expect("a syntax");
         assert_eq!(template(text(&case[1]), syntax), text(&case[2]), "{case}");
     }
     for case in cases("names") {
@@ -67,7 +67,7 @@ fn request_errors() {
         assert_eq!(found.map(|error| u64::from(error.status())), case["status"].as_u64(), "{case}");
     }
     for case in cases("rejections") {
-        let error = RequestError::from_name(text(&case["name"])).expect("an error");
+        let error = text(&case["name"]).parse::<RequestError>().expect("an error");
         let refusal = gate(&case["options"], "").rejection(error, &texts(&case["accept"]));
         let headers: std::collections::BTreeMap<_, _> = refusal.headers.iter().cloned().collect();
         assert_eq!((json!(refusal.status), json!(headers)), (case["status"].clone(), case["headers"].clone()));

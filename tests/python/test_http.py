@@ -205,7 +205,7 @@ def test_mistakes_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     assert "(login)" in caplog.records[0].getMessage()
     forget_mistakes()
     assert Gate(scope="shop").report("counted-twice")
-    with pytest.raises(LimitError, match="code must be the code of a mistake"):
+    with pytest.raises(LimitError, match='code must be "forwarded-not-trusted"'):
         asked.report("oops")
 
 

@@ -41,7 +41,7 @@ pub enum Body {
 /// assert_eq!(client.actor, "ip:203.0.113.9");
 /// let info = limiter.limit_sync(&login, &client.actor)?;
 /// let answers = [Policy::new(login.key(), &info)];
-/// assert_eq!(gate.headers(&answers, 200)[0], ("X-RateLimit-Remaining", "0".to_owned()));
+/// assert_eq!(gate.headers(&answers, 200)[0], ("X-RateLimit-Limit", "1".to_owned()));
 ///
 /// let info = limiter.limit_sync(&login, &client.actor)?;
 /// let refusal = gate.refusal(&[Policy::new(login.key(), &info)], &["application/json"], None);

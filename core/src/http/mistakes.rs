@@ -2,7 +2,11 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Mutex;
+
+use crate::error::LimitError;
+use crate::names::unknown;
 
 /// The pages of codes in the documentation. Packages do not carry it, so that a message has to name a URL.
 const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/errors/");
@@ -112,13 +116,17 @@ mistakes! {
         "a limit was decided for a route, but the middleware that puts its headers on every response is not installed",
 }
 
-impl Mistake {
-    /// The mistake with this code.
-    #[must_use]
-    pub fn from_code(code: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|mistake| mistake.code() == code)
-    }
+/// From its [code](Mistake::code).
+impl FromStr for Mistake {
+    type Err = LimitError;
 
+    fn from_str(code: &str) -> Result<Self, LimitError> {
+        let found = Self::ALL.iter().copied().find(|mistake| mistake.code() == code);
+        found.ok_or_else(|| unknown("code", Self::ALL.iter().map(|mistake| mistake.code()), code))
+    }
+}
+
+impl Mistake {
     /// The URL of its page in the documentation.
     #[must_use]
     pub fn page(self) -> String {
@@ -199,13 +207,14 @@ mod tests {
     #[test]
     fn codes_are_distinct_and_have_pages() {
         for mistake in Mistake::ALL {
-            assert_eq!(Mistake::from_code(mistake.code()), Some(*mistake));
+            assert_eq!(mistake.code().parse(), Ok(*mistake));
             let page = mistake.page();
             let file = page.strip_prefix("https://github.com/tidegate/tidegate/blob/main/").unwrap_or_default();
             let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
             let page = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
             assert!(page.starts_with(&format!("# {}\n", mistake.code())), "{}", mistake.code());
         }
-        assert_eq!(Mistake::from_code("other"), None);
+        let error = "other".parse::<Mistake>().unwrap_err();
+        assert_eq!((error.field(), error.value()), ("code", "\"other\""));
     }
 }

@@ -95,8 +95,7 @@ impl Given {
             "body" => return Ok(gate.body(body(name, value)?)),
             "silence" => {
                 let codes: Vec<_> = Mistake::ALL.iter().map(|mistake| mistake.code()).collect();
-                let code = choice(name, value, &codes)?;
-                return Ok(Mistake::from_code(&code).map_or_else(Gate::builder, |mistake| gate.silence(mistake)));
+                return Ok(gate.silence(choice(name, value, &codes)?.parse()?));
             }
             _ => return Ok(gate.scope(&text(name, value)?)),
         }

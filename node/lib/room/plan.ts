@@ -14,7 +14,7 @@ const [ENFORCED, SHADOW, CANDIDATE] = [0, 1, 2]
 export interface Plan {
   readonly native: NativePlan
   /** The checks to decide, each once. */
-  readonly checks: readonly ObservableCheck[]
+  readonly checks: readonly Check[]
 }
 
 /** The plan of these rules, each with its check. */

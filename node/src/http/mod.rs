@@ -9,7 +9,7 @@ use napi::bindgen_prelude::{Either, Either3, Float64Array, Unknown};
 use napi_derive::napi;
 use tidegate::headers::{Header, Policy};
 use tidegate::http::{self, GATE_OPTIONS, Mistake, Warning, combined, forget_mistakes};
-use tidegate::{ErrorKind, LimitError, LimitInfo};
+use tidegate::LimitInfo;
 
 use crate::errors::Failure;
 use crate::numbers::whole;
@@ -142,11 +142,10 @@ impl Gate {
     /// The sentence of a mistake that is to be reported now.
     #[napi(catch_unwind)]
     pub fn report(&self, code: String, detail: String) -> Either3<String, (), Failure> {
-        let Some(mistake) = Mistake::from_code(&code) else {
-            let error = LimitError::new(ErrorKind::Range, "", "mistake", "must be the code of a mistake", code);
-            return Either3::C(*Box::<Failure>::from(error));
-        };
-        self.0.report(mistake, &detail).map_or(Either3::B(()), |warning| Either3::A(warning.text))
+        match code.parse::<Mistake>() {
+            Ok(mistake) => self.0.report(mistake, &detail).map_or(Either3::B(()), |warning| Either3::A(warning.text)),
+            Err(error) => Either3::C(*Box::<Failure>::from(error)),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 use tidegate::http::{self, RequestError, Syntax};
-use tidegate::{ErrorKind, LimitError};
+use tidegate::LimitError;
 
 use crate::errors::{Answered, Failure};
 use crate::numbers::whole;
@@ -25,9 +25,9 @@ pub(crate) fn key_of(key: String) -> String {
 /// The template of a route, in a syntax: `braces`, `angles` or `colons`.
 #[napi(catch_unwind)]
 pub(crate) fn template(path: String, syntax: String) -> Either<String, Failure> {
-    match Syntax::from_name(&syntax) {
-        Some(syntax) => Either::A(http::template(&path, syntax)),
-        None => Either::B(*refused("syntax", "must be braces, angles or colons", &syntax)),
+    match syntax.parse::<Syntax>() {
+        Ok(syntax) => Either::A(http::template(&path, syntax)),
+        Err(error) => Either::B(*Box::<Failure>::from(error)),
     }
 }
 
@@ -95,11 +95,7 @@ pub(crate) fn request_error_parts(name: String) -> Either<RequestErrorParts, Fai
 
 /// The error of a request with this name.
 pub(super) fn named(name: &str) -> Answered<RequestError> {
-    RequestError::from_name(name).ok_or_else(|| refused("name", "must be key, cost, too-large or unreadable", name))
-}
-
-fn refused(field: &str, problem: &str, value: &str) -> Box<Failure> {
-    LimitError::new(ErrorKind::Range, "", field, problem, value).into()
+    name.parse().map_err(|error: LimitError| error.into())
 }
 
 /// A count of denials, which says which may be told.

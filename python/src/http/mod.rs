@@ -13,9 +13,8 @@ use tidegate::http::{Mistake, combined, forget_mistakes};
 
 use crate::args::{self, Arg};
 use crate::check::{Checks, OwnedCheck, parts_of_checks};
-use crate::errors::wrong_type;
+use crate::errors::limit_error;
 use crate::limits::Limit;
-use crate::value;
 
 pub(crate) use gate::{Gate, Refusal};
 pub(crate) use parse::parse_headers;
@@ -102,8 +101,5 @@ fn bytes<'a>(of: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
 
 fn mistake(code: &Bound<'_, PyAny>) -> PyResult<Mistake> {
     let known = args::text("code", code)?;
-    match Mistake::from_code(&known) {
-        Some(mistake) => Ok(mistake),
-        None => Err(wrong_type("", "code", "must be the code of a mistake", value::read(code)?)),
-    }
+    known.parse().map_err(limit_error)
 }

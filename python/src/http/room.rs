@@ -5,7 +5,6 @@ use std::sync::Mutex;
 use pyo3::prelude::*;
 use tidegate::http::{self, RequestError, Syntax};
 use tidegate::limits::Value;
-use tidegate::{ErrorKind, LimitError};
 
 use crate::args::{self, Arg};
 use crate::errors::{limit_error, wrong_type};
@@ -52,10 +51,7 @@ pub(crate) fn key_of<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>
 #[pyfunction]
 #[pyo3(name = "_template", signature = (path, syntax, /))]
 pub(crate) fn template(path: &str, syntax: &str) -> PyResult<String> {
-    let problem = "must be braces, angles or colons";
-    let known = Syntax::from_name(syntax);
-    let known = known.ok_or_else(|| limit_error(LimitError::new(ErrorKind::Range, "", "syntax", problem, syntax)));
-    known.map(|syntax| http::template(path, syntax))
+    Ok(http::template(path, syntax.parse::<Syntax>().map_err(limit_error)?))
 }
 
 /// The key of a route's limits: its methods and its template.
@@ -111,10 +107,7 @@ pub(crate) fn request_error_parts(name: &str) -> PyResult<(u16, &'static str)> {
 
 /// The error of a request with this name.
 pub(super) fn named(name: &str) -> PyResult<RequestError> {
-    RequestError::from_name(name).ok_or_else(|| {
-        let problem = "must be key, cost, too-large or unreadable";
-        limit_error(LimitError::new(ErrorKind::Range, "", "name", problem, name))
-    })
+    name.parse().map_err(limit_error)
 }
 
 /// A count of denials, which says which may be told.

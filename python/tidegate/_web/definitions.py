@@ -24,7 +24,7 @@ class Definitions:
     several texts each has its period behind that, as ``Limit.parse_all`` says.
     """
 
-    __slots__ = ("_by_place", "_named", "_suffix", "_texts", "checked", "counts_blocked", "derives")
+    __slots__ = ("_by_place", "_named", "_suffix", "_texts", "checked", "derives")
 
     checked: tuple[Limit, ...]
     """The limits, with keys as if the field were the name of their place."""
@@ -52,7 +52,6 @@ class Definitions:
             raise LimitError(f"{field} must hold at least one limit, got {limits!r}", "", field, repr(limits))
         if len({limit.key for limit in self.checked}) < len(set(self.checked)):
             raise LimitError(f"{field} must not define one key in two ways, got {limits!r}", "", field, repr(limits))
-        self.counts_blocked = any(limit.to_dict().get("countBlocked") for limit in self.checked)
 
     def _read(self, name: str) -> list[Limit]:
         return [self._renamed(limit) for limit in Limit.parse_all(name, self._texts)]

@@ -144,7 +144,6 @@ class Guard(Generic[R]):
         "asks",
         "charge_on",
         "cost",
-        "counts_blocked",
         "derives",
         "factor",
         "has_cost",
@@ -205,8 +204,6 @@ class Guard(Generic[R]):
         known = [definitions for definitions in (self._static, self._shadow, self._candidate) if definitions]
         self.derives = any(one.derives for one in known)
         """It has texts that are named by their place."""
-        # A function's limits are not known yet, so they may.
-        self.counts_blocked = self._limits is not None or any(one.counts_blocked for one in known)
         if self._is_shadow and candidate is not None:
             raise LimitError("candidate needs limits that are enforced beside it", "", "candidate", repr(candidate))
         if not isinstance(override, bool):

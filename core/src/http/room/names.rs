@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use crate::names::named;
+
 /// The key of a limit of a whole application.
 pub const APP: &str = "app";
 
@@ -20,18 +22,7 @@ pub enum Syntax {
     Colons,
 }
 
-impl Syntax {
-    /// The syntax with this name: `braces`, `angles` or `colons`.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "braces" => Some(Self::Braces),
-            "angles" => Some(Self::Angles),
-            "colons" => Some(Self::Colons),
-            _ => None,
-        }
-    }
-}
+named!(Syntax, "syntax", Braces = "braces", Angles = "angles", Colons = "colons");
 
 /// The template of a route as all frameworks share it: every parameter by its name in braces, a `*` as it stands, one
 /// slash at the front, and none at the end unless the route has it.

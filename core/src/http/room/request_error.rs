@@ -1,6 +1,7 @@
 //! Errors of a decision that a request has caused, and not the program.
 
 use crate::error::LimitError;
+use crate::names::named;
 
 /// The error of a request that cannot be decided, because of a key or a cost that was computed from it.
 ///
@@ -17,6 +18,8 @@ pub enum RequestError {
     /// The request could not be read for an estimate of its cost.
     Unreadable,
 }
+
+named!(RequestError, "error", Key = "key", Cost = "cost", TooLarge = "too-large", Unreadable = "unreadable",);
 
 impl RequestError {
     /// The error of the request behind an error of a decision, by its field and its value; `None` for a mistake of the
@@ -54,23 +57,6 @@ impl RequestError {
             }
             _ => None,
         }
-    }
-
-    /// The name, for logs and events: `key`, `cost`, `too-large` or `unreadable`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Key => "key",
-            Self::Cost => "cost",
-            Self::TooLarge => "too-large",
-            Self::Unreadable => "unreadable",
-        }
-    }
-
-    /// The error with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Key, Self::Cost, Self::TooLarge, Self::Unreadable].into_iter().find(|error| error.name() == name)
     }
 
     /// The status of the response.
