@@ -3,6 +3,7 @@
 mod info;
 mod node;
 mod python;
+mod readme;
 mod stub;
 mod text;
 mod verbs;
@@ -39,6 +40,7 @@ fn stale(root: &Path) -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
         "python/src/info/answer.rs",
     ];
     let files = [
+        ("python/README.md", readme::published(&read("README.md")?)),
         ("core/schema/limit.schema.json", Limit::json_schema()),
         ("python/src/limits/generated.rs", python::classes(&types)?),
         (stub, info::stub(&verbs::stub(&limiter, &python::stub(&types, &read(stub)?)?)?)?),

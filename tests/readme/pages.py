@@ -28,17 +28,28 @@ class Block:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     @property
+    def command(self) -> str:
+        """The command that starts the application in it, where its first line says so."""
+        said = re.match(r"(?:#|//) \S+, for: (.+)", self.code)
+        return said[1] if said else ""
+
+    @property
     def shown(self) -> list[str]:
         """The output of each ``print`` and ``console.log``, as the comment behind it says."""
         return SHOWN.findall(self.code)
 
 
 def blocks(*languages: str) -> list[Block]:
-    """Every block in one of these languages; of all, where none is named."""
+    """Every block in one of these languages; of all, where none is named. Applications that serve are in ``apps``."""
     found = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for match in FENCE.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
             found.append(Block(page, line, match[1], match[2]))
-    return [block for block in found if not languages or block.language in languages]
+    return [block for block in found if not languages or (block.language in languages and not block.command)]
+
+
+def apps() -> list[Block]:
+    """Every block that is an application to start."""
+    return [block for block in blocks() if block.command]

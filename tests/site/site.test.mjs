@@ -75,6 +75,15 @@ test('has all its parts', () => {
   for (const name of ['index', 'tutorial', 'redis', 'reference/python']) assert.ok(pages.includes(`${name}.html`), name)
 })
 
+test('shows the applications of the first page at its own beginning, one tab each', async () => {
+  const { page, faults, close } = await open('index.html')
+  const tabs = await page.locator('.tabbed-labels').first().locator('label').allInnerTexts()
+  assert.deepEqual(tabs, ['FastAPI', 'Django', 'Express', 'Fastify'])
+  assert.match(await page.locator('main').innerText(), /HTTP\/1\.1 429 Too Many Requests/)
+  assert.deepEqual(faults, [])
+  await close()
+})
+
 test('opens every page without an error, also where it is light, and every link leads somewhere', async () => {
   const anchors = new Map()
   const wanted = []

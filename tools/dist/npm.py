@@ -114,7 +114,8 @@ def main_package(out: Path) -> Path:
     Nothing in it is of third parties: what is linked into the addons is listed in their packages.
     """
     folder = fresh(out / "npm" / "tidegate")
-    copy(["node/dist", "README.md", "LICENSE-*"], folder)
+    copy(["node/dist", "LICENSE-*"], folder)
+    shutil.copy(ROOT / "python" / "README.md", folder)
     described = main_manifest()
     lighten(folder, described)
     write(folder, described)

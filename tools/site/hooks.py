@@ -1,7 +1,8 @@
-"""Two changes to what the theme makes.
+"""Three changes to what the theme makes.
 
-Links of a page to files outside `docs/` lead to the repository. And the one script that the theme fetches from
-elsewhere becomes a file of the site: it lets the search work in pages that are opened from the disk.
+The first page shows the applications of `README.md`, one tab each. Links of a page to files outside `docs/` lead to the
+repository. And the one script that the theme fetches from elsewhere becomes a file of the site: it lets the search work
+in pages that are opened from the disk.
 """
 
 from __future__ import annotations
@@ -15,6 +16,18 @@ from typing import Any
 SHIM = "https://unpkg.com/iframe-worker/shim"
 SHIM_FILE = "assets/javascripts/iframe-worker.js"
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)\s]+)\)")
+README = Path(__file__).parents[2] / "README.md"
+# A section of the README that begins with an application, and the text behind that.
+APPLICATION = re.compile(r"^## ([^\n]+)\n\n(```\w+\n(?:#|//) app\..+?^```\n)(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
+PLACE = "<!-- the applications of README.md -->"
+
+
+def applications() -> str:
+    """The applications as tabs, and the text behind them."""
+    found = APPLICATION.findall(README.read_text(encoding="utf-8"))
+    assert len(found) > 1, "README.md shows applications"
+    tabs = [f"/// tab | {name}\n\n{code}\n///\n" for name, code, _ in found]
+    return "\n".join([*tabs, *(text for *_, text in found)])
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
@@ -25,7 +38,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
         path = posixpath.normpath(posixpath.join(folder, match[1]))
         return match[0] if path.startswith("docs/") else f"]({config.extra['repository']}/blob/main/{path})"
 
-    return LINK.sub(resolve, markdown)
+    return LINK.sub(resolve, markdown.replace(PLACE, applications()))
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
