@@ -7,9 +7,9 @@ mod room;
 use napi::Result;
 use napi::bindgen_prelude::{Either, Either3, Float64Array, Unknown};
 use napi_derive::napi;
+use tidegate::LimitInfo;
 use tidegate::headers::{Header, Policy};
 use tidegate::http::{self, GATE_OPTIONS, Mistake, Warning, combined, forget_mistakes};
-use tidegate::LimitInfo;
 
 use crate::errors::Failure;
 use crate::numbers::whole;

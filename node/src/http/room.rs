@@ -2,8 +2,8 @@
 
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
-use tidegate::http::{self, RequestError, Syntax};
 use tidegate::LimitError;
+use tidegate::http::{self, RequestError, Syntax};
 
 use crate::errors::{Answered, Failure};
 use crate::numbers::whole;
