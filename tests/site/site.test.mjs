@@ -79,7 +79,7 @@ test('shows the applications of the first page at its own beginning, one tab eac
   const { page, faults, close } = await open('index.html')
   const tabs = await page.locator('.tabbed-labels').first().locator('label').allInnerTexts()
   assert.deepEqual(tabs, ['FastAPI', 'Django', 'Express', 'Fastify'])
-  assert.match(await page.locator('main').innerText(), /HTTP\/1\.1 429 Too Many Requests/)
+  assert.match(await page.locator('main').textContent(), /HTTP\/1\.1 429 Too Many Requests/)
   assert.deepEqual(faults, [])
   await close()
 })
