@@ -28,11 +28,11 @@ fn a_bucket_in_numbers_and_words() {
     let explanation = explained(r#"{ "key": "login", "type": "bucket", "size": 10 }"#);
     let allowance = only(&explanation);
     assert_eq!((allowance.burst, allowance.per_second, allowance.window_ms), (Some(10), Some(1.0), 10_000));
-    assert_eq!(most(allowance), [Some(11), Some(70), Some(3610), Some(86_410)]);
+    assert_eq!(most(allowance), [Some(10), Some(69), Some(3609), Some(86_409)]);
     assert_eq!(
         explanation.to_string(),
         "\"login\" (bucket) admits 10 at once, then 1 per second.\n\
-         At most 11 in any second, 70 in any minute, 3,610 in any hour, 86,410 in any day.\n\
+         At most 10 in any second, 69 in any minute, 3,609 in any hour, 86,409 in any day.\n\
          A full entry empties in 10 s."
     );
 }
@@ -44,7 +44,7 @@ fn each_type_by_the_bound_of_its_kind() {
             r#"{ "key": "a", "type": "token-bucket", "count": 100, "period": 60000, "burst": 20 }"#,
             20,
             100.0 / 60.0,
-            [21, 120, 6020, 144_020],
+            [21, 119, 6019, 144_019],
         ),
         (
             r#"{ "key": "a", "type": "fixed-window", "max": 100, "period": 60000 }"#,
@@ -145,7 +145,7 @@ fn the_numbers_are_json_too() {
     let json: serde_json::Value =
         serde_json::from_str(&explained(r#"{ "key": "a", "max": 60, "duration": 60000 }"#).to_json()).expect("JSON");
     assert_eq!(json["type"], "legacy");
-    assert_eq!(json["allowances"][0]["mostInMinute"], 120);
+    assert_eq!(json["allowances"][0]["mostInMinute"], 119);
     assert_eq!((&json["translated"]["size"], &json["translated"]["dripRate"]), (&60.into(), &1000.0.into()));
     let unbounded: serde_json::Value =
         serde_json::from_str(&explained(r#"{ "key": "a", "type": "smooth", "rate": 1e9 }"#).to_json()).expect("JSON");
@@ -350,5 +350,32 @@ proptest! {
         };
         // A call that could come between two of the flood comes with the later one.
         prop_assert!(all >= 2.0 * promised * 0.8 - burst - 2.0, "{all} in two seconds: {explanation}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// What is said of a second is reached: by a flood that begins somewhere between the ticks.
+    #[test]
+    fn a_second_holds_as_much_as_is_said(
+        count in prop::sample::select(vec![1_u64, 2, 4, 5]),
+        period in prop::sample::select(vec![200_u64, 400, 1000, 2000]),
+        burst in 1_u64..6,
+        is_aligned in any::<bool>(),
+    ) {
+        let limit = if is_aligned {
+            limit(&format!(r#"{{ "key": "a", "type": "fixed-window", "max": {count}, "period": {period} }}"#))
+        } else {
+            limit(&format!(r#"{{ "key": "a", "type": "token-bucket", "count": {count}, "period": {period}, "burst": {burst} }}"#))
+        };
+        let most = (0..period / 10).flat_map(|phase| {
+            let begin = 1_000_000_000 + phase * 10_000;
+            let flood = (0..100).flat_map(move |step| std::iter::repeat_n(begin + step * 10_000, 6));
+            let before = admitted(&limit, std::iter::once(1_000_000_000).chain(flood.clone()));
+            let within = before.iter().filter(|at| **at >= begin).count() - usize::from(phase == 0);
+            [within, admitted(&limit, flood).len()]
+        });
+        prop_assert_eq!(most.max().map(|most| most as u64), only(&limit.explain()).most_in_second, "{}", limit.explain());
     }
 }

@@ -556,7 +556,7 @@ class Explanation:
     >>> from tidegate import Bucket
     >>> print(Bucket("login", size=10).explain())
     "login" (bucket) admits 10 at once, then 1 per second.
-    At most 11 in any second, 70 in any minute, 3,610 in any hour, 86,410 in any day.
+    At most 10 in any second, 69 in any minute, 3,609 in any hour, 86,409 in any day.
     A full entry empties in 10 s.
     """
 

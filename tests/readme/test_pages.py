@@ -115,6 +115,40 @@ def test_every_example_is_tested() -> None:
     assert min(counts["python"], counts["js"], counts["rust"]) >= 2, counts
 
 
+# A limit as text, and the sentence on what it admits.
+TEXT = re.compile(r"""["']\d+/(?:second|minute|hour|day)\b""")
+AT_ONCE = re.compile(
+    r"(\d+) at once after a pause and then one each ([\d.]+) s, so up to (\d+) in the (?:(\d+) )?(seconds|minute|hour)"
+)
+SECONDS = {"seconds": 1, "minute": 60, "hour": 3600}
+# Pages on something else, behind those that explain it.
+ELSEWHERE = {
+    "answers",
+    "architecture",
+    "changing",
+    "compared",
+    "definitions",
+    "gunicorn",
+    "observability",
+    "proxies",
+    "stores",
+    "testing",
+}
+
+
+def test_pages_with_limits_as_text_say_what_they_admit() -> None:
+    """A pause saves up a whole count, which no reader of ``100/minute`` expects."""
+    pages = [page for page in PAGES if page.stem not in ELSEWHERE and page.parent in (ROOT, ROOT / "docs")]
+    texts = {page: " ".join(page.read_text(encoding="utf-8").split()) for page in pages}
+    said = {page: AT_ONCE.findall(text) for page, text in texts.items() if TEXT.search(text)}
+    assert len(said) > 20
+    assert [page.name for page, sentences in said.items() if not sentences] == []
+    for page, sentences in said.items():
+        for count, each, most, many, unit in sentences:
+            assert float(each) * int(count) == pytest.approx(SECONDS[unit] * int(many or 1)), page
+            assert int(most) == 2 * int(count) - 1, page
+
+
 def test_rust_examples_are_doctests() -> None:
     """The engine's documentation includes every page that has one."""
     included = (ROOT / "core/src/doctests.rs").read_text(encoding="utf-8")

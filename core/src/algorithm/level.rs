@@ -335,9 +335,11 @@ impl Figures for LevelRule {
         (real(self.freed()) / real(self.ticks.get()), real(self.tick.get()))
     }
 
-    /// A full entry, and all that ticks free.
+    /// A full entry, and all that ticks free. Ticks that are not aligned begin with a charge: of those that fall into the
+    /// span one finds its own unit, or comes when the span is over.
     fn most_in(&self, span: Micros) -> Option<u128> {
         let freed = product(self.freed(), span.div_ceil(self.tick.get()));
+        let freed = if self.aligned { freed } else { freed.saturating_sub(1) };
         Some(freed.checked_div(self.ticks.get().into()).unwrap_or(0).saturating_add(self.quota.into()))
     }
 }

@@ -214,7 +214,7 @@ mod tests {
             let page = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
             assert!(page.starts_with(&format!("# {}\n", mistake.code())), "{}", mistake.code());
         }
-        let error = "other".parse::<Mistake>().unwrap_err();
+        let error = "other".parse::<Mistake>().expect_err("no code");
         assert_eq!((error.field(), error.value()), ("code", "\"other\""));
     }
 }
