@@ -356,7 +356,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// What is said of a second is reached: by a flood that begins somewhere between the ticks.
+    /// The most that is said of a second is reached, by a flood that begins somewhere between the ticks.
     #[test]
     fn a_second_holds_as_much_as_is_said(
         count in prop::sample::select(vec![1_u64, 2, 4, 5]),

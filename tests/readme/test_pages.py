@@ -141,7 +141,7 @@ def test_pages_with_limits_as_text_say_what_they_admit() -> None:
     pages = [page for page in PAGES if page.stem not in ELSEWHERE and page.parent in (ROOT, ROOT / "docs")]
     texts = {page: " ".join(page.read_text(encoding="utf-8").split()) for page in pages}
     said = {page: AT_ONCE.findall(text) for page, text in texts.items() if TEXT.search(text)}
-    assert len(said) > 20
+    assert len(said) >= 20
     assert [page.name for page, sentences in said.items() if not sentences] == []
     for page, sentences in said.items():
         for count, each, most, many, unit in sentences:
