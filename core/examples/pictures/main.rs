@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 use std::{env, fs};
 
+use tidegate::limits::Kind;
 use tidegate::{Limit, LimitError};
 
 /// A name for the file, a title, and the limit. All of them say "ten in ten seconds" in their own way.
@@ -49,7 +50,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             outcome.len(),
             outcome.most()
         );
-        pictures.push((name, chart::picture(title, &outcome)));
+        let is_bucket = matches!(limit.kind(), Kind::Bucket(_) | Kind::TokenBucket(_));
+        let levels = if is_bucket { traffic::levels(&limit)? } else { Vec::new() };
+        pictures.push((name, chart::picture(title, &outcome, &levels)));
     }
     for (name, svg) in pictures {
         let path = folder.join(name).with_extension("svg");

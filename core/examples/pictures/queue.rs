@@ -22,7 +22,7 @@ pub(crate) fn picture() -> Result<String, Error> {
         let (from, y) = (120, 56 + request * 24);
         let to = from + info.wait_ms / 4;
         let outcome = match (info.blocked, info.wait_ms) {
-            (true, _) => "refused at once".to_owned(),
+            (true, _) => "denied at once".to_owned(),
             (_, 0) => "admitted at once".to_owned(),
             (_, wait) => format!("admitted after {wait} ms"),
         };

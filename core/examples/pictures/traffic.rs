@@ -13,6 +13,28 @@ const START: Micros = 1_700_000_000_000_000;
 /// Requests with their milliseconds since the start, and whether each was admitted.
 pub(crate) struct Outcome(pub(crate) Vec<(u64, bool)>);
 
+/// How often a level is looked at, in milliseconds: no request comes at such an instant.
+const LOOK: u64 = 100;
+
+/// The units in use, with the milliseconds since the start from which on they are.
+pub(crate) fn levels(limit: &Limit) -> Result<Vec<(u64, u64)>, Error> {
+    let limiter = Limiter::new(Memory::new());
+    let decide = |call, at: u64| limiter.decide_sync_at(&[Check::new(limit, "ada")], call, START + at * 1000);
+    let mut left = requests().peekable();
+    let mut levels = vec![(0, 0)];
+    for at in (0..=SHOWN).step_by(LOOK as usize) {
+        while let Some(request) = left.next_if(|request| *request < at) {
+            decide(Call::Limit, request)?;
+        }
+        let info = decide(Call::Peek, at)?;
+        let level = info.quota - info.remaining;
+        if levels.last().is_some_and(|(_, before)| *before != level) {
+            levels.push((at, level));
+        }
+    }
+    Ok(levels)
+}
+
 /// A burst on each side of a window's edge, then twice the rate that is allowed, then silence, then one more burst.
 fn requests() -> impl Iterator<Item = u64> {
     let every = |from: u64, gap: u64, count: u64| (0..count).map(move |index| from + index * gap);
