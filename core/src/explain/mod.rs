@@ -86,7 +86,7 @@ impl Limit {
     ///
     /// let explanation = Limit::bucket("login", 10).build()?.explain();
     /// let allowance = &explanation.allowances[0];
-    /// assert_eq!((allowance.burst, allowance.most_in_minute), (Some(10), Some(70)));
+    /// assert_eq!((allowance.burst, allowance.most_in_minute), (Some(10), Some(69)));
     /// assert!(explanation.to_string().starts_with(r#""login" (bucket) admits 10 at once, then 1 per second."#));
     ///
     /// // A legacy limit may not become what its fields say.
