@@ -88,7 +88,7 @@ function said<T extends object>(fields: T, text: string): T {
  * import { bucket, explain } from 'tidegate'
  *
  * const login = explain(bucket({ key: 'login', size: 10 }))
- * assert.deepEqual([login.allowances[0].burst, login.allowances[0].mostInMinute], [10, 70])
+ * assert.deepEqual([login.allowances[0].burst, login.allowances[0].mostInMinute], [10, 69])
  * assert.match(String(login), /^"login" \(bucket\) admits 10 at once, then 1 per second/)
  * assert.equal(explain({ key: 'login', type: 'bucket', size: 10 }, { factor: 0.5 }).allowances[0].burst, 20)
  * ```

@@ -21,7 +21,7 @@ impl Explanation {
     ///
     /// >>> from tidegate import Bucket
     /// >>> Bucket("login", size=10).explain().to_dict()["allowances"][0]["mostInMinute"]
-    /// 70
+    /// 69
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         Ok(py.import("json")?.call_method1("loads", (self.0.to_json(),))?.cast_into::<PyDict>()?)
     }

@@ -565,7 +565,7 @@ class Explanation:
 
         >>> from tidegate import Bucket
         >>> Bucket("login", size=10).explain().to_dict()["allowances"][0]["mostInMinute"]
-        70
+        69
         """
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any, /) -> Any: ...
