@@ -1,4 +1,4 @@
-"""The rule of CONTRIBUTING.md for doc comments: a noun phrase or an imperative first, never a question's word."""
+"""The rules of CONTRIBUTING.md for sentences: how a doc comment opens, and what the pages have less and less of."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+from pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("bench", "core", "examples", "generate", "node", "python", "tests", "tools")
@@ -45,3 +47,24 @@ def test_doc_comments_open_with_what_they_are_about() -> None:
 def test_one_that_does_not_would_be_found(suffix: str, text: str) -> None:
     assert len(openings(text, suffix)) == 1
     assert openings(re.sub(QUESTIONS, "The answer", text), suffix) == []
+
+
+ROWS = re.findall(
+    r"^\| `(.+?)` \| [^|]+ \| (\d+) \|$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE
+)
+
+
+def prose(page: Path) -> str:
+    """The text of a page in one line for each paragraph, without code."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"(?<!\n)\n(?!\n|[-|#])", " ", re.sub(r"`[^`]+`", "x", text))
+
+
+@pytest.mark.parametrize(("pattern", "most"), ROWS)
+def test_what_makes_sentences_hard_grows_no_more(pattern: str, most: str) -> None:
+    assert sum(len(re.findall(pattern, prose(page))) for page in PAGES) <= int(most)
+
+
+def test_the_patterns_are_counted() -> None:
+    assert len(ROWS) >= 5
+    assert sum(len(re.findall(pattern, prose(page))) for pattern, _ in ROWS for page in PAGES) > 50

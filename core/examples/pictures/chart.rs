@@ -111,7 +111,7 @@ fn level(svg: &mut String, levels: &[(u64, u64)]) {
     }
     let _ = writeln!(svg, r#"H{RIGHT}V{ZERO}Z" fill="{LEVEL}"/>"#);
     let (at, y) = (FREE + 250, ZERO - 2 * BOUND * ONE + 20);
-    let _ = writeln!(svg, r##"<rect x="{at}" y="{}" width="10" height="10" fill="{LEVEL}"/>"##, y - 9);
+    let _ = writeln!(svg, r#"<rect x="{at}" y="{}" width="10" height="10" fill="{LEVEL}"/>"#, y - 9);
     let _ = writeln!(svg, r##"<text x="{}" y="{y}" fill="#57606a">level of the bucket</text>"##, at + 16);
 }
 

@@ -13,8 +13,8 @@ const START: Micros = 1_700_000_000_000_000;
 /// Requests with their milliseconds since the start, and whether each was admitted.
 pub(crate) struct Outcome(pub(crate) Vec<(u64, bool)>);
 
-/// How often a level is looked at, in milliseconds: no request comes at such an instant.
-const LOOK: u64 = 100;
+/// The time between two looks at a level, in milliseconds: no request comes at such an instant.
+const LOOK: usize = 100;
 
 /// The units in use, with the milliseconds since the start from which on they are.
 pub(crate) fn levels(limit: &Limit) -> Result<Vec<(u64, u64)>, Error> {
@@ -22,7 +22,7 @@ pub(crate) fn levels(limit: &Limit) -> Result<Vec<(u64, u64)>, Error> {
     let decide = |call, at: u64| limiter.decide_sync_at(&[Check::new(limit, "ada")], call, START + at * 1000);
     let mut left = requests().peekable();
     let mut levels = vec![(0, 0)];
-    for at in (0..=SHOWN).step_by(LOOK as usize) {
+    for at in (0..=SHOWN).step_by(LOOK) {
         while let Some(request) = left.next_if(|request| *request < at) {
             decide(Call::Limit, request)?;
         }
