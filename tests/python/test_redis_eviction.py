@@ -1,6 +1,6 @@
 """A server that is full and makes room for newcomers: who keeps calling is not forgotten, or there is a warning.
 
-What docs/redis.md and the warning advise is what is measured here.
+What docs/replicas.md and the warning advise is what is measured here.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def flood(server: RedisServer, seconds: float, enough: Callable[[], bool]) -> in
 
 def advised_against() -> set[str]:
     """The policies of which the documentation says that they evict blocked clients."""
-    page = (Path(__file__).parents[2] / "docs" / "redis.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "replicas.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `") and line.count("|") == 4]
     return {name for row in rows if "evicts" in row for name in re.findall(r"`([a-z]+-[a-z]+)`", row.split("|")[1])}
 

@@ -128,7 +128,7 @@ ELSEWHERE = {
     "changing",
     "compared",
     "definitions",
-    "gunicorn",
+    "deployment",
     "observability",
     "proxies",
     "stores",
