@@ -142,19 +142,19 @@ test('finds a page by a word, without a server', async () => {
   await close()
 })
 
-for (const [language, install] of [
-  ['Node', 'npm install'],
-  ['Rust', 'cargo add'],
+for (const [language, code] of [
+  ['Node', "from 'tidegate'"],
+  ['Rust', 'use tidegate::'],
 ]) {
   test(`remembers that ${language} was chosen`, async () => {
     const { page, close } = await open('tutorial.html')
     const shown = () =>
       page.$$eval('.tabbed-block', (all) => all.filter((each) => each.offsetParent).map((each) => each.textContent))
-    assert.ok((await shown()).some((text) => text.includes('pip install')))
+    assert.ok((await shown()).some((text) => text.includes('from tidegate import')))
     await page.click(`.tabbed-labels label:has-text("${language}")`)
     const chosen = await shown()
     assert.ok(
-      chosen.length > 4 && chosen.every((text) => !text.includes('from tidegate import')),
+      chosen.length > 3 && chosen.every((text) => !text.includes('from tidegate import')),
       'every example follows',
     )
     await page.reload()
@@ -163,7 +163,7 @@ for (const [language, install] of [
         [...document.querySelectorAll('.tabbed-block')].some(
           (each) => each.offsetParent && each.textContent.includes(text),
         ),
-      install,
+      code,
     )
     await close()
   })

@@ -1,8 +1,9 @@
-"""Three changes to what the theme makes.
+"""Four changes to what the theme makes.
 
-The first page shows the applications of `README.md`, one tab each. Links of a page to files outside `docs/` lead to the
-repository. And the one script that the theme fetches from elsewhere becomes a file of the site: it lets the search work
-in pages that are opened from the disk.
+The first page shows the applications of `README.md`, one tab each. Examples in several languages that follow each other
+become tabs, so that pages need no marks that other readers of Markdown would show. Links of a page to files outside
+`docs/` lead to the repository. And the one script that the theme fetches from elsewhere becomes a file of the site: it
+lets the search work in pages that are opened from the disk.
 """
 
 from __future__ import annotations
@@ -30,6 +31,21 @@ def applications() -> str:
     return "\n".join([*tabs, *(text for *_, text in found)])
 
 
+# One example, and several of different languages without a word between them.
+EXAMPLE = r"^```(?:python|js|ts|rust)\b[^\n]*\n.*?^```\n"
+EXAMPLES = re.compile(rf"{EXAMPLE}(?:\n{EXAMPLE})+", re.MULTILINE | re.DOTALL)
+LANGUAGES = {"python": "Python", "js": "Node", "ts": "Node", "rust": "Rust"}
+
+
+def tabs(match: re.Match[str]) -> str:
+    """The examples as tabs, if no two are of one language."""
+    examples = re.findall(rf"(?=```)({EXAMPLE})", match[0], re.MULTILINE | re.DOTALL)
+    names = [LANGUAGES[re.split(r"\W", example[3:], maxsplit=1)[0]] for example in examples]
+    if len({*names}) < len(names):
+        return match[0]
+    return "\n".join(f"/// tab | {name}\n{example}///\n" for name, example in zip(names, examples, strict=True))
+
+
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Points relative links that leave `docs/` at the repository."""
     folder = posixpath.dirname(posixpath.join("docs", page.file.src_uri))
@@ -38,7 +54,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
         path = posixpath.normpath(posixpath.join(folder, match[1]))
         return match[0] if path.startswith("docs/") else f"]({config.extra['repository']}/blob/main/{path})"
 
-    return LINK.sub(resolve, markdown.replace(PLACE, applications()))
+    return LINK.sub(resolve, EXAMPLES.sub(tabs, markdown).replace(PLACE, applications()))
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
