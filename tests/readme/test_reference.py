@@ -77,3 +77,13 @@ def test_every_test_that_proves_something_exists() -> None:
         if not re.search(titles[path.suffix], source, re.MULTILINE):
             missing.append(f"{file}::{name}")
     assert missing == []
+
+
+def test_every_mistake_is_listed() -> None:
+    codes = re.findall(
+        r'^    \w+ = "([a-z-]+)":$', (ROOT / "core/src/http/mistakes.rs").read_text("utf-8"), re.MULTILINE
+    )
+    assert len(codes) > 10
+    assert sorted(
+        re.findall(r"^\| \[`([a-z-]+)`\]", (DOCS / "mistakes.md").read_text("utf-8"), re.MULTILINE)
+    ) == sorted(codes)
