@@ -1,5 +1,5 @@
 //! A server of axum, its limits a layer of tower: `cargo run --bin axum`, and then
-//! `for i in 1 2 3 4 5 6; do curl -i localhost:3000; done`.
+//! `for i in 1 2 3 4 5 6; do curl -i localhost:8000; done`.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ fn app(limiter: Limiter) -> Result<Router, LimitError> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let listener = TcpListener::bind("127.0.0.1:3000").await?;
+    let listener = TcpListener::bind("127.0.0.1:8000").await?;
     let app = app(Limiter::new(Memory::new()))?; // or Limiter::connect("redis://localhost:6379").await?
     axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
     Ok(())
