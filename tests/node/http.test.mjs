@@ -125,7 +125,7 @@ test('a mistake is warned of once for each limiter, unless it is silenced', asyn
   assert.equal(gate.report('same-key-twice'), false)
   assert.equal(new Gate({ scope: 'shop' }).report('counted-twice'), false)
   assert.equal(new Gate({ scope: 'blog' }).report('counted-twice'), true)
-  assert.throws(() => gate.report('oops'), { field: 'mistake' })
+  assert.throws(() => gate.report('oops'), { field: 'code' })
   await new Promise((resolve) => setImmediate(resolve))
   process.off('warning', listen)
   assert.deepEqual(
