@@ -126,7 +126,7 @@ test-rust: redis-server compiled
 	cargo test $(CHECKED)
 	cargo test $(WRAPPING)
 
-EXAMPLES := --manifest-path examples/rust/Cargo.toml --target-dir target/examples
+EXAMPLES := --manifest-path examples/rust/Cargo.toml --target-dir target/examples --all-features
 
 # Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; Redis
 # needs no TLS; and without being asked nothing reads TOML or YAML. Apart from the other tests, because each combination is compiled by itself.

@@ -1,4 +1,4 @@
-//! A server of actix, whose middleware is its own and not tower's: `cargo run --bin actix`, and then
+//! A server of actix, whose middleware is its own and not tower's: `cargo run --features actix --bin actix`, and then
 //! `for i in 1 2 3 4 5 6; do curl -i localhost:3000; done`.
 
 use std::error::Error;

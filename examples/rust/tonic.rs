@@ -1,4 +1,4 @@
-//! A server of gRPC with tonic, its limits a layer of tower: `cargo run --bin tonic`.
+//! A server of gRPC with tonic, its limits a layer of tower: `cargo run --features tonic --bin tonic`.
 //!
 //! A denied call has the code `RESOURCE_EXHAUSTED`, with `retry-after` and the headers of the limit as its metadata.
 
