@@ -6,7 +6,7 @@ use crate::oracle::{Answer, Asked, Decided, Oracle};
 use crate::strategies::{KINDS, cost, definition, definition_of, jump, of_each_kind, scale, start, with_key};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, State};
 
 /// One call of a history; `None` forgets the entry.
@@ -155,6 +155,29 @@ proptest! {
     #[test]
     fn types_that_change(definitions in definitions_of(KINDS), (start, history) in (start(), history())) {
         agree(&definitions, start, history)?;
+    }
+}
+
+/// An entry that a clock has left in the future, and that is full to the definition that finds it so, is kept for the one
+/// that wrote it.
+#[test]
+fn what_is_full_to_one_definition_stays_when_the_clock_goes_back() {
+    let idle = json!({ "key": "k", "type": "smooth", "rate": 5, "maxBurst": 200 });
+    let warm = json!({ "key": "k", "type": "smooth", "rate": 0.5, "maxBurst": 1, "warmup": 2667 });
+    let (limiter, mut oracle) = (Limiter::new(Memory::new()), Oracle::default());
+    let start = 1_000_000_000_000_000;
+    for (definition, asked, cost, now) in [
+        (&idle, Asked::Limit, 1, start),
+        (&warm, Asked::Refund, 1, start),
+        (&idle, Asked::Limit, 0, start - 718_706),
+        (&warm, Asked::Peek, 1, start - 718_706),
+    ] {
+        let check = crate::oracle::Check { wire: definition, actor: "ada", cost, factor: 1.0 };
+        let want = oracle.decide(&[check], asked, now.into()).ok();
+        let limit = limit(definition);
+        let stored = limiter.decide_sync_at(&[Check::new(&limit, "ada").cost(cost)], engine_call(asked), now).ok();
+        assert_eq!(stored.as_ref().map(decided), want, "{asked:?} at {now}");
+        assert_eq!((limiter.memory().len(), oracle.len()), (1, 1), "{asked:?} at {now}");
     }
 }
 
