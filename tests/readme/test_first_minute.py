@@ -14,17 +14,12 @@ from pathlib import Path
 import pytest
 
 from pages import ROOT, Block, apps, blocks
+from server import free_port
 
 PORT = "8000"
 APPS = [app for app in apps() if app.page.name == "README.md"]
 [LOOP] = [block.code for block in blocks("sh") if block.page.name == "README.md" and "curl" in block.code]
 [SHOWN] = [block.code for block in blocks("text") if block.page.name == "README.md"]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def answers(port: int) -> bool:

@@ -185,5 +185,6 @@ def test_the_front_page_is_short() -> None:
 
 def test_the_front_page_says_in_a_picture_and_some_lines_what_it_is() -> None:
     head, _ = (ROOT / "README.md").read_text(encoding="utf-8").split("## ", 1)
-    assert head.count("![") == 1
+    # The picture, and the tools that a checkout needs.
+    assert len(LINK.findall(head)) == head.count("![") + 1 == 2
     assert len(head.splitlines()) <= 16

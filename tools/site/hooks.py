@@ -27,8 +27,12 @@ def applications() -> str:
     """The applications as tabs, and how the first of them is asked."""
     found = APPLICATION.findall(README.read_text(encoding="utf-8"))
     assert len(found) > 1, "README.md shows applications"
-    tabs = [f"/// tab | {name}\n\n{code}\n///\n" for name, code, _ in found]
-    return "\n".join([*tabs, found[0][2]])
+    return "\n".join([*(tab(name, code) for name, code, _ in found), found[0][2]])
+
+
+def tab(name: str, code: str) -> str:
+    """An example as one tab."""
+    return f"/// tab | {name}\n{code}///\n"
 
 
 # One example, and several of different languages without a word between them.
@@ -39,11 +43,11 @@ LANGUAGES = {"python": "Python", "js": "Node", "ts": "Node", "rust": "Rust"}
 
 def tabs(match: re.Match[str]) -> str:
     """The examples as tabs, if no two are of one language."""
-    examples = re.findall(rf"(?=```)({EXAMPLE})", match[0], re.MULTILINE | re.DOTALL)
+    examples = re.findall(EXAMPLE, match[0], re.MULTILINE | re.DOTALL)
     names = [LANGUAGES[re.split(r"\W", example[3:], maxsplit=1)[0]] for example in examples]
     if len({*names}) < len(names):
         return match[0]
-    return "\n".join(f"/// tab | {name}\n{example}///\n" for name, example in zip(names, examples, strict=True))
+    return "\n".join(map(tab, names, examples))
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
@@ -54,7 +58,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
         path = posixpath.normpath(posixpath.join(folder, match[1]))
         return match[0] if path.startswith("docs/") else f"]({config.extra['repository']}/blob/main/{path})"
 
-    return LINK.sub(resolve, EXAMPLES.sub(tabs, markdown).replace(PLACE, applications()))
+    if PLACE in markdown:
+        markdown = markdown.replace(PLACE, applications())
+    return LINK.sub(resolve, EXAMPLES.sub(tabs, markdown))
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
