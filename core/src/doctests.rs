@@ -24,6 +24,10 @@ mod waiting {}
 #[doc = include_str!("../../docs/redis-transactions.md")]
 mod redis_transactions {}
 
+#[cfg(feature = "redis")]
+#[doc = include_str!("../../docs/redis-sharkey.md")]
+mod redis_sharkey {}
+
 #[cfg(feature = "tower")]
 #[doc = include_str!("../../docs/axum.md")]
 mod axum {}

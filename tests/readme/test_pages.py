@@ -123,7 +123,6 @@ AT_ONCE = re.compile(
 SECONDS = {"seconds": 1, "minute": 60, "hour": 3600}
 # Pages on something else, behind those that explain it.
 ELSEWHERE = {
-    "answers",
     "architecture",
     "changing",
     "compared",
