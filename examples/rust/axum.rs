@@ -20,7 +20,7 @@ fn app(limiter: Limiter) -> Result<Router, LimitError> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:8000").await?;
-    let app = app(Limiter::new(Memory::new()))?; // or Limiter::connect("redis://localhost:6379").await?
+    let app = app(Limiter::new(Memory::new()))?; // with the feature `redis`: Limiter::connect("redis://localhost:6379").await?
     axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
     Ok(())
 }
