@@ -58,6 +58,7 @@ pub use time::Micros;
 
 /// The types of limits, and the values of their fields.
 pub mod limits {
+    pub use crate::algorithm::CalendarUnit;
     pub use crate::limit::types::*;
     pub use crate::limit::{Anchor, Builder, FactorScales, Kind, Translation, Value};
 }

@@ -242,6 +242,7 @@ fn annotation(field: &Field, is_argument: bool) -> String {
             let names: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
             format!("Literal[{}]", names.join(", "))
         }
+        Takes::Text(_) => "str".to_owned(),
         _ => "object".to_owned(),
     }
 }
@@ -251,6 +252,7 @@ fn default(field: &Field, quote: char) -> String {
         Takes::Number { default, .. } => default.map_or_else(|| "None".to_owned(), number),
         Takes::Flag => "False".to_owned(),
         Takes::Choice(names) => format!("{quote}{}{quote}", names.first().copied().unwrap_or_default()),
+        Takes::Text(text) => format!("{quote}{text}{quote}"),
         _ => "None".to_owned(),
     }
 }

@@ -144,6 +144,26 @@ export interface SmoothDefinition extends Named {
 }
 
 /**
+ * At most `max` units in each day, week, month or year of a time zone.
+ *
+ * Each window begins at midnight there; a shorter month begins on its last day if it has no other. The rules of time
+ * zones are those of a database within this library.
+ */
+export interface CalendarWindowDefinition extends Named {
+  readonly type: 'calendar-window'
+  /** Units in each window. At least 1. */
+  readonly max: number
+  /** Length of a window. */
+  readonly unit: 'day' | 'week' | 'month' | 'year'
+  /** Time zone whose midnights count, by its IANA name. @defaultValue 'UTC' */
+  readonly timeZone?: string | null | undefined
+  /**
+   * First day of a window: of a week 1 (Monday) to 7, of a month 1 to 31; 1 if left out. A whole number from 1 to 31.
+   */
+  readonly startsOn?: number | null | undefined
+}
+
+/**
  * At most `max` units in a `duration`, or one per `minInterval`, or both; none of them is no limit.
  *
  * The translation `bucket` makes one bucket of the fields, as `SkRateLimiterService` does: it rounds the rate and does
@@ -173,6 +193,7 @@ export type Definition =
   | SlidingLogDefinition
   | DecayDefinition
   | SmoothDefinition
+  | CalendarWindowDefinition
   | LegacyDefinition
 
 /** The fields of all types, as an imported JSON file has them. */
@@ -194,6 +215,9 @@ export interface WidenedFields {
   readonly maxBurst?: number | null | undefined
   readonly warmup?: number | null | undefined
   readonly coldFactor?: number | null | undefined
+  readonly unit?: string | null | undefined
+  readonly timeZone?: string | null | undefined
+  readonly startsOn?: number | null | undefined
   readonly duration?: number | null | undefined
   readonly translation?: string | null | undefined
 }

@@ -176,7 +176,8 @@ export function limitFrom(definition: object): Limit {
 
 /**
  * Reads one limit from text: a count, `/` or `per`, and a period; then perhaps a type (`fixed-window`, `sliding-window`,
- * `sliding-counter`, `sliding-log`, or `token-bucket`, which it is unless it says otherwise) and what that may say.
+ * `sliding-counter`, `sliding-log`, `calendar-window`, or `token-bucket`, which it is unless it says otherwise) and what
+ * that may say.
  *
  * @throws {@link LimitError} that says what was expected at which character.
  *

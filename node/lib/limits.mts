@@ -2,6 +2,7 @@
 
 export {
   bucket,
+  calendarWindow,
   decay,
   fixedWindow,
   legacy,

@@ -4,6 +4,7 @@ import { define, type Fields } from './define.js'
 import type { Limit } from './definition_cache.js'
 import type {
   BucketDefinition,
+  CalendarWindowDefinition,
   DecayDefinition,
   FixedWindowDefinition,
   LegacyDefinition,
@@ -176,6 +177,27 @@ export function decay(fields: Fields<DecayDefinition>): Limit<DecayDefinition> {
  */
 export function smooth(fields: Fields<SmoothDefinition>): Limit<SmoothDefinition> {
   return define<SmoothDefinition>('smooth', fields)
+}
+
+/**
+ * At most `max` units in each day, week, month or year of a time zone.
+ *
+ * Each window begins at midnight there; a shorter month begins on its last day if it has no other. The rules of time
+ * zones are those of a database within this library.
+ *
+ * @throws {@link LimitError} naming the key, the field and the value at fault.
+ *
+ * @example
+ * ```js
+ * import { calendarWindow, Limiter } from 'tidegate'
+ *
+ * const plan = calendarWindow({ key: 'plan', max: 10_000, unit: 'month', timeZone: 'Europe/Berlin' })
+ * const info = new Limiter().limitSync(plan, 'ada', { now: 0 })
+ * assert.deepEqual([info.remaining, info.resetMs, info.fullResetMs], [9999, 0, 2674800000])
+ * ```
+ */
+export function calendarWindow(fields: Fields<CalendarWindowDefinition>): Limit<CalendarWindowDefinition> {
+  return define<CalendarWindowDefinition>('calendar-window', fields)
 }
 
 /**

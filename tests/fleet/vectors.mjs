@@ -5,7 +5,10 @@ import { readFileSync } from 'node:fs'
 import { Limiter } from 'tidegate'
 
 const [url, namespace] = process.argv.slice(2)
-const vectors = JSON.parse(readFileSync(new URL('../vectors/decisions.json', import.meta.url), 'utf8'))
+const read = (name) => JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8'))
+const files = [read('decisions'), read('beyond')]
+const of = (name) => files.flatMap((file) => file[name])
+const vectors = { one: of('one'), changing: of('changing'), together: of('together') }
 const limiter = new Limiter(url, { namespace, timeoutMs: 10_000, onError: 'raise' })
 let checked = 0
 

@@ -8,7 +8,10 @@ from typing import Any
 
 from tidegate import AsyncLimiter, LimitInfo
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "decisions.json").read_text())
+FILES = [
+    json.loads((Path(__file__).parents[1] / "vectors" / f"{name}.json").read_text()) for name in ("decisions", "beyond")
+]
+VECTORS = {name: [sequence for file in FILES for sequence in file[name]] for name in ("one", "changing", "together")}
 
 
 def fields(info: LimitInfo) -> dict[str, Any]:

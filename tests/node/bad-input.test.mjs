@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   bucket,
+  calendarWindow,
   decay,
   fixedWindow,
   LimitError,
@@ -58,6 +59,10 @@ const DEFINITIONS = {
   'sliding-log': [slidingLog, { key: 'k', type: 'sliding-log', max: 10, period: 1000 }],
   decay: [decay, { key: 'k', type: 'decay', max: 10, decayFactor: 2, resolution: 1000 }],
   smooth: [smooth, { key: 'k', type: 'smooth', rate: 5 }],
+  'calendar-window': [
+    calendarWindow,
+    { key: 'k', type: 'calendar-window', max: 10, unit: 'month', timeZone: 'Europe/Berlin' },
+  ],
   legacy: [legacy, { key: 'k', max: 10, duration: 1000, minInterval: 10 }],
 }
 const NAMES = { bucket: 'factorScales', 'token-bucket': undefined, 'fixed-window': 'anchor', legacy: 'translation' }

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   bucket,
+  calendarWindow,
   decay,
   fixedWindow,
   LimitError,
@@ -27,6 +28,7 @@ const LIMITS = [
   slidingCounter({ key: 'sliding-counter', max: 3, period: DAY }),
   slidingLog({ key: 'sliding-log', max: 3, period: DAY }),
   decay({ key: 'decay', max: 3, decayFactor: 2, resolution: DAY }),
+  calendarWindow({ key: 'calendar-window', max: 3, unit: 'year' }),
   smooth({ key: 'smooth', rate: 1 / 86_400, maxBurst: 0 }),
   legacy({ key: 'two rules', max: 3, duration: DAY, minInterval: DAY / 8, translation: 'exact' }),
   legacy({ key: 'unlimited' }),

@@ -21,7 +21,7 @@ function options({ now, call, maxWaitMs }, rest = {}) {
   return call === 'acquire' ? { now, maxWaitMs, ...rest } : { now, ...rest }
 }
 
-const files = { decisions: read('decisions'), legacy: read('legacy') }
+const files = { decisions: read('decisions'), beyond: read('beyond'), legacy: read('legacy') }
 const server = await RedisServer.start()
 
 let stores = 0
@@ -61,7 +61,7 @@ for (const [way, [open, verb]] of Object.entries(ways)) {
 
   test(`definitions and factors that change, ${way}`, async () => {
     let checked = 0
-    for (const { limits, steps } of files.decisions.changing) {
+    for (const { limits, steps } of [...files.decisions.changing, ...files.beyond.changing]) {
       const limiter = open()
       for (const step of steps) checked += await play(limiter, limits[step.limit], step.factor, step)
       await limiter.close()
@@ -71,7 +71,7 @@ for (const [way, [open, verb]] of Object.entries(ways)) {
 
   test(`several limits together, ${way}`, async () => {
     let checked = 0
-    for (const { limits, factors, steps } of files.decisions.together) {
+    for (const { limits, factors, steps } of [...files.decisions.together, ...files.beyond.together]) {
       const limiter = open()
       for (const step of steps) {
         const checks = limits.map((limit, index) => ({

@@ -18,6 +18,7 @@ from calls import AnyLimiter, done
 from tidegate import (
     AsyncLimiter,
     Bucket,
+    CalendarWindow,
     ClosedError,
     Decay,
     FixedWindow,
@@ -109,6 +110,7 @@ LIMITS: dict[str, dict[str, object]] = {
     },
     "decay": {"key": "k", "type": "decay", "max": 10, "decayFactor": 2, "resolution": 1000, "countBlocked": True},
     "smooth": {"key": "k", "type": "smooth", "rate": 10, "maxBurst": 10, "warmup": 10, "coldFactor": 2},
+    "calendar-window": {"key": "k", "type": "calendar-window", "max": 10, "unit": "month", "startsOn": 15},
     "legacy": {
         "key": "k",
         "max": 10,
@@ -128,7 +130,7 @@ CHOICES = [
     (kind, field)
     for kind, wire in LIMITS.items()
     for field in wire
-    if field in ("factorScales", "anchor", "translation")
+    if field in ("factorScales", "anchor", "translation", "unit")
 ]
 CLASSES: dict[str, Callable[..., Limit]] = {
     "bucket": Bucket,
@@ -139,6 +141,7 @@ CLASSES: dict[str, Callable[..., Limit]] = {
     "sliding-log": SlidingLog,
     "decay": Decay,
     "smooth": Smooth,
+    "calendar-window": CalendarWindow,
     "legacy": Legacy,
 }
 CALLS = ["limit", "peek", "charge", "refund", "acquire"]

@@ -16,6 +16,7 @@ import pytest
 from calls import AnyLimiter, done
 from tidegate import (
     Bucket,
+    CalendarWindow,
     Decay,
     FixedWindow,
     Legacy,
@@ -41,6 +42,7 @@ def test_text_may_name_a_type() -> None:
     assert Limit.parse("k", "5/day fixed-window") == FixedWindow("k", max=5, period=day)
     assert Limit.parse("k", "5/month sliding-window") == SlidingWindow("k", max=5, period=30 * day, resolution=3 * day)
     assert Limit.parse("k", "5/2d sliding-counter") == SlidingCounter("k", max=5, period=2 * day)
+    assert Limit.parse("k", "5/month calendar-window") == CalendarWindow("k", max=5, unit="month")
     assert Limit.parse("k", "5/year sliding-log") == SlidingLog("k", max=5, period=365 * day)
 
 

@@ -11,6 +11,7 @@ import pytest
 import tidegate
 from tidegate import (
     Bucket,
+    CalendarWindow,
     Decay,
     FixedWindow,
     Legacy,
@@ -94,6 +95,18 @@ EXAMPLES: list[tuple[Limit, dict[str, object], str]] = [
         Smooth("mailer", rate=0.5, warmup=3000),
         {"key": "mailer", "type": "smooth", "rate": 0.5, "maxBurst": 1000, "warmup": 3000, "coldFactor": 3},
         "Smooth('mailer', rate=0.5, max_burst=1000, warmup=3000, cold_factor=3)",
+    ),
+    (
+        CalendarWindow("plan", max=10_000, unit="month", time_zone="Asia/Tokyo", starts_on=31),
+        {
+            "key": "plan",
+            "type": "calendar-window",
+            "max": 10_000,
+            "unit": "month",
+            "timeZone": "Asia/Tokyo",
+            "startsOn": 31,
+        },
+        "CalendarWindow('plan', max=10000, unit='month', time_zone='Asia/Tokyo', starts_on=31)",
     ),
     (
         Legacy("open"),

@@ -21,6 +21,7 @@ from server import RedisServer
 from tidegate import (
     AsyncLimiter,
     Bucket,
+    CalendarWindow,
     Decay,
     FixedWindow,
     Legacy,
@@ -52,6 +53,7 @@ LIMITS: list[Limit] = [
     SlidingLog("log", max=3, period=1000, min_interval=10),
     Decay("decay", max=3, decay_factor=2, resolution=100),
     Smooth("smooth", rate=5, warmup=500),
+    CalendarWindow("calendar", max=3, unit="year", time_zone="Europe/Berlin"),
     Legacy("legacy", max=3, duration=1000, min_interval=100, translation="exact"),
 ]
 

@@ -11,7 +11,18 @@ import pytest
 
 from clock import Clock
 from server import RedisServer
-from tidegate import AsyncLimiter, Bucket, FixedWindow, Limit, SlidingCounter, SlidingLog, SlidingWindow, TokenBucket
+from tidegate import (
+    AsyncLimiter,
+    Bucket,
+    CalendarWindow,
+    FixedWindow,
+    Limit,
+    Limiter,
+    SlidingCounter,
+    SlidingLog,
+    SlidingWindow,
+    TokenBucket,
+)
 
 HOUR = 3600
 # What all of these admit at once, and how many more a second: an allowance drains within a second.
@@ -86,3 +97,40 @@ def test_a_clock_that_is_set_gives_one_allowance_more_at_most_and_locks_nobody_o
         assert afterwards <= most + RATE * (ended - normal), where
         # The last window may have been used up before. What counts by estimate loses a little.
         assert afterwards >= 0.75 * RATE * (ended - normal - 1), where
+
+
+DAY = 24 * HOUR
+
+
+def until_midnight(server: RedisServer) -> float:
+    return DAY - server.clock() % DAY
+
+
+@pytest.mark.parametrize("ahead", [100 * DAY, -100 * DAY], ids=["ahead", "behind"])
+def test_windows_of_a_calendar_are_those_of_the_servers_clock(movable: RedisServer, clock: Clock, ahead: int) -> None:
+    clock.set_ahead(ahead)
+    quota = CalendarWindow("quota", max=2, unit="day")
+    limiter = Limiter(movable.url, timeout=1, on_error="raise")
+    left = until_midnight(movable)
+    infos = [limiter.limit(quota, "ada") for _ in range(3)]
+    assert [(info.blocked, info.remaining) for info in infos] == [(False, 1), (False, 0), (True, 0)]
+    assert infos[2].reset_ms / 1000 == pytest.approx(left, abs=2)
+
+
+def test_a_window_of_a_calendar_ends_with_the_servers_day(movable: RedisServer, clock: Clock) -> None:
+    clock.set_ahead(round(until_midnight(movable) - 3))
+    quota = CalendarWindow("quota", max=5, unit="day")
+    limiter = Limiter(movable.url, timeout=1, on_error="raise", deny_cache=0)
+    began = until_midnight(movable)
+    assert began < 5
+    admitted: list[tuple[float, float]] = []
+    ends = time.monotonic() + began + 1
+    while time.monotonic() < ends:
+        before, info, after = movable.clock(), limiter.limit(quota, "ada"), movable.clock()
+        if not info.blocked:
+            admitted.append((before, after))
+    midnight = admitted[-1][1] // DAY * DAY
+    assert len(admitted) == 10
+    # None of the second day came before its midnight, none of the first after it.
+    assert all(before < midnight for before, _ in admitted[:5])
+    assert all(after >= midnight for _, after in admitted[5:])

@@ -19,11 +19,14 @@ def read(name: str) -> dict[str, Any]:
 
 
 VECTORS = read("decisions")
+for name, sequences in read("beyond").items():
+    if name != "seed":
+        VECTORS[name] += sequences
 LEGACY = read("legacy")["one"]
 HEADERS = read("headers")["cases"]
 
 LEVELS = {"bucket", "token-bucket", "fixed-window"}
-KNOWN = {*LEVELS, "sliding-window", "sliding-counter", "sliding-log", "decay", "smooth", None}
+KNOWN = {*LEVELS, "sliding-window", "sliding-counter", "sliding-log", "decay", "smooth", "calendar-window", None}
 
 
 def fields(info: LimitInfo) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tidegate import (
     AsyncLimiter,
     Bucket,
+    CalendarWindow,
     CallExplanation,
     Check,
     ClosedError,
@@ -59,6 +60,7 @@ WEB = SlidingCounter("web", max=100, period=60_000)
 OTP = SlidingLog("otp", max=5, period=60_000, min_interval=timedelta(seconds=1), count_blocked=False)
 SCORE = Decay("score", max=5, decay_factor=1.5, resolution=1000, count_blocked=True)
 MAILER = Smooth("mailer", rate=0.5, max_burst=1000, warmup=timedelta(seconds=3), cold_factor=3)
+PLAN = CalendarWindow("plan", max=10_000, unit="month", time_zone="Europe/Berlin", starts_on=15)
 WIRE: Mapping[str, object] = {"key": "login", "type": "bucket", "size": 10}
 LITERAL = {"key": "login", "type": "bucket", "size": 10}
 

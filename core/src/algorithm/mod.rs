@@ -5,6 +5,8 @@
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions))]
 #![allow(clippy::inline_always, reason = "a state whose address is passed on is in memory instead of registers")]
 
+mod almanac;
+mod calendar;
 mod counter;
 mod decay;
 mod entry;
@@ -25,6 +27,9 @@ mod uneven;
 
 use std::num::NonZeroU64;
 
+pub(crate) use almanac::Almanac;
+pub use almanac::CalendarUnit;
+pub(crate) use calendar::Calendar;
 pub(crate) use counter::Counter;
 pub(crate) use decay::Decaying;
 pub(crate) use entry::{Entry, Small};
@@ -57,6 +62,7 @@ macro_rules! shapes {
                 Decay decay (super::Decaying, super::decay::Decayed, "A count that decays.")
                 Smooth smooth (super::Pacing, super::smooth::Paced,
                     "Permits that were saved up, and the instant of the next turn.")
+                Calendar calendar (super::Calendar, super::calendar::Counted, "A count for a window of a calendar.")
             ] long: [
                 Slots slots (super::Slots, super::series::Series, "Counts in slots: sliding window.")
                 Log log (super::Log, super::series::Series, "Instants with their units: sliding log.")

@@ -2,6 +2,8 @@
 
 #![cfg_attr(not(feature = "remote"), allow(dead_code, reason = "stores in this process keep states as they are"))]
 
+use crate::time::Micros;
+
 /// A rule whose algorithm stands once more in Lua.
 pub(crate) trait Twin {
     /// The number of the algorithm there, which no other has; 0 is that of the layout `sharkey`.
@@ -9,6 +11,17 @@ pub(crate) trait Twin {
 
     /// All that decides how a state drains and what fits into it.
     fn numbers(&self) -> [f64; 6];
+
+    /// The numbers as Lua needs them, which knows no calendar: for decisions at this instant, or near it.
+    fn numbers_at(&self, _now: Micros) -> [f64; 6] {
+        self.numbers()
+    }
+
+    /// The instants for which [`numbers_at`](Self::numbers_at) this one hold, from the first up to the second; none
+    /// where that is always.
+    fn holds(&self, _now: Micros) -> Option<[Micros; 2]> {
+        None
+    }
 }
 
 /// A state that is kept as numbers.

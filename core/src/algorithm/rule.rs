@@ -225,6 +225,15 @@ impl Rule {
         with_rule!(self, |rule| of(rule))
     }
 
+    /// The same for a decision at about this instant, and the instants for which that holds.
+    #[cfg(feature = "redis")]
+    pub(crate) fn twin_at(&self, now: Micros) -> (u8, [f64; 6], Option<[Micros; 2]>) {
+        fn of<R: Twin>(rule: &R, now: Micros) -> (u8, [f64; 6], Option<[Micros; 2]>) {
+            (R::KIND, rule.numbers_at(now), rule.holds(now))
+        }
+        with_rule!(self, |rule| of(rule, now))
+    }
+
     /// Half a fingerprint: equal for equal rules, and different for others. Rules are made by the program, not by its
     /// clients, so it needs no secret.
     pub(crate) fn digest(&self) -> u64 {

@@ -20,6 +20,14 @@ pub(super) trait Form {
         about: &'static str,
         choices: &[(&'static str, T)],
     ) -> T;
+    /// A choice without a default.
+    fn required_choice<T: Copy + Default>(
+        &mut self,
+        name: &'static str,
+        about: &'static str,
+        choices: &[(&'static str, T)],
+    ) -> T;
+    fn text_or(&mut self, name: &'static str, about: &'static str, default: &'static str) -> String;
     /// Two fields of which neither means anything without the other; compiling refuses one alone.
     fn go_together(&mut self, _fields: [&'static str; 2]) {}
 }
@@ -43,6 +51,8 @@ pub enum Bounds {
     AtLeast(f64),
     /// Above this.
     Above(f64),
+    /// A whole number from 1 to this.
+    WholeUpTo(u8),
 }
 
 impl Number {
@@ -61,6 +71,7 @@ impl Number {
                 value if value > bound => Ok(()),
                 value => Err(LimitError::range(key, self.name, format!("must be above {bound}"), value)),
             },
+            Bounds::WholeUpTo(most) => scope.whole_up_to(self.name, value, most).map(drop),
         }
     }
 }
@@ -75,6 +86,10 @@ pub(super) const fn at_least(least: f64, name: &'static str, about: &'static str
 
 pub(super) const fn above(bound: f64, name: &'static str, about: &'static str) -> Number {
     Number { name, about, bounds: Bounds::Above(bound), is_duration: false }
+}
+
+pub(super) const fn whole_up_to(most: u8, name: &'static str, about: &'static str) -> Number {
+    Number { name, about, bounds: Bounds::WholeUpTo(most), is_duration: false }
 }
 
 pub(super) const PERIOD: Number = above(0.0, "period", "Span that the count is for.").millis();

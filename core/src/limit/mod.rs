@@ -1,6 +1,7 @@
 //! Definitions of limits, checked and compiled when they are made.
 
 mod bucket;
+mod calendar_window;
 mod decay;
 mod fixed_window;
 mod form;
@@ -87,6 +88,7 @@ kinds! {
     sliding_log::SlidingLog,
     decay::Decay,
     smooth::Smooth,
+    calendar_window::CalendarWindow,
     legacy::Legacy,
 }
 

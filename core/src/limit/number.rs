@@ -51,6 +51,14 @@ impl Scope<'_> {
         Ok(whole(value))
     }
 
+    /// A whole number from 1 to `most`.
+    pub(crate) fn whole_up_to(&self, field: &str, value: f64, most: u8) -> Result<u8, LimitError> {
+        let found = (1..=most).find(|number| f64::from(*number).total_cmp(&value).is_eq());
+        found.ok_or_else(|| {
+            LimitError::range(self.key, field, format!("must be a whole number from 1 to {most}"), value)
+        })
+    }
+
     /// Milliseconds as whole microseconds, at least one, at most 100 years.
     pub(crate) fn micros(&self, field: &str, millis: f64) -> Result<Micros, LimitError> {
         let micros = (self.at_least(field, millis, 0.0)? * 1000.0).round().max(1.0);

@@ -50,8 +50,10 @@ pub enum Takes {
     },
     /// True or false; false by default.
     Flag,
-    /// One of these names; the first is the default.
+    /// One of these names; the first is the default, unless the field must be given.
     Choice(Vec<&'static str>),
+    /// A string; this one by default.
+    Text(&'static str),
 }
 
 impl Outline {
@@ -105,6 +107,22 @@ impl Form for Outline {
         let names = first.chain(others).map(|(name, _)| *name).collect();
         self.fields.push(Field { name, about, takes: Takes::Choice(names), is_required: false });
         T::default()
+    }
+
+    fn required_choice<T: Copy + Default>(
+        &mut self,
+        name: &'static str,
+        about: &'static str,
+        choices: &[(&'static str, T)],
+    ) -> T {
+        let names = choices.iter().map(|(name, _)| *name).collect();
+        self.fields.push(Field { name, about, takes: Takes::Choice(names), is_required: true });
+        T::default()
+    }
+
+    fn text_or(&mut self, name: &'static str, about: &'static str, default: &'static str) -> String {
+        self.fields.push(Field { name, about, takes: Takes::Text(default), is_required: false });
+        String::new()
     }
 
     fn go_together(&mut self, fields: [&'static str; 2]) {

@@ -73,10 +73,26 @@ impl<T: Choice> Reads<T> for T {
     }
 }
 
-/// Gives a type a getter for each of its fields, and `Eq` and `Hash` over all of them.
+impl Field for String {
+    fn hash_into(&self, hasher: &mut impl Hasher) {
+        self.hash(hasher);
+    }
+}
+
+/// Gives a type a getter for each of its fields, those of strings last, and `Eq` and `Hash` over all of them.
 macro_rules! parameters {
-    ($kind:ident { $($(#[$about:meta])+ $field:ident: $type:ty,)+ }) => {
+    ($kind:ident {
+        $($(#[$about:meta])+ $field:ident: $type:ty,)+
+        $(; $($(#[$about_text:meta])+ $text:ident: &str,)+)?
+    }) => {
         impl $kind {
+            $($(
+                $(#[$about_text])+
+                #[must_use]
+                pub fn $text(&self) -> &str {
+                    &self.$text
+                }
+            )+)?
             $(
                 $(#[$about])+
                 #[must_use]
@@ -90,8 +106,9 @@ macro_rules! parameters {
 
         impl std::hash::Hash for $kind {
             fn hash<H: std::hash::Hasher>(&self, hasher: &mut H) {
-                let Self { $($field),+ } = self;
+                let Self { $($field,)+ $($($text,)+)? } = self;
                 $(super::parameters::Field::hash_into($field, hasher);)+
+                $($(super::parameters::Field::hash_into($text, hasher);)+)?
             }
         }
     };

@@ -93,7 +93,7 @@ fn object(outline: &Outline) -> Node {
         required.push("type".into());
     }
     for field in &outline.fields {
-        properties.push((field.name, described(&about(field), values(&field.takes))));
+        properties.push((field.name, described(&about(field), values(field))));
         if field.is_required {
             required.push(field.name.into());
         }
@@ -126,8 +126,8 @@ fn described(about: &str, mut values: Vec<(&'static str, Node)>) -> Node {
     Node::Object(values)
 }
 
-fn values(takes: &Takes) -> Vec<(&'static str, Node)> {
-    match takes {
+fn values(field: &Field) -> Vec<(&'static str, Node)> {
+    match &field.takes {
         Takes::Number { bounds, default, .. } => {
             let mut values = vec![("type", "number".into())];
             match *bounds {
@@ -136,6 +136,10 @@ fn values(takes: &Takes) -> Vec<(&'static str, Node)> {
                 }
                 Bounds::AtLeast(least) => values.push(("minimum", Node::Number(least))),
                 Bounds::Above(bound) => values.push(("exclusiveMinimum", Node::Number(bound))),
+                Bounds::WholeUpTo(most) => {
+                    let (least, most) = (Node::Number(1.0), Node::Number(most.into()));
+                    values = vec![("type", "integer".into()), ("minimum", least), ("maximum", most)];
+                }
             }
             values.extend(default.map(|default| ("default", Node::Number(default))));
             values
@@ -143,9 +147,10 @@ fn values(takes: &Takes) -> Vec<(&'static str, Node)> {
         Takes::Flag => vec![("type", "boolean".into()), ("default", Node::Bool(false))],
         Takes::Choice(names) => {
             let all = names.iter().map(|name| (*name).into()).collect();
-            let default = names.first().map(|name| ("default", Node::from(*name)));
+            let default = names.first().filter(|_| !field.is_required).map(|name| ("default", Node::from(*name)));
             [("enum", Node::List(all))].into_iter().chain(default).collect()
         }
+        Takes::Text(default) => vec![("type", "string".into()), ("default", (*default).into())],
     }
 }
 

@@ -120,6 +120,21 @@ impl Fields {
         kind
     }
 
+    /// The choice of this name; anything else is an error.
+    fn chosen<T: Copy>(&mut self, name: &str, given: &Value, choices: &[(&'static str, T)]) -> Option<T> {
+        let Value::Text(text) = given else {
+            self.not_text(name, given);
+            return None;
+        };
+        let found = choices.iter().find(|(known, _)| known == text);
+        if found.is_none() {
+            let known: Vec<_> = choices.iter().map(|(known, _)| format!("{known:?}")).collect();
+            let problem = format!("must be {}", known.join(" or "));
+            self.malformed.push(LimitError::range(&self.key, name, problem, given));
+        }
+        found.map(|(_, choice)| *choice)
+    }
+
     fn wrong_type(&mut self, name: &str, problem: &str, value: impl fmt::Display) {
         self.malformed.push(LimitError::wrong_type(&self.key, name, problem, value));
     }
@@ -177,19 +192,29 @@ impl Form for Fields {
         _about: &'static str,
         choices: &[(&'static str, T)],
     ) -> T {
+        self.take(name).and_then(|given| self.chosen(name, &given, choices)).unwrap_or_default()
+    }
+
+    fn required_choice<T: Copy + Default>(
+        &mut self,
+        name: &'static str,
+        _about: &'static str,
+        choices: &[(&'static str, T)],
+    ) -> T {
+        let given = self.take(name);
+        if given.is_none() {
+            self.wrong_type(name, "must be given", "none");
+        }
+        given.and_then(|given| self.chosen(name, &given, choices)).unwrap_or_default()
+    }
+
+    fn text_or(&mut self, name: &'static str, _about: &'static str, default: &'static str) -> String {
         match self.take(name) {
             None => {}
-            Some(Value::Text(text)) => {
-                if let Some((_, choice)) = choices.iter().find(|(known, _)| *known == text) {
-                    return *choice;
-                }
-                let known: Vec<_> = choices.iter().map(|(known, _)| format!("{known:?}")).collect();
-                let problem = format!("must be {}", known.join(" or "));
-                self.malformed.push(LimitError::range(&self.key, name, problem, Value::Text(text)));
-            }
+            Some(Value::Text(text)) => return text,
             Some(other) => self.not_text(name, &other),
         }
-        T::default()
+        default.to_owned()
     }
 }
 

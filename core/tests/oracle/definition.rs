@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::calendar::Calendar;
 use super::decay::Decay;
 use super::level::Level;
 use super::log::Log;
@@ -61,6 +62,12 @@ pub(crate) fn models(wire: &Value, factor: f64) -> Vec<Box<dyn Model>> {
             number("warmup").filter(|warmup| *warmup > 0.0).map_or(0, micros) as f64,
             number("coldFactor").unwrap_or(3.0),
         )),
+        "calendar-window" => Box::new(Calendar {
+            max: max(),
+            zone: wire["timeZone"].as_str().unwrap_or("UTC").to_owned(),
+            unit: wire["unit"].as_str().expect("a unit").to_owned(),
+            starts_on: wire["startsOn"].as_i64().unwrap_or(1).try_into().expect("a day"),
+        }),
         other => panic!("unknown type {other}"),
     }]
 }

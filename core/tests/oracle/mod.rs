@@ -12,6 +12,7 @@
 //! - An admitted call answers until one more unit would fit; `peek` answers for the very call that it asks about.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "plain is better than fast here")]
 
+mod calendar;
 mod calls;
 mod decay;
 mod definition;
@@ -51,6 +52,11 @@ pub(crate) enum State {
     /// With the instant of the last write.
     Decay {
         count: f64,
+        at: Time,
+    },
+    /// With an instant of the window that is counted.
+    Calendar {
+        count: i128,
         at: Time,
     },
     Smooth {

@@ -72,15 +72,17 @@ fn check_fields(info: &LimitInfo, want: &Value, what: &str) {
 }
 
 /// The sequences whose limits the store keeps, each with a limiter of its own.
-fn play(subject: &impl Subject, file: &str, name: &str, mut step: impl FnMut(&Value, &[Limit], &Limiter, &Value)) {
+fn play(subject: &impl Subject, files: &[&str], name: &str, mut step: impl FnMut(&Value, &[Limit], &Limiter, &Value)) {
     let mut steps = 0;
-    for sequence in list(&read(file), name) {
-        let limits = limits(sequence);
-        if limits.iter().all(|limit| subject.keeps(limit)) {
-            let limiter = subject.limiter();
-            for each in list(sequence, "steps") {
-                step(sequence, &limits, &limiter, each);
-                steps += 1;
+    for file in files {
+        for sequence in list(&read(file), name) {
+            let limits = limits(sequence);
+            if limits.iter().all(|limit| subject.keeps(limit)) {
+                let limiter = subject.limiter();
+                for each in list(sequence, "steps") {
+                    step(sequence, &limits, &limiter, each);
+                    steps += 1;
+                }
             }
         }
     }
@@ -88,16 +90,14 @@ fn play(subject: &impl Subject, file: &str, name: &str, mut step: impl FnMut(&Va
 }
 
 pub(crate) fn one_limit_at_a_time(subject: &impl Subject) {
-    for file in ["decisions.json", "legacy.json"] {
-        play(subject, file, "one", |sequence, limits, limiter, step| {
-            let check = Check::new(&limits[0], "actor").factor(factor(&sequence["factor"]));
-            one_step(limiter, check, step);
-        });
-    }
+    play(subject, &["decisions.json", "beyond.json", "legacy.json"], "one", |sequence, limits, limiter, step| {
+        let check = Check::new(&limits[0], "actor").factor(factor(&sequence["factor"]));
+        one_step(limiter, check, step);
+    });
 }
 
 pub(crate) fn definitions_and_factors_that_change(subject: &impl Subject) {
-    play(subject, "decisions.json", "changing", |_, limits, limiter, step| {
+    play(subject, &["decisions.json", "beyond.json"], "changing", |_, limits, limiter, step| {
         let limit = &limits[usize::try_from(number(&step["limit"])).expect("an index")];
         one_step(limiter, Check::new(limit, "actor").factor(factor(&step["factor"])), step);
     });
@@ -112,7 +112,7 @@ fn one_step(limiter: &Limiter, check: Check<'_>, step: &Value) {
 }
 
 pub(crate) fn several_limits_together(subject: &impl Subject) {
-    play(subject, "decisions.json", "together", |sequence, limits, limiter, step| {
+    play(subject, &["decisions.json", "beyond.json"], "together", |sequence, limits, limiter, step| {
         let costs = list(step, "costs").iter().map(number);
         let check = |((limit, cost), of)| Check::new(limit, "actor").cost(cost).factor(factor(of));
         let checks: Vec<_> = limits.iter().zip(costs).zip(list(sequence, "factors")).map(check).collect();

@@ -17,6 +17,7 @@ macro_rules! of_each_kind {
             sliding_log "sliding-log"
             decay "decay"
             smooth "smooth"
+            calendar_window "calendar-window"
         }
     };
 }
@@ -119,6 +120,27 @@ fn smooth() -> impl Strategy<Value = Value> {
     })
 }
 
+fn calendar_window() -> impl Strategy<Value = Value> {
+    let zone =
+        select(vec!["UTC", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kathmandu", "Pacific/Apia", "Antarctica/Troll"]);
+    let unit = prop_oneof![
+        Just(("day", 0)),
+        (1..=7).prop_map(|day| ("week", day)),
+        (1..=31).prop_map(|day| ("month", day)),
+        Just(("year", 0)),
+    ];
+    (count(), zone, unit).prop_map(|(max, zone, (unit, day))| {
+        let mut limit = json!({ "type": "calendar-window", "max": max, "unit": unit });
+        if zone != "UTC" {
+            limit["timeZone"] = zone.into();
+        }
+        if day > 0 {
+            limit["startsOn"] = day.into();
+        }
+        limit
+    })
+}
+
 /// A definition of this type, in the wire form, under the key `k`.
 pub(crate) fn definition_of(kind: &str) -> BoxedStrategy<Value> {
     let definition = match kind {
@@ -131,6 +153,7 @@ pub(crate) fn definition_of(kind: &str) -> BoxedStrategy<Value> {
         "sliding-log" => sliding_log().boxed(),
         "decay" => decay().boxed(),
         "smooth" => smooth().boxed(),
+        "calendar-window" => calendar_window().boxed(),
         other => panic!("no type {other}"),
     };
     definition.prop_map(|definition| with_key(definition, "k")).boxed()
@@ -149,8 +172,15 @@ pub(crate) fn with_key(mut definition: Value, key: &str) -> Value {
 pub(crate) fn scale(definition: &Value) -> f64 {
     let of = |name: &str| definition[name].as_f64().unwrap_or(0.0);
     let times = ["dripRate", "period", "duration", "minInterval", "resolution", "maxBurst", "warmup"];
+    let unit = match definition["unit"].as_str() {
+        Some("day") => 1.0,
+        Some("week") => 7.0,
+        Some("month") => 31.0,
+        Some("year") => 366.0,
+        _ => 0.0,
+    };
     let pace = if of("rate") > 0.0 { 1000.0 / of("rate") } else { 0.0 };
-    times.into_iter().map(of).fold(pace.max(1.0), f64::max) * 1000.0
+    times.into_iter().map(of).fold(pace.max(1.0).max(unit * 86_400_000.0), f64::max) * 1000.0
 }
 
 pub(crate) fn cost() -> impl Strategy<Value = u64> {

@@ -183,6 +183,7 @@ fn about(field: &Field) -> String {
                 Bounds::Count => "at least 1".to_owned(),
                 Bounds::AtLeast(least) => format!("at least {}", number(*least)),
                 Bounds::Above(bound) => format!("above {}", number(*bound)),
+                Bounds::WholeUpTo(most) => format!("a whole number from 1 to {most}"),
             };
             let unit = if *is_duration { "In milliseconds, " } else { "" };
             let bounds = if unit.is_empty() { bounds.replacen('a', "A", 1) } else { bounds };
@@ -190,7 +191,8 @@ fn about(field: &Field) -> String {
             default.map(number)
         }
         Takes::Flag => Some("false".to_owned()),
-        Takes::Choice(names) => names.first().map(|name| format!("'{name}'")),
+        Takes::Choice(names) => names.first().filter(|_| !field.is_required).map(|name| format!("'{name}'")),
+        Takes::Text(text) => Some(format!("'{text}'")),
         _ => None,
     };
     default.map_or(about.clone(), |default| format!("{about} @defaultValue {default}"))
@@ -208,6 +210,7 @@ fn annotation(field: &Field) -> String {
             let names: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
             names.join(" | ")
         }
+        Takes::Text(_) => "string".to_owned(),
         _ => "unknown".to_owned(),
     }
 }

@@ -402,6 +402,59 @@ impl Smooth {
     }
 }
 
+/// At most ``max`` units in each day, week, month or year of a time zone.
+///
+/// Each window begins at midnight there; a shorter month begins on its last day if it has no other. The rules of time
+/// zones are those of a database within this library.
+///
+/// Raises ``LimitError`` for a value out of its bounds.
+///
+/// >>> from tidegate import CalendarWindow
+/// >>> CalendarWindow("plan", max=10000, unit="month", time_zone="Europe/Berlin")
+/// CalendarWindow('plan', max=10000, unit='month', time_zone='Europe/Berlin')
+#[pyclass(frozen, extends = Limit, module = "tidegate")]
+pub(crate) struct CalendarWindow;
+
+#[pymethods]
+impl CalendarWindow {
+    #[new]
+    #[pyo3(signature = (key, *, max, unit, time_zone = Field(None), starts_on = Field(None)), text_signature = "(key, *, max, unit, time_zone='UTC', starts_on=None)")]
+    fn new(
+        key: Key,
+        max: Field,
+        unit: Field,
+        time_zone: Field,
+        starts_on: Field,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let fields = [("max", max), ("unit", unit), ("timeZone", time_zone), ("startsOn", starts_on.or_none())];
+        define(Self, Some("calendar-window"), key, fields)
+    }
+
+    /// Units in each window.
+    #[getter]
+    fn max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "max"))
+    }
+
+    /// Length of a window.
+    #[getter]
+    fn unit<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "unit"))
+    }
+
+    /// Time zone whose midnights count, by its IANA name.
+    #[getter]
+    fn time_zone<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "timeZone"))
+    }
+
+    /// First day of a window: of a week 1 (Monday) to 7, of a month 1 to 31; 1 if left out.
+    #[getter]
+    fn starts_on<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "startsOn"))
+    }
+}
+
 /// At most ``max`` units in a ``duration``, or one per ``min_interval``, or both; none of them is no limit.
 ///
 /// The translation ``bucket`` makes one bucket of the fields, as ``SkRateLimiterService`` does: it rounds the rate and
@@ -479,6 +532,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<SlidingLog>()?;
     module.add_class::<Decay>()?;
     module.add_class::<Smooth>()?;
+    module.add_class::<CalendarWindow>()?;
     module.add_class::<Legacy>()?;
     Ok(())
 }
@@ -498,6 +552,7 @@ pub(super) fn object(py: Python<'_>, limit: tidegate::Limit) -> PyResult<Bound<'
         Kind::SlidingLog(_) => of(py, base, SlidingLog),
         Kind::Decay(_) => of(py, base, Decay),
         Kind::Smooth(_) => of(py, base, Smooth),
+        Kind::CalendarWindow(_) => of(py, base, CalendarWindow),
         Kind::Legacy(_) => of(py, base, Legacy),
         _ => Bound::new(py, base),
     }

@@ -32,8 +32,9 @@ impl Limit {
 
     /// Read one limit as text, such as ``"100/minute"``, ``"5/15m burst 20"`` or ``"1000/day fixed-window"``.
     ///
-    /// A token bucket unless a type follows: ``fixed-window``, ``sliding-window``, ``sliding-counter`` or
-    /// ``sliding-log``. Raises ``LimitError`` for any other text, and says what was expected at which character.
+    /// A token bucket unless a type follows: ``fixed-window``, ``sliding-window``, ``sliding-counter``,
+    /// ``sliding-log`` or ``calendar-window``. Raises ``LimitError`` for any other text, and says what was expected at
+    /// which character.
     ///
     /// >>> from tidegate import Limit
     /// >>> Limit.parse("api", "5/15m burst 20")

@@ -8,6 +8,7 @@ import {
   type AnyLimit,
   type BucketDefinition,
   bucket,
+  type CalendarWindowDefinition,
   type CallExplanation,
   type CallOptions,
   type Check,
@@ -15,6 +16,7 @@ import {
   type Chosen,
   type ClockOption,
   type ContextOptions,
+  calendarWindow,
   type DecayDefinition,
   type DecisionOptions,
   type Definition,
@@ -110,6 +112,13 @@ const web: Limit<SlidingCounterDefinition> = slidingCounter({ key: 'web', max: 1
 const otp: Limit<SlidingLogDefinition> = slidingLog({ key: 'otp', max: 5, period: 60_000, minInterval: 1000 })
 const score: Limit<DecayDefinition> = decay({ key: 'score', max: 5, decayFactor: 2, resolution: 1000 })
 const mailer: Limit<SmoothDefinition> = smooth({ key: 'mailer', rate: 5, maxBurst: 0, warmup: 3000, coldFactor: 3 })
+const plan: Limit<CalendarWindowDefinition> = calendarWindow({
+  key: 'plan',
+  max: 10_000,
+  unit: 'month',
+  timeZone: 'Europe/Berlin',
+  startsOn: 15,
+})
 const literal: Definition = { key: 'login', type: 'bucket', size: 10 }
 const size: number = login.size
 // @ts-expect-error a definition cannot be changed

@@ -18,7 +18,7 @@ impl Limit {
     /// Reads one limit from text: a count, `/` or `per`, and a period; then perhaps a type, and what that type may say.
     ///
     /// A period is a unit (`ms`, `s`, `m`, `h`, `d`, `w`, `month`, `year`, or their names: `second`, `minutes`, …),
-    /// perhaps with a whole number before it. A month is 30 days and a year 365. Capitals and blanks do not matter.
+    /// perhaps with a whole number before it. A month is 30 days and a year 365, but of a calendar. Capitals and blanks do not matter.
     ///
     /// | type | may say | stands for |
     /// | --- | --- | --- |
@@ -27,6 +27,7 @@ impl Limit {
     /// | `sliding-window` | `resolution` and a period | a sliding window; its resolution is a tenth of the period |
     /// | `sliding-counter` | | a sliding counter |
     /// | `sliding-log` | | a sliding log without a minimal interval |
+    /// | `calendar-window` | | a window of the calendar in UTC: its period is a day, a week, a month or a year |
     ///
     /// The other types need more than a count and a period, and are written as objects. Takes time linear in the
     /// length, which is at most 256 bytes.

@@ -1,6 +1,6 @@
 //! The types that text can name.
 
-use super::super::{Definition, FixedWindow, SlidingCounter, SlidingLog, SlidingWindow, TokenBucket};
+use super::super::{CalendarWindow, Definition, FixedWindow, SlidingCounter, SlidingLog, SlidingWindow, TokenBucket};
 
 /// A type that text can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,11 +10,18 @@ pub(super) enum Named {
     SlidingWindow,
     SlidingCounter,
     SlidingLog,
+    CalendarWindow,
 }
 
 impl Named {
-    pub(super) const ALL: [Self; 5] =
-        [Self::TokenBucket, Self::FixedWindow, Self::SlidingWindow, Self::SlidingCounter, Self::SlidingLog];
+    pub(super) const ALL: [Self; 6] = [
+        Self::TokenBucket,
+        Self::FixedWindow,
+        Self::SlidingWindow,
+        Self::SlidingCounter,
+        Self::SlidingLog,
+        Self::CalendarWindow,
+    ];
 
     /// Its name, as in the wire form.
     pub(super) fn name(self) -> &'static str {
@@ -24,6 +31,7 @@ impl Named {
             Self::SlidingWindow => SlidingWindow::TYPE,
             Self::SlidingCounter => SlidingCounter::TYPE,
             Self::SlidingLog => SlidingLog::TYPE,
+            Self::CalendarWindow => CalendarWindow::TYPE,
         };
         name.unwrap_or_default()
     }

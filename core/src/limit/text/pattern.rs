@@ -1,7 +1,7 @@
 //! The texts of one limit as a regular expression, for schemas.
 
 use super::named::Named;
-use super::units::UNITS;
+use super::units::{UNITS, calendar_unit};
 
 /// One limit as a regular expression, for schemas: what ECMA-262 and every other dialect understand alike.
 pub(in crate::limit) fn pattern() -> String {
@@ -23,8 +23,14 @@ pub(in crate::limit) fn pattern() -> String {
     let (resolution, resolution_number) = period_after("resolution");
     let resolution = format!("(?:{blank}{blanks}(?:{resolution}|{resolution_number})(?:{units}))?");
     let burst = format!("{blank}{blanks}{}{blanks}{number}", any_case("burst"));
+    let of_calendar = UNITS.into_iter().filter(|(_, millis)| calendar_unit(*millis).is_some());
+    let of_calendar = of_calendar.map(|(name, _)| any_case(name)).collect::<Vec<_>>().join("|");
+    let calendar = any_case(Named::CalendarWindow.name());
+    let calendar =
+        format!("(?:/{blanks}|{}{blank}{blanks})(?:{of_calendar}){blank}{blanks}{calendar}", any_case("per"));
     let types: Vec<_> = Named::ALL
         .into_iter()
+        .filter(|kind| *kind != Named::CalendarWindow)
         .map(|kind| {
             let option = match kind {
                 Named::TokenBucket => format!("(?:{burst})?"),
@@ -34,5 +40,6 @@ pub(in crate::limit) fn pattern() -> String {
             format!("{blank}{blanks}{}{option}", any_case(kind.name()))
         })
         .collect();
-    format!("^{blanks}{number}{blanks}{divided}(?:{burst}|{})?{blanks}$", types.join("|"))
+    let rate = format!("{divided}(?:{burst}|{})?", types.join("|"));
+    format!("^{blanks}{number}{blanks}(?:{rate}|{calendar}){blanks}$")
 }

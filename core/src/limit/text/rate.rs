@@ -1,6 +1,7 @@
 //! One limit of a text.
 
 use super::super::Kind;
+use super::super::calendar_window::CalendarWindow;
 use super::super::fixed_window::{Anchor, FixedWindow};
 use super::super::number::LARGEST_COUNT;
 use super::super::sliding_counter::SlidingCounter;
@@ -8,6 +9,7 @@ use super::super::sliding_log::SlidingLog;
 use super::super::sliding_window::SlidingWindow;
 use super::super::token_bucket::TokenBucket;
 use super::named::Named;
+use super::units::calendar_unit;
 use super::words::{Problem, Words};
 
 /// A sliding window counts in slots of this part of its period, unless the text says another resolution.
@@ -48,6 +50,8 @@ impl Words<'_> {
         if !self.symbol(b'/') && !self.word("per") {
             return Err(self.expected(r#""/" or "per""#));
         }
+        self.rest();
+        let (start, is_multiple) = (self.at, self.at_digit());
         let millis = self.period()?;
         let (named, period) = (self.kind(), millis as f64);
         let mut complete = false;
@@ -56,6 +60,13 @@ impl Words<'_> {
             Some(Named::SlidingCounter) => SlidingCounter { max: count, period }.into(),
             Some(Named::SlidingLog) => {
                 SlidingLog { max: count, period, min_interval: 0.0, count_blocked: false }.into()
+            }
+            Some(Named::CalendarWindow) => {
+                let Some(unit) = calendar_unit(millis).filter(|_| !is_multiple) else {
+                    self.at = start;
+                    return Err(self.expected("a day, a week, a month or a year"));
+                };
+                CalendarWindow::new(count, unit).into()
             }
             Some(Named::SlidingWindow) => {
                 complete = self.word("resolution");

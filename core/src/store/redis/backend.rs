@@ -12,6 +12,7 @@ use super::settings::{Redis, Settings};
 use super::topology::Topology;
 use super::upkeep::Upkeep;
 use crate::algorithm::Shape;
+use crate::clock;
 use crate::decision::Verb;
 use crate::error::LimitError;
 use crate::failure::Failure;
@@ -103,7 +104,7 @@ pub fn bare_command(store: &Redis, limit: &Limit, actor: &str) -> Option<Vec<Vec
     let key = settings.key(EntryName::new(shared.name(), actor, limit.key(), shape));
     let part = Part { rule: *rule, cost: 1, spent: 0, charged_at: None, entry: 0, observed: None };
     let request = Request::new(Verb::Limit, iter::once(key).collect(), iter::once(part).collect(), None).ok()?;
-    let command = encode([(&request, 0)], settings.layout()).command(false);
+    let command = encode([(&request, 0)], settings.layout(), clock::now()).command(false);
     let words = command.args_iter().filter_map(|word| match word {
         ::redis::Arg::Simple(bytes) => Some(bytes.to_vec()),
         _ => None,

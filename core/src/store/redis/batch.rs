@@ -74,7 +74,7 @@ impl Group {
         messages: impl Iterator<Item = Message>,
         context: &Context,
         sharded: bool,
-        clock: &ServerClock,
+        clock_of_server: &ServerClock,
     ) -> Vec<Self> {
         let mut grouped: Vec<(Place, Vec<Message>)> = Vec::new();
         for message in messages {
@@ -85,10 +85,13 @@ impl Group {
             }
         }
         let of_messages = |(place, messages): (Place, Vec<Message>)| {
-            let by = |message: &Message| clock.at_server(message.job.expires).unwrap_or(0);
+            let by = |message: &Message| clock_of_server.at_server(message.job.expires).unwrap_or(0);
             let requests = messages.iter().map(|message| (message.job.request(), by(message)));
             let call = match context.strategy() {
-                Strategy::Script => encode(requests, context.layout()),
+                Strategy::Script => {
+                    let now = clock::now();
+                    encode(requests, context.layout(), clock_of_server.at_server(now).unwrap_or(now))
+                }
                 Strategy::Transactions => ScriptCall::default(),
             };
             Self { messages, call, asking: place.is_some_and(|(_, asking)| asking), with_script: false }

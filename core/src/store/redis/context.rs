@@ -93,7 +93,7 @@ impl Context {
         match self.strategy {
             Strategy::Script => {
                 handshake.cmd("SCRIPT").arg("LOAD").arg(SOURCE);
-                handshake.add_command(encode([(self.session.probe(), 0)], self.layout).command(false));
+                handshake.add_command(encode([(self.session.probe(), 0)], self.layout, 0).command(false));
             }
             Strategy::Transactions => {
                 for key in self.session.probe().entries().iter().flat_map(both) {

@@ -25,12 +25,17 @@ pub(crate) fn decode<'a>(
     let mut reader = Reader(bytes);
     let time = reader.number()?;
     let server = if time < 0.0 { None } else { Some(integer(time)?) };
+    if let (Some(now), [OUTSIDE]) = (server, reader.0) {
+        return Ok((server, requests.into_iter().map(|_| Reply::Late { now }).collect()));
+    }
     let outcomes = requests.into_iter().map(|request| reader.outcome(request, server)).collect::<Result<_, _>>()?;
     if reader.0.is_empty() { Ok((server, outcomes)) } else { Err(Malformed) }
 }
 
 /// The first byte of what came of a decision, unless it was made: then it is that of the first check.
 const LATE: u8 = 255;
+/// The whole answer: the rules do not hold for the time that the server's clock shows, so nothing has been done.
+const OUTSIDE: u8 = 253;
 const OVERFLOWS: u8 = 254;
 /// The flags that the first byte of a check is the sum of.
 const FITS: u8 = 1;

@@ -43,16 +43,27 @@ impl ScriptCall {
 /// Writes down decisions, each with the instant of the server's clock after which it must not be made any more; 0 =
 /// there is none.
 ///
-/// The blob is little-endian and has no gaps: whether the time has to be asked for (a byte), where the rules are (4
-/// bytes), the decisions, and the rules. Every number that is not said to be smaller is a double.
-pub(crate) fn encode<'a>(requests: impl IntoIterator<Item = (&'a Request, Micros)>, layout: Layout) -> ScriptCall {
+/// The blob is little-endian and has no gaps: whether the time has to be asked for (a byte: 2 if the rules hold only for
+/// some of it), where the rules are (4 bytes), the instants for which the rules hold, the decisions, and the rules. Every
+/// number that is not said to be smaller is a double.
+///
+/// `now` is about the time that the server's clock will show.
+pub(crate) fn encode<'a>(
+    requests: impl IntoIterator<Item = (&'a Request, Micros)>,
+    layout: Layout,
+    now: Micros,
+) -> ScriptCall {
     crate::panics::point("encode");
-    let mut writer = Writer { blob: vec![0; 5], layout, ..Writer::default() };
+    let mut writer = Writer { blob: vec![0; HEAD], layout, now, ..Writer::default() };
     for (request, deadline) in requests {
         writer.request(request, deadline);
     }
-    let Writer { mut blob, keys, rules, asks_for_time, .. } = writer;
+    let Writer { mut blob, keys, rules, asks_for_time, holds, .. } = writer;
     blob[0] = u8::from(asks_for_time);
+    if let Some([from, to]) = holds {
+        blob[0] = 2;
+        blob.splice(HEAD..HEAD, [real(from), real(to)].into_iter().flat_map(f64::to_le_bytes));
+    }
     let rules_at = index(blob.len());
     blob[1..5].copy_from_slice(&rules_at);
     blob.extend(rules.as_slice().iter().flatten());
@@ -65,6 +76,8 @@ pub(crate) fn encode<'a>(requests: impl IntoIterator<Item = (&'a Request, Micros
 
 /// A rule as it is written down: its algorithm (a byte), and the numbers of that.
 type WrittenRule = [u8; RULE];
+/// Bytes before the decisions.
+const HEAD: usize = 1 + 4;
 const RULE: usize = 1 + 6 * 8;
 /// The number of the algorithm for levels in the layout of that name, which has no other entries.
 const SHARKEY: u8 = 0;
@@ -81,7 +94,10 @@ struct Writer {
     keys: Distinct<Key>,
     rules: Distinct<WrittenRule>,
     layout: Layout,
+    now: Micros,
     asks_for_time: bool,
+    /// The instants of the server's clock for which the rules hold, where that is not always.
+    holds: Option<[Micros; 2]>,
 }
 
 impl Writer {
@@ -127,7 +143,7 @@ impl Writer {
         self.asks_for_time |= deadline > 0 || (request.now.is_none() && request.verb != Verb::Reset);
         let deadline = if deadline > 0 { real(deadline) } else { f64::INFINITY };
         if let Some((rule, cost)) = plain(request, self.layout).filter(|_| follows == 0) {
-            let rule = self.rules.index_of(&written(rule, self.layout));
+            let rule = self.rule(rule, request);
             return self.plain(rule, keys[0], cost, deadline);
         }
         let checks = if request.verb == Verb::Reset { keys.len() } else { request.parts.len() };
@@ -142,13 +158,23 @@ impl Writer {
             return;
         }
         for ((part, prior), (cost, spent)) in request.parts.iter().zip(request.priors()).zip(request.takes()) {
-            let rule = self.rules.index_of(&written(&part.rule, self.layout));
+            let rule = self.rule(&part.rule, request);
             let total = match request.verb.of_charge(part.charged_at) {
                 Verb::Undo { charged_at } => charged_at,
                 _ => part.cost.saturating_add(prior),
             };
             self.check(rule, keys[entries[part.entry]], [real(cost), real(total), real(spent)]);
         }
+    }
+
+    /// The index of a rule, which is written down once.
+    fn rule(&mut self, rule: &Rule, request: &Request) -> usize {
+        let (kind, numbers, holds) = rule.twin_at(request.instant(None).unwrap_or(self.now));
+        if let (Some([from, to]), None) = (holds, request.now) {
+            let [first, last] = self.holds.unwrap_or([from, to]);
+            self.holds = Some([first.max(from), last.min(to)]);
+        }
+        self.rules.index_of(&written(kind, numbers, self.layout))
     }
 
     /// The commonest call, in few numbers: that it is this (a byte), which key (counted from 1), which rule and the cost
@@ -189,8 +215,7 @@ fn index(index: usize) -> [u8; 4] {
     u32::try_from(index).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-fn written(rule: &Rule, layout: Layout) -> WrittenRule {
-    let (kind, numbers) = rule.twin();
+fn written(kind: u8, numbers: [f64; 6], layout: Layout) -> WrittenRule {
     let algorithm = if layout == Layout::Sharkey { SHARKEY } else { kind };
     let mut written = [algorithm; RULE];
     for (place, number) in written[1..].chunks_exact_mut(8).zip(numbers) {

@@ -119,7 +119,7 @@ async fn examine(endpoint: &Endpoint, context: &Context, probes: &[Request; 2]) 
 async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe: &Request) -> RedisResult<()> {
     let answer = match context.strategy() {
         Strategy::Script => {
-            let call = encode([(probe, 0)], context.layout());
+            let call = encode([(probe, 0)], context.layout(), 0);
             match call.command(false).query_async::<Value>(connection).await {
                 Err(error) if matches!(ErrorAction::of(&error), ErrorAction::SendScript) => {
                     call.command(true).query_async(connection).await

@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(level("", "", "k"), "%:{%}:k");
         assert_eq!(level("n", "Ægir\n\x7f", "k"), "n:{Ægir%0a%7f}:k");
         let names = Shape::ALL.map(|shape| text(&key("n", "ada", "k", shape)));
-        let suffixes = ["", "~counter", "~decay", "~smooth", "~slots", "~log", "~interval"];
+        let suffixes = ["", "~counter", "~decay", "~smooth", "~calendar", "~slots", "~log", "~interval"];
         assert_eq!(names, suffixes.map(|suffix| format!("n:{{ada}}:k{suffix}")));
     }
 

@@ -20,9 +20,17 @@ rules_at = rules_at + 1
 
 -- The time is asked for once: it goes on while a script runs.
 local server = -1
-if asks_for_time == 1 then
+if asks_for_time > 0 then
   local time = call('TIME')
   server = time[1] * 1000000 + time[2]
+end
+if asks_for_time == 2 then
+  -- The rules know the calendar of these instants.
+  local from, to
+  from, to, place = unpack('<dd', blob, place)
+  if server < from or server >= to then
+    return pack('<dB', server, 253)
+  end
 end
 
 -- The answer of the last decision, and those of the decisions before it.

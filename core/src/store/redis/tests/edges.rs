@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{Question, Script, evalsha};
 use crate::algorithm::Shape;
 use crate::check::Check;
+use crate::clock;
 use crate::decision::{Call, Impossible};
 use crate::info::LimitInfo;
 use crate::limit::Limit;
@@ -452,10 +453,43 @@ fn slots_are_those_of_a_cluster() {
 fn rules_and_entries_are_told_once() {
     let limits: Vec<_> = (1..30).map(bucket).collect();
     let decisions: Vec<_> = (0..200).map(|index| ask(&limits[index % limits.len()], Call::Limit, 1, None)).collect();
-    let call = encode(decisions.iter().map(|decision| (decision, 0)), Layout::Own);
+    let call = encode(decisions.iter().map(|decision| (decision, 0)), Layout::Own, clock::now());
     assert_eq!(call.keys.len(), 1);
-    let one = encode([(&decisions[0], 0)], Layout::Own).blob.len();
-    let two = encode([(&decisions[0], 0), (&decisions[0], 0)], Layout::Own).blob.len();
+    let one = encode([(&decisions[0], 0)], Layout::Own, clock::now()).blob.len();
+    let two = encode([(&decisions[0], 0), (&decisions[0], 0)], Layout::Own, clock::now()).blob.len();
     let rule = one - (two - one) - 5;
     assert_eq!(call.blob.len(), 5 + 200 * (two - one) + limits.len() * rule);
+}
+
+/// The windows of a calendar travel with a call, around the time that this process takes the server's clock to show.
+#[test]
+fn a_calendar_is_asked_for_again_where_the_server_shows_another_time() {
+    const DAY: Micros = 86_400_000_000;
+    const HALF: i64 = DAY.cast_signed() / 2;
+    let mut script = Script::start();
+    let limit = Limit::from_json(
+        r#"{ "key": "plan", "type": "calendar-window", "max": 2, "unit": "day", "timeZone": "Asia/Tokyo" }"#,
+    )
+    .unwrap();
+    let question = ask(&limit, Call::Limit, 1, None);
+    let now = clock::now();
+    // Off by up to a window, the answer is exact; beyond, nothing is charged, and the time comes back.
+    let mut made = 0;
+    for (off, known) in
+        [(-6 * HALF, false), (-4 * HALF, false), (-HALF, true), (HALF, true), (4 * HALF, false), (0, true)]
+    {
+        let call = encode([(&question, 0)], Layout::Own, now.saturating_add_signed(off));
+        let reply: Value = call.command(true).query(&mut script.connection).unwrap();
+        let (server, outcomes) = decode(&reply, [&question]).unwrap();
+        let server = server.unwrap();
+        if !known {
+            assert_eq!(outcomes, [Reply::Late { now: server }], "{off}");
+            continue;
+        }
+        let Reply::Decided { infos, .. } = &outcomes[0] else { panic!("{outcomes:?}") };
+        made += 1;
+        assert_eq!((infos[0].blocked, infos[0].remaining), (made > 2, 2_u64.saturating_sub(made)), "{off}");
+        let end = (server + 9 * DAY / 24).next_multiple_of(DAY) - 9 * DAY / 24;
+        assert_eq!(infos[0].full_reset_ms, (end - server).div_ceil(1000), "{off}");
+    }
 }

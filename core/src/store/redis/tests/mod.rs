@@ -22,6 +22,7 @@ use super::layout::Layout;
 use super::script::{SHA, SOURCE};
 use crate::algorithm::Shape;
 use crate::check::Check;
+use crate::clock;
 use crate::decision::{Call, Impossible, Verb};
 use crate::error::LimitError;
 use crate::info::LimitInfo;
@@ -86,7 +87,7 @@ impl Script {
 }
 
 fn evalsha(decisions: &[(&Request, Micros)]) -> Cmd {
-    let call = encode(decisions.iter().copied(), Layout::Own);
+    let call = encode(decisions.iter().copied(), Layout::Own, clock::now());
     let mut command = Cmd::new();
     command.arg("EVALSHA").arg(&*SHA).arg(call.keys.len());
     for key in &call.keys {
