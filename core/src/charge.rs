@@ -22,6 +22,8 @@ pub struct Charge {
     pub observed: Vec<(usize, bool)>,
     /// [`LimitInfo::degraded`]: it was made by this process alone.
     pub degraded: bool,
+    /// [`LimitInfo::granted`]: the cost of each check that [left it open](Check::at_least).
+    pub granted: u64,
 }
 
 impl From<&LimitInfo> for Charge {
@@ -46,6 +48,7 @@ impl Charge {
             denied: info.blocked,
             observed: Vec::new(),
             degraded: info.degraded,
+            granted: info.granted,
         };
         charge
             .observe(info.checks().iter().filter(|info| info.observed).map(|info| (info.check_index(), info.blocked)));
@@ -88,6 +91,9 @@ impl Charge {
     pub fn settle(&self, open: bool, checks: &mut [Check<'_>], spent: &[u64]) -> Call {
         for (index, (check, spent)) in checks.iter_mut().zip(spent).enumerate() {
             check.charged_at = self.each.get(index).copied();
+            if check.at_least > 0 {
+                (check.cost, check.at_least) = (self.granted, 0);
+            }
             let observed = self.observed.iter().find(|(known, _)| *known == index);
             let denied = observed.map_or(self.denied, |(_, denied)| *denied);
             let charged = open && (!denied || check.limit.counts_blocked());

@@ -25,6 +25,8 @@ pub struct Check<'a> {
     pub(crate) limit: &'a Limit,
     pub(crate) actor: &'a str,
     pub(crate) cost: u64,
+    /// The least part of the cost that is of use; 0 = all of it.
+    pub(crate) at_least: u64,
     pub(crate) spent: u64,
     /// The instant at which an undo's check was charged, where that is another instant than the call's.
     pub(crate) charged_at: Option<Micros>,
@@ -36,12 +38,18 @@ impl<'a> Check<'a> {
     /// A check of cost 1 and factor 1.
     #[must_use]
     pub const fn new(limit: &'a Limit, actor: &'a str) -> Self {
-        Self { limit, actor, cost: 1, spent: 0, charged_at: None, factor: 1.0, observed: false }
+        Self { limit, actor, cost: 1, at_least: 0, spent: 0, charged_at: None, factor: 1.0, observed: false }
     }
 
     /// The number under which its parts are decided apart from all others, if they are; `index` is that of the check.
     pub(crate) fn group(&self, index: usize) -> Option<u32> {
         self.observed.then(|| u32::try_from(index).unwrap_or(u32::MAX))
+    }
+
+    /// It is enforced, and takes all of its cost or nothing.
+    #[inline]
+    pub(crate) const fn is_plain(&self) -> bool {
+        !self.observed && self.at_least == 0
     }
 
     /// The key of its limit, which an error names.
@@ -67,6 +75,28 @@ impl<'a> Check<'a> {
     #[must_use]
     pub const fn units(&self) -> u64 {
         self.cost
+    }
+
+    /// Takes as much of the cost as there is room for, and no less than this: [`LimitInfo::granted`] says how much. A call
+    /// that has no room for it is denied as one of this cost.
+    ///
+    /// For [`Call::Limit`](crate::Call::Limit) and [`Call::Peek`](crate::Call::Peek). All checks of a call have the same
+    /// cost and the same least part of it, and each gets the same units. The cost may be above what the limit ever admits.
+    ///
+    /// ```
+    /// use tidegate::{Call, Check, Limit, Limiter, Memory};
+    ///
+    /// let (limiter, tokens) = (Limiter::new(Memory::new()), Limit::bucket("tokens", 300).build()?);
+    /// let check = [Check::new(&tokens, "ada").cost(500).at_least(50)];
+    /// assert_eq!(limiter.decide_sync(&check, Call::Limit)?.granted, 300);
+    /// let denied = limiter.decide_sync(&check, Call::Limit)?;
+    /// assert_eq!((denied.blocked, denied.granted), (true, 0));
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn at_least(mut self, units: u64) -> Self {
+        self.at_least = units;
+        self
     }
 
     /// The units that stay charged when the cost is undone, 0 by default; where they are more than the cost, the
@@ -162,6 +192,7 @@ pub(crate) struct OwnedCheck {
     pub(crate) limit: Limit,
     actor: Box<str>,
     pub(crate) cost: u64,
+    at_least: u64,
     spent: u64,
     pub(crate) factor: f64,
     observed: bool,
@@ -169,14 +200,15 @@ pub(crate) struct OwnedCheck {
 
 impl From<&Check<'_>> for OwnedCheck {
     fn from(check: &Check<'_>) -> Self {
-        let Check { limit, actor, cost, spent, factor, observed, .. } = *check;
-        Self { limit: limit.clone(), actor: actor.into(), cost, spent, factor, observed }
+        let Check { limit, actor, cost, at_least, spent, factor, observed, .. } = *check;
+        Self { limit: limit.clone(), actor: actor.into(), cost, at_least, spent, factor, observed }
     }
 }
 
 impl OwnedCheck {
     pub(crate) fn check(&self) -> Check<'_> {
-        let Self { limit, actor, cost, spent, factor, observed } = self;
-        Check { limit, actor, cost: *cost, spent: *spent, charged_at: None, factor: *factor, observed: *observed }
+        let Self { limit, actor, cost, at_least, spent, factor, observed } = self;
+        let (cost, at_least, spent) = (*cost, *at_least, *spent);
+        Check { limit, actor, cost, at_least, spent, charged_at: None, factor: *factor, observed: *observed }
     }
 }

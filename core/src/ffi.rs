@@ -73,6 +73,18 @@ pub fn cost(key: &str, cost: f64) -> Result<u64, LimitError> {
     if cost.fract() == 0.0 { Ok(whole(cost)) } else { Err(refused(key, "cost", "must be a whole number", cost)) }
 }
 
+/// The least part of a cost that is of use: an integer from 1 to 2^53.
+///
+/// # Errors
+/// When it is anything else; `key` is the limit's.
+pub fn at_least(key: &str, units: f64) -> Result<u64, LimitError> {
+    within(key, "atLeast", units, EXACT as f64)?;
+    if units >= 1.0 && units.fract() == 0.0 {
+        return Ok(whole(units));
+    }
+    Err(refused(key, "atLeast", "must be a whole number of at least 1", units))
+}
+
 /// The actual costs of a receipt's checks: one cost for all of them, or one for each.
 #[derive(Clone, Copy, Debug)]
 pub enum Spent<'a> {

@@ -138,6 +138,8 @@ answer! {
             quota,
             /// Time that a full entry of the limit that decided takes to drain.
             window_ms,
+            /// Units that were admitted: the cost of the call, or with `at_least` as much of it as it got; 0 if denied.
+            granted,
         }
         seconds {
             /// `reset_ms` in whole seconds, rounded up.
@@ -202,6 +204,7 @@ impl LimitInfo {
             next_ms: 0,
             quota: UNLIMITED,
             window_ms: 0,
+            granted: 0,
             at: 0,
             check: 0,
             observed: false,
@@ -209,6 +212,11 @@ impl LimitInfo {
             degraded: false,
             several: None,
         }
+    }
+
+    /// The same answer to a call of this cost, if it is admitted.
+    pub(crate) fn granting(self, cost: u64) -> Self {
+        Self { granted: if self.blocked { 0 } else { cost }, ..self }
     }
 
     /// Makes this the answer of the check at this index, which may be one that is not enforced.
@@ -270,6 +278,7 @@ impl LimitInfo {
         let Self { blocked, quota, next_ms, window_ms, check, .. } = *deciding;
         let (mut remaining, mut reset_ms, mut full_reset_ms) = (u64::MAX, deciding.reset_ms, 0);
         let (mut wait_ms, mut at, mut degraded) = (0, 0, false);
+        let granted = if blocked { 0 } else { checks.first().map_or(0, |first| first.granted) };
         for info in checks {
             remaining = remaining.min(info.remaining);
             full_reset_ms = full_reset_ms.max(info.full_reset_ms);
@@ -291,6 +300,7 @@ impl LimitInfo {
             next_ms,
             quota,
             window_ms,
+            granted,
             at,
             check,
             observed: false,

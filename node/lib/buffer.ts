@@ -12,9 +12,9 @@ export const enum In {
   HasNow = 2,
   /** The instant, in milliseconds since the epoch. */
   Now = 3,
-  /** 1 if a longest wait is given. */
+  /** 1 if a longest wait is given, or a least part of a cost. */
   HasMaxWait = 4,
-  /** The longest wait, in milliseconds. */
+  /** The longest wait, in milliseconds; of `limit` and `peek` the least part of the cost. */
   MaxWait = 5,
   /** For a receipt: the instant of the charge, in microseconds. */
   ChargedAt = 6,
@@ -65,12 +65,13 @@ export const enum Answer {
   NextMs = 5,
   Quota = 6,
   WindowMs = 7,
-  ResetSec = 8,
-  FullResetSec = 9,
+  Granted = 8,
+  ResetSec = 9,
+  FullResetSec = 10,
   /** The instant of the decision, in microseconds; 0 where nothing is limited. */
-  At = 10,
+  At = 11,
   /** The index of the check that it belongs to. */
-  Check = 11,
+  Check = 12,
 }
 
 /** The kinds of calls. */
@@ -114,10 +115,10 @@ export const enum Kind {
 export const CHECK_WIDTH = 5
 
 /** The width of an answer in numbers. */
-export const ANSWER_WIDTH = 12
+export const ANSWER_WIDTH = 13
 
 /** The width of an answer in the fast buffer. */
-export const FAST_WIDTH = 10
+export const FAST_WIDTH = 11
 
 /** The most checks that cross in the shared call buffer. */
 export const MOST_CHECKS = 8
@@ -134,7 +135,6 @@ export const bufferOf = (checks: number): Float64Array =>
 
 /** The answers of two checks in the fast buffer; a list that is written out is made in half the time. */
 export const answersOfTwo = (fast: Int32Array): number[] => [
-  fast[10] as number,
   fast[11] as number,
   fast[12] as number,
   fast[13] as number,
@@ -154,4 +154,7 @@ export const answersOfTwo = (fast: Int32Array): number[] => [
   fast[27] as number,
   fast[28] as number,
   fast[29] as number,
+  fast[30] as number,
+  fast[31] as number,
+  fast[32] as number,
 ]

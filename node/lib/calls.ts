@@ -7,7 +7,7 @@ import { compiled } from './definition_cache.js'
 import { mustWait, wrongType } from './errors.js'
 import { type CallExplanation, explainedCall } from './explain.js'
 import { LimitInfo, type Store } from './info.js'
-import { DEFAULTS, ON_ACQUIRE, ON_CALL, ON_DECISION, ON_RESET, optionsFrom } from './options.js'
+import { DEFAULTS, ON_ACQUIRE, ON_CALL, ON_DECISION, ON_LIMIT, ON_RESET, optionsFrom } from './options.js'
 import { type Asked, partsOf, partsOfChecks, plainParts } from './parts.js'
 import { after } from './queue.js'
 import { isCopy, settledInfo } from './settle.js'
@@ -40,14 +40,15 @@ function decidedOf(
   given: unknown,
   atOnce: boolean,
 ): Answer {
+  const takes = call === Call.Limit || call === Call.Peek ? ON_LIMIT : ON_CALL
   if (Array.isArray(limit) || typeof limit === 'function') {
     const few = call === Call.Limit && given === undefined && store.plain && Array.isArray(limit)
     const answer = few ? limitFew(store, limit, actor) : undefined
-    return answer ?? decidedParts(store, call, partsOf(limit, actor, given, { takes: ON_CALL, atOnce }))
+    return answer ?? decidedParts(store, call, partsOf(limit, actor, given, { takes, atOnce }))
   }
   const known = compiled(limit)
   // Asked here, because nearly every call gives none and the reader of options is too large to be inlined.
-  const asked = given === undefined ? DEFAULTS : optionsFrom(given, ON_CALL, known.key)
+  const asked = given === undefined ? DEFAULTS : optionsFrom(given, takes, known.key)
   return decideOne(store, call, known, actor, asked)
 }
 

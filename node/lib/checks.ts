@@ -17,8 +17,8 @@ import { type Failure, native, type Spent } from './native.js'
 import { DEFAULTS, type Read } from './options.js'
 import { expect, numbered, release } from './queue.js'
 
-/** The instant of a decision, and the longest wait. */
-export type When = Pick<Read, 'now' | 'maxWaitMs'>
+/** The instant of a decision, the longest wait, and the least part of the cost. */
+export type When = Pick<Read, 'now' | 'maxWaitMs' | 'atLeast'>
 
 const { callBuffer: buffer, fastBuffer: fast, limit: charge, decideFew: chargeFew } = native
 
@@ -77,6 +77,9 @@ export function limitFew(store: Store, limits: readonly unknown[], actor: unknow
 /** Decides one check. Everything crosses in the shared call buffer but the actor, which is the cheapest there is. */
 export function decideOne(store: Store, call: number, limit: Compiled, actor: unknown, options: Read): Answer {
   if (call === Call.Limit && options === DEFAULTS && store.plain) return limitOne(store, limit, actor)
+  if (options.atLeast !== undefined) {
+    return decideSeveral(store, call, [{ limit, actor, cost: options.cost, factor: options.factor }], options)
+  }
   writeCall(buffer, store, call, options)
   buffer[In.Checks] = limit.handle
   buffer[In.Checks + Check.Cost] = options.cost
@@ -135,6 +138,11 @@ const isPending = (buffer: Float64Array): boolean => (buffer[Out.Count] as numbe
 
 /** Decides several checks together, all or nothing. */
 export function decideSeveral(store: Store, call: number, parts: readonly Part[], when: When): Answer {
+  const { atLeast } = when
+  if (atLeast !== undefined) {
+    const taking = parts.map((part): Part => ({ ...part, atLeast }))
+    return asked(bufferFor(store, call, taking, when), store, taking, charges(call))
+  }
   const few = !store.shared && parts.length > 1 && parts.length <= MOST_CHECKS
   // Those that are not enforced never cross in the shared call buffer.
   if (few && !parts.some(({ observed }) => observed)) return decideFew(store, call, parts, when)
@@ -184,12 +192,13 @@ function charged(parts: readonly Part[]): Failure | undefined {
 /** Replaces the charges of a decision by the actual costs, if its receipt is open; else it only peeks. */
 export function settleSeveral(
   { store, parts, chargedAt }: Receipt,
-  { blocked, degraded }: LimitInfo,
+  { blocked, degraded, granted }: LimitInfo,
   open: boolean,
   spent: Spent,
   when: When,
 ): Answer {
-  const buffer = bufferFor(store, Call.Refund, parts, when)
+  const charged = parts.map((part) => (part.atLeast === undefined ? part : { ...part, cost: granted }))
+  const buffer = bufferFor(store, Call.Refund, charged, when)
   buffer[In.ChargedAt] = chargedAt
   for (let index = 0; index < parts.length; index++) {
     const at = In.Checks + index * CHECK_WIDTH
@@ -202,7 +211,7 @@ export function settleSeveral(
 
 /** Removes the entries of several checks, all at once. */
 export function resetSeveral(store: Store, parts: readonly Part[]): Answer<void> {
-  const buffer = bufferFor(store, Call.Reset, parts, { now: undefined, maxWaitMs: undefined })
+  const buffer = bufferFor(store, Call.Reset, parts, DEFAULTS)
   return answer(buffer, store, parts, () => {})
 }
 
@@ -265,12 +274,12 @@ export function askedLater<T>(
 }
 
 function writeCall(buffer: Float64Array, store: Store, call: number, when: When): void {
-  const { maxWaitMs } = when
+  const number = when.maxWaitMs ?? when.atLeast
   const now = when.now ?? store.clock?.()
   buffer[In.Limiter] = store.handle
   buffer[In.Call] = call
   buffer[In.HasNow] = now === undefined ? 0 : 1
   if (now !== undefined) buffer[In.Now] = now
-  buffer[In.HasMaxWait] = maxWaitMs === undefined ? 0 : 1
-  if (maxWaitMs !== undefined) buffer[In.MaxWait] = maxWaitMs
+  buffer[In.HasMaxWait] = number === undefined ? 0 : 1
+  if (number !== undefined) buffer[In.MaxWait] = number
 }

@@ -49,6 +49,7 @@ export type {
   ContextOptions,
   DecisionOptions,
   ExplainOptions,
+  LimitOptions,
   TimeOptions,
 } from './options.js'
 export {

@@ -24,6 +24,8 @@ export interface Part {
   readonly actor: unknown
   readonly cost: number
   readonly factor: number
+  /** The least part of the cost that is of use, where that is not all of it. */
+  readonly atLeast?: number | undefined
   /** For a receipt: the instant of its charge, where that is another one than its call's. */
   readonly chargedAt?: number
   /** Decided beside the others, and never enforced. */
@@ -81,6 +83,8 @@ export class LimitInfo {
   declare readonly quota: number
   /** Time that a full entry of the limit that decided takes to drain. */
   declare readonly windowMs: number
+  /** Units that were admitted: the cost of the call, or with `atLeast` as much of it as it got; 0 if denied. */
+  declare readonly granted: number
   /** `resetMs` in whole seconds, rounded up. */
   declare readonly resetSec: number
   /** `fullResetMs` in whole seconds, rounded up. */
@@ -157,6 +161,7 @@ export class LimitInfo {
     this.nextMs = numbers[from + Answer.NextMs] as number
     this.quota = numbers[from + Answer.Quota] as number
     this.windowMs = numbers[from + Answer.WindowMs] as number
+    this.granted = numbers[from + Answer.Granted] as number
     this.resetSec = numbers[from + Answer.ResetSec] as number
     this.fullResetSec = numbers[from + Answer.FullResetSec] as number
     // </generated>

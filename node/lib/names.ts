@@ -119,6 +119,8 @@ export interface InfoNumbers {
   readonly quota: number
   /** Time that a full entry of the limit that decided takes to drain. */
   readonly windowMs: number
+  /** Units that were admitted: the cost of the call, or with `atLeast` as much of it as it got; 0 if denied. */
+  readonly granted: number
   /** `resetMs` in whole seconds, rounded up. */
   readonly resetSec: number
   /** `fullResetMs` in whole seconds, rounded up. */
@@ -140,8 +142,9 @@ export const INFO_NUMBERS: Readonly<Partial<Record<keyof InfoNumbers, number>>> 
   nextMs: 5,
   quota: 6,
   windowMs: 7,
-  resetSec: 8,
-  fullResetSec: 9,
+  granted: 8,
+  resetSec: 9,
+  fullResetSec: 10,
 }
 
 /**

@@ -16,6 +16,15 @@ export interface CallOptions<C = unknown> extends ContextOptions<C> {
   readonly now?: number | null | undefined
 }
 
+/** The options of a `limit` or a `peek`. */
+export interface LimitOptions<C = unknown> extends CallOptions<C> {
+  /**
+   * Takes as much of `cost` as there is room for, and no less than this: `info.granted` says how much. Where several
+   * limits decide, each gets the same units. `cost` may be above what they ever admit.
+   */
+  readonly atLeast?: number | null | undefined
+}
+
 /** The options of an `acquire` that answers at once. */
 export interface AcquireSyncOptions<C = unknown> extends CallOptions<C> {
   /** Milliseconds since the epoch, in place of the clock. The call does not wait: `waitMs` is the time to wait. */
@@ -39,7 +48,10 @@ export interface TimeOptions {
 }
 
 /** The options of a decision of several checks. */
-export interface DecisionOptions<C = unknown> extends TimeOptions, ContextOptions<C> {}
+export interface DecisionOptions<C = unknown> extends TimeOptions, ContextOptions<C> {
+  /** As for one actor: each check gets the same units, as many as all have room for. Their costs are the same then. */
+  readonly atLeast?: number | null | undefined
+}
 
 /** The options of an `explain`. */
 export interface ExplainOptions<C = unknown> extends ContextOptions<C> {
@@ -53,6 +65,7 @@ export interface Read {
   factor: number
   now: number | undefined
   maxWaitMs: number | undefined
+  atLeast: number | undefined
   signal: AbortSignal | undefined
   context: unknown
 }
@@ -61,8 +74,9 @@ type Name = keyof Read
 
 /** The options that each kind of call takes. */
 export const ON_CALL: readonly Name[] = ['cost', 'factor', 'now', 'context']
+export const ON_LIMIT: readonly Name[] = [...ON_CALL, 'atLeast']
 export const ON_ACQUIRE: readonly Name[] = [...ON_CALL, 'maxWaitMs', 'signal']
-export const ON_DECISION: readonly Name[] = ['now', 'context']
+export const ON_DECISION: readonly Name[] = ['now', 'atLeast', 'context']
 export const ON_CORRECTION: readonly Name[] = ['now']
 export const ON_EXPLAIN: readonly Name[] = ['factor', 'context']
 export const ON_CHECK: readonly Name[] = ['cost', 'factor']
@@ -74,6 +88,7 @@ export const DEFAULTS: Readonly<Read> = Object.freeze({
   factor: 1,
   now: undefined,
   maxWaitMs: undefined,
+  atLeast: undefined,
   signal: undefined,
   context: undefined,
 })

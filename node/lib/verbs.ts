@@ -13,6 +13,7 @@ import type {
   CallOptions,
   ContextOptions,
   DecisionOptions,
+  LimitOptions,
   TimeOptions,
 } from './options.js'
 import type { Check } from './parts.js'
@@ -27,11 +28,22 @@ export abstract class Verbs {
     this.#store = store
   }
 
-  /** Charges `cost` if it fits. */
+  /**
+   * Charges `cost` if it fits; with `atLeast`, as much of it as there is room for.
+   *
+   * @example
+   * ```js
+   * import { bucket, Limiter } from 'tidegate'
+   *
+   * const tokens = bucket({ key: 'tokens', size: 300 })
+   * const limiter = new Limiter()
+   * assert.equal(limiter.limitSync(tokens, 'ada', { cost: 500, atLeast: 50, now: 0 }).granted, 300)
+   * ```
+   */
   limit<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>>,
+    options?: LimitOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
     try {
       const store = this.#store
@@ -50,7 +62,7 @@ export abstract class Verbs {
   limitSync<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>>,
+    options?: LimitOptions<NoInfer<C>>,
   ): LimitInfo {
     const store = this.#store
     const plain = options === undefined && store.plain ? checked(limit) : undefined
@@ -62,7 +74,7 @@ export abstract class Verbs {
   async peek<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>>,
+    options?: LimitOptions<NoInfer<C>>,
   ): Promise<LimitInfo> {
     return decided(this.#store, Call.Peek, limit, actor, options, false)
   }
@@ -71,7 +83,7 @@ export abstract class Verbs {
   peekSync<C, T extends string = never>(
     limit: AnyLimit<C, T>,
     actor: string,
-    options?: CallOptions<NoInfer<C>>,
+    options?: LimitOptions<NoInfer<C>>,
   ): LimitInfo {
     return decided(this.#store, Call.Peek, limit, actor, options, true) as LimitInfo
   }

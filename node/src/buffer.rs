@@ -88,7 +88,7 @@ impl CallBuffer<'_> {
     pub(crate) fn receipt(&self, checks: usize) -> (Charge, bool) {
         let flags = whole(self.at(RECEIPT));
         let (at, each, observed) = (whole(self.at(CHARGED_AT)), Vec::new(), Vec::new());
-        let mut charge = Charge { at, each, denied: flags & 1 > 0, observed, degraded: flags & 2 > 0 };
+        let mut charge = Charge { at, each, denied: flags & 1 > 0, observed, degraded: flags & 2 > 0, granted: 0 };
         let observed = (0..checks).filter(|index| self.is_observed(*index));
         charge.observe(observed.map(|index| (index, self.observed(index) & 2 > 0)));
         (charge, flags & 4 > 0)

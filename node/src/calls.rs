@@ -161,8 +161,13 @@ pub(crate) fn asked<'a>(
     actors: &'a [String],
 ) -> Answered<(&'a Limiter, Vec<Check<'a>>)> {
     let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
+    let may_take_less = matches!(index(buffer.call()), call::LIMIT | call::PEEK);
+    let at_least = buffer.max_wait().filter(|_| may_take_less);
     let one = |(index, actor): (usize, &'a String)| {
-        let check = check(registry, buffer, index, actor)?;
+        let mut check = check(registry, buffer, index, actor)?;
+        if let Some(units) = at_least {
+            check = check.at_least(ffi::at_least(check.key(), units)?);
+        }
         Ok(if buffer.is_observed(index) { check.observed() } else { check })
     };
     Ok((limiter, actors.iter().enumerate().map(one).collect::<Answered<_>>()?))

@@ -12,9 +12,9 @@ pub(crate) mod input {
     pub(crate) const HAS_NOW: usize = 2;
     /// The instant, in milliseconds since the epoch.
     pub(crate) const NOW: usize = 3;
-    /// 1 if a longest wait is given.
+    /// 1 if a longest wait is given, or a least part of a cost.
     pub(crate) const HAS_MAX_WAIT: usize = 4;
-    /// The longest wait, in milliseconds.
+    /// The longest wait, in milliseconds; of `limit` and `peek` the least part of the cost.
     pub(crate) const MAX_WAIT: usize = 5;
     /// For a receipt: the instant of the charge, in microseconds.
     pub(crate) const CHARGED_AT: usize = 6;
@@ -87,10 +87,10 @@ pub(crate) const CHECK_WIDTH: usize = 5;
 pub(crate) const ANSWER_WIDTH: usize = LimitInfo::NUMBERS;
 
 /// The place of its instant in an answer.
-pub(crate) const ANSWER_AT: usize = 10;
+pub(crate) const ANSWER_AT: usize = 11;
 
 /// The width of an answer in the fast buffer.
-pub(crate) const FAST_WIDTH: usize = 10;
+pub(crate) const FAST_WIDTH: usize = 11;
 
 /// The numbers before a record in the reply buffer.
 pub(crate) const RECORD_HEAD: usize = 2;

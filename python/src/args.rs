@@ -50,6 +50,12 @@ impl Arg<'_, '_> {
         }
     }
 
+    /// The least part of a cost that is of use.
+    pub(crate) fn at_least(self, key: &str) -> PyResult<u64> {
+        let Some(object) = self.0 else { return Ok(0) };
+        ffi::at_least(key, number(key, "at_least", &object)?).map_err(limit_error)
+    }
+
     #[inline]
     pub(crate) fn factor(self, key: &str) -> PyResult<f64> {
         match self.0 {

@@ -15,6 +15,8 @@ pub(crate) struct OwnedCheck {
     pub(crate) actor: Py<PyString>,
     pub(crate) cost: u64,
     pub(crate) factor: f64,
+    /// The least part of the cost that is of use; 0 = all of it.
+    at_least: u64,
     observed: bool,
 }
 
@@ -29,7 +31,7 @@ impl OwnedCheck {
     ) -> PyResult<Self> {
         let key = limit.get().0.key();
         let (actor, cost, factor) = (args::actor(key, actor)?, cost.cost(key)?, factor.factor(key)?);
-        Ok(Self { limit: limit.unbind(), actor: actor.unbind(), cost, factor, observed: false })
+        Ok(Self { limit: limit.unbind(), actor: actor.unbind(), cost, factor, at_least: 0, observed: false })
     }
 
     /// The same check, [observed](Check::observed) where this is so.
@@ -39,14 +41,15 @@ impl OwnedCheck {
 
     fn clone_ref(&self, py: Python<'_>) -> Self {
         let (limit, actor) = (self.limit.clone_ref(py), self.actor.clone_ref(py));
-        Self { limit, actor, cost: self.cost, factor: self.factor, observed: self.observed }
+        let Self { cost, factor, at_least, observed, .. } = *self;
+        Self { limit, actor, cost, factor, at_least, observed }
     }
 
     #[inline]
     fn check<'a>(&'a self, py: Python<'a>) -> Check<'a> {
         // Read once already, so it is text.
         let actor = self.actor.bind(py).to_str().unwrap_or_default();
-        let check = Check::new(&self.limit.get().0, actor).cost(self.cost).factor(self.factor);
+        let check = Check::new(&self.limit.get().0, actor).cost(self.cost).at_least(self.at_least).factor(self.factor);
         if self.observed { check.observed() } else { check }
     }
 }
@@ -63,6 +66,15 @@ impl Checks {
             Self::One(check) => std::slice::from_ref(check),
             Self::Several(checks) => checks,
         }
+    }
+
+    /// The same checks, of which each takes as much of its cost as there is room for, and no less than this.
+    pub(crate) fn at_least(mut self, units: u64) -> Self {
+        match &mut self {
+            Self::One(check) => check.at_least = units,
+            Self::Several(checks) => checks.iter_mut().for_each(|check| check.at_least = units),
+        }
+        self
     }
 
     pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {

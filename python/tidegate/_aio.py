@@ -87,17 +87,21 @@ class AsyncLimiter:
         factor: float = 1.0,
         now: float | None = None,
         *,
+        at_least: int | None = None,
         context: Any = None,
     ) -> LimitInfo:
         """Charge ``cost`` units to ``actor`` if they fit; ``blocked`` if they do not.
 
         ``factor`` scales the limit for this actor: 0.5 = twice the allowance, 2 = half of it, 0 = no limit. ``now`` is
         milliseconds since the epoch, for replays, tests and simulations.
+
+        With ``at_least``, charge as much of ``cost`` as there is room for, and no less than that; ``granted`` is how
+        much. Each of several limits is charged the same units. ``cost`` may be above what they ever admit.
         """
         self._at_once -= 1
         if self._at_once < 0:
             await self._rest()
-        answer = self._calls.limit(limit, actor, cost, factor, now, context=context)
+        answer = self._calls.limit(limit, actor, cost, factor, now, at_least=at_least, context=context)
         return answer if isinstance(answer, LimitInfo) else await answer
 
     async def peek(
@@ -108,13 +112,14 @@ class AsyncLimiter:
         factor: float = 1.0,
         now: float | None = None,
         *,
+        at_least: int | None = None,
         context: Any = None,
     ) -> LimitInfo:
         """Return the answer that ``limit`` would give, and charge nothing."""
         self._at_once -= 1
         if self._at_once < 0:
             await self._rest()
-        answer = self._calls.peek(limit, actor, cost, factor, now, context=context)
+        answer = self._calls.peek(limit, actor, cost, factor, now, at_least=at_least, context=context)
         return answer if isinstance(answer, LimitInfo) else await answer
 
     async def charge(
@@ -217,20 +222,28 @@ class AsyncLimiter:
         answer = self._calls.acquire(limit, actor, cost, factor, now, max_wait=max_wait, context=context)
         return answer if isinstance(answer, LimitInfo) else await _finish(answer)
 
-    async def limit_all(self, checks: Sequence[Check], now: float | None = None, *, context: Any = None) -> LimitInfo:
-        """Decide checks for several actors together, all or nothing: ``(limit, actor[, cost[, factor]])`` each."""
+    async def limit_all(
+        self, checks: Sequence[Check], now: float | None = None, *, at_least: int | None = None, context: Any = None
+    ) -> LimitInfo:
+        """Decide checks for several actors together, all or nothing: ``(limit, actor[, cost[, factor]])`` each.
+
+        With ``at_least``, each is charged the same units, as many as all have room for: see ``limit``. Their costs are
+        the same then.
+        """
         self._at_once -= 1
         if self._at_once < 0:
             await self._rest()
-        answer = self._calls.limit_all(checks, now, context=context)
+        answer = self._calls.limit_all(checks, now, at_least=at_least, context=context)
         return answer if isinstance(answer, LimitInfo) else await answer
 
-    async def peek_all(self, checks: Sequence[Check], now: float | None = None, *, context: Any = None) -> LimitInfo:
+    async def peek_all(
+        self, checks: Sequence[Check], now: float | None = None, *, at_least: int | None = None, context: Any = None
+    ) -> LimitInfo:
         """Return the answer that ``limit_all`` would give, and charge nothing."""
         self._at_once -= 1
         if self._at_once < 0:
             await self._rest()
-        answer = self._calls.peek_all(checks, now, context=context)
+        answer = self._calls.peek_all(checks, now, at_least=at_least, context=context)
         return answer if isinstance(answer, LimitInfo) else await answer
 
     async def explain(

@@ -478,6 +478,7 @@ class LimitInfo:
         next_ms: int = 0,
         quota: int = 1,
         window_ms: int = 0,
+        granted: int = 0,
         key: str = "",
         actor: str = "",
         binding: int = 0,
@@ -513,6 +514,9 @@ class LimitInfo:
     @property
     def window_ms(self) -> int:
         """Time that a full entry of the limit that decided takes to drain. In milliseconds."""
+    @property
+    def granted(self) -> int:
+        """Units that were admitted: the cost of the call, or with ``at_least`` as much of it as it got; 0 if denied."""
     @property
     def reset_sec(self) -> int:
         """``reset_ms`` in whole seconds, rounded up."""
@@ -693,6 +697,7 @@ class Limiter:
         factor: float = 1.0,
         now: float | None = None,
         *,
+        at_least: int | None = None,
         context: Any = None,
     ) -> LimitInfo:
         """Charge ``cost`` units to ``actor`` if they fit; ``blocked`` if they do not.
@@ -700,9 +705,15 @@ class Limiter:
         ``factor`` scales the limit for this actor: 0.5 = twice the allowance, 2 = half of it, 0 = no limit. ``now`` is
         milliseconds since the epoch, for replays, tests and simulations.
 
+        With ``at_least``, charge as much of ``cost`` as there is room for, and no less than that; ``granted`` is how
+        much. Each of several limits is charged the same units. ``cost`` may be above what they ever admit.
+
         >>> from tidegate import Bucket, Limiter
-        >>> Limiter().limit(Bucket("login", size=10), "203.0.113.9", cost=4).remaining
+        >>> limiter = Limiter()
+        >>> limiter.limit(Bucket("login", size=10), "203.0.113.9", cost=4).remaining
         6
+        >>> limiter.limit(Bucket("tokens", size=300), "ada", cost=500, at_least=50).granted
+        300
         """
     def peek(
         self,
@@ -712,6 +723,7 @@ class Limiter:
         factor: float = 1.0,
         now: float | None = None,
         *,
+        at_least: int | None = None,
         context: Any = None,
     ) -> LimitInfo:
         """Return the answer that ``limit`` would give, and charge nothing.
@@ -813,8 +825,13 @@ class Limiter:
         >>> [limiter.acquire(mail, "ada", max_wait=1.0).blocked for message in range(3)]
         [False, False, False]
         """
-    def limit_all(self, checks: Sequence[Check], now: float | None = None, *, context: Any = None) -> LimitInfo:
+    def limit_all(
+        self, checks: Sequence[Check], now: float | None = None, *, at_least: int | None = None, context: Any = None
+    ) -> LimitInfo:
         """Decide checks for several actors together, all or nothing: ``(limit, actor[, cost[, factor]])`` each.
+
+        With ``at_least``, each is charged the same units, as many as all have room for: see ``limit``. Their costs are
+        the same then.
 
         >>> from tidegate import Bucket, Limiter, TokenBucket
         >>> login, api = Bucket("login", size=10), TokenBucket("api", count=100, period=60_000)
@@ -822,7 +839,9 @@ class Limiter:
         >>> [check.remaining for check in info.checks]
         [9, 95]
         """
-    def peek_all(self, checks: Sequence[Check], now: float | None = None, *, context: Any = None) -> LimitInfo:
+    def peek_all(
+        self, checks: Sequence[Check], now: float | None = None, *, at_least: int | None = None, context: Any = None
+    ) -> LimitInfo:
         """Return the answer that ``limit_all`` would give, and charge nothing.
 
         >>> from tidegate import Bucket, Limiter
@@ -935,6 +954,7 @@ class _AsyncCalls:
         factor: float = 1.0,
         now: float | None = None,
         *,
+        at_least: int | None = None,
         context: Any = None,
     ) -> LimitInfo | Awaitable[LimitInfo]: ...
     def peek(
@@ -945,6 +965,7 @@ class _AsyncCalls:
         factor: float = 1.0,
         now: float | None = None,
         *,
+        at_least: int | None = None,
         context: Any = None,
     ) -> LimitInfo | Awaitable[LimitInfo]: ...
     def charge(
@@ -983,10 +1004,10 @@ class _AsyncCalls:
         context: Any = None,
     ) -> LimitInfo | _AcquireHandle | _AcquireSteps: ...
     def limit_all(
-        self, checks: Sequence[Check], now: float | None = None, *, context: Any = None
+        self, checks: Sequence[Check], now: float | None = None, *, at_least: int | None = None, context: Any = None
     ) -> LimitInfo | Awaitable[LimitInfo]: ...
     def peek_all(
-        self, checks: Sequence[Check], now: float | None = None, *, context: Any = None
+        self, checks: Sequence[Check], now: float | None = None, *, at_least: int | None = None, context: Any = None
     ) -> LimitInfo | Awaitable[LimitInfo]: ...
     def explain(
         self,

@@ -125,3 +125,28 @@ test('a charge that is refused leaves the receipt as it was', () => {
   assert.equal(used(limiter, size10), 4)
   assert.equal(limiter.refundSync(info, { now: 0 }).remaining, 10)
 })
+
+test('a call that took what there was gives back what it got', async () => {
+  const tokens = bucket({ key: 'tokens', size: 300 })
+  for (const limiter of [
+    new Limiter(),
+    new Limiter(server.url, { namespace: 'took', timeoutMs: 10_000, onError: 'raise' }),
+  ]) {
+    const info = await limiter.limit(tokens, 'ada', { cost: 500, atLeast: 50, now: 0 })
+    assert.deepEqual([info.granted, info.remaining], [300, 0])
+    assert.equal((await limiter.settle(info, 120, { now: 0 })).remaining, 180)
+    const second = await limiter.limit([tokens], 'ada', { cost: 500, atLeast: 50, now: 0 })
+    assert.equal(second.granted, 180)
+    assert.equal((await limiter.refund(second, { now: 0 })).remaining, 180)
+    const denied = await limiter.limit(tokens, 'ada', { cost: 500, atLeast: 181, now: 0 })
+    assert.deepEqual([denied.blocked, denied.granted, denied.resetMs], [true, 0, 1000])
+    assert.equal((await limiter.limit(tokens, 'ada', { cost: 7, now: 0 })).granted, 7)
+    await limiter.close()
+  }
+  const limiter = new Limiter()
+  for (const atLeast of [0, -1, 1.5, 501, Number.NaN, '1', 2 ** 53 + 2]) {
+    const wrong = (error) => error instanceof LimitError && error.field === 'atLeast' && error.key === 'tokens'
+    assert.throws(() => limiter.limitSync(tokens, 'ada', { cost: 500, atLeast, now: 0 }), wrong, `${atLeast}`)
+  }
+  assert.throws(() => limiter.chargeSync(tokens, 'ada', { atLeast: 1 }), LimitError)
+})

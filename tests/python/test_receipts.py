@@ -47,6 +47,34 @@ def asked(limiter: AnyLimiter, limits: dict[str, Any], step: dict[str, Any]) -> 
     return done(getattr(limiter, step["call"])(limit, actor, cost, factor, step["now"], **extra))  # type: ignore[no-any-return]
 
 
+def test_a_call_that_took_what_there_was_gives_back_what_it_got(limiter: AnyLimiter) -> None:
+    bucket = Bucket("tokens", size=300, drip_rate=1000)
+    info = done(limiter.limit(bucket, "ada", 500, now=NOW, at_least=50))
+    assert (info.granted, info.remaining, info.to_dict()["granted"]) == (300, 0, 300)
+    assert done(limiter.settle(info, 120, now=NOW)).remaining == 180
+    info = done(limiter.limit(bucket, "ada", 500, now=NOW, at_least=50))
+    assert info.granted == 180
+    assert done(limiter.refund(info, now=NOW)).remaining == 180
+    denied = done(limiter.limit(bucket, "ada", 500, now=NOW, at_least=181))
+    assert (denied.blocked, denied.granted, denied.reset_ms) == (True, 0, 1000)
+    assert done(limiter.refund(denied, now=NOW)).remaining == 180
+    assert done(limiter.limit(bucket, "ada", 7, now=NOW)).granted == 7
+    assert done(limiter.refund(bucket, "ada", 7, now=NOW)).granted == 0
+
+
+@pytest.mark.parametrize("at_least", [0, -1, 1.5, 501, float("nan"), "1", 2**53 + 2])
+def test_a_least_part_that_is_none(limiter: AnyLimiter, at_least: Any) -> None:
+    tokens = Bucket("tokens", size=300)
+    for checks in ([tokens], [tokens, Bucket("other", size=300)]):
+        with pytest.raises(LimitError, match="tokens") as caught:
+            done(limiter.limit(checks, "ada", 500, now=NOW, at_least=at_least))
+        assert caught.value.field in ("atLeast", "at_least")
+    with pytest.raises(LimitError, match="as for the other checks") as caught:
+        done(limiter.limit_all([(tokens, "ada", 5), (tokens, "bob", 6)], now=NOW, at_least=1))
+    assert caught.value.field == "cost"
+    assert done(limiter.peek(tokens, "ada", now=NOW)).remaining == 300
+
+
 def play(sequence: dict[str, Any], limiter: AnyLimiter) -> None:
     receipts: dict[str, Any] = {}
     for step in sequence["steps"]:

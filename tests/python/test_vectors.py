@@ -19,9 +19,9 @@ def read(name: str) -> dict[str, Any]:
 
 
 VECTORS = read("decisions")
-for name, sequences in read("beyond").items():
-    if name != "seed":
-        VECTORS[name] += sequences
+BEYOND = read("beyond")
+for name in ("one", "together", "changing"):
+    VECTORS[name] += BEYOND[name]
 LEGACY = read("legacy")["one"]
 HEADERS = read("headers")["cases"]
 
@@ -116,5 +116,21 @@ def test_several_limits_together(sequence: dict[str, Any], store: AnyLimiter) ->
         ]
         call = store.limit_all if step["call"] == "limit" else store.peek_all
         info = done(call(checks, now=step["now"]))
+        assert merged(info) == step["want"], step
+        assert [fields(check) for check in info.checks] == step["each"], step
+
+
+@pytest.mark.parametrize("sequence", BEYOND["upTo"], ids=lambda sequence: sequence["limits"][0]["key"])
+def test_as_much_as_there_is_room_for(sequence: dict[str, Any], store: AnyLimiter) -> None:
+    limits, factors = sequence["limits"], sequence["factors"]
+    for step in sequence["steps"]:
+        cost, at_least = step["cost"], step["atLeast"]
+        checks = [(limit, "actor", cost, factor) for limit, factor in zip(limits, factors)]
+        looked = done(store.peek_all(checks, step["now"], at_least=at_least))
+        if len(limits) == 1:
+            info = done(store.limit(limits[0], "actor", cost, factors[0], step["now"], at_least=at_least))
+        else:
+            info = done(store.limit_all(checks, step["now"], at_least=at_least))
+        assert (looked.granted, info.granted) == (step["granted"], step["granted"]), step
         assert merged(info) == step["want"], step
         assert [fields(check) for check in info.checks] == step["each"], step

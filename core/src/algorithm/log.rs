@@ -117,6 +117,11 @@ impl Algorithm for Log {
         true
     }
 
+    /// The least interval lets all of it pass, or nothing.
+    fn room(&self, state: &Series, now: Micros, _at_least: u64) -> u64 {
+        if self.until_interval(state, now) == 0 { self.remaining(state, now) } else { 0 }
+    }
+
     fn remaining(&self, state: &Series, now: Micros) -> u64 {
         self.max.saturating_sub(self.count(state, now))
     }

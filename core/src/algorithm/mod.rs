@@ -112,6 +112,10 @@ pub(crate) trait Algorithm {
     /// True if the numbers stay exact when this cost is charged, fit or not.
     fn bears(&self, state: &Self::State, now: Micros, cost: u64) -> bool;
     fn remaining(&self, state: &Self::State, now: Micros) -> u64;
+    /// The largest cost that fits now, of a call that takes at least so many units.
+    fn room(&self, state: &Self::State, now: Micros, _at_least: u64) -> u64 {
+        self.remaining(state, now)
+    }
     /// Until the state is empty.
     fn full(&self, state: &Self::State, now: Micros) -> Micros;
     /// Until one unit more fits than `remaining`; 0 = no more can.

@@ -148,6 +148,15 @@ impl Rule {
         with_algorithm!(self, entry, now, |algorithm, state| algorithm.until(state, now, cost))
     }
 
+    /// [`Algorithm::room`] in a copy of this entry, brought to now.
+    pub(crate) fn room(&self, entry: &Entry, now: Micros, at_least: u64) -> u64 {
+        let mut copy = entry.clone();
+        with_algorithm!(self, copy, now, |algorithm, state| {
+            algorithm.advance(state, now);
+            algorithm.room(state, now, at_least)
+        })
+    }
+
     /// An entry that is empty need not be kept: absent, it answers the same.
     #[inline]
     pub(crate) fn is_empty(&self, entry: &mut Entry, now: Micros) -> bool {

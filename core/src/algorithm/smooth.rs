@@ -236,6 +236,11 @@ impl Algorithm for Pacing {
     }
 
     #[inline(always)]
+    /// So that no debt is taken on for units that nobody needs.
+    fn room(&self, state: &Paced, now: Micros, at_least: u64) -> u64 {
+        if state.free <= now { self.remaining(state, now).max(at_least) } else { 0 }
+    }
+
     fn remaining(&self, state: &Paced, now: Micros) -> u64 {
         if state.free <= now { whole(state.stored) } else { 0 }
     }

@@ -204,6 +204,7 @@ pub(crate) fn answer<R: Algorithm>(
         next_ms: millis_up(algorithm.next(state, now, remaining)),
         quota: algorithm.quota(),
         window_ms: algorithm.window_ms(),
+        granted: if check.admitted && !verb.gives_back() { check.cost } else { 0 },
         degraded: false,
         check: 0,
         observed: false,

@@ -1,6 +1,6 @@
 //! The pure part as a public call.
 
-use super::{Call, Held, Part, State, together};
+use super::{Call, Held, Part, State, Verb, together};
 use crate::algorithm::{Entry, Rule, Shape};
 use crate::error::LimitError;
 use crate::info::LimitInfo;
@@ -51,7 +51,7 @@ impl Limit {
         let parts: InlineVec<Part<&Rule>> = rules
             .iter()
             .enumerate()
-            .map(|(entry, rule)| Part { rule, cost, spent: 0, charged_at: None, entry, observed: None })
+            .map(|(entry, rule)| Part { rule, cost, at_least: 0, spent: 0, charged_at: None, entry, observed: None })
             .collect();
         let shapes: InlineVec<Shape> = rules.shaped().map(|(shape, _)| shape).collect();
         let before: InlineVec<Entry> = shapes.iter().map(|shape| state.take(*shape)).collect();
@@ -66,6 +66,8 @@ impl Limit {
             };
             state.keep(shape, after);
         }
-        Ok((LimitInfo::merged(infos), state))
+        let granted = if Verb::from(call).gives_back() { 0 } else { cost };
+        let info = if parts.is_empty() { LimitInfo::unlimited().granting(granted) } else { LimitInfo::merged(infos) };
+        Ok((info, state))
     }
 }

@@ -16,6 +16,8 @@ use crate::time::Micros;
 pub(crate) struct Part<R = Rule> {
     pub(crate) rule: R,
     pub(crate) cost: u64,
+    /// The least part of the cost that is taken where there is no room for all of it; 0 = all.
+    pub(crate) at_least: u64,
     /// The units that an undo leaves charged; more than the cost is charged.
     pub(crate) spent: u64,
     /// The instant at which an undo's check was charged, where that is another instant than the call's.
@@ -26,12 +28,25 @@ pub(crate) struct Part<R = Rule> {
     pub(crate) observed: Option<u32>,
 }
 
+impl<R> Part<R> {
+    /// The units without which its call is denied.
+    pub(crate) fn needs(&self) -> u64 {
+        if self.at_least > 0 { self.at_least } else { self.cost }
+    }
+
+    /// Makes this a check of so many units, no more and no less.
+    pub(crate) fn take(&mut self, units: u64) {
+        (self.cost, self.at_least) = (units, 0);
+    }
+}
+
 impl<R: Borrow<Rule>> Part<R> {
     pub(crate) fn borrowed(&self) -> Part<&Rule> {
-        let Self { rule, cost, spent, charged_at, entry, observed } = self;
+        let Self { rule, cost, at_least, spent, charged_at, entry, observed } = self;
         Part {
             rule: rule.borrow(),
             cost: *cost,
+            at_least: *at_least,
             spent: *spent,
             charged_at: *charged_at,
             entry: *entry,
@@ -83,7 +98,7 @@ fn apart<R: Borrow<Rule>, P>(
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
     // What can never be is refused first, so that nothing is charged then.
     for ((index, part), prior) in parts.iter().enumerate().zip(priors(parts, entries.len(), true)) {
-        let (rule, total) = (part.rule.borrow(), part.cost.saturating_add(prior));
+        let (rule, total) = (part.rule.borrow(), part.needs().saturating_add(prior));
         if total > rule.largest_cost() {
             return Err((index, Impossible::NeverFits { quota: rule.quota(), total }));
         }
@@ -138,6 +153,35 @@ pub(crate) fn groups<R>(parts: &[Part<R>]) -> Vec<InlineVec<usize>> {
 }
 
 fn all_or_nothing<R: Borrow<Rule>, P>(
+    parts: &[Part<R>],
+    entries: &mut [Held<P>],
+    now: Micros,
+    verb: Verb,
+) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
+    if parts.iter().all(|part| part.at_least == 0) {
+        return all_of_it(parts, entries, now, verb);
+    }
+    let mut parts: InlineVec<Part<&Rule>> = parts.iter().map(Part::borrowed).collect();
+    grant(&mut parts, entries, now, verb);
+    all_of_it(&parts, entries, now, verb)
+}
+
+/// Makes of checks that take what there is room for checks of so many units: as many as every one of them has room for,
+/// or else as many as they need, which are denied.
+#[cold]
+fn grant<P>(parts: &mut [Part<&Rule>], entries: &[Held<P>], now: Micros, verb: Verb) {
+    let room = |part: &Part<&Rule>| {
+        let held = entries.get(part.entry)?;
+        Some(part.rule.room(&held.entry, now, part.at_least).min(part.cost))
+    };
+    let granted = parts.iter().filter_map(room).min().unwrap_or(0);
+    for part in parts {
+        // What checks elsewhere have denied is not granted.
+        part.take(if verb == Verb::Denied { part.at_least } else { granted.max(part.at_least) });
+    }
+}
+
+fn all_of_it<R: Borrow<Rule>, P>(
     parts: &[Part<R>],
     entries: &mut [Held<P>],
     now: Micros,
@@ -201,7 +245,7 @@ pub(crate) fn priors<R>(parts: &[Part<R>], entries: usize, apart: bool) -> Inlin
     let prior = |part: &Part<R>| {
         let sum = sums.get_mut(part.entry)?;
         let prior = *sum;
-        *sum = prior.saturating_add(part.cost);
+        *sum = prior.saturating_add(part.needs());
         Some(prior)
     };
     parts.iter().map(prior).map(Option::unwrap_or_default).collect()

@@ -6,6 +6,7 @@ use std::ptr;
 use ahash::RandomState;
 
 use crate::check::Check;
+use crate::decision::Verb;
 use crate::error::LimitError;
 use crate::limit::Rules;
 use crate::time::{EXACT, Micros};
@@ -75,6 +76,33 @@ fn sum<'a>(checks: &[Check<'a>]) -> Summed<'a> {
         }
     }
     summed
+}
+
+/// Refuses a least part of a cost where it has no meaning: in other calls, and where checks would get different units.
+pub(super) fn at_least(checks: &[Check<'_>], verb: Verb) -> Result<(), LimitError> {
+    let Some(first) = checks.iter().find(|check| check.at_least > 0) else { return Ok(()) };
+    let refused =
+        |check: &Check<'_>, problem: &str, value: u64| Err(LimitError::range(check.key(), "atLeast", problem, value));
+    if !matches!(verb, Verb::Limit | Verb::Peek) {
+        return refused(first, "must be given to limit and peek alone", first.at_least);
+    }
+    if first.at_least > first.cost {
+        return refused(first, &format!("must be at most the cost, {}", first.cost), first.at_least);
+    }
+    for (index, check) in checks.iter().enumerate() {
+        if check.at_least != first.at_least {
+            return refused(check, "must be the same for all checks of a call", check.at_least);
+        }
+        if check.cost != first.cost {
+            let problem = format!("must be {}, as for the other checks of a call with atLeast", first.cost);
+            return Err(LimitError::range(check.key(), "cost", problem, check.cost));
+        }
+        let twice = |other: &Check<'_>| same(other.key(), check.key()) && same(other.actor, check.actor);
+        if checks.iter().take(index).any(twice) {
+            return refused(check, "must not be given where a limit stands twice for one actor", check.at_least);
+        }
+    }
+    Ok(())
 }
 
 /// Compares two names, of which most are one and the same string.

@@ -27,7 +27,7 @@ impl Local {
     #[inline(always)]
     pub(super) fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match checks {
-            [check] if call == Call::Limit && !check.observed => {
+            [check] if call == Call::Limit && check.is_plain() => {
                 self.limit_one(check.limit, check.actor, check.cost, check.factor, now)
             }
             [first, second] if call == Call::Limit => self.limit_few([first, second], now, Whole),
@@ -182,7 +182,10 @@ impl Local {
             self.memory.count(&answer, true);
             return answer;
         }
-        let [check @ Check { observed: false, .. }] = checks else { return self.decide_several(checks, call, now) };
+        let [check] = checks else { return self.decide_several(checks, call, now) };
+        if !check.is_plain() {
+            return self.decide_several(checks, call, now);
+        }
         let scaled;
         let rule = match compiled(check) {
             Some(Rules::One(rule)) => rule,
@@ -192,7 +195,7 @@ impl Local {
                     &scaled
                 }
                 Ok(Rules::Unlimited) => {
-                    let answer = Ok(LimitInfo::unlimited());
+                    let answer = Ok(LimitInfo::unlimited().granting(granted(check, call)));
                     self.memory.count(&answer, false);
                     return answer;
                 }
@@ -231,7 +234,7 @@ impl Local {
             let fingerprint = self.namespace ^ check.limit.fingerprint() ^ actor.1;
             let is_known = levels[..index].iter().any(|level| level.fingerprint == fingerprint);
             match check.limit.compiled(check.factor) {
-                Some(Rules::One(Rule::Level(rule))) if check.cost <= EXACT && !is_known && !check.observed => {
+                Some(Rules::One(Rule::Level(rule))) if check.cost <= EXACT && !is_known && check.is_plain() => {
                     levels[index] = LevelCheck { rule, fingerprint, cost: check.cost };
                 }
                 _ => return many(answer_to),
@@ -263,6 +266,7 @@ impl Local {
     }
 
     fn several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        checks::at_least(checks, call.into())?;
         if let Some(summed) = checks::agree(checks)? {
             return self.decide_summed(checks, &summed, call, now);
         }
@@ -291,8 +295,8 @@ impl Local {
             for (number, rule) in rules.iter().enumerate() {
                 let fingerprint = if number == 0 { fingerprint } else { fingerprint.second() };
                 let entry = entries.index_of(&fingerprint);
-                let Check { cost, spent, charged_at, .. } = *check;
-                parts.push(Part { rule, cost, spent, charged_at, entry, observed: check.group(index) });
+                let Check { cost, at_least, spent, charged_at, .. } = *check;
+                parts.push(Part { rule, cost, at_least, spent, charged_at, entry, observed: check.group(index) });
                 owners.push(index);
             }
         }
@@ -314,7 +318,8 @@ impl Local {
                 infos.push(info);
             }
             if infos.len() == answered {
-                infos.push(LimitInfo::unlimited().of_check(index, check.observed));
+                let granted = granted(check, call);
+                infos.push(LimitInfo::unlimited().granting(granted).of_check(index, check.observed));
             }
         }
         Ok(LimitInfo::merged(infos))
@@ -367,6 +372,11 @@ impl Local {
 #[cold]
 fn refusal(check: &Check<'_>, call: Call, why: Impossible) -> Error {
     why.of(check.limit.key(), Verb::from(call).named_cost(check.cost, check.spent)).into()
+}
+
+/// The units that a check is granted where nothing is limited.
+fn granted(check: &Check<'_>, call: Call) -> u64 {
+    if Verb::from(call).gives_back() { 0 } else { check.cost }
 }
 
 /// The rules of a sound check of factor 1.

@@ -44,6 +44,7 @@ macro_rules! conforms {
             one_limit_at_a_time
             definitions_and_factors_that_change
             several_limits_together
+            as_much_as_there_is_room_for
             receipts_are_used_once
         } $($rest)*);
     };

@@ -71,8 +71,13 @@ fn check_fields(info: &LimitInfo, want: &Value, what: &str) {
     }
 }
 
-/// The sequences whose limits the store keeps, each with a limiter of its own.
-fn play(subject: &impl Subject, files: &[&str], name: &str, mut step: impl FnMut(&Value, &[Limit], &Limiter, &Value)) {
+/// The sequences whose limits the store keeps, each with a limiter of its own; answers how many steps they had.
+fn play(
+    subject: &impl Subject,
+    files: &[&str],
+    name: &str,
+    mut step: impl FnMut(&Value, &[Limit], &Limiter, &Value),
+) -> usize {
     let mut steps = 0;
     for file in files {
         for sequence in list(&read(file), name) {
@@ -86,21 +91,24 @@ fn play(subject: &impl Subject, files: &[&str], name: &str, mut step: impl FnMut
             }
         }
     }
-    assert!(steps > 100, "{steps} steps of {name}");
+    steps
 }
 
 pub(crate) fn one_limit_at_a_time(subject: &impl Subject) {
-    play(subject, &["decisions.json", "beyond.json", "legacy.json"], "one", |sequence, limits, limiter, step| {
-        let check = Check::new(&limits[0], "actor").factor(factor(&sequence["factor"]));
-        one_step(limiter, check, step);
-    });
+    let steps =
+        play(subject, &["decisions.json", "beyond.json", "legacy.json"], "one", |sequence, limits, limiter, step| {
+            let check = Check::new(&limits[0], "actor").factor(factor(&sequence["factor"]));
+            one_step(limiter, check, step);
+        });
+    assert!(steps >= 100, "{steps} steps");
 }
 
 pub(crate) fn definitions_and_factors_that_change(subject: &impl Subject) {
-    play(subject, &["decisions.json", "beyond.json"], "changing", |_, limits, limiter, step| {
+    let steps = play(subject, &["decisions.json", "beyond.json"], "changing", |_, limits, limiter, step| {
         let limit = &limits[usize::try_from(number(&step["limit"])).expect("an index")];
         one_step(limiter, Check::new(limit, "actor").factor(factor(&step["factor"])), step);
     });
+    assert!(steps >= 100, "{steps} steps");
 }
 
 fn one_step(limiter: &Limiter, check: Check<'_>, step: &Value) {
@@ -112,7 +120,7 @@ fn one_step(limiter: &Limiter, check: Check<'_>, step: &Value) {
 }
 
 pub(crate) fn several_limits_together(subject: &impl Subject) {
-    play(subject, &["decisions.json", "beyond.json"], "together", |sequence, limits, limiter, step| {
+    let steps = play(subject, &["decisions.json", "beyond.json"], "together", |sequence, limits, limiter, step| {
         let costs = list(step, "costs").iter().map(number);
         let check = |((limit, cost), of)| Check::new(limit, "actor").cost(cost).factor(factor(of));
         let checks: Vec<_> = limits.iter().zip(costs).zip(list(sequence, "factors")).map(check).collect();
@@ -123,6 +131,24 @@ pub(crate) fn several_limits_together(subject: &impl Subject) {
         let each: Vec<_> = info.checks().iter().map(answer).collect();
         assert_eq!(Value::from(each), step["each"], "in step {step}");
     });
+    assert!(steps >= 100, "{steps} steps");
+}
+
+pub(crate) fn as_much_as_there_is_room_for(subject: &impl Subject) {
+    let steps = play(subject, &["beyond.json"], "upTo", |sequence, limits, limiter, step| {
+        let (cost, least) = (number(&step["cost"]), number(&step["atLeast"]));
+        let check = |(limit, of)| Check::new(limit, "actor").cost(cost).at_least(least).factor(factor(of));
+        let checks: Vec<_> = limits.iter().zip(list(sequence, "factors")).map(check).collect();
+        let looked = limiter.decide_sync_at(&checks, Call::Peek, now(step)).expect("an answer");
+        let info = limiter.decide_sync_at(&checks, Call::Limit, now(step)).expect("an answer");
+        assert_eq!((info.granted, looked.granted), (number(&step["granted"]), info.granted), "in step {step}");
+        let mut merged = answer(&info);
+        merged["binding"] = info.binding().into();
+        assert_eq!(merged, step["want"], "in step {step}");
+        let each: Vec<_> = info.checks().iter().map(answer).collect();
+        assert_eq!(Value::from(each), step["each"], "in step {step}");
+    });
+    assert!(steps >= 10, "{steps} steps");
 }
 
 pub(crate) fn receipts_are_used_once(subject: &impl Subject) {

@@ -30,14 +30,25 @@ enum Takes {
     InfoAndCost,
 }
 
+const LIMIT_OPTIONS: &str = "options?: LimitOptions<NoInfer<C>>";
 const OPTIONS: &str = "options?: CallOptions<NoInfer<C>>";
 
 const VERBS: &[Verb] = &[
     Verb {
         name: "limit",
-        docs: &["Charges `cost` if it fits."],
+        docs: &[
+            "Charges `cost` if it fits; with `atLeast`, as much of it as there is room for.",
+            " @example
+```js
+import { bucket, Limiter } from 'tidegate'
+
+const tokens = bucket({ key: 'tokens', size: 300 })
+const limiter = new Limiter()
+assert.equal(limiter.limitSync(tokens, 'ada', { cost: 500, atLeast: 50, now: 0 }).granted, 300)
+```",
+        ],
         at_once: "",
-        takes: Takes::Limit(OPTIONS, OPTIONS),
+        takes: Takes::Limit(LIMIT_OPTIONS, LIMIT_OPTIONS),
         answer: "LimitInfo",
         call: ("decided", "Call.Limit, limit, actor, options"),
     },
@@ -45,7 +56,7 @@ const VERBS: &[Verb] = &[
         name: "peek",
         docs: &["Answers as {@link limit} would, and charges nothing."],
         at_once: "",
-        takes: Takes::Limit(OPTIONS, OPTIONS),
+        takes: Takes::Limit(LIMIT_OPTIONS, LIMIT_OPTIONS),
         answer: "LimitInfo",
         call: ("decided", "Call.Peek, limit, actor, options"),
     },
@@ -220,6 +231,7 @@ import type {
   CallOptions,
   ContextOptions,
   DecisionOptions,
+  LimitOptions,
   TimeOptions,
 } from './options.js'
 import type { Check } from './parts.js'

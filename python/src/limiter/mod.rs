@@ -34,10 +34,16 @@ impl Limiter {
     /// ``factor`` scales the limit for this actor: 0.5 = twice the allowance, 2 = half of it, 0 = no limit. ``now`` is
     /// milliseconds since the epoch, for replays, tests and simulations.
     ///
+    /// With ``at_least``, charge as much of ``cost`` as there is room for, and no less than that; ``granted`` is how
+    /// much. Each of several limits is charged the same units. ``cost`` may be above what they ever admit.
+    ///
     /// >>> from tidegate import Bucket, Limiter
-    /// >>> Limiter().limit(Bucket("login", size=10), "203.0.113.9", cost=4).remaining
+    /// >>> limiter = Limiter()
+    /// >>> limiter.limit(Bucket("login", size=10), "203.0.113.9", cost=4).remaining
     /// 6
-    #[pyo3(signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None), *, context = Arg(None)), text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None, *, context=None)")]
+    /// >>> limiter.limit(Bucket("tokens", size=300), "ada", cost=500, at_least=50).granted
+    /// 300
+    #[pyo3(signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None), *, at_least = Arg(None), context = Arg(None)), text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None, *, at_least=None, context=None)")]
     #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
     fn limit<'py>(
         &self,
@@ -47,9 +53,10 @@ impl Limiter {
         cost: Arg<'_, 'py>,
         factor: Arg<'_, 'py>,
         now: Arg<'_, 'py>,
+        at_least: Arg<'_, 'py>,
         context: Arg<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        verbs::limit(self, py, &Given { limit, actor, cost, factor, now, context, ..Given::default() })
+        verbs::limit(self, py, &Given { limit, actor, cost, factor, now, at_least, context, ..Given::default() })
     }
 
     /// Return the answer that ``limit`` would give, and charge nothing.
@@ -58,7 +65,7 @@ impl Limiter {
     /// >>> limiter = Limiter()
     /// >>> limiter.peek(Bucket("login", size=10), "203.0.113.9").remaining
     /// 10
-    #[pyo3(signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None), *, context = Arg(None)), text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None, *, context=None)")]
+    #[pyo3(signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None), *, at_least = Arg(None), context = Arg(None)), text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None, *, at_least=None, context=None)")]
     #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
     fn peek<'py>(
         &self,
@@ -68,9 +75,10 @@ impl Limiter {
         cost: Arg<'_, 'py>,
         factor: Arg<'_, 'py>,
         now: Arg<'_, 'py>,
+        at_least: Arg<'_, 'py>,
         context: Arg<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        verbs::peek(self, py, &Given { limit, actor, cost, factor, now, context, ..Given::default() })
+        verbs::peek(self, py, &Given { limit, actor, cost, factor, now, at_least, context, ..Given::default() })
     }
 
     /// Charge ``cost`` units even if they do not fit, for costs that are known afterwards.
@@ -194,20 +202,24 @@ impl Limiter {
 
     /// Decide checks for several actors together, all or nothing: ``(limit, actor[, cost[, factor]])`` each.
     ///
+    /// With ``at_least``, each is charged the same units, as many as all have room for: see ``limit``. Their costs are
+    /// the same then.
+    ///
     /// >>> from tidegate import Bucket, Limiter, TokenBucket
     /// >>> login, api = Bucket("login", size=10), TokenBucket("api", count=100, period=60_000)
     /// >>> info = Limiter().limit_all([(login, "203.0.113.9"), (api, "ada", 5)])
     /// >>> [check.remaining for check in info.checks]
     /// [9, 95]
-    #[pyo3(signature = (checks, now = Arg(None), *, context = Arg(None)), text_signature = "($self, checks, now=None, *, context=None)")]
+    #[pyo3(signature = (checks, now = Arg(None), *, at_least = Arg(None), context = Arg(None)), text_signature = "($self, checks, now=None, *, at_least=None, context=None)")]
     fn limit_all<'py>(
         &self,
         py: Python<'py>,
         checks: Arg<'_, 'py>,
         now: Arg<'_, 'py>,
+        at_least: Arg<'_, 'py>,
         context: Arg<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        verbs::limit_all(self, py, &Given { checks, now, context, ..Given::default() })
+        verbs::limit_all(self, py, &Given { checks, now, at_least, context, ..Given::default() })
     }
 
     /// Return the answer that ``limit_all`` would give, and charge nothing.
@@ -215,15 +227,16 @@ impl Limiter {
     /// >>> from tidegate import Bucket, Limiter
     /// >>> Limiter().peek_all([(Bucket("login", size=10), "203.0.113.9", 3)]).remaining
     /// 10
-    #[pyo3(signature = (checks, now = Arg(None), *, context = Arg(None)), text_signature = "($self, checks, now=None, *, context=None)")]
+    #[pyo3(signature = (checks, now = Arg(None), *, at_least = Arg(None), context = Arg(None)), text_signature = "($self, checks, now=None, *, at_least=None, context=None)")]
     fn peek_all<'py>(
         &self,
         py: Python<'py>,
         checks: Arg<'_, 'py>,
         now: Arg<'_, 'py>,
+        at_least: Arg<'_, 'py>,
         context: Arg<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        verbs::peek_all(self, py, &Given { checks, now, context, ..Given::default() })
+        verbs::peek_all(self, py, &Given { checks, now, at_least, context, ..Given::default() })
     }
 
     /// Explain in words the answer that ``limit`` would give now, and charge nothing.

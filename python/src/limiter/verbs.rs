@@ -47,6 +47,7 @@ pub(crate) struct Given<'a, 'py> {
     pub(crate) factor: Arg<'a, 'py>,
     pub(crate) now: Arg<'a, 'py>,
     pub(crate) max_wait: Arg<'a, 'py>,
+    pub(crate) at_least: Arg<'a, 'py>,
     pub(crate) context: Arg<'a, 'py>,
 }
 
@@ -133,7 +134,7 @@ fn decide<'py>(
     given: &Given<'_, 'py>,
 ) -> Answer<'py> {
     let limiter = caller.limiter();
-    let checks = checks(limiter, given)?;
+    let checks = at_least(checks(limiter, given)?, given)?;
     // A reset happens at no instant.
     let now = if call == Call::Reset { None } else { limiter.now(py, checks.first_key(), given.now)? };
     caller.call(py, Request { owner: limiter.owner, call, checks, now, purpose })
@@ -141,9 +142,19 @@ fn decide<'py>(
 
 fn decide_all<'py>(caller: &impl Caller, py: Python<'py>, call: Call, given: &Given<'_, 'py>) -> Answer<'py> {
     let limiter = caller.limiter();
-    let checks = limiter.checks_of_all(&given.checks.object(py), given.context)?;
+    let checks = at_least(limiter.checks_of_all(&given.checks.object(py), given.context)?, given)?;
     let now = limiter.now(py, checks.first_key(), given.now)?;
     caller.call(py, Request { owner: limiter.owner, call, checks, now, purpose: Purpose::Answer })
+}
+
+/// The checks, with the least part of their cost if that is given.
+#[inline(always)]
+fn at_least(checks: Checks, given: &Given<'_, '_>) -> PyResult<Checks> {
+    if given.at_least.is_none() {
+        return Ok(checks);
+    }
+    let units = given.at_least.at_least(checks.first_key())?;
+    Ok(checks.at_least(units))
 }
 
 #[inline(always)]

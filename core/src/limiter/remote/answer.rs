@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::store::memory::{Memory, Moment};
-use crate::store::remote::{Answer, OnError, Reply, Request};
+use crate::store::remote::{Answer, OnError, Part, Reply, Request};
 
 impl PendingCall {
     /// Puts into words what came of the decision.
@@ -47,7 +47,8 @@ impl PendingCall {
 
     fn without_the_store(&self, fallback: &Memory, request: &Request, failure: Failure) -> Result<LimitInfo, Error> {
         let of_each = |words: fn(&Rule) -> LimitInfo| {
-            Ok(self.merge(&request.parts.iter().map(|part| words(&part.rule)).collect::<Vec<_>>()).into_degraded())
+            let of = |part: &Part| words(&part.rule).granting(if self.call.gives_back() { 0 } else { part.cost });
+            Ok(self.merge(&request.parts.iter().map(of).collect::<Vec<_>>()).into_degraded())
         };
         match self.store.settings.on_error {
             OnError::Raise => Err(self.store.state().reports.error(failure).into()),

@@ -99,7 +99,7 @@ impl Remote {
     /// The key of this call among the denials that are remembered.
     fn deny_key(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Option<DenyKey> {
         let [check] = checks else { return None };
-        if call != Call::Limit || check.observed || now.is_some() || check.limit.counts_blocked() {
+        if call != Call::Limit || !check.is_plain() || now.is_some() || check.limit.counts_blocked() {
             return None;
         }
         let entry = self.fingerprint(check.limit, check.actor);
@@ -127,6 +127,7 @@ impl Remote {
         now: Option<Micros>,
         deny_key: Option<DenyKey>,
     ) -> Result<(Box<PendingCall>, Box<Request>), LimitError> {
+        checks::at_least(checks, verb)?;
         let summed = checks::agree(checks)?;
         let checks = summed.as_ref().map_or(checks, |summed| &summed.checks);
         let mut pending = self.pending_call(verb, deny_key);
@@ -154,15 +155,24 @@ impl Remote {
                 if entry == keys.len() {
                     keys.push(key(shape));
                 }
-                let Check { cost, spent, charged_at, .. } = *check;
-                parts.push(Part { rule: *rule, cost, spent, charged_at, entry, observed: check.group(index) });
+                let Check { cost, at_least, spent, charged_at, .. } = *check;
+                parts.push(Part {
+                    rule: *rule,
+                    cost,
+                    at_least,
+                    spent,
+                    charged_at,
+                    entry,
+                    observed: check.group(index),
+                });
                 pending.limits.push(check.limit.clone());
                 pending.actors.push(actor);
                 let part = Some(parts.len() - 1);
-                pending.answers.push(Answers { check: index, observed: check.observed, part });
+                pending.answers.push(Answers { check: index, observed: check.observed, part, cost });
             }
             if matches!(rules, Rules::Unlimited) {
-                pending.answers.push(Answers { check: index, observed: check.observed, part: None });
+                let Check { cost, observed, .. } = *check;
+                pending.answers.push(Answers { check: index, observed, part: None, cost });
             }
         }
         if let Some(summed) = &summed {

@@ -41,6 +41,8 @@ pub(super) struct Answers {
     pub(super) observed: bool,
     /// The part that it is of; none where the check is limited by nothing. Checks of one limit and actor share theirs.
     pub(super) part: Option<usize>,
+    /// The cost of the check.
+    pub(super) cost: u64,
 }
 
 /// The answer of a call, or its error.
@@ -163,7 +165,8 @@ impl PendingCall {
     pub(super) fn merge(&self, infos: &[LimitInfo]) -> LimitInfo {
         let in_order = self.answers.iter().map(|of| {
             let info = of.part.map(|part| infos.get(part).cloned().unwrap_or_default());
-            info.unwrap_or_default().of_check(of.check, of.observed)
+            let cost = if self.call.gives_back() { 0 } else { of.cost };
+            info.unwrap_or_else(|| LimitInfo::unlimited().granting(cost)).of_check(of.check, of.observed)
         });
         LimitInfo::merged(in_order.collect())
     }

@@ -72,7 +72,7 @@ impl Memory {
                     && self.make_room(table, moment, &needed)
             })
             .collect();
-        let mut parts: InlineVec<Part<&Rule>> = parts.iter().map(Part::borrowed).collect();
+        let mut parts = needed_of(parts);
         let asked = asked_of(&parts, fingerprints.len());
         let cost_of = |entry: usize| asked[entry].map_or(0, |(_, cost)| cost);
         let mut entries: InlineVec<Held<Source>> = InlineVec::new();
@@ -253,6 +253,13 @@ fn unless_closed(verb: Verb, parts: &[Part<&Rule>], entries: &[Held<Source>]) ->
         held.is_some_and(|held| matches!(held.place.origin, Origin::Closed(..)))
     };
     if matches!(verb, Verb::Acquire { .. }) && parts.iter().any(is_closed) { Verb::Denied } else { verb }
+}
+
+/// The checks, of no more units than they need: what others at a shared place leave room for is not known.
+fn needed_of<R: Borrow<Rule>>(parts: &[Part<R>]) -> InlineVec<Part<&Rule>> {
+    let mut needed: InlineVec<Part<&Rule>> = parts.iter().map(Part::borrowed).collect();
+    needed.iter_mut().for_each(|part| part.take(part.needs()));
+    needed
 }
 
 /// Of each entry the first check, and all that is asked of it; all of its checks are of one rule.

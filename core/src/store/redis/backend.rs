@@ -102,7 +102,7 @@ pub fn bare_command(store: &Redis, limit: &Limit, actor: &str) -> Option<Vec<Vec
     let (settings, shared) = store.clone().into_parts();
     let (shape, rule) = limit.compiled(1.0)?.shaped().next()?;
     let key = settings.key(EntryName::new(shared.name(), actor, limit.key(), shape));
-    let part = Part { rule: *rule, cost: 1, spent: 0, charged_at: None, entry: 0, observed: None };
+    let part = Part { rule: *rule, cost: 1, at_least: 0, spent: 0, charged_at: None, entry: 0, observed: None };
     let request = Request::new(Verb::Limit, iter::once(key).collect(), iter::once(part).collect(), None).ok()?;
     let command = encode([(&request, 0)], settings.layout(), clock::now()).command(false);
     let words = command.args_iter().filter_map(|word| match word {

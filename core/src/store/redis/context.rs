@@ -66,7 +66,15 @@ impl Context {
     /// A decision like any other, on an entry of its own in this slot, which drains within a millisecond.
     pub(super) fn probing(&self, slot: Option<u16>) -> Request {
         let bucket = LevelRule::new(PROBED, 1000, PROBED);
-        let part = Part { rule: Rule::Level(bucket), cost: 1, spent: 0, charged_at: None, entry: 0, observed: None };
+        let part = Part {
+            rule: Rule::Level(bucket),
+            cost: 1,
+            at_least: 0,
+            spent: 0,
+            charged_at: None,
+            entry: 0,
+            observed: None,
+        };
         let entries = iter::once(self.layout.mark(self.session.namespace(), slot)).collect();
         let probing = Request::new(Verb::Limit, entries, iter::once(part).collect(), None);
         probing.map_or_else(

@@ -2,6 +2,7 @@
 
 use redis::Value;
 
+use super::encode::at_least;
 use crate::algorithm::{Entry, Numbers, whole};
 use crate::decision::{Impossible, Resolved, Verb, Verdict};
 use crate::inline_vec::InlineVec;
@@ -79,7 +80,8 @@ impl Reader<'_> {
             }
         }
         let now = now.ok_or(Malformed)?;
-        let (infos, reset) = answers(request, now, checked);
+        let units = if at_least(request) > 0 { Some(self.integer()?) } else { None };
+        let (infos, reset) = answers(request, now, checked, units);
         Ok(Reply::Decided { now, infos, corrupt, repaired, reset })
     }
 
@@ -146,13 +148,15 @@ fn integer(number: f64) -> Result<u64, Malformed> {
 }
 
 /// The results of the engine for entries in this state, and the instant until which it denies what it denied.
-fn answers(request: &Request, now: Micros, checked: InlineVec<Checked>) -> (Infos, Micros) {
+/// Each check was of so many `units`, where that was left to the script.
+fn answers(request: &Request, now: Micros, checked: InlineVec<Checked>, units: Option<u64>) -> (Infos, Micros) {
     let admitted = request.verb != Verb::Denied && checked.iter().all(|check| check.verdict.fits);
     let mut reset = 0;
     let answer = |((part, mut check), prior): ((&Part, Checked), u64)| {
-        let resolved = Resolved { verdict: check.verdict, admitted, cost: part.cost, prior };
+        let cost = units.unwrap_or(part.cost);
+        let resolved = Resolved { verdict: check.verdict, admitted, cost, prior };
         if !check.verdict.fits {
-            reset = reset.max(part.rule.until(&mut check.entry, now, part.cost.saturating_add(prior)));
+            reset = reset.max(part.rule.until(&mut check.entry, now, cost.saturating_add(prior)));
         }
         part.rule.answer(&mut check.entry, now, request.verb, resolved)
     };

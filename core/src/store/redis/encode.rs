@@ -122,13 +122,13 @@ impl Writer {
     fn decision(&mut self, request: &Request, deadline: Micros, follows: u8) {
         let (asked, number) = match request.verb {
             Verb::Reset => (0, 0),
-            Verb::Limit => (1, 0),
-            Verb::Peek => (2, 0),
+            Verb::Limit => (1, at_least(request)),
+            Verb::Peek => (2, at_least(request)),
             Verb::Charge => (3, 0),
             Verb::Refund => (4, 0),
             Verb::Undo { .. } => (5, 0),
             Verb::Acquire { max_wait } => (6, max_wait),
-            Verb::Denied => (8, 0),
+            Verb::Denied => (8, at_least(request)),
         };
         // Where an entry has two keys, the second one comes right after the first.
         let mut keys: InlineVec<usize> = InlineVec::new();
@@ -201,10 +201,18 @@ impl Writer {
     }
 }
 
+/// The least part of the cost that a decision takes, where it takes as much as there is room for; else 0.
+pub(super) fn at_least(request: &Request) -> u64 {
+    match request.verb {
+        Verb::Limit | Verb::Peek | Verb::Denied => request.parts.first().map_or(0, |part| part.at_least),
+        _ => 0,
+    }
+}
+
 /// The rule and the cost of a `limit` by the server's clock with one check, of a level.
 fn plain(request: &Request, layout: Layout) -> Option<(&Rule, u32)> {
     match (&request.parts[..], request.verb, request.now, layout) {
-        ([Part { rule: rule @ Rule::Level(_), cost, .. }], Verb::Limit, None, Layout::Own) => {
+        ([Part { rule: rule @ Rule::Level(_), cost, at_least: 0, .. }], Verb::Limit, None, Layout::Own) => {
             Some((rule, u32::try_from(*cost).ok()?))
         }
         _ => None,

@@ -32,6 +32,7 @@ mod scattered;
 mod script;
 mod server_clock;
 mod settings;
+mod share;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
 mod topology;

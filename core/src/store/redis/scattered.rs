@@ -10,126 +10,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use smallvec::smallvec;
 use tokio::sync::oneshot;
 use tokio::time::sleep_until;
 
-use super::context::Context;
-use super::keys::slot;
+use super::encode::at_least;
+use super::share::{Share, ShareReply, shares_of};
 use super::topology::Topology;
-use crate::algorithm::{LevelRule, Rule};
-use crate::decision::{Verb, takes};
+use crate::decision::Verb;
 use crate::failure::Failure;
 use crate::info::LimitInfo;
-use crate::inline_vec::InlineVec;
-use crate::store::remote::{Answer, Infos, Job, Part, Reply, Request};
-use crate::time::Micros;
-
-/// The share of one slot in a decision.
-struct Share {
-    request: Request,
-    /// The indices of these checks in the whole decision.
-    parts: Vec<usize>,
-}
-
-/// More than any level can be charged.
-const TOO_MUCH: u64 = 1 << 53;
-
-impl Share {
-    /// A charge that is refused in any case, and so writes nothing: for the first check that cannot be charged, or, where
-    /// there is none, for the last one, which is of no entry of the decision.
-    fn trial(&self, context: &Context) -> Request {
-        let mut trial = self.request.with(Verb::Charge);
-        let slot = self.request.entries.first().map(|key| slot(key));
-        let (rule, entry) = (Rule::Level(LevelRule::new(1, 1, 1)), trial.entries.len());
-        trial.entries.push(context.layout().mark(context.session.namespace(), slot));
-        trial.parts.push(Part { rule, cost: TOO_MUCH, spent: 0, charged_at: None, entry, observed: None });
-        trial
-    }
-
-    /// Of a settlement what it charges beyond its costs, where there is such, and the rest.
-    fn parted(&self) -> (Option<Self>, Self) {
-        let parts = &self.request.parts;
-        let taken = takes(parts, self.request.entries.len(), self.request.verb);
-        let mut added = Self { request: self.request.with(Verb::Charge), parts: self.parts.clone() };
-        let mut rest = Self { request: self.request.clone(), parts: self.parts.clone() };
-        let mut grows: InlineVec<bool> = smallvec![false; self.request.entries.len()];
-        for ((part, (cost, spent)), added) in parts.iter().zip(taken).zip(&mut added.request.parts) {
-            (added.cost, added.spent, added.charged_at) = (spent.saturating_sub(cost), 0, None);
-            grows[part.entry] |= added.cost > 0;
-        }
-        for part in rest.request.parts.iter_mut().filter(|part| grows[part.entry]) {
-            (part.cost, part.spent) = (0, 0);
-        }
-        (grows.contains(&true).then_some(added), rest)
-    }
-}
-
-/// The outcome of a share.
-struct ShareReply {
-    now: Micros,
-    infos: Infos,
-    corrupt: u32,
-    repaired: bool,
-    reset: Micros,
-}
-
-impl ShareReply {
-    fn is_denied(&self) -> bool {
-        self.infos.iter().any(|info| info.blocked)
-    }
-
-    /// The outcome of the call itself after this look. A check that does not fit yet is denied only if it would come too
-    /// late. Nothing if the milliseconds of an answer leave that open.
-    fn would_deny(&self, verb: Verb, share: &Share) -> Option<bool> {
-        let Verb::Acquire { max_wait } = verb else { return Some(self.is_denied()) };
-        let mut denied = false;
-        for (part, info) in share.request.parts.iter().zip(&self.infos) {
-            let at_most = info.reset_ms.saturating_mul(1000);
-            let waits = part.rule.reserves() && at_most <= max_wait;
-            if info.blocked && !waits {
-                if part.rule.reserves() && at_most.saturating_sub(1000) < max_wait {
-                    return None;
-                }
-                denied = true;
-            }
-        }
-        Some(denied)
-    }
-}
-
-fn shares_of(request: &Request) -> Vec<Share> {
-    let mut shares: Vec<(u16, Share)> = Vec::new();
-    let nothing = || Share {
-        request: Request {
-            verb: request.verb,
-            entries: InlineVec::new(),
-            parts: InlineVec::new(),
-            now: request.now,
-            resolution: request.resolution,
-        },
-        parts: Vec::new(),
-    };
-    // Where each entry went.
-    let mut places = Vec::with_capacity(request.entries.len());
-    for key in &request.entries {
-        let slot = slot(key);
-        let share = shares.iter().position(|(known, _)| *known == slot).unwrap_or_else(|| {
-            shares.push((slot, nothing()));
-            shares.len() - 1
-        });
-        let entries = &mut shares[share].1.request.entries;
-        entries.push(key.clone());
-        places.push((share, entries.len() - 1));
-    }
-    for (index, part) in request.parts.iter().enumerate() {
-        let (share, entry) = places[part.entry];
-        let share = &mut shares[share].1;
-        share.request.parts.push(Part { entry, ..*part });
-        share.parts.push(index);
-    }
-    shares.into_iter().map(|(_, share)| share).collect()
-}
+use crate::store::remote::{Answer, Infos, Job, Reply, Request};
 
 /// Makes such a decision, and finishes its job.
 pub(super) async fn decide(topology: Arc<Topology>, job: Arc<Job>) {
@@ -205,6 +95,14 @@ async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) ->
     if denied || looked.iter().any(Result::is_err) {
         let reply = if denied { deny(topology, &shares, looked, job).await } else { looked };
         return gather(request, &shares, reply);
+    }
+    if at_least(request) > 0 && verb == Verb::Limit {
+        // Every slot has said how much it has room for.
+        let granted = |reply: &ShareReply| reply.infos.iter().map(|info| info.granted).min();
+        let units = looked.iter().flatten().filter_map(granted).min().unwrap_or(0);
+        let mut exactly = request.clone();
+        exactly.parts.iter_mut().for_each(|part| part.take(units));
+        return Box::pin(run_one(topology, &exactly, job)).await;
     }
     if waits && let Some(answer) = refusal(topology, &shares, job).await {
         return answer;

@@ -85,7 +85,7 @@ impl Request {
         if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) {
             let checks = self.parts.iter().zip(self.priors()).zip(&infos);
             for ((part, prior), _) in checks.filter(|((part, _), info)| info.blocked && part.observed.is_none()) {
-                let total = part.cost.saturating_add(prior);
+                let total = part.needs().saturating_add(prior);
                 reset = reset.max(part.rule.until(&mut entries[part.entry].entry, now, total));
             }
         }

@@ -39,7 +39,7 @@ impl Request {
         let request = Self { verb, entries, parts, now, resolution: 1 };
         if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) {
             for ((index, part), prior) in request.parts.iter().enumerate().zip(request.priors()) {
-                let total = part.cost.saturating_add(prior);
+                let total = part.needs().saturating_add(prior);
                 if total > part.rule.largest_cost() {
                     return Err((index, Impossible::NeverFits { quota: part.rule.quota(), total }));
                 }
@@ -116,6 +116,9 @@ impl Request {
             return None;
         }
         let mut undo = self.undone(*now, infos.iter().map(|info| info.at));
+        for (part, info) in undo.parts.iter_mut().zip(infos).filter(|(part, _)| part.at_least > 0) {
+            part.take(info.granted);
+        }
         let blocked: InlineVec<bool> = infos.iter().map(|info| info.blocked).collect();
         undo.leave_uncharged(&blocked).then_some(undo)
     }

@@ -75,6 +75,10 @@ if kind == 7 then
       return state.count + cost <= rule.max
     end,
 
+    room = function(rule, state)
+      return rule.max - state.count
+    end,
+
     bears = function(_, state, _, cost)
       return state.count + cost <= 2 ^ 52
     end,

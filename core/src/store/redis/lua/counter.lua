@@ -74,6 +74,10 @@ if kind == 2 then
       return used(rule, state, now) + cost * rule.ticks <= rule.max * rule.ticks
     end,
 
+    room = function(rule, state, now)
+      return math.floor((rule.max * rule.ticks - used(rule, state, now)) / rule.ticks)
+    end,
+
     bears = function(_, state, _, cost)
       return state.current + cost <= 2 ^ 52
     end,

@@ -117,6 +117,10 @@ if kind == 3 then
       return state.left + cost <= rule.max
     end,
 
+    room = function(rule, state)
+      return math.floor(rule.max - state.left)
+    end,
+
     bears = function(rule, state, _, cost)
       local count = state.left + cost
       return count <= 2 ^ 52 and slots_until_empty(rule, count) <= math.floor(2 ^ 53 / rule.resolution)

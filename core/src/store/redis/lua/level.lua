@@ -125,6 +125,10 @@ if kind == 1 then
       return cost <= rule.quota - left_of(rule, state, now)
     end,
 
+    room = function(rule, state, now)
+      return rule.quota - left_of(rule, state, now)
+    end,
+
     bears = function(rule, state, _, cost)
       local most = rule.most < 2 ^ 52 and rule.most or 2 ^ 52
       return cost <= most - state.level

@@ -71,6 +71,10 @@ if kind == 6 then
         and (cost == 0 or until_interval(rule, state, now) == 0)
     end,
 
+    room = function(rule, state, now)
+      return until_interval(rule, state, now) == 0 and rule.max - count_from(state, first_instant(rule, now)) or 0
+    end,
+
     bears = function()
       return true
     end,

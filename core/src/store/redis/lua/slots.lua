@@ -65,6 +65,10 @@ if kind == 5 then
       return count_from(state, first_start(rule, now)) + cost <= rule.max
     end,
 
+    room = function(rule, state, now)
+      return rule.max - count_from(state, first_start(rule, now))
+    end,
+
     bears = function(rule, state, now, cost)
       return count_from(state, first_start(rule, now)) + cost <= 2 ^ 52
     end,

@@ -113,6 +113,14 @@ if kind == 4 then
       return until_free(rule, state, now) == 0
     end,
 
+    room = function(rule, state, now, at_least)
+      if until_free(rule, state, now) > 0 then
+        return 0
+      end
+      local stored = math.floor(state.stored)
+      return stored > at_least and stored or at_least
+    end,
+
     bears = function(rule, state, now, cost)
       local time, stored = price(rule, state.stored, cost)
       return until_free(rule, state, now) + time + math.ceil((rule.most - stored) * rule.cool) <= 2 ^ 53

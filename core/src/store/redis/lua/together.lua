@@ -49,6 +49,26 @@ decide = function(at)
     return '\1', at
   end
 
+  -- Of each check so many units instead of its cost: as many as all have room for, or as it needs.
+  local units
+  if number > 0 and asked ~= ACQUIRE then
+    local from, now = at, given < 0 and server or given
+    for _ = 1, count do
+      local index, key, cost
+      index, key, cost, from = struct.unpack('<I4I4dxxxxxxxxxxxxxxxx', blob, from)
+      local rule = rule_of(index)
+      local algorithm = rule.algorithm
+      local state = algorithm.read(algorithm, rule, KEYS[key], now)
+      algorithm.advance(rule, state, now)
+      local room = algorithm.room(rule, state, now, number)
+      room = room < cost and room or cost
+      units = units and units < room and units or room
+    end
+    if asked == DENIED or units < number then
+      units = number
+    end
+  end
+
   -- The first step: brings every state to `now`, and asks whether the cost fits. Nothing is written before that.
   local now, checks, states, admitted = given < 0 and server or given, {}, {}, asked ~= DENIED
   for i = 1, count do
@@ -57,6 +77,9 @@ decide = function(at)
       index, key, cost, total, spent = plain.index, plain.key, plain.cost, plain.cost, 0
     else
       index, key, cost, total, spent, at = struct.unpack('<I4I4ddd', blob, at)
+    end
+    if units then
+      cost, total = units, total - cost + units
     end
     local rule, corrupt = rule_of(index), false
     local algorithm = rule.algorithm
@@ -141,5 +164,5 @@ decide = function(at)
       states[key] = nil
     end
   end
-  return table.concat(told), at
+  return table.concat(told) .. (units and struct.pack('<d', units) or ''), at
 end

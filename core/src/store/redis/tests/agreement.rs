@@ -47,6 +47,8 @@ struct Asking {
 struct Step {
     jump: f64,
     asked: Asked,
+    /// The least part of the cost of the first check that every check takes; 0 = each takes all of its own.
+    at_least: u64,
     checks: Vec<Asking>,
 }
 
@@ -90,7 +92,9 @@ fn steps(cost: BoxedStrategy<u64>, checks: std::ops::Range<usize>) -> impl Strat
         40 => proptest::collection::vec(asking(cost), checks),
         1 => Just(Vec::new()),
     ];
-    let step = (jump(), asked(), checks).prop_map(|(jump, asked, checks)| Step { jump, asked, checks });
+    let at_least = prop_oneof![4 => Just(0), 1 => 1_u64..5];
+    let step = (jump(), asked(), at_least, checks);
+    let step = step.prop_map(|(jump, asked, at_least, checks)| Step { jump, asked, at_least, checks });
     proptest::collection::vec(step, 1..60)
 }
 
@@ -203,14 +207,20 @@ impl World {
                 let own = (asking.spent % 2 == 1).then(|| *asking.limit.get(&instants));
                 Check { charged_at: own, observed: asking.observed, ..check }
             };
-            let checks: Vec<_> = step.checks.iter().map(check).collect();
+            let mut checks: Vec<_> = step.checks.iter().map(check).collect();
+            if step.at_least > 0 && matches!(call, Call::Limit | Call::Peek) {
+                let cost = checks[0].cost.max(step.at_least);
+                for check in &mut checks {
+                    *check = check.cost(cost).at_least(step.at_least);
+                }
+            }
             if checks.iter().any(|check| check.limit.rules(check.factor).is_err()) {
                 // Scaled, it would be larger than a limit may be.
                 continue;
             }
             let want = match limiter.decide_sync_at(&checks, call, now) {
                 // Two definitions or two factors of one entry, which no store is asked about.
-                Err(Error::Limit(error)) if ["limits", "factor"].contains(&error.field()) => continue,
+                Err(Error::Limit(error)) if ["limits", "factor", "atLeast"].contains(&error.field()) => continue,
                 answer => answer.map_err(|error| error.to_string()),
             };
             let question = Question::new(&namespace, &checks, call, Some(now));

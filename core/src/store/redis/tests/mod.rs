@@ -106,6 +106,8 @@ struct Question {
     asked: Vec<(String, u64)>,
     /// The checks that are not enforced.
     observed: Vec<usize>,
+    /// The units that each check is granted where nothing is limited.
+    granted: Vec<u64>,
 }
 
 impl Question {
@@ -136,7 +138,16 @@ impl Question {
                 }
                 let charged_at = check.charged_at;
                 answers.push((index, Some(parts.len())));
-                parts.push(Part { rule: *rule, cost, spent, charged_at, entry, observed: check.group(index) });
+                let at_least = check.at_least;
+                parts.push(Part {
+                    rule: *rule,
+                    cost,
+                    at_least,
+                    spent,
+                    charged_at,
+                    entry,
+                    observed: check.group(index),
+                });
                 asked.push((limit.to_owned(), Verb::from(call).named_cost(cost, spent)));
             }
             if matches!(rules, Rules::Unlimited) {
@@ -144,13 +155,21 @@ impl Question {
             }
         }
         let observed = (0..checks.len()).filter(|index| checks[*index].observed).collect();
-        Self { decision: Request::new(Verb::from(call), names, parts, now), answers, asked, observed }
+        let of_same = |check: &Check<'_>| {
+            let is_same =
+                |other: &&Check<'_>| !other.observed && (other.actor, other.key()) == (check.actor, check.key());
+            if check.observed { check.cost } else { checks.iter().filter(is_same).map(|other| other.cost).sum() }
+        };
+        let granted = |check: &Check<'_>| if Verb::from(call).gives_back() { 0 } else { of_same(check) };
+        let granted = checks.iter().map(granted).collect();
+        Self { granted, decision: Request::new(Verb::from(call), names, parts, now), answers, asked, observed }
     }
 
     fn forget(namespace: &str, limit: &Limit, actor: &str) -> Self {
         let names =
             Shape::ALL.iter().map(|shape| EntryName::new(namespace, actor, limit.key(), *shape).to_key()).collect();
-        Self { decision: Ok(Request::reset(names)), answers: Vec::new(), asked: Vec::new(), observed: Vec::new() }
+        let decision = Ok(Request::reset(names));
+        Self { decision, answers: Vec::new(), asked: Vec::new(), observed: Vec::new(), granted: Vec::new() }
     }
 
     /// The answer to the caller.
@@ -158,7 +177,8 @@ impl Question {
         match outcome {
             Reply::Decided { infos, .. } => {
                 let of = |(check, part): &(usize, Option<usize>)| {
-                    let info = part.map_or_else(LimitInfo::unlimited, |part| infos[part].clone());
+                    let unlimited = || LimitInfo::unlimited().granting(self.granted[*check]);
+                    let info = part.map_or_else(unlimited, |part| infos[part].clone());
                     info.of_check(*check, self.observed.contains(check))
                 };
                 Ok(LimitInfo::merged(self.answers.iter().map(of).collect()))

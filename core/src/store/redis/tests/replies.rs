@@ -84,6 +84,7 @@ fn request(check: &Check<'_>, call: Call, now: Option<u64>) -> Request {
     let parts = rules.shaped().enumerate().map(|(entry, (_, rule))| Part {
         rule: *rule,
         cost: check.cost,
+        at_least: 0,
         spent: 0,
         charged_at: None,
         entry,
