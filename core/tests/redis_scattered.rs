@@ -91,6 +91,27 @@ fn an_observed_check_that_cannot_be_decided_is_nobody_elses_trouble() {
     assert!(!info.blocked && info.checks()[0].blocked, "{info:?}");
 }
 
+/// As much as all have room for, in every slot the same.
+#[test]
+fn slots_take_as_much_as_there_is_room_for() {
+    let cluster = Cluster::start(0);
+    let both = [&Limiter::new(Memory::new()), &over(&cluster)];
+    let bucket = Limit::bucket("bucket", 20).drip_rate(HOUR).build().expect("a bucket");
+    let counted = Limit::sliding_log("counted", 9, HOUR).count_blocked(true).build().expect("a log");
+    for (round, (cost, least)) in [(100, 5), (100, 2), (7, 1), (3, 3), (100, 1)].into_iter().enumerate() {
+        let now = START + round as u64;
+        agree(both, &[Check::new(&bucket, ACTORS[round % 4])], Call::Limit, now).expect("the same answer");
+        let checks = ACTORS.map(|actor| Check::new(&bucket, actor).cost(cost).at_least(least));
+        for call in [Call::Peek, Call::Limit, Call::Limit] {
+            agree(both, &checks, call, now).expect("the same units");
+            agree(both, &checks.map(|check| check.cost(1).at_least(0)), Call::Peek, now).expect("the same entries");
+        }
+        let logs = ACTORS.map(|actor| Check::new(&counted, actor).cost(cost).at_least(least));
+        agree(both, &[&checks[..], &logs[..2]].concat(), Call::Limit, now).expect("the same denial");
+        agree(both, &logs, Call::Limit, now + 100).expect("the same units");
+    }
+}
+
 /// One level would leave the exact range: nothing is stored in any entry, and the error is the one of memory.
 #[test]
 fn a_call_that_cannot_be_decided_stores_nothing_in_any_slot() {
