@@ -249,6 +249,28 @@ pub fn instant(key: &str, millis: f64) -> Result<Micros, LimitError> {
     Ok(whole((millis * 1000.0).round()))
 }
 
+/// The units that are left upstream: an integer from 0 to 2^53.
+///
+/// # Errors
+/// When it is anything else.
+pub fn remaining(key: &str, units: f64) -> Result<u64, LimitError> {
+    within(key, "remaining", units, EXACT as f64)?;
+    if units.fract() == 0.0 {
+        Ok(whole(units))
+    } else {
+        Err(refused(key, "remaining", "must be a whole number", units))
+    }
+}
+
+/// The time for which an upstream server admits nothing, in milliseconds.
+///
+/// # Errors
+/// When it is negative, not finite or above 2^53 microseconds.
+pub fn retry_after(key: &str, millis: f64) -> Result<Duration, LimitError> {
+    within(key, "retryAfter", millis, LATEST_MILLIS)?;
+    Ok(Duration::from_micros(whole((millis * 1000.0).round())))
+}
+
 /// The longest wait of an `acquire`, in milliseconds.
 ///
 /// # Errors

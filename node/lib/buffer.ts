@@ -14,19 +14,24 @@ export const enum In {
   Now = 3,
   /** 1 if a longest wait is given, or a least part of a cost. */
   HasMaxWait = 4,
-  /** The longest wait, in milliseconds; of `limit` and `peek` the least part of the cost. */
+  /**
+   * The longest wait, in milliseconds; of `limit` and `peek` the least part of the cost, of `observe` the time to retry
+   * after.
+   */
   MaxWait = 5,
+  /** Of `observe`: the units that are left upstream; -1 where that is not given. */
+  Remaining = 6,
   /** For a receipt: the instant of the charge, in microseconds. */
-  ChargedAt = 6,
+  ChargedAt = 7,
   /** For a receipt: 1 if its call was denied, 2 more if its answer was degraded, 4 more if it is open. */
-  Receipt = 7,
+  Receipt = 8,
   /** For a shared store: the reply queue for the answer. */
-  Queue = 8,
+  Queue = 9,
   /** For a shared store: the number of the call. */
-  Id = 9,
+  Id = 10,
   /** The number of checks, where they cross in the shared call buffer. */
-  CheckCount = 10,
-  Checks = 11,
+  CheckCount = 11,
+  Checks = 12,
 }
 
 /** The numbers of a check, from {@link In.Checks} on. */
@@ -82,6 +87,7 @@ export const enum Call {
   Refund = 3,
   Reset = 4,
   Acquire = 5,
+  Observe = 6,
 }
 
 /** The numbers before a record in the reply buffer. */

@@ -4,10 +4,10 @@ import { acquiredLater } from './acquire.js'
 import { Call } from './buffer.js'
 import { type Answer, decideOne, decideSeveral, limitFew, resetSeveral } from './checks.js'
 import { compiled } from './definition_cache.js'
-import { mustWait, wrongType } from './errors.js'
+import { mustWait, outOfRange, wrongType } from './errors.js'
 import { type CallExplanation, explainedCall } from './explain.js'
 import { LimitInfo, type Store } from './info.js'
-import { DEFAULTS, ON_ACQUIRE, ON_CALL, ON_DECISION, ON_LIMIT, ON_RESET, optionsFrom } from './options.js'
+import { DEFAULTS, ON_ACQUIRE, ON_CALL, ON_DECISION, ON_LIMIT, ON_OBSERVE, ON_RESET, optionsFrom } from './options.js'
 import { type Asked, partsOf, partsOfChecks, plainParts } from './parts.js'
 import { after } from './queue.js'
 import { isCopy, settledInfo } from './settle.js'
@@ -91,6 +91,20 @@ export function explained(
   neverWaits(store, atOnce)
   const asked = partsOf(limit, actor, given, { takes: ON_CALL, atOnce })
   return after(asked, ({ parts, asked }) => explainedCall(store, parts, asked))
+}
+
+/** Takes over what an upstream server said of its own limit. */
+export function observed(store: Store, limit: unknown, actor: unknown, given: unknown, atOnce: boolean): Answer {
+  neverWaits(store, atOnce)
+  const asked = partsOf(limit, actor, given, { takes: ON_OBSERVE, atOnce })
+  const answer = after(asked, ({ parts, asked }) => {
+    const { remaining } = asked
+    if (remaining !== undefined && !(remaining >= 0)) {
+      throw outOfRange(parts[0]?.limit.key ?? '', 'remaining', 'must be at least 0', remaining)
+    }
+    return decideSeveral(store, Call.Observe, parts, asked)
+  })
+  return atOnce ? answer : yielding(answer)
 }
 
 /** Removes the entries of an actor. */

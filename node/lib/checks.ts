@@ -17,8 +17,8 @@ import { type Failure, native, type Spent } from './native.js'
 import { DEFAULTS, type Read } from './options.js'
 import { expect, numbered, release } from './queue.js'
 
-/** The instant of a decision, the longest wait, and the least part of the cost. */
-export type When = Pick<Read, 'now' | 'maxWaitMs' | 'atLeast'>
+/** The instant of a decision, and the numbers of its call. */
+export type When = Pick<Read, 'now' | 'maxWaitMs' | 'atLeast' | 'remaining' | 'retryAfterMs'>
 
 const { callBuffer: buffer, fastBuffer: fast, limit: charge, decideFew: chargeFew } = native
 
@@ -274,7 +274,7 @@ export function askedLater<T>(
 }
 
 function writeCall(buffer: Float64Array, store: Store, call: number, when: When): void {
-  const number = when.maxWaitMs ?? when.atLeast
+  const number = when.maxWaitMs ?? when.atLeast ?? when.retryAfterMs
   const now = when.now ?? store.clock?.()
   buffer[In.Limiter] = store.handle
   buffer[In.Call] = call
@@ -282,4 +282,5 @@ function writeCall(buffer: Float64Array, store: Store, call: number, when: When)
   if (now !== undefined) buffer[In.Now] = now
   buffer[In.HasMaxWait] = number === undefined ? 0 : 1
   if (number !== undefined) buffer[In.MaxWait] = number
+  if (call === Call.Observe) buffer[In.Remaining] = when.remaining ?? -1
 }

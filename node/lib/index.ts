@@ -50,6 +50,7 @@ export type {
   DecisionOptions,
   ExplainOptions,
   LimitOptions,
+  ObserveOptions,
   TimeOptions,
 } from './options.js'
 export {

@@ -41,6 +41,18 @@ export interface AcquireOptions<C = unknown> extends CallOptions<C> {
   readonly signal?: AbortSignal | null | undefined
 }
 
+/** The options of an `observe`: at least one of the first two. */
+export interface ObserveOptions<C = unknown> extends ContextOptions<C> {
+  /** The units that are left upstream: a whole number of at least 0. */
+  readonly remaining?: number | null | undefined
+  /** The time in milliseconds for which upstream admits nothing. */
+  readonly retryAfterMs?: number | null | undefined
+  /** Scales the limit for this actor: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
+  readonly factor?: number | null | undefined
+  /** Milliseconds since the epoch, in place of the clock: for replays, simulations and tests. */
+  readonly now?: number | null | undefined
+}
+
 /** The instant of a decision. */
 export interface TimeOptions {
   /** Milliseconds since the epoch, in place of the clock: for replays, simulations and tests. */
@@ -66,6 +78,8 @@ export interface Read {
   now: number | undefined
   maxWaitMs: number | undefined
   atLeast: number | undefined
+  remaining: number | undefined
+  retryAfterMs: number | undefined
   signal: AbortSignal | undefined
   context: unknown
 }
@@ -75,6 +89,7 @@ type Name = keyof Read
 /** The options that each kind of call takes. */
 export const ON_CALL: readonly Name[] = ['cost', 'factor', 'now', 'context']
 export const ON_LIMIT: readonly Name[] = [...ON_CALL, 'atLeast']
+export const ON_OBSERVE: readonly Name[] = ['factor', 'now', 'remaining', 'retryAfterMs', 'context']
 export const ON_ACQUIRE: readonly Name[] = [...ON_CALL, 'maxWaitMs', 'signal']
 export const ON_DECISION: readonly Name[] = ['now', 'atLeast', 'context']
 export const ON_CORRECTION: readonly Name[] = ['now']
@@ -89,6 +104,8 @@ export const DEFAULTS: Readonly<Read> = Object.freeze({
   now: undefined,
   maxWaitMs: undefined,
   atLeast: undefined,
+  remaining: undefined,
+  retryAfterMs: undefined,
   signal: undefined,
   context: undefined,
 })

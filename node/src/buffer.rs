@@ -8,7 +8,10 @@ use tidegate::ffi::Charge;
 use crate::errors::{Answered, Failure};
 use crate::layout::{
     ANSWER_AT, ANSWER_WIDTH, CHECK_WIDTH, FAST_WIDTH, MOST_CHECKS, check,
-    input::{CALL, CHARGED_AT, CHECK_COUNT, CHECKS, HAS_MAX_WAIT, HAS_NOW, ID, LIMITER, MAX_WAIT, NOW, QUEUE, RECEIPT},
+    input::{
+        CALL, CHARGED_AT, CHECK_COUNT, CHECKS, HAS_MAX_WAIT, HAS_NOW, ID, LIMITER, MAX_WAIT, NOW, QUEUE, RECEIPT,
+        REMAINING,
+    },
     output::{ANSWERS, BINDING, COUNT},
 };
 use crate::numbers::{index, whole};
@@ -82,6 +85,11 @@ impl CallBuffer<'_> {
 
     pub(crate) fn max_wait(&self) -> Option<f64> {
         self.optional(HAS_MAX_WAIT, MAX_WAIT)
+    }
+
+    /// The units that are left upstream.
+    pub(crate) fn remaining(&self) -> Option<f64> {
+        Some(self.at(REMAINING)).filter(|units| *units >= 0.0)
     }
 
     /// The charge that a receipt of so many checks names, and whether it is still open.

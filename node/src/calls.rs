@@ -203,6 +203,11 @@ pub(crate) fn call(buffer: &CallBuffer<'_>, key: &str) -> Answered<Call> {
         call::CHARGE => Call::Charge,
         call::REFUND => Call::Refund,
         call::RESET => Call::Reset,
+        call::OBSERVE => {
+            let remaining = buffer.remaining().map(|units| ffi::remaining(key, units)).transpose()?;
+            let retry_after = buffer.max_wait().map(|millis| ffi::retry_after(key, millis)).transpose()?;
+            Call::Observe { remaining, retry_after }
+        }
         call::ACQUIRE => {
             let max_wait = max_wait(buffer, key)?;
             Call::Acquire { max_wait }

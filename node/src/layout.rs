@@ -14,19 +14,21 @@ pub(crate) mod input {
     pub(crate) const NOW: usize = 3;
     /// 1 if a longest wait is given, or a least part of a cost.
     pub(crate) const HAS_MAX_WAIT: usize = 4;
-    /// The longest wait, in milliseconds; of `limit` and `peek` the least part of the cost.
+    /// The longest wait, in milliseconds; of `limit` and `peek` the least part of the cost, of `observe` the time to retry after.
     pub(crate) const MAX_WAIT: usize = 5;
+    /// Of `observe`: the units that are left upstream; -1 where that is not given.
+    pub(crate) const REMAINING: usize = 6;
     /// For a receipt: the instant of the charge, in microseconds.
-    pub(crate) const CHARGED_AT: usize = 6;
+    pub(crate) const CHARGED_AT: usize = 7;
     /// For a receipt: 1 if its call was denied, 2 more if its answer was degraded, 4 more if it is open.
-    pub(crate) const RECEIPT: usize = 7;
+    pub(crate) const RECEIPT: usize = 8;
     /// For a shared store: the reply queue for the answer.
-    pub(crate) const QUEUE: usize = 8;
+    pub(crate) const QUEUE: usize = 9;
     /// For a shared store: the number of the call.
-    pub(crate) const ID: usize = 9;
+    pub(crate) const ID: usize = 10;
     /// The number of checks, where they cross in the shared call buffer.
-    pub(crate) const CHECK_COUNT: usize = 10;
-    pub(crate) const CHECKS: usize = 11;
+    pub(crate) const CHECK_COUNT: usize = 11;
+    pub(crate) const CHECKS: usize = 12;
 }
 
 /// The numbers of a check, from [`input::CHECKS`] on.
@@ -60,6 +62,7 @@ pub(crate) mod call {
     pub(crate) const REFUND: usize = 3;
     pub(crate) const RESET: usize = 4;
     pub(crate) const ACQUIRE: usize = 5;
+    pub(crate) const OBSERVE: usize = 6;
 }
 
 /// The kinds of records in the reply buffer.

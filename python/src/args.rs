@@ -6,7 +6,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use tidegate::limits::Value;
-use tidegate::{ErrorKind, Micros, ffi};
+use tidegate::{ErrorKind, LimitError, Micros, ffi};
 
 use crate::errors::{limit_error, wrong_type};
 use crate::value;
@@ -95,14 +95,30 @@ impl Arg<'_, '_> {
 
     /// The longest wait, in seconds or as a `timedelta`; `None` is no bound.
     pub(crate) fn max_wait(self, key: &str) -> PyResult<Duration> {
+        Ok(self.seconds(key, "max_wait", ffi::max_wait)?.unwrap_or(Duration::MAX))
+    }
+
+    /// A time in seconds or as a `timedelta`, if it is given, which `read` takes in milliseconds.
+    pub(crate) fn seconds(
+        self,
+        key: &str,
+        name: &str,
+        read: fn(&str, f64) -> Result<Duration, LimitError>,
+    ) -> PyResult<Option<Duration>> {
         const PROBLEM: &str = "must be at least 0 seconds and at most 9007199254";
-        let Some(object) = self.0.filter(|object| !object.is_none()) else { return Ok(Duration::MAX) };
+        let Some(object) = self.0.filter(|object| !object.is_none()) else { return Ok(None) };
         let millis = match value::milliseconds(&object)? {
             Some(millis) => millis,
-            None => number(key, "max_wait", &object)? * 1000.0,
+            None => number(key, name, &object)? * 1000.0,
         };
         // In the unit that it was given in.
-        ffi::max_wait(key, millis).map_err(|_| refused(key, "max_wait", PROBLEM, millis / 1000.0))
+        read(key, millis).map(Some).map_err(|_| refused(key, name, PROBLEM, millis / 1000.0))
+    }
+
+    /// The units that are left upstream, if that is given.
+    pub(crate) fn remaining(self, key: &str) -> PyResult<Option<u64>> {
+        let Some(object) = self.0.filter(|object| !object.is_none()) else { return Ok(None) };
+        ffi::remaining(key, number(key, "remaining", &object)?).map(Some).map_err(limit_error)
     }
 }
 

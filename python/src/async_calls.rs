@@ -171,6 +171,26 @@ impl AsyncCalls {
         verbs::acquire(self, py, &Given { limit, actor, cost, factor, now, max_wait, context, ..Given::default() })
     }
 
+    #[pyo3(signature = (limit, actor, factor = Arg(None), now = Arg(None), *, remaining = Arg(None), retry_after = Arg(None), context = Arg(None)), text_signature = "($self, limit, actor, factor=1.0, now=None, *, remaining=None, retry_after=None, context=None)")]
+    #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
+    fn observe<'py>(
+        &self,
+        py: Python<'py>,
+        limit: Arg<'_, 'py>,
+        actor: Arg<'_, 'py>,
+        factor: Arg<'_, 'py>,
+        now: Arg<'_, 'py>,
+        remaining: Arg<'_, 'py>,
+        retry_after: Arg<'_, 'py>,
+        context: Arg<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        verbs::observe(
+            self,
+            py,
+            &Given { limit, actor, factor, now, remaining, retry_after, context, ..Given::default() },
+        )
+    }
+
     #[pyo3(signature = (checks, now = Arg(None), *, at_least = Arg(None), context = Arg(None)), text_signature = "($self, checks, now=None, *, at_least=None, context=None)")]
     fn limit_all<'py>(
         &self,

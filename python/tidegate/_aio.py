@@ -222,6 +222,31 @@ class AsyncLimiter:
         answer = self._calls.acquire(limit, actor, cost, factor, now, max_wait=max_wait, context=context)
         return answer if isinstance(answer, LimitInfo) else await _finish(answer)
 
+    async def observe(
+        self,
+        limit: Limited,
+        actor: str,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        remaining: int | None = None,
+        retry_after: float | timedelta | None = None,
+        context: Any = None,
+    ) -> LimitInfo:
+        """Take over what an upstream server said of its own limit, for calls of somebody else's service.
+
+        Raises the entry until no more than ``remaining`` units are left, and none before ``retry_after`` seconds are
+        over. It never lowers an entry. At least one of both has to be given. Raises ``LimitError`` for a limit that is
+        no bucket, token bucket, fixed window or smooth.
+        """
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
+        answer = self._calls.observe(
+            limit, actor, factor, now, remaining=remaining, retry_after=retry_after, context=context
+        )
+        return answer if isinstance(answer, LimitInfo) else await answer
+
     async def limit_all(
         self, checks: Sequence[Check], now: float | None = None, *, at_least: int | None = None, context: Any = None
     ) -> LimitInfo:

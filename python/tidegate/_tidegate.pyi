@@ -825,6 +825,30 @@ class Limiter:
         >>> [limiter.acquire(mail, "ada", max_wait=1.0).blocked for message in range(3)]
         [False, False, False]
         """
+    def observe(
+        self,
+        limit: Limited,
+        actor: str,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        remaining: int | None = None,
+        retry_after: float | timedelta | None = None,
+        context: Any = None,
+    ) -> LimitInfo:
+        """Take over what an upstream server said of its own limit, for calls of somebody else's service.
+
+        Raises the entry until no more than ``remaining`` units are left, and none before ``retry_after`` seconds are
+        over. It never lowers an entry. At least one of both has to be given. Raises ``LimitError`` for a limit that is
+        no bucket, token bucket, fixed window or smooth.
+
+        >>> from tidegate import Limiter, TokenBucket
+        >>> limiter, upstream = Limiter(), TokenBucket("api.example.com", count=100, period=60_000)
+        >>> limiter.observe(upstream, "our key", now=0, remaining=3).remaining
+        3
+        >>> limiter.observe(upstream, "our key", now=0, retry_after=1.5).reset_ms >= 1500
+        True
+        """
     def limit_all(
         self, checks: Sequence[Check], now: float | None = None, *, at_least: int | None = None, context: Any = None
     ) -> LimitInfo:
@@ -1003,6 +1027,17 @@ class _AsyncCalls:
         max_wait: float | timedelta | None = None,
         context: Any = None,
     ) -> LimitInfo | _AcquireHandle | _AcquireSteps: ...
+    def observe(
+        self,
+        limit: Limited,
+        actor: str,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        remaining: int | None = None,
+        retry_after: float | timedelta | None = None,
+        context: Any = None,
+    ) -> LimitInfo | Awaitable[LimitInfo]: ...
     def limit_all(
         self, checks: Sequence[Check], now: float | None = None, *, at_least: int | None = None, context: Any = None
     ) -> LimitInfo | Awaitable[LimitInfo]: ...

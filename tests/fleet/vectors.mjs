@@ -22,13 +22,14 @@ function merged(info) {
 }
 
 async function play(actor, limit, factor, step) {
-  const { call, cost, now, maxWaitMs } = step
+  const { call, cost, now, maxWaitMs, remaining, retryAfterMs } = step
   checked += 1
   if (call === 'reset') {
     await limiter.reset(limit, actor)
     return
   }
-  const options = call === 'acquire' ? { cost, factor, now, maxWaitMs } : { cost, factor, now }
+  const others = { acquire: { cost, factor, now, maxWaitMs }, observe: { remaining, retryAfterMs, factor, now } }
+  const options = others[call] ?? { cost, factor, now }
   assert.deepEqual(answer(await limiter[call](limit, actor, options)), step.want, JSON.stringify({ limit, step }))
 }
 

@@ -34,6 +34,11 @@ async def play(limiter: AsyncLimiter, actor: str, limit: dict[str, Any], factor:
     if step["call"] == "reset":
         await limiter.reset(limit, actor)
         return
+    if step["call"] == "observe":
+        retry_after = step["retryAfterMs"] / 1000 if "retryAfterMs" in step else None
+        said = {"remaining": step.get("remaining"), "retry_after": retry_after}
+        assert fields(await limiter.observe(limit, actor, factor, step["now"], **said)) == step["want"], (limit, step)
+        return
     extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
     info = await getattr(limiter, step["call"])(limit, actor, step["cost"], factor, step["now"], **extra)
     assert fields(info) == step["want"], (limit, step, info)

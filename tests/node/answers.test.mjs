@@ -187,6 +187,7 @@ test('an answer can be spread, logged and written as JSON', () => {
     actor: 'ada',
     quota: 2,
     windowMs: 2000,
+    granted: 1,
     binding: 0,
     degraded: false,
   }

@@ -117,6 +117,27 @@ test('every bad value in every field of every type, in constructors and in every
   assert.equal(limiter.entries, 0)
 })
 
+test('what an upstream server cannot have said, and what it cannot raise', () => {
+  const limiter = new Limiter()
+  const [, good] = DEFINITIONS.bucket
+  for (const [said, field] of [
+    [{}, 'remaining'],
+    [{ remaining: -1 }, 'remaining'],
+    [{ remaining: 1.5 }, 'remaining'],
+    [{ remaining: Number.NaN }, 'remaining'],
+    [{ retryAfterMs: -1 }, 'retryAfter'],
+    [{ retryAfterMs: '1' }, 'retryAfterMs'],
+  ]) {
+    const wrong = (error) => error instanceof LimitError && error.key === 'k' && error.field === field
+    assert.throws(() => limiter.observeSync(good, 'ada', said), wrong, JSON.stringify(said))
+  }
+  for (const type of ['sliding-window', 'sliding-counter', 'sliding-log', 'decay', 'calendar-window']) {
+    const [, definition] = DEFINITIONS[type]
+    assert.throws(() => limiter.observeSync(definition, 'ada', { remaining: 1 }), { field: 'type', key: 'k' })
+  }
+  assert.equal(limiter.entries, 0)
+})
+
 test('names, types and unknown fields', async () => {
   const limiter = new Limiter()
   for (const [type, [, good]] of Object.entries(DEFINITIONS)) {

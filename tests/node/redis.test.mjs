@@ -21,8 +21,11 @@ function answer(info) {
   return { blocked, remaining, resetMs, resetSec, fullResetMs, fullResetSec, waitMs }
 }
 
-const options = ({ now, call, maxWaitMs }, rest) =>
-  call === 'acquire' ? { now, maxWaitMs, ...rest } : { now, ...rest }
+function options({ now, call, maxWaitMs, remaining, retryAfterMs }, { cost, ...rest } = {}) {
+  if (call === 'observe') return { now, remaining, retryAfterMs, ...rest }
+  if (cost !== undefined) rest.cost = cost
+  return call === 'acquire' ? { now, maxWaitMs, ...rest } : { now, ...rest }
+}
 
 /** Sequences are apart from each other, so many go on at the same time; the calls of one come one after another. */
 async function eachAtOnce(sequences, play) {

@@ -17,7 +17,9 @@ function merged(info) {
   return { ...answer(info), binding: info.binding }
 }
 
-function options({ now, call, maxWaitMs }, rest = {}) {
+function options({ now, call, maxWaitMs, remaining, retryAfterMs }, { cost, ...rest } = {}) {
+  if (call === 'observe') return { now, remaining, retryAfterMs, ...rest }
+  if (cost !== undefined) rest.cost = cost
   return call === 'acquire' ? { now, maxWaitMs, ...rest } : { now, ...rest }
 }
 

@@ -491,3 +491,19 @@ def test_one_base_class_and_one_type_per_cause() -> None:
     for call in wrong:
         with pytest.raises(LimitError):
             call()
+
+
+@pytest.mark.parametrize("said", [{"remaining": -1}, {"remaining": 1.5}, {"remaining": "1"}, {"retry_after": -1}])
+def test_what_an_upstream_server_cannot_have_said(said: dict[str, Any], limiter: AnyLimiter) -> None:
+    with pytest.raises(LimitError) as caught:
+        done(limiter.observe(LIMITS["bucket"], "ada", **said))
+    assert (caught.value.key, caught.value.field) == ("k", *said)
+
+
+@pytest.mark.parametrize("kind", ["sliding-window", "sliding-counter", "sliding-log", "decay", "calendar-window"])
+def test_what_no_upstream_server_can_raise(kind: str, limiter: AnyLimiter) -> None:
+    with pytest.raises(LimitError, match="observe can raise") as caught:
+        done(limiter.observe(LIMITS[kind], "ada", remaining=1))
+    assert (caught.value.key, caught.value.field, limiter.entries) == ("k", "type", 0)
+    with pytest.raises(LimitError, match="must be given"):
+        done(limiter.observe(LIMITS["bucket"], "ada"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,15 @@ def play(limiter: AnyLimiter, limit: dict[str, Any], factor: float, step: dict[s
     if step["call"] == "reset":
         assert done(limiter.reset(limit, "actor")) is None
         return
-    extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
-    call = getattr(limiter, step["call"])
-    info = done(call(limit, "actor", step["cost"], factor, step["now"], **extra))
+    if step["call"] == "observe":
+        said = {"remaining": step.get("remaining")}
+        if "retryAfterMs" in step:
+            said["retry_after"] = timedelta(milliseconds=step["retryAfterMs"])
+        info = done(limiter.observe(limit, "actor", factor, step["now"], **said))
+    else:
+        extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
+        call = getattr(limiter, step["call"])
+        info = done(call(limit, "actor", step["cost"], factor, step["now"], **extra))
     assert fields(info) == step["want"], step
 
 

@@ -161,7 +161,9 @@ def test_only_files_that_the_page_names_have_more_than_400_lines() -> None:
         for path in (ROOT / folder).rglob("*"):
             name = path.relative_to(ROOT).as_posix()
             if path.suffix in SOURCES and "node_modules" not in name and not name.startswith("node/dist/"):
-                texts[name] = path.read_text(encoding="utf-8")
+                text = path.read_text(encoding="utf-8")
+                # The stub is written by hand as a whole.
+                texts[name] = text if path.suffix == ".pyi" else GENERATED.sub("", text)
     longer = {name for name, text in texts.items() if text.count("\n") > 400 and "enerated by" not in text[:200]}
     section = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("at most 400 lines.")[1]
     assert len(texts) > 300

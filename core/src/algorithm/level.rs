@@ -224,6 +224,7 @@ impl Algorithm for LevelRule {
     type State = Level;
 
     const RESERVES: bool = true;
+    const OBSERVES: bool = true;
 
     fn fresh(&self, now: Micros) -> Level {
         Level { level: 0, since: self.start(now) }
@@ -297,6 +298,19 @@ impl Algorithm for LevelRule {
     #[inline(always)]
     fn remaining(&self, state: &Level, now: Micros) -> u64 {
         self.quota.saturating_sub(self.left(state, now))
+    }
+
+    fn observe(&self, state: &Level, now: Micros, remaining: u64, retry_after: Micros) -> Option<Level> {
+        let used = self.quota.saturating_sub(remaining).saturating_sub(self.left(state, now));
+        let mut raised = Level { level: state.level.saturating_add(used), ..*state };
+        if retry_after > self.until(&raised, now, 1) {
+            // The least units above all but one that take until then to drain.
+            let time = now.saturating_add(retry_after).saturating_sub(state.since);
+            let ticks = time.div_ceil(self.tick.get()).saturating_sub(1);
+            let least = self.quota.saturating_add(self.drained(ticks));
+            raised.level = raised.level.max(least);
+        }
+        (raised.level > state.level).then_some(raised)
     }
 
     fn full(&self, state: &Level, now: Micros) -> Micros {

@@ -84,6 +84,9 @@ pub(crate) trait Algorithm {
     /// A cost is admitted whatever it leads to, so that nothing else bounds it.
     const PAYS_LATER: bool = false;
 
+    /// [`observe`](Self::observe) can raise its states.
+    const OBSERVES: bool = false;
+
     /// One charge drains after the other, instead of all at once.
     const DRAINS_IN_TURN: bool = true;
 
@@ -115,6 +118,17 @@ pub(crate) trait Algorithm {
     /// The largest cost that fits now, of a call that takes at least so many units.
     fn room(&self, state: &Self::State, now: Micros, _at_least: u64) -> u64 {
         self.remaining(state, now)
+    }
+    /// The state in which no more than `remaining` units are left, and none before `retry_after` is over; `None` where
+    /// that is so already.
+    fn observe(
+        &self,
+        _state: &Self::State,
+        _now: Micros,
+        _remaining: u64,
+        _retry_after: Micros,
+    ) -> Option<Self::State> {
+        None
     }
     /// Until the state is empty.
     fn full(&self, state: &Self::State, now: Micros) -> Micros;

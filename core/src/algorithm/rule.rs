@@ -198,6 +198,14 @@ impl Rule {
         with_rule!(self, |algorithm| of(algorithm))
     }
 
+    /// Its entries can be raised to what an upstream server says of its own limit.
+    pub(crate) fn observes(&self) -> bool {
+        fn of<R: Algorithm>(_: &R) -> bool {
+            R::OBSERVES
+        }
+        with_rule!(self, |algorithm| of(algorithm))
+    }
+
     /// A cost is admitted whatever it leads to.
     #[cfg(feature = "remote")]
     pub(crate) fn pays_later(&self) -> bool {

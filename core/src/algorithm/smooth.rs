@@ -167,6 +167,7 @@ impl Algorithm for Pacing {
 
     const RESERVES: bool = true;
     const PAYS_LATER: bool = true;
+    const OBSERVES: bool = true;
 
     fn fresh(&self, now: Micros) -> Paced {
         Paced { stored: self.max_permits, free: now, written: now }
@@ -235,12 +236,18 @@ impl Algorithm for Pacing {
         debt + time + real(whole_up((self.max_permits - stored) * self.cool)) <= real(EXACT)
     }
 
-    #[inline(always)]
     /// So that no debt is taken on for units that nobody needs.
     fn room(&self, state: &Paced, now: Micros, at_least: u64) -> u64 {
         if state.free <= now { self.remaining(state, now).max(at_least) } else { 0 }
     }
 
+    fn observe(&self, state: &Paced, now: Micros, remaining: u64, retry_after: Micros) -> Option<Paced> {
+        let stored = state.stored.min(real(remaining));
+        let free = state.free.max(now.saturating_add(retry_after));
+        (stored < state.stored || free > state.free).then_some(Paced { stored, free, written: now })
+    }
+
+    #[inline(always)]
     fn remaining(&self, state: &Paced, now: Micros) -> u64 {
         if state.free <= now { whole(state.stored) } else { 0 }
     }

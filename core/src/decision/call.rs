@@ -37,6 +37,18 @@ pub enum Call {
         /// The longest wait.
         max_wait: Duration,
     },
+    /// Takes over what an upstream server said of its own limit: the entry is raised until no more than `remaining` units
+    /// are left, and none before `retry_after` is over. It never lowers an entry, so nothing is admitted that would not
+    /// have been. The cost of the checks has no meaning.
+    ///
+    /// For programs that call somebody else's service through a limit of their own. Buckets, token buckets, fixed windows
+    /// and smooth limits can be raised; any other type is an error. At least one of both has to be given.
+    Observe {
+        /// The units that are left there.
+        remaining: Option<u64>,
+        /// The time to wait.
+        retry_after: Option<Duration>,
+    },
     /// Removes the entries, of every shape of state. The answer is that of an empty entry.
     Reset,
 }
@@ -57,6 +69,10 @@ pub(crate) enum Verb {
     },
     /// A [`Limit`](Self::Limit) that checks elsewhere have denied already.
     Denied,
+    /// The units that are left upstream are the cost of each check.
+    Observe {
+        retry_after: Micros,
+    },
     Reset,
 }
 
@@ -88,6 +104,12 @@ impl Verb {
         matches!(self, Self::Limit | Self::Peek | Self::Acquire { .. } | Self::Denied)
     }
 
+    /// The units that an admitted call of this cost is granted.
+    #[inline]
+    pub(crate) fn grants(self, cost: u64) -> u64 {
+        if self.gives_back() || matches!(self, Self::Observe { .. }) { 0 } else { cost }
+    }
+
     /// Nothing is denied, and what was denied before may fit now.
     pub(crate) fn gives_back(self) -> bool {
         matches!(self, Self::Refund | Self::Undo { .. } | Self::Reset)
@@ -105,6 +127,10 @@ impl From<Call> for Verb {
             Call::Undo { charged_at } | Call::UndoDegraded { charged_at } => Self::Undo { charged_at },
             Call::Acquire { max_wait } => {
                 Self::Acquire { max_wait: Micros::try_from(max_wait.as_micros()).unwrap_or(Micros::MAX) }
+            }
+            Call::Observe { retry_after, .. } => {
+                let micros = retry_after.map_or(0, |time| time.as_micros());
+                Self::Observe { retry_after: Micros::try_from(micros).unwrap_or(Micros::MAX) }
             }
             Call::Reset => Self::Reset,
         }

@@ -51,7 +51,11 @@ pub(crate) enum Impossible {
 impl Impossible {
     /// The error that a caller sees.
     #[cold]
-    pub(crate) fn of(self, key: &str, cost: u64) -> LimitError {
+    pub(crate) fn of(self, verb: Verb, key: &str, cost: u64) -> LimitError {
+        if let Verb::Observe { retry_after } = verb {
+            let problem = "must let the entry drain within 2^53 microseconds";
+            return LimitError::range(key, "retryAfter", problem, millis_up(retry_after));
+        }
         let (problem, cost) = match self {
             Self::NeverFits { quota, total } => {
                 (format!("must be at most {quota}, all that this limit ever admits at once"), total)
@@ -87,6 +91,10 @@ pub(crate) fn examine<R: Algorithm>(
         Verb::Charge if algorithm.bears(state, now, total) => at_once(true),
         Verb::Charge => Err(Impossible::Overflows),
         Verb::Undo { .. } if total > 0 && !algorithm.bears(state, now, total) => Err(Impossible::Overflows),
+        Verb::Observe { retry_after } => match algorithm.observe(state, now, cost, retry_after) {
+            Some(raised) if !algorithm.bears(&raised, now, 0) => Err(Impossible::Overflows),
+            _ => at_once(true),
+        },
         Verb::Refund | Verb::Undo { .. } | Verb::Reset => at_once(true),
         Verb::Acquire { max_wait } if R::RESERVES => {
             let wait = algorithm.until(state, now, total);
@@ -142,6 +150,13 @@ pub(crate) fn commit<R: Algorithm>(
     check: Resolved,
     spent: u64,
 ) -> Change {
+    if let Verb::Observe { retry_after } = verb {
+        let Some(raised) = algorithm.observe(state, now, check.cost, retry_after) else {
+            return check.verdict.unwritten(verb);
+        };
+        *state = raised;
+        return Change::Written;
+    }
     let writes = match verb {
         Verb::Reset => true,
         Verb::Undo { .. } => check.cost > 0 || spent > 0,
@@ -167,7 +182,7 @@ pub(crate) fn commit<R: Algorithm>(
 
 fn charges<R: Algorithm>(algorithm: &R, verb: Verb, check: Resolved) -> bool {
     match verb {
-        Verb::Peek | Verb::Refund | Verb::Undo { .. } | Verb::Reset => false,
+        Verb::Peek | Verb::Refund | Verb::Undo { .. } | Verb::Observe { .. } | Verb::Reset => false,
         Verb::Charge => true,
         Verb::Limit | Verb::Denied | Verb::Acquire { .. } => check.admitted || algorithm.counts_blocked(),
     }
@@ -185,7 +200,7 @@ pub(crate) fn answer<R: Algorithm>(
     let total = check.cost.saturating_add(check.prior);
     let (blocked, awaited) = match verb {
         _ if verb.gives_back() => (!algorithm.fits(state, now, 1), 1),
-        Verb::Limit | Verb::Charge | Verb::Acquire { .. } if check.admitted => (false, 1),
+        Verb::Limit | Verb::Charge | Verb::Observe { .. } | Verb::Acquire { .. } if check.admitted => (false, 1),
         // What was charged is in the state already, earlier checks of the same entry included.
         _ if charges(algorithm, verb, check) => (!check.verdict.fits, check.cost),
         // Another check denied the call, so that this one does not wait for its turn.
@@ -204,7 +219,7 @@ pub(crate) fn answer<R: Algorithm>(
         next_ms: millis_up(algorithm.next(state, now, remaining)),
         quota: algorithm.quota(),
         window_ms: algorithm.window_ms(),
-        granted: if check.admitted && !verb.gives_back() { check.cost } else { 0 },
+        granted: if check.admitted { verb.grants(check.cost) } else { 0 },
         degraded: false,
         check: 0,
         observed: false,

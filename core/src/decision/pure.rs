@@ -56,7 +56,8 @@ impl Limit {
         let shapes: InlineVec<Shape> = rules.shaped().map(|(shape, _)| shape).collect();
         let before: InlineVec<Entry> = shapes.iter().map(|shape| state.take(*shape)).collect();
         let mut held: InlineVec<Held> = before.iter().map(|entry| Held::new(entry.clone(), ())).collect();
-        let infos = together(&parts, &mut held, now, call.into()).map_err(|(_, why)| why.of(self.key(), cost))?;
+        let infos =
+            together(&parts, &mut held, now, call.into()).map_err(|(_, why)| why.of(call.into(), self.key(), cost))?;
         for ((shape, before), mut held) in shapes.into_iter().zip(before).zip(held) {
             let after = match held.kept_by.and_then(|index| parts.get(index)) {
                 Some(_) if held.mended.is_some() => held.mended.map_or(Entry::Absent, |mended| *mended),
@@ -66,7 +67,7 @@ impl Limit {
             };
             state.keep(shape, after);
         }
-        let granted = if Verb::from(call).gives_back() { 0 } else { cost };
+        let granted = Verb::from(call).grants(cost);
         let info = if parts.is_empty() { LimitInfo::unlimited().granting(granted) } else { LimitInfo::merged(infos) };
         Ok((info, state))
     }

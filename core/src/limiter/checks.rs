@@ -5,14 +5,18 @@ use std::ptr;
 
 use ahash::RandomState;
 
+use crate::algorithm::Rule;
 use crate::check::Check;
-use crate::decision::Verb;
+use crate::decision::{Call, Verb};
 use crate::error::LimitError;
 use crate::limit::Rules;
 use crate::time::{EXACT, Micros};
 
 /// The most checks that one decision takes.
 const MOST: usize = 1000;
+
+/// More units than any limit has; the sum of as many as there may be checks is still a cost.
+const EVERYTHING: u64 = EXACT / 1000;
 
 /// So many are compared faster than hashed.
 const FEW: usize = 8;
@@ -103,6 +107,23 @@ pub(super) fn at_least(checks: &[Check<'_>], verb: Verb) -> Result<(), LimitErro
         }
     }
     Ok(())
+}
+
+/// The checks of a call that takes over what an upstream server said: each costs the units that are left there.
+pub(super) fn observing<'a>(checks: &[Check<'a>], call: Call) -> Result<Option<Vec<Check<'a>>>, LimitError> {
+    let Call::Observe { remaining, retry_after } = call else { return Ok(None) };
+    let key = checks.first().map_or("", Check::key);
+    if remaining.is_none() && retry_after.is_none() {
+        return Err(LimitError::wrong_type(key, "remaining", "must be given, or retryAfter", "none"));
+    }
+    let observing = |check: &Check<'a>| {
+        if rules(check)?.iter().all(Rule::observes) {
+            return Ok(check.cost(remaining.unwrap_or(EVERYTHING)));
+        }
+        let problem = "must be one that observe can raise: a bucket, a token bucket, a fixed window or smooth";
+        Err(LimitError::range(check.key(), "type", problem, check.limit.kind().type_name().unwrap_or("legacy")))
+    };
+    checks.iter().map(observing).collect::<Result<_, _>>().map(Some)
 }
 
 /// Compares two names, of which most are one and the same string.

@@ -163,7 +163,7 @@ impl Local {
     ) -> Result<LimitInfo, Error> {
         match why {
             Undecided::Crowded => self.decide_several(&[Check::new(limit, actor).cost(cost)], Call::Limit, now),
-            Undecided::Impossible(why) => self.failed(why.of(limit.key(), cost)),
+            Undecided::Impossible(why) => self.failed(why.of(Verb::Limit, limit.key(), cost)),
         }
     }
 
@@ -181,6 +181,11 @@ impl Local {
             let answer = self.reset(checks, now);
             self.memory.count(&answer, true);
             return answer;
+        }
+        match checks::observing(checks, call) {
+            Ok(None) => {}
+            Ok(Some(observing)) => return self.decide_several(&observing, call, now),
+            Err(error) => return self.failed(error),
         }
         let [check] = checks else { return self.decide_several(checks, call, now) };
         if !check.is_plain() {
@@ -371,12 +376,13 @@ impl Local {
 /// The error of a check that cannot be decided.
 #[cold]
 fn refusal(check: &Check<'_>, call: Call, why: Impossible) -> Error {
-    why.of(check.limit.key(), Verb::from(call).named_cost(check.cost, check.spent)).into()
+    let verb = Verb::from(call);
+    why.of(verb, check.limit.key(), verb.named_cost(check.cost, check.spent)).into()
 }
 
 /// The units that a check is granted where nothing is limited.
 fn granted(check: &Check<'_>, call: Call) -> u64 {
-    if Verb::from(call).gives_back() { 0 } else { check.cost }
+    Verb::from(call).grants(check.cost)
 }
 
 /// The rules of a sound check of factor 1.

@@ -28,6 +28,10 @@ fn call(step: &Value) -> Call {
             let max_wait = step["maxWaitMs"].as_f64().expect("a wait");
             Call::Acquire { max_wait: ffi::max_wait("", max_wait).expect("a wait") }
         }
+        "observe" => Call::Observe {
+            remaining: step["remaining"].as_u64(),
+            retry_after: step["retryAfterMs"].as_f64().map(|millis| ffi::retry_after("", millis).expect("a time")),
+        },
         other => panic!("unknown call {other}"),
     }
 }

@@ -18,7 +18,11 @@ const CALL_NUMBERS: List = &[
     ("HasNow", "1 if an instant is given."),
     ("Now", "The instant, in milliseconds since the epoch."),
     ("HasMaxWait", "1 if a longest wait is given, or a least part of a cost."),
-    ("MaxWait", "The longest wait, in milliseconds; of `limit` and `peek` the least part of the cost."),
+    (
+        "MaxWait",
+        "The longest wait, in milliseconds; of `limit` and `peek` the least part of the cost, of `observe` the time to retry after.",
+    ),
+    ("Remaining", "Of `observe`: the units that are left upstream; -1 where that is not given."),
     ("ChargedAt", "For a receipt: the instant of the charge, in microseconds."),
     ("Receipt", "For a receipt: 1 if its call was denied, 2 more if its answer was degraded, 4 more if it is open."),
     ("Queue", "For a shared store: the reply queue for the answer."),
@@ -48,7 +52,8 @@ const ANSWER_HEAD: List = &[
 ];
 
 /// The kinds of calls.
-const CALLS: List = &[("Limit", ""), ("Peek", ""), ("Charge", ""), ("Refund", ""), ("Reset", ""), ("Acquire", "")];
+const CALLS: List =
+    &[("Limit", ""), ("Peek", ""), ("Charge", ""), ("Refund", ""), ("Reset", ""), ("Acquire", ""), ("Observe", "")];
 
 /// The numbers before a record in the reply buffer.
 const RECORD_HEAD: List =

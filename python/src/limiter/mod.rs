@@ -200,6 +200,38 @@ impl Limiter {
         verbs::acquire(self, py, &Given { limit, actor, cost, factor, now, max_wait, context, ..Given::default() })
     }
 
+    /// Take over what an upstream server said of its own limit, for calls of somebody else's service.
+    ///
+    /// Raises the entry until no more than ``remaining`` units are left, and none before ``retry_after`` seconds are
+    /// over. It never lowers an entry. At least one of both has to be given. Raises ``LimitError`` for a limit that is
+    /// no bucket, token bucket, fixed window or smooth.
+    ///
+    /// >>> from tidegate import Limiter, TokenBucket
+    /// >>> limiter, upstream = Limiter(), TokenBucket("api.example.com", count=100, period=60_000)
+    /// >>> limiter.observe(upstream, "our key", now=0, remaining=3).remaining
+    /// 3
+    /// >>> limiter.observe(upstream, "our key", now=0, retry_after=1.5).reset_ms >= 1500
+    /// True
+    #[pyo3(signature = (limit, actor, factor = Arg(None), now = Arg(None), *, remaining = Arg(None), retry_after = Arg(None), context = Arg(None)), text_signature = "($self, limit, actor, factor=1.0, now=None, *, remaining=None, retry_after=None, context=None)")]
+    #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
+    fn observe<'py>(
+        &self,
+        py: Python<'py>,
+        limit: Arg<'_, 'py>,
+        actor: Arg<'_, 'py>,
+        factor: Arg<'_, 'py>,
+        now: Arg<'_, 'py>,
+        remaining: Arg<'_, 'py>,
+        retry_after: Arg<'_, 'py>,
+        context: Arg<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        verbs::observe(
+            self,
+            py,
+            &Given { limit, actor, factor, now, remaining, retry_after, context, ..Given::default() },
+        )
+    }
+
     /// Decide checks for several actors together, all or nothing: ``(limit, actor[, cost[, factor]])`` each.
     ///
     /// With ``at_least``, each is charged the same units, as many as all have room for: see ``limit``. Their costs are

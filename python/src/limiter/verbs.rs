@@ -48,6 +48,8 @@ pub(crate) struct Given<'a, 'py> {
     pub(crate) now: Arg<'a, 'py>,
     pub(crate) max_wait: Arg<'a, 'py>,
     pub(crate) at_least: Arg<'a, 'py>,
+    pub(crate) remaining: Arg<'a, 'py>,
+    pub(crate) retry_after: Arg<'a, 'py>,
     pub(crate) context: Arg<'a, 'py>,
 }
 
@@ -72,6 +74,18 @@ pub(crate) fn explain<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<
 
 pub(crate) fn reset<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_, 'py>) -> Answer<'py> {
     decide(caller, py, Call::Reset, Purpose::Answer, given)
+}
+
+pub(crate) fn observe<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_, 'py>) -> Answer<'py> {
+    let limiter = caller.limiter();
+    let checks = checks(limiter, given)?;
+    let key = checks.first_key();
+    let call = Call::Observe {
+        remaining: given.remaining.remaining(key)?,
+        retry_after: given.retry_after.seconds(key, "retry_after", ffi::retry_after)?,
+    };
+    let now = limiter.now(py, key, given.now)?;
+    caller.call(py, Request { owner: limiter.owner, call, checks, now, purpose: Purpose::Answer })
 }
 
 pub(crate) fn limit_all<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_, 'py>) -> Answer<'py> {

@@ -47,7 +47,7 @@ impl PendingCall {
 
     fn without_the_store(&self, fallback: &Memory, request: &Request, failure: Failure) -> Result<LimitInfo, Error> {
         let of_each = |words: fn(&Rule) -> LimitInfo| {
-            let of = |part: &Part| words(&part.rule).granting(if self.call.gives_back() { 0 } else { part.cost });
+            let of = |part: &Part| words(&part.rule).granting(self.call.grants(part.cost));
             Ok(self.merge(&request.parts.iter().map(of).collect::<Vec<_>>()).into_degraded())
         };
         match self.store.settings.on_error {

@@ -29,6 +29,14 @@ impl Remote {
     ) -> Begun {
         crate::panics::point("begin");
         let state = self.store.state();
+        let observing = match checks::observing(checks, call) {
+            Ok(observing) => observing,
+            Err(error) => {
+                state.stats.failed();
+                return Begun::Known(Err(error.into()));
+            }
+        };
+        let checks = observing.as_deref().unwrap_or(checks);
         let deny_key = self.deny_key(checks, call, now);
         let began = clock::now();
         if let Some(deny_key) = &deny_key

@@ -109,7 +109,7 @@ impl PendingCall {
     /// The error that this part of the decision cannot be decided with.
     pub(super) fn refusal(&self, part: usize, why: Impossible, costs: &[u64]) -> LimitError {
         let key = self.limits.get(part).map_or("", Limit::key);
-        why.of(key, costs.get(part).copied().unwrap_or(0))
+        why.of(self.call, key, costs.get(part).copied().unwrap_or(0))
     }
 
     /// Sends the decision on its way. `done` is called with the answer, on this thread if the store cannot be asked.
@@ -165,8 +165,8 @@ impl PendingCall {
     pub(super) fn merge(&self, infos: &[LimitInfo]) -> LimitInfo {
         let in_order = self.answers.iter().map(|of| {
             let info = of.part.map(|part| infos.get(part).cloned().unwrap_or_default());
-            let cost = if self.call.gives_back() { 0 } else { of.cost };
-            info.unwrap_or_else(|| LimitInfo::unlimited().granting(cost)).of_check(of.check, of.observed)
+            info.unwrap_or_else(|| LimitInfo::unlimited().granting(self.call.grants(of.cost)))
+                .of_check(of.check, of.observed)
         });
         LimitInfo::merged(in_order.collect())
     }

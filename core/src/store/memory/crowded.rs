@@ -74,7 +74,7 @@ impl Memory {
             .collect();
         let mut parts = needed_of(parts);
         let asked = asked_of(&parts, fingerprints.len());
-        let cost_of = |entry: usize| asked[entry].map_or(0, |(_, cost)| cost);
+        let cost_of = |entry: usize| asked[entry].map_or(0, |(_, cost)| verb.grants(cost));
         let mut entries: InlineVec<Held<Source>> = InlineVec::new();
         let mut seats = Taken::default();
         for (index, fingerprint) in fingerprints.iter().enumerate() {

@@ -129,6 +129,7 @@ impl Writer {
             Verb::Undo { .. } => (5, 0),
             Verb::Acquire { max_wait } => (6, max_wait),
             Verb::Denied => (8, at_least(request)),
+            Verb::Observe { retry_after } => (9, retry_after),
         };
         // Where an entry has two keys, the second one comes right after the first.
         let mut keys: InlineVec<usize> = InlineVec::new();

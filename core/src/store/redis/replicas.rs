@@ -106,6 +106,6 @@ pub(super) fn is_charged(request: &Request, outcome: &Reply) -> bool {
         Verb::Charge | Verb::Refund | Verb::Undo { .. } | Verb::Denied => {
             request.parts.iter().any(|part| part.cost != part.spent)
         }
-        Verb::Reset => true,
+        Verb::Observe { .. } | Verb::Reset => true,
     }
 }

@@ -125,6 +125,20 @@ if kind == 1 then
       return cost <= rule.quota - left_of(rule, state, now)
     end,
 
+    observe = function(rule, state, now, remaining, retry_after)
+      local level, used = state.level, rule.quota - remaining - left_of(rule, state, now)
+      if used > 0 then
+        level = level + used
+      end
+      if retry_after > until_left(rule, state, now, level + 1 - rule.quota) then
+        local time = now + retry_after - state.since
+        local ticks = time > 0 and ceil(time / rule.tick) - 1 or 0
+        local least = rule.quota + drained(rule, ticks > 0 and ticks or 0, floor)
+        level = level > least and level or least
+      end
+      return level > state.level and { level = level, since = state.since } or nil
+    end,
+
     room = function(rule, state, now)
       return rule.quota - left_of(rule, state, now)
     end,

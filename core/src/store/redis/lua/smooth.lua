@@ -113,6 +113,15 @@ if kind == 4 then
       return until_free(rule, state, now) == 0
     end,
 
+    observe = function(_, state, now, remaining, retry_after)
+      local debt = until_free(nil, state, now)
+      if remaining >= state.stored and retry_after <= debt then
+        return nil
+      end
+      local stored = remaining < state.stored and remaining or state.stored
+      return { stored = stored, debt = retry_after > debt and retry_after or debt, written = now }
+    end,
+
     room = function(rule, state, now, at_least)
       if until_free(rule, state, now) > 0 then
         return 0

@@ -20,7 +20,7 @@ end
 -- Returns the answer, and the place at which the next decision begins.
 decide = function(at)
   -- The numbers of verbs, and what the first byte of an answer says, are those of encode.rs and decode.rs.
-  local RESET, LIMIT, PEEK, CHARGE, REFUND, UNDO, ACQUIRE, PLAIN, DENIED = 0, 1, 2, 3, 4, 5, 6, 7, 8
+  local RESET, LIMIT, PEEK, CHARGE, REFUND, UNDO, ACQUIRE, PLAIN, DENIED, OBSERVE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
   local FOLLOWS = 16
   local asked, count, number, given, deadline
   local plain
@@ -51,7 +51,7 @@ decide = function(at)
 
   -- Of each check so many units instead of its cost: as many as all have room for, or as it needs.
   local units
-  if number > 0 and asked ~= ACQUIRE then
+  if number > 0 and asked ~= ACQUIRE and asked ~= OBSERVE then
     local from, now = at, given < 0 and server or given
     for _ = 1, count do
       local index, key, cost
@@ -102,6 +102,10 @@ decide = function(at)
         unbounded = rule.counts_blocked and asked ~= PEEK
       end
       bears = not unbounded or algorithm.bears(rule, state, now, total)
+    elseif asked == OBSERVE then
+      -- The cost is what is left upstream, the number the time to wait.
+      local raised = algorithm.observe(rule, state, now, cost, number)
+      bears = not raised or algorithm.bears(rule, raised, now, 0)
     elseif asked == CHARGE then
       bears = algorithm.bears(rule, state, now, total)
     elseif asked == UNDO and spent > cost then
@@ -131,15 +135,21 @@ decide = function(at)
     local rule, cost = check.rule, check.cost
     local algorithm, state = rule.algorithm, states[check.key]
     local gives_back = asked == REFUND or asked == UNDO
-    local charges = asked == CHARGE or not gives_back and asked ~= PEEK and (admitted or rule.counts_blocked)
+    local charges = asked == CHARGE
+      or not gives_back and asked ~= PEEK and asked ~= OBSERVE and (admitted or rule.counts_blocked)
+    local raised = asked == OBSERVE and algorithm.observe(rule, state, now, cost, number)
     -- True if the state has to be kept; and the units that must fit for the answer's reset.
     local keeps, awaited, writes = true, 1, true
-    if not gives_back and not (charges and admitted) then
+    if not gives_back and asked ~= OBSERVE and not (charges and admitted) then
       awaited = charges and cost or check.total
     end
     if asked == UNDO and check.spent > cost then
       algorithm.charge(rule, state, now, check.spent - cost)
-    elseif cost == 0 or not charges and not gives_back then
+    elseif raised then
+      for name, value in pairs(raised) do
+        state[name] = value
+      end
+    elseif asked == OBSERVE or cost == 0 or not charges and not gives_back then
       -- Nothing is written, so that what was seen is there again for a clock that steps back.
       keeps, writes = check.repaired and asked ~= PEEK, false
     elseif charges then

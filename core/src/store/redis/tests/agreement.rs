@@ -29,6 +29,8 @@ enum Asked {
     /// The charge of an earlier step, or of none.
     Undo(Index),
     Acquire(u64),
+    /// The units that are left upstream, and the time to wait there.
+    Observe(Option<u64>, u64),
 }
 
 /// One check: which limit, whose, the cost, what was spent of it, the factor, and whether it is not enforced.
@@ -67,6 +69,8 @@ fn asked() -> impl Strategy<Value = Asked> {
         2 => Just(Asked::Charge),
         2 => Just(Asked::Refund),
         2 => any::<Index>().prop_map(Asked::Undo),
+        2 => (proptest::option::of(0_u64..20), prop_oneof![Just(0), 0_u64..10_000_000])
+            .prop_map(|(remaining, time)| Asked::Observe(remaining, time)),
         3 => prop_oneof![Just(0), 0_u64..10_000_000, Just(1 << 50), Just(u64::MAX)].prop_map(Asked::Acquire),
     ]
 }
@@ -197,6 +201,9 @@ impl World {
                 Asked::Charge => Call::Charge,
                 Asked::Refund => Call::Refund,
                 Asked::Undo(of) => Call::Undo { charged_at: *of.get(&instants) },
+                Asked::Observe(remaining, time) => {
+                    Call::Observe { remaining, retry_after: Some(Duration::from_micros(time)) }
+                }
                 Asked::Acquire(max_wait) => Call::Acquire { max_wait: Duration::from_micros(max_wait) },
             };
             instants.push(now);
@@ -208,6 +215,11 @@ impl World {
                 Check { charged_at: own, observed: asking.observed, ..check }
             };
             let mut checks: Vec<_> = step.checks.iter().map(check).collect();
+            if let Call::Observe { remaining, .. } = call {
+                for check in &mut checks {
+                    *check = check.cost(remaining.unwrap_or(1 << 40));
+                }
+            }
             if step.at_least > 0 && matches!(call, Call::Limit | Call::Peek) {
                 let cost = checks[0].cost.max(step.at_least);
                 for check in &mut checks {
@@ -220,7 +232,9 @@ impl World {
             }
             let want = match limiter.decide_sync_at(&checks, call, now) {
                 // Two definitions or two factors of one entry, which no store is asked about.
-                Err(Error::Limit(error)) if ["limits", "factor", "atLeast"].contains(&error.field()) => continue,
+                Err(Error::Limit(error)) if ["limits", "factor", "atLeast", "type"].contains(&error.field()) => {
+                    continue;
+                }
                 answer => answer.map_err(|error| error.to_string()),
             };
             let question = Question::new(&namespace, &checks, call, Some(now));
@@ -356,6 +370,10 @@ fn the_servers_own_clock() {
                 Some(Asked::Charge) => Call::Charge,
                 Some(Asked::Refund) => Call::Refund,
                 Some(Asked::Undo(_)) => Call::Undo { charged_at: at },
+                Some(Asked::Observe(_, time)) => {
+                    let retry_after = Some(Duration::from_micros(time.min(5000)));
+                    Call::Observe { remaining: Some(cost), retry_after }
+                }
                 Some(Asked::Acquire(max_wait)) => Call::Acquire { max_wait: Duration::from_micros(max_wait.min(5000)) },
             };
             std::thread::sleep(Duration::from_micros(if pause > 2000 { pause } else { 0 }));

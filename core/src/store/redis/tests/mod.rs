@@ -99,6 +99,7 @@ fn evalsha(decisions: &[(&Request, Micros)]) -> Cmd {
 
 /// A decision about checks, with what is needed to put its outcome into a caller's words.
 struct Question {
+    verb: Verb,
     decision: Result<Request, (usize, Impossible)>,
     /// For each answer its check, and its part; `None` where nothing is limited.
     answers: Vec<(usize, Option<usize>)>,
@@ -160,16 +161,30 @@ impl Question {
                 |other: &&Check<'_>| !other.observed && (other.actor, other.key()) == (check.actor, check.key());
             if check.observed { check.cost } else { checks.iter().filter(is_same).map(|other| other.cost).sum() }
         };
-        let granted = |check: &Check<'_>| if Verb::from(call).gives_back() { 0 } else { of_same(check) };
+        let granted = |check: &Check<'_>| Verb::from(call).grants(of_same(check));
         let granted = checks.iter().map(granted).collect();
-        Self { granted, decision: Request::new(Verb::from(call), names, parts, now), answers, asked, observed }
+        Self {
+            verb: Verb::from(call),
+            granted,
+            decision: Request::new(Verb::from(call), names, parts, now),
+            answers,
+            asked,
+            observed,
+        }
     }
 
     fn forget(namespace: &str, limit: &Limit, actor: &str) -> Self {
         let names =
             Shape::ALL.iter().map(|shape| EntryName::new(namespace, actor, limit.key(), *shape).to_key()).collect();
         let decision = Ok(Request::reset(names));
-        Self { decision, answers: Vec::new(), asked: Vec::new(), observed: Vec::new(), granted: Vec::new() }
+        Self {
+            decision,
+            answers: Vec::new(),
+            asked: Vec::new(),
+            observed: Vec::new(),
+            granted: Vec::new(),
+            verb: Verb::Reset,
+        }
     }
 
     /// The answer to the caller.
@@ -190,7 +205,7 @@ impl Question {
 
     fn refusal(&self, part: usize, why: Impossible) -> LimitError {
         let (key, cost) = &self.asked[part];
-        why.of(key, *cost)
+        why.of(self.verb, key, *cost)
     }
 }
 
