@@ -78,8 +78,8 @@ macro_rules! rule {
                 }
             }
 
-            /// True if a call that writes nothing gives this entry back as it was, so that a large one need not be
-            /// copied first: it is this rule's own, and not from a future that cannot be.
+            /// True if a call that writes nothing leaves this entry as it was, so that a long one is not copied: it has
+            /// this rule's shape, and no wrong clock has left it in the future.
             pub(crate) fn may_borrow(&self, entry: &Entry, now: Micros) -> bool {
                 match (self, entry) {
                     $((Self::$long(algorithm), Entry::$long(state)) => algorithm.mended(state, now).is_none(),)*

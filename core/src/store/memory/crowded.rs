@@ -27,7 +27,7 @@ enum Origin {
     Closed(Seat, Micros),
 }
 
-/// The clock and the verb that an entry is decided with.
+/// The table of an entry, and its state there.
 #[derive(Clone, Copy)]
 struct Source {
     shard: usize,
