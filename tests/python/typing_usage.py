@@ -110,6 +110,8 @@ def calls(limiter: Limiter) -> LimitInfo:
     assert_type(limiter.charge((API, WIRE), "ada"), LimitInfo)
     assert_type(limiter.refund([LOGIN], "ada"), LimitInfo)
     assert_type(limiter.acquire(LOGIN, "ada", max_wait=2.0), LimitInfo)
+    assert_type(limiter.limit(LOGIN, "ada", cost=5, at_least=2).granted, int)
+    assert_type(limiter.observe(LOGIN, "ada", remaining=3, retry_after=timedelta(seconds=1)), LimitInfo)
     assert_type(limiter.acquire(LOGIN, "ada", max_wait=timedelta(seconds=2)), LimitInfo)
     assert_type(limiter.peek_all([(LOGIN, "ada")]), LimitInfo)
     assert_type(limiter.refund(limiter.limit(LOGIN, "ada")), LimitInfo)

@@ -152,6 +152,15 @@ console.log(dripRate)
 
 const options: LimiterOptions = { maxEntries: 10_000, namespace: 'shop' }
 const limiter = new Limiter()
+const granted: number = limiter.limitSync(login, 'ada', { cost: 5, atLeast: 2 }).granted
+const told: LimitInfo = await limiter.observe(login, 'ada', {
+  remaining: granted,
+  retryAfterMs: 1500,
+  factor: 2,
+  now: 0,
+})
+// @ts-expect-error what is left is a number
+limiter.observeSync(login, told.key, { remaining: '3' })
 for (const other of [new Limiter(options), new Limiter('memory://'), new Limiter('memory://', options)])
   await other.close()
 // @ts-expect-error an option that there is not
