@@ -219,6 +219,17 @@ impl LimitInfo {
         Self { granted: if self.blocked { 0 } else { cost }, ..self }
     }
 
+    /// Grants nothing to the checks of a decision that is denied; and where each gets the same units, as many as all of
+    /// them have room for. Neither is known where a check is decided by itself, or limited by nothing.
+    pub(crate) fn grant_together(answers: &mut [Self], alike: bool) {
+        let enforced = || answers.iter().filter(|info| !info.observed);
+        let denied = enforced().any(|info| info.blocked);
+        let least = enforced().map(|info| info.granted).min().unwrap_or(0);
+        for info in answers.iter_mut().filter(|info| (denied || alike) && !info.observed) {
+            info.granted = if denied { 0 } else { least };
+        }
+    }
+
     /// Makes this the answer of the check at this index, which may be one that is not enforced.
     #[inline]
     pub(crate) fn belongs_to(&mut self, check: usize, observed: bool) {

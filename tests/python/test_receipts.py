@@ -62,6 +62,18 @@ def test_a_call_that_took_what_there_was_gives_back_what_it_got(limiter: AnyLimi
     assert done(limiter.refund(bucket, "ada", 7, now=NOW)).granted == 0
 
 
+def test_what_is_not_limited_gets_no_more_than_the_others(limiter: AnyLimiter, fleet: RedisServer) -> None:
+    over_redis = type(limiter)(fleet.url, namespace=f"receipts-{next(NAMESPACES)}", timeout=10, on_error="raise")
+    tokens, other = Bucket("tokens", size=300), Bucket("other", size=5)
+    for store in (limiter, over_redis):
+        checks = [(tokens, "free", 500, 0.0), (tokens, "ada", 500, 1.0)]
+        for granted, blocked in ((300, False), (0, True)):
+            info = done(store.limit_all(checks, now=NOW, at_least=50))
+            assert (info.granted, info.blocked) == (granted, blocked)
+            assert [check.granted for check in info.checks] == [granted, granted]
+        assert done(store.limit(other, "free", 7, 0.0, NOW)).granted == 7
+
+
 @pytest.mark.parametrize("at_least", [0, -1, 1.5, 501, float("nan"), "1", 2**53 + 2])
 def test_a_least_part_that_is_none(limiter: AnyLimiter, at_least: Any) -> None:
     tokens = Bucket("tokens", size=300)

@@ -82,8 +82,9 @@ fn sum<'a>(checks: &[Check<'a>]) -> Summed<'a> {
     summed
 }
 
-/// Refuses a least part of a cost where it has no meaning: in other calls, and where checks would get different units.
-pub(super) fn at_least(checks: &[Check<'_>], verb: Verb) -> Result<(), LimitError> {
+/// Refuses a least part of a cost where it has no meaning: in other calls, and where checks would get different units, as
+/// where one of them `repeats` another.
+pub(super) fn at_least(checks: &[Check<'_>], verb: Verb, repeats: bool) -> Result<(), LimitError> {
     let Some(first) = checks.iter().find(|check| check.at_least > 0) else { return Ok(()) };
     let refused =
         |check: &Check<'_>, problem: &str, value: u64| Err(LimitError::range(check.key(), "atLeast", problem, value));
@@ -93,17 +94,16 @@ pub(super) fn at_least(checks: &[Check<'_>], verb: Verb) -> Result<(), LimitErro
     if first.at_least > first.cost {
         return refused(first, &format!("must be at most the cost, {}", first.cost), first.at_least);
     }
-    for (index, check) in checks.iter().enumerate() {
+    if repeats {
+        return refused(first, "must not be given where a limit stands twice for one actor", first.at_least);
+    }
+    for check in checks {
         if check.at_least != first.at_least {
             return refused(check, "must be the same for all checks of a call", check.at_least);
         }
         if check.cost != first.cost {
             let problem = format!("must be {}, as for the other checks of a call with atLeast", first.cost);
             return Err(LimitError::range(check.key(), "cost", problem, check.cost));
-        }
-        let twice = |other: &Check<'_>| same(other.key(), check.key()) && same(other.actor, check.actor);
-        if checks.iter().take(index).any(twice) {
-            return refused(check, "must not be given where a limit stands twice for one actor", check.at_least);
         }
     }
     Ok(())

@@ -271,8 +271,9 @@ impl Local {
     }
 
     fn several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        checks::at_least(checks, call.into())?;
-        if let Some(summed) = checks::agree(checks)? {
+        let summed = checks::agree(checks)?;
+        checks::at_least(checks, call.into(), summed.is_some())?;
+        if let Some(summed) = summed {
             return self.decide_summed(checks, &summed, call, now);
         }
         let mut scaled: Vec<Rules> = Vec::new();
@@ -327,6 +328,7 @@ impl Local {
                 infos.push(LimitInfo::unlimited().granting(granted).of_check(index, check.observed));
             }
         }
+        LimitInfo::grant_together(&mut infos, checks.iter().any(|check| check.at_least > 0));
         Ok(LimitInfo::merged(infos))
     }
 

@@ -152,7 +152,7 @@ console.log(dripRate)
 
 const options: LimiterOptions = { maxEntries: 10_000, namespace: 'shop' }
 const limiter = new Limiter()
-const granted: number = limiter.limitSync(login, 'ada', { cost: 5, atLeast: 2 }).granted
+const granted: number = limiter.limitSync(plan, 'ada', { cost: 5, atLeast: 2 }).granted
 const told: LimitInfo = await limiter.observe(login, 'ada', {
   remaining: granted,
   retryAfterMs: 1500,

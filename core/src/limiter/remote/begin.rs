@@ -125,6 +125,7 @@ impl Remote {
             since: self.store.state().denials.since(),
             started: 0,
             call,
+            grants_alike: false,
         })
     }
 
@@ -135,10 +136,11 @@ impl Remote {
         now: Option<Micros>,
         deny_key: Option<DenyKey>,
     ) -> Result<(Box<PendingCall>, Box<Request>), LimitError> {
-        checks::at_least(checks, verb)?;
         let summed = checks::agree(checks)?;
+        checks::at_least(checks, verb, summed.is_some())?;
         let checks = summed.as_ref().map_or(checks, |summed| &summed.checks);
         let mut pending = self.pending_call(verb, deny_key);
+        pending.grants_alike = checks.iter().any(|check| check.at_least > 0);
         let mut keys: InlineVec<Key> = InlineVec::new();
         let mut entries: Distinct<Fingerprint> = Distinct::default();
         let mut parts: InlineVec<Part> = InlineVec::new();

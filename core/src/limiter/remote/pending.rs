@@ -31,6 +31,8 @@ pub(super) struct PendingCall {
     /// The instant at which it was sent.
     pub(super) started: Micros,
     pub(super) call: Verb,
+    /// Each check gets the same units.
+    pub(super) grants_alike: bool,
 }
 
 /// An answer of a call.
@@ -168,7 +170,9 @@ impl PendingCall {
             info.unwrap_or_else(|| LimitInfo::unlimited().granting(self.call.grants(of.cost)))
                 .of_check(of.check, of.observed)
         });
-        LimitInfo::merged(in_order.collect())
+        let mut infos: Vec<LimitInfo> = in_order.collect();
+        LimitInfo::grant_together(&mut infos, self.grants_alike);
+        LimitInfo::merged(infos)
     }
 }
 

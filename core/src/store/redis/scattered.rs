@@ -295,15 +295,6 @@ fn gather(request: &Request, shares: &[Share], each: Vec<Result<ShareReply, Answ
     }
     let infos: Option<Infos> = infos.into_iter().collect();
     let mut infos = infos.ok_or(Failure::Other)?;
-    grant_alike(request, &mut infos);
+    LimitInfo::grant_together(&mut infos, at_least(request) > 0);
     Ok(Reply::Decided { now, infos, corrupt, repaired, reset })
-}
-
-/// A slot knows only of its own checks how much they have room for, and that they are not denied.
-fn grant_alike(request: &Request, infos: &mut Infos) {
-    let denied = infos.iter().any(|info| info.blocked);
-    let least = infos.iter().map(|info| info.granted).min().unwrap_or(0);
-    for info in infos.iter_mut().filter(|_| denied || at_least(request) > 0) {
-        info.granted = if denied { 0 } else { least };
-    }
 }

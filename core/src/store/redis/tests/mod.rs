@@ -109,6 +109,8 @@ struct Question {
     observed: Vec<usize>,
     /// The units that each check is granted where nothing is limited.
     granted: Vec<u64>,
+    /// Each check gets the same units.
+    alike: bool,
 }
 
 impl Question {
@@ -165,6 +167,7 @@ impl Question {
         let granted = checks.iter().map(granted).collect();
         Self {
             verb: Verb::from(call),
+            alike: checks.iter().any(|check| check.at_least > 0),
             granted,
             decision: Request::new(Verb::from(call), names, parts, now),
             answers,
@@ -183,6 +186,7 @@ impl Question {
             asked: Vec::new(),
             observed: Vec::new(),
             granted: Vec::new(),
+            alike: false,
             verb: Verb::Reset,
         }
     }
@@ -196,7 +200,9 @@ impl Question {
                     let info = part.map_or_else(unlimited, |part| infos[part].clone());
                     info.of_check(*check, self.observed.contains(check))
                 };
-                Ok(LimitInfo::merged(self.answers.iter().map(of).collect()))
+                let mut infos: Vec<LimitInfo> = self.answers.iter().map(of).collect();
+                LimitInfo::grant_together(&mut infos, self.alike);
+                Ok(LimitInfo::merged(infos))
             }
             Reply::Impossible(part, why) => Err(self.refusal(*part, *why)),
             Reply::Late { .. } => panic!("there was no deadline"),
