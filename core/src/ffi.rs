@@ -69,8 +69,7 @@ pub fn merged(answers: Vec<LimitInfo>) -> LimitInfo {
 /// # Errors
 /// When it is anything else; `key` is the limit's.
 pub fn cost(key: &str, cost: f64) -> Result<u64, LimitError> {
-    within(key, "cost", cost, EXACT as f64)?;
-    if cost.fract() == 0.0 { Ok(whole(cost)) } else { Err(refused(key, "cost", "must be a whole number", cost)) }
+    units(key, "cost", cost)
 }
 
 /// The least part of a cost that is of use: an integer from 1 to 2^53.
@@ -245,21 +244,15 @@ pub fn malformed_name() -> LimitError {
 /// # Errors
 /// When it is before the epoch, not finite, or so far ahead (the year 2255) that it is no longer exact.
 pub fn instant(key: &str, millis: f64) -> Result<Micros, LimitError> {
-    within(key, "now", millis, LATEST_MILLIS)?;
-    Ok(whole((millis * 1000.0).round()))
+    micros(key, "now", millis)
 }
 
 /// The units that are left upstream: an integer from 0 to 2^53.
 ///
 /// # Errors
 /// When it is anything else.
-pub fn remaining(key: &str, units: f64) -> Result<u64, LimitError> {
-    within(key, "remaining", units, EXACT as f64)?;
-    if units.fract() == 0.0 {
-        Ok(whole(units))
-    } else {
-        Err(refused(key, "remaining", "must be a whole number", units))
-    }
+pub fn remaining(key: &str, left: f64) -> Result<u64, LimitError> {
+    units(key, "remaining", left)
 }
 
 /// The time for which an upstream server admits nothing, in milliseconds.
@@ -267,8 +260,7 @@ pub fn remaining(key: &str, units: f64) -> Result<u64, LimitError> {
 /// # Errors
 /// When it is negative, not finite or above 2^53 microseconds.
 pub fn retry_after(key: &str, millis: f64) -> Result<Duration, LimitError> {
-    within(key, "retryAfter", millis, LATEST_MILLIS)?;
-    Ok(Duration::from_micros(whole((millis * 1000.0).round())))
+    micros(key, "retryAfter", millis).map(Duration::from_micros)
 }
 
 /// The longest wait of an `acquire`, in milliseconds.
@@ -276,8 +268,17 @@ pub fn retry_after(key: &str, millis: f64) -> Result<Duration, LimitError> {
 /// # Errors
 /// When it is negative, not finite or above 2^53 microseconds.
 pub fn max_wait(key: &str, millis: f64) -> Result<Duration, LimitError> {
-    within(key, "maxWait", millis, LATEST_MILLIS)?;
-    Ok(Duration::from_micros(whole((millis * 1000.0).round())))
+    micros(key, "maxWait", millis).map(Duration::from_micros)
+}
+
+fn units(key: &str, field: &str, units: f64) -> Result<u64, LimitError> {
+    within(key, field, units, EXACT as f64)?;
+    if units.fract() == 0.0 { Ok(whole(units)) } else { Err(refused(key, field, "must be a whole number", units)) }
+}
+
+fn micros(key: &str, field: &str, millis: f64) -> Result<Micros, LimitError> {
+    within(key, field, millis, LATEST_MILLIS)?;
+    Ok(whole((millis * 1000.0).round()))
 }
 
 fn within(key: &str, field: &str, value: f64, most: f64) -> Result<(), LimitError> {

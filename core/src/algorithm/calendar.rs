@@ -41,16 +41,17 @@ impl Twin for Calendar {
     const KIND: u8 = 7;
 
     fn numbers(&self) -> [f64; 6] {
-        let [zone, unit, day] = self.almanac.numbers();
-        [real(self.max), zone, unit, day, 0.0, 0.0]
+        [real(self.max), self.almanac.digest(), 0.0, 0.0, 0.0, 0.0]
     }
 
+    #[cfg(feature = "redis")]
     fn numbers_at(&self, now: Micros) -> [f64; 6] {
         let [before, start, end, after, last] = self.almanac.around(now).map(real);
         [real(self.max), before, start, end, after, last]
     }
 
     /// From the window before this one to the one after it: the next one of each has to be known, too.
+    #[cfg(feature = "redis")]
     fn holds(&self, now: Micros) -> Option<[Micros; 2]> {
         let [before, _, _, after, _] = self.almanac.around(now);
         Some([before, after])

@@ -2,6 +2,7 @@
 
 #![cfg_attr(not(feature = "remote"), allow(dead_code, reason = "stores in this process keep states as they are"))]
 
+#[cfg(feature = "redis")]
 use crate::time::Micros;
 
 /// A rule whose algorithm stands once more in Lua.
@@ -13,12 +14,14 @@ pub(crate) trait Twin {
     fn numbers(&self) -> [f64; 6];
 
     /// The numbers as Lua needs them, which knows no calendar: for decisions at this instant, or near it.
+    #[cfg(feature = "redis")]
     fn numbers_at(&self, _now: Micros) -> [f64; 6] {
         self.numbers()
     }
 
     /// The instants for which [`numbers_at`](Self::numbers_at) this one hold, from the first up to the second; none
     /// where that is always.
+    #[cfg(feature = "redis")]
     fn holds(&self, _now: Micros) -> Option<[Micros; 2]> {
         None
     }

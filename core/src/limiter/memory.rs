@@ -187,10 +187,10 @@ impl Local {
             Ok(Some(observing)) => return self.decide_several(&observing, call, now),
             Err(error) => return self.failed(error),
         }
-        let [check] = checks else { return self.decide_several(checks, call, now) };
-        if !check.is_plain() {
-            return self.decide_several(checks, call, now);
-        }
+        let check = match checks {
+            [check] if check.is_plain() => check,
+            _ => return self.decide_several(checks, call, now),
+        };
         let scaled;
         let rule = match compiled(check) {
             Some(Rules::One(rule)) => rule,

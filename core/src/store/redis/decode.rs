@@ -2,7 +2,6 @@
 
 use redis::Value;
 
-use super::encode::at_least;
 use crate::algorithm::{Entry, Numbers, whole};
 use crate::decision::{Impossible, Resolved, Verb, Verdict};
 use crate::inline_vec::InlineVec;
@@ -80,7 +79,7 @@ impl Reader<'_> {
             }
         }
         let now = now.ok_or(Malformed)?;
-        let units = if at_least(request) > 0 { Some(self.integer()?) } else { None };
+        let units = if request.at_least() > 0 { Some(self.integer()?) } else { None };
         let (infos, reset) = answers(request, now, checked, units);
         Ok(Reply::Decided { now, infos, corrupt, repaired, reset })
     }

@@ -122,13 +122,13 @@ impl Writer {
     fn decision(&mut self, request: &Request, deadline: Micros, follows: u8) {
         let (asked, number) = match request.verb {
             Verb::Reset => (0, 0),
-            Verb::Limit => (1, at_least(request)),
-            Verb::Peek => (2, at_least(request)),
+            Verb::Limit => (1, request.at_least()),
+            Verb::Peek => (2, request.at_least()),
             Verb::Charge => (3, 0),
             Verb::Refund => (4, 0),
             Verb::Undo { .. } => (5, 0),
             Verb::Acquire { max_wait } => (6, max_wait),
-            Verb::Denied => (8, at_least(request)),
+            Verb::Denied => (8, request.at_least()),
             Verb::Observe { retry_after } => (9, retry_after),
         };
         // Where an entry has two keys, the second one comes right after the first.
@@ -199,14 +199,6 @@ impl Writer {
 
     fn numbers(&mut self, numbers: [f64; 3]) {
         self.blob.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-    }
-}
-
-/// The least part of the cost that a decision takes, where it takes as much as there is room for; else 0.
-pub(super) fn at_least(request: &Request) -> u64 {
-    match request.verb {
-        Verb::Limit | Verb::Peek | Verb::Denied => request.parts.first().map_or(0, |part| part.at_least),
-        _ => 0,
     }
 }
 

@@ -13,7 +13,6 @@ use futures_util::future::join_all;
 use tokio::sync::oneshot;
 use tokio::time::sleep_until;
 
-use super::encode::at_least;
 use super::share::{Share, ShareReply, shares_of};
 use super::topology::Topology;
 use crate::decision::Verb;
@@ -96,7 +95,7 @@ async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) ->
         let reply = if denied { deny(topology, &shares, looked, job).await } else { looked };
         return gather(request, &shares, reply);
     }
-    if at_least(request) > 0 && verb == Verb::Limit {
+    if request.at_least() > 0 && verb == Verb::Limit {
         // Every slot has said how much it has room for.
         let granted = |reply: &ShareReply| reply.infos.iter().map(|info| info.granted).min();
         let units = looked.iter().flatten().filter_map(granted).min().unwrap_or(0);
@@ -295,6 +294,6 @@ fn gather(request: &Request, shares: &[Share], each: Vec<Result<ShareReply, Answ
     }
     let infos: Option<Infos> = infos.into_iter().collect();
     let mut infos = infos.ok_or(Failure::Other)?;
-    LimitInfo::grant_together(&mut infos, at_least(request) > 0);
+    LimitInfo::grant_together(&mut infos, request.at_least() > 0);
     Ok(Reply::Decided { now, infos, corrupt, repaired, reset })
 }

@@ -162,6 +162,15 @@ impl Request {
         matches!(self.verb, Verb::Acquire { .. }) || self.parts.iter().any(|part| part.rule.pays_later())
     }
 
+    /// The least part of the cost that it takes, where it takes as much as there is room for; else 0.
+    #[cfg(feature = "redis")]
+    pub(crate) fn at_least(&self) -> u64 {
+        match self.verb {
+            Verb::Limit | Verb::Peek | Verb::Denied => self.parts.first().map_or(0, |part| part.at_least),
+            _ => 0,
+        }
+    }
+
     /// The reply to this request of those to the decisions that it is [made of](Self::apart), where the store's clock
     /// shows this.
     pub(crate) fn gathered(&self, replies: Vec<(InlineVec<usize>, Reply)>, server: Option<Micros>) -> Reply {
