@@ -1,12 +1,47 @@
 //! Charges: what an answer says about them, and the call that gives one back.
 
+use std::time::Duration;
+
 use crate::check::Check;
 use crate::decision::Call;
+use crate::error::LimitError;
 use crate::info::LimitInfo;
-use crate::time::Micros;
+use crate::time::{EXACT, Micros};
+
+/// The problem of an answer whose units cannot be released or renewed.
+const HOLDS_NONE: &str = "must be the answer to a call of limits of type concurrency";
+
+/// No unit was taken at this instant.
+const NEVER: Micros = EXACT;
 
 /// The problem of actual costs that do not match their checks.
 pub(crate) const ONE_EACH: &str = "must be a list of one cost for each check where the checks cost differently";
+
+/// A call about the units that a receipt holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfHeld {
+    /// Gives them back.
+    Release,
+    /// Holds them for another lease.
+    Renew,
+}
+
+/// The indices of the checks whose units are held.
+fn held(checks: &[Check<'_>]) -> Vec<usize> {
+    (0..checks.len()).filter(|index| checks[*index].holds()).collect()
+}
+
+/// The error where none of these checks holds units.
+pub(crate) fn holds_none(checks: &[Check<'_>]) -> Option<LimitError> {
+    let key = checks.first().map_or("", Check::key);
+    held(checks).is_empty().then(|| LimitError::range(key, "info", HOLDS_NONE, "another one"))
+}
+
+/// The time after which units that these checks hold are free again unless they are renewed: the shortest lease.
+#[must_use]
+pub fn shortest_lease(checks: &[Check<'_>]) -> Option<Duration> {
+    checks.iter().filter_map(|check| check.limit.lease()).min()
+}
 
 /// The charge that an answer names.
 #[derive(Clone, Debug)]
@@ -36,7 +71,10 @@ impl Call {
     /// True if its answer is a receipt: the call charges what it admits.
     #[must_use]
     pub const fn charges(self) -> bool {
-        matches!(self, Self::Limit | Self::Charge | Self::Acquire { .. })
+        matches!(
+            self,
+            Self::Limit | Self::Charge | Self::Renew { .. } | Self::RenewDegraded { .. } | Self::Acquire { .. }
+        )
     }
 }
 
@@ -96,12 +134,56 @@ impl Charge {
             }
             let observed = self.observed.iter().find(|(known, _)| *known == index);
             let denied = observed.map_or(self.denied, |(_, denied)| *denied);
-            let charged = open && (!denied || check.limit.counts_blocked());
+            // Whether a denied attempt was charged beside a block, an answer does not say: then nothing is given back.
+            let counts_denied = check.limit.counts_blocked() && !check.limit.blocks();
+            let charged = open && (!denied || counts_denied);
             (check.cost, check.spent) = if charged { (check.cost, *spent) } else { (0, 0) };
         }
         let charged_at = self.at;
         // What this process charged alone, it gives back alone.
         if self.degraded { Call::UndoDegraded { charged_at } } else { Call::Undo { charged_at } }
+    }
+
+    /// The call that releases the units which the call held, or renews them, and its checks: those alone that hold any.
+    /// A receipt that is not `open`, or was denied, holds none.
+    #[must_use]
+    pub fn on_held<'a>(&self, what: OfHeld, open: bool, checks: &[Check<'a>]) -> (Vec<Check<'a>>, Call) {
+        let indices = held(checks);
+        let (mut held, charge) = (indices.iter().map(|index| checks[*index]).collect::<Vec<_>>(), self.part(&indices));
+        let costs: Vec<u64> = held.iter().map(|check| check.cost).collect();
+        let call = charge.refund(open, &mut held);
+        if what == OfHeld::Release {
+            return (held, call);
+        }
+        for (check, cost) in held.iter_mut().zip(costs).filter(|(check, _)| check.cost == 0 && !check.observed) {
+            (check.cost, check.charged_at) = (cost, Some(NEVER));
+        }
+        match call {
+            Call::UndoDegraded { charged_at } => (held, Call::RenewDegraded { charged_at }),
+            _ => (held, Call::Renew { charged_at: self.at }),
+        }
+    }
+
+    /// This charge after its units that are held were renewed, as the answer says; none where they were not. Where the
+    /// store and this process alone decided in turns, nothing was renewed.
+    #[must_use]
+    pub fn renewed(&self, checks: &[Check<'_>], renewal: &Self) -> Option<Self> {
+        if renewal.denied || renewal.degraded != self.degraded {
+            return None;
+        }
+        let mut renewed = self.clone();
+        let instant = |place: usize| renewal.each.get(place).copied().unwrap_or(renewal.at);
+        renewed.date(held(checks).into_iter().enumerate().map(|(place, index)| (index, instant(place))));
+        Some(renewed)
+    }
+
+    /// The part of it that is of these checks.
+    fn part(&self, indices: &[usize]) -> Self {
+        let place = |index: &usize| indices.iter().position(|held| held == index);
+        let observed = self.observed.iter().filter_map(|(index, denied)| Some((place(index)?, *denied)));
+        let mut part = Self { each: Vec::new(), observed: observed.collect(), ..self.clone() };
+        part.date(indices.iter().map(|index| self.each.get(*index).copied().unwrap_or(self.at)).enumerate());
+        part
     }
 
     /// [`settle`](Self::settle) of nothing spent.

@@ -28,7 +28,7 @@ pub struct Check<'a> {
     /// The least part of the cost that is of use; 0 = all of it.
     pub(crate) at_least: u64,
     pub(crate) spent: u64,
-    /// The instant at which an undo's check was charged, where that is another instant than the call's.
+    /// The instant at which the check of an undo or a renewal was charged, where that is another instant than the call's.
     pub(crate) charged_at: Option<Micros>,
     pub(crate) factor: f64,
     pub(crate) observed: bool,
@@ -50,6 +50,12 @@ impl<'a> Check<'a> {
     #[inline]
     pub(crate) const fn is_plain(&self) -> bool {
         !self.observed && self.at_least == 0
+    }
+
+    /// Its units are held until they are released or their lease is over: its limit is of type concurrency.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.limit.holds()
     }
 
     /// The key of its limit, which an error names.
@@ -107,7 +113,7 @@ impl<'a> Check<'a> {
         self
     }
 
-    /// The instant of the charge that is undone, where that is not the instant of the call: one of several checks may
+    /// The instant of the charge that is undone or renewed, where that is not the instant of the call: one of several checks may
     /// have been charged at another one. No other call looks at it.
     #[must_use]
     pub const fn charged_at(mut self, at: Micros) -> Self {

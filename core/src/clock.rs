@@ -30,6 +30,8 @@ struct Reading {
 
 thread_local! {
     static LAST: Cell<Reading> = const { Cell::new(Reading { ticks: 0, now: 0 }) };
+    #[cfg(all(feature = "shm", target_os = "linux"))]
+    static LAST_OF_HOST: Cell<Reading> = const { Cell::new(Reading { ticks: 0, now: 0 }) };
 }
 
 /// Microseconds since the Unix epoch.
@@ -44,6 +46,22 @@ pub(crate) fn now() -> Micros {
         return last.now + ((elapsed * clock.scale) >> 32);
     }
     clock.ask(ticks)
+}
+
+/// The time since the host was started, which all of its processes read alike; it goes on while the host is suspended.
+#[inline]
+#[cfg(all(feature = "shm", target_os = "linux"))]
+pub(crate) fn since_boot() -> Micros {
+    let clock = clock();
+    let ticks = clock.ticks.raw();
+    let last = LAST_OF_HOST.get();
+    let elapsed = ticks.wrapping_sub(last.ticks);
+    if elapsed < clock.trusted && last.now > 0 {
+        return last.now + ((elapsed * clock.scale) >> 32);
+    }
+    let now = crate::boot_clock::since_boot();
+    LAST_OF_HOST.set(Reading { ticks, now });
+    now
 }
 
 /// Measures how fast the processor ticks, once a process: for about a millisecond, and for 200 at the most where the

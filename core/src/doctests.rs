@@ -31,3 +31,6 @@ mod redis_sharkey {}
 #[cfg(feature = "tower")]
 #[doc = include_str!("../../docs/axum.md")]
 mod axum {}
+
+#[doc = include_str!("../../docs/recipes/concurrency.md")]
+mod recipes_concurrency {}

@@ -5,32 +5,36 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::algorithm::whole;
-pub use crate::charge::Charge;
 use crate::charge::ONE_EACH;
+pub use crate::charge::{Charge, OfHeld, shortest_lease};
 use crate::check::{Check, OwnedCheck};
+pub use crate::config::Entry;
 use crate::decision::Call;
 use crate::error::LimitError;
 use crate::explain::CallExplanation;
 use crate::headers::Style;
+pub use crate::hold::Costs as Taken;
 use crate::info::LimitInfo;
-use crate::limit::{Kind, Value};
-use crate::limiter::Limiter;
-use crate::time::{EXACT, Micros};
-
-pub use crate::config::Entry;
 pub use crate::info::{InfoField, Takes as InfoTakes};
 #[cfg(feature = "remote")]
 pub use crate::interrupt::while_waiting;
+pub use crate::limit::{Bounds, Field, Outline, Takes as FieldTakes};
+use crate::limit::{Kind, Value};
+use crate::limiter::Limiter;
 #[cfg(feature = "redis")]
 pub use crate::limiter::Opened;
 #[cfg(feature = "remote")]
 pub use crate::limiter::UnsentCall;
+use crate::llm::Estimator;
 pub use crate::near::hint;
 pub use crate::reply_queue::{ReplyQueue, Wake};
 #[cfg(feature = "redis")]
 pub use crate::store::dialect::Dialect;
 #[cfg(feature = "redis")]
 pub use crate::store::option_list::{STORE_OPTIONS, StoreOption, Takes};
+#[cfg(feature = "redis")]
+pub use crate::store::redis::bare_command;
+use crate::time::{EXACT, Micros};
 
 /// A limiter over the store at this URL, with options as a host language spells them; a listener gets the events of
 /// the store.
@@ -46,8 +50,6 @@ pub fn open(
 ) -> Result<Opened, LimitError> {
     Limiter::open_as(dialect, url, options, Some(listener))
 }
-
-pub use crate::limit::{Bounds, Field, Outline, Takes as FieldTakes};
 
 /// The wire forms of all types, for whatever is generated from them.
 #[must_use]
@@ -136,6 +138,23 @@ pub fn spent(checks: &[Check<'_>], spent: Spent<'_>) -> Result<Vec<u64>, LimitEr
     }
 }
 
+/// Refuses a receipt of these checks if none of them holds units.
+///
+/// # Errors
+/// When no limit is of type concurrency.
+pub fn holds_some(checks: &[Check<'_>]) -> Result<(), LimitError> {
+    crate::charge::holds_none(checks).map_or(Ok(()), Err)
+}
+
+/// The units spent of each of these checks at the end of a hold, for [`Charge::settle`]: nothing of those that are held,
+/// and of the others what was `taken`, or else their cost.
+///
+/// # Errors
+/// When a check is not there, or a cost is not an integer from 0 to 2^53.
+pub fn spent_of_hold(checks: &[Check<'_>], taken: Taken<'_, f64>) -> Result<Vec<u64>, LimitError> {
+    crate::hold::spent_of_hold(checks, taken, cost)
+}
+
 /// Begins to decide, for a host that waits in its own way. Returns the answer if it is known at once. Otherwise `done`
 /// is called with it once, on the thread of the connection, and must not block that. `done` returns the answer if its
 /// caller is gone; a charge is then given back.
@@ -164,7 +183,7 @@ pub fn hold(
     now: Option<Micros>,
     done: impl FnOnce(Result<LimitInfo, Error>) -> Result<(), Result<LimitInfo, Error>> + Send + 'static,
 ) -> Result<Result<LimitInfo, Error>, UnsentCall> {
-    limiter.hold(checks, call, now, done)
+    limiter.prepare(checks, call, now, done)
 }
 
 /// [`Limiter::decide_sync`] of [`Call::Limit`] and two checks, for a caller that reads the answers once: `answered` is
@@ -263,12 +282,37 @@ pub fn retry_after(key: &str, millis: f64) -> Result<Duration, LimitError> {
     micros(key, "retryAfter", millis).map(Duration::from_micros)
 }
 
+/// The time for which a limit is blocked, in milliseconds.
+///
+/// # Errors
+/// When it is negative, not finite or above 2^53 microseconds.
+pub fn block_time(key: &str, millis: f64) -> Result<Duration, LimitError> {
+    micros(key, "for", millis).map(Duration::from_micros)
+}
+
 /// The longest wait of an `acquire`, in milliseconds.
 ///
 /// # Errors
 /// When it is negative, not finite or above 2^53 microseconds.
 pub fn max_wait(key: &str, millis: f64) -> Result<Duration, LimitError> {
     micros(key, "maxWait", millis).map(Duration::from_micros)
+}
+
+/// A whole number that belongs to no limit, from 0 to 2^53.
+///
+/// # Errors
+/// When it is anything else; `field` is its name.
+pub fn count(field: &str, number: f64) -> Result<u64, LimitError> {
+    units("", field, number)
+}
+
+/// An estimator with settings as a host language passes them.
+///
+/// # Errors
+/// As [`EstimatorBuilder::build`](crate::llm::EstimatorBuilder::build), and when a number is not whole.
+pub fn estimator(percentile: f64, window: f64, least: f64, pairs: f64) -> Result<Estimator, LimitError> {
+    let builder = Estimator::builder().percentile(percentile).window(count("window", window)?);
+    builder.least(count("least", least)?).pairs(count("pairs", pairs)?).build()
 }
 
 fn units(key: &str, field: &str, units: f64) -> Result<u64, LimitError> {

@@ -37,8 +37,15 @@ impl Fingerprint {
     }
 
     /// The entry of a limit's second rule, beside a level.
+    #[cfg(feature = "remote")]
     pub(crate) fn second(self) -> Self {
         self ^ Self::of_shape(Shape::Interval)
+    }
+
+    /// The block that stands beside this entry.
+    #[inline]
+    pub(crate) fn of_block(self) -> Self {
+        self ^ secrets().block
     }
 
     /// Half a fingerprint of a text that is no part of an entry's name.
@@ -91,6 +98,7 @@ struct Secrets {
     key: Hasher,
     actor: Hasher,
     shapes: [Fingerprint; Shape::ALL.len()],
+    block: Fingerprint,
 }
 
 fn secrets() -> &'static Secrets {
@@ -103,5 +111,6 @@ fn secrets() -> &'static Secrets {
             Shape::Level => Fingerprint(0),
             _ => Hasher::random().hash("").beside_an_actor(),
         }),
+        block: Hasher::random().hash("").beside_an_actor(),
     })
 }

@@ -1,12 +1,17 @@
 #![doc = include_str!("../README.md")]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::incompatible_msrv))]
 
 mod algorithm;
+#[cfg(all(feature = "shm", target_os = "linux"))]
+mod boot_clock;
 mod charge;
 mod check;
+#[cfg_attr(target_family = "wasm", path = "clock_without_ticks.rs")]
 mod clock;
+#[cfg(feature = "cli")]
+pub mod command;
 pub mod config;
 mod decision;
 mod distinct;
@@ -24,6 +29,7 @@ pub mod ffi;
 mod fingerprint;
 mod fork;
 pub mod headers;
+pub mod hold;
 pub mod http;
 mod info;
 mod inline_vec;
@@ -31,6 +37,7 @@ mod inline_vec;
 mod interrupt;
 mod limit;
 mod limiter;
+pub mod llm;
 mod log_duration;
 mod names;
 mod near;
@@ -38,6 +45,8 @@ mod panics;
 mod receipt;
 mod reply_queue;
 mod store;
+#[cfg(feature = "remote")]
+mod tally;
 mod time;
 #[cfg(feature = "tower")]
 pub mod tower;
@@ -60,7 +69,7 @@ pub use time::Micros;
 pub mod limits {
     pub use crate::algorithm::CalendarUnit;
     pub use crate::limit::types::*;
-    pub use crate::limit::{Anchor, Builder, FactorScales, Kind, Translation, Value};
+    pub use crate::limit::{Anchor, Blocking, Blocks, Builder, FactorScales, Kind, Translation, Value};
 }
 
 /// Waiting for a turn, for programs with their own way to sleep.
@@ -70,14 +79,18 @@ pub mod limits {
 pub mod acquire {
     #[cfg(feature = "remote")]
     pub use crate::limiter::AcquireHandle;
-    pub use crate::limiter::{Acquire, Step};
+    pub use crate::limiter::{Acquire, Bell, Step};
+}
+
+/// The numbers of a limiter, for programs that export them; see [`Limiter::metrics`](crate::Limiter::metrics).
+#[cfg(feature = "remote")]
+pub mod metrics {
+    pub use crate::limiter::{Metric, MetricKind, Sample};
 }
 
 /// Settings of a store on [`Redis`].
 #[cfg(feature = "redis")]
 pub mod redis {
-    #[doc(hidden)]
-    pub use crate::store::redis::bare_command;
     pub use crate::store::redis::{Layout, RedisBuilder, Strategy};
 }
 

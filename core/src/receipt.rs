@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Error;
-use crate::charge::{Charge, ONE_EACH};
+use crate::charge::{Charge, ONE_EACH, OfHeld, holds_none};
 use crate::check::{Check, OwnedCheck};
 use crate::decision::Call;
 use crate::error::LimitError;
@@ -59,6 +59,12 @@ impl Receipt {
         self.open.load(Ordering::Relaxed)
     }
 
+    /// Its call was decided by this process alone.
+    #[cfg(feature = "remote")]
+    pub(crate) fn is_degraded(&self) -> bool {
+        self.charge.degraded
+    }
+
     /// The checks of its call, in order.
     #[must_use]
     pub fn checks(&self) -> Vec<Check<'_>> {
@@ -79,6 +85,22 @@ impl Receipt {
     /// As [`refund`](Self::refund).
     pub fn refund_sync(&self) -> Result<LimitInfo, Error> {
         self.settle_sync(&self.nothing())
+    }
+
+    /// [`settle`](Self::settle) without waiting for it; where it fails, no caller is left for an error.
+    #[cfg(feature = "remote")]
+    pub(crate) fn settle_soon(&self, spent: &[u64]) {
+        if let Ok((_, checks, call)) = self.take(spent) {
+            drop(self.limiter.start(&checks, call, None, |_| Ok(())));
+        }
+    }
+
+    /// [`release`](Self::release) without waiting for it, likewise.
+    #[cfg(feature = "remote")]
+    pub(crate) fn release_soon(&self) {
+        if let Ok((_, checks, call)) = self.take_held() {
+            drop(self.limiter.start(&checks, call, None, |_| Ok(())));
+        }
     }
 
     /// Replaces the cost of each check by the actual one in `spent`: gives back the excess, less the units that have
@@ -119,8 +141,100 @@ impl Receipt {
         self.taken(open, self.limiter.decide_sync_at(&checks, call, now))
     }
 
+    /// Gives back the units that the call holds in limits of type concurrency, and nothing else of it; the answer is that
+    /// of those limits.
+    ///
+    /// # Errors
+    /// When no limit of the call is of that type, and when the store fails.
+    pub async fn release(&self) -> Result<LimitInfo, Error> {
+        let (open, checks, call) = self.take_held()?;
+        self.taken(open, self.limiter.decide(&checks, call).await)
+    }
+
+    /// [`release`](Self::release) on this thread.
+    ///
+    /// # Errors
+    /// As [`release`](Self::release).
+    pub fn release_sync(&self) -> Result<LimitInfo, Error> {
+        let (open, checks, call) = self.take_held()?;
+        self.taken(open, self.limiter.decide_sync(&checks, call))
+    }
+
+    /// [`release_sync`](Self::release_sync) at an instant that the caller gives.
+    ///
+    /// # Errors
+    /// As [`release`](Self::release).
+    pub fn release_sync_at(&self, now: Micros) -> Result<LimitInfo, Error> {
+        let (open, checks, call) = self.take_held()?;
+        self.taken(open, self.limiter.decide_sync_at(&checks, call, now))
+    }
+
+    /// Holds the units of the call in limits of type concurrency for another lease, where all of them are held still.
+    /// The answer is then as that of a charge, and comes with a receipt in place of this one, which is used. Else
+    /// the answer is blocked: the caller has lost its place, and must stop or ask again.
+    ///
+    /// # Errors
+    /// As [`release`](Self::release). This receipt is as it was then.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::{Call, Check, Limit, Limiter, Memory};
+    ///
+    /// let exports = Limit::concurrency("exports", 1, Duration::from_secs(60)).build()?;
+    /// let (limiter, checks) = (Limiter::new(Memory::new()), [Check::new(&exports, "ada")]);
+    /// let info = limiter.decide_sync_at(&checks, Call::Limit, 0)?;
+    /// let receipt = limiter.receipt(&checks, Call::Limit, &info);
+    ///
+    /// let (info, receipt) = receipt.renew_sync_at(50_000_000)?;
+    /// assert!(info.allowed());
+    /// assert!(receipt.renew_sync_at(110_000_000)?.0.blocked, "its lease was over");
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    pub async fn renew(&self) -> Result<(LimitInfo, Self), Error> {
+        let (open, checks, call) = self.of_held(OfHeld::Renew)?;
+        Ok(self.renewed(open, self.limiter.decide(&checks, call).await?))
+    }
+
+    /// [`renew`](Self::renew) on this thread.
+    ///
+    /// # Errors
+    /// As [`renew`](Self::renew).
+    pub fn renew_sync(&self) -> Result<(LimitInfo, Self), Error> {
+        let (open, checks, call) = self.of_held(OfHeld::Renew)?;
+        Ok(self.renewed(open, self.limiter.decide_sync(&checks, call)?))
+    }
+
+    /// [`renew_sync`](Self::renew_sync) at an instant that the caller gives.
+    ///
+    /// # Errors
+    /// As [`renew`](Self::renew).
+    pub fn renew_sync_at(&self, now: Micros) -> Result<(LimitInfo, Self), Error> {
+        let (open, checks, call) = self.of_held(OfHeld::Renew)?;
+        Ok(self.renewed(open, self.limiter.decide_sync_at(&checks, call, now)?))
+    }
+
     fn nothing(&self) -> Vec<u64> {
         vec![0; self.checks.len()]
+    }
+
+    /// True if it is open; and the call about the units that it holds.
+    fn of_held(&self, what: OfHeld) -> Result<(bool, Vec<Check<'_>>, Call), LimitError> {
+        let (open, all) = (self.is_open(), self.checks());
+        if let Some(error) = holds_none(&all) {
+            return Err(error);
+        }
+        let (checks, call) = self.charge.on_held(what, open, &all);
+        Ok((open, checks, call))
+    }
+
+    /// Uses it to give back the units that are held.
+    fn take_held(&self) -> Result<(bool, Vec<Check<'_>>, Call), LimitError> {
+        let (_, checks, call) = self.of_held(OfHeld::Release)?;
+        if self.open.swap(false, Ordering::Relaxed) {
+            return Ok((true, checks, call));
+        }
+        let (checks, call) = self.charge.on_held(OfHeld::Release, false, &self.checks());
+        Ok((false, checks, call))
     }
 
     /// Uses it: whether it was open, and the call to make.
@@ -134,6 +248,21 @@ impl Receipt {
         let open = self.open.swap(false, Ordering::Relaxed);
         let call = self.charge.settle(open, &mut checks, spent);
         Ok((open, checks, call))
+    }
+
+    /// The answer of a renewal, and the receipt of all that the call is still charged.
+    fn renewed(&self, open: bool, info: LimitInfo) -> (LimitInfo, Self) {
+        let renewed = self.charge.renewed(&self.checks(), &(&info).into()).filter(|_| open);
+        if renewed.is_some() {
+            self.open.store(false, Ordering::Relaxed);
+        }
+        let receipt = Self {
+            limiter: self.limiter.clone(),
+            checks: self.checks.clone(),
+            open: AtomicBool::new(renewed.is_some()),
+            charge: renewed.unwrap_or_else(|| self.charge.clone()),
+        };
+        (info, receipt)
     }
 
     /// Opens the receipt again if its use certainly did not happen.

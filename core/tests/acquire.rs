@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use tidegate::acquire::Step;
+use tidegate::acquire::{Acquire, Step};
 use tidegate::{Call, Check, Limit, Limiter, Memory};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -258,4 +258,40 @@ fn an_acquire_that_is_over_leaves_its_place() {
     limiter.limit_sync(&limit, "zoe").expect("an answer");
     let mut waiting = limiter.start_acquire(&[Check::new(&limit, "zoe")], Duration::from_secs(1 << 20));
     assert!(matches!(waiting.step().expect("a step"), Step::Wait(_)), "{} are over", kept.len());
+}
+
+#[test]
+fn a_release_wakes_who_waits_in_order() {
+    let limiter = limiter();
+    let exports = Limit::concurrency("exports", 1, Duration::from_secs(3600)).build().expect("a sound definition");
+    let checks = [Check::new(&exports, "ada")];
+    let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
+    let receipt = limiter.receipt(&checks, Call::Limit, &info);
+    let mut line: Vec<_> = (0..2).map(|_| limiter.start_acquire(&checks, 10 * SECOND)).collect();
+    for acquire in &mut line {
+        assert!(matches!(acquire.step(), Ok(Step::Wait(_))));
+    }
+    let rung = |acquire: &Acquire| acquire.bell().expect("a bell").wait(Duration::ZERO);
+    assert_eq!([rung(&line[0]), rung(&line[1])], [false, false]);
+    receipt.release_sync().expect("an answer");
+    assert_eq!([rung(&line[0]), rung(&line[1])], [true, false]);
+    assert!(matches!(line[0].step(), Ok(Step::Done(info)) if !info.blocked));
+    assert!(rung(&line[1]), "it is the first now");
+    assert!(matches!(line[1].step(), Ok(Step::Wait(_))));
+    limiter.reset_sync(&exports, "ada").expect("an answer");
+    assert!(rung(&line[1]));
+    assert!(matches!(line[1].step(), Ok(Step::Done(info)) if !info.blocked));
+}
+
+#[test]
+fn a_wait_for_units_is_as_long_as_was_said() {
+    let limiter = limiter();
+    let exports = Limit::concurrency("exports", 1, Duration::from_secs(3600)).build().expect("a sound definition");
+    limiter.limit_sync(&exports, "ada").expect("an answer");
+    let waited = Instant::now();
+    let info = limiter.acquire_sync(&exports, "ada", Duration::from_millis(50)).expect("an answer");
+    assert!(info.blocked && info.reset_ms > 3_000_000);
+    assert!(waited.elapsed() >= Duration::from_millis(50));
+    let info = limiter.acquire_sync(&exports, "ada", Duration::ZERO).expect("an answer");
+    assert!(info.blocked);
 }

@@ -10,16 +10,21 @@ mod strategies;
 mod acquire;
 mod answers;
 mod bad_input;
+mod blocks;
 mod bounds;
 mod changing;
+mod client_vectors;
 mod explain;
 mod header_drafts;
 mod headers;
+#[cfg(feature = "remote")]
+mod hold;
 mod http;
 mod http_vectors;
 mod invariants;
 mod known_figures;
 mod limits;
+mod llm;
 mod memory;
 mod observed;
 mod options;
@@ -30,9 +35,13 @@ mod refusals;
 mod rollout;
 mod schema;
 mod secrets;
+#[cfg(all(feature = "shm", target_os = "linux"))]
+mod shared;
 mod text;
 #[cfg(feature = "tower")]
 mod tower;
+#[cfg(feature = "tower")]
+mod tower_held;
 mod traits;
 mod undo;
 mod vector_files;

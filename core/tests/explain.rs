@@ -337,8 +337,10 @@ proptest! {
         let explanation = limit.explain();
         let rate = explanation.allowances.iter().filter_map(|allowance| allowance.per_second).fold(f64::INFINITY, f64::min);
         let burst = explanation.allowances.iter().filter_map(|allowance| allowance.burst).min().expect("a burst") as f64;
-        let first = admitted(&limit, flood(10_000)).len() as f64;
-        let all = admitted(&limit, flood(40_000)).len() as f64;
+        let admitted = admitted(&limit, flood(40_000));
+        let first = flood(10_000).last().expect("a call");
+        let first = admitted.partition_point(|at| *at <= first) as f64;
+        let all = admitted.len() as f64;
         // Calls that have to keep their distance come no further apart than that, so many of them in a row.
         let (peeked, _) = limit.decide(State::default(), 0, Call::Peek).expect("an answer");
         let row = burst.max(peeked.quota as f64);

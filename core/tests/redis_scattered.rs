@@ -331,3 +331,47 @@ fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
         });
     }
 }
+
+/// A denial closes the limits of those that refused by themselves, in their slots only.
+#[test]
+fn slots_close_where_they_refused() {
+    let cluster = Cluster::start(0);
+    let both = [&Limiter::new(Memory::new()), &over(&cluster)];
+    let limit = Limit::bucket("login", 2).drip_rate(HOUR);
+    let limit = limit.block_for(2 * HOUR).block_growth(2.0).block_max(10 * HOUR).build().expect("a bucket");
+    let counted = Limit::sliding_log("counted", 3, HOUR).count_blocked(true).block_for(HOUR).build().expect("a log");
+    let all = ACTORS.map(|actor| Check::new(&limit, actor));
+    let logs = ACTORS.map(|actor| Check::new(&counted, actor));
+    let as_they_stand = |now: u64| {
+        for check in all.iter().chain(&logs) {
+            agree(both, &[*check], Call::Peek, now).expect("the same entries");
+            agree(both, &[check.cost(0)], Call::Limit, now).expect("the same entries");
+        }
+    };
+    for actor in ["ada", "eve"] {
+        agree(both, &[Check::new(&limit, actor).cost(2)], Call::Limit, START).expect("the same answer");
+    }
+    // The second denial finds what the first one closed, and the third one does so after its end.
+    for (hours, call) in [(0, Call::Limit), (1, Call::Limit), (5, Call::Charge), (6, Call::Limit), (20, Call::Limit)] {
+        let now = START + hours * 3_600_000_000 + 1;
+        agree(both, &[&all[..], &logs[..]].concat(), call, now).expect("the same answer");
+        as_they_stand(now + 1);
+        let wait = Call::Acquire { max_wait: Duration::from_secs(1) };
+        agree(both, &[all[1], all[2], logs[3].cost(2)], wait, now + 2).expect("the same answer");
+        as_they_stand(now + 3);
+    }
+    let closed = |actor: &str, at: u64| {
+        let peek = [Check::new(&limit, actor)];
+        let info = both[1].decide_sync_at(&peek, Call::Peek, at).expect("an answer");
+        info.blocked && info.reset_ms > 3_600_000
+    };
+    for limiter in both {
+        let reset = all.map(|check| limiter.decide_sync_at(&[check], Call::Reset, START));
+        assert!(reset.iter().all(Result::is_ok), "{reset:?}");
+    }
+    agree(both, &[all[0].cost(2)], Call::Limit, START).expect("the same answer");
+    agree(both, &all, Call::Limit, START).expect("the same denial");
+    assert_eq!(ACTORS.map(|actor| closed(actor, START + 1)), [true, false, false, false]);
+    agree(both, &[all[0]], Call::Block { time: Duration::ZERO }, START).expect("the same answer");
+    as_they_stand(START + 2);
+}

@@ -13,6 +13,7 @@ mod redis_acquire;
 mod redis_answered;
 mod redis_contents;
 mod redis_fallback;
+mod redis_hold;
 mod redis_idle;
 mod redis_replicas;
 mod redis_scattered;

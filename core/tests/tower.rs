@@ -1,11 +1,15 @@
 //! The layer of tower, under axum over a real socket: the scenarios that every framework of every language plays, and what
 //! is its own.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -114,6 +118,7 @@ fn gate(options: &Value) -> Gate {
 
 async fn answer(request: Request) -> Response {
     match request.uri().path() {
+        "/open" => open(),
         "/redirect" => (StatusCode::FOUND, [("location", "/")]).into_response(),
         "/error" => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         "/login" if !request.uri().query().is_some_and(|query| query.contains("password")) => {
@@ -123,8 +128,27 @@ async fn answer(request: Request) -> Response {
     }
 }
 
+/// A body that begins, and does not end.
+struct Open(Option<Bytes>);
+
+impl http_body::Body for Open {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+        self.0.take().map_or(Poll::Pending, |bytes| Poll::Ready(Some(Ok(http_body::Frame::data(bytes)))))
+    }
+}
+
+pub(crate) fn open() -> Response {
+    Body::new(Open(Some(Bytes::from_static(b"open")))).into_response()
+}
+
 /// Serves an application on a free port for as long as the runtime lives.
-async fn serve(app: Router) -> SocketAddr {
+pub(crate) async fn serve(app: Router) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let app = app.into_make_service_with_connect_info::<SocketAddr>();
@@ -132,8 +156,8 @@ async fn serve(app: Router) -> SocketAddr {
     address
 }
 
-struct Answer {
-    status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     headers: Vec<(String, String)>,
     body: String,
 }
@@ -142,25 +166,44 @@ impl Answer {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
+
+    fn of(response: &str) -> Self {
+        let (head, body) = response.split_once("\r\n\r\n").expect("a head");
+        let mut lines = head.lines();
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).expect("a status");
+        let field = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned()));
+        Self { status, headers: lines.filter_map(field).collect(), body: body.to_owned() }
+    }
 }
 
-async fn ask(address: SocketAddr, path: &str, headers: &Value) -> Answer {
+pub(crate) async fn ask(address: SocketAddr, path: &str, headers: &Value) -> Answer {
+    let mut stream = send(address, path, headers).await;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.expect("a response");
+    Answer::of(&response)
+}
+
+/// The beginning of a response that goes on, and the connection that it comes over.
+pub(crate) async fn begin(address: SocketAddr, path: &str, headers: &Value) -> (Answer, TcpStream) {
+    let mut stream = send(address, path, headers).await;
+    let mut response = Vec::new();
+    while !response.windows(4).any(|end| end == b"\r\n\r\n") {
+        assert!(stream.read_buf(&mut response).await.expect("a response") > 0, "it has ended");
+    }
+    (Answer::of(&String::from_utf8_lossy(&response)), stream)
+}
+
+async fn send(address: SocketAddr, path: &str, headers: &Value) -> TcpStream {
     let field = |(name, value): (&String, &Value)| format!("{name}: {}\r\n", text(value));
     let fields: Vec<String> = headers.as_object().into_iter().flatten().map(field).collect();
     let fields = fields.concat();
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{fields}\r\n");
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     stream.write_all(request.as_bytes()).await.expect("sent");
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await.expect("a response");
-    let (head, body) = response.split_once("\r\n\r\n").expect("a head");
-    let mut lines = head.lines();
-    let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).expect("a status");
-    let field = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned()));
-    Answer { status, headers: lines.filter_map(field).collect(), body: body.to_owned() }
+    stream
 }
 
-fn runtime() -> tokio::runtime::Runtime {
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
@@ -174,34 +217,81 @@ async fn play(scenario: &Value) {
     }
     let app = app.fallback(answer).layer(layer(&limiter, scenario));
     let address = serve(app).await;
+    let mut open = HashMap::new();
     for (index, asked) in list(&scenario["requests"]).iter().enumerate() {
-        let answer = ask(address, text(&asked["path"]), &asked["headers"]).await;
-        let cost = asked["headers"]["x-cost"].as_str();
-        // A cost here is a number by its type, so that one below 0 is a large one.
-        let expected = if cost == Some("-1") { 413 } else { number(&asked["status"]) };
-        assert_eq!(u64::from(answer.status), expected, "{name}: request {index}: {}", answer.body);
-        for (header, value) in asked["has"].as_object().into_iter().flatten() {
-            let given = answer.header(header);
-            match value {
-                Value::Array(bounds) => {
-                    let given: f64 = given.and_then(|given| given.parse().ok()).expect("a number");
-                    let [least, most] = [0, 1].map(|at| bounds[at].as_f64().expect("a bound"));
-                    assert!((least..=most).contains(&given), "{name}: request {index}: {header}: {given}");
-                }
-                value => assert_eq!(given, value.as_str(), "{name}: request {index}: {header}"),
+        if let Some(left) = asked["leave"].as_str() {
+            drop(open.remove(left));
+        } else if asked["path"].is_string() {
+            let at = format!("{name}: request {index}");
+            let (answer, stream) = asking(address, asked).await;
+            if let Some(opened) = asked["open"].as_str() {
+                open.insert(opened, stream);
             }
+            check(&answer, asked, &at);
         }
-        if cost != Some("-1") {
-            for (field, value) in asked["body"].as_object().into_iter().flatten() {
-                let body: Value = serde_json::from_str(&answer.body).expect("JSON");
-                assert_eq!(&body[field], value, "{name}: request {index}");
-            }
+        used(&limiter, &asked["used"], name).await;
+    }
+    used(&limiter, &scenario["used"], name).await;
+}
+
+/// The response to a request, which is sent until it has its status, and the connection of one that goes on.
+async fn asking(address: SocketAddr, asked: &Value) -> (Answer, Option<TcpStream>) {
+    let (path, headers) = (text(&asked["path"]), &asked["headers"]);
+    let give_up = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let (answer, stream) = if asked["open"].is_string() {
+            let (answer, stream) = begin(address, path, headers).await;
+            (answer, Some(stream))
+        } else {
+            (ask(address, path, headers).await, None)
+        };
+        let is_awaited = asked["until"] == true && tokio::time::Instant::now() < give_up;
+        if !is_awaited || u64::from(answer.status) == number(&asked["status"]) {
+            return (answer, stream);
         }
     }
-    for used in scenario["used"].as_array().into_iter().flatten() {
+}
+
+/// The longest time that a response may take to end for the server when it has for its client.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+fn check(answer: &Answer, asked: &Value, at: &str) {
+    let cost = asked["headers"]["x-cost"].as_str();
+    // A cost here is a number by its type, so that one below 0 is a large one.
+    let expected = if cost == Some("-1") { 413 } else { number(&asked["status"]) };
+    assert_eq!(u64::from(answer.status), expected, "{at}: {}", answer.body);
+    for (header, value) in asked["has"].as_object().into_iter().flatten() {
+        let given = answer.header(header);
+        match value {
+            Value::Array(bounds) => {
+                let given: f64 = given.and_then(|given| given.parse().ok()).expect("a number");
+                let [least, most] = [0, 1].map(|at| bounds[at].as_f64().expect("a bound"));
+                assert!((least..=most).contains(&given), "{at}: {header}: {given}");
+            }
+            value => assert_eq!(given, value.as_str(), "{at}: {header}"),
+        }
+    }
+    if cost != Some("-1") {
+        for (field, value) in asked["body"].as_object().into_iter().flatten() {
+            let body: Value = serde_json::from_str(&answer.body).expect("JSON");
+            assert_eq!(&body[field], value, "{at}");
+        }
+    }
+}
+
+async fn used(limiter: &Limiter, expected: &Value, name: &str) {
+    for used in expected.as_array().into_iter().flatten() {
         let (limit, actor) = (limit(&used[0]), text(&used[1]));
-        let info = limiter.peek(&limit, actor).await.expect("an answer");
-        assert_eq!(info.quota - info.remaining, number(&used[2]), "{name}: {} of {actor}", limit.key());
+        let give_up = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let info = limiter.peek(&limit, actor).await.expect("an answer");
+            let units = info.quota - info.remaining;
+            if units == number(&used[2]) {
+                break;
+            }
+            assert!(tokio::time::Instant::now() < give_up, "{name}: {} of {actor}: {units}", limit.key());
+            tokio::task::yield_now().await;
+        }
     }
 }
 

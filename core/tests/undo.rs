@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::strategies::{cost, definition_of, of_each_kind, scale, start, step};
+use crate::strategies::{cost, definition_of, definition_without_block, of_each_kind, scale, start, step};
 use proptest::prelude::*;
 use serde_json::Value;
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory};
@@ -11,12 +11,23 @@ use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory};
 struct World {
     limiter: Limiter,
     limit: Limit,
+    charge: Call,
+}
+
+/// Units are held instead of spent: none is charged beyond what fits.
+fn holds(definition: &Value) -> bool {
+    definition["type"] == "concurrency"
 }
 
 impl World {
     fn new(definition: &Value) -> Self {
+        let mut definition = definition.clone();
+        if holds(&definition) {
+            definition["max"] = 1000.into();
+        }
         let limit = Limit::from_json(&definition.to_string()).expect("a sound definition");
-        Self { limiter: Limiter::new(Memory::new()), limit }
+        let charge = if holds(&definition) { Call::Limit } else { Call::Charge };
+        Self { limiter: Limiter::new(Memory::new()), limit, charge }
     }
 
     fn check(&self, cost: u64) -> Check<'_> {
@@ -28,7 +39,7 @@ impl World {
     }
 
     fn charge(&self, cost: u64, now: u64) {
-        self.ask(&[self.check(cost)], Call::Charge, now);
+        self.ask(&[self.check(cost)], self.charge, now);
     }
 
     fn left(&self, now: u64) -> LimitInfo {
@@ -55,9 +66,11 @@ fn uncrowded(definition: &Value) -> Value {
     definition
 }
 
-/// Alone in its entry, a call that is settled later leaves exactly what its actual cost would have left.
+/// Alone in its entry, a call that is settled later leaves exactly what its actual cost would have left. A block stays,
+/// so none of these limits blocks.
 fn alone(definition: &Value, start: u64, share: f64, (cost, spent): (u64, u64)) -> Result<(), TestCaseError> {
     let definition = &uncrowded(definition);
+    let spent = if holds(definition) { spent.min(cost) } else { spent };
     let (settled, known) = (World::new(definition), World::new(definition));
     settled.charge(cost, start);
     known.charge(spent.min(cost), start);
@@ -125,6 +138,8 @@ fn twice(
     other: u64,
 ) -> Result<(), TestCaseError> {
     let (two, one) = (World::new(definition), World::new(definition));
+    let bounded = |(cost, spent): (u64, u64)| (cost, if holds(definition) { spent.min(cost) } else { spent });
+    let (first, second) = (bounded(first), bounded(second));
     let both = first.0 + second.0;
     let spent = first.1 + second.1;
     two.charge(both, start);
@@ -151,7 +166,7 @@ macro_rules! undoes {
             #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
             #[test]
-            fn alone((definition, start, share, cost) in (definition_of($name), start(), step(), settled())) {
+            fn alone((definition, start, share, cost) in (definition_without_block($name), start(), step(), settled())) {
                 // What was waited for a permit is not given back, nor is it known when permits began to come back.
                 if $name != "smooth" {
                     super::alone(&definition, start, share, cost)?;

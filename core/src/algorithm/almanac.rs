@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use jiff::civil::{Date, date};
 use jiff::tz::{AmbiguousOffset, TimeZone};
-use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use jiff::{SignedDuration, Span, Timestamp};
 
 use super::real;
 use crate::time::Micros;
@@ -170,7 +170,7 @@ impl Almanac {
             CalendarUnit::Week => {
                 let weekday = day.weekday().to_monday_one_offset();
                 let back = weekday.saturating_add(7).saturating_sub(self.starts_on.try_into().unwrap_or(1)) % 7;
-                day.saturating_sub(i64::from(back).days())
+                day.saturating_sub(Span::new().try_days(back).unwrap_or_default())
             }
             CalendarUnit::Month => {
                 let first = self.month(day);
@@ -196,11 +196,18 @@ impl Almanac {
 
     /// The first day of the next window, or of the one before.
     fn moved(&self, first: Date, by: i64) -> Date {
+        let span = Span::new();
+        let step = match self.unit {
+            CalendarUnit::Day => span.try_days(by),
+            CalendarUnit::Week => span.try_weeks(by),
+            CalendarUnit::Month => span.try_months(by),
+            CalendarUnit::Year => span.try_years(by),
+        };
+        // One of any unit is a span.
+        let step = step.unwrap_or_default();
         match self.unit {
-            CalendarUnit::Day => first.saturating_add(by.days()),
-            CalendarUnit::Week => first.saturating_add(by.weeks()),
-            CalendarUnit::Month => self.month(first.first_of_month().saturating_add(by.months())),
-            CalendarUnit::Year => first.saturating_add(by.years()),
+            CalendarUnit::Month => self.month(first.first_of_month().saturating_add(step)),
+            _ => first.saturating_add(step),
         }
     }
 

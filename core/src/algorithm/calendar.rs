@@ -59,7 +59,7 @@ impl Twin for Calendar {
 }
 
 impl Stored for Counted {
-    fn write(&self, numbers: &mut Vec<f64>) {
+    fn write(&self, numbers: &mut impl Extend<f64>) {
         numbers.extend([self.count, self.at].map(real));
     }
 

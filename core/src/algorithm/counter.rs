@@ -113,7 +113,7 @@ impl Twin for Counter {
 }
 
 impl Stored for Windows {
-    fn write(&self, numbers: &mut Vec<f64>) {
+    fn write(&self, numbers: &mut impl Extend<f64>) {
         numbers.extend([self.previous, self.current, self.at].map(real));
     }
 

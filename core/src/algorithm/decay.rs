@@ -189,7 +189,7 @@ impl Twin for Decaying {
 }
 
 impl Stored for Decayed {
-    fn write(&self, numbers: &mut Vec<f64>) {
+    fn write(&self, numbers: &mut impl Extend<f64>) {
         numbers.extend([self.count, real(self.at), self.left]);
     }
 

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "remote")]
 use super::numbers::Stored as _;
-use super::shapes;
+use super::states;
 
 macro_rules! entry {
     (; small: [$($small:ident $small_name:ident ($small_rule:ty, $copied:ty, $small_doc:literal))*]
@@ -30,16 +30,14 @@ macro_rules! entry {
                 }
             }
 
-            /// The numbers that a store over a network keeps of it.
+            /// Adds the numbers that a store keeps of it.
             #[cfg(feature = "remote")]
-            pub(crate) fn numbers(&self) -> Vec<f64> {
-                let mut numbers = Vec::new();
+            pub(crate) fn write(&self, numbers: &mut impl Extend<f64>) {
                 match self {
                     Self::Absent => {}
-                    $(Self::$small(state) => state.write(&mut numbers),)*
-                    $(Self::$long(state) => state.write(&mut numbers),)*
+                    $(Self::$small(state) => state.write(numbers),)*
+                    $(Self::$long(state) => state.write(numbers),)*
                 }
-                numbers
             }
         }
 
@@ -72,7 +70,7 @@ macro_rules! entry {
     };
 }
 
-shapes!(entry!());
+states!(entry!());
 
 /// A state of a few numbers, which is copied where a longer one is lent.
 pub(crate) trait Small: Copy {

@@ -211,7 +211,7 @@ impl Twin for LevelRule {
 }
 
 impl Stored for Level {
-    fn write(&self, numbers: &mut Vec<f64>) {
+    fn write(&self, numbers: &mut impl Extend<f64>) {
         numbers.extend([self.level, self.since].map(real));
     }
 

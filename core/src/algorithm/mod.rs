@@ -6,12 +6,14 @@
 #![allow(clippy::inline_always, reason = "a state whose address is passed on is in memory instead of registers")]
 
 mod almanac;
+mod block;
 mod calendar;
 mod counter;
 mod decay;
 mod entry;
 mod figures;
 mod grouped;
+mod held;
 mod level;
 mod log;
 mod log2;
@@ -29,16 +31,22 @@ use std::num::NonZeroU64;
 
 pub(crate) use almanac::Almanac;
 pub use almanac::CalendarUnit;
+pub(crate) use block::Block;
 pub(crate) use calendar::Calendar;
 pub(crate) use counter::Counter;
 pub(crate) use decay::Decaying;
 pub(crate) use entry::{Entry, Small};
 pub(crate) use figures::{Figures, product};
 pub(crate) use grouped::Grouped;
+pub(crate) use held::Concurrent;
 pub(crate) use level::{Level, LevelRule};
 pub(crate) use log::Log;
 #[cfg(feature = "remote")]
+pub(crate) use numbers::Doubles;
+#[cfg(feature = "redis")]
 pub(crate) use numbers::Numbers;
+#[cfg(all(feature = "shm", target_os = "linux"))]
+pub(crate) use numbers::Stored;
 pub(crate) use real::{floor, real, whole, whole_up};
 pub(crate) use rule::{Rule, with_algorithm, with_small};
 #[cfg_attr(not(feature = "remote"), allow(unreachable_pub, reason = "remote stores name entries by it"))]
@@ -66,11 +74,26 @@ macro_rules! shapes {
             ] long: [
                 Slots slots (super::Slots, super::series::Series, "Counts in slots: sliding window.")
                 Log log (super::Log, super::series::Series, "Instants with their units: sliding log.")
+                Held held (super::Concurrent, super::series::Series, "Units that are held: concurrency.")
             ]
         }
     };
 }
 pub(crate) use shapes;
+
+/// The same with the block, which has no shape of its own: it stands beside the state of its limit.
+macro_rules! states {
+    ($with:ident!($($arguments:tt)*)) => { $crate::algorithm::shapes! { states!($with, ($($arguments)*)) } };
+    ($with:ident, ($($arguments:tt)*); small: [$($small:tt)*] long: $long:tt) => {
+        $with! { $($arguments)*;
+            small: [
+                $($small)*
+                Block block (super::Block, super::block::Blocked, "The last block after a refusal.")
+            ] long: $long
+        }
+    };
+}
+pub(crate) use states;
 
 /// The arithmetic of one kind of rule: all that the calls need of it.
 ///
@@ -86,6 +109,9 @@ pub(crate) trait Algorithm {
 
     /// [`observe`](Self::observe) can raise its states.
     const OBSERVES: bool = false;
+
+    /// Units are held until they are given back, instead of spent, and can be [renewed](Self::renew).
+    const HOLDS: bool = false;
 
     /// One charge drains after the other, instead of all at once.
     const DRAINS_IN_TURN: bool = true;
@@ -104,6 +130,12 @@ pub(crate) trait Algorithm {
     /// Makes of a cost that was charged at an earlier instant the part of it that was spent: gives back what differs
     /// now between a state in which all of it was charged then, and one in which only that part was.
     fn undo(&self, state: &mut Self::State, now: Micros, cost: u64, spent: u64, charged_at: Micros);
+    /// True if so many units of a charge at this instant are held still.
+    fn holds(&self, _state: &Self::State, _now: Micros, _cost: u64, _charged_at: Micros) -> bool {
+        false
+    }
+    /// Makes of so many units that were charged at an earlier instant, and are held still, units of a charge at `now`.
+    fn renew(&self, _state: &mut Self::State, _now: Micros, _cost: u64, _charged_at: Micros) {}
     /// The instant that a charge at `now` counts as; later where the clock is behind the entry.
     #[inline(always)]
     fn charged_at(&self, _state: &Self::State, now: Micros) -> Micros {

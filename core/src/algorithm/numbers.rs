@@ -2,6 +2,8 @@
 
 #![cfg_attr(not(feature = "remote"), allow(dead_code, reason = "stores in this process keep states as they are"))]
 
+use super::{real, whole};
+use crate::time::EXACT;
 #[cfg(feature = "redis")]
 use crate::time::Micros;
 
@@ -29,7 +31,7 @@ pub(crate) trait Twin {
 
 /// A state that is kept as numbers.
 pub(crate) trait Stored: Sized {
-    fn write(&self, numbers: &mut Vec<f64>);
+    fn write(&self, numbers: &mut impl Extend<f64>);
 
     /// The state that these numbers are; none if they are not one.
     fn read(numbers: &mut impl Numbers) -> Option<Self>;
@@ -44,4 +46,35 @@ pub(crate) trait Numbers {
 
     /// Runs of a series, each with the units up to itself.
     fn runs(&mut self) -> Option<Vec<(u64, u64)>>;
+}
+
+/// Numbers that are read one after the other as doubles.
+pub(crate) struct Doubles<I>(pub(crate) I);
+
+impl<I: Iterator<Item = f64>> Numbers for Doubles<I> {
+    fn integer(&mut self) -> Option<u64> {
+        self.0.next().and_then(integer)
+    }
+
+    fn amount(&mut self) -> Option<f64> {
+        self.0.next().filter(|number| number.is_finite() && *number >= 0.0)
+    }
+
+    /// All that is left, in order of time.
+    fn runs(&mut self) -> Option<Vec<(u64, u64)>> {
+        let mut runs: Vec<(u64, u64)> = Vec::with_capacity(self.0.size_hint().0 / 2);
+        while let Some(at) = self.0.next() {
+            let (at, sum) = (integer(at)?, self.integer()?);
+            if runs.last().map_or(sum == 0, |before| before.0 >= at || before.1 >= sum) {
+                return None;
+            }
+            runs.push((at, sum));
+        }
+        Some(runs)
+    }
+}
+
+fn integer(number: f64) -> Option<u64> {
+    let is_one = number >= 0.0 && number.fract() == 0.0 && number <= real(EXACT) * 2.0;
+    is_one.then(|| whole(number))
 }

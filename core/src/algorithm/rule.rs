@@ -5,14 +5,14 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use super::numbers::Twin;
 #[cfg(feature = "remote")]
 use super::numbers::{Numbers, Stored};
-use super::{Algorithm, Drains, Entry, Figures, Mended, Shape, shapes};
+use super::{Algorithm, Drains, Entry, Figures, Mended, Shape, shapes, states};
 use crate::info::UNLIMITED;
 use crate::time::Micros;
 
 /// Calls the algorithm of a rule with the state that the entry holds for it.
 macro_rules! with_algorithm {
     ($rule:expr, $entry:expr, $now:expr, |$algorithm:ident, $state:ident| $question:expr) => {
-        $crate::algorithm::shapes!(with_algorithm!($rule, $entry, $now, $algorithm, $state, $question))
+        $crate::algorithm::states!(with_algorithm!($rule, $entry, $now, $algorithm, $state, $question))
     };
     ($rule:expr, $entry:expr, $now:expr, $algorithm:ident, $state:ident, $question:expr;
         small: [$($small:ident $small_name:ident $_small:tt)*]
@@ -34,7 +34,7 @@ pub(crate) use with_algorithm;
 
 /// Calls the algorithm of a rule.
 macro_rules! with_rule {
-    ($rule:expr, |$algorithm:ident| $question:expr) => { shapes!(with_rule!($rule, $algorithm, $question)) };
+    ($rule:expr, |$algorithm:ident| $question:expr) => { states!(with_rule!($rule, $algorithm, $question)) };
     ($rule:expr, $algorithm:ident, $question:expr; small: [$($small:ident $small_name:ident $_small:tt)*]
         long: [$($long:ident $long_name:ident $_long:tt)*]) => {
         match $rule {
@@ -47,7 +47,7 @@ macro_rules! with_rule {
 /// Calls the algorithm of a rule whose state is copied, or does something else.
 macro_rules! with_small {
     ($rule:expr, |$algorithm:ident| $question:expr, else $other:expr) => {
-        $crate::algorithm::shapes!(with_small!($rule, $algorithm, $question, $other))
+        $crate::algorithm::states!(with_small!($rule, $algorithm, $question, $other))
     };
     ($rule:expr, $algorithm:ident, $question:expr, $other:expr; small: [$($small:ident $small_name:ident $_small:tt)*]
         long: [$($long:ident $long_name:ident $_long:tt)*]) => {
@@ -70,14 +70,6 @@ macro_rules! rule {
         }
 
         impl Rule {
-            /// The shape of what this rule keeps, as the first or only one of a limit.
-            pub(crate) fn shape(&self) -> Shape {
-                match self {
-                    $(Self::$small(_) => Shape::$small,)*
-                    $(Self::$long(_) => Shape::$long,)*
-                }
-            }
-
             /// True if a call that writes nothing leaves this entry as it was, so that a long one is not copied: it has
             /// this rule's shape, and no wrong clock has left it in the future.
             pub(crate) fn may_borrow(&self, entry: &Entry, now: Micros) -> bool {
@@ -112,6 +104,23 @@ macro_rules! rule {
     };
 }
 
+macro_rules! shape {
+    (; small: [$($small:ident $small_name:ident $_small:tt)*] long: [$($long:ident $long_name:ident $_long:tt)*]) => {
+        impl Rule {
+            /// The shape of what this rule keeps, as the first or only one of a limit.
+            pub(crate) fn shape(&self) -> Shape {
+                match self {
+                    $(Self::$small(_) => Shape::$small,)*
+                    $(Self::$long(_) => Shape::$long,)*
+                    Self::Block(_) => Shape::Level, // it stands beside the first one
+                }
+            }
+        }
+    };
+}
+
+shapes!(shape!());
+
 impl<S> Mended<S> {
     pub(crate) fn into_entry(self, entry_of: impl FnOnce(S) -> Entry) -> Entry {
         match self {
@@ -121,7 +130,7 @@ impl<S> Mended<S> {
     }
 }
 
-shapes!(rule!());
+states!(rule!());
 
 /// Refuses to compile where two algorithms have one number, or one has that of a layout.
 macro_rules! numbered {
@@ -139,13 +148,22 @@ macro_rules! numbered {
     };
 }
 
-shapes!(numbered!());
+states!(numbered!());
 
 impl Rule {
     /// Until this cost fits, to the microsecond that an answer rounds up.
-    #[cfg(feature = "remote")]
     pub(crate) fn until(&self, entry: &mut Entry, now: Micros, cost: u64) -> Micros {
         with_algorithm!(self, entry, now, |algorithm, state| algorithm.until(state, now, cost))
+    }
+
+    /// True if this cost fits into an entry that has been brought to now.
+    pub(crate) fn fits(&self, entry: &mut Entry, now: Micros, cost: u64) -> bool {
+        with_algorithm!(self, entry, now, |algorithm, state| algorithm.fits(state, now, cost))
+    }
+
+    /// Until the entry is empty.
+    pub(crate) fn full_in(&self, entry: &mut Entry, now: Micros) -> Micros {
+        with_algorithm!(self, entry, now, |algorithm, state| algorithm.full(state, now))
     }
 
     /// [`Algorithm::room`] in a copy of this entry, brought to now.
@@ -202,6 +220,14 @@ impl Rule {
     pub(crate) fn observes(&self) -> bool {
         fn of<R: Algorithm>(_: &R) -> bool {
             R::OBSERVES
+        }
+        with_rule!(self, |algorithm| of(algorithm))
+    }
+
+    /// Units are held until they are given back.
+    pub(crate) fn holds(&self) -> bool {
+        fn of<R: Algorithm>(_: &R) -> bool {
+            R::HOLDS
         }
         with_rule!(self, |algorithm| of(algorithm))
     }

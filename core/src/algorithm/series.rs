@@ -34,7 +34,7 @@ struct Run {
 const LARGEST_SUM: u64 = 1 << 62;
 
 impl Stored for Series {
-    fn write(&self, numbers: &mut Vec<f64>) {
+    fn write(&self, numbers: &mut impl Extend<f64>) {
         numbers.extend(self.runs().flat_map(|(at, units)| [real(at), real(units)]));
     }
 
@@ -71,6 +71,20 @@ impl Series {
     /// All units.
     pub(crate) fn count(&self) -> u64 {
         self.sum().saturating_sub(self.dropped)
+    }
+
+    /// The units of this instant.
+    pub(crate) fn count_at(&self, at: u64) -> u64 {
+        self.sum_before(at.saturating_add(1)).saturating_sub(self.sum_before(at))
+    }
+
+    /// Makes all that came later units of this instant.
+    pub(crate) fn bring_back(&mut self, to: u64) {
+        let sum = self.sum();
+        self.runs.truncate(self.runs.partition_point(|run| run.at < to));
+        if sum > self.runs.back().map_or(self.dropped, |run| run.sum) {
+            self.runs.push_back(Run { at: to, sum });
+        }
     }
 
     /// The instant of the last of the oldest units that have to leave before these fit beside those at `from` or later;

@@ -119,19 +119,19 @@ impl Pacing {
         self.at_most(stored + real(time) / self.cool)
     }
 
-    /// One instruction; `f64::min` also handles NaN.
+    /// The smaller number. Neither is NaN, for which `f64::min` would need more instructions.
     #[inline(always)]
     fn at_most(&self, permits: f64) -> f64 {
         if permits < self.max_permits { permits } else { self.max_permits }
     }
 
-    /// The least time between calls when nothing is saved up: each part of a cost is rounded down to a microsecond, and
-    /// a warm-up splits a cost into up to three.
+    /// The shortest time between two calls of cost 1 while no permits are stored. Each part of a cost is rounded down to
+    /// a microsecond: there is one part, or up to three during a warm-up.
     fn apart(&self) -> f64 {
         self.stable - if self.warms_up { 3.0 } else { 1.0 }
     }
 
-    /// Gives permits back: first the time that others wait for them, then what that does not cover.
+    /// Gives permits back. They first shorten the debt in time that later calls wait for; the rest is stored.
     fn take_back(&self, state: &mut Paced, now: Micros, permits: f64) {
         let back = real(state.free.saturating_sub(now)).min(floor(permits * self.stable));
         state.free = state.free.saturating_sub(whole(back));
@@ -151,7 +151,7 @@ impl Twin for Pacing {
 }
 
 impl Stored for Paced {
-    fn write(&self, numbers: &mut Vec<f64>) {
+    fn write(&self, numbers: &mut impl Extend<f64>) {
         // The debt, because the instant of the next call may lie beyond the integers that a double holds exactly.
         numbers.extend([self.stored, real(self.free.saturating_sub(self.written)), real(self.written)]);
     }

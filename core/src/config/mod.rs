@@ -3,6 +3,8 @@
 mod document;
 mod entry;
 mod error;
+#[cfg(feature = "cli")]
+mod places;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,11 +15,13 @@ use std::path::Path;
 pub use document::Format;
 pub use entry::Entry;
 pub use error::{Fault, LimitsError};
+#[cfg(feature = "cli")]
+pub(crate) use places::Places;
 
 use crate::limit::{Kind, Legacy, Limit, Value};
 
 /// The largest document, in bytes: far more than is written by hand.
-const LARGEST: u64 = 8 << 20;
+pub(crate) const LARGEST: u64 = 8 << 20;
 
 /// Limits by their names, read from a JSON, TOML or YAML document.
 ///

@@ -32,6 +32,21 @@ pub enum Call {
         /// [`LimitInfo::at`](crate::LimitInfo::at) of that call.
         charged_at: Micros,
     },
+    /// Holds the units of a call of this cost at this instant for another lease, where all of them are held still: of
+    /// every check, or of none. The answer is then as that of a charge, and names the instant from which they are held;
+    /// else it is blocked, with the time until the cost would fit.
+    ///
+    /// For limits of type concurrency alone. A [`Receipt`](crate::Receipt) makes this call.
+    Renew {
+        /// [`LimitInfo::at`](crate::LimitInfo::at) of that call.
+        charged_at: Micros,
+    },
+    /// [`Renew`](Self::Renew) for an answer that was [degraded](crate::LimitInfo::degraded): only this process has the
+    /// charge.
+    RenewDegraded {
+        /// [`LimitInfo::at`](crate::LimitInfo::at) of that call.
+        charged_at: Micros,
+    },
     /// Charges the cost if it fits within `max_wait`, and answers with the time to wait.
     Acquire {
         /// The longest wait.
@@ -49,6 +64,13 @@ pub enum Call {
         /// The time to wait.
         retry_after: Option<Duration>,
     },
+    /// Closes a limit that has a [block](crate::limits::Blocking) for this time, unless it is closed for longer already.
+    /// Zero opens it, and the next block is as short as the first one. The limit's own entry stays as it is. The answer is
+    /// that of a peek of cost 1 afterwards; the cost of the checks has no meaning.
+    Block {
+        /// The time for which every call is denied.
+        time: Duration,
+    },
     /// Removes the entries, of every shape of state. The answer is that of an empty entry.
     Reset,
 }
@@ -64,6 +86,9 @@ pub(crate) enum Verb {
     Undo {
         charged_at: Micros,
     },
+    Renew {
+        charged_at: Micros,
+    },
     Acquire {
         max_wait: Micros,
     },
@@ -72,6 +97,9 @@ pub(crate) enum Verb {
     /// The units that are left upstream are the cost of each check.
     Observe {
         retry_after: Micros,
+    },
+    Block {
+        time: Micros,
     },
     Reset,
 }
@@ -83,11 +111,12 @@ impl Verb {
         if matches!(self, Self::Undo { .. }) { spent.saturating_sub(cost) } else { cost }
     }
 
-    /// An undo of what was charged at this instant, where there is one.
+    /// An undo or a renewal of what was charged at this instant, where there is one.
     #[inline]
     pub(crate) fn of_charge(self, at: Option<Micros>) -> Self {
         match (self, at) {
             (Self::Undo { .. }, Some(charged_at)) => Self::Undo { charged_at },
+            (Self::Renew { .. }, Some(charged_at)) => Self::Renew { charged_at },
             _ => self,
         }
     }
@@ -101,7 +130,7 @@ impl Verb {
     /// are treated alike.
     #[inline]
     pub(crate) fn decides_apart(self) -> bool {
-        matches!(self, Self::Limit | Self::Peek | Self::Acquire { .. } | Self::Denied)
+        matches!(self, Self::Limit | Self::Peek | Self::Renew { .. } | Self::Acquire { .. } | Self::Denied)
     }
 
     /// The units that an admitted call of this cost is granted.
@@ -112,7 +141,7 @@ impl Verb {
 
     /// Nothing is denied, and what was denied before may fit now.
     pub(crate) fn gives_back(self) -> bool {
-        matches!(self, Self::Refund | Self::Undo { .. } | Self::Reset)
+        matches!(self, Self::Refund | Self::Undo { .. } | Self::Block { .. } | Self::Reset)
     }
 }
 
@@ -125,6 +154,7 @@ impl From<Call> for Verb {
             Call::Charge => Self::Charge,
             Call::Refund => Self::Refund,
             Call::Undo { charged_at } | Call::UndoDegraded { charged_at } => Self::Undo { charged_at },
+            Call::Renew { charged_at } | Call::RenewDegraded { charged_at } => Self::Renew { charged_at },
             Call::Acquire { max_wait } => {
                 Self::Acquire { max_wait: Micros::try_from(max_wait.as_micros()).unwrap_or(Micros::MAX) }
             }
@@ -132,6 +162,7 @@ impl From<Call> for Verb {
                 let micros = retry_after.map_or(0, |time| time.as_micros());
                 Self::Observe { retry_after: Micros::try_from(micros).unwrap_or(Micros::MAX) }
             }
+            Call::Block { time } => Self::Block { time: Micros::try_from(time.as_micros()).unwrap_or(Micros::MAX) },
             Call::Reset => Self::Reset,
         }
     }

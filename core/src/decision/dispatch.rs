@@ -1,7 +1,7 @@
 //! The calls of a rule, by its algorithm.
 
 use super::{Change, Impossible, Resolved, Verb, Verdict, answer, commit, examine};
-use crate::algorithm::{Algorithm as _, Entry, Rule, with_algorithm};
+use crate::algorithm::{Algorithm as _, Entry, Rule, states, with_algorithm};
 use crate::info::LimitInfo;
 use crate::time::{Micros, millis_up};
 

@@ -5,8 +5,10 @@
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 #![allow(clippy::inline_always, reason = "a state whose address is passed on is in memory instead of registers")]
 
+mod block;
 mod call;
 mod dispatch;
+mod meaning;
 mod pure;
 mod state;
 mod together;
@@ -14,7 +16,7 @@ mod together;
 pub use call::Call;
 pub(crate) use call::Verb;
 pub use state::State;
-pub(crate) use together::{Held, Part, together};
+pub(crate) use together::{Held, Part, drop_blocks, together};
 #[cfg(feature = "remote")]
 pub(crate) use together::{groups, priors, takes};
 
@@ -95,7 +97,8 @@ pub(crate) fn examine<R: Algorithm>(
             Some(raised) if !algorithm.bears(&raised, now, 0) => Err(Impossible::Overflows),
             _ => at_once(true),
         },
-        Verb::Refund | Verb::Undo { .. } | Verb::Reset => at_once(true),
+        Verb::Refund | Verb::Undo { .. } | Verb::Block { .. } | Verb::Reset => at_once(true),
+        Verb::Renew { charged_at } => at_once(algorithm.holds(state, now, cost, charged_at)),
         Verb::Acquire { max_wait } if R::RESERVES => {
             let wait = algorithm.until(state, now, total);
             let fits = wait <= max_wait;
@@ -134,6 +137,11 @@ impl Verdict {
         self.fits && self.wait == 0
     }
 
+    /// The verdict on an entry beside a block that denies the call whatever there is room for.
+    fn shut(repaired: bool) -> Self {
+        Self { fits: false, wait: 0, repaired }
+    }
+
     fn unwritten(self, verb: Verb) -> Change {
         if self.repaired && verb != Verb::Peek { Change::Mended } else { Change::Nothing }
     }
@@ -167,7 +175,10 @@ pub(crate) fn commit<R: Algorithm>(
         return check.verdict.unwritten(verb);
     }
     if charges(algorithm, verb, check) {
-        algorithm.charge(state, now, check.cost);
+        match verb {
+            Verb::Renew { charged_at } => algorithm.renew(state, now, check.cost, charged_at),
+            _ => algorithm.charge(state, now, check.cost),
+        }
         return Change::Written;
     }
     match verb {
@@ -182,9 +193,14 @@ pub(crate) fn commit<R: Algorithm>(
 
 fn charges<R: Algorithm>(algorithm: &R, verb: Verb, check: Resolved) -> bool {
     match verb {
-        Verb::Peek | Verb::Refund | Verb::Undo { .. } | Verb::Observe { .. } | Verb::Reset => false,
+        Verb::Peek | Verb::Refund | Verb::Undo { .. } | Verb::Observe { .. } | Verb::Block { .. } | Verb::Reset => {
+            false
+        }
         Verb::Charge => true,
-        Verb::Limit | Verb::Denied | Verb::Acquire { .. } => check.admitted || algorithm.counts_blocked(),
+        Verb::Renew { .. } => check.admitted,
+        Verb::Limit | Verb::Denied | Verb::Acquire { .. } => {
+            check.admitted || algorithm.counts_blocked() && !check.closed
+        }
     }
 }
 
@@ -200,7 +216,11 @@ pub(crate) fn answer<R: Algorithm>(
     let total = check.cost.saturating_add(check.prior);
     let (blocked, awaited) = match verb {
         _ if verb.gives_back() => (!algorithm.fits(state, now, 1), 1),
-        Verb::Limit | Verb::Charge | Verb::Observe { .. } | Verb::Acquire { .. } if check.admitted => (false, 1),
+        Verb::Limit | Verb::Charge | Verb::Renew { .. } | Verb::Observe { .. } | Verb::Acquire { .. }
+            if check.admitted =>
+        {
+            (false, 1)
+        }
         // What was charged is in the state already, earlier checks of the same entry included.
         _ if charges(algorithm, verb, check) => (!check.verdict.fits, check.cost),
         // Another check denied the call, so that this one does not wait for its turn.
@@ -236,12 +256,14 @@ pub(crate) struct Resolved {
     pub(crate) admitted: bool,
     pub(crate) cost: u64,
     pub(crate) prior: u64,
+    /// A block stands beside the entry and denies the call, so that it changes nothing.
+    pub(crate) closed: bool,
 }
 
 impl Resolved {
     /// The only check of its decision.
     #[inline]
     pub(crate) fn alone(verdict: Verdict, cost: u64) -> Self {
-        Self { verdict, admitted: verdict.fits, cost, prior: 0 }
+        Self { verdict, admitted: verdict.fits, cost, prior: 0, closed: false }
     }
 }

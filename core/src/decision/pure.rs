@@ -1,11 +1,11 @@
 //! The pure part as a public call.
 
-use super::{Call, Held, Part, State, Verb, together};
-use crate::algorithm::{Entry, Rule, Shape};
+use super::{Call, Held, Part, State, Verb, drop_blocks, together};
+use crate::algorithm::{Entry, Rule};
 use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::Limit;
+use crate::limit::{Limit, Place};
 use crate::time::{EXACT, Micros};
 
 impl Limit {
@@ -47,27 +47,41 @@ impl Limit {
         if now >= EXACT {
             return Err(LimitError::range(self.key(), "now", format!("must be below {EXACT} microseconds"), now));
         }
+        // What a reset leaves is an entry that nothing has touched.
+        let is_reset = call == Call::Reset;
+        let (cost, verb) = if is_reset { (0, Verb::Peek) } else { (call.cost_at(self, cost, 0)?, Verb::from(call)) };
+        if is_reset {
+            state = State::default();
+        }
         let rules = self.rules(factor)?;
         let parts: InlineVec<Part<&Rule>> = rules
-            .iter()
+            .placed()
             .enumerate()
-            .map(|(entry, rule)| Part { rule, cost, at_least: 0, spent: 0, charged_at: None, entry, observed: None })
+            .map(|(entry, (_, rule))| Part {
+                rule,
+                cost,
+                at_least: 0,
+                spent: 0,
+                charged_at: None,
+                entry,
+                observed: None,
+            })
             .collect();
-        let shapes: InlineVec<Shape> = rules.shaped().map(|(shape, _)| shape).collect();
-        let before: InlineVec<Entry> = shapes.iter().map(|shape| state.take(*shape)).collect();
+        let places: InlineVec<Place> = rules.placed().map(|(place, _)| place).collect();
+        let before: InlineVec<Entry> = places.iter().map(|place| state.take(*place)).collect();
         let mut held: InlineVec<Held> = before.iter().map(|entry| Held::new(entry.clone(), ())).collect();
-        let infos =
-            together(&parts, &mut held, now, call.into()).map_err(|(_, why)| why.of(call.into(), self.key(), cost))?;
-        for ((shape, before), mut held) in shapes.into_iter().zip(before).zip(held) {
+        let mut infos = together(&parts, &mut held, now, verb).map_err(|(_, why)| why.of(verb, self.key(), cost))?;
+        drop_blocks(&mut infos, &parts);
+        for ((place, before), mut held) in places.into_iter().zip(before).zip(held) {
             let after = match held.kept_by.and_then(|index| parts.get(index)) {
                 Some(_) if held.mended.is_some() => held.mended.map_or(Entry::Absent, |mended| *mended),
                 Some(part) if part.rule.is_empty(&mut held.entry, now) => Entry::Absent,
                 Some(_) => held.entry,
                 None => before,
             };
-            state.keep(shape, after);
+            state.keep(place, after);
         }
-        let granted = Verb::from(call).grants(cost);
+        let granted = verb.grants(cost);
         let info = if parts.is_empty() { LimitInfo::unlimited().granting(granted) } else { LimitInfo::merged(infos) };
         Ok((info, state))
     }

@@ -5,8 +5,9 @@ use std::mem;
 
 use smallvec::smallvec;
 
-use super::{Change, Impossible, Resolved, Verb};
-use crate::algorithm::{Entry, Rule};
+use super::block::closes;
+use super::{Change, Impossible, Resolved, Verb, Verdict};
+use crate::algorithm::{Block, Entry, Rule};
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::time::Micros;
@@ -20,7 +21,7 @@ pub(crate) struct Part<R = Rule> {
     pub(crate) at_least: u64,
     /// The units that an undo leaves charged; more than the cost is charged.
     pub(crate) spent: u64,
-    /// The instant at which an undo's check was charged, where that is another instant than the call's.
+    /// The instant at which the check of an undo or a renewal was charged, where that is another instant than the call's.
     pub(crate) charged_at: Option<Micros>,
     /// The index of the entry that this check is about; several may be about the same one.
     pub(crate) entry: usize,
@@ -41,6 +42,11 @@ impl<R> Part<R> {
 }
 
 impl<R: Borrow<Rule>> Part<R> {
+    /// The rule of a block, where this is the part of one.
+    pub(crate) fn block(&self) -> Option<&Block> {
+        if let Rule::Block(block) = self.rule.borrow() { Some(block) } else { None }
+    }
+
     pub(crate) fn borrowed(&self) -> Part<&Rule> {
         let Self { rule, cost, at_least, spent, charged_at, entry, observed } = self;
         Part {
@@ -74,6 +80,12 @@ impl<P> Held<P> {
     }
 }
 
+/// Drops the answers of blocks: what they say is in the answers before them.
+pub(crate) fn drop_blocks<R: Borrow<Rule>>(answers: &mut Vec<LimitInfo>, parts: &[Part<R>]) {
+    let mut parts = parts.iter();
+    answers.retain(|_| parts.next().is_none_or(|part| part.block().is_none()));
+}
+
 /// Every check, at one `now`, answered in order; on error, the index of the check that cannot be decided, and nothing
 /// is charged.
 pub(crate) fn together<R: Borrow<Rule>, P>(
@@ -99,7 +111,8 @@ fn apart<R: Borrow<Rule>, P>(
     // What can never be is refused first, so that nothing is charged then.
     for ((index, part), prior) in parts.iter().enumerate().zip(priors(parts, entries.len(), true)) {
         let (rule, total) = (part.rule.borrow(), part.needs().saturating_add(prior));
-        if total > rule.largest_cost() {
+        // What is held already may be more than the limit admits by now.
+        if total > rule.largest_cost() && !matches!(verb, Verb::Renew { .. }) {
             return Err((index, Impossible::NeverFits { quota: rule.quota(), total }));
         }
     }
@@ -194,7 +207,13 @@ fn all_of_it<R: Borrow<Rule>, P>(
         Some(takes) => takes.get(index).copied().unwrap_or_default(),
         None => (part.cost, 0),
     };
+    // Of each block, whether the check before it closes it.
+    let mut closing: InlineVec<bool> = InlineVec::new();
     for (index, part) in parts.iter().enumerate() {
+        let closed = denies_any(verb) && is_closed(parts.get(index.saturating_add(1)), entries, now);
+        if part.block().is_some() {
+            closing.push(is_closing(parts, entries, index, now, verb, &resolved));
+        }
         let Some(held) = entries.get_mut(part.entry) else { continue };
         if let Some(mended) = part.rule.borrow().mended(&held.entry, now) {
             held.mended = Some(Box::new(mended));
@@ -206,11 +225,16 @@ fn all_of_it<R: Borrow<Rule>, P>(
             let taken = held.taken.saturating_add(part.cost);
             (part.cost, mem::replace(&mut held.taken, taken))
         };
-        let verdict = part.rule.borrow().examine(&mut held.entry, now, verb, added, prior);
+        let verb = verb.of_charge(part.charged_at);
+        let verdict = match part.rule.borrow().examine(&mut held.entry, now, verb, added, prior) {
+            // Nothing is charged while it is closed.
+            Err(Impossible::Overflows) if closed => Ok(Verdict::shut(held.mended.is_some())),
+            verdict => verdict,
+        };
         match verdict {
             Ok(verdict) => {
                 admitted &= verdict.fits;
-                resolved.push(Resolved { verdict, admitted: false, cost: part.cost, prior });
+                resolved.push(Resolved { verdict, admitted: false, cost: part.cost, prior, closed });
             }
             // A store may be asked only about costs that can fit, so those that cannot are answered first.
             Err(why @ Impossible::Overflows) => beyond = beyond.or(Some((index, why))),
@@ -220,19 +244,76 @@ fn all_of_it<R: Borrow<Rule>, P>(
     if let Some(beyond) = beyond {
         return Err(beyond);
     }
-    let mut answers = Vec::with_capacity(parts.len());
+    let mut closing = closing.into_iter();
+    let mut answers: Vec<LimitInfo> = Vec::with_capacity(parts.len());
     for ((index, part), check) in parts.iter().enumerate().zip(&resolved) {
         let Some(held) = entries.get_mut(part.entry) else { continue };
         let (cost, spent) = take_of(index, part);
         let (rule, check) = (part.rule.borrow(), Resolved { admitted, cost, ..*check });
-        match rule.commit(&mut held.entry, now, verb.of_charge(part.charged_at), check, spent) {
+        let change = match part.block() {
+            Some(block) => block.commit(&mut held.entry, now, verb, check, closing.next() == Some(true)),
+            None => rule.commit(&mut held.entry, now, verb.of_charge(part.charged_at), check, spent),
+        };
+        match change {
             Change::Nothing => {}
             Change::Mended => held.kept_by = Some(index),
             Change::Written => (held.kept_by, held.mended) = (Some(index), None),
         }
-        answers.push(rule.answer(&mut held.entry, now, verb, check));
+        let answer = rule.answer(&mut held.entry, now, verb, check);
+        if part.block().is_some() {
+            beside_block(parts, entries, index, now, verb, (&resolved, admitted), &mut answers);
+        }
+        answers.push(answer);
     }
     Ok(answers)
+}
+
+/// Nothing is charged by a call that a block denies.
+fn denies_any(verb: Verb) -> bool {
+    matches!(verb, Verb::Limit | Verb::Peek | Verb::Denied | Verb::Acquire { .. })
+}
+
+/// True if this part is a block that denies the check before it.
+fn is_closed<R: Borrow<Rule>, P>(part: Option<&Part<R>>, entries: &[Held<P>], now: Micros) -> bool {
+    let Some(part) = part.filter(|part| part.block().is_some() && part.cost > 0) else { return false };
+    entries.get(part.entry).is_some_and(|held| part.rule.borrow().room(&held.entry, now, 0) == 0)
+}
+
+/// [`closes`] of the check before this block.
+fn is_closing<R: Borrow<Rule>, P>(
+    parts: &[Part<R>],
+    entries: &mut [Held<P>],
+    index: usize,
+    now: Micros,
+    verb: Verb,
+    resolved: &[Resolved],
+) -> bool {
+    if parts.get(index).is_none_or(|block| block.cost == 0) {
+        return false;
+    }
+    let before = index.checked_sub(1).and_then(|before| parts.get(before)).zip(resolved.last());
+    let held = before.and_then(|(part, check)| Some((part, check, entries.get_mut(part.entry)?)));
+    held.is_some_and(|(part, check, held)| closes(verb, part.rule.borrow(), &mut held.entry, now, *check))
+}
+
+/// Makes of the last answer that of its limit with the block of this index.
+fn beside_block<R: Borrow<Rule>, P>(
+    parts: &[Part<R>],
+    entries: &mut [Held<P>],
+    index: usize,
+    now: Micros,
+    verb: Verb,
+    (resolved, admitted): (&[Resolved], bool),
+    answers: &mut [LimitInfo],
+) {
+    let before = index.saturating_sub(1);
+    let (Some([limit, block]), Some(info)) = (parts.get(before..=index), answers.last_mut()) else { return };
+    let Some(check) = resolved.get(before) else { return };
+    if let Ok([entry, blocked]) = entries.get_disjoint_mut([limit.entry, block.entry]) {
+        let check = Resolved { admitted, ..*check };
+        let limit = (limit.rule.borrow(), &mut entry.entry);
+        info.beside_block(limit, (block.rule.borrow(), &mut blocked.entry), now, verb, check);
+    }
 }
 
 /// The units that earlier checks of a decision take from the same entry, for each check; where observed ones are decided

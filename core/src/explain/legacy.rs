@@ -38,7 +38,7 @@ impl LegacyTranslation {
     pub(super) fn of(legacy: &Legacy, rules: &Rules) -> Option<Self> {
         let (rate, spacing) = match rules {
             Rules::Unlimited => return None,
-            Rules::One(rule) => (rule, rule),
+            Rules::One(rule) | Rules::Blocking(rule, _) => (rule, rule),
             Rules::Both(rate, spacing) => (rate, spacing),
         };
         let min_interval = legacy.min_interval.filter(|interval| *interval > 0.0);

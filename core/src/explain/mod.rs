@@ -2,7 +2,7 @@
 
 mod call;
 mod legacy;
-mod words;
+pub(crate) mod words;
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ pub use legacy::LegacyTranslation;
 
 use crate::algorithm::Rule;
 use crate::error::LimitError;
-use crate::limit::{Kind, Limit};
-use crate::time::{Micros, millis_up};
+use crate::limit::{Blocking, Kind, Limit};
+use crate::time::{Micros, millis_up, wire_millis};
 use words::{number, rate, time};
 
 /// The explanation of a definition, for an actor with some factor.
@@ -36,6 +36,9 @@ pub struct Explanation {
     pub allowances: Vec<Allowance>,
     /// The translation of a legacy limit's fields.
     pub translated: Option<LegacyTranslation>,
+    /// The block after a refusal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<Blocking>,
 }
 
 /// The allowance of one rule, counted in calls of cost 1. `None` is no bound.
@@ -59,6 +62,9 @@ pub struct Allowance {
     pub window_ms: u64,
     /// A note on this type that the numbers do not show.
     pub note: Option<&'static str>,
+    /// Units are held until they are released, for at most [`window_ms`](Self::window_ms) unless they are renewed.
+    #[serde(skip)]
+    holds: bool,
 }
 
 const SECOND: Micros = 1_000_000;
@@ -74,6 +80,7 @@ impl Allowance {
             most_in_day: rule.most_in(86_400 * SECOND),
             window_ms: millis_up(rule.window()),
             note: rule.note(),
+            holds: rule.holds(),
         }
     }
 }
@@ -118,7 +125,8 @@ impl Limit {
             _ => None,
         };
         let type_name = self.kind().type_name().unwrap_or("legacy");
-        Explanation { key: self.key().to_owned(), type_name, factor, allowances, translated }
+        let block = self.kind().blocking().copied().filter(|_| self.blocks());
+        Explanation { key: self.key().to_owned(), type_name, factor, allowances, translated, block }
     }
 }
 
@@ -145,6 +153,14 @@ impl fmt::Display for Explanation {
             f.write_str(if index == 0 { " admits " } else { "\nAt the same time it admits no more than " })?;
             allowance.fmt(f)?;
         }
+        if let Some(block) = self.block.filter(|_| !self.allowances.is_empty()) {
+            write!(f, "\nA denial for these reasons closes it for {}", time(wire_millis(block.length())))?;
+            if block.growth() > 1.0 {
+                let (growth, longest) = (number(block.growth()), time(wire_millis(block.longest())));
+                write!(f, ", then for {growth} times as long each time, up to {longest}")?;
+            }
+            f.write_str(".")?;
+        }
         self.translated.as_ref().map_or(Ok(()), |translated| write!(f, "\n{translated}"))
     }
 }
@@ -152,6 +168,10 @@ impl fmt::Display for Explanation {
 impl fmt::Display for Allowance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |count: Option<u64>| count.map_or("any number".to_owned(), |count| number(count as f64));
+        if self.holds {
+            let (most, lease) = (count(self.burst), time(self.window_ms as f64));
+            return write!(f, "at most {most} at once, each for at most {lease} unless it is renewed.");
+        }
         write!(f, "{} at once, then {}.", count(self.burst), rate(self.per_second))?;
         if self.most_in_day.is_some() {
             let most = [

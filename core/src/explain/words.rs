@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// With commas between thousands, and at most three decimals.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let decimals = if value.abs() >= 1000.0 { 0 } else { 3 };
     let text = format!("{value:.decimals$}");
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -23,7 +23,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// By the shortest unit in which there is at least one.
-pub(super) fn rate(per_second: Option<f64>) -> String {
+pub(crate) fn rate(per_second: Option<f64>) -> String {
     let Some(per_second) = per_second else { return "without a bound".to_owned() };
     let units = [("second", 1.0), ("minute", 60.0), ("hour", 3_600.0)];
     // A hair below one is one that was not rounded.
@@ -35,7 +35,7 @@ pub(super) fn rate(per_second: Option<f64>) -> String {
 }
 
 /// A time in milliseconds.
-pub(super) fn time(millis: f64) -> String {
+pub(crate) fn time(millis: f64) -> String {
     if millis < 100.0 {
         return format!("{} ms", number(millis));
     }

@@ -7,7 +7,7 @@
 
 mod common;
 mod ietf;
-mod parse;
+pub(crate) mod parse;
 mod structured;
 mod style;
 mod x;

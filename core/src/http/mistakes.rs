@@ -85,7 +85,7 @@ mistakes! {
     /// Several processes, or threads of Node, count in their own memory.
     MemoryManyWorkers = "memory-many-workers":
         "several worker processes or threads count in their own memory, so that a limit admits its size once for each: use a \
-         shared store, such as redis://",
+         store that they share, such as shm://name on one host, or redis://",
     /// A blocking call on an event loop.
     SyncOnEventLoop = "sync-on-event-loop":
         "a synchronous limiter on a shared store was called on an event loop, which stands still meanwhile: use the \

@@ -4,10 +4,13 @@
 //! A [`Gate`] is made once for an application. For each request it finds the [client](Gate::client); the limits of
 //! all places that have one become [one decision](Plan); and the answers become the [headers](Gate::headers) of the
 //! response, or a [refusal](Gate::refusal).
+//!
+//! For HTTP clients, [`Outgoing`] judges what a server answers: what to observe, and whether to repeat the request.
 
 mod accept;
 mod address;
 mod builder;
+mod client;
 mod combine;
 mod forwarded;
 mod gate;
@@ -19,6 +22,7 @@ mod room;
 
 pub use accept::Form;
 pub use builder::GateBuilder;
+pub use client::{Next, OUTGOING_OPTIONS, Outgoing, Reply};
 pub use combine::{Combined, combined};
 pub use gate::{Body, Client, Gate, Warning};
 pub(crate) use mistakes::page_of;
@@ -28,6 +32,6 @@ pub(crate) use options::style_of;
 pub use proxies::TrustedProxies;
 pub use refusal::Refusal;
 pub use room::{
-    APP, Asked, Denials, Names, Paid, Plan, Planned, RequestError, Role, Syntax, Trial, client_of, key_of, route_name,
-    template,
+    APP, Asked, CANDIDATE, Denials, Names, Paid, Plan, Planned, RequestError, Role, Syntax, Trial, client_of, key_of,
+    route_name, template,
 };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::blocking::Blocking;
 use super::form::{FACTOR_SCALES, Form, at_least, count};
 use super::number::Scope;
 use super::parameters::{Choice, parameters};
@@ -36,6 +37,8 @@ pub struct Bucket {
     pub(crate) drip_rate: f64,
     pub(crate) drip_size: f64,
     pub(crate) factor_scales: FactorScales,
+    #[serde(flatten)]
+    pub(crate) blocking: Blocking,
 }
 
 parameters! {
@@ -48,12 +51,14 @@ parameters! {
         drip_size: u64,
         /// The part that an actor's factor scales.
         factor_scales: FactorScales,
+        /// The block after a refusal.
+        blocking: Blocking,
     }
 }
 
 impl Bucket {
     pub(crate) const fn new(size: f64) -> Self {
-        Self { size, drip_rate: 1000.0, drip_size: 1.0, factor_scales: FactorScales::Size }
+        Self { size, drip_rate: 1000.0, drip_size: 1.0, factor_scales: FactorScales::Size, blocking: Blocking::NONE }
     }
 
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
@@ -90,6 +95,7 @@ impl Definition for Bucket {
                 .number_or(at_least(1.0, "dripRate", "Time from one drip to the next.").millis(), plain.drip_rate),
             drip_size: form.number_or(count("dripSize", "Units that leave with each drip."), plain.drip_size),
             factor_scales: form.choice("factorScales", FACTOR_SCALES, FactorScales::NAMES),
+            blocking: Blocking::form(form),
             ..plain
         }
     }

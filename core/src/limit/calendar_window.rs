@@ -1,5 +1,6 @@
 //! Windows of a calendar: a count for each day, week, month or year of a time zone.
 
+use super::blocking::Blocking;
 use super::form::{Form, count, whole_up_to};
 use super::number::Scope;
 use super::parameters::{Choice, parameters};
@@ -24,6 +25,8 @@ pub struct CalendarWindow {
     pub(crate) time_zone: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) starts_on: Option<f64>,
+    #[serde(flatten)]
+    pub(crate) blocking: Blocking,
 }
 
 parameters! {
@@ -34,6 +37,8 @@ parameters! {
         unit: CalendarUnit,
         /// The day on which a window begins, of a week (1 = Monday) or of a month; `None` is the first.
         starts_on: Option<u64>,
+        /// The block after a refusal.
+        blocking: Blocking,
         ;
         /// The time zone whose midnights count, by its IANA name.
         time_zone: &str,
@@ -42,7 +47,7 @@ parameters! {
 
 impl CalendarWindow {
     pub(crate) fn new(max: f64, unit: CalendarUnit) -> Self {
-        Self { max, unit, time_zone: UTC.to_owned(), starts_on: None }
+        Self { max, unit, time_zone: UTC.to_owned(), starts_on: None, blocking: Blocking::NONE }
     }
 
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
@@ -84,6 +89,7 @@ impl Definition for CalendarWindow {
                 "startsOn",
                 "First day of a window: of a week 1 (Monday) to 7, of a month 1 to 31; 1 if left out.",
             )),
+            blocking: Blocking::form(form),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::blocking::Blocking;
 use super::form::{COUNT_BLOCKED, Form, above, count};
 use super::number::Scope;
 use super::parameters::parameters;
@@ -20,6 +21,8 @@ pub struct Decay {
     pub(crate) decay_factor: f64,
     pub(crate) resolution: f64,
     pub(crate) count_blocked: bool,
+    #[serde(flatten)]
+    pub(crate) blocking: Blocking,
 }
 
 parameters! {
@@ -32,12 +35,20 @@ parameters! {
         resolution: Duration,
         /// Denied attempts are charged too.
         count_blocked: bool,
+        /// The block after a refusal.
+        blocking: Blocking,
     }
 }
 
 impl Decay {
     pub(crate) fn new(max: u64, decay_factor: f64, resolution: Duration) -> Self {
-        Self { max: max as f64, decay_factor, resolution: wire_millis(resolution), count_blocked: false }
+        Self {
+            max: max as f64,
+            decay_factor,
+            resolution: wire_millis(resolution),
+            count_blocked: false,
+            blocking: Blocking::NONE,
+        }
     }
 
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
@@ -74,6 +85,7 @@ impl Definition for Decay {
             decay_factor: form.required(above(1.0, "decayFactor", "Divisor of the count.")),
             resolution: form.required(above(0.0, "resolution", "Time between two divisions.").millis()),
             count_blocked: form.flag("countBlocked", COUNT_BLOCKED),
+            blocking: Blocking::form(form),
         }
     }
 

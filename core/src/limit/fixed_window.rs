@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::blocking::Blocking;
 use super::form::{Form, PERIOD, count};
 use super::number::Scope;
 use super::parameters::{Choice, parameters};
@@ -35,6 +36,8 @@ pub struct FixedWindow {
     pub(crate) max: f64,
     pub(crate) period: f64,
     pub(crate) anchor: Anchor,
+    #[serde(flatten)]
+    pub(crate) blocking: Blocking,
 }
 
 parameters! {
@@ -45,12 +48,14 @@ parameters! {
         period: Duration,
         /// The instants at which the windows begin.
         anchor: Anchor,
+        /// The block after a refusal.
+        blocking: Blocking,
     }
 }
 
 impl FixedWindow {
     pub(crate) fn new(max: u64, period: Duration) -> Self {
-        Self { max: max as f64, period: wire_millis(period), anchor: Anchor::Epoch }
+        Self { max: max as f64, period: wire_millis(period), anchor: Anchor::Epoch, blocking: Blocking::NONE }
     }
 
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
@@ -77,6 +82,7 @@ impl Definition for FixedWindow {
                 "The start of windows: at multiples of the period since the Unix epoch, or at an actor's first request.",
                 Anchor::NAMES,
             ),
+            blocking: Blocking::form(form),
         }
     }
 

@@ -3,7 +3,7 @@
 //! A type goes through its fields once, in [`Definition::form`](super::Definition::form). The parser reads by it; the
 //! JSON Schema and the packages of other languages are generated from it.
 
-use super::number::Scope;
+use super::number::{LARGEST_COUNT, Scope};
 use crate::error::LimitError;
 
 /// A visitor of the fields of a type: it reads them, or notes what they are.
@@ -45,8 +45,8 @@ pub(super) struct Number {
 /// Bounds of a number that hold whatever the other fields say.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bounds {
-    /// A count of units: at least 1, fractions round up.
-    Count,
+    /// A count of units from 1 to this; fractions round up.
+    CountUpTo(u64),
     /// At least this.
     AtLeast(f64),
     /// Above this.
@@ -65,7 +65,7 @@ impl Number {
     pub(super) fn check(&self, key: &str, value: f64) -> Result<(), LimitError> {
         let scope = Scope { key, factor: 1.0 };
         match self.bounds {
-            Bounds::Count => scope.count(self.name, value).map(drop),
+            Bounds::CountUpTo(most) => scope.count_up_to(self.name, value, most).map(drop),
             Bounds::AtLeast(least) => scope.at_least(self.name, value, least).map(drop),
             Bounds::Above(bound) => match scope.at_least(self.name, value, bound)? {
                 value if value > bound => Ok(()),
@@ -77,7 +77,11 @@ impl Number {
 }
 
 pub(super) const fn count(name: &'static str, about: &'static str) -> Number {
-    Number { name, about, bounds: Bounds::Count, is_duration: false }
+    count_up_to(LARGEST_COUNT, name, about)
+}
+
+pub(super) const fn count_up_to(most: u64, name: &'static str, about: &'static str) -> Number {
+    Number { name, about, bounds: Bounds::CountUpTo(most), is_duration: false }
 }
 
 pub(super) const fn at_least(least: f64, name: &'static str, about: &'static str) -> Number {

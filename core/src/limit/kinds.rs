@@ -97,9 +97,10 @@ macro_rules! kinds {
             }
 
             fn compile(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {
-                match self {
+                let rules = match self {
                     $(Self::$kind(definition) => Definition::rules(definition, scope),)*
-                }
+                }?;
+                Ok(rules.with_block(self.block_rule(scope.key)?))
             }
 
             fn counts_blocked(&self) -> bool {

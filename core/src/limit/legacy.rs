@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::blocking::Blocking;
 use super::bucket::{Bucket, FactorScales};
 use super::form::{FACTOR_SCALES, Form, at_least};
 use super::number::{Scope, round_half_up};
@@ -101,12 +102,14 @@ impl Legacy {
         let first = interval.unwrap_or_else(|| round_half_up(duration / max)).max(1.0);
         let drip_size = round_half_up(max / (duration / first)).max(1.0);
         let drip_rate = round_half_up(duration / (max / drip_size)).max(1.0);
-        let bucket = Bucket { size: max, drip_rate, drip_size, factor_scales: self.factor_scales };
+        let bucket =
+            Bucket { size: max, drip_rate, drip_size, factor_scales: self.factor_scales, blocking: Blocking::NONE };
         bucket.compile(scope).map(Rules::One)
     }
 
     fn as_said(&self, max: f64, duration: f64, interval: Option<f64>, scope: Scope<'_>) -> Result<Rules, LimitError> {
-        let paced = TokenBucket { count: max, period: duration, burst: Some(max) }.compile(scope)?;
+        let paced =
+            TokenBucket { count: max, period: duration, burst: Some(max), blocking: Blocking::NONE }.compile(scope)?;
         match interval {
             Some(interval) if interval > 0.0 => Ok(Rules::Both(paced, self.spaced(interval, scope)?)),
             _ => Ok(Rules::One(paced)),
@@ -115,7 +118,14 @@ impl Legacy {
 
     /// One call per interval, which is at least a millisecond.
     fn spaced(&self, interval: f64, scope: Scope<'_>) -> Result<Rule, LimitError> {
-        Bucket { size: 1.0, drip_rate: interval, drip_size: 1.0, factor_scales: self.factor_scales }.rule(scope)
+        Bucket {
+            size: 1.0,
+            drip_rate: interval,
+            drip_size: 1.0,
+            factor_scales: self.factor_scales,
+            blocking: Blocking::NONE,
+        }
+        .rule(scope)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Definitions of limits, checked and compiled when they are made.
 
+mod blocking;
 mod bucket;
 mod calendar_window;
+mod concurrency;
 mod decay;
 mod fixed_window;
 mod form;
@@ -28,19 +30,23 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 #[cfg(feature = "remote")]
 use std::sync::OnceLock;
+use std::time::Duration;
 
+pub use blocking::{Blocking, Blocks};
 pub use bucket::FactorScales;
 pub use fixed_window::Anchor;
 pub use form::Bounds;
 use kinds::{Definition, kinds};
 pub use legacy::Translation;
 pub use outline::{Field, Outline, Takes};
-pub(crate) use rules::Rules;
+pub(crate) use rules::{Place, Rules};
 pub use value::Value;
 
 use crate::algorithm::{Rule, Shape};
 use crate::error::LimitError;
 use crate::fingerprint::Fingerprint;
+#[cfg(feature = "remote")]
+use crate::tally::Tally;
 use crate::time::EXACT;
 use form::Form;
 use number::{Scope, check_factor};
@@ -75,8 +81,14 @@ struct Compiled {
     rules: Rules,
     /// The part of an entry's fingerprint that depends on the key and on the shape of its state.
     fingerprint: Fingerprint,
+    /// The same in the table of the first store in shared memory that asked, behind the secret of that table.
+    #[cfg(all(feature = "shm", target_os = "linux"))]
+    shared: OnceLock<(u128, Fingerprint)>,
     #[cfg(feature = "remote")]
     digest: OnceLock<u64>,
+    /// The first meter that counted calls of it, and its counts there.
+    #[cfg(feature = "remote")]
+    tally: OnceLock<(u64, Arc<Tally>)>,
 }
 
 kinds! {
@@ -89,6 +101,7 @@ kinds! {
     decay::Decay,
     smooth::Smooth,
     calendar_window::CalendarWindow,
+    concurrency::Concurrency,
     legacy::Legacy,
 }
 
@@ -117,8 +130,12 @@ impl Limit {
             kind,
             rules,
             fingerprint,
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            shared: OnceLock::new(),
             #[cfg(feature = "remote")]
             digest: OnceLock::new(),
+            #[cfg(feature = "remote")]
+            tally: OnceLock::new(),
         })))
     }
 
@@ -139,6 +156,21 @@ impl Limit {
         self.0.rules.iter().all(Rule::reserves)
     }
 
+    /// True if its entries can be raised to what an upstream server says of its own limit.
+    pub(crate) fn observes(&self) -> bool {
+        self.0.rules.iter().all(Rule::observes)
+    }
+
+    /// True if its units are held until they are given back, instead of spent.
+    pub(crate) fn holds(&self) -> bool {
+        self.0.rules.iter().any(Rule::holds)
+    }
+
+    /// The time after which units that are held are free again unless they are renewed; of a limit that holds units.
+    pub(crate) fn lease(&self) -> Option<Duration> {
+        self.0.rules.iter().find(|rule| rule.holds()).map(|rule| Duration::from_micros(rule.window()))
+    }
+
     /// True if a denied call is charged as well.
     #[must_use]
     pub fn counts_blocked(&self) -> bool {
@@ -150,16 +182,45 @@ impl Limit {
         self.0.fingerprint
     }
 
+    /// Of the first rule's entry in a table of this secret, where it is made of the key and the shape.
+    #[inline]
+    #[cfg(all(feature = "shm", target_os = "linux"))]
+    pub(crate) fn shared_fingerprint(&self, secret: u128, make: impl Fn(&str, Shape) -> Fingerprint) -> Fingerprint {
+        let fresh = || make(&self.0.key, self.0.rules.shape());
+        let (known, fingerprint) = *self.0.shared.get_or_init(|| (secret, fresh()));
+        if known == secret { fingerprint } else { fresh() }
+    }
+
+    /// The shape of the first rule's entry.
+    pub(crate) fn shape(&self) -> Shape {
+        self.0.rules.shape()
+    }
+
     /// A digest by which definitions differ in this process.
     #[cfg(feature = "remote")]
     pub(crate) fn digest(&self) -> u64 {
         *self.0.digest.get_or_init(|| Fingerprint::digest(&format!("{:?}", self.kind())))
     }
 
-    /// Of the entries that limits of this key can have, one for each of [`Shape::ALL`].
-    pub(crate) fn fingerprints(&self) -> [Fingerprint; Shape::ALL.len()] {
+    /// The meter that counted calls of it first, and its counts there; this one if there was none.
+    #[cfg(feature = "remote")]
+    pub(crate) fn tally(&self, this: impl FnOnce() -> (u64, Arc<Tally>)) -> &(u64, Arc<Tally>) {
+        self.0.tally.get_or_init(this)
+    }
+
+    /// The fingerprint of every entry that limits of this key can have, with its place.
+    #[cfg(feature = "remote")]
+    pub(crate) fn places(&self) -> impl Iterator<Item = (Place, Fingerprint)> + use<> {
         let key = self.0.fingerprint ^ Fingerprint::of_shape(self.0.rules.shape());
-        Shape::ALL.map(|shape| key ^ Fingerprint::of_shape(shape))
+        Place::all().map(move |place| {
+            let entry = key ^ Fingerprint::of_shape(place.shape);
+            (place, if place.is_block { entry.of_block() } else { entry })
+        })
+    }
+
+    /// True if a denial closes it for a time.
+    pub(crate) fn blocks(&self) -> bool {
+        matches!(self.0.rules, Rules::Blocking(..))
     }
 
     /// The rules for an actor with this factor; 0 lifts the limit.

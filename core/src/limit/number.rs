@@ -33,20 +33,30 @@ impl Scope<'_> {
 
     /// A count of at least 1, scaled by the factor and rounded up.
     pub(crate) fn scaled(&self, field: &str, value: f64) -> Result<u64, LimitError> {
+        self.scaled_up_to(field, value, LARGEST_COUNT)
+    }
+
+    /// The same, of at most so many.
+    pub(crate) fn scaled_up_to(&self, field: &str, value: f64, most: u64) -> Result<u64, LimitError> {
         let value = self.at_least(field, value, 1.0)?;
         let scaled = (value / self.factor).ceil().max(1.0);
-        if value <= LARGEST_COUNT as f64 && scaled > LARGEST_COUNT as f64 {
-            let problem = format!("must leave {field} at most {LARGEST_COUNT}");
+        if value <= most as f64 && scaled > most as f64 {
+            let problem = format!("must leave {field} at most {most}");
             return Err(LimitError::range(self.key, "factor", problem, self.factor));
         }
-        self.count(field, scaled)
+        self.count_up_to(field, scaled, most)
     }
 
     /// A count of at least 1, rounded up.
     pub(crate) fn count(&self, field: &str, value: f64) -> Result<u64, LimitError> {
+        self.count_up_to(field, value, LARGEST_COUNT)
+    }
+
+    /// The same, of at most so many.
+    pub(crate) fn count_up_to(&self, field: &str, value: f64, most: u64) -> Result<u64, LimitError> {
         let value = self.at_least(field, value, 1.0)?.ceil();
-        if value > LARGEST_COUNT as f64 {
-            return Err(LimitError::range(self.key, field, format!("must be at most {LARGEST_COUNT}"), value));
+        if value > most as f64 {
+            return Err(LimitError::range(self.key, field, format!("must be at most {most}"), value));
         }
         Ok(whole(value))
     }

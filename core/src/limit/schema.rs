@@ -3,7 +3,6 @@
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::number::LARGEST_COUNT;
 use super::{Bounds, Field, Kind, LONGEST_KEY, Limit, Outline, Takes, text};
 use crate::algorithm::whole;
 
@@ -131,8 +130,8 @@ fn values(field: &Field) -> Vec<(&'static str, Node)> {
         Takes::Number { bounds, default, .. } => {
             let mut values = vec![("type", "number".into())];
             match *bounds {
-                Bounds::Count => {
-                    values.extend([("minimum", Node::Number(1.0)), ("maximum", Node::Number(LARGEST_COUNT as f64))]);
+                Bounds::CountUpTo(most) => {
+                    values.extend([("minimum", Node::Number(1.0)), ("maximum", Node::Number(most as f64))]);
                 }
                 Bounds::AtLeast(least) => values.push(("minimum", Node::Number(least))),
                 Bounds::Above(bound) => values.push(("exclusiveMinimum", Node::Number(bound))),

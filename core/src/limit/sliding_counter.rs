@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::blocking::Blocking;
 use super::form::{Form, PERIOD, count};
 use super::number::Scope;
 use super::parameters::parameters;
@@ -17,6 +18,8 @@ use crate::time::{EXACT, wire_millis};
 pub struct SlidingCounter {
     pub(crate) max: f64,
     pub(crate) period: f64,
+    #[serde(flatten)]
+    pub(crate) blocking: Blocking,
 }
 
 parameters! {
@@ -25,12 +28,14 @@ parameters! {
         max: u64,
         /// The length of a window.
         period: Duration,
+        /// The block after a refusal.
+        blocking: Blocking,
     }
 }
 
 impl SlidingCounter {
     pub(crate) fn new(max: u64, period: Duration) -> Self {
-        Self { max: max as f64, period: wire_millis(period) }
+        Self { max: max as f64, period: wire_millis(period), blocking: Blocking::NONE }
     }
 
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
@@ -59,7 +64,11 @@ impl Definition for SlidingCounter {
             "It keeps two numbers. It is an approximation, not a bound: it takes the older window's calls to have been \
              spread evenly.",
         );
-        Self { max: form.required(count("max", "Units in a period, about.")), period: form.required(PERIOD) }
+        Self {
+            max: form.required(count("max", "Units in a period, about.")),
+            period: form.required(PERIOD),
+            blocking: Blocking::form(form),
+        }
     }
 
     fn rules(&self, scope: Scope<'_>) -> Result<Rules, LimitError> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::blocking::Blocking;
 use super::form::{COUNT_BLOCKED, Form, PERIOD, at_least, count};
 use super::number::Scope;
 use super::parameters::parameters;
@@ -19,6 +20,8 @@ pub struct SlidingLog {
     pub(crate) period: f64,
     pub(crate) min_interval: f64,
     pub(crate) count_blocked: bool,
+    #[serde(flatten)]
+    pub(crate) blocking: Blocking,
 }
 
 parameters! {
@@ -31,12 +34,20 @@ parameters! {
         min_interval: Duration,
         /// Denied attempts are charged too.
         count_blocked: bool,
+        /// The block after a refusal.
+        blocking: Blocking,
     }
 }
 
 impl SlidingLog {
     pub(crate) fn new(max: u64, period: Duration) -> Self {
-        Self { max: max as f64, period: wire_millis(period), min_interval: 0.0, count_blocked: false }
+        Self {
+            max: max as f64,
+            period: wire_millis(period),
+            min_interval: 0.0,
+            count_blocked: false,
+            blocking: Blocking::NONE,
+        }
     }
 
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
@@ -65,6 +76,7 @@ impl Definition for SlidingLog {
             period: form.required(PERIOD),
             min_interval: form.number_or(at_least(0.0, "minInterval", "Least time between two calls.").millis(), 0.0),
             count_blocked: form.flag("countBlocked", COUNT_BLOCKED),
+            blocking: Blocking::form(form),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::blocking::Blocking;
 use super::form::{COUNT_BLOCKED, Form, PERIOD, above, count};
 use super::number::Scope;
 use super::parameters::parameters;
@@ -19,6 +20,8 @@ pub struct SlidingWindow {
     pub(crate) period: f64,
     pub(crate) resolution: f64,
     pub(crate) count_blocked: bool,
+    #[serde(flatten)]
+    pub(crate) blocking: Blocking,
 }
 
 parameters! {
@@ -31,12 +34,20 @@ parameters! {
         resolution: Duration,
         /// Denied attempts are charged too.
         count_blocked: bool,
+        /// The block after a refusal.
+        blocking: Blocking,
     }
 }
 
 impl SlidingWindow {
     pub(crate) fn new(max: u64, period: Duration, resolution: Duration) -> Self {
-        Self { max: max as f64, period: wire_millis(period), resolution: wire_millis(resolution), count_blocked: false }
+        Self {
+            max: max as f64,
+            period: wire_millis(period),
+            resolution: wire_millis(resolution),
+            count_blocked: false,
+            blocking: Blocking::NONE,
+        }
     }
 
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
@@ -65,6 +76,7 @@ impl Definition for SlidingWindow {
             period: form.required(PERIOD),
             resolution: form.required(above(0.0, "resolution", "Length of a slot, at most the period.").millis()),
             count_blocked: form.flag("countBlocked", COUNT_BLOCKED),
+            blocking: Blocking::form(form),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::blocking::Blocking;
 use super::form::{Form, above, at_least};
 use super::number::{LARGEST_COUNT, Scope};
 use super::parameters::parameters;
@@ -19,6 +20,8 @@ pub struct Smooth {
     pub(crate) max_burst: f64,
     pub(crate) warmup: f64,
     pub(crate) cold_factor: f64,
+    #[serde(flatten)]
+    pub(crate) blocking: Blocking,
 }
 
 parameters! {
@@ -31,12 +34,14 @@ parameters! {
         warmup: Duration,
         /// The factor by which a cold limiter starts slower than its rate.
         cold_factor: f64,
+        /// The block after a refusal.
+        blocking: Blocking,
     }
 }
 
 impl Smooth {
     pub(crate) const fn new(rate: f64) -> Self {
-        Self { rate, max_burst: 1000.0, warmup: 0.0, cold_factor: 3.0 }
+        Self { rate, max_burst: 1000.0, warmup: 0.0, cold_factor: 3.0, blocking: Blocking::NONE }
     }
 
     pub(crate) fn compile(&self, scope: Scope<'_>) -> Result<Rule, LimitError> {
@@ -81,6 +86,7 @@ impl Definition for Smooth {
                 at_least(1.0, "coldFactor", "Price of a permit after a long pause, in usual permits."),
                 plain.cold_factor,
             ),
+            blocking: Blocking::form(form),
             ..plain
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::blocking::Blocking;
 use super::form::{Form, PERIOD, count};
 use super::number::Scope;
 use super::parameters::parameters;
@@ -19,6 +20,8 @@ pub struct TokenBucket {
     pub(crate) period: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) burst: Option<f64>,
+    #[serde(flatten)]
+    pub(crate) blocking: Blocking,
 }
 
 parameters! {
@@ -29,6 +32,8 @@ parameters! {
         period: Duration,
         /// The tokens that can be saved up; `None` is as many as the [`count`](Self::count).
         burst: Option<u64>,
+        /// The block after a refusal.
+        blocking: Blocking,
     }
 }
 
@@ -78,6 +83,7 @@ impl Definition for TokenBucket {
             count: form.required(count("count", "Tokens that come back in a period.")),
             period: form.required(PERIOD),
             burst: form.optional(count("burst", "Tokens that may be saved up; `count` unless given.")),
+            blocking: Blocking::form(form),
         }
     }
 
@@ -107,6 +113,6 @@ impl Builder<TokenBucket> {
 
 impl TokenBucket {
     pub(crate) fn new(count: u64, period: Duration) -> Self {
-        Self { count: count as f64, period: wire_millis(period), burst: None }
+        Self { count: count as f64, period: wire_millis(period), burst: None, blocking: Blocking::NONE }
     }
 }

@@ -15,10 +15,15 @@ impl Limiter {
     /// `StoreError` if the store does not decide and [`OnError::Raise`](crate::remote::OnError) is set.
     #[inline]
     pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+        if self.is_metered() {
+            return self.decide_metered(&[Check::new(limit, actor)], Call::Limit, None);
+        }
         match &self.store {
             Store::Local(local) => local.limit_one(limit, actor, 1, 1.0, None),
             #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.decide_sync(&[Check::new(limit, actor)], Call::Limit, None),
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Store::Shared(shared) => shared.limit_one(limit, actor, 1, 1.0, None),
         }
     }
 

@@ -5,7 +5,6 @@ use std::ptr;
 
 use ahash::RandomState;
 
-use crate::algorithm::Rule;
 use crate::check::Check;
 use crate::decision::{Call, Verb};
 use crate::error::LimitError;
@@ -14,9 +13,6 @@ use crate::time::{EXACT, Micros};
 
 /// The most checks that one decision takes.
 const MOST: usize = 1000;
-
-/// More units than any limit has; the sum of as many as there may be checks is still a cost.
-const EVERYTHING: u64 = EXACT / 1000;
 
 /// So many are compared faster than hashed.
 const FEW: usize = 8;
@@ -109,21 +105,15 @@ pub(super) fn at_least(checks: &[Check<'_>], verb: Verb, repeats: bool) -> Resul
     Ok(())
 }
 
-/// The checks of a call that takes over what an upstream server said: each costs the units that are left there.
-pub(super) fn observing<'a>(checks: &[Check<'a>], call: Call) -> Result<Option<Vec<Check<'a>>>, LimitError> {
-    let Call::Observe { remaining, retry_after } = call else { return Ok(None) };
-    let key = checks.first().map_or("", Check::key);
-    if remaining.is_none() && retry_after.is_none() {
-        return Err(LimitError::wrong_type(key, "remaining", "must be given, or retryAfter", "none"));
+/// Refuses calls that have no meaning for a limit of theirs. Of one that takes over what an upstream server said, it
+/// returns the checks to make.
+pub(super) fn of_call<'a>(checks: &[Check<'a>], call: Call) -> Result<Option<Vec<Check<'a>>>, LimitError> {
+    if matches!(call, Call::Limit | Call::Peek | Call::Refund | Call::Acquire { .. } | Call::Reset) {
+        return Ok(None);
     }
-    let observing = |check: &Check<'a>| {
-        if rules(check)?.iter().all(Rule::observes) {
-            return Ok(check.cost(remaining.unwrap_or(EVERYTHING)));
-        }
-        let problem = "must be one that observe can raise: a bucket, a token bucket, a fixed window or smooth";
-        Err(LimitError::range(check.key(), "type", problem, check.limit.kind().type_name().unwrap_or("legacy")))
-    };
-    checks.iter().map(observing).collect::<Result<_, _>>().map(Some)
+    let made = |check: &Check<'a>| Ok(check.cost(call.cost_at(check.limit, check.cost, check.spent)?));
+    let made = checks.iter().map(made).collect::<Result<_, _>>()?;
+    Ok(matches!(call, Call::Observe { .. }).then_some(made))
 }
 
 /// Compares two names, of which most are one and the same string.

@@ -10,6 +10,8 @@ pub(super) struct Line {
     waiting: Vec<Waiting>,
     /// The calls that have not left.
     len: usize,
+    /// No place before this one has a call that has not left.
+    first: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +31,14 @@ const fn span(number: usize) -> usize {
 impl Line {
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// The ticket of the call that came first.
+    pub(super) fn first(&mut self) -> Option<Ticket> {
+        while self.waiting.get(self.first).is_some_and(|waiting| waiting.cost.is_none()) {
+            self.first += 1;
+        }
+        self.waiting.get(self.first).map(|waiting| waiting.ticket)
     }
 
     /// Adds a call behind all others; its ticket is no lower than theirs.
@@ -110,6 +120,7 @@ mod tests {
                 list.retain(|(ticket, _)| *ticket != gone);
             }
             assert_eq!((line.len, line.is_empty()), (list.len(), list.is_empty()));
+            assert_eq!(line.first(), list.first().map(|(ticket, _)| *ticket));
             assert!(line.waiting.len() <= 2 * line.len, "those who have left take no room");
             for ticket in [0, step / 2, step, step + 1] {
                 let ahead: u64 = list.iter().take_while(|(other, _)| *other < ticket).map(|(_, cost)| cost).sum();

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use super::checks::{self, Summed, rules};
+use super::checks::{self, rules};
+use super::several::{self, Entries, Unmade, compiled, granted, refusal};
 use crate::Error;
-use crate::algorithm::{Algorithm, Grouped, LevelRule, Rule, Small, Uneven, with_small};
+use crate::algorithm::{Algorithm, Grouped, LevelRule, Rule, Shape, Small, Uneven, states, with_small};
 use crate::check::Check;
-use crate::decision::{Call, Impossible, Part, Verb};
-use crate::distinct::Distinct;
+use crate::decision::{Call, Part, Verb};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::inline_vec::InlineVec;
 use crate::limit::{Limit, Rules};
 use crate::store::memory::{EntryCall, LevelCheck, Memory, Merge, Moment, Shown, Undecided, Whole};
 use crate::time::{EXACT, Micros};
@@ -66,6 +65,7 @@ impl Local {
                 Rule::Level(rule) if rule.by_groups => self.limit_small(&Grouped(rule), limit, actor, cost, now),
                 rule => self.limit_aside(rule, limit, actor, cost, now),
             },
+            Some(Rules::Blocking(rule, _)) if cost <= EXACT => self.limit_open(rule, limit, actor, cost, now),
             _ => self.decide_any(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, now),
         }
     }
@@ -145,7 +145,7 @@ impl Local {
 
     #[expect(clippy::inline_always, reason = "as its callers")]
     #[inline(always)]
-    fn entry_call(&self, limit: &Limit, actor: &str, cost: u64, now: Option<Micros>) -> EntryCall {
+    pub(super) fn entry_call(&self, limit: &Limit, actor: &str, cost: u64, now: Option<Micros>) -> EntryCall {
         let fingerprint = self.fingerprint(limit, actor);
         EntryCall { fingerprint, moment: Moment::new(now), verb: Verb::Limit, cost, spent: 0 }
     }
@@ -153,7 +153,7 @@ impl Local {
     /// Decides what the fast path could not.
     #[cold]
     #[inline(never)]
-    fn limit_otherwise(
+    pub(super) fn limit_otherwise(
         &self,
         why: Undecided,
         limit: &Limit,
@@ -178,11 +178,11 @@ impl Local {
     #[inline(never)]
     fn decide_any(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         if call == Call::Reset {
-            let answer = self.reset(checks, now);
+            let answer = several::reset(self, checks, now);
             self.memory.count(&answer, true);
             return answer;
         }
-        match checks::observing(checks, call) {
+        match checks::of_call(checks, call) {
             Ok(None) => {}
             Ok(Some(observing)) => return self.decide_several(&observing, call, now),
             Err(error) => return self.failed(error),
@@ -265,108 +265,9 @@ impl Local {
     }
 
     fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        let answer = self.several(checks, call, now);
+        let answer = several::decide(self, checks, call, now);
         self.memory.count(&answer, Verb::from(call).gives_back());
         answer
-    }
-
-    fn several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        let summed = checks::agree(checks)?;
-        checks::at_least(checks, call.into(), summed.is_some())?;
-        if let Some(summed) = summed {
-            return self.decide_summed(checks, &summed, call, now);
-        }
-        let mut scaled: Vec<Rules> = Vec::new();
-        for check in checks.iter().filter(|check| compiled(check).is_none()) {
-            scaled.push(rules(check)?);
-        }
-        let mut scaled = scaled.iter();
-        let mut parts: InlineVec<Part<&Rule>> = InlineVec::new();
-        let mut entries: Distinct<Fingerprint> = Distinct::default();
-        // Which check each part belongs to.
-        let mut owners: InlineVec<usize> = InlineVec::new();
-        // One answer for each check, unless one of them is limited by nothing, or by two rules.
-        let mut one_each = true;
-        let mut last: Option<(&str, Fingerprint)> = None;
-        for (index, check) in checks.iter().enumerate() {
-            // Several limits of one actor are the most common case.
-            let actor = match last {
-                Some((actor, fingerprint)) if checks::same(actor, check.actor) => fingerprint,
-                _ => Fingerprint::of_actor(check.actor),
-            };
-            last = Some((check.actor, actor));
-            let fingerprint = self.namespace ^ check.limit.fingerprint() ^ actor;
-            let Some(rules) = compiled(check).or_else(|| scaled.next()) else { continue };
-            one_each &= matches!(rules, Rules::One(_));
-            for (number, rule) in rules.iter().enumerate() {
-                let fingerprint = if number == 0 { fingerprint } else { fingerprint.second() };
-                let entry = entries.index_of(&fingerprint);
-                let Check { cost, at_least, spent, charged_at, .. } = *check;
-                parts.push(Part { rule, cost, at_least, spent, charged_at, entry, observed: check.group(index) });
-                owners.push(index);
-            }
-        }
-        let actor_of = |part: usize| Fingerprint::of_actor(checks[owners[part]].actor);
-        let decided = self.memory.decide_several(entries.as_slice(), &parts, actor_of, Moment::new(now), call.into());
-        let mut decided = decided.map_err(|(part, why)| refusal(&checks[owners[part]], call, why))?;
-        // In place, because to move an answer can be felt.
-        for (info, owner) in decided.iter_mut().zip(owners) {
-            info.belongs_to(owner, checks[owner].observed);
-        }
-        if one_each {
-            return Ok(LimitInfo::merged(decided));
-        }
-        let mut decided = decided.into_iter().peekable();
-        let mut infos = Vec::new();
-        for (index, check) in checks.iter().enumerate() {
-            let answered = infos.len();
-            while let Some(info) = decided.next_if(|info| info.check_index() == index) {
-                infos.push(info);
-            }
-            if infos.len() == answered {
-                let granted = granted(check, call);
-                infos.push(LimitInfo::unlimited().granting(granted).of_check(index, check.observed));
-            }
-        }
-        LimitInfo::grant_together(&mut infos, checks.iter().any(|check| check.at_least > 0));
-        Ok(LimitInfo::merged(infos))
-    }
-
-    /// Checks of which some are of one limit and actor: the answer to their sum is that of each.
-    #[cold]
-    fn decide_summed(
-        &self,
-        checks: &[Check<'_>],
-        summed: &Summed<'_>,
-        call: Call,
-        now: Option<Micros>,
-    ) -> Result<LimitInfo, Error> {
-        let info = self.several(&summed.checks, call, now)?;
-        let mut infos = Vec::with_capacity(checks.len());
-        for (index, (check, place)) in checks.iter().zip(&summed.places).enumerate() {
-            let of_place = info.checks().iter().filter(|info| info.check_index() == *place);
-            infos.extend(of_place.map(|info| info.clone().of_check(index, check.observed)));
-        }
-        Ok(LimitInfo::merged(infos))
-    }
-
-    /// Removes every entry that these checks can have, all at once.
-    fn reset(&self, checks: &[Check<'_>], now: Option<Micros>) -> Result<LimitInfo, Error> {
-        checks::agree(checks)?;
-        let moment = Moment::new(now);
-        let mut infos = Vec::with_capacity(checks.len());
-        let mut entries: InlineVec<Fingerprint> = InlineVec::new();
-        for (index, check) in checks.iter().enumerate() {
-            let answered = infos.len();
-            infos.extend(rules(check)?.iter().map(|rule| rule.emptied(moment.now).of_check(index, check.observed)));
-            if infos.len() == answered {
-                infos.push(LimitInfo::unlimited().of_check(index, check.observed));
-            }
-            let owner = self.namespace ^ Fingerprint::of_actor(check.actor);
-            entries.extend(check.limit.fingerprints().map(|entry| owner ^ entry));
-        }
-        self.memory.remove(&entries, moment);
-        Ok(LimitInfo::merged(infos))
     }
 
     #[inline]
@@ -375,19 +276,40 @@ impl Local {
     }
 }
 
-/// The error of a check that cannot be decided.
-#[cold]
-fn refusal(check: &Check<'_>, call: Call, why: Impossible) -> Error {
-    let verb = Verb::from(call);
-    why.of(verb, check.limit.key(), verb.named_cost(check.cost, check.spent)).into()
-}
+impl Entries for Local {
+    fn of_limit(&self, limit: &Limit) -> Fingerprint {
+        self.namespace ^ limit.fingerprint()
+    }
 
-/// The units that a check is granted where nothing is limited.
-fn granted(check: &Check<'_>, call: Call) -> u64 {
-    Verb::from(call).grants(check.cost)
-}
+    fn of_actor(&self, actor: &str) -> Fingerprint {
+        Fingerprint::of_actor(actor)
+    }
 
-/// The rules of a sound check of factor 1.
-fn compiled<'a>(check: &Check<'a>) -> Option<&'a Rules> {
-    check.limit.compiled(check.factor).filter(|_| check.cost.max(check.spent) <= EXACT)
+    fn of_shape(&self, shape: Shape) -> Fingerprint {
+        Fingerprint::of_shape(shape)
+    }
+
+    fn of_block(&self, entry: Fingerprint) -> Fingerprint {
+        entry.of_block()
+    }
+
+    fn now(&self, given: Option<Micros>) -> Micros {
+        Moment::new(given).now
+    }
+
+    fn decide(
+        &self,
+        entries: &[Fingerprint],
+        parts: &[Part<&Rule>],
+        actor_of: &dyn Fn(usize) -> Fingerprint,
+        (verb, now): (Verb, Option<Micros>),
+    ) -> Result<Vec<LimitInfo>, Unmade> {
+        let decided = self.memory.decide_several(entries, parts, actor_of, Moment::new(now), verb);
+        decided.map_err(|(part, why)| Unmade::Impossible(part, why))
+    }
+
+    fn remove(&self, entries: &[Fingerprint], now: Option<Micros>) -> Result<(), Error> {
+        self.memory.remove(entries, Moment::new(now));
+        Ok(())
+    }
 }

@@ -6,15 +6,27 @@
 )]
 
 mod acquire;
+mod any_store;
+mod bell;
+mod beside_block;
 mod calls;
 mod checks;
+mod counting;
 mod line;
 mod memory;
+#[cfg(feature = "remote")]
+mod meter;
+mod metering;
+#[cfg(feature = "remote")]
+mod metrics;
 #[cfg(feature = "redis")]
 mod open;
 pub(crate) mod queue;
 #[cfg(feature = "remote")]
 mod remote;
+mod several;
+#[cfg(all(feature = "shm", target_os = "linux"))]
+mod shared;
 #[cfg(feature = "remote")]
 mod upkeep;
 
@@ -23,25 +35,28 @@ use std::sync::Arc;
 #[cfg(feature = "remote")]
 pub use self::acquire::AcquireHandle;
 pub use self::acquire::{Acquire, Step};
+pub use self::any_store::AnyStore;
+use self::any_store::Store;
+pub use self::bell::Bell;
 use self::checks::check_now;
 use self::memory::Local;
+use self::metering::Metering;
+#[cfg(feature = "remote")]
+pub use self::metrics::{Metric, MetricKind, Sample};
 #[cfg(feature = "redis")]
 pub use self::open::Opened;
 use self::queue::{Place, WaitQueue};
-#[cfg(feature = "remote")]
-use self::remote::Remote;
 #[cfg(feature = "remote")]
 pub use self::remote::UnsentCall;
 use crate::Error;
 use crate::charge::Charge;
 use crate::check::Check;
-use crate::decision::Call;
+use crate::decision::{Call, Verb};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
+use crate::inline_vec::InlineVec;
 use crate::limit::Limit;
 use crate::store::memory::Memory;
-#[cfg(feature = "remote")]
-use crate::store::remote::{Backend, Settings};
 use crate::time::Micros;
 
 /// Decides calls against limits, and keeps their entries in its store.
@@ -67,43 +82,31 @@ pub struct Limiter {
     queue: Arc<WaitQueue>,
     /// The most calls that wait at the same time.
     max_waiters: usize,
+    /// Counts by limit, from the first time that they are asked for.
+    #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "nobody can ask for it"))]
+    meter: Metering,
+}
+
+/// A call that releases units.
+struct Releasing {
+    queue: Arc<WaitQueue>,
+    entries: InlineVec<Fingerprint>,
+}
+
+impl Drop for Releasing {
+    fn drop(&mut self) {
+        self.queue.released(self.entries.iter().copied());
+    }
 }
 
 /// The most calls that wait, unless [`Limiter::max_waiters`] says otherwise.
 const MAX_WAITERS: usize = 10_000;
 
-#[derive(Clone, Debug)]
-enum Store {
-    Local(Local),
-    #[cfg(feature = "remote")]
-    Remote(Remote),
-}
-
-/// A store of entries: made of a [`Memory`], or of a [`Redis`](crate::Redis).
-#[derive(Clone, Debug)]
-pub struct AnyStore(Store);
-
-impl From<Memory> for AnyStore {
-    fn from(memory: Memory) -> Self {
-        let namespace = Fingerprint::of_namespace("tidegate");
-        Self(Store::Local(Local { memory: Arc::new(memory), namespace }))
-    }
-}
-
-#[cfg(feature = "remote")]
-impl AnyStore {
-    /// A store that is reached over a network.
-    #[must_use]
-    pub fn remote(backend: impl Backend, settings: Settings) -> Self {
-        Self(Store::Remote(Remote::new(backend, settings)))
-    }
-}
-
 impl Limiter {
     /// A limiter over this store, in the namespace `tidegate` unless the store says another.
     #[must_use]
     pub fn new(store: impl Into<AnyStore>) -> Self {
-        Self { store: store.into().0, queue: Arc::default(), max_waiters: MAX_WAITERS }
+        Self { store: store.into().0, queue: Arc::default(), max_waiters: MAX_WAITERS, meter: Metering::default() }
     }
 
     /// A limiter over the same store in another namespace, which shares no entries with this one.
@@ -125,6 +128,8 @@ impl Limiter {
             }
             #[cfg(feature = "remote")]
             Store::Remote(remote) => Store::Remote(remote.namespace(namespace)),
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Store::Shared(shared) => Store::Shared(shared.namespace(namespace)),
         };
         Self { store, ..self.clone() }
     }
@@ -160,10 +165,32 @@ impl Limiter {
             Store::Local(local) => local.memory.clone(),
             #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.fallback(),
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Store::Shared(shared) => shared.fallback(),
         }
     }
 
-    /// True if its store is shared, so that a call may have to wait for an answer.
+    /// The file of a store in memory that processes share.
+    #[must_use]
+    #[cfg(all(feature = "shm", target_os = "linux"))]
+    pub fn shared_file(&self) -> Option<&std::path::Path> {
+        if let Store::Shared(shared) = &self.store { Some(shared.file()) } else { None }
+    }
+
+    #[cfg(all(test, feature = "shm", target_os = "linux"))]
+    pub(crate) fn shared_table(&self) -> Option<&crate::store::shared::Table> {
+        if let Store::Shared(shared) = &self.store { Some(shared.table()) } else { None }
+    }
+
+    /// Walks over the whole table of a store in memory that processes share, and names what is wrong in it: for tests.
+    #[doc(hidden)]
+    #[cfg(all(feature = "shm", target_os = "linux"))]
+    pub fn check_shared(&self) -> Result<Vec<String>, Error> {
+        if let Store::Shared(shared) = &self.store { shared.check() } else { Ok(Vec::new()) }
+    }
+
+    /// True if its store is shared with other processes. Of these stores, only memory that processes share decides on the
+    /// thread that asks.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         !matches!(self.store, Store::Local(_))
@@ -184,14 +211,22 @@ impl Limiter {
     pub(crate) fn limit_two_sync<T>(
         &self,
         checks: [&Check<'_>; 2],
-        answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
+        mut answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
     ) -> Result<T, Error> {
+        if self.is_metered() {
+            let info = self.decide_metered(&checks.map(|check| *check), Call::Limit, None)?;
+            return Ok(answered(&info, info.checks()));
+        }
         match &self.store {
             Store::Local(local) => local.limit_two(checks, answered),
             #[cfg(feature = "remote")]
             Store::Remote(remote) => {
-                let mut answered = answered;
                 let info = remote.decide_sync(&checks.map(|check| *check), Call::Limit, None)?;
+                Ok(answered(&info, info.checks()))
+            }
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Store::Shared(shared) => {
+                let info = shared.decide_on(&checks.map(|check| *check), Call::Limit, None)?;
                 Ok(answered(&info, info.checks()))
             }
         }
@@ -222,11 +257,7 @@ impl Limiter {
     /// # Errors
     /// As [`decide_sync`](Self::decide_sync).
     pub async fn decide(&self, checks: &[Check<'_>], call: Call) -> Result<LimitInfo, Error> {
-        match &self.store {
-            Store::Local(local) => local.decide_on(checks, call, None),
-            #[cfg(feature = "remote")]
-            Store::Remote(remote) => remote.decide(checks, call, None).await,
-        }
+        self.decide_later(checks, call, None).await
     }
 
     /// [`decide_sync_at`](Self::decide_sync_at) as a future.
@@ -235,11 +266,20 @@ impl Limiter {
     /// As [`decide_sync_at`](Self::decide_sync_at).
     pub async fn decide_at(&self, checks: &[Check<'_>], call: Call, now: Micros) -> Result<LimitInfo, Error> {
         check_now(checks, now)?;
-        match &self.store {
-            Store::Local(local) => local.decide_on(checks, call, Some(now)),
+        self.decide_later(checks, call, Some(now)).await
+    }
+
+    async fn decide_later(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        let _released = self.releasing(checks, call);
+        let answer = match &self.store {
+            Store::Local(local) => local.decide_on(checks, call, now),
             #[cfg(feature = "remote")]
-            Store::Remote(remote) => remote.decide(checks, call, Some(now)).await,
-        }
+            Store::Remote(remote) => remote.decide(checks, call, now).await,
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Store::Shared(shared) => shared.decide_on(checks, call, now),
+        };
+        self.count(checks, call, &answer);
+        answer
     }
 
     /// See `ffi::start`.
@@ -251,7 +291,7 @@ impl Limiter {
         done: impl FnOnce(Result<LimitInfo, Error>) -> Result<(), Result<LimitInfo, Error>> + Send + 'static,
     ) -> Option<Result<LimitInfo, Error>> {
         #[cfg(feature = "remote")]
-        let known = self.hold(checks, call, now, done).map_err(UnsentCall::send).ok();
+        let known = self.prepare(checks, call, now, done).map_err(UnsentCall::send).ok();
         #[cfg(not(feature = "remote"))]
         let known = {
             drop(done);
@@ -262,7 +302,7 @@ impl Limiter {
 
     /// See `ffi::hold`.
     #[cfg(feature = "remote")]
-    pub(crate) fn hold(
+    pub(crate) fn prepare(
         &self,
         checks: &[Check<'_>],
         call: Call,
@@ -270,8 +310,17 @@ impl Limiter {
         done: impl FnOnce(Result<LimitInfo, Error>) -> Result<(), Result<LimitInfo, Error>> + Send + 'static,
     ) -> Result<Result<LimitInfo, Error>, UnsentCall> {
         let Store::Remote(remote) = &self.store else { return Ok(self.decide_here(checks, call, now)) };
+        let released = self.releasing(checks, call);
+        let underway = self.underway(checks, call);
+        let done = move |answer| {
+            drop(released);
+            if let Some(underway) = &underway {
+                underway.ended(&answer);
+            }
+            done(answer)
+        };
         match now.map_or(Ok(()), |now| check_now(checks, now)) {
-            Ok(()) => remote.hold(checks, call, now, done),
+            Ok(()) => remote.hold(checks, call, now, done).inspect(|answer| self.count(checks, call, answer)),
             Err(error) => Ok(Err(error.into())),
         }
     }
@@ -285,10 +334,22 @@ impl Limiter {
     #[expect(clippy::inline_always, reason = "a call that is known where it is compiled gets a path of its own")]
     #[inline(always)]
     fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        if self.is_metered() {
+            return self.decide_metered(checks, call, now);
+        }
+        self.decide_uncounted(checks, call, now)
+    }
+
+    #[expect(clippy::inline_always, reason = "as its caller")]
+    #[inline(always)]
+    fn decide_uncounted(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        let _released = self.releasing(checks, call);
         match &self.store {
             Store::Local(local) => local.decide_on(checks, call, now),
             #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.decide_sync(checks, call, now),
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Store::Shared(shared) => shared.decide_on(checks, call, now),
         }
     }
 
@@ -297,6 +358,19 @@ impl Limiter {
         let call = charge.refund(!charge.denied, &mut checks);
         // Where this fails, no caller is left for an error, and what was charged drains.
         drop(self.start(&checks, call, now, |_| Ok(())));
+    }
+
+    /// Wakes the calls that wait for units of these checks, when it is dropped; nothing where the call releases none.
+    #[inline]
+    fn releasing(&self, checks: &[Check<'_>], call: Call) -> Option<Releasing> {
+        if Verb::from(call).gives_back() { self.releasing_held(checks) } else { None }
+    }
+
+    #[inline(never)]
+    fn releasing_held(&self, checks: &[Check<'_>]) -> Option<Releasing> {
+        let held = checks.iter().filter(|check| check.holds());
+        let entries: InlineVec<_> = held.map(|check| self.fingerprint(check.limit, check.actor)).collect();
+        (!entries.is_empty()).then(|| Releasing { queue: self.queue.clone(), entries })
     }
 
     pub(crate) fn queue(&self) -> &WaitQueue {
@@ -314,6 +388,8 @@ impl Limiter {
             Store::Local(local) => local.fingerprint(limit, actor),
             #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.fingerprint(limit, actor),
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Store::Shared(shared) => shared.fingerprint(limit, actor),
         }
     }
 }

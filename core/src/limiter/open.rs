@@ -7,8 +7,11 @@ use crate::limit::Value;
 use crate::store::dialect::Dialect;
 use crate::store::options::Given;
 use crate::store::redis::{Redis, refused};
+#[cfg(all(feature = "shm", target_os = "linux"))]
+use crate::store::remote::Settings;
 
 const MEMORY: &str = "memory://";
+const SHM: &str = "shm://";
 
 impl From<Redis> for AnyStore {
     fn from(redis: Redis) -> Self {
@@ -34,7 +37,7 @@ impl Limiter {
         Ok(limiter)
     }
 
-    /// A limiter over the store at this URL (`memory://`, or what [`Redis::open`](crate::Redis::open) takes), with
+    /// A limiter over the store at this URL (`memory://`, `shm://name`, or what [`Redis::open`](crate::Redis::open) takes), with
     /// options by their names in the wire form, as a configuration file has them: the methods of
     /// [`RedisBuilder`](crate::redis::RedisBuilder) in camelCase (`onError`, `denyCache`, …). Times are in milliseconds. An option that is
     /// null counts as not given.
@@ -78,6 +81,10 @@ impl Limiter {
         if url.starts_with(MEMORY) {
             return Err(refused(url, "must be memory:// and nothing more, or the URL of a server"));
         }
+        if url.starts_with(SHM) {
+            let limiter = Self::open_shared(url, &given, listener)?;
+            return Ok(Opened { limiter: limiter.max_waiters(max_waiters), url_has_secret: false });
+        }
         let url_has_secret = Redis::open(url)?.has_secret();
         let mut redis = Redis::builder(url).with(&given)?;
         if let Some(listener) = listener {
@@ -86,12 +93,46 @@ impl Limiter {
         Ok(Opened { limiter: Self::new(redis.build()?).max_waiters(max_waiters), url_has_secret })
     }
 
+    #[cfg(all(feature = "shm", target_os = "linux"))]
+    fn open_shared(
+        url: &str,
+        given: &Given,
+        listener: Option<impl Fn(&Event) + Send + Sync + 'static>,
+    ) -> Result<Self, LimitError> {
+        let mut settings = Settings::default();
+        if let Some(namespace) = given.namespace() {
+            settings = settings.namespace(namespace);
+        }
+        if let Some(timeout) = given.time("timeout") {
+            settings = settings.timeout(timeout);
+        }
+        if let Some(policy) = given.text("onError").and_then(|name| name.parse().ok()) {
+            settings = settings.on_error(policy);
+        }
+        if let Some(most) = given.max_entries() {
+            settings = settings.max_entries(most);
+        }
+        if let Some(listener) = listener {
+            settings = settings.listener(listener);
+        }
+        AnyStore::shm(url, settings).map(Self::new)
+    }
+
+    #[cfg(not(all(feature = "shm", target_os = "linux")))]
+    fn open_shared(url: &str, _: &Given, _: Option<impl Fn(&Event)>) -> Result<Self, LimitError> {
+        let problem = "must be the URL of a server, such as redis://localhost: memory that processes share needs Linux \
+                       and the feature shm";
+        Err(LimitError::range("", "url", problem, format!("{url:?}")))
+    }
+
     /// The URL of its store, without its user and password.
     #[must_use]
     pub fn url(&self) -> String {
         match &self.store {
             Store::Local(_) => MEMORY.to_owned(),
             Store::Remote(remote) => remote.url(),
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Store::Shared(shared) => shared.url(),
         }
     }
 }

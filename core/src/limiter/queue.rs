@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::bell::Bell;
 use super::line::{Line, Ticket};
 use crate::fingerprint::Fingerprint;
 use crate::fork::Process;
@@ -20,6 +21,8 @@ pub(crate) struct WaitQueue {
 #[derive(Debug, Default)]
 struct Queues {
     waiting: HashMap<u128, Line>,
+    /// The bells of calls that wait for units to be released.
+    bells: HashMap<Ticket, Bell>,
     next: Ticket,
     /// The calls that have a [`Place`].
     places: usize,
@@ -61,8 +64,9 @@ impl WaitQueue {
         }
     }
 
-    /// Joins the queues of these entries, each with the cost that is to be charged there.
-    pub(crate) fn join(&self, entries: impl Iterator<Item = (Fingerprint, u64)>) -> Ticket {
+    /// Joins the queues of these entries, each with the cost that is to be charged there. The bell rings when units of the
+    /// entry are released while this call is the first, and when it becomes the first.
+    pub(crate) fn join(&self, entries: impl Iterator<Item = (Fingerprint, u64)>, bell: Option<Bell>) -> Ticket {
         let mut queues = self.lock();
         crate::panics::point("queue");
         let ticket = queues.next;
@@ -70,20 +74,48 @@ impl WaitQueue {
         for (entry, cost) in entries {
             queues.waiting.entry(entry.0).or_default().push(ticket, cost);
         }
+        if let Some(bell) = bell {
+            queues.bells.insert(ticket, bell);
+        }
         ticket
     }
 
     /// Leaves the queues of these entries.
     pub(crate) fn leave(&self, entries: impl Iterator<Item = Fingerprint>, ticket: Ticket) {
+        let mut next = Vec::new();
         let mut queues = self.lock();
+        let Queues { waiting, bells, .. } = &mut *queues;
+        bells.remove(&ticket);
         for entry in entries {
-            if let Some(line) = queues.waiting.get_mut(&entry.0) {
-                line.remove(ticket);
-                if line.is_empty() {
-                    queues.waiting.remove(&entry.0);
-                }
+            let Some(line) = waiting.get_mut(&entry.0) else { continue };
+            let was_first = line.first() == Some(ticket);
+            line.remove(ticket);
+            if line.is_empty() {
+                waiting.remove(&entry.0);
+            } else if was_first {
+                next.extend(line.first().and_then(|first| bells.get(&first).cloned()));
             }
         }
+        drop(queues);
+        next.iter().for_each(Bell::ring);
+    }
+
+    /// Rings for the first call that waits for each of these entries, some of whose units were released.
+    pub(crate) fn released(&self, entries: impl Iterator<Item = Fingerprint>) {
+        let mut queues = self.lock();
+        let Queues { waiting, bells, .. } = &mut *queues;
+        if bells.is_empty() {
+            return;
+        }
+        let first = |entry: Fingerprint| bells.get(&waiting.get_mut(&entry.0)?.first()?).cloned();
+        let bells: Vec<Bell> = entries.filter_map(first).collect();
+        drop(queues);
+        bells.iter().for_each(Bell::ring);
+    }
+
+    /// True if the call with this ticket is the first that waits for this entry.
+    pub(crate) fn is_first(&self, entry: Fingerprint, ticket: Ticket) -> bool {
+        self.lock().waiting.get_mut(&entry.0).is_none_or(|line| line.first() == Some(ticket))
     }
 
     /// The sum of the costs that those ahead will charge to this entry.
@@ -112,13 +144,13 @@ mod tests {
     #[test]
     fn those_ahead_are_those_who_came_before_and_whoever_leaves_leaves_nothing() {
         let queue = WaitQueue::default();
-        let first = queue.join([(ENTRY, 3), (OTHER, 5)].into_iter());
-        let second = queue.join([(ENTRY, 4)].into_iter());
-        let third = queue.join([(ENTRY, u64::MAX), (OTHER, 1)].into_iter());
+        let first = queue.join([(ENTRY, 3), (OTHER, 5)].into_iter(), None);
+        let second = queue.join([(ENTRY, 4)].into_iter(), None);
+        let third = queue.join([(ENTRY, u64::MAX), (OTHER, 1)].into_iter(), None);
         assert!(first < second && second < third);
         assert_eq!([first, second, third].map(|ticket| queue.ahead(ENTRY, ticket)), [0, 3, 7]);
         assert_eq!(queue.ahead(OTHER, third), 5);
-        let last = queue.join([(ENTRY, 1)].into_iter());
+        let last = queue.join([(ENTRY, 1)].into_iter(), None);
         assert_eq!(queue.ahead(ENTRY, last), u64::MAX, "a sum has its bound");
         queue.leave([ENTRY, OTHER].into_iter(), first);
         assert_eq!((queue.ahead(ENTRY, third), queue.ahead(OTHER, third)), (4, 0));
@@ -127,6 +159,30 @@ mod tests {
             queue.leave([ENTRY].into_iter(), ticket);
         }
         assert!(queue.lock().waiting.is_empty(), "nothing is kept of an entry that nobody waits for");
+    }
+
+    #[test]
+    fn the_first_is_woken_and_then_the_next() {
+        let (queue, bells) = (WaitQueue::default(), [(); 3].map(|()| Bell::default()));
+        let join = |bell: &Bell, entries: &[Fingerprint]| {
+            queue.join(entries.iter().map(|entry| (*entry, 1)), Some(bell.clone()))
+        };
+        let tickets = [join(&bells[0], &[ENTRY]), join(&bells[1], &[ENTRY, OTHER]), join(&bells[2], &[OTHER])];
+        let heard = || [0, 1, 2].map(|index: usize| bells[index].heard());
+        queue.released([Fingerprint(9)].into_iter());
+        assert_eq!(heard(), [false; 3]);
+        queue.released([ENTRY].into_iter());
+        assert_eq!(heard(), [true, false, false]);
+        queue.leave([ENTRY].into_iter(), tickets[0]);
+        assert_eq!(heard(), [false, true, false], "it may have left room, and is first now");
+        queue.released([ENTRY, OTHER].into_iter());
+        assert_eq!(heard(), [false, true, false]);
+        queue.leave([OTHER].into_iter(), tickets[2]);
+        assert_eq!(heard(), [false; 3], "it was not the first");
+        queue.leave([ENTRY, OTHER].into_iter(), tickets[1]);
+        queue.released([ENTRY, OTHER].into_iter());
+        assert_eq!(heard(), [false; 3]);
+        assert!(queue.lock().waiting.is_empty() && queue.lock().bells.is_empty());
     }
 
     #[test]
@@ -145,11 +201,11 @@ mod tests {
     #[test]
     fn a_child_shares_neither_the_queues_nor_the_lock_of_its_parent() {
         let mut queue = WaitQueue::default();
-        let parents = queue.join([(ENTRY, 3)].into_iter());
+        let parents = queue.join([(ENTRY, 3)].into_iter(), None);
         let place = Place(Process::of(0));
         queue.process = Process::of(0);
         let held = queue.queues.lock().expect("a lock");
-        let own = queue.join([(ENTRY, 1)].into_iter());
+        let own = queue.join([(ENTRY, 1)].into_iter(), None);
         assert_eq!(queue.ahead(ENTRY, own), 0);
         queue.exit(place);
         assert_eq!(queue.lock().places, 0);

@@ -30,13 +30,20 @@ impl Limiter {
     #[must_use]
     pub fn stats(&self) -> Statistics {
         match &self.store {
-            Store::Local(local) => Statistics::of_calls(local.memory.counted()),
+            Store::Local(local) => {
+                let memory = &local.memory;
+                let (entries, evictions, overflowed) = (memory.len() as u64, memory.evictions(), memory.overflowed());
+                Statistics { entries, evictions, overflowed, ..Statistics::of_calls(memory.counted()) }
+            }
             Store::Remote(remote) => remote.stats(),
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Store::Shared(shared) => shared.stats(),
         }
     }
 
     /// Checks the health of the store with one decision, for the start of a program and for health checks. It bypasses
-    /// the deny cache and the circuit breaker. In memory it always succeeds.
+    /// the deny cache and the circuit breaker. In memory it always succeeds. In memory that processes share it
+    /// fails where one of them has stopped in the middle of a decision, or where the file was removed.
     ///
     /// It tests what a bucket needs: the connection, the user's rights, scripts, and replicas if charges wait for them.
     /// In a cluster it tests every primary. It may take as long as connecting may, which is at least half a second.
@@ -73,11 +80,14 @@ impl Limiter {
         match &self.store {
             Store::Local(_) => done(Ok(Health::default())),
             Store::Remote(remote) => remote.start_ping(done),
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Store::Shared(shared) => done(shared.ping()),
         }
     }
 
     /// Removes every entry of this limiter's namespace, of all processes, and returns the number of keys: for tests and
-    /// operators. In memory it removes every entry of the store.
+    /// operators. In memory it removes every entry of the store, and so it does in memory that processes
+    /// share.
     ///
     /// It scans all keys of the server, or of every primary of a cluster, with `SCAN` and `UNLINK`, which the user must
     /// be allowed. The more keys there are, of other programs too, the longer it takes. Calls meanwhile are decided,
@@ -108,6 +118,8 @@ impl Limiter {
         match &self.store {
             Store::Local(local) => done(Ok(local.memory.clear())),
             Store::Remote(remote) => remote.start_clear(done),
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Store::Shared(shared) => done(shared.clear()),
         }
     }
 }

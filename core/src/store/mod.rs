@@ -11,3 +11,5 @@ pub(crate) mod options;
 pub(crate) mod redis;
 #[cfg(feature = "remote")]
 pub(crate) mod remote;
+#[cfg(all(feature = "shm", target_os = "linux"))]
+pub(crate) mod shared;

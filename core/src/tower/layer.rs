@@ -9,7 +9,7 @@ use tower_layer::Layer;
 
 use super::options::Options;
 use super::service::RateLimit;
-use crate::http::{Gate, Trial};
+use crate::http::{CANDIDATE, Gate, Trial};
 use crate::limit::Limit;
 use crate::limiter::Limiter;
 
@@ -124,7 +124,7 @@ impl RateLimitLayer {
 
 /// The limit under another key; one that is too long for that keeps its own.
 fn apart(limit: Limit) -> Limit {
-    Limit::new(format!("{} candidate", limit.key()), limit.kind().clone()).unwrap_or(limit)
+    Limit::new(format!("{}{CANDIDATE}", limit.key()), limit.kind().clone()).unwrap_or(limit)
 }
 
 impl<S> Layer<S> for RateLimitLayer {

@@ -20,9 +20,11 @@
 
 mod answers;
 mod grpc;
+mod held;
 mod layer;
 mod options;
 mod service;
 
+pub use held::{Held, ResponseBody};
 pub use layer::RateLimitLayer;
 pub use service::{RateLimit, ResponseFuture};

@@ -5,6 +5,7 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::header::{ACCEPT, HeaderValue};
 use http::{Request, Response, StatusCode};
@@ -12,6 +13,7 @@ use tower_service::Service;
 
 use super::answers::{Answers, failed, refused};
 use super::grpc;
+use super::held::{Held, Hold, ResponseBody};
 use super::options::{Options, Parts};
 use crate::Error;
 use crate::check::Check;
@@ -34,7 +36,7 @@ impl<S> RateLimit<S> {
 }
 
 /// The response of a [`RateLimit`], in the making.
-pub type ResponseFuture<B, E> = Pin<Box<dyn Future<Output = Result<Response<B>, E>> + Send>>;
+pub type ResponseFuture<B, E> = Pin<Box<dyn Future<Output = Result<Response<ResponseBody<B>>, E>> + Send>>;
 
 impl<S, B, R> Service<Request<B>> for RateLimit<S>
 where
@@ -44,7 +46,7 @@ where
     B: Send + 'static,
     R: From<String> + Send + 'static,
 {
-    type Response = Response<R>;
+    type Response = Response<ResponseBody<R>>;
     type Error = S::Error;
     type Future = ResponseFuture<R, S::Error>;
 
@@ -60,30 +62,44 @@ where
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
             let is_grpc = grpc::is_asked(&parts.headers);
-            let respond = |response| if is_grpc { grpc::response(response) } else { response }.map(R::from);
+            let respond = |response| {
+                let response = if is_grpc { grpc::response(response) } else { response };
+                response.map(|body| ResponseBody::new(R::from(body), None))
+            };
             let decision = match options.decide(&parts).await {
                 Err(Denied::Refused(refusal)) => return Ok(respond(refused(refusal))),
                 Err(Denied::Failed(status)) => return Ok(respond(failed(status))),
-                Ok(None) => return inner.call(Request::from_parts(parts, body)).await,
+                Ok(None) => {
+                    let response = inner.call(Request::from_parts(parts, body)).await?;
+                    return Ok(response.map(|body| ResponseBody::new(body, None)));
+                }
                 Ok(Some(decision)) => decision,
             };
-            if decision.info.blocked {
-                let refusal = options.gate.refusal(&decision.answers.policies(), &accepted(&parts), None);
+            let Decision { info, answers, charge } = decision;
+            if info.blocked {
+                charge.end();
+                let refusal = options.gate.refusal(&answers.policies(), &accepted(&parts), None);
                 let mut response = respond(refused(refusal));
-                response.extensions_mut().insert(decision.answers);
+                response.extensions_mut().insert(answers);
                 return Ok(response);
             }
-            parts.extensions.insert(decision.info.clone());
+            parts.extensions.insert(info);
+            let charge = charge.hold();
+            if let Charge::Held(hold) = &charge {
+                let held = Held::with(parts.extensions.get(), hold);
+                parts.extensions.insert(held);
+            }
             let mut response = inner.call(Request::from_parts(parts, body)).await?;
             if let Some(is_charged) = &options.charge_on {
                 let (parts, body) = response.into_parts();
                 if !is_charged(&parts) {
-                    decision.give_back().await;
+                    charge.give_back().await;
                 }
                 response = Response::from_parts(parts, body);
             }
-            decision.answers.write(&mut response, &options.gate);
-            Ok(response)
+            answers.write(&mut response, &options.gate);
+            let hold = charge.held();
+            Ok(response.map(|body| ResponseBody::new(body, hold)))
         })
     }
 }
@@ -100,14 +116,46 @@ struct Decision {
     /// The result of what is enforced.
     info: LimitInfo,
     answers: Answers,
-    plan: Plan,
-    receipt: Receipt,
+    charge: Charge,
 }
 
-impl Decision {
+/// The charge of a request, until it is settled.
+enum Charge {
+    /// It holds units for as long as they have this lease.
+    Holding(Receipt, Plan, Duration),
+    /// They are held by this.
+    Held(Arc<Hold>),
+    Spent(Receipt, Plan),
+}
+
+impl Charge {
+    /// Holds what it took.
+    fn hold(self) -> Self {
+        match self {
+            Self::Holding(receipt, plan, lease) => Self::Held(Hold::begin(receipt, plan, lease)),
+            other => other,
+        }
+    }
+
+    fn held(self) -> Option<Arc<Hold>> {
+        if let Self::Held(hold) = self { Some(hold) } else { None }
+    }
+
+    /// Releases what a denied request took of limits that are decided beside the others.
+    fn end(self) {
+        if let Self::Holding(receipt, plan, _) = self {
+            receipt.settle_soon(&plan.costs(|_| Paid::AsAsked));
+        }
+    }
+
     async fn give_back(&self) {
-        // A store that cannot has reported it: the response is not at fault.
-        drop(self.receipt.settle(&self.plan.costs(|_| Paid::Units(0))).await);
+        match self {
+            Self::Held(hold) => hold.give_back(),
+            // A store that cannot has reported it: the response is not at fault.
+            Self::Holding(receipt, plan, _) | Self::Spent(receipt, plan) => {
+                drop(receipt.settle(&plan.costs(|_| Paid::Units(0))).await);
+            }
+        }
     }
 }
 
@@ -147,13 +195,17 @@ impl Options {
             Err(_) if !plan.enforces() => return Ok(None),
             Err(error) => return Err(self.denied(&error, parts)),
         };
+        let denied = |at| whole.checks().iter().any(|info| info.check_index() == at && info.blocked);
         if let Some(tell) = &self.on_trial {
-            let denied = |at| whole.checks().iter().any(|info| info.check_index() == at && info.blocked);
             plan.trials(denied).iter().for_each(|trial| tell(trial));
         }
         let receipt = self.limiter.receipt(&checks, Call::Limit, &whole);
         let info = plan.answer(&whole, 0).unwrap_or_default();
-        Ok(Some(Decision { answers: Answers::of(&whole, &checks), info, plan, receipt }))
+        let charge = match plan.lease(whole.blocked, denied) {
+            Some(lease) => Charge::Holding(receipt, plan, lease),
+            None => Charge::Spent(receipt, plan),
+        };
+        Ok(Some(Decision { answers: Answers::of(&whole, &checks), info, charge }))
     }
 
     fn client(&self, parts: &Parts) -> Result<String, Denied> {

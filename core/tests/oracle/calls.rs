@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::block::Block;
 use super::definition::models;
 use super::{Model, Name, Oracle, State, Time, up};
 
@@ -13,6 +14,8 @@ pub(crate) enum Asked {
     Refund,
     /// With the longest wait.
     Acquire(Time),
+    /// For this time.
+    Block(Time),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +59,9 @@ pub(crate) struct Decided {
     pub(crate) binding: usize,
 }
 
-/// The cost is above what the limit ever admits.
+/// The cost is above what the limit ever admits, or the limit knows no such call.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct TooMuch;
+pub(crate) struct Refused;
 
 /// One rule of one check, with its entry as it is now.
 struct Part {
@@ -67,10 +70,13 @@ struct Part {
     cost: i128,
     fits: bool,
     wait: Time,
+    block: Option<Block>,
+    /// The block denies the call.
+    closed: bool,
 }
 
 impl Oracle {
-    pub(crate) fn decide(&mut self, checks: &[Check<'_>], call: Asked, now: Time) -> Result<Decided, TooMuch> {
+    pub(crate) fn decide(&mut self, checks: &[Check<'_>], call: Asked, now: Time) -> Result<Decided, Refused> {
         let mut parts: Vec<Option<Part>> = Vec::new();
         // Where the answers of each check are.
         let mut answered: Vec<Vec<usize>> = Vec::new();
@@ -80,6 +86,9 @@ impl Oracle {
             if first < index {
                 answered.push(answered[first].clone());
                 continue;
+            }
+            if matches!(call, Asked::Block(_)) && Block::of(check.wire).is_none() {
+                return Err(Refused);
             }
             // What is asked for again is asked for with the sum of its costs.
             let cost = checks.iter().filter(|other| is_same(other)).map(|other| i128::from(other.cost)).sum();
@@ -91,11 +100,13 @@ impl Oracle {
             for (index, model) in models.into_iter().enumerate() {
                 let shape = if index == 0 { model.name() } else { "interval" };
                 let entry = (check.actor.to_owned(), check.wire["key"].to_string(), shape);
-                parts.push(Some(self.judge(Part { model, entry, cost, fits: true, wait: 0 }, call, now)?));
+                let block = Block::of(check.wire);
+                let part = Part { model, entry, cost, fits: true, wait: 0, block, closed: false };
+                parts.push(Some(self.judge(part, call, now)?));
             }
             answered.push((before..parts.len()).collect());
         }
-        let admitted = parts.iter().flatten().all(|part| part.fits);
+        let admitted = parts.iter().flatten().all(|part| part.fits && !part.closed);
         let each: Vec<_> = parts
             .iter()
             .map(|part| {
@@ -119,20 +130,24 @@ impl Oracle {
         (state, mended)
     }
 
-    fn judge(&self, part: Part, call: Asked, now: Time) -> Result<Part, TooMuch> {
+    fn judge(&self, part: Part, call: Asked, now: Time) -> Result<Part, Refused> {
         let (state, _) = self.look(&part, now);
-        if matches!(call, Asked::Limit | Asked::Peek | Asked::Acquire(_)) && part.cost > part.model.most() {
-            return Err(TooMuch);
+        let is_too_much =
+            matches!(call, Asked::Limit | Asked::Peek | Asked::Acquire(_)) && part.cost > part.model.most();
+        if is_too_much || call == Asked::Charge && part.model.holds() {
+            return Err(Refused);
         }
         let (fits, wait) = match call {
-            Asked::Charge | Asked::Refund => (true, 0),
+            Asked::Charge | Asked::Refund | Asked::Block(_) => (true, 0),
             Asked::Acquire(max_wait) if part.model.reserves() => {
                 let wait = part.model.until(&state, now, part.cost);
                 (wait <= max_wait, wait)
             }
             _ => (part.model.fits(&state, now, part.cost), 0),
         };
-        Ok(Part { fits, wait, ..part })
+        let asks = part.cost > 0 && matches!(call, Asked::Limit | Asked::Peek | Asked::Acquire(_));
+        let closed = asks && part.block.is_some() && self.block_at(&part.entry, now).until > now;
+        Ok(Part { fits, wait, closed, ..part })
     }
 
     /// Writes what has to be written, and describes the entry; says whether a denied call was charged.
@@ -140,10 +155,16 @@ impl Oracle {
         let model = &part.model;
         let (mut state, mended) = self.look(part, now);
         let charged = match call {
-            Asked::Peek | Asked::Refund => false,
+            Asked::Peek | Asked::Refund | Asked::Block(_) => false,
             Asked::Charge => true,
-            Asked::Limit | Asked::Acquire(_) => admitted || model.counts_blocked(),
+            Asked::Limit | Asked::Acquire(_) => admitted || model.counts_blocked() && !part.closed,
         };
+        let refuses = part.cost > 0
+            && match call {
+                Asked::Limit | Asked::Acquire(_) => !part.fits,
+                Asked::Charge => !model.fits(&state, now, part.cost),
+                _ => false,
+            };
         if part.cost > 0 && (charged || call == Asked::Refund) {
             if charged {
                 model.charge(&mut state, now, part.cost);
@@ -164,19 +185,32 @@ impl Oracle {
             }
         }
         let (blocked, asked) = match call {
-            Asked::Refund => (!model.fits(&state, now, 1), 1),
+            Asked::Refund | Asked::Block(_) => (!model.fits(&state, now, 1), 1),
             Asked::Limit | Asked::Charge | Asked::Acquire(_) if admitted => (false, 1),
             // What a denied call was charged for is in the state already.
             _ if charged => (!part.fits, part.cost),
             _ => (!model.fits(&state, now, part.cost), part.cost),
         };
-        let answer = Answer {
+        let mut answer = Answer {
             blocked,
             remaining: model.remaining(&state, now),
             reset_ms: up(model.until(&state, now, asked), 1000),
             full_reset_ms: up(model.full(&state, now), 1000),
             wait_ms: if admitted { up(part.wait, 1000) } else { 0 },
         };
+        if let Some(block) = &part.block {
+            self.leave_block(block, &part.entry, call, now, refuses);
+            let after = self.block_at(&part.entry, now);
+            if after.until > now {
+                let would_deny = asked > 0 && !matches!(call, Asked::Charge) && !(admitted && call != Asked::Peek);
+                answer.blocked |= would_deny || matches!(call, Asked::Refund | Asked::Block(_));
+                answer.remaining = 0;
+                if asked > 0 {
+                    answer.reset_ms = answer.reset_ms.max(up(after.until - now, 1000));
+                }
+            }
+            answer.full_reset_ms = answer.full_reset_ms.max(up(block.full(after, now), 1000));
+        }
         (answer, charged && !admitted)
     }
 }

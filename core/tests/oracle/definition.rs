@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::calendar::Calendar;
 use super::decay::Decay;
+use super::held::Held;
 use super::level::Level;
 use super::log::Log;
 use super::smooth::Smooth;
@@ -68,6 +69,7 @@ pub(crate) fn models(wire: &Value, factor: f64) -> Vec<Box<dyn Model>> {
             unit: wire["unit"].as_str().expect("a unit").to_owned(),
             starts_on: wire["startsOn"].as_i64().unwrap_or(1).try_into().expect("a day"),
         }),
+        "concurrency" => Box::new(Held { max: max(), lease: micros(needed("lease")) }),
         other => panic!("unknown type {other}"),
     }]
 }

@@ -12,10 +12,12 @@
 //! - An admitted call answers until one more unit would fit; `peek` answers for the very call that it asks about.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "plain is better than fast here")]
 
+mod block;
 mod calendar;
 mod calls;
 mod decay;
 mod definition;
+mod held;
 mod level;
 mod log;
 mod smooth;
@@ -59,6 +61,8 @@ pub(crate) enum State {
         count: i128,
         at: Time,
     },
+    /// The instant at which each unit was taken.
+    Held(Vec<Time>),
     Smooth {
         stored: f64,
         free: Time,
@@ -92,6 +96,10 @@ pub(crate) trait Model {
     fn counts_blocked(&self) -> bool {
         false
     }
+    /// Units are held instead of spent, so that none is charged beyond what fits.
+    fn holds(&self) -> bool {
+        false
+    }
     /// The shape of its state: entries of different shapes have different names.
     fn name(&self) -> &'static str;
 }
@@ -102,16 +110,18 @@ type Name = (String, String, &'static str);
 #[derive(Default)]
 pub(crate) struct Oracle {
     entries: HashMap<Name, State>,
+    blocks: HashMap<Name, block::Blocked>,
 }
 
 impl Oracle {
     pub(crate) fn reset(&mut self, wire: &Value, actor: &str) {
         let key = wire["key"].to_string();
         self.entries.retain(|(of, named, _), _| of != actor || *named != key);
+        self.blocks.retain(|(of, named, _), _| of != actor || *named != key);
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.len() + self.blocks.len()
     }
 }
 

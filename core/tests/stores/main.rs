@@ -13,6 +13,8 @@ mod line;
 mod memory;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(all(feature = "shm", target_os = "linux"))]
+mod shared;
 mod suite;
 mod vectors;
 
@@ -45,6 +47,7 @@ macro_rules! conforms {
             definitions_and_factors_that_change
             several_limits_together
             as_much_as_there_is_room_for
+            units_are_held_released_and_renewed
             receipts_are_used_once
         } $($rest)*);
     };

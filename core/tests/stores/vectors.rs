@@ -32,6 +32,7 @@ fn call(step: &Value) -> Call {
             remaining: step["remaining"].as_u64(),
             retry_after: step["retryAfterMs"].as_f64().map(|millis| ffi::retry_after("", millis).expect("a time")),
         },
+        "block" => Call::Block { time: ffi::block_time("", step["forMs"].as_f64().expect("a time")).expect("a time") },
         other => panic!("unknown call {other}"),
     }
 }
@@ -153,6 +154,44 @@ pub(crate) fn as_much_as_there_is_room_for(subject: &impl Subject) {
         assert_eq!(Value::from(each), step["each"], "in step {step}");
     });
     assert!(steps >= 10, "{steps} steps");
+}
+
+pub(crate) fn units_are_held_released_and_renewed(subject: &impl Subject) {
+    // The receipts of the steps of one sequence, whose first step tells it from the next one.
+    let mut receipts: Vec<Receipt> = Vec::new();
+    let steps = play(subject, &["beyond.json"], "held", |sequence, limits, limiter, step| {
+        if std::ptr::eq(step, &raw const sequence["steps"][0]) {
+            receipts.clear();
+        }
+        let (info, receipt) = match step["of"].as_u64() {
+            None => {
+                let costs = list(step, "costs").iter().map(number);
+                let of = |(limit, cost)| Check::new(limit, "actor").cost(cost).factor(factor(&sequence["factor"]));
+                let checks: Vec<_> = limits.iter().zip(costs).map(of).collect();
+                let info = limiter.decide_sync_at(&checks, call(step), now(step)).expect("an answer");
+                let each: Vec<_> = info.checks().iter().map(answer).collect();
+                assert_eq!(Value::from(each), step["each"], "in step {step}");
+                let receipt = limiter.receipt(&checks, call(step), &info);
+                (info, receipt)
+            }
+            Some(of) => {
+                let receipt = &receipts[usize::try_from(of).expect("an index")];
+                if step["call"] == "renew" {
+                    receipt.renew_sync_at(now(step)).expect("an answer")
+                } else {
+                    let info = receipt.release_sync_at(now(step)).expect("an answer");
+                    (info.clone(), limiter.receipt(&[], Call::Refund, &info))
+                }
+            }
+        };
+        let mut got = answer(&info);
+        if step["of"].is_null() {
+            got["binding"] = info.binding().into();
+        }
+        assert_eq!(got, step["want"], "in step {step}");
+        receipts.push(receipt);
+    });
+    assert!(steps >= 100, "{steps} steps");
 }
 
 pub(crate) fn receipts_are_used_once(subject: &impl Subject) {

@@ -18,6 +18,7 @@ macro_rules! of_each_kind {
             decay "decay"
             smooth "smooth"
             calendar_window "calendar-window"
+            concurrency "concurrency"
         }
     };
 }
@@ -141,8 +142,43 @@ fn calendar_window() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A definition of this type, in the wire form, under the key `k`.
+fn concurrency() -> impl Strategy<Value = Value> {
+    (count(), duration()).prop_map(|(max, lease)| json!({ "type": "concurrency", "max": max, "lease": lease.max(1.0) }))
+}
+
+/// The fields of a block, which most definitions have none of.
+fn blocking() -> impl Strategy<Value = Value> {
+    let growth = prop_oneof![2 => Just(1.0), 1 => select(vec![1.5, 2.0, 3.0]), 1 => 1.0..4.0];
+    let fields = (duration(), growth, proptest::option::of(1.0..20.0)).prop_map(|(length, growth, longest)| {
+        let mut fields = json!({ "blockFor": length, "blockGrowth": growth });
+        if let Some(times) = longest {
+            let longest: f64 = length * times;
+            fields["blockMax"] = longest.into();
+        }
+        fields
+    });
+    prop_oneof![2 => Just(json!({})), 1 => fields]
+}
+
+/// A definition with these fields, where its type may have them.
+fn blocked(mut definition: Value, blocking: &Value) -> Value {
+    if definition["type"].is_string() {
+        for (name, value) in blocking.as_object().into_iter().flatten() {
+            definition[name] = value.clone();
+        }
+    }
+    definition
+}
+
+/// A definition of this type, in the wire form, under the key `k`. A third of them block after a denial.
 pub(crate) fn definition_of(kind: &str) -> BoxedStrategy<Value> {
+    (definition_without_block(kind), blocking())
+        .prop_map(|(definition, blocking)| blocked(definition, &blocking))
+        .boxed()
+}
+
+/// A definition whose denials leave nothing behind but what its type keeps.
+pub(crate) fn definition_without_block(kind: &str) -> BoxedStrategy<Value> {
     let definition = match kind {
         "bucket" => bucket().boxed(),
         "token-bucket" => token_bucket().boxed(),
@@ -154,6 +190,7 @@ pub(crate) fn definition_of(kind: &str) -> BoxedStrategy<Value> {
         "decay" => decay().boxed(),
         "smooth" => smooth().boxed(),
         "calendar-window" => calendar_window().boxed(),
+        "concurrency" => concurrency().boxed(),
         other => panic!("no type {other}"),
     };
     definition.prop_map(|definition| with_key(definition, "k")).boxed()
@@ -171,7 +208,8 @@ pub(crate) fn with_key(mut definition: Value, key: &str) -> Value {
 /// The longest time that a definition speaks of, in microseconds: how far apart calls have to be for something to happen.
 pub(crate) fn scale(definition: &Value) -> f64 {
     let of = |name: &str| definition[name].as_f64().unwrap_or(0.0);
-    let times = ["dripRate", "period", "duration", "minInterval", "resolution", "maxBurst", "warmup"];
+    let times =
+        ["dripRate", "period", "duration", "minInterval", "resolution", "maxBurst", "warmup", "lease", "blockFor"];
     let unit = match definition["unit"].as_str() {
         Some("day") => 1.0,
         Some("week") => 7.0,

@@ -1,6 +1,6 @@
 //! The way back: what a response says of rate limits, in any style.
 
-mod date;
+pub(crate) mod date;
 mod fields;
 
 use std::collections::HashMap;

@@ -6,11 +6,13 @@ mod denials;
 mod names;
 mod plan;
 mod request_error;
+mod trials;
 
 pub use actors::{client_of, key_of};
 pub use denials::Denials;
-pub use names::{APP, Names, Syntax, route_name, template};
-pub use plan::{Asked, Paid, Plan, Planned, Role, Trial};
+pub use names::{APP, CANDIDATE, Names, Syntax, route_name, template};
+pub use plan::{Asked, Paid, Plan, Planned, Role};
 pub use request_error::RequestError;
+pub use trials::Trial;
 
 pub(crate) use actors::actor_of;

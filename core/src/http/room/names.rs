@@ -10,6 +10,9 @@ use crate::names::named;
 /// The key of a limit of a whole application.
 pub const APP: &str = "app";
 
+/// The end of a candidate's key: it has entries of its own beside the limit that it might replace.
+pub const CANDIDATE: &str = " candidate";
+
 /// The way in which a framework writes parameters into the path of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

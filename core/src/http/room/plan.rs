@@ -1,5 +1,7 @@
 //! One decision for each request: the checks of all places that have limits for it, and what its answer means to each.
 
+use std::time::Duration;
+
 use crate::check::Check;
 use crate::http::combine::combined;
 use crate::info::LimitInfo;
@@ -53,22 +55,6 @@ pub struct Planned {
     pub observed: bool,
 }
 
-/// The result of limits that are tried: one in shadow mode, or the candidates of a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Trial {
-    /// The place that tries them.
-    pub place: usize,
-    /// The keys of the limits under which it is counted: of a candidate those that it might replace.
-    pub key: String,
-    /// Of a candidate: the limits that it might replace denied the request.
-    pub live: Option<bool>,
-    /// The limits on trial would have denied it.
-    pub denied: bool,
-    /// The index of the check that would have, where it was decided.
-    pub denied_by: Option<usize>,
-}
-
 /// The fate of a charge, as its place says it after the response is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Paid {
@@ -83,6 +69,10 @@ pub enum Paid {
 ///
 /// What several places ask for is charged once, the largest of the costs. A check in shadow mode that is enforced as well
 /// is charged as that one alone; one that could never admit its cost is not asked for, and counts as denied.
+///
+/// Units of limits of type concurrency are held until the response has ended: as long as [`lease`](Self::lease) says that
+/// there are any, the receipt is renewed, every third of that time. Its settlement for these [`costs`](Self::costs)
+/// releases them.
 ///
 /// ```
 /// use tidegate::http::{Asked, Plan};
@@ -105,20 +95,22 @@ pub enum Paid {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Plan {
-    asked: Vec<Part>,
+    pub(super) asked: Vec<Part>,
     planned: Vec<Planned>,
+    /// Of those that hold units: the index, and the time after which these are free again unless they are renewed.
+    leases: Vec<(usize, Duration)>,
     /// The keys of all checks, where some are tried.
-    keys: Vec<String>,
+    pub(super) keys: Vec<String>,
 }
 
 /// One check that was asked for.
 #[derive(Clone, Copy, Debug)]
-struct Part {
-    place: usize,
-    role: Role,
+pub(super) struct Part {
+    pub(super) place: usize,
+    pub(super) role: Role,
     cost: u64,
     /// Its index among those that are planned; none where it could never be admitted.
-    at: Option<usize>,
+    pub(super) at: Option<usize>,
 }
 
 impl Plan {
@@ -135,6 +127,8 @@ impl Plan {
             indices.push(index);
         }
         let combined = combined(&checks);
+        let kept = combined.kept.iter().enumerate();
+        let leases = kept.filter_map(|(at, (_, check))| Some((at, lease_of(check)?))).collect();
         let planned = |(index, check): (usize, Check<'_>)| Planned {
             index: indices[index],
             cost: check.units(),
@@ -149,7 +143,7 @@ impl Plan {
         }
         let tries = asked.iter().any(|asked| asked.role != Role::Enforced);
         let keys = if tries { asked.iter().map(|asked| asked.check.key().to_owned()).collect() } else { Vec::new() };
-        Self { asked: parts, planned: combined.kept.into_iter().map(planned).collect(), keys }
+        Self { asked: parts, planned: combined.kept.into_iter().map(planned).collect(), leases, keys }
     }
 
     /// The checks of the decision, each by the first that asked for it.
@@ -206,38 +200,19 @@ impl Plan {
         (!answers.is_empty()).then(|| LimitInfo::merged(answers))
     }
 
-    /// The results of what is tried. `is_blocked` says of each planned check that it denied, or would have.
-    pub fn trials(&self, is_blocked: impl Fn(usize) -> bool) -> Vec<Trial> {
-        if self.keys.is_empty() {
-            return Vec::new();
-        }
-        let would_deny = |part: &Part| part.at.is_none_or(&is_blocked);
-        let shadow = |(index, part): (usize, &Part)| {
-            let denied = would_deny(part);
-            let denied_by = part.at.filter(|_| denied);
-            Trial { place: part.place, key: self.keys[index].clone(), live: None, denied, denied_by }
-        };
-        let of_role = |role| self.asked.iter().enumerate().filter(move |(_, part)| part.role == role);
-        let mut trials: Vec<Trial> = of_role(Role::Shadow).map(shadow).collect();
-        let mut places: Vec<usize> = of_role(Role::Candidate).map(|(_, part)| part.place).collect();
-        places.dedup();
-        for place in places {
-            let of_place = |role| of_role(role).filter(move |(_, part)| part.place == place);
-            let mut keys: Vec<&str> = of_place(Role::Enforced).map(|(index, _)| self.keys[index].as_str()).collect();
-            keys.dedup();
-            let key = keys.join(", ");
-            let live = of_place(Role::Enforced).any(|(_, part)| would_deny(part));
-            let mut denying = of_place(Role::Candidate).filter(|(_, part)| would_deny(part)).peekable();
-            let is_denied = denying.peek().is_some();
-            let denied_by = denying.find_map(|(_, part)| part.at);
-            trials.push(Trial { place, key, live: Some(live), denied: is_denied, denied_by });
-        }
-        trials
+    /// The time after which units that the decision holds are free again unless they are renewed: the shortest lease;
+    /// none where it holds nothing.
+    ///
+    /// A denied request holds nothing but what is decided beside it. `is_blocked` says of each planned check that it
+    /// denied, or would have.
+    pub fn lease(&self, is_denied: bool, is_blocked: impl Fn(usize) -> bool) -> Option<Duration> {
+        let holds = |at: usize| if self.planned[at].observed { !is_blocked(at) } else { !is_denied };
+        self.leases.iter().filter(|(at, _)| holds(*at)).map(|(_, lease)| *lease).min()
     }
 
     /// The costs that the planned checks really have, in their order, by what each place says of its own.
     ///
-    /// One that several places asked for has the largest of theirs.
+    /// One that several places asked for has the largest of theirs. Units that are held cost nothing at the end.
     pub fn costs(&self, paid: impl Fn(usize) -> Paid) -> Vec<u64> {
         let mut costs = vec![0; self.planned.len()];
         for part in &self.asked {
@@ -247,8 +222,16 @@ impl Plan {
                 Paid::Units(units) => units,
             });
         }
+        for (at, _) in &self.leases {
+            costs[*at] = 0;
+        }
         costs
     }
+}
+
+/// The lease of the units that a check holds where it is admitted.
+fn lease_of(check: &Check<'_>) -> Option<Duration> {
+    check.limit.lease().filter(|_| check.cost > 0 && check.factor > 0.0)
 }
 
 /// A check that would be an error, and so one of all others that are decided with it.
@@ -337,5 +320,38 @@ mod tests {
         let of_first = |units| plan.costs(move |place| if place == 0 { Paid::Units(units) } else { Paid::AsAsked });
         assert_eq!((of_first(0), of_first(7)), (vec![3, 1, 1], vec![7, 1, 1]));
         assert_eq!(plan.costs(|_| Paid::Units(0)), [0, 0, 0]);
+    }
+
+    #[test]
+    fn what_is_held_is_known_by_the_answer_and_costs_nothing_at_the_end() {
+        let held =
+            |key, max, seconds| Limit::concurrency(key, max, Duration::from_secs(seconds)).build().expect("a limit");
+        let (long, short, [one, ..]) = (held("long", 2, 60), held("short", 1, 9), limits());
+        let limiter = Limiter::new(Memory::new());
+        let asked = [
+            Asked::new(0, Check::new(&one, "ada").cost(3)),
+            Asked::new(0, Check::new(&long, "ada")),
+            Asked::new(1, Check::new(&short, "ada")).role(Role::Shadow),
+        ];
+        let lease = |plan: &Plan, info: &LimitInfo| {
+            let blocks = |at| info.checks().iter().any(|info| info.check_index() == at && info.blocked);
+            plan.lease(info.blocked, blocks).map(|lease| lease.as_secs())
+        };
+        let leases = [Some(9), Some(60), None].map(|expected| {
+            let (plan, info) = decide(&limiter, &asked);
+            assert_eq!(lease(&plan, &info), expected);
+            limiter.receipt(&plan.checks(&asked), Call::Limit, &info)
+        });
+        let plan = Plan::new(&asked);
+        assert_eq!(plan.costs(|_| Paid::AsAsked), [3, 0, 0]);
+        assert_eq!(plan.costs(|_| Paid::Units(7)), [7, 0, 0]);
+        for receipt in &leases {
+            receipt.settle_sync_at(&plan.costs(|_| Paid::AsAsked), 1_750_000_000_000_000).expect("settled");
+        }
+        let left = |limit| limiter.decide_sync_at(&[Check::new(limit, "ada")], Call::Peek, 1_750_000_000_000_000);
+        assert_eq!([&one, &long, &short].map(|limit| left(limit).expect("an answer").remaining), [3, 2, 1]);
+        let nothing =
+            [Asked::new(0, Check::new(&long, "ada").cost(0)), Asked::new(0, Check::new(&short, "b").factor(0.0))];
+        assert_eq!(Plan::new(&nothing).lease(false, |_| false), None);
     }
 }

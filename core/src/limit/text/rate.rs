@@ -1,6 +1,7 @@
 //! One limit of a text.
 
 use super::super::Kind;
+use super::super::blocking::Blocking;
 use super::super::calendar_window::CalendarWindow;
 use super::super::fixed_window::{Anchor, FixedWindow};
 use super::super::number::LARGEST_COUNT;
@@ -56,10 +57,13 @@ impl Words<'_> {
         let (named, period) = (self.kind(), millis as f64);
         let mut complete = false;
         let kind = match named {
-            Some(Named::FixedWindow) => FixedWindow { max: count, period, anchor: Anchor::Epoch }.into(),
-            Some(Named::SlidingCounter) => SlidingCounter { max: count, period }.into(),
+            Some(Named::FixedWindow) => {
+                FixedWindow { max: count, period, anchor: Anchor::Epoch, blocking: Blocking::NONE }.into()
+            }
+            Some(Named::SlidingCounter) => SlidingCounter { max: count, period, blocking: Blocking::NONE }.into(),
             Some(Named::SlidingLog) => {
-                SlidingLog { max: count, period, min_interval: 0.0, count_blocked: false }.into()
+                SlidingLog { max: count, period, min_interval: 0.0, count_blocked: false, blocking: Blocking::NONE }
+                    .into()
             }
             Some(Named::CalendarWindow) => {
                 let Some(unit) = calendar_unit(millis).filter(|_| !is_multiple) else {
@@ -71,12 +75,12 @@ impl Words<'_> {
             Some(Named::SlidingWindow) => {
                 complete = self.word("resolution");
                 let resolution = if complete { self.period()? as f64 } else { period / SLOTS_IN_A_PERIOD };
-                SlidingWindow { max: count, period, resolution, count_blocked: false }.into()
+                SlidingWindow { max: count, period, resolution, count_blocked: false, blocking: Blocking::NONE }.into()
             }
             _ => {
                 complete = self.word("burst");
                 let burst = if complete { Some(self.number("a burst", LARGEST_COUNT)? as f64) } else { None };
-                TokenBucket { count, period, burst }.into()
+                TokenBucket { count, period, burst, blocking: Blocking::NONE }.into()
             }
         };
         Ok(Rate { kind, period: millis, named, complete })

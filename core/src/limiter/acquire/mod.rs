@@ -1,14 +1,17 @@
 //! Waiting for a turn.
 
+mod end;
 #[cfg(feature = "remote")]
 mod handle;
+mod pause;
+mod rest;
 
 use std::time::Duration;
 
 #[cfg(feature = "remote")]
 pub use self::handle::AcquireHandle;
+use self::pause::Pause;
 use crate::Error;
-use crate::charge::Charge;
 use crate::check::{Check, OwnedCheck};
 use crate::clock;
 use crate::decision::Call;
@@ -16,6 +19,7 @@ use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
+use crate::limiter::bell::Bell;
 use crate::limiter::line::Ticket;
 use crate::limiter::queue::Place;
 use crate::time::{Micros, millis_up};
@@ -23,10 +27,9 @@ use crate::time::{Micros, millis_up};
 /// An `acquire` under way, for a caller with its own way to sleep: [`step`](Self::step), sleep for the time that it
 /// gives, and step again.
 ///
-/// If every limit can reserve (bucket, token bucket, fixed window, smooth), the first step reserves by
-/// charging at once. Elsewhere this process keeps a wait queue, in order of arrival, and the call at its head charges
-/// when its cost fits. Dropping it before it is done leaves the queue, and gives a reservation back once, as
-/// its [`Receipt`](crate::Receipt) would.
+/// If every limit can reserve (bucket, token bucket, fixed window, smooth), the first step reserves by charging at once.
+/// Elsewhere this process keeps a wait queue, in order of arrival, and the call at its head charges when its cost fits.
+/// Dropping it before it is done leaves the queue, and gives a reservation back once, as a [`Receipt`](crate::Receipt).
 ///
 /// ```
 /// use std::time::Duration;
@@ -58,10 +61,29 @@ pub struct Acquire {
     stage: Stage,
     /// Its place among the calls that wait.
     place: Option<Place>,
+    /// It waits for nobody: neither for room nor for those that wait already.
+    at_once: bool,
+    /// Of a call that waits for units which others hold: it rings when some are released.
+    bell: Option<Bell>,
+    /// The time until a shared store is asked again for such units.
+    pause: Pause,
+    /// The instant of the last question.
+    asked: Micros,
     /// A step has answered with a wait.
     slept: bool,
-    /// This call fitted a moment ago, with all calls ahead of it.
-    fits: bool,
+    seen: Seen,
+    /// The time for which it slept before it reserved.
+    slept_for: Micros,
+}
+
+/// The outcome of the latest look, which comes before a call that may cost something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    Nothing,
+    /// This call fitted, with all calls ahead of it.
+    Room,
+    /// It is denied, and asks once more for that to have its effect.
+    Denial,
 }
 
 /// The next thing to do about an [`Acquire`].
@@ -99,9 +121,6 @@ struct Ask {
     all_at_once: bool,
 }
 
-/// The shortest wait of a call that fits, but comes after others in the queue that have yet to wake up.
-const SHORTEST_WAIT: Duration = Duration::from_millis(1);
-
 impl Limiter {
     /// Prepares to wait for a turn, for at most `max_wait`. Nothing is charged before the first step.
     #[must_use]
@@ -117,8 +136,13 @@ impl Limiter {
             now: None,
             stage: Stage::New,
             place: None,
+            at_once: false,
+            bell: checks.iter().any(Check::holds).then(Bell::default),
+            pause: Pause::default(),
+            asked: 0,
             slept: false,
-            fits: false,
+            seen: Seen::Nothing,
+            slept_for: 0,
         }
     }
 
@@ -131,13 +155,7 @@ impl Limiter {
     /// # Errors
     /// As [`limit_sync`](Self::limit_sync).
     pub fn acquire_sync(&self, limit: &Limit, actor: &str, max_wait: Duration) -> Result<LimitInfo, Error> {
-        let mut acquire = self.start_acquire(&[Check::new(limit, actor)], max_wait);
-        loop {
-            match acquire.step()? {
-                Step::Wait(time) => std::thread::sleep(time),
-                Step::Done(info) => return Ok(info),
-            }
-        }
+        self.start_acquire(&[Check::new(limit, actor)], max_wait).finish_sync()
     }
 
     /// Waits for a turn, for at most `max_wait`, in a task of the tokio runtime; no thread is blocked. If the wait would
@@ -164,12 +182,35 @@ impl Acquire {
         self
     }
 
+    /// The bell of a call that waits for units which others hold, for limits of type concurrency: when it rings, the next
+    /// step need not be slept for any longer.
+    #[must_use]
+    pub fn bell(&self) -> Option<&Bell> {
+        self.bell.as_ref()
+    }
+
+    /// Is decided at once, also before those that wait: as [`Call::Limit`], but given back where it is given up.
+    #[must_use]
+    pub const fn at_once(mut self) -> Self {
+        (self.at_once, self.max_wait) = (true, 0);
+        self
+    }
+
     /// Takes the next step: the first one reserves or joins the queue, later ones try again.
     ///
     /// # Errors
     /// As [`Limiter::decide_sync`]. After an error, or when it is done, there is no further step.
     pub fn step(&mut self) -> Result<Step, Error> {
         crate::panics::point("step");
+        let was_over = matches!(self.stage, Stage::Over);
+        let step = self.take_step();
+        if !was_over {
+            self.count_step(&step);
+        }
+        step
+    }
+
+    fn take_step(&mut self) -> Result<Step, Error> {
         loop {
             let ask = match self.next()? {
                 Ok(ask) => ask,
@@ -200,11 +241,18 @@ impl Acquire {
     /// As [`step`](Self::step).
     #[cfg(feature = "tokio")]
     pub async fn finish(mut self) -> Result<LimitInfo, Error> {
+        let answer = self.take_all_steps().await;
+        self.count(answer.as_ref());
+        answer
+    }
+
+    #[cfg(feature = "tokio")]
+    async fn take_all_steps(&mut self) -> Result<LimitInfo, Error> {
         loop {
             let ask = match self.next()? {
                 Ok(ask) => ask,
                 Err(Step::Wait(time)) => {
-                    tokio::time::sleep(time).await;
+                    self.rest(time).await;
                     continue;
                 }
                 Err(Step::Done(info)) => return Ok(info),
@@ -215,7 +263,7 @@ impl Acquire {
                 Some(now) => self.limiter.decide_at(&checks, ask.call, now).await,
             };
             match self.on_answer(&ask, info)? {
-                Some(Step::Wait(time)) => tokio::time::sleep(time).await,
+                Some(Step::Wait(time)) => self.rest(time).await,
                 Some(Step::Done(info)) => return Ok(info),
                 None => {}
             }
@@ -224,24 +272,34 @@ impl Acquire {
 
     /// The next question to the store, or else the step to take without one.
     fn next(&mut self) -> Result<Result<Ask, Step>, Error> {
-        if matches!(self.stage, Stage::New) && self.now.is_none() && self.max_wait > 0 {
+        if matches!(self.stage, Stage::New) && self.place.is_none() && self.now.is_none() && self.max_wait > 0 {
             self.place = self.limiter.enter();
             if self.place.is_none() {
                 self.max_wait = 0;
             }
         }
         match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::New if self.now.is_some() || self.checks.iter().all(|check| check.check.limit.reserves()) => {
-                let max_wait = Duration::from_micros(self.max_wait);
+            Stage::New
+                if self.at_once
+                    || self.now.is_some()
+                    || self.checks.iter().all(|check| check.check.limit.reserves()) =>
+            {
+                let max_wait = Duration::from_micros(self.max_wait.saturating_sub(self.waited(clock::now())));
                 Ok(Ok(Ask { call: Call::Acquire { max_wait }, costs: self.costs(), all_at_once: true }))
             }
             Stage::New => {
-                let ticket = self.limiter.queue().join(self.checks.iter().map(|one| (one.entry, one.check.cost)));
+                let entries = self.checks.iter().map(|one| (one.entry, one.check.cost));
+                let ticket = self.limiter.queue().join(entries, self.bell.clone());
                 self.stage = Stage::Queued(ticket);
                 self.ask(ticket).map(Ok)
             }
             Stage::Queued(ticket) => {
                 self.stage = Stage::Queued(ticket);
+                if self.bell.as_ref().is_some_and(Bell::heard) {
+                    self.pause = Pause::default();
+                } else if let Some(time) = self.behind_others(ticket) {
+                    return Ok(Err(Step::Wait(time)));
+                }
                 self.ask(ticket).map(Ok)
             }
             Stage::Reserved(info, over) => Ok(Err(self.wait_out(info, over))),
@@ -256,50 +314,42 @@ impl Acquire {
         match (ask.call, &self.stage) {
             (Call::Acquire { .. }, Stage::Queued(_)) if !info.blocked => {
                 self.leave_queue();
-                let waited = if self.slept { now.saturating_sub(self.started) } else { 0 };
-                Ok(Some(Step::Done(LimitInfo { wait_ms: millis_up(waited), ..info })))
+                Ok(Some(Step::Done(LimitInfo { wait_ms: millis_up(self.waited(now)), ..info })))
             }
             (Call::Peek, Stage::Queued(_)) if !info.blocked && ask.all_at_once => {
-                self.fits = true;
+                self.seen = Seen::Room;
+                Ok(None)
+            }
+            (Call::Peek, Stage::Queued(_)) if self.is_denied_by_itself(ask, &info, now) => {
+                self.seen = Seen::Denial;
                 Ok(None)
             }
             (_, Stage::Queued(_)) => Ok(Some(self.wait_longer(info, now))),
+            (Call::Acquire { .. }, Stage::Over) if info.blocked && self.may_open(&info, now) => {
+                // Nothing is reserved while a limit is closed.
+                Ok(Some(self.ask_anew(&info)))
+            }
             _ if info.blocked || self.now.is_some() => Ok(Some(Step::Done(info))),
             _ => {
+                self.slept_for = self.waited(now);
                 let over = now.saturating_add(info.wait_ms * 1000);
                 Ok(Some(self.wait_out(info, over)))
             }
         }
     }
 
-    fn wait_out(&mut self, info: LimitInfo, over: Micros) -> Step {
-        match over.saturating_sub(clock::now()) {
-            left if left > 0 && info.wait_ms > 0 => {
-                self.stage = Stage::Reserved(info, over);
-                Step::Wait(Duration::from_micros(left))
-            }
-            _ => Step::Done(info),
-        }
-    }
-
-    fn wait_longer(&mut self, info: LimitInfo, now: Micros) -> Step {
-        let waited = if self.slept { now.saturating_sub(self.started) } else { 0 };
-        if self.place.is_some() && waited.saturating_add(info.reset_ms * 1000) <= self.max_wait {
-            self.slept = true;
-            return Step::Wait(Duration::from_millis(info.reset_ms).max(SHORTEST_WAIT));
-        }
-        self.leave_queue();
-        // Where only those ahead are in the way, the answer is still that this call was denied.
-        Step::Done(LimitInfo { blocked: true, ..info })
-    }
-
     /// Charges if there is room for all calls ahead and for this one, and else gives the time at which there could be.
     fn ask(&mut self, ticket: Ticket) -> Result<Ask, Error> {
+        self.asked = clock::now();
         let (costs, all_at_once) = self.with_those_ahead(ticket)?;
-        // To be denied may cost something, so where it does, a look comes first.
-        let at_once =
-            all_at_once && costs == self.costs() && !self.checks.iter().any(|check| check.check.limit.counts_blocked());
-        if std::mem::take(&mut self.fits) || at_once {
+        // To be denied may cost something or close a limit, so where it does, a look comes first.
+        let has_effect = |one: &EntryCheck| one.check.limit.counts_blocked() || one.check.limit.blocks();
+        let at_once = all_at_once && costs == self.costs() && !self.checks.iter().any(has_effect);
+        let seen = self.seen;
+        if seen == Seen::Room {
+            self.seen = Seen::Nothing;
+        }
+        if at_once || seen != Seen::Nothing {
             // Not a `Limit`, which would stay charged if its caller were gone.
             let call = Call::Acquire { max_wait: Duration::ZERO };
             return Ok(Ask { call, costs: self.costs(), all_at_once });
@@ -329,29 +379,5 @@ impl Acquire {
             }
         }
         Ok((costs, all_at_once))
-    }
-
-    /// Makes room for another call that wants to wait.
-    fn exit(&mut self) {
-        if let Some(place) = self.place.take() {
-            self.limiter.queue().exit(place);
-        }
-    }
-
-    fn leave_queue(&mut self) {
-        if let Stage::Queued(ticket) = self.stage {
-            self.stage = Stage::Over;
-            self.limiter.queue().leave(self.checks.iter().map(|one| one.entry), ticket);
-        }
-    }
-}
-
-impl Drop for Acquire {
-    fn drop(&mut self) {
-        self.leave_queue();
-        self.exit();
-        if let Stage::Reserved(info, _) = &self.stage {
-            self.limiter.give_back(self.checks(&self.costs()), &Charge::of_turn(info), None);
-        }
     }
 }

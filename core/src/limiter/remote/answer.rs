@@ -27,7 +27,10 @@ impl PendingCall {
                 if self.call == Verb::Charge || !info.blocked && self.call != Verb::Peek {
                     self.entries.iter().for_each(|entry| state.denials.outdate(*entry));
                 } else if let Some(deny_key) = self.deny_key.filter(|_| info.blocked) {
-                    state.denials.keep(deny_key, &info, heard, reset, self.since);
+                    // A denial while it is open closes a block, and is another one afterwards. Rounded down.
+                    let block = infos.get(1).filter(|_| request.parts.iter().any(|part| part.block().is_some()));
+                    let holds = block.map_or(reset, |block| block.reset_ms.saturating_sub(1).saturating_mul(1000));
+                    state.denials.keep(deny_key, &info, heard, (reset, holds), self.since);
                 }
                 state.stats.answered(info.blocked && !self.call.gives_back());
                 return Ok(info);
@@ -55,6 +58,17 @@ impl PendingCall {
             OnError::Allow => of_each(Rule::allowed),
             OnError::Deny => of_each(Rule::denied),
             OnError::Local => self.decide_here(fallback, &request.outside_the_store()),
+        }
+    }
+
+    /// Renews units that were taken without the store: where all calls are allowed then, nothing holds them.
+    pub(super) fn renewed_without_the_store(&self, fallback: &Memory, request: &Request) -> Decided {
+        match self.store.settings.on_error {
+            OnError::Allow => {
+                let of = |part: &Part| part.rule.allowed().granting(part.cost);
+                Ok(self.merge(&request.parts.iter().map(of).collect::<Vec<_>>()).into_degraded())
+            }
+            _ => self.decide_here(fallback, request),
         }
     }
 

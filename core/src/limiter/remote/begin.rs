@@ -2,7 +2,6 @@
 
 use super::Remote;
 use super::pending::{Answers, Begun, Decided, PendingCall};
-use crate::algorithm::Shape;
 use crate::check::Check;
 use crate::clock;
 use crate::decision::{Call, Part, Verb};
@@ -12,7 +11,7 @@ use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::Rules;
+use crate::limit::{Place, Rules};
 use crate::limiter::checks::{self, rules};
 use crate::limiter::memory::Local;
 use crate::store::memory::Moment;
@@ -29,7 +28,7 @@ impl Remote {
     ) -> Begun {
         crate::panics::point("begin");
         let state = self.store.state();
-        let observing = match checks::observing(checks, call) {
+        let observing = match checks::of_call(checks, call) {
             Ok(observing) => observing,
             Err(error) => {
                 state.stats.failed();
@@ -60,6 +59,9 @@ impl Remote {
             Ok((pending, request)) if request.entries.is_empty() => {
                 state.stats.answered(false);
                 Begun::Known(Ok(pending.merge(&[])))
+            }
+            Ok((pending, request)) if matches!(call, Call::RenewDegraded { .. }) => {
+                Begun::Known(pending.renewed_without_the_store(&state.fallback, &request))
             }
             Ok((pending, request)) if matches!(call, Call::UndoDegraded { .. }) => {
                 Begun::Known(pending.decide_here(&state.fallback, &request))
@@ -101,13 +103,17 @@ impl Remote {
     /// All that these checks' entries can be called in this process.
     fn entries(&self, check: &Check<'_>) -> impl Iterator<Item = Fingerprint> + use<> {
         let owner = self.namespace ^ Fingerprint::of_actor(check.actor);
-        check.limit.fingerprints().into_iter().map(move |entry| owner ^ entry)
+        check.limit.places().map(move |(_, entry)| owner ^ entry)
     }
 
     /// The key of this call among the denials that are remembered.
     fn deny_key(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Option<DenyKey> {
         let [check] = checks else { return None };
         if call != Call::Limit || !check.is_plain() || now.is_some() || check.limit.counts_blocked() {
+            return None;
+        }
+        if check.limit.holds() {
+            // Any process may release at any time.
             return None;
         }
         let entry = self.fingerprint(check.limit, check.actor);
@@ -146,24 +152,30 @@ impl Remote {
         let mut parts: InlineVec<Part> = InlineVec::new();
         let backend = &self.store.backend;
         for (index, check) in checks.iter().enumerate() {
-            let key = |shape| backend.key(EntryName::new(&self.name, check.actor, check.limit.key(), shape));
+            let key = |Place { shape, is_block }| {
+                let name = EntryName::new(&self.name, check.actor, check.limit.key(), shape);
+                backend.key(EntryName { is_block, ..name })
+            };
             backend.admits(check.limit)?;
             let rules = rules(check)?;
             let actor = Fingerprint::of_actor(check.actor);
             let first = self.namespace ^ check.limit.fingerprint() ^ actor;
             if verb == Verb::Reset {
                 // Whatever their shape.
-                let every = Shape::ALL.into_iter().zip(self.entries(check));
-                for (shape, fingerprint) in every.filter(|(shape, _)| backend.shapes().contains(shape)) {
+                let every = Place::all().zip(self.entries(check));
+                let keeps = |place: &Place| {
+                    backend.shapes().contains(&place.shape) && (!place.is_block || backend.keeps_blocks())
+                };
+                for (place, fingerprint) in every.filter(|(place, _)| keeps(place)) {
                     if entries.index_of(&fingerprint) == keys.len() {
-                        keys.push(key(shape));
+                        keys.push(key(place));
                     }
                 }
             }
-            for ((shape, rule), fingerprint) in rules.shaped().zip([first, first.second()]) {
-                let entry = entries.index_of(&fingerprint);
+            for (number, (place, rule)) in rules.placed().enumerate() {
+                let entry = entries.index_of(&place.beside(first, number));
                 if entry == keys.len() {
-                    keys.push(key(shape));
+                    keys.push(key(place));
                 }
                 let Check { cost, at_least, spent, charged_at, .. } = *check;
                 parts.push(Part {
@@ -177,8 +189,11 @@ impl Remote {
                 });
                 pending.limits.push(check.limit.clone());
                 pending.actors.push(actor);
-                let part = Some(parts.len() - 1);
-                pending.answers.push(Answers { check: index, observed: check.observed, part, cost });
+                // What a block says is in the answer before it.
+                if !place.is_block {
+                    let part = Some(parts.len() - 1);
+                    pending.answers.push(Answers { check: index, observed: check.observed, part, cost });
+                }
             }
             if matches!(rules, Rules::Unlimited) {
                 let Check { cost, observed, .. } = *check;
@@ -194,7 +209,7 @@ impl Remote {
         }
         pending.entries = entries.into_list();
         // Two rules have two answers, of which only one could be remembered.
-        pending.deny_key = pending.deny_key.filter(|_| parts.len() == 1);
+        pending.deny_key = pending.deny_key.filter(|_| pending.answers.len() == 1);
         let costs: InlineVec<u64> = parts.iter().map(|part| part.cost).collect();
         let request = Request::new(verb, keys, parts, now).map_err(|(part, why)| pending.refusal(part, why, &costs))?;
         let mut request = Box::new(request.of_resolution(backend.resolution()));

@@ -1,14 +1,13 @@
 //! Decisions about actors who have no entry of their own while the table is full, or was lately.
 
 use std::borrow::Borrow;
-use std::sync::atomic::Ordering;
 
 use smallvec::smallvec;
 
-use super::overflow::{BoundedTable, Found, Seat, Taken};
+use super::Moment;
+use super::overflow::{Found, Seat, Seats, Taken};
+use super::shelf::{Shelf, Shelves};
 use super::slot::Drain;
-
-use super::{Memory, Moment};
 use crate::algorithm::{Entry, Rule};
 use crate::decision::{Held, Impossible, Part, Verb, together};
 use crate::fingerprint::Fingerprint;
@@ -36,186 +35,161 @@ struct Source {
     reserved: bool,
 }
 
-impl Memory {
-    /// [`decide_several`](Self::decide_several) where an actor has no entry and may have to share one.
-    ///
-    /// Such an actor is decided by what its shared entry says. What it is charged goes into an entry of its own, which
-    /// starts from that, if there is room for one; else into the shared one. Nothing is given back there: what it
-    /// would free is not known.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn decide_crowded<R: Borrow<Rule>>(
-        &self,
-        fingerprints: &[Fingerprint],
-        parts: &[Part<R>],
-        actor_of: &dyn Fn(usize) -> Fingerprint,
-        moment: Moment,
-        verb: Verb,
-    ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
-        let now = moment.now;
-        let mut shards: InlineVec<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
-        shards.sort_unstable();
-        shards.dedup();
-        let mut tables: InlineVec<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
-        let gives_back = matches!(verb, Verb::Refund | Verb::Undo { .. });
+/// [`several::decide`](super::several::decide) where an actor has no entry and may have to share one.
+///
+/// Such an actor is decided by what its shared entry says. What it is charged goes into an entry of its own, which
+/// starts from that, if there is room for one; else into the shared one. Nothing is given back there: what it
+/// would free is not known.
+#[cold]
+#[inline(never)]
+pub(super) fn decide<R: Borrow<Rule>, T: Shelf>(
+    mut shelves: Shelves<'_, T>,
+    fingerprints: &[Fingerprint],
+    shard_of: impl Fn(Fingerprint) -> usize,
+    parts: &[Part<R>],
+    actor_of: &dyn Fn(usize) -> Fingerprint,
+    moment: Moment,
+    verb: Verb,
+) -> (Result<Vec<LimitInfo>, (usize, Impossible)>, u64) {
+    let now = moment.now;
+    let gives_back = matches!(verb, Verb::Refund | Verb::Undo { .. });
 
-        let mut needed = InlineVec::from(fingerprints);
-        needed.sort_unstable();
-        // First, because it moves others about.
-        let reserved: InlineVec<bool> = fingerprints
-            .iter()
-            .map(|fingerprint| {
-                let table = &mut tables[position(&shards, self.shard_of(*fingerprint))];
-                !gives_back
-                    && verb != Verb::Peek
-                    && table.find(*fingerprint).is_err()
-                    && self.make_room(table, moment, &needed)
-            })
-            .collect();
-        let mut parts = needed_of(parts);
-        let asked = asked_of(&parts, fingerprints.len());
-        let cost_of = |entry: usize| asked[entry].map_or(0, |(_, cost)| verb.grants(cost));
-        let mut entries: InlineVec<Held<Source>> = InlineVec::new();
-        let mut seats = Taken::default();
-        for (index, fingerprint) in fingerprints.iter().enumerate() {
-            let shard = position(&shards, self.shard_of(*fingerprint));
-            let table = &mut tables[shard];
-            let part = asked[index].and_then(|(number, cost)| Some((number, cost, parts.get(number)?)));
-            let may_lend = |entry: &_| part.is_some_and(|(.., part)| part.rule.may_borrow(entry, now));
-            let place = table.find(*fingerprint);
-            let (entry, origin) = match part {
-                Some((number, cost, part)) if place.is_err() => {
-                    let seat = Seat::new(*fingerprint, actor_of(number), part.rule, moment.timeline, self.lanes);
-                    let taken = seats.take(seat);
-                    let lend = |entry: &_| !reserved[index] && may_lend(entry);
-                    read(table, part.rule, seat, taken, cost, now, verb, lend)
-                }
-                _ if table.is_over(place, moment.timeline, moment.now) => (Entry::Absent, Origin::Own),
-                _ => (table.take(place, may_lend), Origin::Own),
-            };
-            entries.push(Held::new(entry, Source { shard, origin, reserved: reserved[index] }));
-        }
-        if gives_back {
-            for part in &mut parts {
-                if entries.get(part.entry).is_some_and(|held| !matches!(held.place.origin, Origin::Own)) {
-                    (part.cost, part.spent) = (0, 0);
-                }
+    let mut needed = InlineVec::from(fingerprints);
+    needed.sort_unstable();
+    // First, because it moves others about.
+    let mut reserved: InlineVec<bool> = InlineVec::new();
+    for fingerprint in fingerprints {
+        let shard = shelves.index(shard_of(*fingerprint));
+        let table = shelves.get(shard);
+        let is_new = !gives_back && verb != Verb::Peek && table.find(*fingerprint).is_err();
+        reserved.push(is_new && table.make_room(*fingerprint, moment, &needed));
+    }
+    let mut parts = needed_of(parts);
+    let asked = asked_of(&parts, fingerprints.len());
+    let cost_of = |entry: usize| asked[entry].map_or(0, |(_, cost)| verb.grants(cost));
+    let mut entries: InlineVec<Held<Source>> = InlineVec::new();
+    let mut seats = Taken::default();
+    for (index, fingerprint) in fingerprints.iter().enumerate() {
+        let shard = shelves.index(shard_of(*fingerprint));
+        let table = shelves.get(shard);
+        let part = asked[index].and_then(|(number, cost)| Some((number, cost, parts.get(number)?)));
+        let place = table.find(*fingerprint);
+        let (entry, origin) = match part {
+            Some((number, cost, part)) if place.is_err() || reserved[index] => {
+                let seat = Seat::new(*fingerprint, actor_of(number), part.rule, moment.timeline, table.lanes());
+                let taken = seats.take(seat);
+                read(table, part.rule, seat, taken, cost, moment, verb, !reserved[index])
+            }
+            _ if table.is_over(place, moment) => (Entry::Absent, Origin::Own),
+            _ => (table.take(place, part.map(|(.., part)| part.rule), moment, part.is_some()), Origin::Own),
+        };
+        entries.push(Held::new(entry, Source { shard, origin, reserved: reserved[index] }));
+    }
+    if gives_back {
+        for part in &mut parts {
+            if entries.get(part.entry).is_some_and(|held| !matches!(held.place.origin, Origin::Own)) {
+                (part.cost, part.spent) = (0, 0);
             }
         }
-
-        let verb = unless_closed(verb, &parts, &entries);
-        let mut infos = together(&parts, &mut entries, now, verb);
-        let mut overflowed = 0;
-        for (index, (fingerprint, held)) in fingerprints.iter().zip(entries).enumerate() {
-            let Held { entry, kept_by, mended, place: Source { shard, origin, reserved }, .. } = held;
-            let table = &mut tables[shard];
-            let rule = kept_by.and_then(|number| parts.get(number)).map(|part| part.rule);
-            if let (Origin::Closed(_, until), Ok(infos)) = (origin, &mut infos) {
-                for (info, _) in infos.iter_mut().zip(&parts).filter(|(info, part)| part.entry == index && info.blocked)
-                {
-                    info.reset_ms = info.reset_ms.max(millis_up(until.saturating_sub(now)));
-                    info.full_reset_ms = info.full_reset_ms.max(info.reset_ms);
-                }
-            }
-            let kept = match (origin, rule) {
-                (Origin::Own, Some(rule)) => {
-                    let place = table.find(*fingerprint);
-                    self.keep_or_mend(table, place, *fingerprint, (entry, mended), rule, moment);
-                    true
-                }
-                (Origin::Own, None) => {
-                    let place = table.find(*fingerprint);
-                    table.put_back(place, entry);
-                    true
-                }
-                (Origin::Shared(seat, found), Some(rule)) if !gives_back => {
-                    self.keep_shared(table, *fingerprint, entry, rule, (seat, found), reserved, moment)
-                }
-                (Origin::Shared(seat, Found::Lane(_)), _) => {
-                    if let Some(overflow) = table.overflow() {
-                        overflow.put_back(seat, entry);
-                    }
-                    false
-                }
-                (Origin::Closed(seat, until), Some(rule)) if !gives_back => {
-                    let from = table.overflow_or_new().drains_from(seat, now, until, rule.drains_in_turn());
-                    let mut alone = Entry::Absent;
-                    rule.charge(&mut alone, from, cost_of(index));
-                    close(table, seat, rule, (&mut alone, from), now);
-                    false
-                }
-                _ => false,
-            };
-            if reserved && !kept {
-                self.len.fetch_sub(1, Ordering::Relaxed);
-            }
-            overflowed += u64::from(!kept && !reserved && !gives_back && verb != Verb::Peek);
-        }
-        drop(tables);
-        self.count_overflowed(overflowed);
-        infos
     }
 
-    /// Keeps what was decided with a shared entry. Answers whether that is an entry of its own now.
-    #[expect(clippy::too_many_arguments, reason = "all that is known of one entry")]
-    fn keep_shared(
-        &self,
-        table: &mut BoundedTable,
-        fingerprint: Fingerprint,
-        mut entry: Entry,
-        rule: &Rule,
-        (seat, found): (Seat, Found),
-        reserved: bool,
-        moment: Moment,
-    ) -> bool {
-        let now = moment.now;
-        rule.restart(&mut entry, now);
-        let is_empty = rule.is_empty(&mut entry, now);
-        let drain = Drain::new(rule.drains(&mut entry, now), moment.timeline);
-        if reserved {
-            if !is_empty {
-                table.insert(fingerprint, entry, drain);
+    let verb = unless_closed(verb, &parts, &entries);
+    let mut infos = together(&parts, &mut entries, now, verb);
+    let mut overflowed = 0;
+    for (index, (fingerprint, held)) in fingerprints.iter().zip(entries).enumerate() {
+        let Held { entry, kept_by, mended, place: Source { shard, origin, reserved }, .. } = held;
+        let table = shelves.get(shard);
+        let rule = kept_by.and_then(|number| parts.get(number)).map(|part| part.rule);
+        if let (Origin::Closed(_, until), Ok(infos)) = (origin, &mut infos) {
+            for (info, _) in infos.iter_mut().zip(&parts).filter(|(info, part)| part.entry == index && info.blocked) {
+                info.reset_ms = info.reset_ms.max(millis_up(until.saturating_sub(now)));
+                info.full_reset_ms = info.full_reset_ms.max(info.reset_ms);
             }
-            return !is_empty;
         }
-        let overflow = table.overflow_or_new();
-        match found {
-            Found::Lane(_) => overflow.keep(seat, entry, is_empty, drain),
-            _ if is_empty => {}
-            Found::Nothing if rule.can_be_shared() => {
-                if let Err(mut entry) = overflow.open(seat, self.lanes, entry, drain) {
-                    close(table, seat, rule, (&mut entry, now), now);
+        let kept = match (origin, rule) {
+            (Origin::Own, Some(rule)) => {
+                let place = table.find(*fingerprint);
+                table.keep(place, *fingerprint, (entry, mended), rule, moment);
+                true
+            }
+            (Origin::Own, None) => {
+                let place = table.find(*fingerprint);
+                table.put_back(place, entry);
+                true
+            }
+            (Origin::Shared(seat, found), Some(rule)) if !gives_back => {
+                keep_shared(table, *fingerprint, entry, rule, (seat, found), reserved, moment)
+            }
+            (Origin::Shared(seat, Found::Lane(_)), _) => {
+                if let Some(overflow) = table.seats() {
+                    overflow.put_back(seat, entry);
                 }
+                false
             }
-            _ => close(table, seat, rule, (&mut entry, now), now),
+            (Origin::Closed(seat, until), Some(rule)) if !gives_back => {
+                let from = table.seats_or_new().drains_from(seat, now, until, rule.drains_in_turn());
+                let mut alone = Entry::Absent;
+                rule.charge(&mut alone, from, cost_of(index));
+                close(table, seat, rule, (&mut alone, from), now);
+                false
+            }
+            _ => false,
+        };
+        if reserved && !kept {
+            table.release(*fingerprint);
         }
-        false
+        overflowed += u64::from(!kept && !reserved && !gives_back && verb != Verb::Peek);
     }
+    (infos, overflowed)
+}
 
-    /// Makes room for one more entry, where there is some or an entry has drained.
-    fn make_room(&self, table: &mut BoundedTable, moment: Moment, needed: &[Fingerprint]) -> bool {
-        if self.reserve(1) {
-            return true;
-        }
-        let dropped = table.drop_drained(moment.now, moment.timeline, needed);
-        self.evictions.fetch_add(u64::from(dropped), Ordering::Relaxed);
-        dropped
+/// Keeps what was decided with a shared entry. Answers whether that is an entry of its own now.
+fn keep_shared<T: Shelf>(
+    table: &mut T,
+    fingerprint: Fingerprint,
+    mut entry: Entry,
+    rule: &Rule,
+    (seat, found): (Seat, Found),
+    reserved: bool,
+    moment: Moment,
+) -> bool {
+    let now = moment.now;
+    rule.restart(&mut entry, now);
+    if reserved {
+        let place = table.find(fingerprint);
+        return table.keep(place, fingerprint, (entry, None), rule, moment).inserted;
     }
+    let is_empty = rule.is_empty(&mut entry, now);
+    let drain = Drain::new(rule.drains(&mut entry, now), moment.timeline);
+    let lanes = table.lanes();
+    let overflow = table.seats_or_new();
+    match found {
+        Found::Lane(_) => overflow.keep(seat, entry, is_empty, drain),
+        _ if is_empty => {}
+        Found::Nothing if rule.can_be_shared() => {
+            if let Err(mut entry) = overflow.open(seat, lanes, entry, drain) {
+                close(table, seat, rule, (&mut entry, now), now);
+            }
+        }
+        _ => close(table, seat, rule, (&mut entry, now), now),
+    }
+    false
 }
 
 /// The state for an actor without an entry.
 #[expect(clippy::too_many_arguments, reason = "all that is known of one entry")]
-fn read(
-    table: &mut BoundedTable,
+fn read<T: Shelf>(
+    table: &mut T,
     rule: &Rule,
     seat: Seat,
     taken: bool,
     cost: u64,
-    now: Micros,
+    moment: Moment,
     verb: Verb,
-    may_lend: impl FnOnce(&Entry) -> bool,
+    may_lend: bool,
 ) -> (Entry, Origin) {
-    let Some(overflow) = table.overflow() else { return (Entry::Absent, Origin::Shared(seat, Found::Nothing)) };
+    let now = moment.now;
+    let Some(overflow) = table.seats() else { return (Entry::Absent, Origin::Shared(seat, Found::Nothing)) };
     let found = match overflow.find(seat) {
         Found::Foreign(at) if overflow.empty_at(Found::Foreign(at)) <= now => {
             overflow.give_up(at);
@@ -231,7 +205,7 @@ fn read(
     let (Found::Lane(at) | Found::Foreign(at)) = found else {
         return (Entry::Absent, Origin::Shared(seat, found));
     };
-    let mut entry = overflow.take(at, |entry| matches!(found, Found::Lane(_)) && may_lend(entry));
+    let mut entry = overflow.take(at, rule, now, may_lend && matches!(found, Found::Lane(_)));
     // What others are charged afterwards must not make an error of this charge.
     if verb == Verb::Charge && rule.examine(&mut entry, now, verb, cost, 0).is_err() {
         overflow.put_back(seat, entry);
@@ -241,9 +215,9 @@ fn read(
 }
 
 /// Denies all at a seat until this entry, as it is at an instant, has drained.
-fn close(table: &mut BoundedTable, seat: Seat, rule: &Rule, (entry, at): (&mut Entry, Micros), now: Micros) {
+fn close<T: Shelf>(table: &mut T, seat: Seat, rule: &Rule, (entry, at): (&mut Entry, Micros), now: Micros) {
     let drains = rule.drains(entry, at);
-    table.overflow_or_new().close(seat, now, drains.since.saturating_add(drains.time.duration()));
+    table.seats_or_new().close(seat, now, drains.since.saturating_add(drains.time.duration()));
 }
 
 /// The verb of a decision. Nobody waits for a turn at a place of which only is known until when it is closed.
@@ -270,8 +244,4 @@ fn asked_of(parts: &[Part<&Rule>], entries: usize) -> InlineVec<Option<(usize, u
         *cost = cost.saturating_add(part.cost);
     }
     asked
-}
-
-fn position(shards: &[usize], shard: usize) -> usize {
-    shards.iter().take_while(|other| **other < shard).count()
 }

@@ -6,6 +6,7 @@ mod levels;
 mod one;
 mod overflow;
 mod several;
+mod shelf;
 mod slot;
 mod table;
 #[cfg(feature = "remote")]
@@ -19,7 +20,17 @@ use self::counts::Counts;
 pub(crate) use self::levels::{LevelCheck, Merge, Shown, Whole};
 pub(crate) use self::one::{EntryCall, Undecided};
 use self::overflow::BoundedTable;
+#[cfg(not(all(feature = "shm", target_os = "linux")))]
 use self::slot::Timeline;
+#[cfg(all(feature = "shm", target_os = "linux"))]
+pub(in crate::store) use self::{
+    one::afresh,
+    overflow::{CELLS, Seats},
+    several::{decide, shards_of},
+    shelf::{Kept, Shelf, Shelves},
+    slot::{Drain, Timeline},
+    table::{CANDIDATES, GIVEN_LIVES, Place, SWEEP_AT_MOST, SWEEP_PER_MILLI},
+};
 
 #[cfg(feature = "remote")]
 use self::warning::Warning;
@@ -104,10 +115,20 @@ impl Default for Memory {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     pub(crate) now: Micros,
-    timeline: Timeline,
+    pub(in crate::store) timeline: Timeline,
 }
 
 impl Moment {
+    /// The caller's instant, or else this one of the clock of a store.
+    #[inline]
+    #[cfg(all(feature = "shm", target_os = "linux"))]
+    pub(in crate::store) fn of(given: Option<Micros>, clock: Micros) -> Self {
+        match given {
+            Some(now) => Self { now, timeline: Timeline::Given },
+            None => Self { now: clock, timeline: Timeline::Real },
+        }
+    }
+
     /// The caller's instant, or else the clock's.
     #[inline]
     pub(crate) fn new(given: Option<Micros>) -> Self {

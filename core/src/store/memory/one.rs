@@ -6,7 +6,7 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::algorithm::{Algorithm, Drains, Entry, Rule, Small, with_small};
+use crate::algorithm::{Algorithm, Drains, Entry, Rule, Small, states, with_small};
 use crate::decision::{Change, Impossible, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
@@ -25,7 +25,7 @@ pub(crate) struct EntryCall {
 /// The reason why one check was not decided; nothing has changed.
 #[derive(Clone, Copy)]
 pub(crate) enum Undecided {
-    /// There may be no room for an entry that is missing.
+    /// There may be no room for an entry that is missing, or there is a block beside it.
     Crowded,
     Impossible(Impossible),
 }
@@ -53,7 +53,21 @@ impl Memory {
         call: EntryCall,
         otherwise: impl FnOnce(Undecided) -> Result<LimitInfo, E>,
     ) -> Result<LimitInfo, E> {
-        match self.charge_small(algorithm, call) {
+        match self.charge_small(algorithm, call, false) {
+            Ok((state, check)) => Ok(answer(algorithm, &state, call.moment.now, call.verb, check)),
+            Err(why) => otherwise(why),
+        }
+    }
+
+    /// The same with a block beside it: undecided where there is one, and where the check is denied and so closes one.
+    #[inline]
+    pub(crate) fn decide_open<R: Algorithm<State: Small>, E>(
+        &self,
+        algorithm: &R,
+        call: EntryCall,
+        otherwise: impl FnOnce(Undecided) -> Result<LimitInfo, E>,
+    ) -> Result<LimitInfo, E> {
+        match self.charge_small(algorithm, call, true) {
             Ok((state, check)) => Ok(answer(algorithm, &state, call.moment.now, call.verb, check)),
             Err(why) => otherwise(why),
         }
@@ -66,12 +80,13 @@ impl Memory {
         &self,
         algorithm: &R,
         call: EntryCall,
+        has_block: bool,
     ) -> Result<(R::State, Resolved), Undecided> {
         let EntryCall { fingerprint, moment, verb, cost, spent } = call;
         let now = moment.now;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
-        if place.is_err() && table.is_shared() {
+        if place.is_err() && table.is_shared() || has_block && table.find(fingerprint.of_block()).is_ok() {
             return Err(Undecided::Crowded);
         }
         let mut state = table.read(place).unwrap_or_else(|| algorithm.fresh(now));
@@ -80,6 +95,9 @@ impl Memory {
             (state, verdict) = afresh(algorithm, now, verb, verb.adds(cost, spent));
         }
         let check = Resolved::alone(verdict.map_err(Undecided::Impossible)?, cost);
+        if has_block && !check.admitted {
+            return Err(Undecided::Crowded);
+        }
         let change = commit(algorithm, &mut state, now, verb, check, spent);
         if change == Change::Mended {
             self.mend_small(algorithm, &mut table, place, &state, moment);
@@ -245,7 +263,7 @@ impl Memory {
 /// The state of an absent entry, and what it says of this cost.
 #[cold]
 #[inline(never)]
-pub(super) fn afresh<R: Algorithm>(
+pub(in crate::store) fn afresh<R: Algorithm>(
     algorithm: &R,
     now: Micros,
     verb: Verb,

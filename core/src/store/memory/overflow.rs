@@ -5,10 +5,8 @@
 //! never less than what any one of them was charged, so they may be denied early, and are never admitted too often.
 //! Where there is no lane to be had either, a *cell* says until when all who fall into it are denied.
 
-use std::cmp::Ordering;
-
 use super::slot::{Drain, Timeline};
-use super::table::{Beside, GIVEN_LIVES, Place, Table};
+use super::table::{Beside, GIVEN_LIVES, Table};
 use crate::algorithm::{Entry, Rule};
 use crate::clock;
 use crate::decision::{Resolved, Verb, Verdict};
@@ -17,7 +15,7 @@ use crate::fingerprint::Fingerprint;
 use crate::time::Micros;
 
 /// The number of cells that a table has for each timeline.
-const CELLS: usize = u64::BITS as usize;
+pub(in crate::store) const CELLS: usize = u64::BITS as usize;
 /// One limit takes at most one in so many of the lanes.
 const LIMITS: usize = 4;
 
@@ -26,7 +24,7 @@ pub(super) type BoundedTable = Table<Overflow>;
 
 /// The shared entries of a table that is full.
 #[derive(Debug)]
-pub(super) struct Overflow {
+pub(in crate::store) struct Overflow {
     lanes: Table,
     /// Until when all who fall into a cell are denied: those of the process's clock, and those of a caller's.
     closed: [[Micros; CELLS]; 2],
@@ -42,7 +40,7 @@ impl Default for Overflow {
 
 /// The shared place at which an actor without an entry is counted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seat {
+pub(in crate::store) struct Seat {
     /// Stands for the limit, some bits of the actor, and the timeline.
     key: u64,
     /// Stands for the compiled rule: a lane drains as that one says, so another must not write to it.
@@ -53,7 +51,7 @@ pub(super) struct Seat {
 
 /// The entry at a [`Seat`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(in crate::store) enum Found {
     /// No charges are left.
     Nothing,
     Lane(usize),
@@ -102,83 +100,133 @@ impl Taken {
     }
 }
 
-impl Overflow {
-    #[expect(clippy::cast_possible_truncation, reason = "the low half is taken on purpose")]
-    pub(super) fn find(&self, seat: Seat) -> Found {
-        let (Ok(at) | Err(at)) = self.lanes.find(Fingerprint(u128::from(seat.key) << 64));
-        match self.lanes.fingerprint(at) {
-            Some(lane) if lane >> 64 == u128::from(seat.key) => match (lane as u64).cmp(&seat.rule) {
-                Ordering::Equal => Found::Lane(at),
-                _ => Found::Foreign(at),
-            },
-            _ => Found::Nothing,
+/// The shared entries of a part of a table, wherever they are kept.
+pub(in crate::store) trait Seats {
+    /// The lane of this key: its place, and the rule that it is of.
+    fn lane_of(&self, key: u64) -> Option<(usize, u64)>;
+    fn drain_at(&self, lane: usize) -> Drain;
+    /// The state of a lane, itself if it may be lent.
+    fn take(&mut self, lane: usize, rule: &Rule, now: Micros, may_lend: bool) -> Entry;
+    fn put_back_at(&mut self, lane: usize, entry: Entry);
+    fn replace(&mut self, lane: usize, entry: Entry, drain: Drain);
+    fn insert(&mut self, fingerprint: Fingerprint, entry: Entry, drain: Drain);
+    /// Gives up a lane.
+    fn give_up(&mut self, lane: usize);
+    /// True if there is room for one more of at most so many lanes.
+    fn has_room(&self, key: u64, most: usize) -> bool;
+    /// Until when all who fall into a cell are denied.
+    fn closed(&self, timeline: Timeline, cell: usize) -> Micros;
+    fn set_closed(&mut self, timeline: Timeline, cell: usize, until: Micros);
+    /// Keeps the cells of a caller's clock for so long from now on at least.
+    fn keep_given(&mut self, lives: Micros);
+
+    fn find(&self, seat: Seat) -> Found {
+        match self.lane_of(seat.key) {
+            Some((at, rule)) if rule == seat.rule => Found::Lane(at),
+            Some((at, _)) => Found::Foreign(at),
+            None => Found::Nothing,
         }
     }
 
     /// Until when all at this seat are denied.
-    pub(super) fn closed_until(&self, seat: Seat) -> Micros {
-        self.closed[seat.timeline as usize][seat.cell]
+    fn closed_until(&self, seat: Seat) -> Micros {
+        self.closed(seat.timeline, seat.cell)
     }
 
     /// The instant at which the lane is empty by the rule that drains it, and free for others.
-    pub(super) fn empty_at(&self, found: Found) -> Micros {
+    fn empty_at(&self, found: Found) -> Micros {
         match found {
             Found::Nothing => 0,
-            Found::Lane(at) | Found::Foreign(at) => self.lanes.drain_at(at).empty_at(),
+            Found::Lane(at) | Found::Foreign(at) => self.drain_at(at).empty_at(),
         }
     }
 
-    /// The state of a lane, as [`Table::take`] hands it out.
-    pub(super) fn take(&mut self, lane: usize, may_lend: impl FnOnce(&Entry) -> bool) -> Entry {
-        self.lanes.take(Ok(lane), may_lend)
-    }
-
-    pub(super) fn put_back(&mut self, seat: Seat, entry: Entry) {
-        let place = self.lane(seat);
-        self.lanes.put_back(place, entry);
-    }
-
-    fn lane(&self, seat: Seat) -> Place {
-        self.lanes.find(seat.fingerprint())
+    fn put_back(&mut self, seat: Seat, entry: Entry) {
+        if let Found::Lane(at) = self.find(seat) {
+            self.put_back_at(at, entry);
+        }
     }
 
     /// Keeps the state of a lane.
-    pub(super) fn keep(&mut self, seat: Seat, entry: Entry, is_empty: bool, drain: Drain) {
-        match self.lane(seat) {
-            Ok(at) if is_empty => self.lanes.remove(at),
-            Ok(at) => self.lanes.replace(at, entry, drain),
-            Err(_) => {}
+    fn keep(&mut self, seat: Seat, entry: Entry, is_empty: bool, drain: Drain) {
+        match self.find(seat) {
+            Found::Lane(at) if is_empty => self.give_up(at),
+            Found::Lane(at) => self.replace(at, entry, drain),
+            _ => {}
         }
     }
 
     /// Opens a lane at a seat where there is none, unless there are this many.
-    pub(super) fn open(&mut self, seat: Seat, most: usize, entry: Entry, drain: Drain) -> Result<(), Entry> {
-        if self.lanes.len() >= most || self.find(seat) != Found::Nothing {
+    fn open(&mut self, seat: Seat, most: usize, entry: Entry, drain: Drain) -> Result<(), Entry> {
+        if !self.has_room(seat.key, most) || self.find(seat) != Found::Nothing {
             return Err(entry);
         }
-        self.lanes.insert(seat.fingerprint(), entry, drain);
+        self.insert(seat.fingerprint(), entry, drain);
         Ok(())
-    }
-
-    /// Gives up a lane that another rule has left to drain.
-    pub(super) fn give_up(&mut self, lane: usize) {
-        self.lanes.remove(lane);
     }
 
     /// The instant from which on a further charge at this seat drains: now, or where one drains after the other, when all
     /// that is owed there has drained, by `until` at the earliest.
-    pub(super) fn drains_from(&self, seat: Seat, now: Micros, until: Micros, in_turn: bool) -> Micros {
+    fn drains_from(&self, seat: Seat, now: Micros, until: Micros, in_turn: bool) -> Micros {
         if in_turn { self.closed_until(seat).max(until).max(now) } else { now }
     }
 
     /// Denies all at this seat at least until then.
-    pub(super) fn close(&mut self, seat: Seat, now: Micros, until: Micros) {
-        let closed = &mut self.closed[seat.timeline as usize][seat.cell];
-        *closed = until.max(*closed);
+    fn close(&mut self, seat: Seat, now: Micros, until: Micros) {
+        let closed = until.max(self.closed_until(seat));
+        self.set_closed(seat.timeline, seat.cell, closed);
         if seat.timeline == Timeline::Given {
-            let lives = GIVEN_LIVES.max(closed.saturating_sub(now));
-            self.given_until = self.given_until.max(clock::now().saturating_add(lives));
+            self.keep_given(GIVEN_LIVES.max(closed.saturating_sub(now)));
         }
+    }
+}
+
+impl Seats for Overflow {
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is taken on purpose")]
+    fn lane_of(&self, key: u64) -> Option<(usize, u64)> {
+        let (Ok(at) | Err(at)) = self.lanes.find(Fingerprint(u128::from(key) << 64));
+        let lane = self.lanes.fingerprint(at).filter(|lane| lane >> 64 == u128::from(key))?;
+        Some((at, lane as u64))
+    }
+
+    fn drain_at(&self, lane: usize) -> Drain {
+        self.lanes.drain_at(lane)
+    }
+
+    fn take(&mut self, lane: usize, rule: &Rule, now: Micros, may_lend: bool) -> Entry {
+        self.lanes.take(Ok(lane), |entry| may_lend && rule.may_borrow(entry, now))
+    }
+
+    fn put_back_at(&mut self, lane: usize, entry: Entry) {
+        self.lanes.put_back(Ok(lane), entry);
+    }
+
+    fn replace(&mut self, lane: usize, entry: Entry, drain: Drain) {
+        self.lanes.replace(lane, entry, drain);
+    }
+
+    fn insert(&mut self, fingerprint: Fingerprint, entry: Entry, drain: Drain) {
+        self.lanes.insert(fingerprint, entry, drain);
+    }
+
+    fn give_up(&mut self, lane: usize) {
+        self.lanes.remove(lane);
+    }
+
+    fn has_room(&self, _key: u64, most: usize) -> bool {
+        self.lanes.len() < most
+    }
+
+    fn closed(&self, timeline: Timeline, cell: usize) -> Micros {
+        self.closed[timeline as usize][cell]
+    }
+
+    fn set_closed(&mut self, timeline: Timeline, cell: usize, until: Micros) {
+        self.closed[timeline as usize][cell] = until;
+    }
+
+    fn keep_given(&mut self, lives: Micros) {
+        self.given_until = self.given_until.max(clock::now().saturating_add(lives));
     }
 }
 
@@ -272,7 +320,7 @@ mod tests {
         const LANES: usize = 64;
         let rule = Limit::bucket("lanes", 5).drip_rate(HOUR).build().expect("a bucket");
         let rules = rule.rules(1.0).expect("a rule");
-        let (_, rule) = rules.shaped().next().expect("a rule");
+        let (_, rule) = rules.placed().next().expect("a rule");
         let seats = |timeline| -> HashSet<u64> {
             let of = |actor: u32| {
                 let actor = Fingerprint::of_actor(&actor.to_string());

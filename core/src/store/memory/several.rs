@@ -2,6 +2,8 @@
 
 use std::borrow::Borrow;
 
+use super::crowded;
+use super::shelf::{Locked, Shelf, Shelves};
 use super::table::Place;
 use super::{Memory, Moment};
 use crate::algorithm::{Entry, Rule};
@@ -13,7 +15,7 @@ use crate::inline_vec::InlineVec;
 impl Memory {
     /// Removes all of these entries at once.
     pub(crate) fn remove(&self, fingerprints: &[Fingerprint], moment: Moment) {
-        let shards = self.shards_of(fingerprints);
+        let shards = shards_of(fingerprints, |fingerprint| self.shard_of(fingerprint));
         let mut tables: InlineVec<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
         for fingerprint in fingerprints {
             let shard = self.shard_of(*fingerprint);
@@ -22,14 +24,6 @@ impl Memory {
                 self.forget(&mut tables[number], at);
             }
         }
-    }
-
-    /// The shards of these entries, in the one order in which they are locked.
-    fn shards_of(&self, fingerprints: &[Fingerprint]) -> InlineVec<usize> {
-        let mut shards: InlineVec<usize> = fingerprints.iter().map(|fingerprint| self.shard_of(*fingerprint)).collect();
-        shards.sort_unstable();
-        shards.dedup();
-        shards
     }
 
     /// Several checks under all of their locks, taken in one order whatever the caller's. `actor_of` answers whom a
@@ -42,54 +36,88 @@ impl Memory {
         moment: Moment,
         verb: Verb,
     ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
-        let shards = self.shards_of(fingerprints);
-        let mut tables: InlineVec<_> = shards.iter().map(|shard| self.lock(*shard, moment)).collect();
-
-        let (mut missing, mut may_share) = (0, false);
-        let mut entries: InlineVec<Held<(usize, Place)>> = InlineVec::new();
-        for fingerprint in fingerprints {
-            let shard = self.shard_of(*fingerprint);
-            let number = shards.iter().take_while(|other| **other < shard).count();
-            let place = tables[number].find(*fingerprint);
-            if place.is_err() {
-                missing += 1;
-                may_share |= tables[number].is_shared();
-            }
-            entries.push(Held::new(Entry::Absent, (number, place)));
-        }
-        if may_share || (missing > 0 && !self.reserve(missing)) {
-            drop(tables);
-            return self.decide_crowded(fingerprints, parts, &actor_of, moment, verb);
-        }
-
-        for part in parts {
-            let Held { entry, place: (number, place), .. } = &mut entries[part.entry];
-            // All checks of an entry are of one rule, and the first one takes it.
-            if *entry == Entry::Absent && !tables[*number].is_over(*place, moment.timeline, moment.now) {
-                let may_lend = |entry: &_| part.rule.borrow().may_borrow(entry, moment.now);
-                *entry = tables[*number].take(*place, may_lend);
-            }
-        }
-        let infos = together(parts, &mut entries, moment.now, verb);
-        // What comes or goes moves others about.
-        let mut moved = false;
-        for (fingerprint, Held { entry, kept_by, mended, place: (number, place), .. }) in
-            fingerprints.iter().zip(entries)
-        {
-            let table = &mut tables[number];
-            let place = if moved { table.find(*fingerprint) } else { place };
-            match kept_by.and_then(|index| parts.get(index)) {
-                Some(part) => {
-                    let (before, rule) = (table.len(), part.rule.borrow());
-                    moved |= self.keep_or_mend(table, place, *fingerprint, (entry, mended), rule, moment);
-                    missing -= usize::from(table.len() > before);
-                }
-                None => table.put_back(place, entry),
-            }
-        }
-        if missing > 0 {
-            self.release(missing);
-        }
+        let shard_of = |fingerprint| self.shard_of(fingerprint);
+        let locked = |shard| (shard, Locked { memory: self, table: self.lock(shard, moment) });
+        let mut tables: InlineVec<_> = shards_of(fingerprints, shard_of).into_iter().map(locked).collect();
+        let (infos, overflowed) = decide(Shelves(&mut tables), fingerprints, shard_of, parts, &actor_of, moment, verb);
+        drop(tables);
+        self.count_overflowed(overflowed);
         infos
     }
+}
+
+/// The shards of these entries, in the one order in which they are locked.
+pub(in crate::store) fn shards_of(
+    fingerprints: &[Fingerprint],
+    shard_of: impl Fn(Fingerprint) -> usize,
+) -> InlineVec<usize> {
+    let mut shards: InlineVec<usize> = fingerprints.iter().map(|fingerprint| shard_of(*fingerprint)).collect();
+    shards.sort_unstable();
+    shards.dedup();
+    shards
+}
+
+/// Decides on entries of which all are in parts that are locked. Answers, too, how many had to be decided by shared
+/// entries.
+pub(in crate::store) fn decide<R: Borrow<Rule>, T: Shelf>(
+    mut shelves: Shelves<'_, T>,
+    fingerprints: &[Fingerprint],
+    shard_of: impl Fn(Fingerprint) -> usize,
+    parts: &[Part<R>],
+    actor_of: &dyn Fn(usize) -> Fingerprint,
+    moment: Moment,
+    verb: Verb,
+) -> (Result<Vec<LimitInfo>, (usize, Impossible)>, u64) {
+    let mut entries: InlineVec<Held<(usize, Place)>> = InlineVec::new();
+    let mut reserved: InlineVec<bool> = InlineVec::new();
+    let mut is_crowded = false;
+    for fingerprint in fingerprints {
+        let number = shelves.index(shard_of(*fingerprint));
+        let table = shelves.get(number);
+        let place = table.find(*fingerprint);
+        is_crowded |= place.is_err() && table.is_shared();
+        entries.push(Held::new(Entry::Absent, (number, place)));
+    }
+    for (fingerprint, Held { place: (number, place), .. }) in fingerprints.iter().zip(&entries) {
+        let is_reserved = place.is_err() && !is_crowded && shelves.get(*number).reserve(*fingerprint);
+        is_crowded |= place.is_err() && !is_reserved;
+        reserved.push(is_reserved);
+    }
+    if is_crowded {
+        for ((fingerprint, held), _) in
+            fingerprints.iter().zip(&entries).zip(&reserved).filter(|(_, reserved)| **reserved)
+        {
+            shelves.get(held.place.0).release(*fingerprint);
+        }
+        return crowded::decide(shelves, fingerprints, shard_of, parts, actor_of, moment, verb);
+    }
+
+    for part in parts {
+        let Held { entry, place: (number, place), .. } = &mut entries[part.entry];
+        let table = shelves.get(*number);
+        // All checks of an entry are of one rule, and the first one takes it.
+        if *entry == Entry::Absent && place.is_ok() && !table.is_over(*place, moment) {
+            *entry = table.take(*place, Some(part.rule.borrow()), moment, true);
+        }
+    }
+    let infos = together(parts, &mut entries, moment.now, verb);
+    // What comes or goes moves others about.
+    let mut moved = false;
+    for ((fingerprint, reserved), held) in fingerprints.iter().zip(reserved).zip(entries) {
+        let Held { entry, kept_by, mended, place: (number, place), .. } = held;
+        let table = shelves.get(number);
+        let place = if moved { table.find(*fingerprint) } else { place };
+        let mut inserted = false;
+        match kept_by.and_then(|index| parts.get(index)) {
+            Some(part) => {
+                let kept = table.keep(place, *fingerprint, (entry, mended), part.rule.borrow(), moment);
+                (moved, inserted) = (moved | kept.moved, kept.inserted);
+            }
+            None => table.put_back(place, entry),
+        }
+        if reserved && !inserted {
+            table.release(*fingerprint);
+        }
+    }
+    (infos, 0)
 }

@@ -11,7 +11,7 @@ const FLAG: u64 = 1 << 63;
 
 /// The clock of an entry's instants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Timeline {
+pub(in crate::store) enum Timeline {
     /// The process's own.
     Real,
     /// The caller's, who gave `now`: it says nothing about when the entry may be dropped.
@@ -20,7 +20,7 @@ pub(super) enum Timeline {
 
 /// The drain of an entry: its start and its duration, in the places of a slot's two numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Drain {
+pub(in crate::store) struct Drain {
     /// The drain time as a [`LogDuration`], above the bits of a number.
     time: u64,
     /// A level's instant, or else when the entry was written; then whether the timeline is given.
@@ -29,23 +29,37 @@ pub(super) struct Drain {
 
 impl Drain {
     #[inline]
-    pub(super) fn new(drains: Drains, timeline: Timeline) -> Self {
+    pub(in crate::store) fn new(drains: Drains, timeline: Timeline) -> Self {
         let Drains { since, time } = drains;
         let given = if timeline == Timeline::Given { FLAG } else { 0 };
         Self { time: time.to_bits() << NUMBER_BITS, since: since & NUMBER | given }
     }
 
-    pub(super) fn timeline(self) -> Timeline {
+    /// Both in one word.
+    #[inline]
+    #[cfg(all(feature = "shm", target_os = "linux"))]
+    pub(in crate::store) fn to_word(self) -> u64 {
+        self.time | self.since
+    }
+
+    #[inline]
+    #[cfg(all(feature = "shm", target_os = "linux"))]
+    pub(in crate::store) fn of_word(word: u64) -> Self {
+        let since = word & (NUMBER | FLAG);
+        Self { time: word & !since, since }
+    }
+
+    pub(in crate::store) fn timeline(self) -> Timeline {
         if self.since & FLAG == 0 { Timeline::Real } else { Timeline::Given }
     }
 
     /// The time that the entry takes to drain from its `since`, rounded up by at most an eighth.
-    pub(super) fn time(self) -> Micros {
+    pub(in crate::store) fn time(self) -> Micros {
         LogDuration::from_bits(self.time >> NUMBER_BITS).duration()
     }
 
     /// The instant at which the entry is empty, rounded up.
-    pub(super) fn empty_at(self) -> Micros {
+    pub(in crate::store) fn empty_at(self) -> Micros {
         (self.since & NUMBER).saturating_add(self.time())
     }
 }

@@ -18,14 +18,14 @@ const FEWEST_HOMES: usize = 16;
 const TAIL: usize = 64;
 
 /// The slots that a sweep looks at per millisecond since the last, and at most.
-const SWEEP_PER_MILLI: u64 = 16;
-const SWEEP_AT_MOST: u64 = 2048;
+pub(in crate::store) const SWEEP_PER_MILLI: u64 = 16;
+pub(in crate::store) const SWEEP_AT_MOST: u64 = 2048;
 
 /// An entry from a caller's clock lives at least this long after the last call with such a clock.
-pub(super) const GIVEN_LIVES: Micros = 3_600 * 1_000_000;
+pub(in crate::store) const GIVEN_LIVES: Micros = 3_600 * 1_000_000;
 
 /// The entries that are looked at to find one that has drained.
-const CANDIDATES: usize = 64;
+pub(in crate::store) const CANDIDATES: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Table<B = ()> {
@@ -53,7 +53,7 @@ struct Rare<B> {
 }
 
 /// The place of a fingerprint, or the one that it would have.
-pub(super) type Place = Result<usize, usize>;
+pub(in crate::store) type Place = Result<usize, usize>;
 
 /// Shared entries beside a table.
 pub(super) trait Beside: Default {

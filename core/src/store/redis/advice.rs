@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::script::SOURCE;
+use super::protocol::script::SOURCE;
 
 /// The words behind which a server repeats the arguments of a command: those are long, and name actors.
 const ARGUMENTS: &str = ", with args beginning with";

@@ -4,12 +4,12 @@ use std::iter;
 use std::sync::Arc;
 
 use super::context::Context;
-use super::encode::encode;
-use super::keys;
-use super::layout::Layout;
-use super::scattered;
+use super::protocol::encode::encode;
+use super::protocol::keys;
+use super::protocol::layout::Layout;
 use super::settings::{Redis, Settings};
 use super::topology::Topology;
+use super::topology::scattered;
 use super::upkeep::Upkeep;
 use crate::algorithm::Shape;
 use crate::clock;
@@ -59,6 +59,10 @@ impl Backend for Settings {
         self.layout().shapes()
     }
 
+    fn keeps_blocks(&self) -> bool {
+        self.layout() == Layout::Own
+    }
+
     fn names_may_coincide(&self) -> bool {
         // Nothing is encoded there.
         self.layout() == Layout::Sharkey
@@ -100,8 +104,8 @@ impl Servers for Topology {
 #[must_use]
 pub fn bare_command(store: &Redis, limit: &Limit, actor: &str) -> Option<Vec<Vec<u8>>> {
     let (settings, shared) = store.clone().into_parts();
-    let (shape, rule) = limit.compiled(1.0)?.shaped().next()?;
-    let key = settings.key(EntryName::new(shared.name(), actor, limit.key(), shape));
+    let (place, rule) = limit.compiled(1.0)?.placed().next()?;
+    let key = settings.key(EntryName::new(shared.name(), actor, limit.key(), place.shape));
     let part = Part { rule: *rule, cost: 1, at_least: 0, spent: 0, charged_at: None, entry: 0, observed: None };
     let request = Request::new(Verb::Limit, iter::once(key).collect(), iter::once(part).collect(), None).ok()?;
     let command = encode([(&request, 0)], settings.layout(), clock::now()).command(false);

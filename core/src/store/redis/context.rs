@@ -8,11 +8,11 @@ use std::time::Duration;
 use redis::Pipeline;
 
 use super::advice::advised;
-use super::encode::encode;
-use super::handshake::Handshake;
-use super::keys::both;
-use super::layout::{Layout, Strategy};
-use super::script::SOURCE;
+use super::connection::handshake::Handshake;
+use super::protocol::encode::encode;
+use super::protocol::keys::both;
+use super::protocol::layout::{Layout, Strategy};
+use super::protocol::script::SOURCE;
 use super::settings::Settings;
 use crate::algorithm::{LevelRule, Rule};
 use crate::decision::Verb;

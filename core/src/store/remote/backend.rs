@@ -54,6 +54,11 @@ pub trait Backend: Send + Sync + 'static {
         &Shape::ALL
     }
 
+    /// True if it can keep the blocks that stand beside entries.
+    fn keeps_blocks(&self) -> bool {
+        true
+    }
+
     /// True if different entries may have the same name.
     fn names_may_coincide(&self) -> bool {
         false

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::reply::Reply;
-use super::request::Request;
+use super::request::{Part, Request};
 use super::value::{decode, encode};
 use crate::algorithm::{Entry, Rule};
 use crate::decision::{Held, Verb, together};
+use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::time::Micros;
 
@@ -84,7 +85,8 @@ impl Request {
         let mut reset = 0;
         if matches!(verb, Verb::Limit | Verb::Peek | Verb::Acquire { .. }) {
             let checks = self.parts.iter().zip(self.priors()).zip(&infos);
-            for ((part, prior), _) in checks.filter(|((part, _), info)| info.blocked && part.observed.is_none()) {
+            let counts = |part: &Part, info: &LimitInfo| info.blocked || part.block().is_some();
+            for ((part, prior), _) in checks.filter(|((part, _), info)| counts(part, info) && part.observed.is_none()) {
                 let total = part.needs().saturating_add(prior);
                 reset = reset.max(part.rule.until(&mut entries[part.entry].entry, now, total));
             }

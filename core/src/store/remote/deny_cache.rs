@@ -88,13 +88,21 @@ impl DenyCache {
         Some(info)
     }
 
-    /// Keeps a denial that came at `came` and holds for `reset`, unless some were dropped since the call began.
-    pub(crate) fn keep(&self, key: DenyKey, info: &LimitInfo, came: Micros, reset: Micros, since: Since) {
-        if self.max_age == 0 || reset == 0 || self.since().0 != since.0 {
+    /// Keeps a denial that came at `came`, with its `reset`, for no longer than it `holds`, unless some were dropped
+    /// since the call began.
+    pub(crate) fn keep(
+        &self,
+        key: DenyKey,
+        info: &LimitInfo,
+        came: Micros,
+        (reset, holds): (Micros, Micros),
+        since: Since,
+    ) {
+        if self.max_age == 0 || reset == 0 || holds == 0 || self.since().0 != since.0 {
             return;
         }
         let ends = came.saturating_add(reset);
-        let usable_until = ends.min(came.saturating_add(self.max_age));
+        let usable_until = came.saturating_add(holds.min(reset).min(self.max_age));
         let (segment, set) = place(key.entry);
         let segment = self.segments[segment].get_or_init(|| (0..SETS).map(|_| Mutex::default()).collect());
         let mut set = lock(&segment[set]);
@@ -172,10 +180,10 @@ mod tests {
         let cache = DenyCache::new(Duration::from_secs(1));
         let info = LimitInfo::unlimited();
         let since = cache.since();
-        cache.keep(key(1), &info, 1_000, 500_000, since);
+        cache.keep(key(1), &info, 1_000, (500_000, 500_000), since);
         cache.outdate(Fingerprint(1));
         assert!(cache.find(&key(1), 2_000).is_none());
-        cache.keep(key(2), &info, 1_000, 500_000, since);
+        cache.keep(key(2), &info, 1_000, (500_000, 500_000), since);
         assert!(cache.find(&key(2), 2_000).is_some());
     }
 
@@ -183,7 +191,7 @@ mod tests {
     fn grows_with_use_and_keeps_a_few_of_each_set() {
         let cache = DenyCache::new(Duration::from_secs(1));
         let info = LimitInfo::unlimited();
-        let keep = |entry| cache.keep(key(entry), &info, 1_000, 500_000, cache.since());
+        let keep = |entry| cache.keep(key(entry), &info, 1_000, (500_000, 500_000), cache.since());
         let finds = |entry| cache.find(&key(entry), 2_000).is_some();
         let made = || cache.segments.iter().filter(|segment| segment.get().is_some()).count();
         assert_eq!(made(), 0);
@@ -210,7 +218,7 @@ mod tests {
         let cache = DenyCache::new(Duration::from_millis(300));
         let info =
             LimitInfo { reset_ms: 500, full_reset_ms: 900, next_ms: 250, at: 7_000_000, ..LimitInfo::unlimited() };
-        cache.keep(key(1), &info, 1_000, 500_000, cache.since());
+        cache.keep(key(1), &info, 1_000, (500_000, 500_000), cache.since());
         for other in [
             DenyKey { definition: 1, ..key(1) },
             DenyKey { cost: 2, ..key(1) },
@@ -224,7 +232,7 @@ mod tests {
         let last = cache.find(&key(1), 300_999).expect("it is remembered");
         assert_eq!((last.reset_ms, last.next_ms), (201, 1), "never nothing, and rounded up");
         assert!(cache.find(&key(1), 301_000).is_none(), "not for longer than its age");
-        cache.keep(key(3), &info, 1_000, 200_000, cache.since());
+        cache.keep(key(3), &info, 1_000, (200_000, 200_000), cache.since());
         assert!(cache.find(&key(3), 200_999).is_some() && cache.find(&key(3), 201_000).is_none(), "nor than it holds");
     }
 
@@ -235,20 +243,20 @@ mod tests {
         let kept = |cache: &DenyCache| cache.find(&key(1), 1_000).is_some();
         let since = cache.since();
         cache.forget(Fingerprint(1));
-        cache.keep(key(1), &info, 1_000, 500_000, since);
+        cache.keep(key(1), &info, 1_000, (500_000, 500_000), since);
         assert!(!kept(&cache), "given back to this entry while the call was under way");
         let since = cache.since();
         cache.clear();
-        cache.keep(key(1), &info, 1_000, 500_000, since);
+        cache.keep(key(1), &info, 1_000, (500_000, 500_000), since);
         assert!(!kept(&cache), "cleared meanwhile");
-        cache.keep(key(1), &info, 1_000, 500_000, cache.since());
+        cache.keep(key(1), &info, 1_000, (500_000, 500_000), cache.since());
         assert!(kept(&cache));
         cache.clear();
         assert!(!kept(&cache));
-        cache.keep(key(1), &info, 1_000, 0, cache.since());
+        cache.keep(key(1), &info, 1_000, (0, 0), cache.since());
         assert!(!kept(&cache), "it holds no longer");
         let none = DenyCache::new(Duration::ZERO);
-        none.keep(key(1), &info, 1_000, 500_000, none.since());
+        none.keep(key(1), &info, 1_000, (500_000, 500_000), none.since());
         assert!(none.segments.iter().all(|segment| segment.get().is_none()), "nothing is kept at all");
     }
 }

@@ -24,33 +24,40 @@ pub struct EntryName<'a> {
     pub limit: &'a str,
     /// The shape of the entry. Different shapes are different entries.
     pub shape: Shape,
+    /// The block beside that entry, instead of the entry.
+    pub is_block: bool,
 }
 
 impl<'a> EntryName<'a> {
     pub(crate) fn new(namespace: &'a str, actor: &'a str, limit: &'a str, shape: Shape) -> Self {
-        Self { namespace, actor, limit, shape }
+        Self { namespace, actor, limit, shape, is_block: false }
     }
 
     /// The name `{namespace}:{actor}:{key}` with braces around the actor, so that a store which is spread over several
-    /// servers can keep all entries of one actor together. For shapes other than the level a suffix follows.
+    /// servers can keep all entries of one actor together. For shapes other than the level a suffix follows, and for a
+    /// block `~block`.
     ///
     /// Different entries never share a name, and no part can break out of its place: special characters are
     /// percent-encoded, and a part that is longer than 200 bytes is replaced by its hash.
     #[must_use]
     pub fn to_key(&self) -> Key {
-        name(self.namespace, self.actor, self.limit, self.shape.suffix())
+        let (suffix, block) = (self.shape.suffix(), if self.is_block { "~block" } else { "" });
+        name(self.namespace, self.actor, self.limit, [suffix, block])
     }
 }
 
 /// A name with this suffix. No entry has one that begins with a percent sign which no two hexadecimal digits follow.
-pub(crate) fn name(namespace: &str, actor: &str, limit: &str, suffix: &str) -> Key {
-    let mut name = String::with_capacity(namespace.len() + actor.len() + limit.len() + suffix.len() + 4);
+pub(crate) fn name(namespace: &str, actor: &str, limit: &str, suffixes: [&str; 2]) -> Key {
+    let length = [namespace, actor, limit].into_iter().chain(suffixes).map(str::len).sum::<usize>();
+    let mut name = String::with_capacity(length + 4);
     encode(&mut name, namespace);
     name.push_str(":{");
     encode(&mut name, actor);
     name.push_str("}:");
     encode(&mut name, limit);
-    name.push_str(suffix);
+    for suffix in suffixes {
+        name.push_str(suffix);
+    }
     name.into_bytes().into()
 }
 
@@ -110,7 +117,7 @@ mod tests {
         assert_eq!(level("", "", "k"), "%:{%}:k");
         assert_eq!(level("n", "Ægir\n\x7f", "k"), "n:{Ægir%0a%7f}:k");
         let names = Shape::ALL.map(|shape| text(&key("n", "ada", "k", shape)));
-        let suffixes = ["", "~counter", "~decay", "~smooth", "~calendar", "~slots", "~log", "~interval"];
+        let suffixes = ["", "~counter", "~decay", "~smooth", "~calendar", "~slots", "~log", "~held", "~interval"];
         assert_eq!(names, suffixes.map(|suffix| format!("n:{{ada}}:k{suffix}")));
     }
 

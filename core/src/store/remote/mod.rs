@@ -32,7 +32,7 @@ mod turn;
 mod value;
 
 pub use backend::{Backend, Servers, Work};
-pub(crate) use background::{LONGEST_DRIVE, here as background};
+pub(crate) use background::{Background, Due, LONGEST_DRIVE, here as background};
 pub use decide::{Decision, Write};
 pub(crate) use deny_cache::{DenyKey, Since};
 pub use health::Health;
@@ -42,8 +42,12 @@ pub use key::{EntryName, Key};
 pub use on_error::OnError;
 pub(crate) use process::{Over, ProcessState, RemoteStore};
 pub(crate) use reply::{Answer, Infos, Reply};
+#[cfg(all(feature = "shm", target_os = "linux"))]
+pub(crate) use reports::Reports;
 pub(crate) use request::Part;
 pub use request::Request;
 pub use session::Session;
 pub use settings::Settings;
+#[cfg(all(feature = "shm", target_os = "linux"))]
+pub(crate) use stats::Stats;
 pub use stats::{BreakerState, Latency, Statistics};

@@ -110,13 +110,14 @@ impl Reports {
         self.report(EventKind::Degraded(most), &self.servers, &message);
     }
 
-    /// The store decided a call.
+    /// The store decided a call. Answers whether no outage is left to watch for the end of.
     #[inline]
-    pub(crate) fn decided(&self, now: Micros, stats: &Stats) {
+    pub(crate) fn decided(&self, now: Micros, stats: &Stats) -> bool {
         let calm = self.calm.load(Ordering::Relaxed);
         if calm != 0 && now >= calm {
             self.perhaps_recovered(now, calm, stats);
         }
+        calm == 0
     }
 
     #[cold]

@@ -119,6 +119,10 @@ impl Stats {
             store_calls: of(&self.store_calls),
             batches: of(&self.batches),
             corrupt_entries: of(&self.corrupt),
+            entries: 0,
+            evictions: 0,
+            overflowed: 0,
+            processes: 0,
             failures: Failure::ALL.into_iter().map(|failure| (failure, failures[failure.index()])).collect(),
             breaker,
             latency: Latency { buckets: buckets.collect(), sum: Duration::from_micros(of(&self.latency_sum)) },
@@ -181,6 +185,14 @@ statistics! {
             batches,
             /// Entries of the store that could not be read, and were replaced.
             corrupt_entries,
+            /// Entries that are kept now, in this process's memory or in memory that processes share.
+            entries,
+            /// Drained entries that were removed there early, because it was full.
+            evictions,
+            /// Calls that were decided there by an entry shared between actors, because it was full.
+            overflowed,
+            /// Processes that share the memory now; 0 for any other store.
+            processes,
         }
         beside {
             /// The number of calls that the store did not decide, by the reason.

@@ -63,7 +63,9 @@ impl Backend for LineStore {
     fn key(&self, name: EntryName<'_>) -> Key {
         let [namespace, actor, limit] =
             [name.namespace, name.actor, name.limit].map(|part| hexadecimal(part.as_bytes()));
-        format!("{namespace}/{actor}/{limit}/{:?}", name.shape).into_bytes().into()
+        format!("{namespace}/{actor}/{limit}/{:?}{}", name.shape, if name.is_block { "/block" } else { "" })
+            .into_bytes()
+            .into()
     }
 }
 

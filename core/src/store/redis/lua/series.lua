@@ -4,7 +4,7 @@
 -- its algorithm. A run at -1 stands for what was dropped: its sum is where those that are kept begin. In slots an instant
 -- is the latest of its slot, and the member ends in their length, by which a definition of other slots is recognised.
 
-local pattern = kind == 5 and '^s(%d+):(%d+)$' or '^l(%d+)()$'
+local pattern = kind == 5 and '^s(%d+):(%d+)$' or kind == 6 and '^l(%d+)()$' or '^h(%d+)()$'
 
 local function sum_of(member)
   return tonumber(string.match(member, '^%a(%d+)') or '') or 0
@@ -14,7 +14,7 @@ local function name(state, sum)
   if kind == 5 then
     return string.format('s%.0f:%.0f', sum, state.grain)
   end
-  return string.format('l%.0f', sum)
+  return string.format(kind == 6 and 'l%.0f' or 'h%.0f', sum)
 end
 
 -- The newest run is `at` (nil = there is none), and `sum` is the sum up to it. What is `stale` is still kept, but has
@@ -67,6 +67,15 @@ local function count_from(state, from)
   return state.sum - sum_before(state, from)
 end
 
+-- A run as it is told: what a wrong clock has left in the future is of the latest instant that can be.
+local function seen(state, run)
+  local at, sum = tonumber(run[2]), sum_of(run[1])
+  if state.latest and at > state.latest then
+    return state.latest, state.sum
+  end
+  return at, sum
+end
+
 -- The instant of the first run up to which there are this many, the sum up to it, and its rank.
 local function run_at(state, sum)
   local low, high = 0, redis.call('ZCARD', state.key) - 1
@@ -91,8 +100,8 @@ local function run_at(state, sum)
     end
     halve = not halve
   end
-  local run = redis.call('ZRANGE', state.key, low, low, 'WITHSCORES')
-  return tonumber(run[2]), sum_of(run[1]), low
+  local at, last = seen(state, redis.call('ZRANGE', state.key, low, low, 'WITHSCORES'))
+  return at, last, low
 end
 
 -- Sums start over before they are no longer exact.
@@ -267,7 +276,7 @@ local function tell(rule, state, from, first, wait, awaited)
       local at, sum
       if over == 1 then
         local run = redis.call('ZRANGE', state.key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-        at, sum = tonumber(run[2]), sum_of(run[1])
+        at, sum = seen(state, run)
       else
         at, sum = run_at(state, state.base + over)
       end

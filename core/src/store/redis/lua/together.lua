@@ -20,7 +20,8 @@ end
 -- Returns the answer, and the place at which the next decision begins.
 decide = function(at)
   -- The numbers of verbs, and what the first byte of an answer says, are those of encode.rs and decode.rs.
-  local RESET, LIMIT, PEEK, CHARGE, REFUND, UNDO, ACQUIRE, PLAIN, DENIED, OBSERVE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+  local RESET, LIMIT, PEEK, CHARGE, REFUND, UNDO, ACQUIRE, PLAIN, DENIED = 0, 1, 2, 3, 4, 5, 6, 7, 8
+  local OBSERVE, RENEW, BLOCK = 9, 10, 11
   local FOLLOWS = 16
   local asked, count, number, given, deadline
   local plain
@@ -51,7 +52,7 @@ decide = function(at)
 
   -- Of each check so many units instead of its cost: as many as all have room for, or as it needs.
   local units
-  if number > 0 and asked ~= ACQUIRE and asked ~= OBSERVE then
+  if number > 0 and asked ~= ACQUIRE and asked ~= OBSERVE and asked ~= BLOCK then
     local from, now = at, given < 0 and server or given
     for _ = 1, count do
       local index, key, cost
@@ -71,6 +72,8 @@ decide = function(at)
 
   -- The first step: brings every state to `now`, and asks whether the cost fits. Nothing is written before that.
   local now, checks, states, admitted = given < 0 and server or given, {}, {}, asked ~= DENIED
+  -- The check that cannot be decided, unless a block beside it denies it.
+  local beyond
   for i = 1, count do
     local index, key, cost, total, spent
     if plain then
@@ -90,6 +93,21 @@ decide = function(at)
     local state = states[key]
     local repaired = algorithm.advance(rule, state, now)
     local fits, wait, bears = true, 0, true
+    local before, closes = checks[i - 1], false
+    if algorithm.blocks then
+      local open = algorithm.fits(rule, state, now, total)
+      if asked == LIMIT or asked == PEEK or asked == ACQUIRE or asked == DENIED then
+        before.closed, closes = not open, asked ~= PEEK and not before.fits
+      elseif asked == CHARGE then
+        closes = not before.rule.algorithm.fits(before.rule, states[before.key], now, before.total)
+      end
+      beyond = not before.closed and beyond or nil
+      closes = closes and cost > 0
+    end
+    if beyond then
+      failed = failed or not follows
+      return struct.pack('<Bd', 254, beyond), at + (count - i) * 32
+    end
     if asked == ACQUIRE and algorithm.reserves then
       wait = algorithm.wait(rule, state, now, total)
       fits = wait <= number
@@ -106,14 +124,16 @@ decide = function(at)
       -- The cost is what is left upstream, the number the time to wait.
       local raised = algorithm.observe(rule, state, now, cost, number)
       bears = not raised or algorithm.bears(rule, raised, now, 0)
+    elseif asked == RENEW then
+      -- Here the total is the instant of the charge.
+      fits = algorithm.holds(rule, state, now, cost, total)
     elseif asked == CHARGE then
       bears = algorithm.bears(rule, state, now, total)
     elseif asked == UNDO and spent > cost then
       bears = algorithm.bears(rule, state, now, spent - cost)
     end
     if not bears then
-      failed = failed or not follows
-      return struct.pack('<Bd', 254, i), at + (count - i) * 32
+      beyond, fits = i, false
     end
     admitted = admitted and fits
     checks[i] = {
@@ -122,10 +142,17 @@ decide = function(at)
       cost = cost,
       total = total,
       spent = spent,
+      fits = fits,
+      closes = closes,
       first = (fits and 1 or 0) + (corrupt and 2 or 0) + (repaired and 4 or 0),
       wait = wait,
       repaired = repaired,
     }
+  end
+
+  if beyond then
+    failed = failed or not follows
+    return struct.pack('<Bd', 254, beyond), at
   end
 
   -- The second step, when it is known whether every check is admitted: charges or gives back.
@@ -136,14 +163,25 @@ decide = function(at)
     local algorithm, state = rule.algorithm, states[check.key]
     local gives_back = asked == REFUND or asked == UNDO
     local charges = asked == CHARGE
-      or not gives_back and asked ~= PEEK and asked ~= OBSERVE and (admitted or rule.counts_blocked)
+      or not gives_back
+        and asked ~= PEEK
+        and asked ~= OBSERVE
+        and asked ~= BLOCK
+        and (admitted or rule.counts_blocked and not check.closed)
     local raised = asked == OBSERVE and algorithm.observe(rule, state, now, cost, number)
     -- True if the state has to be kept; and the units that must fit for the answer's reset.
     local keeps, awaited, writes = true, 1, true
-    if not gives_back and asked ~= OBSERVE and not (charges and admitted) then
-      awaited = charges and cost or check.total
+    if not gives_back and asked ~= OBSERVE and asked ~= BLOCK and not (charges and admitted) then
+      awaited = (charges or asked == RENEW) and cost or check.total
     end
-    if asked == UNDO and check.spent > cost then
+    if algorithm.blocks then
+      if check.closes and algorithm.fits(rule, state, now, 1) then
+        algorithm.charge(rule, state, now)
+      else
+        writes = asked == BLOCK and algorithm.close_for(rule, state, now, number)
+        keeps = writes or check.repaired and asked ~= PEEK
+      end
+    elseif asked == UNDO and check.spent > cost then
       algorithm.charge(rule, state, now, check.spent - cost)
     elseif raised then
       for name, value in pairs(raised) do
@@ -152,6 +190,8 @@ decide = function(at)
     elseif asked == OBSERVE or cost == 0 or not charges and not gives_back then
       -- Nothing is written, so that what was seen is there again for a clock that steps back.
       keeps, writes = check.repaired and asked ~= PEEK, false
+    elseif charges and asked == RENEW then
+      algorithm.renew(rule, state, now, cost, check.total)
     elseif charges then
       algorithm.charge(rule, state, now, cost)
     elseif asked == REFUND then

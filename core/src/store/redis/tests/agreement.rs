@@ -28,7 +28,9 @@ enum Asked {
     Refund,
     /// The charge of an earlier step, or of none.
     Undo(Index),
+    Renew(Index),
     Acquire(u64),
+    Block(u64),
     /// The units that are left upstream, and the time to wait there.
     Observe(Option<u64>, u64),
 }
@@ -69,9 +71,11 @@ fn asked() -> impl Strategy<Value = Asked> {
         2 => Just(Asked::Charge),
         2 => Just(Asked::Refund),
         2 => any::<Index>().prop_map(Asked::Undo),
+        2 => any::<Index>().prop_map(Asked::Renew),
         2 => (proptest::option::of(0_u64..20), prop_oneof![Just(0), 0_u64..10_000_000])
             .prop_map(|(remaining, time)| Asked::Observe(remaining, time)),
         3 => prop_oneof![Just(0), 0_u64..10_000_000, Just(1 << 50), Just(u64::MAX)].prop_map(Asked::Acquire),
+        1 => prop_oneof![Just(0), 0_u64..10_000_000].prop_map(Asked::Block),
     ]
 }
 
@@ -201,10 +205,12 @@ impl World {
                 Asked::Charge => Call::Charge,
                 Asked::Refund => Call::Refund,
                 Asked::Undo(of) => Call::Undo { charged_at: *of.get(&instants) },
+                Asked::Renew(of) => Call::Renew { charged_at: *of.get(&instants) },
                 Asked::Observe(remaining, time) => {
                     Call::Observe { remaining, retry_after: Some(Duration::from_micros(time)) }
                 }
                 Asked::Acquire(max_wait) => Call::Acquire { max_wait: Duration::from_micros(max_wait) },
+                Asked::Block(time) => Call::Block { time: Duration::from_micros(time) },
             };
             instants.push(now);
             let check = |asking: &Asking| {
@@ -232,7 +238,9 @@ impl World {
             }
             let want = match limiter.decide_sync_at(&checks, call, now) {
                 // Two definitions or two factors of one entry, which no store is asked about.
-                Err(Error::Limit(error)) if ["limits", "factor", "atLeast", "type"].contains(&error.field()) => {
+                Err(Error::Limit(error))
+                    if ["limits", "factor", "atLeast", "type", "blockFor"].contains(&error.field()) =>
+                {
                     continue;
                 }
                 answer => answer.map_err(|error| error.to_string()),
@@ -333,6 +341,11 @@ fn pacing_that_changes() {
 }
 
 #[test]
+fn held_units_that_change() {
+    hold(500, changing(&["concurrency"]));
+}
+
+#[test]
 fn shapes_that_change() {
     hold(300, changing(KINDS));
 }
@@ -366,10 +379,10 @@ fn the_servers_own_clock() {
         for (asked, cost, pause) in steps {
             let call = match asked {
                 None | Some(Asked::Limit) => Call::Limit,
-                Some(Asked::Peek) => Call::Peek,
+                Some(Asked::Peek | Asked::Block(_)) => Call::Peek,
                 Some(Asked::Charge) => Call::Charge,
                 Some(Asked::Refund) => Call::Refund,
-                Some(Asked::Undo(_)) => Call::Undo { charged_at: at },
+                Some(Asked::Undo(_) | Asked::Renew(_)) => Call::Undo { charged_at: at },
                 Some(Asked::Observe(_, time)) => {
                     let retry_after = Some(Duration::from_micros(time.min(5000)));
                     Call::Observe { remaining: Some(cost), retry_after }

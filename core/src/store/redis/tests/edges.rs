@@ -14,10 +14,10 @@ use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
 use crate::store::memory::Memory;
-use crate::store::redis::decode::{Malformed, decode};
-use crate::store::redis::encode::encode;
-use crate::store::redis::keys::slot;
-use crate::store::redis::layout::Layout;
+use crate::store::redis::protocol::decode::{Malformed, decode};
+use crate::store::redis::protocol::encode::encode;
+use crate::store::redis::protocol::keys::slot;
+use crate::store::redis::protocol::layout::Layout;
 use crate::store::remote::{EntryName, Reply, Request};
 use crate::time::{EXACT, Micros};
 

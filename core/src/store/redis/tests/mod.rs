@@ -16,18 +16,17 @@ mod strategies;
 use ::redis::{Cmd, Connection, Pipeline, Value};
 use servers::Server;
 
-use super::decode::{Malformed, decode};
-use super::encode::encode;
-use super::layout::Layout;
-use super::script::{SHA, SOURCE};
-use crate::algorithm::Shape;
+use super::protocol::decode::{Malformed, decode};
+use super::protocol::encode::encode;
+use super::protocol::layout::Layout;
+use super::protocol::script::{SHA, SOURCE};
 use crate::check::Check;
 use crate::clock;
 use crate::decision::{Call, Impossible, Verb};
 use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::{Limit, Rules};
+use crate::limit::{Limit, Place, Rules};
 use crate::store::remote::{EntryName, Part, Reply, Request};
 use crate::time::Micros;
 
@@ -133,14 +132,16 @@ impl Question {
             let (cost, spent) = (sum(|check| check.cost), sum(|check| check.spent));
             let (of, limit) = (check.actor, check.limit.key());
             let rules = check.limit.rules(check.factor).unwrap();
-            for (shape, rule) in rules.shaped() {
-                let name = EntryName::new(namespace, of, limit, shape).to_key();
+            for (Place { shape, is_block }, rule) in rules.placed() {
+                let name = EntryName { is_block, ..EntryName::new(namespace, of, limit, shape) }.to_key();
                 let entry = names.iter().position(|known| *known == name).unwrap_or(names.len());
                 if entry == names.len() {
                     names.push(name);
                 }
                 let charged_at = check.charged_at;
-                answers.push((index, Some(parts.len())));
+                if !is_block {
+                    answers.push((index, Some(parts.len())));
+                }
                 let at_least = check.at_least;
                 parts.push(Part {
                     rule: *rule,
@@ -177,8 +178,11 @@ impl Question {
     }
 
     fn forget(namespace: &str, limit: &Limit, actor: &str) -> Self {
-        let names =
-            Shape::ALL.iter().map(|shape| EntryName::new(namespace, actor, limit.key(), *shape).to_key()).collect();
+        let names = Place::all()
+            .map(|Place { shape, is_block }| {
+                EntryName { is_block, ..EntryName::new(namespace, actor, limit.key(), shape) }.to_key()
+            })
+            .collect();
         let decision = Ok(Request::reset(names));
         Self {
             decision,

@@ -12,8 +12,8 @@ use super::strategies::{KINDS, definition_of};
 use super::{Script, decode, evalsha};
 use crate::check::Check;
 use crate::decision::{Call, Verb};
-use crate::limit::Limit;
-use crate::store::redis::handshake::Handshake;
+use crate::limit::{Limit, Place};
+use crate::store::redis::connection::handshake::Handshake;
 use crate::store::remote::{EntryName, Part, Reply, Request};
 use crate::time::EXACT;
 
@@ -81,7 +81,7 @@ impl Change {
 
 fn request(check: &Check<'_>, call: Call, now: Option<u64>) -> Request {
     let rules = check.limit.rules(1.0).unwrap();
-    let parts = rules.shaped().enumerate().map(|(entry, (_, rule))| Part {
+    let parts = rules.placed().enumerate().map(|(entry, (_, rule))| Part {
         rule: *rule,
         cost: check.cost,
         at_least: 0,
@@ -90,7 +90,9 @@ fn request(check: &Check<'_>, call: Call, now: Option<u64>) -> Request {
         entry,
         observed: None,
     });
-    let names = rules.shaped().map(|(shape, _)| EntryName::new("fuzz", check.actor, check.limit.key(), shape).to_key());
+    let names = rules.placed().map(|(Place { shape, is_block }, _)| {
+        EntryName { is_block, ..EntryName::new("fuzz", check.actor, check.limit.key(), shape) }.to_key()
+    });
     Request::new(Verb::from(call), names.collect(), parts.collect(), now).unwrap()
 }
 

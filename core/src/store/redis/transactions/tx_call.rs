@@ -8,7 +8,7 @@ use super::entry_view::EntryView;
 use crate::algorithm::{Algorithm as _, Entry, Level, LevelRule, Rule};
 use crate::decision::{Held, Verb};
 use crate::inline_vec::InlineVec;
-use crate::store::redis::group_reply::Pending;
+use crate::store::redis::connection::group_reply::Pending;
 use crate::store::remote::{Job, Reply, Request};
 use crate::time::Micros;
 

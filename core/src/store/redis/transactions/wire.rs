@@ -3,8 +3,8 @@
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Pipeline, RedisResult, ToRedisArgs, Value};
 
-use crate::store::redis::error_action::nonsense;
-use crate::store::redis::server_clock;
+use crate::store::redis::connection::error_action::nonsense;
+use crate::store::redis::connection::server_clock;
 use crate::time::EXACT;
 
 /// The largest number that is not [foreign](Kept::Foreign).

@@ -1,14 +1,15 @@
 //! A runtime for callers that have none: one for all stores of a process, and its thread.
 
+mod agenda;
 mod blocking;
 
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::Duration;
+use std::{fmt, io};
 
 use arc_swap::ArcSwapOption;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -16,6 +17,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Sleep;
 
+use self::agenda::Agenda;
+pub(crate) use self::agenda::Due;
 pub(crate) use self::blocking::{Blocking, Hold, LONGEST_DRIVE};
 use super::handover::Handover;
 use crate::fork::Process;
@@ -36,6 +39,13 @@ pub(crate) struct Background {
     last: AtomicU64,
     /// The timer of the caller that drives, set anew only where it has rung: to set one wakes the runtime.
     relief: Mutex<Option<Pin<Box<Sleep>>>>,
+    agenda: Agenda,
+}
+
+impl fmt::Debug for Background {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Background")
+    }
 }
 
 /// Blocking calls that are alone, one soon after the other, before the thread is sent away: more each time that it is
@@ -90,6 +100,7 @@ impl Background {
             wanted: AtomicU32::new(FEWEST_CALLS),
             last: AtomicU64::new(0),
             relief: Mutex::default(),
+            agenda: Agenda::default(),
         });
         let own = background.clone();
         thread::Builder::new().name("tidegate".to_owned()).spawn(move || own.run())?;
@@ -126,6 +137,31 @@ impl Background {
             self.wanted.store(wanted, Ordering::Relaxed);
         }
         Need(self.clone())
+    }
+
+    /// Calls at this instant, and again as its results say, for as long as it is there.
+    pub(crate) fn call_at(self: &Arc<Self>, due: Micros, what: Weak<dyn Due>) {
+        if self.agenda.add(due, what) {
+            drop(self.spawn(Self::make_calls(self.clone())));
+        }
+    }
+
+    /// One of these calls will soon be gone.
+    pub(crate) fn called_off(&self) {
+        self.agenda.called_off();
+    }
+
+    async fn make_calls(self: Arc<Self>) {
+        while let Some(what) = self.agenda.next().await {
+            let own = self.clone();
+            // Apart from the others, which a server that is slow must not delay.
+            drop(self.spawn(async move {
+                let again = Arc::downgrade(&what);
+                if let Some(due) = what.call().await {
+                    own.call_at(due, again);
+                }
+            }));
+        }
     }
 
     /// Spawns work that the runtime is driven for.

@@ -1,0 +1,98 @@
+//! `tidegate check`: files of limits, explained or refused.
+
+mod prove;
+mod worst;
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
+
+use clap::Args;
+
+use super::output::{Done, Failure, Output};
+use super::{FAULTS, FINE};
+use crate::config::{Format, Limits, LimitsError, Places};
+
+#[derive(Args)]
+pub(super) struct Options {
+    /// Files of limits: .json, .toml, .yaml or .yml
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    /// Prints the explanations as JSON, one line a limit
+    #[arg(long, conflicts_with = "prove")]
+    json: bool,
+    /// Takes the limits of a file as one decision: which of them never deny, and the worst spans that all of them admit
+    #[arg(long)]
+    prove: bool,
+}
+
+pub(super) fn run(options: &Options, output: &mut Output) -> Done {
+    let mut code = FINE;
+    for file in &options.files {
+        match Limits::load(file) {
+            Ok(limits) if options.json => {
+                for (_, limit) in limits.iter() {
+                    output.print(&limit.explain().to_json())?;
+                }
+            }
+            Ok(limits) => {
+                output.print(&explained(file, &limits))?;
+                if options.prove {
+                    output.print(&proven(&limits)?)?;
+                }
+            }
+            Err(error) => {
+                code = FAULTS;
+                output.tell(&faults(file, &error));
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// Every limit in its sentences, under the name of the file.
+fn explained(file: &str, limits: &Limits) -> String {
+    let mut text = format!("{file}: {} {}\n", limits.len(), if limits.len() == 1 { "limit" } else { "limits" });
+    for (name, limit) in limits.iter() {
+        let explanation = limit.explain().to_string();
+        // A name that is not the key is the one that programs ask for.
+        let named = if name == limit.key() { String::new() } else { format!("{name:?} has the key ") };
+        let _ = writeln!(text, "\n  {named}{}", explanation.replace('\n', "\n  "));
+    }
+    text
+}
+
+/// The sentences on all limits together.
+fn proven(limits: &Limits) -> Result<String, Failure> {
+    // Units that are held bound no span.
+    let limits: Vec<_> = limits.iter().map(|(_, limit)| limit.clone()).filter(|limit| !limit.holds()).collect();
+    let mut text = "\n  Together, in one decision for one actor:\n".to_owned();
+    for sentence in prove::sentences(&limits).into_iter().chain(worst::sentences(&limits)?) {
+        let _ = writeln!(text, "  {sentence}");
+    }
+    Ok(text)
+}
+
+/// A line for each fault, as compilers write them, so that editors find it.
+fn faults(file: &str, error: &LimitsError) -> String {
+    let mut text = Vec::new();
+    // Read once more: what cannot be read now has no places.
+    let places = Format::of(file).zip(File::open(file).ok()).map(|(format, source)| {
+        let read = source.take(crate::config::LARGEST).read_to_end(&mut text);
+        let text = read.ok().and_then(|_| std::str::from_utf8(&text).ok()).unwrap_or_default();
+        Places::of(text, format)
+    });
+    let find = |path: &str| places.as_ref()?.find(path);
+    let mut lines = String::new();
+    for fault in error.errors() {
+        let place = fault.line().zip(fault.column()).or_else(|| {
+            // A field that is missing is looked for where it should be.
+            let parent = fault.path().rsplit_once('.').map(|(parent, _)| parent);
+            find(fault.path()).or_else(|| parent.and_then(find))
+        });
+        let place = place.map_or(String::new(), |(line, column)| format!("{line}:{column}:"));
+        let path = if fault.path().is_empty() { String::new() } else { format!("{}: ", fault.path()) };
+        let _ = writeln!(lines, "{file}:{place} {path}{}", fault.message());
+    }
+    lines
+}

@@ -1,0 +1,117 @@
+//! The most calls that limits admit together in a span, with the calls themselves.
+
+use smallvec::SmallVec;
+
+use crate::check::Check;
+use crate::command::output::Failure;
+use crate::command::words::{Step, calls_shown};
+use crate::decision::Call;
+use crate::explain::words::number;
+use crate::limit::{Anchor, Kind, Limit};
+use crate::limiter::Limiter;
+use crate::store::memory::Memory;
+use crate::time::Micros;
+
+const SPANS: [(&str, Micros); 4] =
+    [("second", 1_000_000), ("minute", 60_000_000), ("hour", 3_600_000_000), ("day", 86_400_000_000)];
+/// More instants than this are no example of anything.
+const MOST_STEPS: usize = 200_000;
+/// The beginning of a year, a month, a week and a day.
+const BASE: Micros = 1_704_067_200_000_000;
+
+/// A sentence for each span.
+pub(super) fn sentences(limits: &[Limit]) -> Result<Vec<String>, Failure> {
+    let mut sentences = Vec::new();
+    for (name, span) in SPANS {
+        let mut worst: Option<(u64, Vec<Step>)> = None;
+        for start in starts(limits, span)? {
+            let Some(steps) = calls(limits, start, span)? else { continue };
+            let sum = steps.iter().map(|(_, count)| count).sum();
+            if worst.as_ref().is_none_or(|(most, _)| sum > *most) {
+                worst = Some((sum, steps));
+            }
+        }
+        let bound = limits.iter().filter_map(|limit| limit.compiled(1.0));
+        let bound = bound.flat_map(|rules| rules.iter().filter_map(|rule| rule.most_in(span))).min();
+        sentences.push(match worst {
+            Some((sum, steps)) => {
+                let at_most = match bound {
+                    Some(bound) if bound > sum => {
+                        format!("at least {} and at most {}", number(sum as f64), number(bound as f64))
+                    }
+                    _ => number(sum as f64),
+                };
+                format!("The worst {name} admits {at_most}: {}.", calls_shown(&steps))
+            }
+            None => format!("The worst {name} has too many calls to try them out."),
+        });
+    }
+    Ok(sentences)
+}
+
+/// The instants at which the worst span may begin. Where windows have fixed ends, it is so long before one of them as
+/// the calls of a window take, or as late as can be.
+fn starts(limits: &[Limit], span: Micros) -> Result<Vec<Micros>, Failure> {
+    let periods = limits.iter().filter_map(|limit| match limit.kind() {
+        Kind::FixedWindow(window) if window.anchor == Anchor::Epoch => Some(window.period),
+        Kind::SlidingCounter(counter) => Some(counter.period),
+        Kind::SlidingWindow(window) => Some(window.resolution),
+        Kind::Decay(decay) => Some(decay.resolution),
+        Kind::CalendarWindow(_) => Some(86_400_000.0),
+        _ => None,
+    });
+    let mut starts = vec![BASE];
+    for period in periods.map(|period| micros(period).max(1)) {
+        let begin = BASE.div_ceil(period).saturating_mul(period);
+        let end = begin.saturating_add(period);
+        let last = calls(limits, begin, span.min(period))?.and_then(|steps| steps.last().copied());
+        starts.push(end - 1000.min(period));
+        starts.push(end.saturating_sub((last.map_or(0, |(at, _)| at) + 1) * 1000));
+    }
+    Ok(starts)
+}
+
+/// All calls that are admitted from this instant on, each as early as it can be; none if there are too many.
+fn calls(limits: &[Limit], start: Micros, span: Micros) -> Result<Option<Vec<Step>>, Failure> {
+    let limiter = Limiter::new(Memory::with_max_entries(1000));
+    let apart = limits.iter().any(|limit| match limit.kind() {
+        Kind::Smooth(_) => true,
+        Kind::SlidingLog(log) => log.min_interval > 0.0,
+        _ => false,
+    });
+    let decide = |cost: u64, call: Call, now: Micros| {
+        let checks: SmallVec<[Check<'_>; 4]> =
+            limits.iter().map(|limit| Check::new(limit, "client").cost(cost)).collect();
+        limiter.decide_sync_at(&checks, call, now).map_err(|error| Failure::Told(error.to_string()))
+    };
+    let (mut steps, mut now) = (Vec::<Step>::new(), start);
+    while now - start < span {
+        if steps.len() > MOST_STEPS || limits.is_empty() {
+            return Ok(None);
+        }
+        let info = decide(1, Call::Peek, now)?;
+        if info.blocked {
+            now += info.reset_ms.max(1) * 1000;
+            continue;
+        }
+        // A limit that limits nothing has room for more than can be charged.
+        let room = if apart { 1 } else { info.remaining.clamp(1, 1_000_000_000_000) };
+        let info = decide(room, Call::Limit, now)?;
+        if info.blocked || room == 1_000_000_000_000 {
+            return Ok(None);
+        }
+        let at = (now - start) / 1000;
+        match steps.last_mut() {
+            Some((last, count)) if *last == at => *count += room,
+            _ => steps.push((at, room)),
+        }
+        now += info.reset_ms * 1000;
+    }
+    Ok(Some(steps))
+}
+
+/// Milliseconds of a definition.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is never negative")]
+fn micros(millis: f64) -> u64 {
+    (millis * 1000.0) as u64
+}

@@ -1,0 +1,41 @@
+//! Limits as the command line names them.
+
+use std::path::Path;
+
+use super::output::Failure;
+use crate::config::{Format, Limits};
+use crate::limit::Limit;
+
+/// Limits that hold at the same time.
+#[derive(Debug)]
+pub(super) struct Set {
+    /// The words by which they were given.
+    pub(super) name: String,
+    pub(super) limits: Vec<Limit>,
+}
+
+impl Set {
+    /// Reads a file of limits, one limit in the wire form, or limits as text with `;` between them. A limit as text has
+    /// the text as its key.
+    pub(super) fn read(name: &str) -> Result<Self, Failure> {
+        let refused = |error: &dyn std::fmt::Display| Failure::Told(error.to_string());
+        let limits = if name.trim_start().starts_with('{') {
+            vec![Limit::from_json(name).map_err(|error| refused(&error))?]
+        } else if Self::names_file(name) {
+            let limits = Limits::load(name).map_err(|error| refused(&error))?;
+            limits.iter().map(|(_, limit)| limit.clone()).collect()
+        } else {
+            let read = name.split(';').map(str::trim).map(|text| Limit::parse(text, text));
+            read.collect::<Result<_, _>>().map_err(|error| refused(&error))?
+        };
+        if limits.is_empty() {
+            return Err(Failure::of(name, "has no limits"));
+        }
+        Ok(Self { name: name.to_owned(), limits })
+    }
+
+    /// True for the name of a file of limits, whether or not it is there.
+    pub(super) fn names_file(name: &str) -> bool {
+        Format::of(Path::new(name)).is_some()
+    }
+}

@@ -1,0 +1,116 @@
+//! `tidegate ping`, `inspect` and `reset`: a store that applications share.
+
+use clap::Args;
+
+use super::limits::Set;
+use super::output::{Done, Failure, Output};
+use super::words::{count, table};
+use super::{FAULTS, FINE};
+use crate::explain::words::{number, time};
+use crate::limit::{Limit, Value};
+use crate::limiter::Limiter;
+
+#[derive(Args)]
+pub(super) struct Store {
+    /// The URL of the store, such as <redis://localhost:6379/0>
+    url: String,
+    /// The namespace of its entries
+    #[arg(long, default_value = "tidegate")]
+    namespace: String,
+    /// The milliseconds that the store has for an answer
+    #[arg(long, default_value_t = 1000.0, value_name = "MS")]
+    timeout: f64,
+}
+
+#[derive(Args)]
+pub(super) struct Entries {
+    #[command(flatten)]
+    store: Store,
+    /// The actor, as the application names it, such as ip:203.0.113.9
+    actor: String,
+    /// Limits as text with a key ("api: 100/minute"), in the wire form, or a file of limits; as often as needed
+    #[arg(long, required = true, value_name = "LIMITS")]
+    limits: Vec<String>,
+}
+
+impl Store {
+    /// A limiter whose answers are the store's own, or none.
+    fn open(&self) -> Result<Limiter, Failure> {
+        let options = [
+            ("namespace", Value::Text(self.namespace.clone())),
+            ("timeout", Value::Number(self.timeout)),
+            ("onError", Value::Text("raise".to_owned())),
+        ];
+        if self.url.starts_with("memory:") {
+            return Err(Failure::of(&self.url, "is the memory of a process: no other one sees it"));
+        }
+        Limiter::open(&self.url, options.map(|(name, value)| (name.to_owned(), value))).map_err(told)
+    }
+}
+
+impl Entries {
+    /// Limits under the keys that the application gives them.
+    fn limits(&self) -> Result<Vec<Limit>, Failure> {
+        let mut limits = Vec::new();
+        for given in &self.limits {
+            if Set::names_file(given) {
+                limits.extend(Set::read(given)?.limits);
+            } else {
+                limits.push(given.parse::<Limit>().map_err(told)?);
+            }
+        }
+        Ok(limits)
+    }
+}
+
+fn told(error: impl std::fmt::Display) -> Failure {
+    Failure::Told(error.to_string())
+}
+
+/// Asks whether the store decides calls.
+pub(super) fn ping(store: &Store, output: &mut Output) -> Done {
+    let limiter = store.open()?;
+    let health = limiter.ping_sync().map_err(told)?;
+    for warning in &health.warnings {
+        output.print(&format!("{}: {warning}", limiter.url()))?;
+    }
+    let slowest = time(health.round_trip.as_secs_f64() * 1000.0);
+    let servers = count(health.servers.len() as u64, "server");
+    output.print(&format!("{}: decides calls; {servers}, at most {slowest}", limiter.url()))?;
+    Ok(if health.warnings.is_empty() { FINE } else { FAULTS })
+}
+
+/// Shows what an actor has left in every limit, and charges nothing.
+pub(super) fn inspect(entries: &Entries, output: &mut Output) -> Done {
+    let (limits, limiter) = (entries.limits()?, entries.store.open()?);
+    let mut rows = vec![["limit", "left", "of", "next call", "next unit in", "empty in"].map(str::to_owned).to_vec()];
+    for limit in &limits {
+        let info = limiter.peek_sync(limit, &entries.actor).map_err(told)?;
+        rows.push(vec![
+            limit.key().to_owned(),
+            number(info.remaining as f64),
+            number(info.quota as f64),
+            if info.blocked { format!("in {}", time(info.reset_ms as f64)) } else { "at once".to_owned() },
+            time(info.next_ms as f64),
+            time(info.full_reset_ms as f64),
+        ]);
+    }
+    let mut text = String::new();
+    table(&mut text, &rows);
+    output.print(&text)?;
+    Ok(FINE)
+}
+
+/// Empties the entries of an actor.
+pub(super) fn reset(entries: &Entries, output: &mut Output) -> Done {
+    let (limits, limiter) = (entries.limits()?, entries.store.open()?);
+    for limit in &limits {
+        limiter.reset_sync(limit, &entries.actor).map_err(told)?;
+    }
+    output.print(&format!(
+        "{} of {} reset",
+        count(limits.len() as u64, "limit"),
+        crate::error::excerpt(&entries.actor)
+    ))?;
+    Ok(FINE)
+}

@@ -1,0 +1,210 @@
+//! The lines and columns of the names in a document, for whoever tells an editor where something is wrong.
+
+use super::document::Format;
+use super::join;
+
+/// The places of a document's names, by their paths; in YAML the text that has them.
+#[derive(Debug, Default)]
+pub(crate) struct Places(Vec<(String, Place)>, String);
+
+/// A line and a column, counted from 1.
+type Place = (u64, u64);
+
+/// A definition in a table of its own is the third level.
+const DEEPEST: u8 = 3;
+
+impl Places {
+    /// The names of a document that is well formed; of any other there may be none.
+    pub(crate) fn of(text: &str, format: Format) -> Self {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut places = Self::default();
+        match format {
+            Format::Toml => places.toml(text),
+            Format::Json => places.json(text),
+            Format::Yaml => text.clone_into(&mut places.1),
+        }
+        places
+    }
+
+    /// The place of a path: of its last name, if it is there twice.
+    pub(crate) fn find(&self, path: &str) -> Option<Place> {
+        let known = self.0.iter().rev().find(|(known, _)| known == path).map(|(_, place)| *place);
+        known.or_else(|| yaml(&self.1, path))
+    }
+
+    fn toml(&mut self, text: &str) {
+        if let Ok(table) = toml::de::DeTable::parse(text) {
+            self.toml_table(text, "", table.get_ref(), 1);
+        }
+    }
+
+    fn toml_table(&mut self, text: &str, path: &str, table: &toml::de::DeTable<'_>, depth: u8) {
+        for (name, value) in table {
+            let path = join(path, name.get_ref());
+            self.0.push((path.clone(), place(text, name.span().start)));
+            if let (Some(table), true) = (value.get_ref().as_table(), depth < DEEPEST) {
+                self.toml_table(text, &path, table, depth + 1);
+            }
+        }
+    }
+
+    fn json(&mut self, text: &str) {
+        Json { text, at: 0 }.value(self, "", 0);
+    }
+}
+
+/// The line and column of a byte.
+fn place(text: &str, at: usize) -> Place {
+    let before = text.get(..at).unwrap_or(text);
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+    (before.matches('\n').count() as u64 + 1, column as u64 + 1)
+}
+
+/// The names of a text that was read as JSON already, so that it is well formed.
+struct Json<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Json<'_> {
+    fn peek(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        while bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+        bytes.get(self.at).copied()
+    }
+
+    fn value(&mut self, places: &mut Places, path: &str, depth: u8) {
+        match self.peek() {
+            Some(open @ (b'{' | b'[')) => {
+                self.at += 1;
+                loop {
+                    match self.peek() {
+                        None => return,
+                        Some(b'}' | b']') => break self.at += 1,
+                        Some(b',') => self.at += 1,
+                        Some(_) if open == b'[' => self.value(places, path, DEEPEST),
+                        Some(_) => self.member(places, path, depth),
+                    }
+                }
+            }
+            Some(b'"') => drop(self.string()),
+            _ => {
+                let rest = self.text.get(self.at..).unwrap_or_default();
+                self.at += rest.find([',', '}', ']', ' ', '\n', '\r', '\t']).unwrap_or(rest.len());
+            }
+        }
+    }
+
+    fn member(&mut self, places: &mut Places, path: &str, depth: u8) {
+        let start = self.at;
+        let Some(name) = self.string() else { return self.at = self.text.len() };
+        let inside = join(path, &name);
+        if depth < DEEPEST {
+            places.0.push((inside.clone(), place(self.text, start)));
+        }
+        if self.peek() == Some(b':') {
+            self.at += 1;
+        }
+        self.value(places, &inside, depth.saturating_add(1));
+    }
+
+    fn string(&mut self) -> Option<String> {
+        let rest = self.text.get(self.at..)?;
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        let name = stream.next()?.ok()?;
+        self.at += stream.byte_offset();
+        Some(name)
+    }
+}
+
+/// The place of a path in a text that was read as YAML already: in block style by the indentation, in flow style by what
+/// stands around a name. A second parser would be as large as all of this command.
+fn yaml(text: &str, path: &str) -> Option<Place> {
+    let (mut from, mut to, mut found) = (0, text.len(), None);
+    for name in path.split('.').map(|name| name.trim_matches('"')) {
+        let block = text.get(from..to)?;
+        let at = from + in_block(block, name, from > 0).or_else(|| in_flow(block, name))?;
+        let line = text.get(..at)?.rfind('\n').map_or(0, |end| end + 1);
+        (from, to, found) = (at + name.len(), end_of(text, line), Some(place(text, at)));
+    }
+    found
+}
+
+/// The indentation of a line that is neither empty nor a comment.
+fn indent(line: &str) -> Option<usize> {
+    let rest = line.trim_start_matches(' ');
+    (!rest.trim().is_empty() && !rest.starts_with('#')).then_some(line.len() - rest.len())
+}
+
+/// The end of what stands under the name that begins in this line: the next line that is indented no more.
+fn end_of(text: &str, line: usize) -> usize {
+    let mut lines = text.get(line..).unwrap_or_default().split_inclusive('\n');
+    let first = lines.next().unwrap_or_default();
+    let own = indent(first).unwrap_or(0);
+    let below = lines.take_while(|line| indent(line).is_none_or(|indent| indent > own));
+    line + first.len() + below.map(str::len).sum::<usize>()
+}
+
+/// The name of a line with the indentation of the block, which begins behind the line of its own name.
+fn in_block(block: &str, name: &str, named: bool) -> Option<usize> {
+    let start = if named { block.find('\n')? + 1 } else { 0 };
+    let (mut at, mut own) = (start, None);
+    for line in block.get(start..)?.split_inclusive('\n') {
+        if let Some(indent) = indent(line) {
+            let own = *own.get_or_insert(indent);
+            if indent == own && is_name(line.get(indent..)?, name) {
+                return Some(at + indent);
+            }
+        }
+        at += line.len();
+    }
+    None
+}
+
+fn in_flow(block: &str, name: &str) -> Option<usize> {
+    let before = |at: usize| block.get(..at).is_some_and(|before| before.trim_end().ends_with(['{', ',']));
+    let places = block.match_indices(['{', ',']).map(|(at, mark)| at + mark.len());
+    let starts = places.map(|at| at + block.get(at..).map_or(0, |rest| rest.len() - rest.trim_start().len()));
+    starts.filter(|at| before(*at)).find(|at| block.get(*at..).is_some_and(|rest| is_name(rest, name)))
+}
+
+/// True for a text that begins with this name, perhaps in quotes, and a colon.
+fn is_name(text: &str, name: &str) -> bool {
+    let rest = text.trim_start_matches(['"', '\'']).strip_prefix(name);
+    rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start_matches(' ').starts_with(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Format, Places};
+
+    fn find(text: &str, format: Format, paths: [&str; 3]) -> [Option<(u64, u64)>; 3] {
+        let places = Places::of(text, format);
+        paths.map(|path| places.find(path))
+    }
+
+    #[test]
+    fn names_are_found_in_every_format() {
+        let paths = ["limits.api", "limits.login.size", "limits.nobody"];
+        let json = "{\n  \"limits\": { \"api\": [1, {\"x\": \"}\"}],\n    \"l\\u006fgin\": { \"type\": \"bucket\", \"size\": 0 } } }";
+        assert_eq!(find(json, Format::Json, paths), [Some((2, 15)), Some((3, 39)), None]);
+        let toml = "# all\n[limits]\napi = \"1/s\"\n[limits.login]\nsize = 0\n";
+        assert_eq!(find(toml, Format::Toml, paths), [Some((3, 1)), Some((5, 1)), None]);
+        let yaml = "# api: 2/s\nlimits:\n  api: 1/s\n  login: { type: bucket,\n    size: 0 }\nsize: 1\n";
+        assert_eq!(find(yaml, Format::Yaml, paths), [Some((3, 3)), Some((5, 5)), None]);
+        let yaml = "limits:\n  # size: 1\n  'login':\n    type: bucket\n    \"size\": 0\n\n  api: 1/s\n";
+        assert_eq!(find(yaml, Format::Yaml, paths), [Some((7, 3)), Some((5, 5)), None]);
+    }
+
+    #[test]
+    fn a_name_given_twice_is_found_where_it_comes_again_and_nothing_is_found_in_what_is_no_document() {
+        assert_eq!(Places::of("{\"a\": 1,\n\"a\": 2}", Format::Json).find("a"), Some((2, 1)));
+        for text in ["", "[", "{", "{\"a\"", "{\"a\": {", "\"\\", "nul", "{]"] {
+            for format in [Format::Json, Format::Toml, Format::Yaml] {
+                assert_eq!(Places::of(text, format).find("b"), None, "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The settings of outgoing calls by their names, as the bindings pass them.
+
+use super::{IDEMPOTENT, Outgoing};
+use crate::error::LimitError;
+use crate::limit::{Limit, Value};
+use crate::near::hint;
+
+/// The names of all options of [`Outgoing::from_fields`].
+pub const OUTGOING_OPTIONS: [&str; 5] = ["retries", "retryMethods", "backoff", "maxBackoff", "maxWait"];
+
+/// The longest time of an option in milliseconds: 100 years.
+const LONGEST: f64 = 3_155_760_000_000.0;
+
+impl Outgoing {
+    /// Settings by their names, of which [`OUTGOING_OPTIONS`] lists all; one that is null is as if it were not given.
+    /// Times are in milliseconds, and their names may end in `Ms`. `retryMethods` is passed as one field for each method.
+    ///
+    /// - `retries`: how often a refused request is repeated, 0 unless given.
+    /// - `retryMethods`: the methods that are, the idempotent ones unless given.
+    /// - `backoff`: the first wait where the server says nothing, 1 s unless given; each further one is twice as long.
+    /// - `maxBackoff`: the longest of these, 30 s unless given.
+    /// - `maxWait`: the longest wait of a request for its turn, and for its repetition. There is no bound unless given.
+    ///
+    /// ```
+    /// use tidegate::Limit;
+    /// use tidegate::http::Outgoing;
+    /// use tidegate::limits::Value;
+    ///
+    /// let api = Limit::bucket("api", 10).build()?;
+    /// let error = Outgoing::from_fields([api], [("retries".to_owned(), Value::Number(-1.0))]).unwrap_err();
+    /// assert_eq!(error.to_string(), "retries must be a whole number from 0 to 100, got -1");
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no limit, an option does not exist, or a value has the wrong type or is out of bounds.
+    pub fn from_fields(
+        limits: impl IntoIterator<Item = Limit>,
+        fields: impl IntoIterator<Item = (String, Value)>,
+    ) -> Result<Self, LimitError> {
+        let mut made = Self {
+            limits: limits.into_iter().collect(),
+            retries: 0,
+            methods: Vec::new(),
+            backoff_ms: 1000.0,
+            max_backoff_ms: 30_000.0,
+            max_wait_ms: None,
+        };
+        if made.limits.is_empty() {
+            return Err(LimitError::range("", "limits", "must hold at least one limit", "none"));
+        }
+        for (name, value) in fields {
+            if !OUTGOING_OPTIONS.contains(&plain(&name)) {
+                let problem = format!("is not an option here{}", hint(&name, OUTGOING_OPTIONS));
+                return Err(LimitError::wrong_type("", &crate::error::excerpt(&name), problem, "a value"));
+            }
+            if value != Value::Null {
+                made.take(&name, &value)?;
+            }
+        }
+        if made.methods.is_empty() {
+            made.methods = IDEMPOTENT.map(str::to_owned).to_vec();
+        }
+        Ok(made)
+    }
+
+    fn take(&mut self, name: &str, value: &Value) -> Result<(), LimitError> {
+        match plain(name) {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within its bounds")]
+            "retries" => {
+                let count = number(name, value, 100.0, "must be a whole number from 0 to 100")?;
+                if count.fract() > 0.0 {
+                    return Err(LimitError::range("", name, "must be a whole number from 0 to 100", count));
+                }
+                self.retries = count as u32;
+            }
+            "retryMethods" => match value {
+                Value::Text(method) if is_token(method) => self.methods.push(method.to_ascii_uppercase()),
+                Value::Text(_) => return Err(LimitError::range("", name, "must hold methods", value)),
+                other => return Err(LimitError::wrong_type("", name, "must hold methods", other)),
+            },
+            "backoff" => self.backoff_ms = time(name, value)?,
+            "maxBackoff" => self.max_backoff_ms = time(name, value)?,
+            _ => self.max_wait_ms = Some(time(name, value)?),
+        }
+        Ok(())
+    }
+}
+
+/// The name without the unit that a host language puts behind it.
+fn plain(name: &str) -> &str {
+    name.strip_suffix("Ms").unwrap_or(name)
+}
+
+fn is_token(method: &str) -> bool {
+    !method.is_empty() && method.len() <= 32 && method.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn time(name: &str, value: &Value) -> Result<f64, LimitError> {
+    number(name, value, LONGEST, "must be at least 0, and at most 100 years")
+}
+
+fn number(name: &str, value: &Value, most: f64, problem: &str) -> Result<f64, LimitError> {
+    match value {
+        Value::Number(number) if (0.0..=most).contains(number) => Ok(*number),
+        Value::Number(number) => Err(LimitError::range("", name, problem, number)),
+        other => Err(LimitError::wrong_type("", name, "must be a number", other)),
+    }
+}

@@ -1,0 +1,31 @@
+//! Decisions in memory about a limit with a block.
+
+use super::memory::Local;
+use crate::Error;
+use crate::algorithm::{Grouped, Rule, Uneven, states, with_small};
+use crate::info::LimitInfo;
+use crate::limit::Limit;
+use crate::store::memory::Undecided;
+use crate::time::Micros;
+
+impl Local {
+    /// A limit with a block, of which most calls find none and close none.
+    #[inline(never)]
+    pub(super) fn limit_open(
+        &self,
+        rule: &Rule,
+        limit: &Limit,
+        actor: &str,
+        cost: u64,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        let call = self.entry_call(limit, actor, cost, now);
+        let otherwise = |why| self.limit_otherwise(why, limit, actor, cost, now);
+        match rule {
+            Rule::Level(rule) if rule.by_groups => self.memory.decide_open(&Grouped(rule), call, otherwise),
+            Rule::Level(rule) => self.memory.decide_open(&Uneven(rule), call, otherwise),
+            rule => with_small!(rule, |rule| self.memory.decide_open(rule, call, otherwise),
+                else otherwise(Undecided::Crowded)),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Calls of a limiter whose metrics are read.
+
+use super::Limiter;
+#[cfg(feature = "remote")]
+use super::meter::Underway;
+use crate::Error;
+use crate::check::Check;
+use crate::decision::Call;
+use crate::info::LimitInfo;
+use crate::time::Micros;
+
+impl Limiter {
+    /// Apart from the way without counts, in which nothing may look at the answer: to move one can be felt.
+    #[inline(never)]
+    pub(super) fn decide_metered(
+        &self,
+        checks: &[Check<'_>],
+        call: Call,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        let answer = self.decide_uncounted(checks, call, now);
+        self.count(checks, call, &answer);
+        answer
+    }
+
+    /// True if calls are counted by limit.
+    #[inline]
+    #[cfg(feature = "remote")]
+    pub(super) fn is_metered(&self) -> bool {
+        self.meter.get().is_some()
+    }
+
+    #[inline]
+    #[cfg(not(feature = "remote"))]
+    #[expect(clippy::unused_self, reason = "as where there are metrics to read")]
+    pub(super) const fn is_metered(&self) -> bool {
+        false
+    }
+
+    /// Counts a call that was answered.
+    #[cfg(feature = "remote")]
+    pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
+        if let Some(meter) = self.meter.get() {
+            meter.count(checks, call, answer);
+        }
+    }
+
+    #[cfg(not(feature = "remote"))]
+    #[expect(clippy::unused_self, reason = "as where there are metrics to read")]
+    pub(super) const fn count(&self, _: &[Check<'_>], _: Call, _: &Result<LimitInfo, Error>) {}
+
+    /// A call under way, where it is to be counted.
+    #[cfg(feature = "remote")]
+    pub(super) fn underway(&self, checks: &[Check<'_>], call: Call) -> Option<Underway> {
+        self.is_metered().then(|| Underway::new(self.meter.clone(), checks, call))
+    }
+}

@@ -1,0 +1,185 @@
+//! The numbers of a limiter, with names for the systems that collect them.
+
+use super::Limiter;
+use super::meter::Meter;
+use crate::store::remote::{BreakerState, Statistics};
+use crate::tally::Counted;
+
+/// A metric of a limiter, with the numbers that it has now; see [`Limiter::metrics`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Metric {
+    /// Its name in Prometheus.
+    pub name: &'static str,
+    /// Its name in OpenTelemetry.
+    pub instrument: &'static str,
+    /// Its meaning, in a sentence.
+    pub help: &'static str,
+    /// Its unit in OpenTelemetry: `s` or `1`.
+    pub unit: &'static str,
+    /// The kind of its numbers.
+    pub kind: MetricKind,
+    /// The names of its labels.
+    pub labels: &'static [&'static str],
+    /// Its numbers.
+    pub samples: Vec<Sample>,
+}
+
+/// A number of a [`Metric`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Sample {
+    /// The value of each label.
+    pub labels: Vec<String>,
+    /// The number.
+    pub value: f64,
+}
+
+/// The kind of a [`Metric`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MetricKind {
+    /// Its numbers only grow.
+    Counter,
+    /// Its numbers go up and down.
+    Gauge,
+}
+
+/// A metric with the numbers that are read for it.
+struct Definition {
+    name: &'static str,
+    instrument: &'static str,
+    help: &'static str,
+    unit: &'static str,
+    kind: MetricKind,
+    labels: &'static [&'static str],
+    of: Of,
+}
+
+/// The numbers of a metric.
+enum Of {
+    /// Of every limit.
+    Limit(fn(&Counted) -> f64),
+    /// Of every limit, by outcome.
+    Outcomes(fn(&Counted) -> Outcomes),
+    /// Of the store.
+    Store(fn(&Statistics) -> f64),
+    /// Of the store, by the reason.
+    Failures,
+}
+
+type Outcomes = Vec<(&'static str, u64)>;
+
+macro_rules! definitions {
+    ($($help:literal $kind:ident $name:literal $unit:literal [$($label:literal),*] $of:expr;)+) => {
+        &[$(Definition {
+            name: definitions!(@ $kind $name),
+            instrument: concat!("tidegate.", $name),
+            help: $help,
+            unit: $unit,
+            kind: MetricKind::$kind,
+            labels: &[$($label),*],
+            of: $of,
+        },)+]
+    };
+    (@ Counter $name:literal) => { concat!("tidegate_", $name, "_total") };
+    (@ Gauge $name:literal) => { concat!("tidegate_", $name) };
+}
+
+const DEFINITIONS: &[Definition] = definitions! {
+    "Calls that a limit allowed or denied, or that failed; an acquire counts once, when it is over."
+        Counter "decisions" "1" ["limit", "outcome"] Of::Outcomes(|of| {
+            vec![("allowed", of.allowed), ("denied", of.denied), ("failed", of.failed)]
+        });
+    "Calls that a limit in shadow mode, or a candidate, would have allowed or denied."
+        Counter "observed_decisions" "1" ["limit", "outcome"] Of::Outcomes(|of| {
+            vec![("allowed", of.observed_allowed), ("denied", of.observed_denied)]
+        });
+    "Calls that a limit allowed, and that left less than a fifth of it."
+        Counter "near_limit" "1" ["limit"] Of::Limit(|of| of.near as f64);
+    "Calls of acquire that waited for their turn."
+        Counter "waits" "1" ["limit"] Of::Limit(|of| of.waits as f64);
+    "The time for which calls of acquire waited for their turn."
+        Counter "wait_seconds" "s" ["limit"] Of::Limit(|of| of.waited_ms as f64 / 1000.0);
+    "Units of concurrency limits that were taken; less those released, they are under way, or their lease is over."
+        Counter "held_units" "1" ["limit"] Of::Limit(|of| of.held as f64);
+    "Units of concurrency limits that were released."
+        Counter "released_units" "1" ["limit"] Of::Limit(|of| of.released as f64);
+    "Calls that the store did not decide, by the reason."
+        Counter "degraded" "1" ["reason"] Of::Failures;
+    "Calls that were denied without the store, because it had denied them before."
+        Counter "deny_cache_hits" "1" [] Of::Store(|of| of.deny_cache_hits as f64);
+    "Decisions that were sent to the store."
+        Counter "store_calls" "1" [] Of::Store(|of| of.store_calls as f64);
+    "Round trips to the store."
+        Counter "store_batches" "1" [] Of::Store(|of| of.batches as f64);
+    "Decisions that the store answered in time."
+        Counter "store_answers" "1" [] Of::Store(|of| {
+            of.latency.buckets.iter().map(|(_, count)| count).sum::<u64>() as f64
+        });
+    "The time that the store took for the decisions that it answered."
+        Counter "store_seconds" "s" [] Of::Store(|of| of.latency.sum.as_secs_f64());
+    "Entries of the store that could not be read, and were replaced."
+        Counter "corrupt_entries" "1" [] Of::Store(|of| of.corrupt_entries as f64);
+    "1 while a server that failed is probed and not asked, else 0."
+        Gauge "breaker_open" "1" [] Of::Store(|of| f64::from(u8::from(of.breaker == BreakerState::Open)));
+    "Entries in memory."
+        Gauge "entries" "1" [] Of::Store(|of| of.entries as f64);
+    "Drained entries that were removed from memory early, because it was full."
+        Counter "evictions" "1" [] Of::Store(|of| of.evictions as f64);
+    "Calls that were decided by an entry shared between actors, because the memory was full."
+        Counter "overflowed" "1" [] Of::Store(|of| of.overflowed as f64);
+    "Processes that share the memory."
+        Gauge "processes" "1" [] Of::Store(|of| of.processes as f64);
+};
+
+impl Limiter {
+    /// Every metric of this limiter in this process, with the numbers that it has now, for a program that exports them.
+    ///
+    /// The first call turns the counts by limit on, for this limiter and its clones; before, nothing is counted by
+    /// limit, and nothing is spent on it. A call of several limits counts for each of them, as denied for those that
+    /// denied it. The first 256 keys are counted apart, all others as the limit `other`. No label names an actor.
+    ///
+    /// ```
+    /// use tidegate::{Limit, Limiter, Memory};
+    ///
+    /// let (limiter, login) = (Limiter::new(Memory::new()), Limit::bucket("login", 2).build()?);
+    /// limiter.metrics();
+    /// for _ in 0..3 {
+    ///     limiter.limit_sync(&login, "ada")?;
+    /// }
+    /// let metrics = limiter.metrics();
+    /// let decisions = metrics.iter().find(|metric| metric.name == "tidegate_decisions_total").unwrap();
+    /// assert_eq!(decisions.labels, ["limit", "outcome"]);
+    /// assert_eq!(decisions.samples[0].labels, ["login", "allowed"]);
+    /// assert_eq!(decisions.samples[0].value, 2.0);
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn metrics(&self) -> Vec<Metric> {
+        let limits = self.meter.get_or_init(Meter::new).read();
+        let stats = self.stats();
+        DEFINITIONS.iter().map(|definition| definition.read(&limits, &stats)).collect()
+    }
+}
+
+impl Definition {
+    fn read(&self, limits: &[(String, Counted)], stats: &Statistics) -> Metric {
+        let Self { name, instrument, help, unit, kind, labels, .. } = *self;
+        let sample = |labels, value| Sample { labels, value };
+        let samples = match &self.of {
+            Of::Limit(read) => limits.iter().map(|(key, of)| sample(vec![key.clone()], read(of))).collect(),
+            Of::Outcomes(read) => limits
+                .iter()
+                .flat_map(|(key, of)| read(of).into_iter().map(move |(outcome, count)| (key, outcome, count)))
+                .map(|(key, outcome, count)| sample(vec![key.clone(), outcome.to_owned()], count as f64))
+                .collect(),
+            Of::Store(read) => vec![sample(Vec::new(), read(stats))],
+            Of::Failures => {
+                let by_reason = stats.failures.iter();
+                by_reason.map(|(reason, count)| sample(vec![reason.name().to_owned()], *count as f64)).collect()
+            }
+        };
+        Metric { name, instrument, help, unit, kind, labels, samples }
+    }
+}

@@ -1,0 +1,369 @@
+//! A part of a table that is locked: its entries, in buckets of eight.
+//!
+//! An entry sits in one of the two buckets that its fingerprint names, and never moves. So no change touches more than
+//! one slot, a few counts and the blocks of one long entry, and the journal is short.
+
+use super::lists;
+use super::lock::Words;
+use super::locked::Shard;
+use super::plan::{BUCKET, REST, SLOTS, part};
+use crate::algorithm::{Algorithm, Doubles, Entry, Rule, Small, Stored};
+use crate::fingerprint::Fingerprint;
+use crate::inline_vec::InlineVec;
+use crate::store::memory::{
+    CANDIDATES, Drain, GIVEN_LIVES, Moment, Place, SWEEP_AT_MOST, SWEEP_PER_MILLI, Shelf, Timeline,
+};
+
+/// The array that an entry is in.
+#[derive(Clone, Copy)]
+pub(super) enum Array {
+    Own,
+    Lanes,
+}
+
+/// In place of a number that an entry does not have.
+const NONE: u64 = u64::MAX;
+/// The first number is that of the first block, and the second the count of numbers there.
+const ASIDE: u64 = 1 << 63;
+/// The words behind the tag of a slot.
+const LOW: usize = 0;
+const DRAIN: usize = 1;
+const NUMBERS: usize = 2;
+const INLINE: usize = REST - NUMBERS;
+
+impl Shard<'_> {
+    fn start(&self, array: Array) -> usize {
+        match array {
+            Array::Own => part::SLOTS,
+            Array::Lanes => part::SLOTS + self.plan.buckets * BUCKET,
+        }
+    }
+
+    fn buckets(&self, array: Array) -> usize {
+        match array {
+            Array::Own => self.plan.buckets,
+            Array::Lanes => self.plan.lane_buckets,
+        }
+    }
+
+    fn tag_at(&self, array: Array, slot: usize) -> usize {
+        self.start(array) + slot / SLOTS * BUCKET + slot % SLOTS
+    }
+
+    fn rest_at(&self, array: Array, slot: usize) -> usize {
+        self.start(array) + slot / SLOTS * BUCKET + SLOTS + slot % SLOTS * REST
+    }
+
+    pub(super) fn tag(&self, array: Array, slot: usize) -> u64 {
+        self.get(self.tag_at(array, slot))
+    }
+
+    pub(super) fn low(&self, array: Array, slot: usize) -> u64 {
+        self.get(self.rest_at(array, slot) + LOW)
+    }
+
+    pub(super) fn slots(&self, array: Array) -> usize {
+        self.buckets(array) * SLOTS
+    }
+
+    /// The two buckets of a tag; small numbers of them may coincide.
+    #[allow(clippy::cast_possible_truncation, reason = "the high half of a product is below the number of buckets")]
+    pub(super) fn homes(&self, array: Array, tag: u64) -> [usize; 2] {
+        let buckets = self.buckets(array) as u128;
+        let spread = |tag: u64| ((u128::from(tag) * buckets) >> 64) as usize;
+        [spread(tag), spread(tag.rotate_left(32).wrapping_mul(0x9e37_79b9_7f4a_7c15))]
+    }
+
+    /// The slot of this tag, and of this low half if one is given.
+    #[inline]
+    pub(super) fn search(&self, array: Array, tag: u64, low: Option<u64>) -> Option<usize> {
+        for home in self.homes(array, tag) {
+            let start = self.start(array) + home * BUCKET;
+            let bucket = &self.space.part[start..start + BUCKET];
+            for slot in 0..SLOTS {
+                if bucket[slot].load(std::sync::atomic::Ordering::Relaxed) == tag
+                    && low.is_none_or(|low| {
+                        bucket[SLOTS + slot * REST + LOW].load(std::sync::atomic::Ordering::Relaxed) == low
+                    })
+                {
+                    return Some(home * SLOTS + slot);
+                }
+            }
+        }
+        None
+    }
+
+    /// A vacant slot for this tag, in the emptier of its buckets.
+    pub(super) fn vacancy(&self, array: Array, tag: u64) -> Option<usize> {
+        let vacant = |home: usize| {
+            let slots = home * SLOTS..(home + 1) * SLOTS;
+            slots.filter(|slot| self.tag(array, *slot) == 0)
+        };
+        let [first, second] = self.homes(array, tag);
+        let most = if vacant(first).count() >= vacant(second).count() { first } else { second };
+        vacant(most).next()
+    }
+
+    pub(super) fn drain(&self, array: Array, slot: usize) -> Drain {
+        Drain::of_word(self.get(self.rest_at(array, slot) + DRAIN))
+    }
+
+    /// The numbers of an entry, in the slot or in blocks.
+    fn numbers(&self, array: Array, slot: usize) -> InlineVec<f64> {
+        let at = self.rest_at(array, slot) + NUMBERS;
+        if let Some((first, count)) = self.list(array, slot) {
+            return lists::read(self, first, count);
+        }
+        let words = (at..at + INLINE).map(|at| self.get(at)).take_while(|word| *word != NONE);
+        words.map(f64::from_bits).collect()
+    }
+
+    /// The first block and the count of numbers of an entry that has blocks.
+    pub(super) fn list(&self, array: Array, slot: usize) -> Option<(usize, usize)> {
+        let at = self.rest_at(array, slot) + NUMBERS;
+        let first = self.get(at);
+        (first & ASIDE != 0 && first != NONE)
+            .then(|| (usize::try_from(first & !ASIDE).unwrap_or(0), self.index(at + 1)))
+    }
+
+    /// The entry in a slot, of this rule's shape.
+    pub(super) fn entry(&self, array: Array, slot: usize, rule: &Rule) -> Entry {
+        let numbers = self.numbers(array, slot);
+        if numbers.is_empty() {
+            return Entry::Absent;
+        }
+        rule.entry_of(&mut Doubles(numbers.into_iter())).unwrap_or_default()
+    }
+
+    /// A state of a few numbers, in its slot.
+    #[inline]
+    pub(super) fn small<S: Stored>(&self, slot: usize) -> Option<S> {
+        let at = self.rest_at(Array::Own, slot) + NUMBERS;
+        let numbers =
+            self.space.part[at..at + INLINE].iter().map(|word| word.load(std::sync::atomic::Ordering::Relaxed));
+        S::read(&mut Doubles(numbers.take_while(|word| *word != NONE).map(f64::from_bits)))
+    }
+
+    /// Writes a state of a few numbers to its slot.
+    #[inline]
+    pub(super) fn write_small<S: Stored>(&self, slot: usize, state: &S, drain: Drain) {
+        let at = self.rest_at(Array::Own, slot);
+        let mut numbers = Few::default();
+        state.write(&mut numbers);
+        for (number, word) in numbers.0.into_iter().enumerate() {
+            self.change(at + NUMBERS + number, word);
+        }
+        self.change(at + DRAIN, drain.to_word());
+        self.commit();
+    }
+
+    /// Puts a word that may be the same.
+    #[inline]
+    fn change(&self, at: usize, value: u64) {
+        if self.get(at) != value {
+            self.put(at, value);
+        }
+    }
+
+    /// Writes an entry to its slot.
+    pub(super) fn write(&self, array: Array, slot: usize, entry: &Entry, drain: Drain) {
+        let mut numbers: InlineVec<f64> = InlineVec::new();
+        entry.write(&mut numbers);
+        let at = self.rest_at(array, slot);
+        let old = self.list(array, slot);
+        let mut words = [NONE; INLINE];
+        if numbers.len() > INLINE {
+            if let Some(first) = lists::write(self, &numbers) {
+                (words[0], words[1]) = (ASIDE | first as u64, numbers.len() as u64);
+            } else {
+                // The units of all runs count at the newest instant, which frees nobody early.
+                let newest = &numbers[numbers.len() - 2..];
+                words.iter_mut().zip(newest).for_each(|(word, number)| *word = number.to_bits());
+                self.set(part::OVERFLOWED, self.get(part::OVERFLOWED) + 1);
+            }
+        } else {
+            words.iter_mut().zip(numbers).for_each(|(word, number)| *word = number.to_bits());
+        }
+        for (number, word) in words.into_iter().enumerate() {
+            self.change(at + NUMBERS + number, word);
+        }
+        self.change(at + DRAIN, drain.to_word());
+        if let Some((first, count)) = old {
+            lists::free(self, first, count);
+        }
+        self.commit();
+    }
+
+    /// Takes a vacant slot, for an entry that says nothing yet.
+    pub(super) fn occupy(&self, array: Array, slot: usize, tag: u64, low: u64) {
+        let at = self.rest_at(array, slot);
+        self.set(at + LOW, low);
+        self.set(at + DRAIN, 0);
+        (at + NUMBERS..at + REST).for_each(|at| self.set(at, NONE));
+        self.count(array, 1);
+        self.put(self.tag_at(array, slot), tag);
+        self.commit();
+    }
+
+    pub(super) fn vacate(&self, array: Array, slot: usize) {
+        if let Some((first, count)) = self.list(array, slot) {
+            lists::free(self, first, count);
+        }
+        self.count(array, -1);
+        self.put(self.tag_at(array, slot), 0);
+        self.commit();
+    }
+
+    fn count(&self, array: Array, more: i64) {
+        let at = match array {
+            Array::Own => part::LEN,
+            Array::Lanes => part::LANES,
+        };
+        self.put(at, self.get(at).wrapping_add_signed(more));
+    }
+
+    /// Drops drained entries from a stretch of the part; the longer ago the last sweep, the longer the stretch.
+    #[inline]
+    pub(super) fn sweep(&self) {
+        if self.now >= self.get(part::SWEPT_AT) + 1000 {
+            self.sweep_some();
+        }
+    }
+
+    #[cold]
+    fn sweep_some(&self) {
+        let millis = (self.now - self.get(part::SWEPT_AT)) / 1000;
+        self.set(part::SWEPT_AT, self.now);
+        let most = millis.saturating_mul(SWEEP_PER_MILLI).min(SWEEP_AT_MOST);
+        if self.get(part::LEN) > 0 {
+            self.sweep_array(Array::Own, part::HAND, most);
+        }
+        if self.get(part::SHARED) == 0 {
+            return;
+        }
+        self.sweep_array(Array::Lanes, part::LANE_HAND, most);
+        let closed = (part::CELL..part::SLOTS - super::super::memory::CELLS).any(|at| self.get(at) > self.now);
+        if self.get(part::LANES) == 0 && self.get(part::GIVEN_UNTIL) <= self.now && !closed {
+            self.set(part::SHARED, 0);
+        }
+    }
+
+    fn sweep_array(&self, array: Array, hand_at: usize, most: u64) {
+        let slots = self.slots(array);
+        let mut hand = self.index(hand_at) % slots;
+        for _ in 0..most.min(slots as u64) {
+            if self.tag(array, hand) != 0 && self.is_drained(array, hand) {
+                self.vacate(array, hand);
+            }
+            hand = (hand + 1) % slots;
+        }
+        self.set(hand_at, hand as u64);
+    }
+
+    fn is_drained(&self, array: Array, slot: usize) -> bool {
+        let drain = self.drain(array, slot);
+        match drain.timeline() {
+            Timeline::Real => drain.empty_at() <= self.now,
+            Timeline::Given => self.get(part::GIVEN_AT).saturating_add(drain.time().max(GIVEN_LIVES)) <= self.now,
+        }
+    }
+
+    pub(super) fn note_given(&self) {
+        self.set(part::GIVEN_AT, self.get(part::GIVEN_AT).max(self.now));
+        let until = self.get(part::GIVEN_UNTIL);
+        if until > 0 {
+            self.set(part::GIVEN_UNTIL, until.max(self.now.saturating_add(GIVEN_LIVES)));
+        }
+    }
+
+    /// Drops one entry that has drained of these slots, and none of `needed`, which is sorted.
+    pub(super) fn drop_one(&self, slots: impl Iterator<Item = usize>, moment: Moment, needed: &[Fingerprint]) -> bool {
+        let drained = |slot: &usize| {
+            let (tag, drain) = (self.tag(Array::Own, *slot), self.drain(Array::Own, *slot));
+            let is_needed = || {
+                let is_it = |one: &Fingerprint| tag_of(*one) == tag && low_of(*one) == self.low(Array::Own, *slot);
+                needed.iter().any(is_it)
+            };
+            tag != 0 && drain.timeline() == moment.timeline && drain.empty_at() <= moment.now && !is_needed()
+        };
+        let found = slots.into_iter().find(drained);
+        if let Some(slot) = found {
+            self.vacate(Array::Own, slot);
+            self.set(part::EVICTIONS, self.get(part::EVICTIONS) + 1);
+        }
+        found.is_some()
+    }
+
+    /// Drops one of the entries that come next in turn, if one has drained.
+    pub(super) fn drop_in_turn(&self, moment: Moment, needed: &[Fingerprint]) -> bool {
+        let (slots, hand) = (self.slots(Array::Own), self.index(part::HAND));
+        let in_turn = (0..slots).map(|step| (hand + step) % slots);
+        let candidates: InlineVec<usize> =
+            in_turn.filter(|slot| self.tag(Array::Own, *slot) != 0).take(CANDIDATES).collect();
+        let dropped = self.drop_one(candidates.iter().copied(), moment, needed);
+        if let Some(last) = candidates.last() {
+            self.set(part::HAND, (*last as u64 + 1) % slots as u64);
+        }
+        dropped
+    }
+
+    /// The state of one check of a few numbers, and what became of it; see the store in memory.
+    #[inline]
+    pub(super) fn keep_small<R: Algorithm<State: Small + Stored>>(
+        &mut self,
+        algorithm: &R,
+        place: Place,
+        fingerprint: Fingerprint,
+        state: &R::State,
+        moment: Moment,
+    ) -> bool {
+        let is_empty = algorithm.is_empty(state, moment.now);
+        let slot = match place {
+            Ok(slot) if is_empty => {
+                self.vacate(Array::Own, slot);
+                return true;
+            }
+            Ok(slot) => slot,
+            Err(_) if is_empty => return true,
+            Err(_) if !self.reserve(fingerprint) => return false,
+            Err(_) => match self.find(fingerprint) {
+                Ok(slot) => slot,
+                Err(_) => return false,
+            },
+        };
+        self.write_small(slot, state, Drain::new(algorithm.drains(state, moment.now), moment.timeline));
+        true
+    }
+}
+
+/// The numbers of a small state.
+struct Few([u64; INLINE], usize);
+
+impl Default for Few {
+    fn default() -> Self {
+        Self([NONE; INLINE], 0)
+    }
+}
+
+impl Extend<f64> for Few {
+    #[inline]
+    fn extend<T: IntoIterator<Item = f64>>(&mut self, numbers: T) {
+        for number in numbers {
+            self.0[self.1] = number.to_bits();
+            self.1 += 1;
+        }
+    }
+}
+
+/// The high half of a fingerprint; 0 stands for a vacant slot.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "the high half")]
+pub(super) fn tag_of(fingerprint: Fingerprint) -> u64 {
+    ((fingerprint.0 >> 64) as u64).max(1)
+}
+
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "the low half")]
+pub(super) fn low_of(fingerprint: Fingerprint) -> u64 {
+    fingerprint.0 as u64
+}

@@ -1,0 +1,71 @@
+//! `tidegate check`.
+
+use super::tidegate;
+
+#[test]
+fn every_limit_is_explained() {
+    let ended = tidegate(&["check", "limits.toml"]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    let expected = r#"limits.toml: 2 limits
+
+  "api" (token-bucket) admits 20 at once, then 1.667 per second.
+  At most 21 in any second, 119 in any minute, 6,019 in any hour, 144,019 in any day.
+  A full entry empties in 12 s.
+
+  "login" (bucket) admits 10 at once, then 1 per second.
+  At most 10 in any second, 69 in any minute, 3,609 in any hour, 86,409 in any day.
+  A full entry empties in 10 s.
+"#;
+    assert_eq!(ended.out, expected);
+}
+
+#[test]
+fn explanations_are_lines_of_json() {
+    let ended = tidegate(&["check", "--json", "limits.toml"]);
+    let keys = ended.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["key"].clone());
+    assert_eq!(keys.collect::<Vec<_>>(), ["api", "login"]);
+}
+
+#[test]
+fn faults_have_a_line_and_a_column_in_every_format() {
+    let ended =
+        tidegate(&["check", "wrong.json", "wrong.yaml", "broken.toml", "limits.toml", "nowhere.toml", "check.rs"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.out.starts_with("limits.toml: 2 limits\n"), "{}", ended.out);
+    let places: Vec<_> = ended.err.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect();
+    let expected = [
+        "wrong.json:2:43: login.color:",
+        "wrong.json:2:32: login.size:",
+        "wrong.json:3:3: api:",
+        "wrong.json:4:3: sms.period:",
+        "wrong.json:4:3: sms.resolution:",
+        "wrong.yaml:4:5: limits.login.size:",
+        "wrong.yaml:5:3: limits.api:",
+        "broken.toml:2:18: ",
+        "nowhere.toml: cannot",
+        "check.rs: must",
+    ];
+    for (place, expected) in places.iter().zip(expected) {
+        assert!(place.starts_with(expected), "{place}, not {expected}");
+    }
+    assert_eq!(places.len(), expected.len(), "{}", ended.err);
+}
+
+#[test]
+fn what_limits_admit_together_is_shown_by_its_calls() {
+    let file = super::written("together.toml");
+    let limits =
+        "day = '1000/day fixed-window'\nminute = '100/minute'\nsecond = '500/second'\nlog = '30/second sliding-log'\n";
+    std::fs::write(&file, limits).unwrap();
+    let ended = tidegate(&["check", "--prove", &file]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    let (_, together) = ended.out.split_once("Together, in one decision for one actor:\n").unwrap();
+    let expected = "  \
+  \"minute\" has room for 100 at once, of which \"log\" admits 30.
+  \"second\" never denies what \"minute\" admits.
+  The worst second admits 30: 30 at once.
+  The worst minute admits 199: 30 at once, 30 each 1 s, 2 times, 15 after 1 s, 1 each 0.6 s, 94 times.
+";
+    assert!(together.starts_with(expected), "{together}");
+    assert!(together.contains("  The worst day admits 2,000: "), "{together}");
+}
