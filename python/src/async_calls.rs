@@ -144,6 +144,16 @@ impl AsyncCalls {
         verbs::settle(self, py, &Given { info, cost, now, ..Given::default() })
     }
 
+    #[pyo3(signature = (info, now = Arg(None)), text_signature = "($self, info, now=None)")]
+    fn release<'py>(&self, py: Python<'py>, info: Arg<'_, 'py>, now: Arg<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        verbs::release(self, py, &Given { info, now, ..Given::default() })
+    }
+
+    #[pyo3(signature = (info, now = Arg(None)), text_signature = "($self, info, now=None)")]
+    fn renew<'py>(&self, py: Python<'py>, info: Arg<'_, 'py>, now: Arg<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        verbs::renew(self, py, &Given { info, now, ..Given::default() })
+    }
+
     #[pyo3(signature = (limit, actor, *, context = Arg(None)), text_signature = "($self, limit, actor, *, context=None)")]
     fn reset<'py>(
         &self,
@@ -191,6 +201,21 @@ impl AsyncCalls {
         )
     }
 
+    #[pyo3(signature = (limit, actor, time, factor = Arg(None), now = Arg(None), *, context = Arg(None)), text_signature = "($self, limit, actor, time, factor=1.0, now=None, *, context=None)")]
+    #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
+    fn block<'py>(
+        &self,
+        py: Python<'py>,
+        limit: Arg<'_, 'py>,
+        actor: Arg<'_, 'py>,
+        time: Arg<'_, 'py>,
+        factor: Arg<'_, 'py>,
+        now: Arg<'_, 'py>,
+        context: Arg<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        verbs::block(self, py, &Given { limit, actor, time, factor, now, context, ..Given::default() })
+    }
+
     #[pyo3(signature = (checks, now = Arg(None), *, at_least = Arg(None), context = Arg(None)), text_signature = "($self, checks, now=None, *, at_least=None, context=None)")]
     fn limit_all<'py>(
         &self,
@@ -229,4 +254,20 @@ impl AsyncCalls {
     ) -> PyResult<Bound<'py, PyAny>> {
         verbs::explain(self, py, &Given { limit, actor, cost, factor, now, context, ..Given::default() })
     } // </generated>
+
+    /// Take what a hold holds.
+    #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
+    fn _enter<'py>(
+        &self,
+        py: Python<'py>,
+        limit: Arg<'_, 'py>,
+        actor: Arg<'_, 'py>,
+        cost: Arg<'_, 'py>,
+        costs: Arg<'_, 'py>,
+        factor: Arg<'_, 'py>,
+        max_wait: Arg<'_, 'py>,
+        context: Arg<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        verbs::enter(self, py, &Given { limit, actor, cost, costs, factor, max_wait, context, ..Given::default() })
+    }
 }

@@ -1,11 +1,12 @@
 //! The checks of a call, read from Python's objects and kept for its receipt.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyList, PyMapping, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
 use tidegate::Check;
+use tidegate::ffi::{self, Taken};
 
 use crate::args::{self, Arg};
-use crate::errors::wrong_type;
+use crate::errors::{limit_error, wrong_type};
 use crate::limits::Limit;
 use crate::value;
 
@@ -77,11 +78,37 @@ impl Checks {
         self
     }
 
+    /// Gives each check a cost of its own.
+    pub(crate) fn set_costs(&mut self, costs: &Bound<'_, PyAny>) -> PyResult<()> {
+        const PROBLEM: &str = "must be a list of one cost for each limit";
+        let checks = match self {
+            Self::One(check) => std::slice::from_mut(check),
+            Self::Several(checks) => checks.as_mut_slice(),
+        };
+        let key = checks.first().map_or("", |check| check.limit.get().0.key());
+        let costs: Vec<_> = if is_list(costs) { costs.try_iter()?.collect::<PyResult<_>>()? } else { Vec::new() };
+        if costs.len() != checks.len() {
+            let given = format!("{} costs for {} limits", costs.len(), checks.len());
+            return Err(args::refused(key, "costs", PROBLEM, given));
+        }
+        for (check, cost) in checks.iter_mut().zip(&costs) {
+            check.cost = Arg::of(Some(cost)).cost(check.limit.get().0.key())?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
         match self {
             Self::One(check) => Self::One(check.clone_ref(py)),
             Self::Several(checks) => Self::Several(checks.iter().map(|check| check.clone_ref(py)).collect()),
         }
+    }
+
+    /// Those whose units are held.
+    pub(crate) fn holding(&self, py: Python<'_>) -> Self {
+        let held = self.with(py, |checks| checks.iter().map(Check::holds).collect::<Vec<_>>());
+        let held = self.all().iter().zip(held).filter(|(_, holds)| *holds);
+        Self::Several(held.map(|(check, _)| check.clone_ref(py)).collect())
     }
 
     /// Calls the engine with them.
@@ -122,4 +149,25 @@ pub(crate) fn parts_of_checks<'py>(checks: &Bound<'py, PyAny>) -> PyResult<Vec<V
         if (2..=4).contains(&parts.len()) || observed { Ok(parts) } else { Err(refused(&check)?) }
     };
     if is_list(checks) { checks.try_iter()?.map(|check| read(check?)).collect() } else { Err(refused(checks)?) }
+}
+
+/// The actual cost of each check at the end of a hold: of the only one that holds nothing, or a list or a mapping.
+pub(crate) fn spent_of_hold(checks: &[Check<'_>], given: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    let key = checks.first().map_or("", Check::key);
+    let number = |given: &Bound<'_, PyAny>| args::number(key, "costs", given);
+    let spent = if is_list(given) {
+        let each = given.try_iter()?.map(|cost| number(&cost?)).collect::<PyResult<Vec<_>>>()?;
+        ffi::spent_of_hold(checks, Taken::Each(&each))
+    } else if let Ok(named) = given.cast::<PyDict>() {
+        let entry = |(name, cost): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            let name = if name.is_instance_of::<PyInt>() { name.str()?.into_any() } else { name };
+            PyResult::Ok((args::string(key, "costs", &name)?.into_owned(), number(&cost)?))
+        };
+        let named = named.iter().map(entry).collect::<PyResult<Vec<_>>>()?;
+        let named: Vec<_> = named.iter().map(|(name, units)| (name.as_str(), *units)).collect();
+        ffi::spent_of_hold(checks, Taken::Named(&named))
+    } else {
+        ffi::spent_of_hold(checks, Taken::One(number(given)?))
+    };
+    spent.map_err(limit_error)
 }

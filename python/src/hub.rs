@@ -1,4 +1,4 @@
-//! Calls in a greenlet of gevent or eventlet, which leaves its thread to others until the reply is there.
+//! Calls in a greenlet of gevent, which leaves its thread to others until the reply is there.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use crate::request::Reply;
 pub(crate) struct Hub<'py>(Bound<'py, PyAny>);
 
 impl<'py> Hub<'py> {
-    /// `None` in programs that use neither library; it costs them two look-ups in a dict.
+    /// `None` in programs without gevent; it costs them one look-up in a dict.
     pub(crate) fn current(py: Python<'py>) -> PyResult<Option<Self>> {
         static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
         static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -23,7 +23,7 @@ impl<'py> Hub<'py> {
             PyResult::Ok(py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind())
         })?;
         let modules = modules.bind(py);
-        if !(modules.contains(intern!(py, "gevent"))? || modules.contains(intern!(py, "eventlet"))?) {
+        if !modules.contains(intern!(py, "gevent"))? {
             return Ok(None);
         }
         let hub = CURRENT.import(py, "tidegate._green", "current")?.call0()?;

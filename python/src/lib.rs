@@ -8,6 +8,7 @@ mod async_calls;
 mod cache;
 mod call_explanation;
 mod check;
+mod command;
 mod document;
 mod errors;
 mod explanation;
@@ -16,6 +17,7 @@ mod hub;
 mod info;
 mod limiter;
 mod limits;
+mod llm;
 mod log_queue;
 mod options;
 mod pydantic;
@@ -41,13 +43,15 @@ mod _tidegate {
     #[pymodule_export]
     use super::call_explanation::CallExplanation;
     #[pymodule_export]
+    use super::command::run;
+    #[pymodule_export]
     use super::document::{from_dict, json_schema, load, read};
     #[pymodule_export]
     use super::explanation::Explanation;
     #[pymodule_export]
     use super::http::{
-        Denials, Gate, Names, Plan, Refusal, client_of, combine, forget, key_of, mistake_page, mistakes, parse_headers,
-        request_error, request_error_parts, route_name, template,
+        Denials, Gate, Names, Outgoing, Plan, Refusal, client_of, combine, forget, key_of, mistake_page, mistakes,
+        parse_headers, request_error, request_error_parts, route_name, template,
     };
     #[pymodule_export]
     use super::info::{LimitInfo, from_pickle};
@@ -55,6 +59,8 @@ mod _tidegate {
     use super::limiter::Limiter;
     #[pymodule_export]
     use super::limits::Limit;
+    #[pymodule_export]
+    use super::llm::{Estimator, UsageReport, usage_names};
     #[pymodule_export]
     use super::log_queue::{end_log, take_log_records};
     #[pymodule_export]
@@ -73,6 +79,11 @@ mod _tidegate {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "as Python spells it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    const _APP: &str = tidegate::http::APP;
+    #[pymodule_export]
+    const _CANDIDATE: &str = tidegate::http::CANDIDATE;
 }
 
 /// Refuses a second interpreter in one process: it would get objects of the first one.

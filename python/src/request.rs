@@ -1,7 +1,7 @@
 //! The request of one call: its arguments for the engine, and the meaning of the reply.
 
 use pyo3::prelude::*;
-use tidegate::ffi::Charge;
+use tidegate::ffi::{Charge, OfHeld};
 use tidegate::{Call, Check, Micros};
 
 use crate::call_explanation::CallExplanation;
@@ -37,8 +37,54 @@ pub(crate) struct Settlement {
     /// The receipt had not been used before.
     pub(crate) is_first: bool,
     pub(crate) charge: Charge,
+    pub(crate) end: End,
+}
+
+/// The end of a charge.
+pub(crate) enum End {
     /// The actual cost of each check.
-    pub(crate) spent: Vec<u64>,
+    Spent(Vec<u64>),
+    /// Units that are held are given back, or held for another lease.
+    Held(OfHeld),
+}
+
+impl Settlement {
+    /// The call to make, and the checks that it is about.
+    #[inline(never)]
+    fn made<'a, 'c>(&self, checks: &'a mut [Check<'c>]) -> (&'a [Check<'c>], Call) {
+        match &self.end {
+            End::Spent(spent) => {
+                let call = self.charge.settle(self.is_first, checks, spent);
+                (checks, call)
+            }
+            End::Held(what) => {
+                let (held, call) = self.charge.on_held(*what, self.is_first, checks);
+                let (part, _) = checks.split_at_mut(held.len());
+                part.copy_from_slice(&held);
+                (part, call)
+            }
+        }
+    }
+
+    /// The receipt of an answer about the units that are held.
+    fn receipt_of_held(
+        &self,
+        py: Python<'_>,
+        owner: Owner,
+        checks: Checks,
+        what: OfHeld,
+        info: &tidegate::LimitInfo,
+    ) -> Receipt {
+        let held = checks.holding(py);
+        let renewed = match what {
+            OfHeld::Renew if self.is_first => checks.with(py, |checks| self.charge.renewed(checks, &info.into())),
+            _ => None,
+        };
+        if let (Some(_), Some(used)) = (&renewed, &self.info.get().receipt) {
+            used.close();
+        }
+        Receipt::of_held(owner, held, checks, renewed)
+    }
 }
 
 impl Request {
@@ -47,11 +93,9 @@ impl Request {
     #[expect(clippy::inline_always, reason = "the way of nearly every call")]
     pub(crate) fn with<T>(&self, py: Python<'_>, call: impl FnOnce(&[Check<'_>], Call, Option<Micros>) -> T) -> T {
         self.checks.with(py, |checks| {
-            let made = match &self.purpose {
-                Purpose::Settlement(settlement) => {
-                    settlement.charge.settle(settlement.is_first, checks, &settlement.spent)
-                }
-                _ => self.call,
+            let (checks, made) = match &self.purpose {
+                Purpose::Settlement(settlement) => settlement.made(checks),
+                _ => (&*checks, self.call),
             };
             call(checks, made, self.now)
         })
@@ -62,6 +106,7 @@ impl Request {
         if let (Purpose::Settlement(settlement), Err(error)) = (&self.purpose, reply)
             && let Some(receipt) = &settlement.info.get().receipt
             && settlement.is_first
+            && !matches!(settlement.end, End::Held(OfHeld::Renew))
             && !error.may_have_happened()
         {
             receipt.reopen();
@@ -90,7 +135,13 @@ impl Request {
             Purpose::Explanation => Ok(Bound::new(py, CallExplanation::new(py, owner, checks, info)?)?.into_any()),
             Purpose::Wait => answer(py, Receipt::of_wait(owner, checks, &info), info),
             Purpose::Answer => Ok(py.None().into_bound(py)),
-            Purpose::Settlement(_) => answer(py, Receipt::new(owner, call, checks), info),
+            Purpose::Settlement(settlement) => {
+                let receipt = match settlement.end {
+                    End::Spent(_) => Receipt::new(owner, call, checks),
+                    End::Held(what) => settlement.receipt_of_held(py, owner, checks, what, &info),
+                };
+                answer(py, receipt, info)
+            }
         }
     }
 }

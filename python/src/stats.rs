@@ -1,7 +1,8 @@
 //! Statistics and health of a limiter, as the named tuples of Python.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
+use tidegate::metrics::{Metric, MetricKind};
 use tidegate::remote::{Health, Statistics};
 
 /// A ``Health`` of Python.
@@ -34,6 +35,10 @@ pub(crate) fn statistics<'py>(py: Python<'py>, stats: &Statistics) -> PyResult<B
         ("store_calls", stats.store_calls),
         ("batches", stats.batches),
         ("corrupt_entries", stats.corrupt_entries),
+        ("entries", stats.entries),
+        ("evictions", stats.evictions),
+        ("overflowed", stats.overflowed),
+        ("processes", stats.processes),
     ];
     for (name, count) in counts {
         named.set_item(name, count)?;
@@ -42,4 +47,19 @@ pub(crate) fn statistics<'py>(py: Python<'py>, stats: &Statistics) -> PyResult<B
     named.set_item("breaker", stats.breaker.name())?;
     named.set_item("latency", latency)?;
     classes.getattr("Statistics")?.call((), Some(&named))
+}
+
+/// A list of ``Metric`` of Python.
+pub(crate) fn metrics(py: Python<'_>, metrics: Vec<Metric>) -> PyResult<Bound<'_, PyAny>> {
+    let class = py.import("tidegate._stats")?.getattr("Metric")?;
+    let all = PyList::empty(py);
+    for metric in metrics {
+        let Metric { name, instrument, help, unit, kind, labels, samples, .. } = metric;
+        let kind = if kind == MetricKind::Counter { "counter" } else { "gauge" };
+        let numbers: PyResult<Vec<_>> =
+            samples.iter().map(|sample| Ok((PyTuple::new(py, &sample.labels)?, sample.value))).collect();
+        let fields = (name, instrument, help, unit, kind, PyTuple::new(py, labels)?, PyTuple::new(py, numbers?)?);
+        all.append(class.call1(fields)?)?;
+    }
+    Ok(all.into_any())
 }

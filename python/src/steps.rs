@@ -1,10 +1,12 @@
 //! An `acquire` in steps, for callers with a way of their own to sleep.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
+use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use tidegate::acquire::{Acquire, Step};
+use tidegate::acquire::{Acquire, Bell, Step};
 
 use crate::errors::call_error;
 use crate::request::Request;
@@ -36,6 +38,13 @@ impl AcquireSteps {
         }
     }
 
+    /// Have this function called, from any thread, whenever a sleep should end before its time.
+    fn on_ring(&self, call: Py<PyAny>) {
+        if let Some(bell) = self.bell() {
+            bell.on_ring(Waker::from(Arc::new(Ring(call))));
+        }
+    }
+
     /// Leave the queue and give a reservation back.
     fn cancel(&self) {
         let taken = self.state().take();
@@ -51,14 +60,78 @@ impl AcquireSteps {
     /// Takes all steps and sleeps as Python does: other threads run, and the handler of a signal may raise. Then a
     /// reservation is given back.
     pub(crate) fn wait<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let sleeper = Sleeper::of(py, self.bell(), self.is_shared)?;
         loop {
             let step = self.step(py)?;
-            let Ok(seconds) = step.cast::<pyo3::types::PyFloat>() else { return Ok(step) };
-            py.import("time")?.call_method1("sleep", (seconds,)).inspect_err(|_| self.cancel())?;
+            let Ok(seconds) = step.extract::<f64>() else { return Ok(step) };
+            sleeper.sleep(py, seconds).inspect_err(|_| self.cancel())?;
         }
+    }
+
+    fn bell(&self) -> Option<Bell> {
+        self.state().as_ref().and_then(|(acquire, _)| acquire.bell().cloned())
     }
 
     fn state(&self) -> MutexGuard<'_, Option<(Acquire, Request)>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The time between two looks at signals of a thread that sleeps without Python.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// The sleep of a thread between two steps.
+enum Sleeper<'py> {
+    /// Nothing ends it before its time.
+    Time(Bound<'py, PyAny>),
+    /// A release of units in memory ends it: by a lock of Python's, so that a library of greenlets may replace it. Whoever
+    /// releases them has the interpreter's lock.
+    Lock(Bound<'py, PyAny>),
+    /// The same of a shared store, whose threads never wait for the interpreter's lock.
+    Bell(Bell),
+}
+
+impl<'py> Sleeper<'py> {
+    fn of(py: Python<'py>, bell: Option<Bell>, is_shared: bool) -> PyResult<Self> {
+        match bell {
+            None => Ok(Self::Time(py.import("time")?.getattr("sleep")?)),
+            Some(bell) if is_shared => Ok(Self::Bell(bell)),
+            Some(bell) => {
+                let lock = py.import("_thread")?.call_method0("allocate_lock")?;
+                lock.call_method0("acquire")?;
+                bell.on_ring(Waker::from(Arc::new(Ring(lock.getattr("release")?.unbind()))));
+                Ok(Self::Lock(lock.getattr("acquire")?))
+            }
+        }
+    }
+
+    fn sleep(&self, py: Python<'py>, seconds: f64) -> PyResult<()> {
+        /// The longest wait for a lock on every platform, in seconds.
+        const LONGEST: f64 = 4_000_000.0;
+        match self {
+            Self::Time(sleep) => sleep.call1((seconds,)).map(drop),
+            Self::Lock(acquire) => acquire.call1((true, seconds.min(LONGEST))).map(drop),
+            Self::Bell(bell) => {
+                let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+                let (mut left, mut rang) = (time, false);
+                while !rang && !left.is_zero() {
+                    let slice = left.min(SLICE);
+                    rang = py.detach(|| bell.wait(slice));
+                    py.check_signals()?;
+                    left -= slice;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A function of Python's that a bell calls.
+struct Ring(Py<PyAny>);
+
+impl Wake for Ring {
+    fn wake(self: Arc<Self>) {
+        // A lock that is released already says so, and so does a loop that is closed.
+        Python::try_attach(|py| drop(self.0.call0(py)));
     }
 }

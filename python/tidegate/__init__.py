@@ -14,6 +14,7 @@ import os as _os
 from ._tidegate import (
     Bucket,
     CalendarWindow,
+    Concurrency,
     Decay,
     FixedWindow,
     Legacy,
@@ -27,6 +28,7 @@ from ._tidegate import (
 __all__ = [
     "Bucket",
     "CalendarWindow",
+    "Concurrency",
     "Decay",
     "FixedWindow",
     "Legacy",
@@ -39,10 +41,20 @@ __all__ = [
 # </generated>
 
 from ._aio import AsyncLimiter
-from ._errors import ClosedError, ConfigurationError, Fault, LimitError, LimitsError, StoreError, TidegateError
+from ._errors import (
+    ClosedError,
+    ConfigurationError,
+    Fault,
+    LimitError,
+    LimitsError,
+    StoreError,
+    TidegateError,
+)
 from ._headers import RateLimitPolicy, RateLimits, parse_headers
+from ._hold import BlockedError, Held
+from ._hold_async import AsyncHeld
 from ._limits import Limits
-from ._stats import Health, Latency, Statistics
+from ._stats import Health, Latency, Metric, Statistics
 from ._tidegate import (
     CallExplanation,
     Explanation,
@@ -60,7 +72,9 @@ if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=_after_fork)
 
 __all__ += [
+    "AsyncHeld",
     "AsyncLimiter",
+    "BlockedError",
     "CallExplanation",
     "Check",
     "ClosedError",
@@ -69,6 +83,7 @@ __all__ += [
     "Explanation",
     "Fault",
     "Health",
+    "Held",
     "Latency",
     "Limit",
     "LimitError",
@@ -77,6 +92,7 @@ __all__ += [
     "Limiter",
     "Limits",
     "LimitsError",
+    "Metric",
     "RateLimitPolicy",
     "RateLimits",
     "Statistics",

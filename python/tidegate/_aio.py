@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ._loop import refuse_trio, rest, sleep
-from ._stats import Health, Statistics
-from ._tidegate import CallExplanation, Limiter, LimitInfo, _AcquireHandle, _AcquireSteps, _AsyncCalls
+from ._hold_async import AsyncHeld
+from ._loop import finish, refuse_trio, rest
+from ._stats import Health, Metric, Statistics
+from ._tidegate import CallExplanation, Limiter, LimitInfo, _AsyncCalls
 from ._types import Check, Limited, LimiterOptions
 
 if sys.version_info >= (3, 11):
@@ -191,6 +192,52 @@ class AsyncLimiter:
         answer = self._calls.settle(info, cost, now)
         return answer if isinstance(answer, LimitInfo) else await answer
 
+    async def release(self, info: LimitInfo, now: float | None = None) -> LimitInfo:
+        """Give back the units that the call of ``info`` holds in limits of type concurrency, and nothing else, once.
+
+        The answer is that of those limits. ``hold`` does this at the end of its block.
+        """
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
+        answer = self._calls.release(info, now)
+        return answer if isinstance(answer, LimitInfo) else await answer
+
+    async def renew(self, info: LimitInfo, now: float | None = None) -> LimitInfo:
+        """Hold the units of the call of ``info`` in limits of type concurrency for another lease, if all are held.
+
+        The answer takes the place of ``info``: give it to the next ``renew``, and to ``release``. If it is ``blocked``,
+        the place is lost: stop, or ask again. ``hold`` does this every third of a lease.
+        """
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
+        answer = self._calls.renew(info, now)
+        return answer if isinstance(answer, LimitInfo) else await answer
+
+    def hold(
+        self,
+        limit: Limited,
+        actor: str,
+        *,
+        cost: int = 1,
+        costs: Sequence[int] | None = None,
+        factor: float = 1.0,
+        max_wait: float | timedelta | None = None,
+        context: Any = None,
+    ) -> AsyncHeld:
+        """Hold units for as long as a ``with`` block runs: take them, renew them meanwhile, release them at its end.
+
+        At least one limit is of type concurrency. Others beside it are charged, and keep their charge. ``costs`` is one
+        cost for each limit. Where there is no room within ``max_wait`` seconds, or a ``timedelta``, the block raises
+        ``BlockedError``; ``None`` is no wait.
+
+        The units are renewed every third of the shortest lease, and released also where the block raises. ``held.lost``
+        says that they could not be renewed in time. A child that is forked in the block neither renews nor releases
+        them.
+        """
+        return AsyncHeld(self, limit, actor, cost, costs, factor, max_wait, context)
+
     async def reset(self, limit: Limited, actor: str, *, context: Any = None) -> None:
         """Remove the entry of this actor; of several limits all at once."""
         self._at_once -= 1
@@ -220,7 +267,7 @@ class AsyncLimiter:
         if self._at_once < 0:
             await self._rest()
         answer = self._calls.acquire(limit, actor, cost, factor, now, max_wait=max_wait, context=context)
-        return answer if isinstance(answer, LimitInfo) else await _finish(answer)
+        return answer if isinstance(answer, LimitInfo) else await finish(answer)
 
     async def observe(
         self,
@@ -245,6 +292,27 @@ class AsyncLimiter:
         answer = self._calls.observe(
             limit, actor, factor, now, remaining=remaining, retry_after=retry_after, context=context
         )
+        return answer if isinstance(answer, LimitInfo) else await answer
+
+    async def block(
+        self,
+        limit: Limited,
+        actor: str,
+        time: float | timedelta,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
+    ) -> LimitInfo:
+        """Deny every call of a limit that has a block for ``time`` seconds, unless it is closed for longer already.
+
+        0 opens it, and the next block is as short as the first one. The units that were used stay used:
+        ``reset`` removes both. Raises ``LimitError`` for a limit without ``block_for``.
+        """
+        self._at_once -= 1
+        if self._at_once < 0:
+            await self._rest()
+        answer = self._calls.block(limit, actor, time, factor, now, context=context)
         return answer if isinstance(answer, LimitInfo) else await answer
 
     async def limit_all(
@@ -291,6 +359,16 @@ class AsyncLimiter:
     def stats(self) -> Statistics:
         """Return counts of the calls of this limiter in this process, and of the work of a shared store."""
         return self._limiter.stats()
+
+    def metrics(self) -> list[Metric]:
+        """Return every metric of this limiter in this process, with its numbers, for programs that export them.
+
+        The first call turns the counts by limit on. Before, nothing is counted by limit, and nothing is spent on it. A
+        call of several limits counts for each of them, as denied for those that denied it. The first 256 keys are
+        counted apart, all others as the limit ``other``. No label names an actor. ``tidegate.prometheus`` and
+        ``tidegate.opentelemetry`` export them.
+        """
+        return self._limiter.metrics()
 
     async def ping(self) -> Health:
         """Check the health of the store with one decision, for the start of a program and for health checks.
@@ -380,16 +458,3 @@ class AsyncLimiter:
 
         make, arguments = self._limiter.__reduce__()
         return partial(type(self), **make.keywords), arguments
-
-
-async def _finish(acquire: _AcquireHandle | _AcquireSteps) -> LimitInfo:
-    """Wait for the answer of an ``acquire``; cancel it where that is interrupted."""
-    try:
-        if isinstance(acquire, _AcquireHandle):
-            return await acquire.future
-        while not isinstance(step := acquire.step(), LimitInfo):
-            await sleep(step)
-    except BaseException:
-        acquire.cancel()
-        raise
-    return step

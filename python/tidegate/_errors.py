@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["ClosedError", "ConfigurationError", "Fault", "LimitError", "LimitsError", "StoreError", "TidegateError"]
+__all__ = [
+    "ClosedError",
+    "ConfigurationError",
+    "Fault",
+    "LimitError",
+    "LimitsError",
+    "StoreError",
+    "TidegateError",
+]
 
 
 class TidegateError(Exception):

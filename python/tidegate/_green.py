@@ -1,4 +1,4 @@
-"""Waiting for a shared store under gevent and eventlet: the hub of a thread, as a loop that replies come to.
+"""Waiting for a shared store under gevent: the hub of a thread, as a loop that replies come to.
 
 A call of ``Limiter`` in a greenlet leaves the thread to other greenlets until its reply is there.
 """
@@ -87,65 +87,24 @@ class _Gevent:
             self._watcher.stop()
 
 
-class _Eventlet:
-    """The hub of eventlet in one thread."""
-
-    def __init__(self, hub: Any) -> None:
-        self._hub = weakref.ref(hub)
-
-    def is_closed(self) -> bool:
-        return self._hub() is None
-
-    def add_reader(self, descriptor: int, callback: Callable[[], object]) -> None:
-        hub: Any = self._hub()
-        hub.add(hub.READ, descriptor, lambda _: callback(), _ignore, _ignore)
-
-    def create_future(self) -> _Answer:
-        from eventlet.event import Event
-
-        event = Event()
-        return _Answer(event.send, event.wait)
-
-    def wait(self, answer: _Answer) -> Any:
-        while not answer.done():
-            answer.sleep()
-        return answer.result()
-
-    def aside(self, call: Callable[[], object]) -> None:
-        from eventlet import tpool
-
-        tpool.execute(call)
-
-    def stop(self) -> None:
-        """Do nothing: a child shares the descriptors of this hub with its parent, and needs a hub of its own."""
+_loops: weakref.WeakKeyDictionary[Any, _Gevent] = weakref.WeakKeyDictionary()
 
 
-def _ignore(*_error: object) -> None:
-    """Do nothing where the descriptor is closed: its replies are gone too."""
-
-
-_loops: weakref.WeakKeyDictionary[Any, _Gevent | _Eventlet] = weakref.WeakKeyDictionary()
-
-
-def current() -> _Gevent | _Eventlet | None:
+def current() -> _Gevent | None:
     """Return the hub that runs other greenlets while this one waits; ``None`` if there is none."""
-    return _current("gevent") or _current("eventlet")
-
-
-def _current(library: str) -> _Gevent | _Eventlet | None:
     # A module that is still being imported has no hub yet.
-    if f"{library}.hub" not in sys.modules and f"{library}.hubs" not in sys.modules:
+    if "gevent.hub" not in sys.modules:
         return None
-    hub = _gevent_hub() if library == "gevent" else _eventlet_hub()
+    hub = _hub()
     if hub is None:
         return None
     loop = _loops.get(hub)
     if loop is None:
-        loop = _loops[hub] = _Gevent(hub) if library == "gevent" else _Eventlet(hub)
+        loop = _loops[hub] = _Gevent(hub)
     return loop
 
 
-def _gevent_hub() -> Any:
+def _hub() -> Any:
     from gevent import get_hub, getcurrent, monkey
     from gevent.hub import Hub
 
@@ -157,17 +116,6 @@ def _gevent_hub() -> Any:
         if isinstance(greenlet, Hub):
             return greenlet
     return get_hub() if monkey.is_module_patched("socket") else None
-
-
-def _eventlet_hub() -> Any:
-    from eventlet import getcurrent, patcher
-    from eventlet.hubs import get_hub
-
-    greenlet = getcurrent()
-    if greenlet.parent is None:
-        return get_hub() if patcher.is_monkey_patched("socket") else None
-    hub = get_hub()
-    return None if greenlet is hub.greenlet else hub
 
 
 def _after_fork() -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from types import BuiltinFunctionType
-from typing import Any
+from typing import Any, Protocol
 
-__all__ = ["refuse_trio", "rest", "sleep"]
+from ._renewals import renewals
+from ._tidegate import LimitInfo, _AcquireHandle, _AcquireSteps
+
+__all__ = ["Event", "event", "finish", "later", "refuse_trio", "rest", "sleep"]
 
 # Seconds for which answers that are known at once may keep other tasks waiting.
 LONGEST = 0.002
@@ -61,3 +65,120 @@ async def rest(since: float) -> float:
     elif asyncio is not None and asyncio._get_running_loop() is not None:
         await asyncio.sleep(0)
     return time.monotonic()
+
+
+class Event(Protocol):
+    """An event of asyncio's, or of trio's."""
+
+    def is_set(self) -> bool:
+        """Return true once it is set."""
+
+    def set(self) -> None:
+        """Set it."""
+
+    async def wait(self) -> Any:
+        """Wait until it is set."""
+
+
+def event() -> Event:
+    """Return an event for tasks of the loop that runs this code."""
+    trio = _trio()
+    if trio is not None:
+        made: Event = trio.Event()
+        return made
+    import asyncio
+
+    return asyncio.Event()
+
+
+class Timer(Protocol):
+    """A call that is still to come."""
+
+    def cancel(self) -> None:
+        """Call it no more."""
+
+
+class _TrioTimer:
+    """A call in the loop of trio, which has no such timers."""
+
+    def __init__(self, trio: Any, seconds: float, call: Callable[[], None]) -> None:
+        token = trio.lowlevel.current_trio_token()
+        self._call: Callable[[], None] | None = call
+
+        def due() -> None:
+            try:
+                token.run_sync_soon(self._due)
+            except trio.RunFinishedError:
+                self._call = None
+
+        self._renewal = renewals.add(seconds, due)
+
+    def _due(self) -> None:
+        if self._call is not None:
+            self._call()
+
+    def cancel(self) -> None:
+        self._call = None
+        renewals.discard(self._renewal)
+
+
+def later(seconds: float, call: Callable[[], None]) -> Timer:
+    """Call after so many seconds, in the loop that runs this code."""
+    trio = _trio()
+    if trio is not None:
+        return _TrioTimer(trio, seconds, call)
+    import asyncio
+
+    return asyncio.get_running_loop().call_later(seconds, call)
+
+
+class _Rest:
+    """Sleeps of a task that waits for units which others hold: a release ends one before its time."""
+
+    def __init__(self, acquire: _AcquireSteps) -> None:
+        trio = self._trio = _trio()
+        if trio is None:
+            import asyncio
+
+            self._loop = asyncio.get_running_loop()
+            self._future = self._loop.create_future()
+            acquire.on_ring(lambda: self._loop.call_soon_threadsafe(self._end))
+        else:
+            token, self._event = trio.lowlevel.current_trio_token(), trio.Event()
+            acquire.on_ring(lambda: token.run_sync_soon(lambda: self._event.set()))
+
+    def _end(self) -> None:
+        if not self._future.done():
+            self._future.set_result(None)
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep at most this long, in real time."""
+        trio = self._trio
+        if trio is not None:
+            with trio.move_on_after(seconds):
+                await self._event.wait()
+            self._event = trio.Event()
+        elif _ticks():
+            timer = self._loop.call_later(seconds, self._end)
+            try:
+                await self._future
+            finally:
+                timer.cancel()
+                self._future = self._loop.create_future()
+        else:
+            await sleep(seconds)
+
+
+async def finish(acquire: _AcquireHandle | _AcquireSteps) -> LimitInfo:
+    """Wait for the answer of an ``acquire``; cancel it where that is interrupted."""
+    try:
+        if isinstance(acquire, _AcquireHandle):
+            return await acquire.future
+        rest = None
+        while not isinstance(step := acquire.step(), LimitInfo):
+            rest = rest or _Rest(acquire)
+            await rest.sleep(step)
+    except BaseException:
+        acquire.cancel()
+        raise
+    return step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["Health", "Latency", "Statistics"]
+__all__ = ["Health", "Latency", "Metric", "Statistics"]
 
 
 class Health(NamedTuple):
@@ -46,6 +46,32 @@ class Latency(NamedTuple):
     """Sum of all times."""
 
 
+class Metric(NamedTuple):
+    """A metric of a limiter, with the numbers that it has now; see ``Limiter.metrics``.
+
+    >>> from tidegate import Limiter
+    >>> metrics = {metric.name: metric for metric in Limiter().metrics()}
+    >>> entries = metrics["tidegate_entries"]
+    >>> entries.instrument, entries.kind, entries.help, entries.samples
+    ('tidegate.entries', 'gauge', 'Entries in memory.', (((), 0.0),))
+    """
+
+    name: str
+    """Its name in Prometheus."""
+    instrument: str
+    """Its name in OpenTelemetry."""
+    help: str
+    """Its meaning, in a sentence."""
+    unit: Literal["1", "s"]
+    """Its unit in OpenTelemetry."""
+    kind: Literal["counter", "gauge"]
+    """A counter only grows."""
+    labels: tuple[str, ...]
+    """The names of its labels."""
+    samples: tuple[tuple[tuple[str, ...], float], ...]
+    """The values of its labels, and the number, of each."""
+
+
 class Statistics(NamedTuple):
     """Counts of a limiter in this process, since it was made; see ``Limiter.stats``.
 
@@ -77,6 +103,14 @@ class Statistics(NamedTuple):
     """Round trips in which they were sent."""
     corrupt_entries: int
     """Entries of the store that could not be read, and were replaced."""
+    entries: int
+    """Entries that are kept now, in this process's memory or in memory that processes share."""
+    evictions: int
+    """Drained entries that were removed there early, because it was full."""
+    overflowed: int
+    """Calls that were decided there by an entry shared between actors, because it was full."""
+    processes: int
+    """Processes that share the memory now; 0 for any other store."""
     failures: dict[str, int]
     """Calls that the store did not decide, by the failure: ``timeout``, ``unavailable``, ``unreachable``, …"""
     breaker: Literal["closed", "open"]

@@ -9,8 +9,9 @@ from typing import Any, Final, Literal, NoReturn, final, overload
 from typing_extensions import Self, Unpack, disjoint_base
 
 from ._drafts import Draft
+from ._hold import Held
 from ._http import GateOptions
-from ._stats import Health, Statistics
+from ._stats import Health, Metric, Statistics
 from ._types import Check, Duration, Limited, LimiterOptions
 
 __version__: Final[str]
@@ -19,7 +20,10 @@ __version__: Final[str]
 MYPY: Final = False
 
 __all__ = [
+    "_APP",
+    "_CANDIDATE",
     "CallExplanation",
+    "Estimator",
     "Explanation",
     "Limit",
     "LimitInfo",
@@ -30,11 +34,14 @@ __all__ = [
     "_Denials",
     "_Gate",
     "_Names",
+    "_Outgoing",
     "_Plan",
     "_Refusal",
+    "_Report",
     "__version__",
     "_after_fork",
     "_combine",
+    "_command",
     "_end_log",
     "_forget_mistakes",
     "_info_from_pickle",
@@ -51,6 +58,7 @@ __all__ = [
     "_route_name",
     "_take_log_records",
     "_template",
+    "_usage_names",
     "client_of",
     "json_schema",
 ]
@@ -78,6 +86,9 @@ class Limit:
         >>> Limit.from_dict({"key": "api", "type": "token-bucket", "count": 100, "period": 1000})
         TokenBucket('api', count=100, period=1000)
         """
+    @property
+    def _holds(self) -> bool:
+        """Its units are held until they are released or their lease is over."""
     @staticmethod
     def parse(key: str, text: str, /) -> Limit:
         """Read one limit as text, such as ``"100/minute"``, ``"5/15m burst 20"`` or ``"1000/day fixed-window"``.
@@ -133,6 +144,7 @@ class Limit:
 __all__ += [
     "Bucket",
     "CalendarWindow",
+    "Concurrency",
     "Decay",
     "FixedWindow",
     "Legacy",
@@ -165,6 +177,9 @@ class Bucket(Limit):
         drip_rate: Duration = 1000,
         drip_size: float = 1,
         factor_scales: Literal["size", "size-and-rate"] = "size",
+        block_for: Duration = 0,
+        block_growth: float = 1,
+        block_max: Duration | None = None,
     ) -> Self: ...
     @property
     def size(self) -> float:
@@ -178,6 +193,15 @@ class Bucket(Limit):
     @property
     def factor_scales(self) -> Literal["size", "size-and-rate"]:
         """Effect of an actor's factor: on the size, or on the size and the rate."""
+    @property
+    def block_for(self) -> float:
+        """Time for which a denial closes the limit; 0 = it does not. In milliseconds."""
+    @property
+    def block_growth(self) -> float:
+        """Factor by which the next block is longer, if the last one is over for less than its own length."""
+    @property
+    def block_max(self) -> float | None:
+        """Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds."""
 
 @final
 class TokenBucket(Limit):
@@ -192,7 +216,17 @@ class TokenBucket(Limit):
     TokenBucket('api', count=100, period=1000, burst=20)
     """
 
-    def __new__(cls, key: str, *, count: float, period: Duration, burst: float | None = None) -> Self: ...
+    def __new__(
+        cls,
+        key: str,
+        *,
+        count: float,
+        period: Duration,
+        burst: float | None = None,
+        block_for: Duration = 0,
+        block_growth: float = 1,
+        block_max: Duration | None = None,
+    ) -> Self: ...
     @property
     def count(self) -> float:
         """Tokens that come back in a period."""
@@ -202,6 +236,15 @@ class TokenBucket(Limit):
     @property
     def burst(self) -> float | None:
         """Tokens that may be saved up; ``count`` unless given."""
+    @property
+    def block_for(self) -> float:
+        """Time for which a denial closes the limit; 0 = it does not. In milliseconds."""
+    @property
+    def block_growth(self) -> float:
+        """Factor by which the next block is longer, if the last one is over for less than its own length."""
+    @property
+    def block_max(self) -> float | None:
+        """Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds."""
 
 @final
 class FixedWindow(Limit):
@@ -217,7 +260,15 @@ class FixedWindow(Limit):
     """
 
     def __new__(
-        cls, key: str, *, max: float, period: Duration, anchor: Literal["epoch", "first-request"] = "epoch"
+        cls,
+        key: str,
+        *,
+        max: float,
+        period: Duration,
+        anchor: Literal["epoch", "first-request"] = "epoch",
+        block_for: Duration = 0,
+        block_growth: float = 1,
+        block_max: Duration | None = None,
     ) -> Self: ...
     @property
     def max(self) -> float:
@@ -228,6 +279,15 @@ class FixedWindow(Limit):
     @property
     def anchor(self) -> Literal["epoch", "first-request"]:
         """The start of windows: at multiples of the period since the Unix epoch, or at an actor's first request."""
+    @property
+    def block_for(self) -> float:
+        """Time for which a denial closes the limit; 0 = it does not. In milliseconds."""
+    @property
+    def block_growth(self) -> float:
+        """Factor by which the next block is longer, if the last one is over for less than its own length."""
+    @property
+    def block_max(self) -> float | None:
+        """Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds."""
 
 @final
 class SlidingWindow(Limit):
@@ -244,7 +304,16 @@ class SlidingWindow(Limit):
     """
 
     def __new__(
-        cls, key: str, *, max: float, period: Duration, resolution: Duration, count_blocked: bool = False
+        cls,
+        key: str,
+        *,
+        max: float,
+        period: Duration,
+        resolution: Duration,
+        count_blocked: bool = False,
+        block_for: Duration = 0,
+        block_growth: float = 1,
+        block_max: Duration | None = None,
     ) -> Self: ...
     @property
     def max(self) -> float:
@@ -258,6 +327,15 @@ class SlidingWindow(Limit):
     @property
     def count_blocked(self) -> bool:
         """Charges denied attempts too, so that only a pause helps."""
+    @property
+    def block_for(self) -> float:
+        """Time for which a denial closes the limit; 0 = it does not. In milliseconds."""
+    @property
+    def block_growth(self) -> float:
+        """Factor by which the next block is longer, if the last one is over for less than its own length."""
+    @property
+    def block_max(self) -> float | None:
+        """Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds."""
 
 @final
 class SlidingCounter(Limit):
@@ -273,13 +351,31 @@ class SlidingCounter(Limit):
     SlidingCounter('web', max=100, period=60000)
     """
 
-    def __new__(cls, key: str, *, max: float, period: Duration) -> Self: ...
+    def __new__(
+        cls,
+        key: str,
+        *,
+        max: float,
+        period: Duration,
+        block_for: Duration = 0,
+        block_growth: float = 1,
+        block_max: Duration | None = None,
+    ) -> Self: ...
     @property
     def max(self) -> float:
         """Units in a period, about."""
     @property
     def period(self) -> float:
         """Span that the count is for. In milliseconds."""
+    @property
+    def block_for(self) -> float:
+        """Time for which a denial closes the limit; 0 = it does not. In milliseconds."""
+    @property
+    def block_growth(self) -> float:
+        """Factor by which the next block is longer, if the last one is over for less than its own length."""
+    @property
+    def block_max(self) -> float | None:
+        """Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds."""
 
 @final
 class SlidingLog(Limit):
@@ -295,7 +391,16 @@ class SlidingLog(Limit):
     """
 
     def __new__(
-        cls, key: str, *, max: float, period: Duration, min_interval: Duration = 0, count_blocked: bool = False
+        cls,
+        key: str,
+        *,
+        max: float,
+        period: Duration,
+        min_interval: Duration = 0,
+        count_blocked: bool = False,
+        block_for: Duration = 0,
+        block_growth: float = 1,
+        block_max: Duration | None = None,
     ) -> Self: ...
     @property
     def max(self) -> float:
@@ -309,6 +414,15 @@ class SlidingLog(Limit):
     @property
     def count_blocked(self) -> bool:
         """Charges denied attempts too, so that only a pause helps."""
+    @property
+    def block_for(self) -> float:
+        """Time for which a denial closes the limit; 0 = it does not. In milliseconds."""
+    @property
+    def block_growth(self) -> float:
+        """Factor by which the next block is longer, if the last one is over for less than its own length."""
+    @property
+    def block_max(self) -> float | None:
+        """Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds."""
 
 @final
 class Decay(Limit):
@@ -324,7 +438,16 @@ class Decay(Limit):
     """
 
     def __new__(
-        cls, key: str, *, max: float, decay_factor: float, resolution: Duration, count_blocked: bool = False
+        cls,
+        key: str,
+        *,
+        max: float,
+        decay_factor: float,
+        resolution: Duration,
+        count_blocked: bool = False,
+        block_for: Duration = 0,
+        block_growth: float = 1,
+        block_max: Duration | None = None,
     ) -> Self: ...
     @property
     def max(self) -> float:
@@ -338,6 +461,15 @@ class Decay(Limit):
     @property
     def count_blocked(self) -> bool:
         """Charges denied attempts too, so that only a pause helps."""
+    @property
+    def block_for(self) -> float:
+        """Time for which a denial closes the limit; 0 = it does not. In milliseconds."""
+    @property
+    def block_growth(self) -> float:
+        """Factor by which the next block is longer, if the last one is over for less than its own length."""
+    @property
+    def block_max(self) -> float | None:
+        """Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds."""
 
 @final
 class Smooth(Limit):
@@ -355,7 +487,16 @@ class Smooth(Limit):
     """
 
     def __new__(
-        cls, key: str, *, rate: float, max_burst: Duration = 1000, warmup: Duration = 0, cold_factor: float = 3
+        cls,
+        key: str,
+        *,
+        rate: float,
+        max_burst: Duration = 1000,
+        warmup: Duration = 0,
+        cold_factor: float = 3,
+        block_for: Duration = 0,
+        block_growth: float = 1,
+        block_max: Duration | None = None,
     ) -> Self: ...
     @property
     def rate(self) -> float:
@@ -369,13 +510,22 @@ class Smooth(Limit):
     @property
     def cold_factor(self) -> float:
         """Price of a permit after a long pause, in usual permits."""
+    @property
+    def block_for(self) -> float:
+        """Time for which a denial closes the limit; 0 = it does not. In milliseconds."""
+    @property
+    def block_growth(self) -> float:
+        """Factor by which the next block is longer, if the last one is over for less than its own length."""
+    @property
+    def block_max(self) -> float | None:
+        """Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds."""
 
 @final
 class CalendarWindow(Limit):
     """At most ``max`` units in each day, week, month or year of a time zone.
 
     Each window begins at midnight there; a shorter month begins on its last day if it has no other. The rules of time
-    zones are those of a database within this library.
+    zones are those of a database within this library. Durations are milliseconds, or a ``timedelta``.
 
     Raises ``LimitError`` for a value out of its bounds.
 
@@ -392,6 +542,9 @@ class CalendarWindow(Limit):
         unit: Literal["day", "week", "month", "year"],
         time_zone: str = "UTC",
         starts_on: float | None = None,
+        block_for: Duration = 0,
+        block_growth: float = 1,
+        block_max: Duration | None = None,
     ) -> Self: ...
     @property
     def max(self) -> float:
@@ -405,6 +558,55 @@ class CalendarWindow(Limit):
     @property
     def starts_on(self) -> float | None:
         """First day of a window: of a week 1 (Monday) to 7, of a month 1 to 31; 1 if left out."""
+    @property
+    def block_for(self) -> float:
+        """Time for which a denial closes the limit; 0 = it does not. In milliseconds."""
+    @property
+    def block_growth(self) -> float:
+        """Factor by which the next block is longer, if the last one is over for less than its own length."""
+    @property
+    def block_max(self) -> float | None:
+        """Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds."""
+
+@final
+class Concurrency(Limit):
+    """At most ``max`` units at once, each held until it is released or its ``lease`` is over.
+
+    Who is admitted holds the units of the call, renews them while it works, and releases them. It keeps an instant for
+    each of them. Durations are milliseconds, or a ``timedelta``.
+
+    Raises ``LimitError`` for a value out of its bounds.
+
+    >>> from tidegate import Concurrency
+    >>> Concurrency("exports", max=3, lease=60000)
+    Concurrency('exports', max=3, lease=60000)
+    """
+
+    def __new__(
+        cls,
+        key: str,
+        *,
+        max: float,
+        lease: Duration,
+        block_for: Duration = 0,
+        block_growth: float = 1,
+        block_max: Duration | None = None,
+    ) -> Self: ...
+    @property
+    def max(self) -> float:
+        """Units that are held at once."""
+    @property
+    def lease(self) -> float:
+        """Time after which a unit that nobody renews is free again. In milliseconds."""
+    @property
+    def block_for(self) -> float:
+        """Time for which a denial closes the limit; 0 = it does not. In milliseconds."""
+    @property
+    def block_growth(self) -> float:
+        """Factor by which the next block is longer, if the last one is over for less than its own length."""
+    @property
+    def block_max(self) -> float | None:
+        """Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds."""
 
 @final
 class Legacy(Limit):
@@ -552,6 +754,11 @@ class LimitInfo:
     @property
     def _check(self) -> int:
         """The index of the check that it belongs to; a legacy limit can have two answers to one check."""
+    @property
+    def _lease(self) -> float | None:
+        """The seconds until what its call holds is free again unless it is renewed; `None` where it holds nothing."""
+    def _spent_of_hold(self, costs: Any) -> list[int]:
+        """The actual cost of each check at the end of a hold, of what its caller says of them."""
     def to_dict(self) -> dict[str, Any]:
         """Return all properties by name, for logs and JSON; ``checks`` only if there were several.
 
@@ -793,6 +1000,63 @@ class Limiter:
         >>> limiter.settle(info, 320).remaining
         680
         """
+    def release(self, info: LimitInfo, now: float | None = None) -> LimitInfo:
+        """Give back the units that the call of ``info`` holds in limits of type concurrency, and nothing else, once.
+
+        The answer is that of those limits. ``hold`` does this at the end of its block.
+
+        >>> from tidegate import Concurrency, Limiter
+        >>> limiter, exports = Limiter(), Concurrency("exports", max=3, lease=60_000)
+        >>> info = limiter.limit(exports, "ada")
+        >>> info.remaining, limiter.release(info).remaining
+        (2, 3)
+        """
+    def renew(self, info: LimitInfo, now: float | None = None) -> LimitInfo:
+        """Hold the units of the call of ``info`` in limits of type concurrency for another lease, if all are held.
+
+        The answer takes the place of ``info``: give it to the next ``renew``, and to ``release``. If it is ``blocked``,
+        the place is lost: stop, or ask again. ``hold`` does this every third of a lease.
+
+        >>> from tidegate import Concurrency, Limiter
+        >>> limiter, exports = Limiter(), Concurrency("exports", max=3, lease=60_000)
+        >>> info = limiter.limit(exports, "ada", now=0)
+        >>> info = limiter.renew(info, now=50_000)
+        >>> info.blocked, limiter.renew(info, now=110_000).blocked
+        (False, True)
+        """
+    def hold(
+        self,
+        limit: Limited,
+        actor: str,
+        *,
+        cost: int = 1,
+        costs: Sequence[int] | None = None,
+        factor: float = 1.0,
+        max_wait: float | timedelta | None = None,
+        context: Any = None,
+    ) -> Held:
+        """Hold units for as long as a ``with`` block runs: take them, renew them meanwhile, release them at its end.
+
+        At least one limit is of type concurrency. Others beside it are charged, and keep their charge. ``costs`` is one
+        cost for each limit. Where there is no room within ``max_wait`` seconds, or a ``timedelta``, the block raises
+        ``BlockedError``; ``None`` is no wait.
+
+        The units are renewed every third of the shortest lease, and released also where the block raises. ``held.lost``
+        says that they could not be renewed in time. A child that is forked in the block neither renews nor releases
+        them.
+
+        >>> from tidegate import BlockedError, Concurrency, Limiter
+        >>> limiter, exports = Limiter(), Concurrency("exports", max=1, lease=60_000)
+        >>> with limiter.hold(exports, "ada") as held:
+        ...     try:
+        ...         with limiter.hold(exports, "ada"):
+        ...             pass
+        ...     except BlockedError as error:
+        ...         print(held.lost, error.info.blocked)
+        False True
+        >>> limiter.peek(exports, "ada").remaining
+        1
+        """
     def reset(self, limit: Limited, actor: str, *, context: Any = None) -> None:
         """Remove the entry of this actor; of several limits all at once.
 
@@ -849,6 +1113,28 @@ class Limiter:
         >>> limiter.observe(upstream, "our key", now=0, retry_after=1.5).reset_ms >= 1500
         True
         """
+    def block(
+        self,
+        limit: Limited,
+        actor: str,
+        time: float | timedelta,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
+    ) -> LimitInfo:
+        """Deny every call of a limit that has a block for ``time`` seconds, unless it is closed for longer already.
+
+        0 opens it, and the next block is as short as the first one. The units that were used stay used:
+        ``reset`` removes both. Raises ``LimitError`` for a limit without ``block_for``.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> limiter, login = Limiter(), Bucket("login", size=5, block_for=900_000)
+        >>> limiter.block(login, "203.0.113.9", 3600).reset_sec
+        3600
+        >>> limiter.limit(login, "203.0.113.9").blocked, limiter.block(login, "203.0.113.9", 0).blocked
+        (True, False)
+        """
     def limit_all(
         self, checks: Sequence[Check], now: float | None = None, *, at_least: int | None = None, context: Any = None
     ) -> LimitInfo:
@@ -897,6 +1183,21 @@ class Limiter:
         >>> stats = limiter.stats()
         >>> stats.decisions, stats.admitted, stats.blocked
         (3, 2, 1)
+        """
+    def metrics(self) -> list[Metric]:
+        """Return every metric of this limiter in this process, with its numbers, for programs that export them.
+
+        The first call turns the counts by limit on. Before, nothing is counted by limit, and nothing is spent on it. A
+        call of several limits counts for each of them, as denied for those that denied it. The first 256 keys are
+        counted apart, all others as the limit ``other``. No label names an actor. ``tidegate.prometheus`` and
+        ``tidegate.opentelemetry`` export them.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> limiter, login = Limiter(), Bucket("login", size=2)
+        >>> _ = limiter.metrics()
+        >>> blocked = [limiter.limit(login, "ada", now=0).blocked for call in range(3)]
+        >>> limiter.metrics()[0].samples
+        ((('login', 'allowed'), 2.0), (('login', 'denied'), 1.0), (('login', 'failed'), 0.0))
         """
     def ping(self) -> Health:
         """Check the health of the store with one decision, for the start of a program and for health checks.
@@ -954,9 +1255,16 @@ class Limiter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None: ...
+    def _enter(
+        self, limit: Any, actor: Any, cost: Any, costs: Any, factor: Any, max_wait: Any, context: Any
+    ) -> LimitInfo:
+        """Take what a hold holds."""
     @property
     def _shared(self) -> bool:
         """True over a shared store: a call may have to wait for its reply."""
+    @property
+    def _clock(self) -> Callable[[], float] | None:
+        """The clock in place of the engine's."""
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: object, /) -> Self: ...
     def __reduce__(self) -> Any: ...
@@ -1015,6 +1323,8 @@ class _AsyncCalls:
     def settle(
         self, info: LimitInfo, cost: int | Sequence[int], now: float | None = None
     ) -> LimitInfo | Awaitable[LimitInfo]: ...
+    def release(self, info: LimitInfo, now: float | None = None) -> LimitInfo | Awaitable[LimitInfo]: ...
+    def renew(self, info: LimitInfo, now: float | None = None) -> LimitInfo | Awaitable[LimitInfo]: ...
     def reset(self, limit: Limited, actor: str, *, context: Any = None) -> Awaitable[None] | None: ...
     def acquire(
         self,
@@ -1038,6 +1348,16 @@ class _AsyncCalls:
         retry_after: float | timedelta | None = None,
         context: Any = None,
     ) -> LimitInfo | Awaitable[LimitInfo]: ...
+    def block(
+        self,
+        limit: Limited,
+        actor: str,
+        time: float | timedelta,
+        factor: float = 1.0,
+        now: float | None = None,
+        *,
+        context: Any = None,
+    ) -> LimitInfo | Awaitable[LimitInfo]: ...
     def limit_all(
         self, checks: Sequence[Check], now: float | None = None, *, at_least: int | None = None, context: Any = None
     ) -> LimitInfo | Awaitable[LimitInfo]: ...
@@ -1055,6 +1375,10 @@ class _AsyncCalls:
         context: Any = None,
     ) -> CallExplanation | Awaitable[CallExplanation]: ...
     # </generated>
+    def _enter(
+        self, limit: Any, actor: Any, cost: Any, costs: Any, factor: Any, max_wait: Any, context: Any
+    ) -> LimitInfo | _AcquireHandle | _AcquireSteps:
+        """Take what a hold holds."""
 
 @final
 class _AcquireSteps:
@@ -1062,6 +1386,8 @@ class _AcquireSteps:
 
     def step(self) -> LimitInfo | float:
         """Take the next step: the answer, or the seconds to sleep before the next one."""
+    def on_ring(self, call: Callable[[], object]) -> None:
+        """Have this function called, from any thread, whenever a sleep should end before its time."""
     def cancel(self) -> None:
         """Leave the queue and give a reservation back."""
 
@@ -1086,6 +1412,9 @@ def _end_log() -> None:
 
 def _after_fork() -> None:
     """Drop what belongs to the threads and connections of the parent; the first call in a forked child."""
+
+def _command(arguments: list[str], /) -> int:
+    """Run the command with the arguments behind its name, and return its exit code."""
 
 def json_schema() -> str:
     """The JSON Schema (draft 2020-12) of the wire form, as JSON text, for editors and other validators.
@@ -1216,6 +1545,44 @@ def _forget_mistakes() -> None:
 def _parse_headers(pairs: list[tuple[str, str]], now: float, /) -> tuple[Any, ...]:
     """Reads pairs of name and value; ``now`` is milliseconds since the epoch."""
 
+@final
+class _Outgoing:
+    """The settings of an HTTP client's calls."""
+
+    def __new__(
+        cls,
+        limits: Sequence[Limit],
+        /,
+        *,
+        retries: int | None = None,
+        retry_methods: Iterable[str] | None = None,
+        backoff: float | None = None,
+        max_backoff: float | None = None,
+        max_wait: float | None = None,
+    ) -> Self: ...
+    @property
+    def observed(self) -> list[int]:
+        """The indices of the limits that can be observed."""
+    @property
+    def holds(self) -> bool:
+        """One of the limits is held until the response has been read."""
+    @staticmethod
+    def stop() -> Bucket:
+        """The limit that stops all callers."""
+    def judge(
+        self,
+        status: int,
+        headers: list[tuple[str, str]],
+        method: str,
+        attempt: int,
+        replayable: bool,
+        left: list[int],
+        random: float,
+        now: float,
+        /,
+    ) -> tuple[list[tuple[int, int]], int | None, int | None]:
+        """Judges a response; ``now`` is milliseconds since the epoch."""
+
 def client_of(address: str | IPv4Address | IPv6Address, ipv6_prefix: int = 64) -> str:
     """The actor that stands for a client's address: the address marked with ``ip:``, of IPv6 its network.
 
@@ -1232,6 +1599,12 @@ def _key_of(key: str, /) -> str:
 
 def _template(path: str, syntax: str, /) -> str:
     """The template of a route, in a syntax: ``braces``, ``angles`` or ``colons``."""
+
+_APP: Final[str]
+"""The key of a limit of a whole application."""
+
+_CANDIDATE: Final[str]
+"""The end of a candidate's key."""
 
 def _route_name(methods: Iterable[str], template: str, /) -> str:
     """The key of a route's limits: its methods and its template."""
@@ -1273,6 +1646,12 @@ class _Plan:
         limit in shadow mode), whether it would have, and the answer that did.
         """
 
+    def lease(self, info: LimitInfo, /) -> float | None:
+        """The seconds until the units that the call holds are free again unless they are renewed.
+
+        ``None`` where it holds nothing.
+        """
+
     def costs(self, paid: Sequence[int | None], /) -> list[int]:
         """The costs that the checks really have, where each place says what it has used; ``None`` = what it asked."""
 
@@ -1289,3 +1668,62 @@ class _Denials:
     def __new__(cls) -> Self: ...
     def note(self, now_ms: int, /) -> int | None:
         """Notes a denial at this time in milliseconds; where it is to be told, the number before it that were not."""
+
+@final
+class Estimator:
+    """Estimates the output tokens of a call to a language model.
+
+    An estimate is a percentile of the latest calls to the same model for the same purpose.
+    ``max_tokens`` bounds an output, and few outputs come near to it. To reserve it leaves most of a limit unused.
+
+    Of each pair of model and purpose the latest ``window`` calls count, and ``pairs`` pairs are kept: the one that has
+    been recorded longest ago makes room. With fewer than ``least`` calls of a pair there is no estimate. It learns in
+    this process, and threads may share it.
+
+    >>> from tidegate.llm import Estimator
+    >>> estimator = Estimator(percentile=95, least=3)
+    >>> estimator.estimate("gpt-5", "summary", most=4096)
+    4096
+    >>> for output in (180, 220, 190):
+    ...     estimator.record("gpt-5", "summary", output)
+    >>> estimator.estimate("gpt-5", "summary", most=4096)
+    220
+    """
+
+    def __new__(cls, *, percentile: float = 95, window: int = 256, least: int = 20, pairs: int = 1000) -> Self: ...
+    def record(self, model: str, purpose: str, output: int) -> None:
+        """Notes the output tokens of a call that has ended.
+
+        >>> from tidegate.llm import Estimator
+        >>> Estimator().record("gpt-5", "summary", 180)
+        """
+
+    def estimate(self, model: str, purpose: str, most: int) -> int:
+        """The output tokens to reserve for a call: at most ``most``, and ``most`` while too few calls are recorded.
+
+        >>> from tidegate.llm import Estimator
+        >>> Estimator().estimate("gpt-5", "summary", most=4096)
+        4096
+        """
+
+    def __len__(self) -> int:
+        """The number of pairs of model and purpose that are kept.
+
+        >>> from tidegate.llm import Estimator
+        >>> len(Estimator())
+        0
+        """
+
+@final
+class _Report:
+    """The counts of a response, or of the events of a stream, one after another."""
+
+    def __new__(cls) -> Self: ...
+    def add(self, field: str, count: object, /) -> None:
+        """Notes a count by the name of its field; what is no count is passed over."""
+
+    def usage(self) -> tuple[int, int, int, int] | None:
+        """The tokens of input, output and cache, and those of input and output together."""
+
+def _usage_names() -> tuple[list[str], list[str]]:
+    """Places where a response has its counts, and the names of the counts; a dot leads into an object inside."""

@@ -11,19 +11,24 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from celery.utils.time import rate
 from celery.worker.consumer import Consumer as _Consumer
 
 from ._errors import ConfigurationError, LimitError, StoreError
-from ._tidegate import Limit, Limiter, TokenBucket
+from ._hold import Held
+from ._tidegate import Concurrency, Limit, Limiter, LimitInfo, TokenBucket
 from ._web.store import LimiterLike, Store, store_of
 
 __all__ = ["Consumer", "TaskBucket", "limit_of"]
 
 # While a store that has to be asked does not answer, a task is tried again so often, in seconds.
 RETRY = 1.0
+# A place that another worker may release is asked for so soon, in seconds, and then after pauses that double.
+FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.25
 PERIODS = {"s": 1000, "m": 60_000, "h": 3_600_000}
 
 _log = logging.getLogger("tidegate")
@@ -80,7 +85,11 @@ class TaskBucket:
         self.limit = limit
         self.contents: deque[Any] = deque()
         """Requests, each with the number of units that it takes."""
+        self.info: LimitInfo
+        """The last answer."""
         self._hold = 0.0
+        self._pause = FIRST_PAUSE
+        self._timer: Any = None
 
     def add(self, item: Any) -> None:
         """Queues a request."""
@@ -105,7 +114,11 @@ class TaskBucket:
             _log.warning("tasks of %r wait, because their limit cannot be asked: %s", self.limit.key, error)
             self._hold = RETRY
             return False
+        self.info = info
         self._hold = info.reset_ms / 1000
+        if isinstance(self.limit, Concurrency):
+            self._hold = min(self._hold, self._pause)
+            self._pause = min(self._pause * 2, LONGEST_PAUSE) if info.blocked else FIRST_PAUSE
         return not info.blocked
 
     def expected_time(self, tokens: int = 1) -> float:  # noqa: ARG002
@@ -131,6 +144,7 @@ class Consumer(_Consumer):
     """
 
     _store: Store | None = None
+    _limit_order: int
 
     def bucket_for_task(self, type: Any) -> TaskBucket | None:
         """The bucket of a task, ``None`` where it has no ``rate_limit``.
@@ -146,10 +160,73 @@ class Consumer(_Consumer):
             bucket = TaskBucket(self._limiter(), limit)
         return None if limit is None else bucket
 
+    def _schedule_bucket_request(self, bucket: TaskBucket) -> None:
+        """Start the tasks that may start; one with a limit of type concurrency has its place until it has ended."""
+        if not isinstance(bucket.limit, Concurrency):
+            super()._schedule_bucket_request(bucket)
+            return
+        while True:
+            try:
+                request, tokens = bucket.pop()
+            except IndexError:
+                return
+            if not bucket.can_consume(tokens):
+                bucket.contents.appendleft((request, tokens))
+                self._look_again(bucket, bucket.expected_time(tokens))
+                return
+            held = Held._of(bucket.limiter, bucket.info)
+            _at_the_end(request, partial(self._release, bucket, held))
+            try:
+                self._limit_move_to_pool(request)
+            except BaseException:
+                self._release(bucket, held)
+                raise
+
+    def _look_again(self, bucket: TaskBucket, seconds: float) -> None:
+        """Look again after so many seconds, in place of the time that was set before."""
+        if bucket._timer is not None:
+            bucket._timer.cancel()
+        self._limit_order = (self._limit_order + 1) % 10
+        again = self._schedule_bucket_request
+        bucket._timer = self.timer.call_after(seconds, again, (bucket,), priority=self._limit_order)
+
+    def _release(self, bucket: TaskBucket, held: Held) -> None:
+        try:
+            held.release()
+        except StoreError as error:
+            _log.warning("the place of a task of %r comes back when its lease is over: %s", held.info.key, error)
+        bucket._pause = FIRST_PAUSE
+        if bucket.contents:
+            self._look_again(bucket, 0)
+
     def _limiter(self) -> Limiter:
         if self._store is None:
             self._store = store_of(_configured(self.app.conf))
         return self._store.sync
+
+
+# What Celery calls of a request when its task has ended: done, failed or to be tried again, too late, or revoked.
+ENDS = ("on_success", "on_failure", "on_timeout", "_announce_revoked", "_announce_cancelled")
+
+
+def _at_the_end(request: Any, call: Callable[[], None]) -> None:
+    """Have this called when the task of the request has ended, however it ends; perhaps more than once."""
+
+    def before(name: str, ends: Callable[..., Any]) -> Callable[..., Any]:
+        def ended(*given: Any, **named: Any) -> Any:
+            # A task may go on after a soft time limit.
+            is_soft = name == "on_timeout" and (given[0] if given else named.get("soft"))
+            try:
+                return ends(*given, **named)
+            finally:
+                if not is_soft:
+                    call()
+
+        return ended
+
+    for name in ENDS:
+        if hasattr(request, name):
+            setattr(request, name, before(name, getattr(request, name)))
 
 
 def _configured(conf: Any) -> LimiterLike:

@@ -1,6 +1,7 @@
 //! The engine's part of every web framework: names and types translated, nothing decided.
 
 mod gate;
+mod outgoing;
 mod parse;
 mod plan;
 mod room;
@@ -17,6 +18,7 @@ use crate::errors::limit_error;
 use crate::limits::Limit;
 
 pub(crate) use gate::{Gate, Refusal};
+pub(crate) use outgoing::Outgoing;
 pub(crate) use parse::parse_headers;
 pub(crate) use plan::Plan;
 pub(crate) use room::{Denials, Names, client_of, key_of, request_error, request_error_parts, route_name, template};

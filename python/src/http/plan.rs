@@ -104,14 +104,21 @@ impl Plan {
     /// limit in shadow mode), whether it would have, and the answer that did.
     #[pyo3(signature = (info, /))]
     fn trials<'py>(&self, info: &Bound<'py, LimitInfo>) -> PyResult<Vec<TrialParts<'py>>> {
-        let checks: Vec<Bound<'py, LimitInfo>> = LimitInfo::checks(info)?.extract()?;
-        let denying = |at: usize| {
-            checks.iter().find(|check| check.get().info.check_index() == at && check.get().info.blocked).cloned()
-        };
+        let denying = denying(info)?;
         let trials = self.plan.trials(|at| denying(at).is_some());
         let parts =
-            |trial: http::Trial| (trial.place, trial.key, trial.live, trial.denied, trial.denied_by.and_then(denying));
+            |trial: http::Trial| (trial.place, trial.key, trial.live, trial.denied, trial.denied_by.and_then(&denying));
         Ok(trials.into_iter().map(parts).collect())
+    }
+
+    /// The seconds until the units that the call holds are free again unless they are renewed.
+    ///
+    /// ``None`` where it holds nothing.
+    #[pyo3(signature = (info, /))]
+    fn lease(&self, info: &Bound<'_, LimitInfo>) -> PyResult<Option<f64>> {
+        let denying = denying(info)?;
+        let lease = self.plan.lease(info.get().info.blocked, |at| denying(at).is_some());
+        Ok(lease.map(|lease| lease.as_secs_f64()))
     }
 
     /// The costs that the checks really have, where each place says what it has used; ``None`` = what it asked.
@@ -120,6 +127,12 @@ impl Plan {
     fn costs(&self, paid: Vec<Option<u64>>) -> Vec<u64> {
         self.plan.costs(|place| paid.get(place).copied().flatten().map_or(Paid::AsAsked, Paid::Units))
     }
+}
+
+/// The check at an index that denied, or would have.
+fn denying<'py>(info: &Bound<'py, LimitInfo>) -> PyResult<impl Fn(usize) -> Option<Bound<'py, LimitInfo>>> {
+    let checks: Vec<Bound<'py, LimitInfo>> = LimitInfo::checks(info)?.extract()?;
+    Ok(move |at| checks.iter().find(|check| check.get().info.check_index() == at && check.get().info.blocked).cloned())
 }
 
 /// A trial in the order of its documentation.

@@ -12,8 +12,8 @@ use tidegate::headers::{Policy, Style};
 use tidegate::limits::Value;
 
 use crate::args::Arg;
-use crate::check::OwnedCheck;
-use crate::errors::limit_error;
+use crate::check::{OwnedCheck, spent_of_hold};
+use crate::errors::{limit_error, wrong_type};
 use crate::limits::Limit;
 use crate::receipt::Receipt;
 use crate::value;
@@ -178,6 +178,21 @@ impl LimitInfo {
     #[getter]
     fn _check(&self) -> usize {
         self.info.check_index()
+    }
+
+    /// The seconds until what its call holds is free again unless it is renewed; `None` where it holds nothing.
+    #[getter]
+    fn _lease(&self, py: Python<'_>) -> Option<f64> {
+        let receipt = self.receipt.as_ref()?;
+        receipt.all_checks().with(py, |checks| ffi::shortest_lease(checks)).map(|lease| lease.as_secs_f64())
+    }
+
+    /// The actual cost of each check at the end of a hold, of what its caller says of them.
+    fn _spent_of_hold(&self, py: Python<'_>, costs: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+        let no_receipt =
+            || wrong_type(self.key(), "info", "must be the answer that a call of a limiter gave", "a part");
+        let receipt = self.receipt.as_ref().ok_or_else(no_receipt)?;
+        receipt.all_checks().with(py, |checks| spent_of_hold(checks, costs))
     }
 
     /// Return all properties by name, for logs and JSON; ``checks`` only if there were several.
@@ -359,6 +374,9 @@ impl LimitInfo {
 
     /// The charge that this answer names, with the instants of its checks where they differ.
     pub(crate) fn charge(&self, py: Python<'_>) -> Charge {
+        if let Some(whole) = self.receipt.as_ref().and_then(|receipt| receipt.whole.as_ref()) {
+            return whole.1.clone();
+        }
         let mut charge = Charge::from(&self.info);
         if let Some((checks, _)) = &self.several {
             let checks = checks.bind(py).iter().filter_map(|check| check.cast_into::<Self>().ok());

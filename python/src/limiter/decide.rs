@@ -75,6 +75,7 @@ impl Limiter {
         self.log_events(py);
         Ok(request.with(py, |checks, _, now| {
             let acquire = engine.start_acquire(checks, max_wait);
+            let acquire = if request.call == Call::Limit { acquire.at_once() } else { acquire };
             if let Some(now) = now { acquire.at(now) } else { acquire }
         }))
     }

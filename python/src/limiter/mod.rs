@@ -155,6 +155,72 @@ impl Limiter {
         verbs::settle(self, py, &Given { info, cost, now, ..Given::default() })
     }
 
+    /// Give back the units that the call of ``info`` holds in limits of type concurrency, and nothing else, once.
+    ///
+    /// The answer is that of those limits. ``hold`` does this at the end of its block.
+    ///
+    /// >>> from tidegate import Concurrency, Limiter
+    /// >>> limiter, exports = Limiter(), Concurrency("exports", max=3, lease=60_000)
+    /// >>> info = limiter.limit(exports, "ada")
+    /// >>> info.remaining, limiter.release(info).remaining
+    /// (2, 3)
+    #[pyo3(signature = (info, now = Arg(None)), text_signature = "($self, info, now=None)")]
+    fn release<'py>(&self, py: Python<'py>, info: Arg<'_, 'py>, now: Arg<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        verbs::release(self, py, &Given { info, now, ..Given::default() })
+    }
+
+    /// Hold the units of the call of ``info`` in limits of type concurrency for another lease, if all are held.
+    ///
+    /// The answer takes the place of ``info``: give it to the next ``renew``, and to ``release``. If it is ``blocked``,
+    /// the place is lost: stop, or ask again. ``hold`` does this every third of a lease.
+    ///
+    /// >>> from tidegate import Concurrency, Limiter
+    /// >>> limiter, exports = Limiter(), Concurrency("exports", max=3, lease=60_000)
+    /// >>> info = limiter.limit(exports, "ada", now=0)
+    /// >>> info = limiter.renew(info, now=50_000)
+    /// >>> info.blocked, limiter.renew(info, now=110_000).blocked
+    /// (False, True)
+    #[pyo3(signature = (info, now = Arg(None)), text_signature = "($self, info, now=None)")]
+    fn renew<'py>(&self, py: Python<'py>, info: Arg<'_, 'py>, now: Arg<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        verbs::renew(self, py, &Given { info, now, ..Given::default() })
+    }
+
+    /// Hold units for as long as a ``with`` block runs: take them, renew them meanwhile, release them at its end.
+    ///
+    /// At least one limit is of type concurrency. Others beside it are charged, and keep their charge. ``costs`` is one
+    /// cost for each limit. Where there is no room within ``max_wait`` seconds, or a ``timedelta``, the block raises
+    /// ``BlockedError``; ``None`` is no wait.
+    ///
+    /// The units are renewed every third of the shortest lease, and released also where the block raises. ``held.lost``
+    /// says that they could not be renewed in time. A child that is forked in the block neither renews nor releases
+    /// them.
+    ///
+    /// >>> from tidegate import BlockedError, Concurrency, Limiter
+    /// >>> limiter, exports = Limiter(), Concurrency("exports", max=1, lease=60_000)
+    /// >>> with limiter.hold(exports, "ada") as held:
+    /// ...     try:
+    /// ...         with limiter.hold(exports, "ada"):
+    /// ...             pass
+    /// ...     except BlockedError as error:
+    /// ...         print(held.lost, error.info.blocked)
+    /// False True
+    /// >>> limiter.peek(exports, "ada").remaining
+    /// 1
+    #[pyo3(signature = (limit, actor, *, cost = Arg(None), costs = Arg(None), factor = Arg(None), max_wait = Arg(None), context = Arg(None)), text_signature = "($self, limit, actor, *, cost=1, costs=None, factor=1.0, max_wait=None, context=None)")]
+    #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
+    fn hold<'py>(
+        this: &Bound<'py, Self>,
+        limit: Arg<'_, 'py>,
+        actor: Arg<'_, 'py>,
+        cost: Arg<'_, 'py>,
+        costs: Arg<'_, 'py>,
+        factor: Arg<'_, 'py>,
+        max_wait: Arg<'_, 'py>,
+        context: Arg<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        verbs::hold(this, &Given { limit, actor, cost, costs, factor, max_wait, context, ..Given::default() })
+    }
+
     /// Remove the entry of this actor; of several limits all at once.
     ///
     /// >>> from tidegate import Bucket, Limiter
@@ -232,6 +298,32 @@ impl Limiter {
         )
     }
 
+    /// Deny every call of a limit that has a block for ``time`` seconds, unless it is closed for longer already.
+    ///
+    /// 0 opens it, and the next block is as short as the first one. The units that were used stay used:
+    /// ``reset`` removes both. Raises ``LimitError`` for a limit without ``block_for``.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> limiter, login = Limiter(), Bucket("login", size=5, block_for=900_000)
+    /// >>> limiter.block(login, "203.0.113.9", 3600).reset_sec
+    /// 3600
+    /// >>> limiter.limit(login, "203.0.113.9").blocked, limiter.block(login, "203.0.113.9", 0).blocked
+    /// (True, False)
+    #[pyo3(signature = (limit, actor, time, factor = Arg(None), now = Arg(None), *, context = Arg(None)), text_signature = "($self, limit, actor, time, factor=1.0, now=None, *, context=None)")]
+    #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
+    fn block<'py>(
+        &self,
+        py: Python<'py>,
+        limit: Arg<'_, 'py>,
+        actor: Arg<'_, 'py>,
+        time: Arg<'_, 'py>,
+        factor: Arg<'_, 'py>,
+        now: Arg<'_, 'py>,
+        context: Arg<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        verbs::block(self, py, &Given { limit, actor, time, factor, now, context, ..Given::default() })
+    }
+
     /// Decide checks for several actors together, all or nothing: ``(limit, actor[, cost[, factor]])`` each.
     ///
     /// With ``at_least``, each is charged the same units, as many as all have room for: see ``limit``. Their costs are
@@ -301,6 +393,23 @@ impl Limiter {
     /// (3, 2, 1)
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         upkeep::stats(self, py)
+    }
+
+    /// Return every metric of this limiter in this process, with its numbers, for programs that export them.
+    ///
+    /// The first call turns the counts by limit on. Before, nothing is counted by limit, and nothing is spent on it. A
+    /// call of several limits counts for each of them, as denied for those that denied it. The first 256 keys are
+    /// counted apart, all others as the limit ``other``. No label names an actor. ``tidegate.prometheus`` and
+    /// ``tidegate.opentelemetry`` export them.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> limiter, login = Limiter(), Bucket("login", size=2)
+    /// >>> _ = limiter.metrics()
+    /// >>> blocked = [limiter.limit(login, "ada", now=0).blocked for call in range(3)]
+    /// >>> limiter.metrics()[0].samples
+    /// ((('login', 'allowed'), 2.0), (('login', 'denied'), 1.0), (('login', 'failed'), 0.0))
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        upkeep::metrics(self, py)
     }
 
     /// Check the health of the store with one decision, for the start of a program and for health checks.
@@ -410,9 +519,31 @@ impl Limiter {
         Self::__copy__(slf)
     }
 
+    /// Take what a hold holds.
+    #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
+    fn _enter<'py>(
+        &self,
+        py: Python<'py>,
+        limit: Arg<'_, 'py>,
+        actor: Arg<'_, 'py>,
+        cost: Arg<'_, 'py>,
+        costs: Arg<'_, 'py>,
+        factor: Arg<'_, 'py>,
+        max_wait: Arg<'_, 'py>,
+        context: Arg<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        verbs::enter(self, py, &Given { limit, actor, cost, costs, factor, max_wait, context, ..Given::default() })
+    }
+
     /// True over a shared store: a call may have to wait for its reply.
     #[getter]
     fn _shared(&self) -> bool {
         self.is_shared()
+    }
+
+    /// The clock in place of the engine's.
+    #[getter]
+    fn _clock(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.clock.as_ref().map(|clock| clock.clone_ref(py))
     }
 }

@@ -14,6 +14,10 @@ pub(super) fn stats<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {
     stats::statistics(py, &limiter.opened().as_deref().ok_or_else(closed)?.stats())
 }
 
+pub(super) fn metrics<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {
+    stats::metrics(py, limiter.opened().as_deref().ok_or_else(closed)?.metrics())
+}
+
 pub(super) fn ping<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {
     stats::health(py, &limiter.aside(py, tidegate::Limiter::ping_sync)?)
 }

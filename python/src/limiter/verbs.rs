@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use tidegate::ffi::{self, Spent};
-use tidegate::{Call, Check, ErrorKind};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyInt};
+use tidegate::ffi::{self, OfHeld, Spent};
+use tidegate::{Call, Check, ErrorKind, Micros};
 
 use super::state::Limiter;
 use crate::args::{self, Arg};
@@ -19,7 +20,7 @@ use crate::check::{Checks, is_list};
 use crate::errors::{limit_error, wrong_type};
 use crate::info::LimitInfo;
 use crate::receipt::Receipt;
-use crate::request::{Purpose, Request, Settlement};
+use crate::request::{End, Purpose, Request, Settlement};
 use crate::value;
 
 /// A class with these verbs: it waits for the reply of each call, or begins the call for an event loop.
@@ -43,7 +44,9 @@ pub(crate) struct Given<'a, 'py> {
     pub(crate) info: Arg<'a, 'py>,
     pub(crate) checks: Arg<'a, 'py>,
     pub(crate) actor: Arg<'a, 'py>,
+    pub(crate) time: Arg<'a, 'py>,
     pub(crate) cost: Arg<'a, 'py>,
+    pub(crate) costs: Arg<'a, 'py>,
     pub(crate) factor: Arg<'a, 'py>,
     pub(crate) now: Arg<'a, 'py>,
     pub(crate) max_wait: Arg<'a, 'py>,
@@ -88,6 +91,16 @@ pub(crate) fn observe<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<
     caller.call(py, Request { owner: limiter.owner, call, checks, now, purpose: Purpose::Answer })
 }
 
+pub(crate) fn block<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_, 'py>) -> Answer<'py> {
+    let limiter = caller.limiter();
+    let checks = checks(limiter, given)?;
+    let key = checks.first_key();
+    let time = given.time.seconds(key, "time", ffi::block_time)?;
+    let time = time.ok_or_else(|| wrong_type(key, "time", "must be a number of seconds or a timedelta", "None"))?;
+    let now = limiter.now(py, key, given.now)?;
+    caller.call(py, Request { owner: limiter.owner, call: Call::Block { time }, checks, now, purpose: Purpose::Answer })
+}
+
 pub(crate) fn limit_all<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_, 'py>) -> Answer<'py> {
     decide_all(caller, py, Call::Limit, given)
 }
@@ -121,11 +134,55 @@ pub(crate) fn refund<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'
 }
 
 pub(crate) fn settle<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_, 'py>) -> Answer<'py> {
-    let info = given.info.object(py);
-    match info.cast::<LimitInfo>() {
-        Ok(info) => settle_info(caller, info, Some(&given.cost.object(py)), given.now),
-        Err(_) => Err(wrong_type("", "info", "must be the answer of a call", value::describe(&info))),
+    let info = of_call(py, given)?;
+    settle_info(caller, &info, Some(&given.cost.object(py)), given.now)
+}
+
+pub(crate) fn release<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_, 'py>) -> Answer<'py> {
+    of_held(caller, &of_call(py, given)?, OfHeld::Release, given.now)
+}
+
+pub(crate) fn renew<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_, 'py>) -> Answer<'py> {
+    of_held(caller, &of_call(py, given)?, OfHeld::Renew, given.now)
+}
+
+/// A hold, whose block takes the units.
+pub(crate) fn hold<'py>(limiter: &Bound<'py, Limiter>, given: &Given<'_, 'py>) -> Answer<'py> {
+    static HELD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = limiter.py();
+    let Given { limit, actor, cost, costs, factor, max_wait, context, .. } = *given;
+    let or_one = |given: Arg<'_, 'py>| given.0.map_or_else(|| PyInt::new(py, 1).into_any(), Borrowed::to_owned);
+    let [limit, actor, costs, max_wait, context] =
+        [limit, actor, costs, max_wait, context].map(|given| given.object(py));
+    HELD.import(py, "tidegate._hold", "Held")?.call1((
+        limiter,
+        limit,
+        actor,
+        or_one(cost),
+        costs,
+        or_one(factor),
+        max_wait,
+        context,
+    ))
+}
+
+/// Takes what a hold holds, at once or within `max_wait`.
+pub(crate) fn enter<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_, 'py>) -> Answer<'py> {
+    let limiter = caller.limiter();
+    let mut checks = checks(limiter, given)?;
+    if !given.costs.is_none() {
+        checks.set_costs(&given.costs.object(py))?;
     }
+    checks.with(py, |checks| ffi::holds_some(checks)).map_err(limit_error)?;
+    let key = checks.first_key();
+    let max_wait = if given.max_wait.is_none() { Duration::ZERO } else { given.max_wait.max_wait(key)? };
+    let now = limiter.now(py, key, Arg(None))?;
+    let call = if max_wait.is_zero() { Call::Limit } else { Call::Acquire { max_wait } };
+    // In memory nothing can be given up meanwhile.
+    if call == Call::Limit && !limiter.is_shared() {
+        return caller.call(py, Request { owner: limiter.owner, call, checks, now, purpose: Purpose::Answer });
+    }
+    wait(caller, py, call, checks, now, max_wait)
 }
 
 pub(crate) fn acquire<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_, 'py>) -> Answer<'py> {
@@ -134,8 +191,19 @@ pub(crate) fn acquire<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<
     let key = checks.first_key();
     let max_wait = given.max_wait.max_wait(key)?;
     let now = limiter.now(py, key, given.now)?;
+    wait(caller, py, Call::Acquire { max_wait }, checks, now, max_wait)
+}
+
+fn wait<'py>(
+    caller: &impl Caller,
+    py: Python<'py>,
+    call: Call,
+    checks: Checks,
+    now: Option<Micros>,
+    max_wait: Duration,
+) -> Answer<'py> {
     let purpose = if now.is_some() { Purpose::Answer } else { Purpose::Wait };
-    let request = Request { owner: limiter.owner, call: Call::Acquire { max_wait }, checks, now, purpose };
+    let request = Request { owner: caller.limiter().owner, call, checks, now, purpose };
     caller.wait(py, request, max_wait)
 }
 
@@ -185,20 +253,48 @@ fn settle_info<'py>(
     spent: Option<&Bound<'py, PyAny>>,
     now: Arg<'_, 'py>,
 ) -> Answer<'py> {
-    let (py, limiter) = (info.py(), caller.limiter());
-    let receipt = receipt(limiter, info)?;
-    let spent = receipt.checks.with(py, |checks| match spent {
+    let py = info.py();
+    let receipt = receipt(caller.limiter(), info)?;
+    let spent = receipt.all_checks().with(py, |checks| match spent {
         None => Ok(vec![0; checks.len()]),
         Some(spent) => read_spent(checks, spent),
     })?;
+    end(caller, info, receipt, End::Spent(spent), now)
+}
+
+/// Releases what the call of ``info`` holds, or renews it.
+fn of_held<'py>(caller: &impl Caller, info: &Bound<'py, LimitInfo>, what: OfHeld, now: Arg<'_, 'py>) -> Answer<'py> {
+    let receipt = receipt(caller.limiter(), info)?;
+    receipt.all_checks().with(info.py(), |checks| ffi::holds_some(checks)).map_err(limit_error)?;
+    end(caller, info, receipt, End::Held(what), now)
+}
+
+fn end<'py>(
+    caller: &impl Caller,
+    info: &Bound<'py, LimitInfo>,
+    receipt: &Receipt,
+    end: End,
+    now: Arg<'_, 'py>,
+) -> Answer<'py> {
+    let (py, limiter) = (info.py(), caller.limiter());
     let now = limiter.now(py, info.get().key(), now)?;
-    let checks = receipt.checks.clone_ref(py);
+    let checks = receipt.all_checks().clone_ref(py);
     caller.ready(py)?;
-    let is_first = receipt.close();
+    // A renewal uses a receipt only where it renews.
+    let is_first = if matches!(end, End::Held(OfHeld::Renew)) { receipt.is_open() } else { receipt.close() };
     let charge = info.get().charge(py);
-    let purpose = Purpose::Settlement(Box::new(Settlement { info: info.clone().unbind(), is_first, charge, spent }));
-    // Its answer charges nothing that could be given back.
+    let purpose = Purpose::Settlement(Box::new(Settlement { info: info.clone().unbind(), is_first, charge, end }));
+    // Its answer charges nothing that could be given back, unless it is that of a renewal.
     caller.call(py, Request { owner: limiter.owner, call: Call::Peek, checks, now, purpose })
+}
+
+/// The answer of a call among the arguments.
+fn of_call<'py>(py: Python<'py>, given: &Given<'_, 'py>) -> PyResult<Bound<'py, LimitInfo>> {
+    let info = given.info.object(py);
+    match info.cast::<LimitInfo>() {
+        Ok(info) => Ok(info.clone()),
+        Err(_) => Err(wrong_type("", "info", "must be the answer of a call", value::describe(&info))),
+    }
 }
 
 /// The receipt in an answer of this very limiter.

@@ -22,16 +22,26 @@ pub(crate) struct Bucket;
 #[pymethods]
 impl Bucket {
     #[new]
-    #[pyo3(signature = (key, *, size, drip_rate = Span(None), drip_size = Field(None), factor_scales = Field(None)), text_signature = "(key, *, size, drip_rate=1000, drip_size=1, factor_scales='size')")]
+    #[pyo3(signature = (key, *, size, drip_rate = Span(None), drip_size = Field(None), factor_scales = Field(None), block_for = Span(None), block_growth = Field(None), block_max = Span(None)), text_signature = "(key, *, size, drip_rate=1000, drip_size=1, factor_scales='size', block_for=0, block_growth=1, block_max=None)")]
     fn new(
         key: Key,
         size: Field,
         drip_rate: Span,
         drip_size: Field,
         factor_scales: Field,
+        block_for: Span,
+        block_growth: Field,
+        block_max: Span,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let fields =
-            [("size", size), ("dripRate", drip_rate.into()), ("dripSize", drip_size), ("factorScales", factor_scales)];
+        let fields = [
+            ("size", size),
+            ("dripRate", drip_rate.into()),
+            ("dripSize", drip_size),
+            ("factorScales", factor_scales),
+            ("blockFor", block_for.into()),
+            ("blockGrowth", block_growth),
+            ("blockMax", Field::from(block_max).or_none()),
+        ];
         define(Self, Some("bucket"), key, fields)
     }
 
@@ -58,6 +68,24 @@ impl Bucket {
     fn factor_scales<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Limit::field(this.as_super(), intern!(this.py(), "factorScales"))
     }
+
+    /// Time for which a denial closes the limit; 0 = it does not. In milliseconds.
+    #[getter]
+    fn block_for<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockFor"))
+    }
+
+    /// Factor by which the next block is longer, if the last one is over for less than its own length.
+    #[getter]
+    fn block_growth<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockGrowth"))
+    }
+
+    /// Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds.
+    #[getter]
+    fn block_max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockMax"))
+    }
 }
 
 /// A token bucket, decided as GCRA does: ``count`` tokens per ``period`` at an even pace, up to ``burst`` saved up.
@@ -75,9 +103,24 @@ pub(crate) struct TokenBucket;
 #[pymethods]
 impl TokenBucket {
     #[new]
-    #[pyo3(signature = (key, *, count, period, burst = Field(None)), text_signature = "(key, *, count, period, burst=None)")]
-    fn new(key: Key, count: Field, period: Span, burst: Field) -> PyResult<PyClassInitializer<Self>> {
-        let fields = [("count", count), ("period", period.into()), ("burst", burst.or_none())];
+    #[pyo3(signature = (key, *, count, period, burst = Field(None), block_for = Span(None), block_growth = Field(None), block_max = Span(None)), text_signature = "(key, *, count, period, burst=None, block_for=0, block_growth=1, block_max=None)")]
+    fn new(
+        key: Key,
+        count: Field,
+        period: Span,
+        burst: Field,
+        block_for: Span,
+        block_growth: Field,
+        block_max: Span,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let fields = [
+            ("count", count),
+            ("period", period.into()),
+            ("burst", burst.or_none()),
+            ("blockFor", block_for.into()),
+            ("blockGrowth", block_growth),
+            ("blockMax", Field::from(block_max).or_none()),
+        ];
         define(Self, Some("token-bucket"), key, fields)
     }
 
@@ -98,6 +141,24 @@ impl TokenBucket {
     fn burst<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Limit::field(this.as_super(), intern!(this.py(), "burst"))
     }
+
+    /// Time for which a denial closes the limit; 0 = it does not. In milliseconds.
+    #[getter]
+    fn block_for<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockFor"))
+    }
+
+    /// Factor by which the next block is longer, if the last one is over for less than its own length.
+    #[getter]
+    fn block_growth<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockGrowth"))
+    }
+
+    /// Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds.
+    #[getter]
+    fn block_max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockMax"))
+    }
 }
 
 /// At most ``max`` units in each window of a ``period``.
@@ -115,9 +176,24 @@ pub(crate) struct FixedWindow;
 #[pymethods]
 impl FixedWindow {
     #[new]
-    #[pyo3(signature = (key, *, max, period, anchor = Field(None)), text_signature = "(key, *, max, period, anchor='epoch')")]
-    fn new(key: Key, max: Field, period: Span, anchor: Field) -> PyResult<PyClassInitializer<Self>> {
-        let fields = [("max", max), ("period", period.into()), ("anchor", anchor)];
+    #[pyo3(signature = (key, *, max, period, anchor = Field(None), block_for = Span(None), block_growth = Field(None), block_max = Span(None)), text_signature = "(key, *, max, period, anchor='epoch', block_for=0, block_growth=1, block_max=None)")]
+    fn new(
+        key: Key,
+        max: Field,
+        period: Span,
+        anchor: Field,
+        block_for: Span,
+        block_growth: Field,
+        block_max: Span,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let fields = [
+            ("max", max),
+            ("period", period.into()),
+            ("anchor", anchor),
+            ("blockFor", block_for.into()),
+            ("blockGrowth", block_growth),
+            ("blockMax", Field::from(block_max).or_none()),
+        ];
         define(Self, Some("fixed-window"), key, fields)
     }
 
@@ -138,6 +214,24 @@ impl FixedWindow {
     fn anchor<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Limit::field(this.as_super(), intern!(this.py(), "anchor"))
     }
+
+    /// Time for which a denial closes the limit; 0 = it does not. In milliseconds.
+    #[getter]
+    fn block_for<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockFor"))
+    }
+
+    /// Factor by which the next block is longer, if the last one is over for less than its own length.
+    #[getter]
+    fn block_growth<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockGrowth"))
+    }
+
+    /// Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds.
+    #[getter]
+    fn block_max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockMax"))
+    }
 }
 
 /// At most ``max`` units in a ``period``, counted in slots of a ``resolution``.
@@ -156,19 +250,25 @@ pub(crate) struct SlidingWindow;
 #[pymethods]
 impl SlidingWindow {
     #[new]
-    #[pyo3(signature = (key, *, max, period, resolution, count_blocked = Field(None)), text_signature = "(key, *, max, period, resolution, count_blocked=False)")]
+    #[pyo3(signature = (key, *, max, period, resolution, count_blocked = Field(None), block_for = Span(None), block_growth = Field(None), block_max = Span(None)), text_signature = "(key, *, max, period, resolution, count_blocked=False, block_for=0, block_growth=1, block_max=None)")]
     fn new(
         key: Key,
         max: Field,
         period: Span,
         resolution: Span,
         count_blocked: Field,
+        block_for: Span,
+        block_growth: Field,
+        block_max: Span,
     ) -> PyResult<PyClassInitializer<Self>> {
         let fields = [
             ("max", max),
             ("period", period.into()),
             ("resolution", resolution.into()),
             ("countBlocked", count_blocked),
+            ("blockFor", block_for.into()),
+            ("blockGrowth", block_growth),
+            ("blockMax", Field::from(block_max).or_none()),
         ];
         define(Self, Some("sliding-window"), key, fields)
     }
@@ -196,6 +296,24 @@ impl SlidingWindow {
     fn count_blocked<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Limit::field(this.as_super(), intern!(this.py(), "countBlocked"))
     }
+
+    /// Time for which a denial closes the limit; 0 = it does not. In milliseconds.
+    #[getter]
+    fn block_for<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockFor"))
+    }
+
+    /// Factor by which the next block is longer, if the last one is over for less than its own length.
+    #[getter]
+    fn block_growth<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockGrowth"))
+    }
+
+    /// Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds.
+    #[getter]
+    fn block_max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockMax"))
+    }
 }
 
 /// About ``max`` units in a ``period``, from the counts of two windows of which the older one fades out.
@@ -214,9 +332,22 @@ pub(crate) struct SlidingCounter;
 #[pymethods]
 impl SlidingCounter {
     #[new]
-    #[pyo3(signature = (key, *, max, period), text_signature = "(key, *, max, period)")]
-    fn new(key: Key, max: Field, period: Span) -> PyResult<PyClassInitializer<Self>> {
-        let fields = [("max", max), ("period", period.into())];
+    #[pyo3(signature = (key, *, max, period, block_for = Span(None), block_growth = Field(None), block_max = Span(None)), text_signature = "(key, *, max, period, block_for=0, block_growth=1, block_max=None)")]
+    fn new(
+        key: Key,
+        max: Field,
+        period: Span,
+        block_for: Span,
+        block_growth: Field,
+        block_max: Span,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let fields = [
+            ("max", max),
+            ("period", period.into()),
+            ("blockFor", block_for.into()),
+            ("blockGrowth", block_growth),
+            ("blockMax", Field::from(block_max).or_none()),
+        ];
         define(Self, Some("sliding-counter"), key, fields)
     }
 
@@ -230,6 +361,24 @@ impl SlidingCounter {
     #[getter]
     fn period<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Limit::field(this.as_super(), intern!(this.py(), "period"))
+    }
+
+    /// Time for which a denial closes the limit; 0 = it does not. In milliseconds.
+    #[getter]
+    fn block_for<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockFor"))
+    }
+
+    /// Factor by which the next block is longer, if the last one is over for less than its own length.
+    #[getter]
+    fn block_growth<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockGrowth"))
+    }
+
+    /// Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds.
+    #[getter]
+    fn block_max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockMax"))
     }
 }
 
@@ -248,19 +397,25 @@ pub(crate) struct SlidingLog;
 #[pymethods]
 impl SlidingLog {
     #[new]
-    #[pyo3(signature = (key, *, max, period, min_interval = Span(None), count_blocked = Field(None)), text_signature = "(key, *, max, period, min_interval=0, count_blocked=False)")]
+    #[pyo3(signature = (key, *, max, period, min_interval = Span(None), count_blocked = Field(None), block_for = Span(None), block_growth = Field(None), block_max = Span(None)), text_signature = "(key, *, max, period, min_interval=0, count_blocked=False, block_for=0, block_growth=1, block_max=None)")]
     fn new(
         key: Key,
         max: Field,
         period: Span,
         min_interval: Span,
         count_blocked: Field,
+        block_for: Span,
+        block_growth: Field,
+        block_max: Span,
     ) -> PyResult<PyClassInitializer<Self>> {
         let fields = [
             ("max", max),
             ("period", period.into()),
             ("minInterval", min_interval.into()),
             ("countBlocked", count_blocked),
+            ("blockFor", block_for.into()),
+            ("blockGrowth", block_growth),
+            ("blockMax", Field::from(block_max).or_none()),
         ];
         define(Self, Some("sliding-log"), key, fields)
     }
@@ -288,6 +443,24 @@ impl SlidingLog {
     fn count_blocked<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Limit::field(this.as_super(), intern!(this.py(), "countBlocked"))
     }
+
+    /// Time for which a denial closes the limit; 0 = it does not. In milliseconds.
+    #[getter]
+    fn block_for<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockFor"))
+    }
+
+    /// Factor by which the next block is longer, if the last one is over for less than its own length.
+    #[getter]
+    fn block_growth<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockGrowth"))
+    }
+
+    /// Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds.
+    #[getter]
+    fn block_max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockMax"))
+    }
 }
 
 /// A count of at most ``max`` that is divided by ``decay_factor`` every ``resolution``.
@@ -305,19 +478,25 @@ pub(crate) struct Decay;
 #[pymethods]
 impl Decay {
     #[new]
-    #[pyo3(signature = (key, *, max, decay_factor, resolution, count_blocked = Field(None)), text_signature = "(key, *, max, decay_factor, resolution, count_blocked=False)")]
+    #[pyo3(signature = (key, *, max, decay_factor, resolution, count_blocked = Field(None), block_for = Span(None), block_growth = Field(None), block_max = Span(None)), text_signature = "(key, *, max, decay_factor, resolution, count_blocked=False, block_for=0, block_growth=1, block_max=None)")]
     fn new(
         key: Key,
         max: Field,
         decay_factor: Field,
         resolution: Span,
         count_blocked: Field,
+        block_for: Span,
+        block_growth: Field,
+        block_max: Span,
     ) -> PyResult<PyClassInitializer<Self>> {
         let fields = [
             ("max", max),
             ("decayFactor", decay_factor),
             ("resolution", resolution.into()),
             ("countBlocked", count_blocked),
+            ("blockFor", block_for.into()),
+            ("blockGrowth", block_growth),
+            ("blockMax", Field::from(block_max).or_none()),
         ];
         define(Self, Some("decay"), key, fields)
     }
@@ -345,6 +524,24 @@ impl Decay {
     fn count_blocked<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Limit::field(this.as_super(), intern!(this.py(), "countBlocked"))
     }
+
+    /// Time for which a denial closes the limit; 0 = it does not. In milliseconds.
+    #[getter]
+    fn block_for<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockFor"))
+    }
+
+    /// Factor by which the next block is longer, if the last one is over for less than its own length.
+    #[getter]
+    fn block_growth<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockGrowth"))
+    }
+
+    /// Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds.
+    #[getter]
+    fn block_max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockMax"))
+    }
 }
 
 /// ``rate`` permits per second at an even pace; unused time is saved up, at most ``max_burst`` of it.
@@ -364,16 +561,26 @@ pub(crate) struct Smooth;
 #[pymethods]
 impl Smooth {
     #[new]
-    #[pyo3(signature = (key, *, rate, max_burst = Span(None), warmup = Span(None), cold_factor = Field(None)), text_signature = "(key, *, rate, max_burst=1000, warmup=0, cold_factor=3)")]
+    #[pyo3(signature = (key, *, rate, max_burst = Span(None), warmup = Span(None), cold_factor = Field(None), block_for = Span(None), block_growth = Field(None), block_max = Span(None)), text_signature = "(key, *, rate, max_burst=1000, warmup=0, cold_factor=3, block_for=0, block_growth=1, block_max=None)")]
     fn new(
         key: Key,
         rate: Field,
         max_burst: Span,
         warmup: Span,
         cold_factor: Field,
+        block_for: Span,
+        block_growth: Field,
+        block_max: Span,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let fields =
-            [("rate", rate), ("maxBurst", max_burst.into()), ("warmup", warmup.into()), ("coldFactor", cold_factor)];
+        let fields = [
+            ("rate", rate),
+            ("maxBurst", max_burst.into()),
+            ("warmup", warmup.into()),
+            ("coldFactor", cold_factor),
+            ("blockFor", block_for.into()),
+            ("blockGrowth", block_growth),
+            ("blockMax", Field::from(block_max).or_none()),
+        ];
         define(Self, Some("smooth"), key, fields)
     }
 
@@ -400,12 +607,30 @@ impl Smooth {
     fn cold_factor<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Limit::field(this.as_super(), intern!(this.py(), "coldFactor"))
     }
+
+    /// Time for which a denial closes the limit; 0 = it does not. In milliseconds.
+    #[getter]
+    fn block_for<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockFor"))
+    }
+
+    /// Factor by which the next block is longer, if the last one is over for less than its own length.
+    #[getter]
+    fn block_growth<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockGrowth"))
+    }
+
+    /// Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds.
+    #[getter]
+    fn block_max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockMax"))
+    }
 }
 
 /// At most ``max`` units in each day, week, month or year of a time zone.
 ///
 /// Each window begins at midnight there; a shorter month begins on its last day if it has no other. The rules of time
-/// zones are those of a database within this library.
+/// zones are those of a database within this library. Durations are milliseconds, or a ``timedelta``.
 ///
 /// Raises ``LimitError`` for a value out of its bounds.
 ///
@@ -418,15 +643,26 @@ pub(crate) struct CalendarWindow;
 #[pymethods]
 impl CalendarWindow {
     #[new]
-    #[pyo3(signature = (key, *, max, unit, time_zone = Field(None), starts_on = Field(None)), text_signature = "(key, *, max, unit, time_zone='UTC', starts_on=None)")]
+    #[pyo3(signature = (key, *, max, unit, time_zone = Field(None), starts_on = Field(None), block_for = Span(None), block_growth = Field(None), block_max = Span(None)), text_signature = "(key, *, max, unit, time_zone='UTC', starts_on=None, block_for=0, block_growth=1, block_max=None)")]
     fn new(
         key: Key,
         max: Field,
         unit: Field,
         time_zone: Field,
         starts_on: Field,
+        block_for: Span,
+        block_growth: Field,
+        block_max: Span,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let fields = [("max", max), ("unit", unit), ("timeZone", time_zone), ("startsOn", starts_on.or_none())];
+        let fields = [
+            ("max", max),
+            ("unit", unit),
+            ("timeZone", time_zone),
+            ("startsOn", starts_on.or_none()),
+            ("blockFor", block_for.into()),
+            ("blockGrowth", block_growth),
+            ("blockMax", Field::from(block_max).or_none()),
+        ];
         define(Self, Some("calendar-window"), key, fields)
     }
 
@@ -452,6 +688,90 @@ impl CalendarWindow {
     #[getter]
     fn starts_on<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Limit::field(this.as_super(), intern!(this.py(), "startsOn"))
+    }
+
+    /// Time for which a denial closes the limit; 0 = it does not. In milliseconds.
+    #[getter]
+    fn block_for<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockFor"))
+    }
+
+    /// Factor by which the next block is longer, if the last one is over for less than its own length.
+    #[getter]
+    fn block_growth<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockGrowth"))
+    }
+
+    /// Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds.
+    #[getter]
+    fn block_max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockMax"))
+    }
+}
+
+/// At most ``max`` units at once, each held until it is released or its ``lease`` is over.
+///
+/// Who is admitted holds the units of the call, renews them while it works, and releases them. It keeps an instant for
+/// each of them. Durations are milliseconds, or a ``timedelta``.
+///
+/// Raises ``LimitError`` for a value out of its bounds.
+///
+/// >>> from tidegate import Concurrency
+/// >>> Concurrency("exports", max=3, lease=60000)
+/// Concurrency('exports', max=3, lease=60000)
+#[pyclass(frozen, extends = Limit, module = "tidegate")]
+pub(crate) struct Concurrency;
+
+#[pymethods]
+impl Concurrency {
+    #[new]
+    #[pyo3(signature = (key, *, max, lease, block_for = Span(None), block_growth = Field(None), block_max = Span(None)), text_signature = "(key, *, max, lease, block_for=0, block_growth=1, block_max=None)")]
+    fn new(
+        key: Key,
+        max: Field,
+        lease: Span,
+        block_for: Span,
+        block_growth: Field,
+        block_max: Span,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let fields = [
+            ("max", max),
+            ("lease", lease.into()),
+            ("blockFor", block_for.into()),
+            ("blockGrowth", block_growth),
+            ("blockMax", Field::from(block_max).or_none()),
+        ];
+        define(Self, Some("concurrency"), key, fields)
+    }
+
+    /// Units that are held at once.
+    #[getter]
+    fn max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "max"))
+    }
+
+    /// Time after which a unit that nobody renews is free again. In milliseconds.
+    #[getter]
+    fn lease<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "lease"))
+    }
+
+    /// Time for which a denial closes the limit; 0 = it does not. In milliseconds.
+    #[getter]
+    fn block_for<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockFor"))
+    }
+
+    /// Factor by which the next block is longer, if the last one is over for less than its own length.
+    #[getter]
+    fn block_growth<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockGrowth"))
+    }
+
+    /// Longest block that ``block_growth`` leads to; ``block_for`` unless given. In milliseconds.
+    #[getter]
+    fn block_max<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Limit::field(this.as_super(), intern!(this.py(), "blockMax"))
     }
 }
 
@@ -533,6 +853,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Decay>()?;
     module.add_class::<Smooth>()?;
     module.add_class::<CalendarWindow>()?;
+    module.add_class::<Concurrency>()?;
     module.add_class::<Legacy>()?;
     Ok(())
 }
@@ -553,6 +874,7 @@ pub(super) fn object(py: Python<'_>, limit: tidegate::Limit) -> PyResult<Bound<'
         Kind::Decay(_) => of(py, base, Decay),
         Kind::Smooth(_) => of(py, base, Smooth),
         Kind::CalendarWindow(_) => of(py, base, CalendarWindow),
+        Kind::Concurrency(_) => of(py, base, Concurrency),
         Kind::Legacy(_) => of(py, base, Legacy),
         _ => Bound::new(py, base),
     }

@@ -68,6 +68,12 @@ impl Limit {
         limits.into_iter().map(|limit| Self::object(py, limit)).collect()
     }
 
+    /// Its units are held until they are released or their lease is over.
+    #[getter]
+    fn _holds(&self) -> bool {
+        tidegate::Check::new(&self.0, "").holds()
+    }
+
     /// Explain what this definition allows an actor with this factor.
     ///
     /// Raises ``LimitError`` for a factor out of bounds.

@@ -1,6 +1,7 @@
 //! Definitions as classes.
 
 mod base;
+#[allow(clippy::too_many_arguments, reason = "a class takes each field of its definition")]
 mod generated;
 mod limit;
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .._errors import LimitError, StoreError
+from .._errors import LimitError, StoreError, TidegateError
 from .._tidegate import LimitInfo, _Plan
 from ..shadow import count_candidate, count_shadow
 from .failure import by_request
 from .guard import Guard, Part
 from .store import Store
+
+if TYPE_CHECKING:
+    from .._hold import Held
+    from .._hold_async import AsyncHeld
 
 __all__ = ["NO_LIMIT", "Decision", "decide", "decide_async"]
 
@@ -25,16 +30,20 @@ def decide(store: Store, parts: Sequence[Part]) -> Decision:
     """Decides in the caller's thread. There is at least one part."""
     plan = None
     try:
-        if len(parts) == 1 and not parts[0].observes:
-            return Decision(store, parts, store.decide(parts[0].checks))
         plan = _planned(parts)
-        return _counted(Decision(store, parts, store.decide(plan.checks) if plan.checks else NO_LIMIT, plan), plan)
-    except StoreError:
-        if plan is None or plan.enforces:
-            raise
-        return Decision(store, parts, NO_LIMIT, plan)
-    except LimitError as error:
-        raise by_request(error, any(callable(part.guard.cost) for part in parts)) from error.__cause__
+        checks = parts[0].checks if plan is None else plan.checks
+        info = store.decide(checks) if checks else NO_LIMIT
+    except TidegateError as error:
+        return _undecided(store, parts, plan, error)
+    decision = Decision(store, parts, info, plan)
+    if plan is not None:
+        decision.count(plan)
+        if decision.holds:
+            if decision.blocked:
+                decision.close()
+            else:
+                decision.held = store.hold(info)
+    return decision
 
 
 async def decide_async(store: Store, parts: Sequence[Part]) -> Decision:
@@ -43,36 +52,36 @@ async def decide_async(store: Store, parts: Sequence[Part]) -> Decision:
         return decide(store, parts)
     plan = None
     try:
-        if len(parts) == 1 and not parts[0].observes:
-            return Decision(store, parts, await store.decide_async(parts[0].checks))
         plan = _planned(parts)
-        info = await store.decide_async(plan.checks) if plan.checks else NO_LIMIT
-        return _counted(Decision(store, parts, info, plan), plan)
-    except StoreError:
-        if plan is None or plan.enforces:
-            raise
-        return Decision(store, parts, NO_LIMIT, plan)
-    except LimitError as error:
-        raise by_request(error, any(callable(part.guard.cost) for part in parts)) from error.__cause__
+        checks = parts[0].checks if plan is None else plan.checks
+        info = await store.decide_async(checks) if checks else NO_LIMIT
+    except TidegateError as error:
+        return _undecided(store, parts, plan, error)
+    decision = Decision(store, parts, info, plan)
+    if plan is not None:
+        decision.count(plan)
+        if decision.holds:
+            if decision.blocked:
+                await decision.close_async()
+            else:
+                decision.held, decision.loop = store.hold_async(info), asyncio.get_running_loop()
+    return decision
 
 
-def _planned(parts: Sequence[Part]) -> _Plan:
+def _planned(parts: Sequence[Part]) -> _Plan | None:
+    """The plan of a request, where it is more than the checks of its only part."""
+    if len(parts) == 1 and not parts[0].is_planned:
+        return None
     return _Plan([(part.checks, part.shadow, part.candidate) for part in parts])
 
 
-def _counted(decision: Decision, plan: _Plan) -> Decision:
-    """The same, once what is tried has been counted."""
-    if not any(part.observes for part in decision.parts):
-        return decision
-    for place, key, live, denied, info in plan.trials(decision.receipt):
-        if live is not None:
-            count_candidate(key, live, denied)
-            continue
-        count_shadow(key, denied)
-        guard = decision.parts[place].guard
-        if info is not None and guard.on_blocked is not None:
-            decision.shadowed.append((guard, info))
-    return decision
+def _undecided(store: Store, parts: Sequence[Part], plan: _Plan | None, error: TidegateError) -> Decision:
+    """The decision where nothing is enforced, so that a store that fails fails no request; else raises."""
+    if isinstance(error, LimitError):
+        raise by_request(error, any(callable(part.guard.cost) for part in parts)) from error.__cause__
+    if plan is None or plan.enforces or not isinstance(error, StoreError):
+        raise error
+    return Decision(store, parts, NO_LIMIT, plan)
 
 
 class Decision:
@@ -92,6 +101,25 @@ class Decision:
         # None where one part was asked for as it is.
         self._plan = plan
         self._is_settled = receipt is NO_LIMIT
+        self.holds = plan is not None and not self._is_settled and plan.lease(receipt) is not None
+        """It took units of limits of type concurrency, which are released when the request has ended."""
+        self.held: Held | AsyncHeld | None = None
+        """The renewal of these units meanwhile."""
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """The event loop that does, where it is one."""
+
+    def count(self, plan: _Plan) -> None:
+        """Counts what is tried."""
+        if not any(part.shadow or part.candidate for part in self.parts):
+            return
+        for place, key, live, denied, info in plan.trials(self.receipt):
+            if live is not None:
+                count_candidate(key, live, denied)
+                continue
+            count_shadow(key, denied)
+            guard = self.parts[place].guard
+            if info is not None and guard.on_blocked is not None:
+                self.shadowed.append((guard, info))
 
     @property
     def deciding(self) -> Part:
@@ -134,14 +162,16 @@ class Decision:
     @property
     def is_open(self) -> bool:
         """There is something to settle."""
-        return not self._is_settled and any(part.refunded or part.actual is not None for part in self.parts)
+        return not self._is_settled and (
+            self.holds or any(part.refunded or part.actual is not None for part in self.parts)
+        )
 
     def settlement(self) -> list[int] | None:
         """The costs that the checks of the receipt really had. They are named once."""
         if not self.is_open:
             return None
         self._is_settled = True
-        if self.receipt.blocked:
+        if self.receipt.blocked and not self.holds:
             return None
         paid = [0 if part.refunded else part.actual for part in self.parts]
         if self._plan is not None:
@@ -150,18 +180,33 @@ class Decision:
 
     def close(self) -> None:
         """Settles in the caller's thread, once. A store that cannot is logged: the response is not at fault."""
+        if self.loop is not None and self.loop.is_running():
+            asyncio.run_coroutine_threadsafe(self.close_async(), self.loop)
+            return
         costs = self.settlement()
-        if costs is not None:
-            try:
-                self.store.settle(self.receipt, costs)
-            except StoreError as error:
-                _log.warning("a request could not be settled: %s", error)
+        if costs is None:
+            return
+        try:
+            if self.held is None or self.loop is not None:
+                self.store.settle(self.receipt if self.held is None else self.held._receipt, costs)
+            else:
+                self.held.settle(costs)
+                self.held.release()
+        except StoreError as error:
+            _log.warning("a request could not be settled: %s", error)
 
     async def close_async(self) -> None:
         """Settles without blocking the event loop, once."""
         costs = self.settlement()
-        if costs is not None:
-            try:
+        if costs is None:
+            return
+        try:
+            if self.held is None:
                 await self.store.settle_async(self.receipt, costs)
-            except StoreError as error:
-                _log.warning("a request could not be settled: %s", error)
+                return
+            self.held.settle(costs)
+            released = self.held.release()
+            if not isinstance(released, LimitInfo):
+                await released
+        except StoreError as error:
+            _log.warning("a request could not be settled: %s", error)

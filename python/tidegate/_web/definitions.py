@@ -24,7 +24,7 @@ class Definitions:
     several texts each has its period behind that, as ``Limit.parse_all`` says.
     """
 
-    __slots__ = ("_by_place", "_named", "_suffix", "_texts", "checked", "derives")
+    __slots__ = ("_by_place", "_named", "_suffix", "_texts", "checked", "derives", "holds")
 
     checked: tuple[Limit, ...]
     """The limits, with keys as if the field were the name of their place."""
@@ -48,6 +48,8 @@ class Definitions:
         self.derives = bool(texts)
         """There are texts whose key is the name of their place."""
         self.checked = self._named + tuple(self._read(field) if texts else ())
+        self.holds = any(limit._holds for limit in self.checked)
+        """Some are of type concurrency, whose units are held until a request has ended."""
         if not self.checked:
             raise LimitError(f"{field} must hold at least one limit, got {limits!r}", "", field, repr(limits))
         if len({limit.key for limit in self.checked}) < len(set(self.checked)):

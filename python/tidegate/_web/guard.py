@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from .._errors import LimitError
-from .._tidegate import Limiter
+from .._tidegate import _CANDIDATE, Limiter
 from .actors import actor_of
 from .definitions import Definitions, Written
 from .failure import asked, asked_async
@@ -109,7 +109,8 @@ class Part:
     # Every request makes one: what few of them have is the class's until then.
     shadow: list[Asked] | None = None
     candidate: list[Asked] | None = None
-    observes = False
+    is_planned = False
+    """It has checks that are decided beside the others, or that hold units: the engine's plan says what those mean."""
     actual: int | None = None
     """The cost that ``settle`` was given."""
     refunded = False
@@ -124,7 +125,7 @@ class Part:
         """The same with checks that are decided beside, and never enforced."""
         self.shadow = shadow
         self.candidate = candidate
-        self.observes = bool(shadow or candidate)
+        self.is_planned = True
         return self
 
 
@@ -147,6 +148,7 @@ class Guard(Generic[R]):
         "derives",
         "factor",
         "has_cost",
+        "holds",
         "is_async",
         "is_by_address",
         "key_name",
@@ -186,7 +188,7 @@ class Guard(Generic[R]):
         self._is_shadow = shadow is True
         observed = None if shadow is None or isinstance(shadow, bool) else shadow
         self._shadow = None if observed is None else Definitions("shadow", observed, name, " shadow")
-        self._candidate = None if candidate is None else Definitions("candidate", candidate, name, " candidate")
+        self._candidate = None if candidate is None else Definitions("candidate", candidate, name, _CANDIDATE)
         self._key = None if isinstance(key, str) else _function("key", key)
         self.key_name = key if isinstance(key, str) else "ip"
         self.cost: Any = 1 if cost is None else cost
@@ -199,7 +201,9 @@ class Guard(Generic[R]):
         functions = [self._limits, self._key, self._skip, cost, factor]
         self.asks = any(callable(function) for function in functions)
         self.is_async = any(_is_async(function) for function in functions)
-        self._is_plain = not (self.asks or self._is_shadow or self._shadow or self._candidate)
+        self.holds = self._static is not None and self._static.holds
+        """It has limits of type concurrency, as far as they are known without a request."""
+        self._is_plain = not (self.asks or self._is_shadow or self._shadow or self._candidate or self.holds)
         self.is_by_address = self._is_plain and self.key_name == "ip"
         known = [definitions for definitions in (self._static, self._shadow, self._candidate) if definitions]
         self.derives = any(one.derives for one in known)
@@ -270,7 +274,9 @@ class Guard(Generic[R]):
         if self._shadow is None and self._candidate is None:
             if self._is_shadow:
                 return Part(self, [], place).observing(checks, None)
-            return Part(self, checks, place)
+            part = Part(self, checks, place)
+            part.is_planned = definitions.holds
+            return part
 
         def beside(definitions: Definitions | None) -> list[Asked] | None:
             if definitions is None:

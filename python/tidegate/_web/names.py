@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .._errors import LimitError
+from .._tidegate import _APP as APP
 from .._tidegate import _route_name as route_name
 from .._tidegate import _template as template
 
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from .guard import Guard
 
 __all__ = ["APP", "check_together", "route_name", "template"]
-
-APP = "app"
-"""The name of a whole application."""
 
 
 def check_together(guards: Iterable[tuple[Guard[Any], str]]) -> None:

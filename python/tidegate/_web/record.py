@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._errors import ConfigurationError
 from .._tidegate import LimitInfo
 from .decision import Decision
 from .guard import Guard
 from .room import Room
 
-__all__ = ["Record"]
+__all__ = ["Record", "unreleased"]
+
+
+def unreleased(middleware: str) -> ConfigurationError:
+    """The error for units that nothing would release."""
+    return ConfigurationError(f"limits of type concurrency need {middleware}, which releases what a request holds")
 
 
 class Record:
@@ -39,10 +45,8 @@ class Record:
         self.decisions.append(decision)
         if decision.blocked:
             self.room.tell_denied(decision)
-        else:
-            for part in decision.parts:
-                if part.guard.charge_on is not None:
-                    self.waits = True
+        elif decision.holds or any(part.guard.charge_on is not None for part in decision.parts):
+            self.waits = True
 
     def _report_twice(self, decision: Decision) -> None:
         """Reports a limit that another instance has already charged this actor for."""

@@ -194,7 +194,7 @@ class Room(Generic[R]):
 
     def decide(self, parts: Sequence[Part]) -> Decision:
         """Decides in the caller's thread. There is at least one part."""
-        if self.store.shared and on_loop():
+        if self.store.waits and on_loop():
             self.gate.report("sync-on-event-loop")
         try:
             return decide(self.store, parts)

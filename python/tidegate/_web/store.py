@@ -8,6 +8,8 @@ from weakref import WeakValueDictionary
 
 from .._aio import AsyncLimiter
 from .._errors import LimitError
+from .._hold import Held
+from .._hold_async import AsyncHeld
 from .._tidegate import Limit, Limiter, LimitInfo, _Names
 
 __all__ = ["MEMORY", "OF_MIDDLEWARE", "LimiterLike", "Store", "store_of"]
@@ -32,7 +34,7 @@ MOST_KEYS = 10_000
 class Store:
     """A ``Limiter`` and an ``AsyncLimiter`` over the same store."""
 
-    __slots__ = ("__weakref__", "_definitions", "aio", "names", "shared", "sync")
+    __slots__ = ("__weakref__", "_definitions", "aio", "names", "shared", "sync", "waits")
 
     stand_in: ClassVar[Any] = None
     """The store that tests have put in the place of all others."""
@@ -47,6 +49,8 @@ class Store:
         self.sync = self.aio._limiter
         # A call of a store in memory never waits, so it needs no coroutine.
         self.shared = self.sync._shared
+        self.waits = self.shared and self.sync.stats().processes == 0
+        """Calls may wait for a server; those in memory that processes share are decided on the thread that asks."""
         self._definitions: dict[str, Limit] = {}
         self.names = _Names()
         """Names that limits as text have by their places."""
@@ -69,6 +73,14 @@ class Store:
     def peek(self, check: Planned) -> LimitInfo:
         """The answer that a decision of one check would give."""
         return self._asked.sync.peek(*check)
+
+    def hold(self, info: LimitInfo) -> Held:
+        """Renews the units that a call has taken until they are released."""
+        return Held._of(self._asked.sync, info)
+
+    def hold_async(self, info: LimitInfo) -> AsyncHeld:
+        """The same on the event loop."""
+        return AsyncHeld._of(self._asked.aio, info)
 
     def settle(self, info: LimitInfo, costs: Sequence[int]) -> None:
         """Makes of what a call was charged what was used."""

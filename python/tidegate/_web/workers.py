@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import sys
@@ -13,7 +12,7 @@ __all__ = ["count"]
 
 @cache
 def count() -> int:
-    """At least 1. It looks at the environment, the command line, and uvicorn's own configuration."""
+    """At least 1. It looks at the environment, the command line, and the arguments of a worker of uvicorn."""
     return max(1, _number(os.environ.get("WEB_CONCURRENCY")), _of_command(sys.argv), _of_uvicorn())
 
 
@@ -31,8 +30,7 @@ def _of_command(words: list[str]) -> int:
 
 
 def _of_uvicorn() -> int:
-    """A worker of ``uvicorn.run(workers=…)`` holds the configuration of its server, and no other sign."""
-    config = sys.modules.get("uvicorn.config")
-    if config is None or multiprocessing.parent_process() is None:
-        return 0
-    return max((held.workers for held in gc.get_objects() if type(held) is config.Config), default=0)
+    """A worker of ``uvicorn.run(workers=…)`` is a process that was started with the configuration of its server."""
+    started: dict[str, object] = getattr(multiprocessing.current_process(), "_kwargs", {})
+    workers = getattr(started.get("config"), "workers", 0)
+    return workers if isinstance(workers, int) else 0

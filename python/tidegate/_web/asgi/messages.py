@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ..._errors import LimitError
 from ..._tidegate import LimitInfo
 from ..decision import NO_LIMIT
 from ..guard import Guard, GuardOptions, Limits
@@ -47,6 +48,8 @@ class MessageLimit:
     ) -> None:
         self.guard: Guard[Any] = Guard(limits, **options)
         AsgiRoom.check(self.guard)
+        if self.guard.holds:
+            raise _held()
         self._room: AsgiRoom[Any] | None = None if limiter is OF_MIDDLEWARE else AsgiRoom(limiter)
 
     async def limit(self, connection: HasScope | Scope) -> LimitInfo:
@@ -70,7 +73,15 @@ class MessageLimit:
         if part is None:
             return NO_LIMIT
         decision = await room.decide_async((part,))
+        if decision.holds:
+            await decision.close_async()
+            raise _held()
         if decision.blocked:
             room.tell_denied(decision)
         await tell_shadowed(decision, request)
         return decision.info
+
+
+def _held() -> LimitError:
+    problem = "a message has no end at which it would be released: limit the websocket itself"
+    return LimitError(f"limits must not be of type concurrency here: {problem}", "", "limits", "concurrency")

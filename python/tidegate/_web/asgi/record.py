@@ -26,7 +26,7 @@ _settling: set[asyncio.Task[None]] = set()
 class Record(_Record):
     """The room of a request, and what was decided."""
 
-    __slots__ = ("_alone", "_decisions", "dependencies", "gate", "is_judged", "only")
+    __slots__ = ("_alone", "_decisions", "dependencies", "gate", "is_carried", "is_judged", "only")
 
     room: AsgiRoom[Any]
 
@@ -36,6 +36,8 @@ class Record(_Record):
         """That of the outermost instance of the middleware, which carries the headers."""
         self.waits = False
         self.is_judged = False
+        self.is_carried = True
+        """A middleware writes headers and settles."""
         self.only: LimitInfo | None = None
         """The answer of the one decision, which admitted the request, as long as nothing else is asked about it."""
         self._alone: tuple[ClientLimits, str]

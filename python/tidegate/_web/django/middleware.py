@@ -49,8 +49,9 @@ class RateLimitMiddleware:
         record.is_carried = True
         try:
             response = self.get_response(request)
-        except asyncio.CancelledError:
+        except BaseException:
             # The client has gone away from an async view, which another middleware has Django serve from this thread.
+            # Or the settings have exceptions passed on.
             record.close()
             raise
         default = project().default
@@ -75,8 +76,8 @@ class RateLimitMiddleware:
                 except StoreError:
                     response = unavailable()
             return await finish_async(record, response)
-        except asyncio.CancelledError:
-            # The client has gone away.
+        except BaseException:
+            # The client has gone away, or the settings have exceptions passed on.
             await asyncio.shield(record.close_async())
             raise
 

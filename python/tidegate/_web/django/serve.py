@@ -21,7 +21,7 @@ from ..guard import Part
 from ..names import template
 from ..wsgi import Settled, accept
 from .failure import rejected
-from .room import UNKNOWN, ByStore, DjangoGuard, DjangoRecord, project, record_of
+from .room import UNKNOWN, ByStore, DjangoGuard, DjangoRecord, DjangoRoom, project, record_of
 
 __all__ = [
     "begin",
@@ -80,13 +80,13 @@ def rooms(record: DjangoRecord, guards: Sequence[DjangoGuard]) -> ByStore:
 
 def decide(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Decision | None:
     """Decides in this thread. The decision that denies the request, else ``None``."""
-    if any(guard.is_async for _, guards in by_store for guard in guards):
-        # As Django itself calls an async view from a thread.
-        found: Decision | None = async_to_sync(decide_async)(request, record, by_store, view)
-        return found
     known, route = project(), route_of(request)
     for room, guards in by_store:
-        parts = [part for guard in guards if (part := room.part(guard, request, known.place(guard, route)))]
+        if any(guard.is_async for guard in guards):
+            # As Django itself calls an async view from a thread.
+            parts: list[Part] = async_to_sync(_parts_async)(request, record, room, guards)
+        else:
+            parts = [part for guard in guards if (part := room.part(guard, request, known.place(guard, route)))]
         if parts:
             decision = room.decide(parts)
             for owner, info in decision.shadowed:
@@ -116,17 +116,24 @@ async def find_user(request: Any, record: DjangoRecord) -> None:
         record.user = user.pk if user.is_authenticated else None
 
 
+async def _parts_async(
+    request: Any, record: DjangoRecord, room: DjangoRoom, guards: Sequence[DjangoGuard]
+) -> list[Part]:
+    known, route = project(), route_of(request)
+    parts: list[Part] = []
+    for guard in guards:
+        if record.user is UNKNOWN and guard.key_name.startswith("user"):
+            await find_user(request, record)
+        part = await room.part_async(guard, request, known.place(guard, route))
+        if part is not None:
+            parts.append(part)
+    return parts
+
+
 async def decide_async(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Decision | None:
     """The same without blocking the event loop."""
-    known, route = project(), route_of(request)
     for room, guards in by_store:
-        parts: list[Part] = []
-        for guard in guards:
-            if record.user is UNKNOWN and guard.key_name.startswith("user"):
-                await find_user(request, record)
-            part = await room.part_async(guard, request, known.place(guard, route))
-            if part is not None:
-                parts.append(part)
+        parts = await _parts_async(request, record, room, guards)
         if not parts:
             continue
         decision = await room.decide_async(parts)

@@ -12,6 +12,7 @@ from ..._errors import LimitError, StoreError, TidegateError
 from ..._tidegate import LimitInfo
 from ..failure import RequestError, translated
 from ..guard import GuardOptions, Limits
+from ..record import unreleased
 from .room import DEFAULT, DjangoGuard, DjangoRoom
 from .serve import begin, decide, rooms
 
@@ -122,8 +123,10 @@ class BadRequestError(RequestError, APIException):
 def _carry(view: Any, record: Any, denied: bool) -> None:
     """Puts headers on the view's response, whatever it will be."""
     gate = record.room.gate
-    if record.waits and not denied:
+    if record.waits and not denied and not any(decision.holds for decision in record.decisions):
         gate.report("middleware-missing", "charge_on is not asked without it")
     fields = gate.refusal(record.infos).headers if denied else gate.headers(record.infos)
     view.headers.update((name, value) for name, value in fields if name != "Content-Type")
     record.close()
+    if not record.is_carried and any(decision.holds and not decision.blocked for decision in record.decisions):
+        raise unreleased("tidegate.django.RateLimitMiddleware")

@@ -19,6 +19,7 @@ from ..decision import NO_LIMIT, Decision, decide_async
 from ..failure import RequestError
 from ..guard import ASK, Given, Guard, LimitOptions, Limits, Part
 from ..names import APP
+from ..record import unreleased
 from ..store import OF_MIDDLEWARE, LimiterLike, Store, store_of
 from .failure import failure
 from .openapi import document
@@ -139,6 +140,9 @@ class RateLimit(Limiting):
             except TidegateError as error:
                 raise failure(error, room, scope) from error.__cause__
             await tell_shadowed(decision, connection)
+            if decision.holds and not decision.blocked and not record.is_carried:
+                await decision.close_async()
+                raise unreleased("RateLimitMiddleware")
         decided[self] = None
         for one in group:
             decided[one] = decision
@@ -158,6 +162,7 @@ class RateLimit(Limiting):
         room = _alone(connection.scope["app"])
         room.gate.report("middleware-missing", "app.add_middleware(RateLimitMiddleware, …)")
         record = Record(room)
+        record.is_carried = False
         connection.scope[KEY] = record
         return record
 

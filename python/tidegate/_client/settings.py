@@ -1,0 +1,83 @@
+"""The options of all HTTP clients, read and checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from typing import Any, TypedDict
+
+from .._errors import LimitError
+from .._tidegate import Limit, _Outgoing
+from .._web.definitions import Definitions, Written
+from .._web.store import MEMORY, LimiterLike, store_of
+
+__all__ = ["OutgoingOptions", "Settings"]
+
+
+class OutgoingOptions(TypedDict, total=False):
+    """The options that all HTTP clients have in common; ``None`` counts as not given."""
+
+    limiter: LimiterLike
+    """A ``Limiter``, an ``AsyncLimiter`` or the URL of a store; the memory of this process by default."""
+    key: Callable[[Any], str] | None
+    """The actor of a request; by default the host that it goes to."""
+    name: str | None
+    """The key of limits that are given as text, ``"outgoing"`` by default."""
+    cost: int | Callable[[Any], int]
+    """The units that a request costs, 1 by default."""
+    max_wait: float | timedelta | None
+    """The longest wait for a turn, in seconds: beyond, it is a ``BlockedError``. There is no bound by default."""
+    retries: int
+    """The most repetitions of a request that the server refuses, with 429 or 503; 0 by default."""
+    retry_methods: Iterable[str] | None
+    """The methods that may be repeated; by default the idempotent ones."""
+    backoff: float | timedelta | None
+    """The first wait, in seconds, where the server does not say how long; then twice as long. 1 by default."""
+    max_backoff: float | timedelta | None
+    """The longest of these waits, in seconds, 30 by default."""
+
+
+class Settings:
+    """The settings of one client."""
+
+    __slots__ = ("cost", "engine", "key", "limits", "max_wait", "stopping", "store")
+
+    def __init__(
+        self,
+        limits: Written | Sequence[Written],
+        *,
+        limiter: LimiterLike = MEMORY,
+        key: Callable[[Any], str] | None = None,
+        name: str | None = None,
+        cost: int | Callable[[Any], int] = 1,
+        max_wait: float | timedelta | None = None,
+        retries: int = 0,
+        retry_methods: Iterable[str] | None = None,
+        backoff: float | timedelta | None = None,
+        max_backoff: float | timedelta | None = None,
+    ) -> None:
+        if key is not None and not callable(key):
+            raise LimitError(f"key must be a function of a request, got {key!r}", "", "key", repr(key))
+        self.store = store_of(limiter)
+        self.limits = list(Definitions("limits", limits, name or "outgoing").checked)
+        self.key, self.cost = key, cost
+        self.max_wait = max_wait.total_seconds() if isinstance(max_wait, timedelta) else max_wait
+        self.engine = _Outgoing(
+            self.limits,
+            retries=retries,
+            retry_methods=retry_methods,
+            backoff=_millis(backoff),
+            max_backoff=_millis(max_backoff),
+            max_wait=_millis(max_wait),
+        )
+        # What one response raises to stop all callers.
+        self.stopping: list[Limit] = [STOP, *(self.limits[index] for index in self.engine.observed)]
+
+
+STOP = _Outgoing.stop()
+
+
+def _millis(given: float | timedelta | None) -> float | None:
+    seconds = given.total_seconds() if isinstance(given, timedelta) else given
+    # Of any other type the engine says what is wrong.
+    return seconds * 1000 if isinstance(seconds, int | float) and not isinstance(seconds, bool) else seconds

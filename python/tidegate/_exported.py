@@ -1,0 +1,38 @@
+"""The limiters whose metrics are exported, for the modules of each system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ._aio import AsyncLimiter
+from ._errors import LimitError
+from ._stats import Metric
+from ._tidegate import Limiter
+
+__all__ = ["Limiters", "checked", "metrics_of"]
+
+Limiters = Limiter | AsyncLimiter | Mapping[str, Limiter | AsyncLimiter]
+"""One limiter, or several by name."""
+
+
+def metrics_of(limiters: Limiters) -> Iterator[Metric]:
+    """The metrics of all limiters; several have the label ``limiter`` in front of their own."""
+    if isinstance(limiters, Limiter | AsyncLimiter):
+        yield from limiters.metrics()
+        return
+    for metrics in zip(*(limiter.metrics() for limiter in limiters.values())):
+        named = zip(limiters, metrics)
+        samples = tuple(((name, *labels), value) for name, metric in named for labels, value in metric.samples)
+        yield metrics[0]._replace(labels=("limiter", *metrics[0].labels), samples=samples)
+
+
+def checked(limiters: Limiters) -> Limiters:
+    """A copy of them that nobody else changes, whose calls are counted by limit from now on."""
+    named = {} if isinstance(limiters, Limiter | AsyncLimiter) else limiters
+    if not isinstance(named, Mapping) or not all(isinstance(one, Limiter | AsyncLimiter) for one in named.values()):
+        problem = "must be a limiter, or limiters by name"
+        raise LimitError(f"limiters {problem}, got {limiters!r}", "", "limiters", repr(limiters))
+    copy = dict(named) if named is limiters else limiters
+    for _ in metrics_of(copy):
+        pass
+    return copy

@@ -1,0 +1,50 @@
+"""The metrics of limiters for OpenTelemetry, through its API: any SDK exports them.
+
+>>> from opentelemetry.sdk.metrics import MeterProvider
+>>> from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+>>> from tidegate import Bucket, Limiter
+>>> from tidegate.opentelemetry import instrument
+>>> limiter, reader = Limiter(), InMemoryMetricReader()
+>>> instrument(limiter, meter_provider=MeterProvider(metric_readers=[reader]))
+>>> _ = limiter.limit(Bucket("login", size=10), "ada")
+>>> metric = reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics[0]
+>>> metric.name, metric.data.data_points[0].attributes, metric.data.data_points[0].value
+('tidegate.decisions', {'limit': 'login', 'outcome': 'allowed'}, 1.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter_provider
+
+from ._exported import Limiters, checked, metrics_of
+
+__all__ = ["instrument"]
+
+
+def instrument(limiters: Limiters, *, meter_provider: MeterProvider | None = None) -> None:
+    """Export the metrics of a limiter, or of several by name, as observable instruments of a meter.
+
+    Calls are counted by limit from now on, and the numbers are read when they are collected. With names,
+    ``instrument({"api": api, "jobs": jobs})``, each number has the attribute ``limiter``. Without ``meter_provider``
+    it is the global one. Call it once for each provider: instruments cannot be removed.
+
+    >>> from tidegate import Limiter
+    >>> from tidegate.opentelemetry import instrument
+    >>> instrument({"api": Limiter(), "jobs": Limiter("memory://", max_entries=1000)})
+    """
+    limiters = checked(limiters)
+    meter = (meter_provider or get_meter_provider()).get_meter("tidegate")
+    for place, metric in enumerate(metrics_of(limiters)):
+        create = meter.create_observable_counter if metric.kind == "counter" else meter.create_observable_gauge
+        create(metric.instrument, [_reader(limiters, place)], metric.unit, metric.help)
+
+
+def _reader(limiters: Limiters, place: int) -> Callable[[CallbackOptions], Iterator[Observation]]:
+    def read(_: CallbackOptions) -> Iterator[Observation]:
+        metric = list(metrics_of(limiters))[place]
+        for labels, value in metric.samples:
+            yield Observation(value, dict(zip(metric.labels, labels)))
+
+    return read
