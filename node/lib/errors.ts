@@ -1,5 +1,5 @@
-import type { ReportedFailure } from './names.js'
-import { type DocumentFailure, type Failure, native } from './native.js'
+import type { ReportedFailure } from './native/names.js'
+import { type DocumentFailure, type Failure, native } from './native/native.js'
 
 /**
  * The reason why a store did not decide a call: the {@link ReportedFailure | failure} of a server; `closed` for a

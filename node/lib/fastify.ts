@@ -6,12 +6,6 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { outOfRange, wrongType } from './errors.js'
-import type { Refusal } from './http.js'
-import type { LimitInfo } from './info.js'
-import type { Limiter } from './limiter.js'
-import { clientBy } from './room/address.js'
-import { errorFrom } from './room/asked.js'
-import { RateLimitError as Refused } from './room/error.js'
 import {
   add,
   type Done,
@@ -19,27 +13,32 @@ import {
   type Hook,
   type HookName,
   limitEarlier,
-  type Named,
+  type NamedRoute,
   nameOf,
   type Placed,
   refuseTaken,
-} from './room/fastify-hooks.js'
-import { ANSWER, type Answered, INFO, placeOn } from './room/fastify-reply.js'
-import { trustOf } from './room/fastify-trust.js'
+} from './fastify/hooks.js'
+import { ANSWER, type Answered, INFO, placeOn } from './fastify/reply.js'
+import { trustOf } from './fastify/trust.js'
+import type { Refusal } from './http/gate.js'
+import type { Limiter } from './limiter/limiter.js'
+import type { LimitInfo } from './results/info.js'
+import { clientBy } from './room/address.js'
+import { MADE_IN_REQUESTS } from './room/diagnostics.js'
 import type { Extension, Framework, Gates } from './room/framework.js'
 import { isClosed } from './room/gone.js'
-import { isPromise } from './room/later.js'
-import { MADE_IN_REQUESTS } from './room/mistakes.js'
-import { mountName, Place, routeName } from './room/names.js'
 import { admit, decideFor, refuse, refuseTo, unlessAnswered } from './room/node.js'
 import { functionOption, type OptionalLimits, type RoomOptions, type RouteOptions } from './room/options.js'
-import { RequestError } from './room/request-error.js'
+import { type ChargeOn, chargeOption } from './room/outcome.js'
+import { RateLimitError as Refused } from './room/rate-limit-error.js'
+import { errorFrom, RequestError } from './room/request-error.js'
 import { onFinished, onResponses } from './room/response.js'
 import { Room } from './room/room.js'
+import { mountName, Place, routeName } from './room/route-names.js'
 import type * as rules from './room/rules.js'
 import { hookServer } from './room/server.js'
-import { type ChargeOn, chargeOption } from './room/settle.js'
 import type { Trials as TrialCounts } from './room/trials.js'
+import { isPromise, type Later } from './time/later.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -132,7 +131,7 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   hookServer(instance.server)
   const everywhere = hookOf(room)
   const hooks = new RouteHooks(room, instance)
-  const placedOn = (config: false | tidegate.RouteLimits | undefined, route: Named): Placed | undefined => {
+  const placedOn = (config: false | tidegate.RouteLimits | undefined, route: NamedRoute): Placed | undefined => {
     if (config === undefined) return global ? everywhere : undefined
     return config === false ? undefined : hooks.of(config, route)
   }
@@ -159,7 +158,7 @@ class RouteHooks {
     this.#instance = instance
   }
 
-  of(config: tidegate.RouteLimits, route: Named): Placed {
+  of(config: tidegate.RouteLimits, route: NamedRoute): Placed {
     const known = this.#known.get(config) ?? new Map<string, Placed>()
     const name = nameOf(route, this.#instance)
     const placed = known.get(name) ?? hookOf(roomOf(this.#room, config, { framework: { name } }))
@@ -171,7 +170,7 @@ class RouteHooks {
 
 /** A framework in which the request says the route. */
 const ANYWHERE: Partial<Framework<FastifyRequest>> = {
-  nameOf: ({ routeOptions, server }) => nameOf(routeOptions as Partial<Named>, server),
+  nameOf: ({ routeOptions, server }) => nameOf(routeOptions as Partial<NamedRoute>, server),
 }
 
 /** The hooks that an app makes of its limits. */
@@ -294,7 +293,7 @@ function hookOf(room: Room<FastifyRequest>): Placed {
   }
 
   const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, answered: Ended): void => {
-    let info: rules.Later<LimitInfo | undefined>
+    let info: Later<LimitInfo | undefined>
     const failed = (error: Error): void => {
       if (body === undefined || !(error instanceof RequestError)) {
         done(error)

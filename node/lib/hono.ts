@@ -7,24 +7,24 @@
 import type { IncomingMessage } from 'node:http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { ConfigurationError, outOfRange, StoreError, wrongType } from './errors.js'
-import { isRedirection } from './headers.js'
-import type { LimitInfo } from './info.js'
-import type { Limiter } from './limiter.js'
+import type { Limiter } from './limiter/limiter.js'
+import { isRedirection } from './results/headers.js'
+import type { LimitInfo } from './results/info.js'
 import { isCutShort } from './room/address.js'
-import { RateLimitError } from './room/error.js'
-import { isNoAnswer, responseOf, withHeaders } from './room/fetch.js'
+import { countedTwice } from './room/diagnostics.js'
 import type { Framework, Gates } from './room/framework.js'
-import { isPromise } from './room/later.js'
-import { countedTwice } from './room/mistakes.js'
-import { mountName, routeName } from './room/names.js'
 import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { type ChargeOn, chargeOption, settle } from './room/outcome.js'
+import { RateLimitError } from './room/rate-limit-error.js'
 import { RequestError } from './room/request-error.js'
 import { Room } from './room/room.js'
-import type { Later, LimitsOfRequest, RoomLimits } from './room/rules.js'
-import { type ChargeOn, chargeOption, settle } from './room/settle.js'
+import { mountName, routeName } from './room/route-names.js'
+import type { LimitsOfRequest, RoomLimits } from './room/rules.js'
 import type { Trials } from './room/trials.js'
+import { ending, isNoAnswer, responseOf, withHeaders } from './room/web-response.js'
+import { isPromise, type Later } from './time/later.js'
 
-export { RateLimitError } from './room/error.js'
+export { RateLimitError } from './room/rate-limit-error.js'
 export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
 export type { Trials } from './room/trials.js'
 
@@ -196,18 +196,32 @@ function middlewareOf(room: Room<Context>): RateLimit {
     decided.push({ room, info })
     const infos = (): LimitInfo[] => decided.map(({ info }) => info)
     if (info.blocked) {
-      for (const before of decided) before.room.giveBack(before.info)
+      for (const before of decided) before.room.end(before.info, false)
       return blocked(info, infos(), context)
     }
-    await next()
-    if (isNoAnswer(context.res)) return undefined
+    const end = (): void => {
+      if (chargeOn === undefined) room.end(info, true)
+      else settle(room, info, () => chargeOn(context))
+    }
+    try {
+      await next()
+    } catch (error) {
+      room.end(info, true)
+      throw error
+    }
+    const isHeld = room.holds(info)
+    if (isNoAnswer(context.res)) {
+      if (isHeld) end()
+      return undefined
+    }
     // Rooms inside have set theirs; the outermost one knows all.
     const headers = room.gate.headers(decided.length === 1 ? info : infos(), context.res.status)
     for (const name in headers) {
       if (decided.some(({ info }) => info.blocked)) break
       context.header(name, headers[name])
     }
-    if (chargeOn !== undefined) settle(room, info, () => chargeOn(context))
+    if (isHeld) context.res = ending(context.res, context.req.method, end)
+    else if (chargeOn !== undefined) end()
     return undefined
   }
 

@@ -2,9 +2,11 @@
 
 export type * from './index.js'
 export {
+  BlockedError,
   ConfigurationError,
   clientOf,
   explain,
+  Hold,
   LimitError,
   Limiter,
   LimitInfo,

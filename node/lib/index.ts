@@ -4,20 +4,6 @@
  * @packageDocumentation
  */
 
-export type { AnyLimit, Choice, Chosen, WidenedDefinition } from './choice.js'
-export { type ClientOptions, clientOf } from './clients.js'
-export type { ClockOption, TimeSource } from './clock.js'
-export type { Limit } from './definition_cache.js'
-export type * from './definitions.js'
-export {
-  Limits,
-  type LimitsFormat,
-  limitFrom,
-  limitJsonSchema,
-  type NamedLimits,
-  parseLimit,
-  parseLimits,
-} from './documents.js'
 export {
   ConfigurationError,
   LimitError,
@@ -27,21 +13,13 @@ export {
   StoreError,
   type StoreFailure,
 } from './errors.js'
-export type { DeniedEvent, StoreEvent } from './events.js'
-export { type Allowance, type CallExplanation, type Explanation, explain, type LegacyTranslation } from './explain.js'
-export type { HeaderKind, HeaderOptions, Headers } from './headers.js'
-export { LimitInfo, type LimitInfoFields } from './info.js'
-export { Limiter } from './limiter.js'
-export * from './limits.js'
-export type {
-  Counters,
-  FailureEventName,
-  InfoNumbers,
-  LimiterOptions,
-  ReportedFailure,
-  StoreEventName,
-  TlsOptions,
-} from './names.js'
+export { type ClientOptions, clientOf } from './http/clients.js'
+export {
+  type HeadersLike,
+  type ParseHeadersOptions,
+  parseHeaders,
+} from './http/parse-headers.js'
+export { BlockedError } from './limiter/blocked-error.js'
 export type {
   AcquireOptions,
   AcquireSyncOptions,
@@ -49,19 +27,50 @@ export type {
   ContextOptions,
   DecisionOptions,
   ExplainOptions,
+  HoldOptions,
   LimitOptions,
   ObserveOptions,
   TimeOptions,
-} from './options.js'
+} from './limiter/call-options.js'
+export type { DeniedEvent, StoreEvent } from './limiter/events.js'
 export {
-  type HeadersLike,
-  type ParseHeadersOptions,
-  parseHeaders,
-} from './parse-headers.js'
-export type { Check } from './parts.js'
-export type { RateLimitPolicy, RateLimits } from './rate-limits.js'
-export { type Reply, rateLimitHeaders, sendRateLimitHeaders } from './reply.js'
-export type { LatencyStats, LimiterStats } from './stats.js'
-export type { OnError } from './stores.js'
-export type { LimitInfoJson } from './stub.js'
-export type { Health } from './upkeep.js'
+  type Allowance,
+  type CallExplanation,
+  type Explanation,
+  explain,
+  type LegacyTranslation,
+} from './limiter/explain.js'
+export { Hold } from './limiter/hold.js'
+export { Limiter } from './limiter/limiter.js'
+export type { Check } from './limiter/parts.js'
+export type { OnError } from './limiter/store.js'
+export type { LimiterOptions, TlsOptions } from './limiter/store-options.js'
+export type { Health } from './limiter/upkeep.js'
+export type { AnyLimit, Choice, Chosen, WidenedDefinition } from './limits/choice.js'
+export type { Limit } from './limits/definition-cache.js'
+export type * from './limits/definitions.js'
+export {
+  Limits,
+  type LimitsFormat,
+  limitFrom,
+  limitJsonSchema,
+  type NamedLimits,
+  parseLimit,
+  parseLimits,
+} from './limits/documents.js'
+export * from './limits.js'
+export type {
+  Counters,
+  FailureEventName,
+  InfoNumbers,
+  ReportedFailure,
+  StoreEventName,
+} from './native/names.js'
+export type { RateLimitPolicy, RateLimits } from './native/rate-limits.js'
+export type { HeaderKind, HeaderOptions, Headers } from './results/headers.js'
+export { LimitInfo, type LimitInfoFields } from './results/info.js'
+export type { Metric, MetricSample } from './results/metrics.js'
+export { type Reply, rateLimitHeaders, sendRateLimitHeaders } from './results/send-headers.js'
+export type { LatencyStats, LimiterStats } from './results/stats.js'
+export type { LimitInfoJson } from './results/stub.js'
+export type { ClockOption, TimeSource } from './time/clock.js'

@@ -3,6 +3,7 @@
 export {
   bucket,
   calendarWindow,
+  concurrency,
   decay,
   fixedWindow,
   legacy,

@@ -14,7 +14,7 @@ import {
   type RateLimitOptions,
   type RoomLimits,
   type RouteLimits,
-} from './nest/options.js'
+} from './nest/module-options.js'
 import { Rooms } from './nest/rooms.js'
 import { routeOptions } from './room/options.js'
 
@@ -28,7 +28,7 @@ export type {
   RoomLimit,
   RoomLimits,
   RouteLimits,
-} from './nest/options.js'
+} from './nest/module-options.js'
 export type { Trials } from './room/trials.js'
 
 /**

@@ -4,18 +4,17 @@
  * @packageDocumentation
  */
 
-import type { BucketDefinition, Definition, LegacyDefinition } from './definitions.js'
 import { knownOptions, outOfRange, wrongType } from './errors.js'
-import { LimitInfo } from './info.js'
-import { Limiter } from './limiter.js'
-import { type Reply, sendRateLimitHeaders as send } from './reply.js'
-import { isPromise } from './room/later.js'
+import { Limiter } from './limiter/limiter.js'
+import type { BucketDefinition, Definition, LegacyDefinition } from './limits/definitions.js'
+import { LimitInfo } from './results/info.js'
+import { type Reply, sendRateLimitHeaders as send } from './results/send-headers.js'
 import { noLimiter } from './room/options.js'
-import type { Later } from './room/rules.js'
 import { isOff } from './room/switch.js'
+import { isPromise, type Later } from './time/later.js'
 
-export { LimitInfo } from './info.js'
-export type { Reply } from './reply.js'
+export { LimitInfo } from './results/info.js'
+export type { Reply } from './results/send-headers.js'
 
 /** A bucket, as endpoints define it; a Sharkey node reads the same fields. */
 export type BucketRateLimit = Omit<BucketDefinition, 'key' | 'type'> & { readonly type?: 'bucket' | undefined }

@@ -5,18 +5,18 @@
  */
 
 import { wrongType } from './errors.js'
-import type { Headers } from './headers.js'
-import type { Refusal } from './http.js'
-import type { LimitInfo } from './info.js'
-import type { Limiter } from './limiter.js'
-import { responseOf, withHeaders } from './room/fetch.js'
+import type { Refusal } from './http/gate.js'
+import type { Limiter } from './limiter/limiter.js'
+import type { Headers } from './results/headers.js'
+import type { LimitInfo } from './results/info.js'
 import type { Framework, Gates } from './room/framework.js'
 import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
+import { type ChargeOn, chargeOption, settle } from './room/outcome.js'
 import { RequestError } from './room/request-error.js'
 import { Room } from './room/room.js'
 import type { LimitsOfRequest, RoomLimits } from './room/rules.js'
-import { type ChargeOn, chargeOption, settle } from './room/settle.js'
 import type { Trials } from './room/trials.js'
+import { ending, responseOf, whenForgotten, withHeaders } from './room/web-response.js'
 
 export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
 export type { Trials } from './room/trials.js'
@@ -44,8 +44,13 @@ export interface Limited {
   readonly headers: Headers
   /** The response to a request that is refused, or that has a key or a cost that is none; nothing where it may pass. */
   readonly response: Response | undefined
-  /** The handler's response with the headers, unless it is a redirection; it settles `chargeOn`. */
+  /**
+   * The handler's response with the headers, unless it is a redirection; it settles `chargeOn`. Units of limits of type
+   * concurrency are held until its body has ended, or is given up.
+   */
   apply(response: Response): Response
+  /** Releases these units where the handler has failed, so that there is no response. */
+  release(): void
 }
 
 /** Checks a request. */
@@ -101,24 +106,39 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   return checkOf(new Room<Request>(options, framework))
 }
 
+const NOTHING = {
+  info: undefined,
+  headers: {},
+  response: undefined,
+  apply: (response: Response) => response,
+  release() {},
+}
+
 const refused = (request: Request, refusal: Refusal, info?: LimitInfo): Limited => {
   const { headers } = refusal
-  return { info, headers, response: responseOf(refusal, request.method), apply: (response) => response }
+  return { ...NOTHING, info, headers, response: responseOf(refusal, request.method) }
 }
 
 function checkOf(room: Room<Request>): RateLimit {
   const chargeOn = chargeOption(room.options, (_request: Request, response: Response) => response.status)
 
   const limited = (request: Request, info: LimitInfo | undefined): Limited => {
-    if (info === undefined) return { info, headers: {}, response: undefined, apply: (response) => response }
+    if (info === undefined) return NOTHING
     if (info.blocked) {
       return refused(request, room.gate.refusal(info, request.headers.get('accept') ?? undefined), info)
     }
+    const isHeld = room.holds(info)
+    const release = (): void => room.end(info, true)
     const apply = (response: Response): Response => {
-      if (chargeOn !== undefined) settle(room, info, () => chargeOn(request, response))
-      return withHeaders(response, room.gate.headers(info, response.status))
+      const end = chargeOn === undefined ? release : () => settle(room, info, () => chargeOn(request, response))
+      const own = withHeaders(response, room.gate.headers(info, response.status))
+      if (isHeld) return ending(own, request.method, end)
+      if (chargeOn !== undefined) end()
+      return own
     }
-    return { info, headers: room.gate.headers(info), response: undefined, apply }
+    const limited = { info, headers: room.gate.headers(info), response: undefined, apply, release }
+    if (isHeld) whenForgotten(apply, release)
+    return limited
   }
 
   const check = async (request: Request, peer: Peer = {}): Promise<Limited> => {

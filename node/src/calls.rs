@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
-use tidegate::ffi::{self, Spent};
+use tidegate::ffi::{self, OfHeld, Spent};
 use tidegate::{Call, Check, Limiter};
 
 use crate::buffer::{CallBuffer, CheckNumbers, FastBuffer};
@@ -208,6 +208,10 @@ pub(crate) fn call(buffer: &CallBuffer<'_>, key: &str) -> Answered<Call> {
             let retry_after = buffer.max_wait().map(|millis| ffi::retry_after(key, millis)).transpose()?;
             Call::Observe { remaining, retry_after }
         }
+        call::BLOCK => {
+            let time = buffer.max_wait().map(|millis| ffi::block_time(key, millis)).transpose()?;
+            Call::Block { time: time.unwrap_or_default() }
+        }
         call::ACQUIRE => {
             let max_wait = max_wait(buffer, key)?;
             Call::Acquire { max_wait }
@@ -231,7 +235,14 @@ pub(crate) fn call_of(
             Either::B(each) => Spent::Each(each),
         },
     )?;
-    let (charge, open) = buffer.receipt(checks.len());
+    let (mut charge, open) = buffer.receipt(checks.len());
+    if index(buffer.call()) == call::RENEW {
+        charge.date((0..checks.len()).map(|index| (index, buffer.charged_at(index))));
+        let (renewed, call) = charge.on_held(OfHeld::Renew, open, checks);
+        // JavaScript asks for those alone that hold units.
+        checks.iter_mut().zip(renewed).for_each(|(check, renewed)| *check = renewed);
+        return Ok(call);
+    }
     let call = charge.settle(open, checks, &spent);
     for (index, check) in checks.iter_mut().enumerate() {
         *check = check.charged_at(buffer.charged_at(index));

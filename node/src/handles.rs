@@ -9,6 +9,8 @@ use crate::acquire::AcquireHandle;
 use crate::buffer::CallBuffer;
 use crate::calls::{asked, first_key, max_wait, names};
 use crate::errors::{Answered, Failure};
+use crate::layout::call;
+use crate::numbers::index;
 use crate::registry;
 use crate::reply::{Content, Reply};
 
@@ -32,6 +34,9 @@ fn start(env: Env, buffer: &CallBuffer<'_>, actors: &[String]) -> Answered<Acqui
         let key = first_key(&checks);
         let max_wait = max_wait(buffer, key)?;
         let mut acquire = limiter.start_acquire(&checks, max_wait);
+        if index(buffer.call()) == call::LIMIT {
+            acquire = acquire.at_once();
+        }
         if let Some(now) = buffer.now() {
             acquire = acquire.at(ffi::instant(key, now)?);
         }

@@ -14,7 +14,7 @@ pub(crate) mod input {
     pub(crate) const NOW: usize = 3;
     /// 1 if a longest wait is given, or a least part of a cost.
     pub(crate) const HAS_MAX_WAIT: usize = 4;
-    /// The longest wait, in milliseconds; of `limit` and `peek` the least part of the cost, of `observe` the time to retry after.
+    /// The longest wait, in milliseconds; of `limit` and `peek` the least part of the cost, of `observe` the time to retry after, of `block` the time.
     pub(crate) const MAX_WAIT: usize = 5;
     /// Of `observe`: the units that are left upstream; -1 where that is not given.
     pub(crate) const REMAINING: usize = 6;
@@ -63,6 +63,8 @@ pub(crate) mod call {
     pub(crate) const RESET: usize = 4;
     pub(crate) const ACQUIRE: usize = 5;
     pub(crate) const OBSERVE: usize = 6;
+    pub(crate) const RENEW: usize = 7;
+    pub(crate) const BLOCK: usize = 8;
 }
 
 /// The kinds of records in the reply buffer.

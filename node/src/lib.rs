@@ -15,6 +15,7 @@
 mod acquire;
 mod buffer;
 mod calls;
+mod command;
 mod delivery;
 mod documents;
 mod errors;
@@ -25,6 +26,7 @@ mod http;
 mod layout;
 mod limiters;
 mod limits;
+mod llm;
 mod numbers;
 mod outbox;
 mod queue;

@@ -3,7 +3,8 @@
 use napi::Result;
 use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
-use tidegate::{ErrorKind, Limit, LimitError};
+use tidegate::ffi::{self, Taken};
+use tidegate::{Check, ErrorKind, Limit, LimitError};
 
 use crate::errors::{Answered, Failure};
 use crate::registry::{self, Registry};
@@ -75,6 +76,57 @@ pub(crate) fn explain_limit(limit: f64, factor: f64) -> Either<Explained, Failur
         Ok(Explained { json: explanation.to_json(), text: explanation.to_string() })
     };
     registry::with(explain).map_or_else(|failure| Either::B(*failure), Either::A)
+}
+
+/// Of the limits of a call: the shortest lease in milliseconds, and the indices of those that hold units.
+#[napi(catch_unwind)]
+pub(crate) fn held_of(limits: Vec<f64>) -> Either<Vec<f64>, Failure> {
+    let held = |registry: &Registry| -> Answered<Vec<f64>> {
+        let checks = checks_of(registry, &limits, &[])?;
+        ffi::holds_some(&checks)?;
+        let lease = ffi::shortest_lease(&checks).map_or(0.0, |lease| lease.as_secs_f64() * 1000.0);
+        let indices = (0..checks.len()).filter(|index| checks[*index].holds());
+        Ok(std::iter::once(lease).chain(indices.map(|index| index as f64)).collect())
+    };
+    registry::with(held).map_or_else(|failure| Either::B(*failure), Either::A)
+}
+
+/// The costs at the end of a hold as its caller says them: that of the only limit which holds nothing, a list, or some
+/// by their names.
+type Costs = Either<f64, Vec<f64>>;
+
+/// The actual cost of each check at the end of a hold, of these limits at these costs; `names` are those of the costs
+/// `taken`, where they are given by name.
+#[napi(catch_unwind)]
+pub(crate) fn spent_of_hold(
+    limits: Vec<f64>,
+    costs: Vec<f64>,
+    #[napi(ts_arg_type = "number | number[]")] taken: Costs,
+    names: Option<Vec<String>>,
+) -> Either<Vec<f64>, Failure> {
+    let spent = |registry: &Registry| -> Answered<Vec<f64>> {
+        let checks = checks_of(registry, &limits, &costs)?;
+        let spent = match (&taken, &names) {
+            (Either::A(units), _) => ffi::spent_of_hold(&checks, Taken::One(*units)),
+            (Either::B(each), None) => ffi::spent_of_hold(&checks, Taken::Each(each)),
+            (Either::B(each), Some(names)) => {
+                let by_name: Vec<_> = names.iter().map(String::as_str).zip(each.iter().copied()).collect();
+                ffi::spent_of_hold(&checks, Taken::Named(&by_name))
+            }
+        }?;
+        Ok(spent.into_iter().map(|units| units as f64).collect())
+    };
+    registry::with(spent).map_or_else(|failure| Either::B(*failure), Either::A)
+}
+
+/// Checks of these limits, whose actors do not matter.
+fn checks_of<'a>(registry: &'a Registry, limits: &[f64], costs: &[f64]) -> Answered<Vec<Check<'a>>> {
+    let one = |(index, limit): (usize, &f64)| {
+        let limit = registry.limits.get(*limit).ok_or_else(|| Failure::internal("no such limit"))?;
+        let cost = costs.get(index).map_or(Ok(1), |cost| ffi::cost(limit.key(), *cost))?;
+        Ok(Check::new(limit, "").cost(cost))
+    };
+    limits.iter().enumerate().map(one).collect()
 }
 
 /// The JSON Schema of the wire form, as JSON text.

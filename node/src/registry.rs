@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tidegate::Limit;
 
-use crate::acquire::{AcquireHandle, AcquireSteps};
+use crate::acquire::{AcquireHandle, AcquireSteps, Rung};
 use crate::outbox::Outbox;
 use crate::queue::ReplyQueue;
 use crate::table::Table;
@@ -24,6 +24,18 @@ pub(crate) struct Registry {
     pub(crate) handles: Table<AcquireHandle>,
     pub(crate) queues: Table<Arc<ReplyQueue>>,
     pub(crate) outbox: RefCell<Outbox>,
+    pub(crate) rung: Rung,
+}
+
+impl Registry {
+    pub(crate) fn add_steps(&mut self, steps: AcquireSteps) -> f64 {
+        let bell = steps.0.bell().cloned();
+        let number = self.steps.add(steps);
+        if let Some(bell) = bell {
+            bell.on_ring(self.rung.waker(number));
+        }
+        number
+    }
 }
 
 thread_local! {

@@ -21,7 +21,7 @@ pub(crate) fn start_steps(mut buffer: Float64Array, actors: Vec<Unknown<'_>>) ->
     let started = names(&buffer, &actors).and_then(|names| start(&buffer, &names));
     started.map_or_else(
         |failure| Either::B(*failure),
-        |steps| Either::A(registry::change(|registry| registry.steps.add(steps))),
+        |steps| Either::A(registry::change(|registry| registry.add_steps(steps))),
     )
 }
 
@@ -59,6 +59,12 @@ fn step(steps: f64, buffer: &mut CallBuffer<'_>) -> Answered<f64> {
             }
         }
     })
+}
+
+/// The numbers of those that need not sleep any longer, because units were released for which they wait.
+#[napi(catch_unwind)]
+pub(crate) fn rung_steps() -> Vec<f64> {
+    registry::with(|registry| registry.rung.take())
 }
 
 /// Cancels: leaves the wait queue, and gives the charge back, once.

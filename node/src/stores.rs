@@ -9,6 +9,7 @@ use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
 use tidegate::ffi::{Dialect, STORE_OPTIONS};
 use tidegate::limits::Value;
+use tidegate::metrics::{Metric, MetricKind};
 use tidegate::remote::{BreakerState, Statistics};
 use tidegate::{Limiter, ffi};
 
@@ -127,6 +128,41 @@ pub(crate) struct Counts {
 pub(crate) fn stats(limiter: f64) -> Either<Counts, Failure> {
     let stats = registry::with(|registry| registry.limiters.get(limiter).map(|limiter| limiter.stats()));
     stats.map_or_else(|| Either::B(*Failure::closed()), |stats| Either::A(Counts::new(&stats)))
+}
+
+/// A metric of a limiter, with the numbers that it has now.
+#[napi(object, object_from_js = false)]
+pub(crate) struct Numbers {
+    pub name: &'static str,
+    pub instrument: &'static str,
+    pub help: &'static str,
+    pub unit: &'static str,
+    /// It only grows.
+    pub grows: bool,
+    pub labels: Vec<&'static str>,
+    /// The values of the labels of each number, one after the other.
+    pub named: Vec<String>,
+    pub values: Vec<f64>,
+}
+
+/// The metrics of a limiter.
+#[napi(catch_unwind)]
+pub(crate) fn metrics(limiter: f64) -> Either<Vec<Numbers>, Failure> {
+    let metrics = registry::with(|registry| registry.limiters.get(limiter).map(|limiter| limiter.metrics()));
+    metrics.map_or_else(
+        || Either::B(*Failure::closed()),
+        |metrics| Either::A(metrics.into_iter().map(Numbers::from).collect()),
+    )
+}
+
+impl From<Metric> for Numbers {
+    fn from(metric: Metric) -> Self {
+        let Metric { name, instrument, help, unit, kind, labels, samples, .. } = metric;
+        let values = samples.iter().map(|sample| sample.value).collect();
+        let named = samples.into_iter().flat_map(|sample| sample.labels).collect();
+        let grows = kind == MetricKind::Counter;
+        Self { name, instrument, help, unit, grows, labels: labels.to_vec(), named, values }
+    }
 }
 
 impl Counts {

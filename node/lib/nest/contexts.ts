@@ -3,13 +3,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { ExecutionContext } from '@nestjs/common'
 import type { FastifyRequest } from 'fastify'
-import { clientBy } from '../room/address.js'
-import { settingsOf, trustOf as trustOfExpress } from '../room/express-app.js'
-import { trustOf } from '../room/fastify-trust.js'
+import { settingsOf, trustOf as trustOfExpress } from '../express/app.js'
+import { trustOf } from '../fastify/trust.js'
+import { clientBy, type Trust } from '../room/address.js'
 import type { Gates } from '../room/framework.js'
 import { isClosed } from '../room/gone.js'
-import type { Trust } from '../room/trust.js'
-import type { GetRequest, PlatformRequest, PlatformResponse } from './options.js'
+import type { GetRequest, PlatformRequest, PlatformResponse } from './module-options.js'
 
 /** The request of a context. */
 export interface Incoming {

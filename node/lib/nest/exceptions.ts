@@ -2,7 +2,7 @@
 
 import { BadRequestException, HttpException, ServiceUnavailableException } from '@nestjs/common'
 import { StoreError } from '../errors.js'
-import type { LimitInfo } from '../info.js'
+import type { LimitInfo } from '../results/info.js'
 import { isAborted } from '../room/gone.js'
 import { RequestError } from '../room/request-error.js'
 

@@ -1,9 +1,9 @@
 /* The headers of GraphQL: a response has several fields, each of them decided by itself. */
 
-import type { Headers } from '../headers.js'
-import type { LimitInfo } from '../info.js'
+import type { Headers } from '../results/headers.js'
+import type { LimitInfo } from '../results/info.js'
 import type { Room } from '../room/room.js'
-import type { PlatformRequest, PlatformResponse } from './options.js'
+import type { PlatformRequest, PlatformResponse } from './module-options.js'
 
 /** The answers that headers tell of: of each room the newest one that admitted, and the refusal with the longest wait. */
 interface Answers {

@@ -1,22 +1,22 @@
-import type { IncomingMessage } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import type { FastifyReply } from 'fastify'
-import type { LimitInfo } from '../info.js'
-import type { Limiter } from '../limiter.js'
-import { RateLimitError } from '../room/error.js'
-import { settingsOf } from '../room/express-app.js'
-import { placeOn } from '../room/fastify-reply.js'
-import { isPromise } from '../room/later.js'
+import { outOfRange } from '../errors.js'
+import { settingsOf } from '../express/app.js'
+import { placeOn } from '../fastify/reply.js'
+import type { Limiter } from '../limiter/limiter.js'
+import type { LimitInfo } from '../results/info.js'
 import { admit, decideFor, refuseTo } from '../room/node.js'
+import { RateLimitError } from '../room/rate-limit-error.js'
 import { RequestError } from '../room/request-error.js'
-import { besideResponses, onResponses } from '../room/response.js'
-import type { Later } from '../room/rules.js'
+import { besideResponses, onFinished, onResponses } from '../room/response.js'
 import type { Trials } from '../room/trials.js'
+import { isPromise, type Later } from '../time/later.js'
 import { type Incoming, incomingOf } from './contexts.js'
 import { exceptionOf, RateLimitException, websocketError, websocketException } from './exceptions.js'
 import { tellFields } from './fields.js'
-import type { PlatformRequest, PlatformResponse } from './options.js'
-import { type Place, Rooms } from './rooms.js'
+import type { PlatformRequest, PlatformResponse } from './module-options.js'
+import { Rooms, type TargetRoom } from './rooms.js'
 
 /**
  * Decides requests of HTTP, fields of GraphQL and messages of websockets. The module applies it to every route.
@@ -33,8 +33,8 @@ export class TidegateGuard implements CanActivate {
 
   /** Admits a request, or throws a {@link RateLimitException}; for a message of a websocket, a `WsException`. */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const place = this.#rooms.placeOf(context)
-    if (place === undefined) return true
+    const target = this.#rooms.targetOf(context)
+    if (target === undefined) return true
     const incoming = incomingOf(context, this.#rooms.getRequest)
     if (incoming === undefined) return true
     const failed = (error: unknown): never => {
@@ -43,12 +43,12 @@ export class TidegateGuard implements CanActivate {
     }
     let info: Later<LimitInfo | undefined>
     try {
-      info = this.#decide(place, incoming, context)
+      info = this.#decide(target, incoming, context)
     } catch (error) {
       return failed(error)
     }
-    if (isPromise(info)) return info.then((info) => this.#proceed(info, place, incoming, context), failed)
-    return this.#proceed(info, place, incoming, context)
+    if (isPromise(info)) return info.then((info) => this.#proceed(info, target, incoming, context), failed)
+    return this.#proceed(info, target, incoming, context)
   }
 
   /** The counts of limits in shadow mode and of candidates. */
@@ -62,7 +62,7 @@ export class TidegateGuard implements CanActivate {
   }
 
   #decide(
-    { room }: Place,
+    { room }: TargetRoom,
     { kind, request, response }: Incoming,
     context: ExecutionContext,
   ): Later<LimitInfo | undefined> {
@@ -78,15 +78,16 @@ export class TidegateGuard implements CanActivate {
     return room.decide(request)
   }
 
-  #proceed(info: LimitInfo | undefined, place: Place, incoming: Incoming, context: ExecutionContext): boolean {
+  #proceed(info: LimitInfo | undefined, target: TargetRoom, incoming: Incoming, context: ExecutionContext): boolean {
     if (info === undefined) return true
     const { kind, request, response } = incoming
     const isHttp = kind === 'http' && response !== undefined
     // A request of Express finds its answer by its prototype, where it is not another one than the response's.
     const hasAnswer = isHttp && this.#rooms.getRequest === undefined && settingsOf(request) !== undefined
     if (!hasAnswer) request.rateLimit = info
-    if (isHttp) return proceedHttp(info, place, request, response)
-    const { room } = place
+    if (isHttp) return proceedHttp(info, target, request, response)
+    const { room } = target
+    if (room.holds(info)) endWith(response, room, info)
     if (kind === 'graphql') tellFields(response, room, info)
     if (!info.blocked) return true
     const error = new RateLimitError(info, room.gate.refusal(info).status)
@@ -98,9 +99,20 @@ export class TidegateGuard implements CanActivate {
 Injectable()(TidegateGuard)
 Inject(Rooms)(TidegateGuard, undefined, 0)
 
+/** Releases what a field of GraphQL holds when its response has ended; a message of a websocket has no such end. */
+function endWith(response: PlatformResponse | undefined, room: TargetRoom['room'], info: LimitInfo): void {
+  const raw = response && rawOf(response)
+  if (raw instanceof ServerResponse) {
+    onFinished(raw, () => room.end(info, true))
+    return
+  }
+  room.end(info, false)
+  throw outOfRange(info.key, 'limits', 'must not be of type concurrency where there is no response to end', info.key)
+}
+
 function proceedHttp(
   info: LimitInfo,
-  { room, chargeOn }: Place,
+  { room, chargeOn }: TargetRoom,
   request: PlatformRequest,
   response: PlatformResponse,
 ): boolean {

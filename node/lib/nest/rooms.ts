@@ -3,16 +3,16 @@
 import type { ExecutionContext } from '@nestjs/common'
 import { Reflector } from '@nestjs/core'
 import { outOfRange, wrongType } from '../errors.js'
-import type { Gate } from '../http.js'
-import { nameOf as nameInExpress } from '../room/express-names.js'
-import { nameOf as nameInFastify } from '../room/fastify-hooks.js'
+import { nameOf as nameInExpress } from '../express/mounts.js'
+import { nameOf as nameInFastify } from '../fastify/hooks.js'
+import type { Gate } from '../http/gate.js'
 import type { Framework } from '../room/framework.js'
 import { functionOption } from '../room/options.js'
+import { chargeOption } from '../room/outcome.js'
 import { Room } from '../room/room.js'
-import type { Later } from '../room/rules.js'
-import { chargeOption } from '../room/settle.js'
+import type { Later } from '../time/later.js'
 import { clientIn, isGoneIn, isInnerField } from './contexts.js'
-import { LIMITS, type PlatformRequest, type RateLimitOptions, type RouteLimits } from './options.js'
+import { LIMITS, type PlatformRequest, type RateLimitOptions, type RouteLimits } from './module-options.js'
 
 const framework: Framework<PlatformRequest> = {
   kind: 'nestjs',
@@ -22,7 +22,7 @@ const framework: Framework<PlatformRequest> = {
 }
 
 /** The room of a target, and the outcomes that stay charged. */
-export interface Place {
+export interface TargetRoom {
   readonly room: Room<PlatformRequest>
   readonly chargeOn: ((request: PlatformRequest, response: PlatformRequest) => Later<boolean>) | undefined
 }
@@ -41,15 +41,15 @@ type Class = ReturnType<ExecutionContext['getClass']>
 /** The rooms of a module. Nest makes a guard for each module that names its class; all of them have the same rooms. */
 export class Rooms {
   readonly #reflector = new Reflector()
-  readonly base: Place
+  readonly base: TargetRoom
   readonly #global: boolean
   readonly getRequest: RateLimitOptions['getRequest']
   /** The contexts of fields and messages that are decided, where two guards ask. */
   readonly decided = new WeakSet<ExecutionContext>()
-  /** The places of `@RateLimit()` on handlers. */
-  readonly #ofHandlers = new WeakMap<Marked, Place>()
-  /** The places of `@RateLimit()` on classes, by its options and the name of the class. */
-  readonly #places = new WeakMap<object, Map<string, Place>>()
+  /** The rooms of `@RateLimit()` on handlers. */
+  readonly #ofHandlers = new WeakMap<Marked, TargetRoom>()
+  /** The rooms of `@RateLimit()` on classes, by its options and the name of the class. */
+  readonly #ofClasses = new WeakMap<object, Map<string, TargetRoom>>()
   /** The limits of handlers by their classes, because a class may inherit a handler. */
   readonly #marked = new WeakMap<object, WeakMap<object, Marked>>()
 
@@ -58,13 +58,13 @@ export class Rooms {
     if (typeof global !== 'boolean') throw wrongType('', 'global', 'must be a boolean', global)
     if (body !== undefined) throw outOfRange('', 'body', 'must be left to an exception filter', body)
     this.#global = global
-    this.base = placeOf(new Room<PlatformRequest>(options, framework))
+    this.base = targetOf(new Room<PlatformRequest>(options, framework))
     functionOption(this.base.room.options, 'getRequest')
     this.getRequest = getRequest
   }
 
   /** The limits of a handler; nothing where it has none. */
-  placeOf(context: ExecutionContext): Place | undefined {
+  targetOf(context: ExecutionContext): TargetRoom | undefined {
     const handler = context.getHandler()
     const controller = context.getClass()
     const marked = this.#markedOn(handler, controller)
@@ -74,21 +74,21 @@ export class Rooms {
     if (!onHandler && context.getType<string>() === 'graphql' && isInnerField(context)) return undefined
     if (limits === undefined) return this.#global ? this.base : undefined
     if (!onHandler) return this.#ofClass(controller, limits)
-    const place = this.#ofHandlers.get(marked) ?? this.#ofHandler(context, limits, marked.below)
-    this.#ofHandlers.set(marked, place)
-    return place
+    const target = this.#ofHandlers.get(marked) ?? this.#ofHandler(context, limits, marked.below)
+    this.#ofHandlers.set(marked, target)
+    return target
   }
 
-  /** The limits of a class are one place for all of its handlers. */
-  #ofClass({ name }: Class, limits: RouteLimits): Place {
-    const known = this.#places.get(limits) ?? new Map<string, Place>()
-    const place = known.get(name) ?? this.#make({ name }, limits, this.base.room)
-    this.#places.set(limits, known.set(name, place))
-    return place
+  /** The limits of a class are one room for all of its handlers. */
+  #ofClass({ name }: Class, limits: RouteLimits): TargetRoom {
+    const known = this.#ofClasses.get(limits) ?? new Map<string, TargetRoom>()
+    const target = known.get(name) ?? this.#make({ name }, limits, this.base.room)
+    this.#ofClasses.set(limits, known.set(name, target))
+    return target
   }
 
-  /** The place of a handler; limits that it adds go beside those that it would have otherwise. */
-  #ofHandler(context: ExecutionContext, limits: RouteLimits, below: Marked['below']): Place {
+  /** The room of a handler; limits that it adds go beside those that it would have otherwise. */
+  #ofHandler(context: ExecutionContext, limits: RouteLimits, below: Marked['below']): TargetRoom {
     const controller = context.getClass()
     const { room } = below && limits.adds ? this.#ofClass(controller, below) : this.base
     return this.#make(handlerNames(context), limits, room, below !== false)
@@ -106,9 +106,14 @@ export class Rooms {
     return marked
   }
 
-  #make(names: Names, { adds = false, ...options }: RouteLimits, to: Room<PlatformRequest>, hasBase = true): Place {
+  #make(
+    names: Names,
+    { adds = false, ...options }: RouteLimits,
+    to: Room<PlatformRequest>,
+    hasBase = true,
+  ): TargetRoom {
     if (typeof adds !== 'boolean') throw wrongType('', 'adds', 'must be a boolean', adds)
-    return placeOf(to.extend(options, { adds: adds && hasBase && options.limits !== undefined, framework: names }))
+    return targetOf(to.extend(options, { adds: adds && hasBase && options.limits !== undefined, framework: names }))
   }
 }
 
@@ -125,7 +130,7 @@ function handlerNames(context: ExecutionContext): Names {
   return { name, nameOf }
 }
 
-function placeOf(room: Room<PlatformRequest>): Place {
+function targetOf(room: Room<PlatformRequest>): TargetRoom {
   const statusOf = (_request: PlatformRequest, response: PlatformRequest): number => response.statusCode
   return { room, chargeOn: chargeOption(room.options, statusOf) }
 }

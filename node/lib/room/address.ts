@@ -3,9 +3,14 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { ConfigurationError } from '../errors.js'
-import type { Gate } from '../http.js'
+import type { Gate } from '../http/gate.js'
 import type { Gates } from './framework.js'
-import type { Trust } from './trust.js'
+
+/** The addresses that an app's framework believes: nobody's, every proxy's, or those of some. */
+export type Trust = 'nobody' | 'everybody' | 'some'
+
+/** More addresses than any app has proxies, of a network that is for documentation alone. */
+export const PROXIES: readonly string[] = Array.from({ length: 64 }, (_, host) => `192.0.2.${host + 1}`)
 
 const CLIENT = Symbol('tidegate.client')
 
@@ -18,7 +23,7 @@ interface Known {
 type Knowing = Socket & { [CLIENT]?: Known }
 
 /** The client's address: the peer's, or behind trusted proxies the one that they forward. */
-export function clientOf(request: IncomingMessage, gate: Gate): string {
+export function clientOfRequest(request: IncomingMessage, gate: Gate): string {
   if (!gate.trustsNobody) return gate.client(request.socket.remoteAddress, linesOf(request, gate.forwardedHeader))
   // Nothing but the peer counts, so it is read once a connection, and so is a forwarded header that shows a mistake:
   // Node makes an object of a request's headers when they are first asked for.
@@ -34,9 +39,9 @@ export function clientOf(request: IncomingMessage, gate: Gate): string {
 /** The client's address in an app whose framework may trust proxies, which the options of the room go before. */
 export function clientBy(request: IncomingMessage, gates: Gates, trust: Trust, read: () => string | undefined): string {
   const { gate } = gates
-  if (!gate.trustsNobody || trust === 'nobody') return clientOf(request, gate)
+  if (!gate.trustsNobody || trust === 'nobody') return clientOfRequest(request, gate)
   // The framework would take the left-most address, which clients can write themselves.
-  if (trust === 'everybody') return clientOf(request, gates.trusting)
+  if (trust === 'everybody') return clientOfRequest(request, gates.trusting)
   if (isCutShort(request)) return gate.client(request.socket.remoteAddress)
   try {
     return gate.client(read())

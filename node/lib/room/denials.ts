@@ -1,9 +1,9 @@
 /* Denied requests, told to listeners: so many in a second, and the others by their number. */
 
-import { type DeniedEvent, listenersOf } from '../events.js'
-import type { Limiter } from '../limiter.js'
-import { type NativeDenials, native } from '../native.js'
-import { setImmediate } from '../timers.js'
+import { type DeniedEvent, listenersOf } from '../limiter/events.js'
+import type { Limiter } from '../limiter/limiter.js'
+import { type NativeDenials, native } from '../native/native.js'
+import { setImmediate } from '../time/timers.js'
 
 const denials = new WeakMap<Limiter, NativeDenials>()
 

@@ -1,7 +1,7 @@
 /* The parts of a room that are of its framework. */
 
-import type { Gate } from '../http.js'
-import type { Place } from './names.js'
+import type { Gate } from '../http/gate.js'
+import type { Place } from './route-names.js'
 
 /** The part of a room that knows its framework. */
 export interface Framework<Request> {

@@ -1,14 +1,14 @@
 /* One request through a room, for frameworks that are made of Node's own request and response. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Headers } from '../headers.js'
-import type { Refusal } from '../http.js'
-import type { LimitInfo } from '../info.js'
-import { RateLimitError } from './error.js'
+import type { Refusal } from '../http/gate.js'
+import type { Headers } from '../results/headers.js'
+import type { LimitInfo } from '../results/info.js'
+import type { Later } from '../time/later.js'
+import { settle } from './outcome.js'
+import { RateLimitError } from './rate-limit-error.js'
 import { carry, type Decision, giveAllBack, inOrder, onFinished, type Shelf } from './response.js'
 import type { Room } from './room.js'
-import type { Later } from './rules.js'
-import { settle } from './settle.js'
 
 /** Decides a request whose response is this one; nothing where it is not limited, or this room has decided it. */
 export function decideFor<Request>(
@@ -26,8 +26,9 @@ export function decideFor<Request>(
 }
 
 /**
- * Has an admitted request carry its headers, and gives its charge back where the outcome says so. A response that did
- * not begin, because the client left, is no outcome: to leave early must not be a way to go on for free.
+ * Has an admitted request carry its headers, and ends it with its response: what it holds is released, and its charge
+ * given back where the outcome says so. A response that did not begin, because the client left, is no outcome: to leave
+ * early must not be a way to go on for free.
  */
 export function admit<Request>(
   response: ServerResponse,
@@ -37,9 +38,10 @@ export function admit<Request>(
   charges: (() => Later<boolean>) | undefined,
 ): Decision {
   const decision = carry(response, shelf, room, info)
-  if (charges !== undefined) {
+  if (charges !== undefined || room.holds(info)) {
     onFinished(response, () => {
-      if (response.headersSent) settle(room, info, charges)
+      if (charges !== undefined && response.headersSent) settle(room, info, charges)
+      else room.end(info, true)
     })
   }
   return decision

@@ -1,9 +1,10 @@
 /* The options that every room takes, read and checked once. */
 
 import { knownOptions, NO_LIMITER, outOfRange, StoreError, wrongType } from '../errors.js'
-import type { GateOptions } from '../http.js'
-import { Limiter } from '../limiter.js'
-import type { Actor, Later, LimitsOfRequest, RoomLimits, Rule } from './rules.js'
+import type { GateOptions } from '../http/gate.js'
+import { Limiter } from '../limiter/limiter.js'
+import type { Later } from '../time/later.js'
+import type { Actor, LimitsOfRequest, RoomLimits, Rule } from './rules.js'
 
 /** The options of every room; `Request` is the request, or the context, of its framework. */
 export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
@@ -133,6 +134,9 @@ export function scopeOf(limiter: Limiter, shared: boolean): string {
 
 /** A probe of no limit's, to see which limiters answer at once; it writes nothing. */
 const PROBE = { key: 'tidegate/probe', type: 'bucket', size: 1 } as const
+
+/** True for a limiter that counts in this process's memory alone. */
+export const countsAlone = (limiter: Limiter): boolean => !isShared(limiter) && limiter.stats().processes === 0
 
 /** True for a limiter whose answers have to be waited for. */
 export function isShared(limiter: Limiter): boolean {

@@ -1,10 +1,11 @@
 /* The decision of a request whose limits are tried, too: the engine says what it asks, and what the answer means. */
 
-import type { Limit } from '../definition_cache.js'
 import { answered } from '../errors.js'
-import { columnsOf } from '../http.js'
-import { type NativePlan, native } from '../native.js'
-import { type Check, OBSERVED, type ObservableCheck } from '../parts.js'
+import { columnsOf } from '../http/gate.js'
+import { type Check, OBSERVED, type ObservableCheck } from '../limiter/parts.js'
+import type { Limit } from '../limits/definition-cache.js'
+import { type NativePlan, native } from '../native/native.js'
+import { LimitInfo } from '../results/info.js'
 import type { ReadyRule } from './rules.js'
 
 /** The roles of checks, as the engine counts them. */
@@ -15,6 +16,8 @@ export interface Plan {
   readonly native: NativePlan
   /** The checks to decide, each once. */
   readonly checks: readonly Check[]
+  /** The milliseconds after which units that this answer holds are free again unless they are renewed, if it holds any. */
+  leaseMs(info: LimitInfo): number | undefined
 }
 
 /** The plan of these rules, each with its check. */
@@ -39,5 +42,7 @@ export function planOf(rules: readonly ReadyRule<never>[], checks: readonly Chec
     const check = { ...(asked[planned[at] as number] as Check), cost: planned[at + 1] as number }
     kept.push(planned[at + 2] === 1 ? { ...check, [OBSERVED]: true } : check)
   }
-  return { native: plan, checks: kept }
+  const leaseMs = (info: LimitInfo): number | undefined =>
+    plan.lease(info.blocked, LimitInfo.denials(info)) ?? undefined
+  return { native: plan, checks: kept, leaseMs }
 }

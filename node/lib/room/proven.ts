@@ -1,8 +1,8 @@
 /* Limits that are the same for every request are tried when the app is made, not at its first request. */
 
-import type { Limit } from '../definition_cache.js'
 import { outOfRange } from '../errors.js'
-import { Limiter } from '../limiter.js'
+import { Limiter } from '../limiter/limiter.js'
+import type { Limit } from '../limits/definition-cache.js'
 import type { ReadyRule } from './rules.js'
 
 /** Returns these rules; a list without any, and a cost or a factor that no call could have, is refused. */

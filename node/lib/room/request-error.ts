@@ -1,9 +1,10 @@
-/* Requests that cannot be decided, because of a key or a cost that was made of them: mistakes of clients. */
+/* Functions of the app that are asked about a request; requests that cannot be decided because of them: mistakes of clients. */
 
-import { answered, LimitError } from '../errors.js'
-import { native, type RequestErrorName } from '../native.js'
-import { asked } from './asked.js'
-import type { Later, ReadyRule } from './rules.js'
+import { answered, errorOf, LimitError } from '../errors.js'
+import { keyOf } from '../http/clients.js'
+import { native, type RequestErrorName } from '../native/native.js'
+import { isPromise, type Later } from '../time/later.js'
+import type { ReadyRule } from './rules.js'
 
 /** The error of such a request; frameworks read its status, and none of them logs it as a fault of the program. */
 export class RequestError extends Error {
@@ -36,6 +37,18 @@ export class RequestError extends Error {
 export function ofRequest(error: unknown): unknown {
   const mistake = error instanceof LimitError ? native.requestError(error.field, error.value) : null
   return mistake === null ? error : new RequestError(mistake, error)
+}
+
+/** So many units of UTF-16 are never more bytes than an actor may have. */
+const SHORT = 16_384
+
+/** The actor of what a key has given. One that no actor can be is what a client has sent. */
+export function actorText(given: string): string {
+  const actor = keyOf(given)
+  if (actor.length <= SHORT && actor.isWellFormed()) return actor
+  const failure = native.checkActor(actor)
+  if (failure === null) return actor
+  throw ofRequest(errorOf(failure))
 }
 
 /** True for an error about a cost that a function has made of the request, and not about one that the app fixes. */
@@ -76,4 +89,25 @@ function isOfInput(error: unknown): error is Error {
   if (!(error instanceof Error) || 'status' in error || 'statusCode' in error) return false
   const isOfShape = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError
   return isOfShape || VALIDATION.test(error.name)
+}
+
+/** Asks a function of the app about a request. What it throws is always an error. */
+export function asked<Request, T>(ask: (request: Request) => Later<T>, request: Request): Later<T> {
+  let answer: Later<T>
+  try {
+    answer = ask(request)
+  } catch (reason) {
+    throw errorFrom(reason)
+  }
+  return isPromise(answer) ? Promise.resolve(answer).catch(rethrow) : answer
+}
+
+function rethrow(reason: unknown): never {
+  throw errorFrom(reason)
+}
+
+/** An error for anything that is thrown: frameworks take nothing for success, and Express takes some words for orders. */
+export function errorFrom(reason: unknown): unknown {
+  if (typeof reason === 'object' && reason !== null) return reason
+  return new Error('a function of the rate limit failed, and not with an error', { cause: reason })
 }

@@ -2,9 +2,9 @@
 
 import { ServerResponse } from 'node:http'
 import { finished } from 'node:stream'
-import { type Headers, isRedirection } from '../headers.js'
-import type { LimitInfo } from '../info.js'
-import { countedTwice } from './mistakes.js'
+import { type Headers, isRedirection } from '../results/headers.js'
+import type { LimitInfo } from '../results/info.js'
+import { countedTwice } from './diagnostics.js'
 import type { Room } from './room.js'
 
 /** A decision about the request of a response. */
@@ -198,7 +198,7 @@ function lowerCase(name: string): string {
 
 /** Gives back what this request was charged, in the limits of all rooms that admitted it. */
 export function giveAllBack(decisions: readonly Decision[]): void {
-  for (const { room, info } of decisions) room.giveBack(info)
+  for (const { room, info } of decisions) room.end(info, false)
 }
 
 /** Calls when the response is finished, or its client is gone. */

@@ -1,27 +1,34 @@
 /* One decision for each request, for the rooms of all frameworks. */
 
-import type { Limit } from '../definition_cache.js'
 import { outOfRange, StoreError, wrongType } from '../errors.js'
-import { combine, Gate } from '../http.js'
-import { LimitInfo } from '../info.js'
-import type { Limiter } from '../limiter.js'
-import type { Trial } from '../native.js'
-import type { Check } from '../parts.js'
-import { actorText } from './actor.js'
-import { asked } from './asked.js'
+import { combine, Gate } from '../http/gate.js'
+import type { Limiter } from '../limiter/limiter.js'
+import type { Check } from '../limiter/parts.js'
+import type { Limit } from '../limits/definition-cache.js'
+import type { Trial } from '../native/native.js'
+import { LimitInfo } from '../results/info.js'
+import { after, all, isPromise, type Later } from '../time/later.js'
 import { isHeard, tellDenied } from './denials.js'
+import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './diagnostics.js'
 import type { Extension, Framework, Gates } from './framework.js'
 import { aborted } from './gone.js'
-import { after, all, isPromise } from './later.js'
-import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './mistakes.js'
-import { APP, Place } from './names.js'
-import { functionOption, gateOptions, isShared, limiterOption, nameOption, roomOptions, scopeOf } from './options.js'
+import { Holds } from './holds.js'
+import {
+  countsAlone,
+  functionOption,
+  gateOptions,
+  isShared,
+  limiterOption,
+  nameOption,
+  roomOptions,
+  scopeOf,
+} from './options.js'
 import { planOf } from './plan.js'
 import { proven } from './proven.js'
-import { estimated, hasChosenCost, ofRequest } from './request-error.js'
+import { actorText, asked, estimated, hasChosenCost, ofRequest } from './request-error.js'
+import { APP, Place } from './route-names.js'
 import {
   type Actor,
-  type Later,
   type LimitsOfRequest,
   needsName,
   present,
@@ -51,6 +58,10 @@ const MISSING = 'must be given: a definition, a limit as text, a list of them, o
 
 const NONE: readonly never[] = []
 
+/** True for a rule that only a plan says the meaning of: it is tried, or it holds units. */
+const isPlanned = <Request>({ shadow, candidate, holds }: ReadyRule<Request>): boolean =>
+  shadow || holds || candidate !== undefined
+
 /** Decides requests of a framework; immutable but for its counts. */
 export class Room<Request> implements Gates {
   readonly limiter: Limiter
@@ -76,6 +87,7 @@ export class Room<Request> implements Gates {
   /** The limits of every request, where each client has them at cost 1 and nothing else is asked. */
   readonly #quick: Limit | Limit[] | undefined
   readonly #shared: boolean
+  readonly #holds: Holds
   readonly #trials: TrialCounts
   #trusting: Gate | undefined
 
@@ -95,6 +107,7 @@ export class Room<Request> implements Gates {
     this.#framework = framework
     this.limiter = from?.limiter ?? limiterOption(options.limiter)
     this.#shared = isShared(this.limiter)
+    this.#holds = new Holds(this.limiter)
     this.gate = new Gate(gateOptions(options, scopeOf(this.limiter, this.#shared)))
     this.#settings = { key: undefined, cost: 1, factor: 1, shadow: false, ...present(settingsOf<Request>(options, '')) }
     functionOption(options, 'skip')
@@ -155,10 +168,17 @@ export class Room<Request> implements Gates {
     return this.#trusting
   }
 
-  /** Gives back what a decision charged; a failure is reported by the limiter's own events, and changes no response. */
-  giveBack(info: LimitInfo): void {
-    if (info.blocked || info === NO_LIMIT) return
-    this.limiter.refund(info).catch(() => {})
+  /** True if a decision holds units until {@link end}. */
+  holds(info: LimitInfo): boolean {
+    return this.#holds.has(info)
+  }
+
+  /**
+   * Ends a decision with its request: units that it holds are released, and where the request is not charged, all else is
+   * given back. A failure is reported by the limiter's own events, and changes no response.
+   */
+  end(info: LimitInfo, isCharged: boolean): void {
+    if (!info.blocked && info !== NO_LIMIT) this.#holds.end(info, isCharged)
   }
 
   /** The counts of limits in shadow mode and of candidates. */
@@ -244,10 +264,7 @@ export class Room<Request> implements Gates {
     const rules = this.#compile(name)
     sameKeyTwice(this.gate, this.limiter, rules)
     const { key } = this.#settings
-    const plain = rules.every(
-      (rule) =>
-        rule.key === key && rule.cost === 1 && rule.factor === 1 && !rule.shadow && rule.candidate === undefined,
-    )
+    const plain = rules.every((rule) => rule.key === key && rule.cost === 1 && rule.factor === 1 && !isPlanned(rule))
     const limits = rules.map((rule) => rule.limit)
     return { rules, plain: plain && limits.length > 0 ? (limits.length === 1 ? limits[0] : limits) : undefined }
   }
@@ -309,12 +326,13 @@ export class Room<Request> implements Gates {
     rules: readonly ReadyRule<Request>[],
     checks: readonly Check[],
   ): Later<LimitInfo | undefined> {
-    if (!rules.some(({ shadow, candidate }) => shadow || candidate !== undefined)) {
+    if (!rules.some(isPlanned)) {
       return checks.length === 0 ? undefined : this.#askAll(checks.length === 1 ? checks : combine(checks))
     }
     const plan = planOf(rules as readonly ReadyRule<never>[], checks)
-    const count = (info: LimitInfo): LimitInfo => {
+    const made = (info: LimitInfo): LimitInfo => {
       this.#count(request, plan.native.trials(LimitInfo.denials(info)), checks)
+      if (info !== NO_LIMIT) this.#holds.begin(info, plan)
       return info
     }
     // Where nothing is enforced, a store that fails fails no request: the answer is that nothing is limited.
@@ -322,10 +340,10 @@ export class Room<Request> implements Gates {
       if (plan.native.enforces() || !(error instanceof StoreError)) throw error
       return NO_LIMIT
     }
-    if (plan.checks.length === 0) return count(NO_LIMIT)
+    if (plan.checks.length === 0) return made(NO_LIMIT)
     try {
       const info = this.#askAll(plan.checks)
-      return isPromise(info) ? info.then(count, failed) : count(info)
+      return isPromise(info) ? info.then(made, failed) : made(info)
     } catch (error) {
       return failed(error)
     }
@@ -351,7 +369,7 @@ export class Room<Request> implements Gates {
     if (this.#shared) {
       storeUnreachable(this.gate, this.limiter)
     } else {
-      memoryManyWorkers(this.gate)
+      if (countsAlone(this.limiter)) memoryManyWorkers(this.gate)
       limiterPerRequest(this.gate, this.limiter)
     }
   }

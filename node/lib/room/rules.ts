@@ -1,12 +1,11 @@
 /* The limits of a room, read once: definitions and texts become checked limits, each with its key, cost and factor. */
 
-import type { Limit } from '../definition_cache.js'
-import type { Definition } from '../definitions.js'
-import { limitFrom, parseLimits } from '../documents.js'
 import { knownOptions, outOfRange, wrongType } from '../errors.js'
-
-/** A value, or a promise of it. */
-export type Later<T> = T | Promise<T>
+import { compiled, type Limit } from '../limits/definition-cache.js'
+import type { Definition } from '../limits/definitions.js'
+import { limitFrom, parseLimits } from '../limits/documents.js'
+import { native } from '../native/native.js'
+import type { Later } from '../time/later.js'
 
 /** An actor; a number is written in decimals, and a missing one stands for the client's address. */
 export type Actor = string | number | bigint | null | undefined
@@ -42,6 +41,8 @@ export type LimitsOfRequest<Request> = (request: Request) => Later<RoomLimits<Re
 export interface ReadyRule<Request> extends Settings<Request> {
   readonly limit: Limit
   readonly candidate: Limit | undefined
+  /** One of the two is of type concurrency. */
+  readonly holds: boolean
 }
 
 /** The settings that a room has for all its limits, and a limit may have for itself. */
@@ -54,7 +55,7 @@ export interface Settings<Request> {
 
 const RULE_FIELDS = ['limit', 'name', 'key', 'cost', 'factor', 'shadow', 'candidate']
 /** The end of a candidate's key, behind its own or that of its limit: an entry of its own. */
-const CANDIDATE = ' candidate'
+const CANDIDATE = native.candidateEnd()
 
 /** The rules that these limits are; `name` is the key of limits as text. */
 export function rulesOf<Request>(
@@ -87,7 +88,7 @@ export function needsName(given: unknown): boolean {
     .some(({ limit, name }) => typeof limit === 'string' && name === undefined)
 }
 
-interface Fields {
+interface RuleFields {
   readonly limit: unknown
   readonly name?: string | undefined
   readonly key?: unknown
@@ -97,7 +98,7 @@ interface Fields {
   readonly candidate?: unknown
 }
 
-function ruleFields(given: unknown): Fields {
+function ruleFields(given: unknown): RuleFields {
   if (typeof given === 'string') return { limit: given }
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw wrongType('', 'limits', 'must be a definition, a limit as text, or a list of them', given)
@@ -111,21 +112,25 @@ function ruleFields(given: unknown): Fields {
   if (name !== undefined && (typeof name !== 'string' || name === '')) {
     throw wrongType('', 'name', 'must be a string that is not empty', name)
   }
-  return fields as unknown as Fields
+  return fields as unknown as RuleFields
 }
 
-function ready<Request>(fields: Fields, limit: Limit, settings: Settings<Request>): ReadyRule<Request> {
+function ready<Request>(fields: RuleFields, limit: Limit, settings: Settings<Request>): ReadyRule<Request> {
   const { candidate } = fields
   const own = settingsOf<Request>(fields, limit.key)
+  const beside = candidate === undefined || candidate === null ? undefined : candidateOf(candidate, limit.key)
   return {
     limit,
     key: own.key ?? settings.key,
     cost: own.cost ?? settings.cost,
     factor: own.factor ?? settings.factor,
     shadow: own.shadow ?? settings.shadow,
-    candidate: candidate === undefined || candidate === null ? undefined : candidateOf(candidate, limit.key),
+    candidate: beside,
+    holds: holdsUnits(limit) || (beside !== undefined && holdsUnits(beside)),
   }
 }
+
+const holdsUnits = (limit: Limit): boolean => native.holds(compiled(limit).handle)
 
 /** A limit that shares no entry with the live one. */
 function candidateOf(given: unknown, liveKey: string): Limit {
@@ -143,8 +148,8 @@ function candidateOf(given: unknown, liveKey: string): Limit {
 }
 
 /** The settings that are given here; each is checked. */
-export function settingsOf<Request>(given: Fields | object, key: string): Partial<Settings<Request>> {
-  const { key: actor, cost, factor, shadow } = given as Fields
+export function settingsOf<Request>(given: RuleFields | object, key: string): Partial<Settings<Request>> {
+  const { key: actor, cost, factor, shadow } = given as RuleFields
   if (actor !== undefined && typeof actor !== 'function') {
     throw wrongType(key, 'key', 'must be a function of the request', actor)
   }

@@ -1,8 +1,8 @@
 /* Hits of clients that can be blocked for a time, for libraries that know such blocks. */
 
-import type { Limit } from '../definition_cache.js'
+import type { Check } from '../limiter/parts.js'
+import type { Limit } from '../limits/definition-cache.js'
 import { bucket } from '../limits.js'
-import type { Check } from '../parts.js'
 import { HitCounter, type Hits, hitsOf, MOST_HITS, type StoreOptions } from './hits.js'
 import { Recent } from './recent.js'
 

@@ -5,9 +5,9 @@
  */
 
 import { outOfRange, wrongType } from '../errors.js'
-import type { Limiter } from '../limiter.js'
-import { clientOf, HitCounter, type Hits, MOST_HITS, type StoreOptions, storeOptions } from './hits.js'
-import { claimedName } from './names.js'
+import type { Limiter } from '../limiter/limiter.js'
+import { clientText, HitCounter, type Hits, MOST_HITS, type StoreOptions, storeOptions } from './hits.js'
+import { claimedName } from './limiters.js'
 import { RenewingCounter } from './renewing.js'
 
 export type { StoreOptions } from './hits.js'
@@ -90,12 +90,12 @@ export class Store {
 
   /** Counts a hit of a key, which may be a number. */
   incr(key: string | number, callback: Callback, timeWindow: number, max = MOST_HITS): void {
-    answer(timeWindow <= 0 ? ALONE : this.#hits.add(clientOf(key), windowOf(timeWindow), max), callback, max)
+    answer(timeWindow <= 0 ? ALONE : this.#hits.add(clientText(key), windowOf(timeWindow), max), callback, max)
   }
 
   /** Reads the hits of a client, and counts none. */
   read(key: string | number, callback: Callback, timeWindow: number, max = MOST_HITS): void {
-    answer(this.#hits.read(clientOf(key), windowOf(timeWindow)), callback, max)
+    answer(this.#hits.read(clientText(key), windowOf(timeWindow)), callback, max)
   }
 
   /** The store of a route, a group of routes, or a hook with settings of its own. */

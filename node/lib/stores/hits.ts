@@ -1,13 +1,12 @@
 /* Hits in a window, for the stores of other libraries: they count here, and decide themselves. */
 
-import type { Limit } from '../definition_cache.js'
 import { errorOf, knownOptions, outOfRange, wrongType } from '../errors.js'
-import type { LimitInfo } from '../info.js'
-import { Limiter } from '../limiter.js'
+import { Limiter } from '../limiter/limiter.js'
+import type { Limit } from '../limits/definition-cache.js'
 import { fixedWindow } from '../limits.js'
-import { isShared } from '../room/options.js'
-import { type UsedLimiter, usedLimiter } from './limiters.js'
-import { claimedName } from './names.js'
+import type { LimitInfo } from '../results/info.js'
+import { countsAlone } from '../room/options.js'
+import { claimedName, type UsedLimiter, usedLimiter } from './limiters.js'
 import { Recent } from './recent.js'
 
 /** The options of a store. */
@@ -76,7 +75,7 @@ export class HitCounter {
     this.#unit = unit
     this.#used = usedLimiter(limiter)
     this.limiter = this.#used.limiter
-    this.isAlone = !isShared(this.limiter) && (prefix === undefined || this.limiter !== limiter)
+    this.isAlone = countsAlone(this.limiter) && (prefix === undefined || this.limiter !== limiter)
     this.prefix = prefix ?? claimedName(this.limiter, library)
   }
 
@@ -120,7 +119,7 @@ export class HitCounter {
 }
 
 /** The key of a client as text: libraries pass on what an app's own function returns, such as the id of a user. */
-export const clientOf = (key: string | number | bigint): string =>
+export const clientText = (key: string | number | bigint): string =>
   typeof key === 'number' || typeof key === 'bigint' ? `${key}` : key
 
 /** The hits that an answer tells of. Where the store could not decide and `onError` is `deny`, nothing remains, and any library refuses. */

@@ -6,11 +6,11 @@
 
 import { RateLimiterCompatibleAbstract, RateLimiterRes } from 'rate-limiter-flexible'
 import { knownOptions, outOfRange, wrongType } from '../errors.js'
-import type { Limiter } from '../limiter.js'
+import type { Limiter } from '../limiter/limiter.js'
 import { LONGEST_MS, MOST_POINTS } from './blocks.js'
 import { objectOf, storeOptions } from './hits.js'
-import { PointCounter, type Points } from './holds.js'
 import { tooOld } from './library.js'
+import { PointCounter, type Points } from './points.js'
 
 /** The options of a limiter, with the library's own names. */
 export interface Options {

@@ -2,7 +2,7 @@
 
 import { LONGEST_MS } from './blocks.js'
 import type { Hits, StoreOptions } from './hits.js'
-import { PointCounter, type Points } from './holds.js'
+import { PointCounter, type Points } from './points.js'
 
 /** Counts of hits, in windows that begin anew with each hit over the limit. */
 export class RenewingCounter {

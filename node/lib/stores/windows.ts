@@ -1,7 +1,7 @@
 /* The store of express-rate-limit, which hono-rate-limiter has taken over. */
 
 import { outOfRange, wrongType } from '../errors.js'
-import { clientOf, HitCounter, type Hits, storeOptions } from './hits.js'
+import { clientText, HitCounter, type Hits, storeOptions } from './hits.js'
 
 /** The window of both libraries where none is given. */
 const USUAL_WINDOW_MS = 60_000
@@ -45,26 +45,26 @@ export abstract class WindowStore {
   async get(key: string | number | bigint): Promise<ClientHits | undefined> {
     const windowMs = this.#window()
     if (windowMs <= 0) return undefined
-    const hits = await this.#hits.read(clientOf(key), windowMs)
+    const hits = await this.#hits.read(clientText(key), windowMs)
     return hits.leftMs === 0 ? undefined : clientHits(hits)
   }
 
   /** Counts a hit. */
   async increment(key: string | number | bigint): Promise<ClientHits> {
     const windowMs = this.#window()
-    return clientHits(windowMs > 0 ? await this.#hits.add(clientOf(key), windowMs) : { count: 1, leftMs: 0 })
+    return clientHits(windowMs > 0 ? await this.#hits.add(clientText(key), windowMs) : { count: 1, leftMs: 0 })
   }
 
   /** Takes a hit back, never below none. */
   async decrement(key: string | number | bigint): Promise<void> {
     const windowMs = this.#window()
-    if (windowMs > 0) await this.#hits.remove(clientOf(key), windowMs)
+    if (windowMs > 0) await this.#hits.remove(clientText(key), windowMs)
   }
 
   /** Forgets the hits of a client. */
   async resetKey(key: string | number | bigint): Promise<void> {
     const windowMs = this.#window()
-    if (windowMs > 0) await this.#hits.reset(clientOf(key), windowMs)
+    if (windowMs > 0) await this.#hits.reset(clientText(key), windowMs)
   }
 
   /** Forgets every client; with a limiter of the caller's, all entries of its namespace go, those of other limits too. */

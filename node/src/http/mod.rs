@@ -1,5 +1,6 @@
 //! The engine's part of every web framework: names and types translated, nothing decided.
 
+mod outgoing;
 mod parse;
 mod plan;
 mod room;

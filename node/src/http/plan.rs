@@ -52,6 +52,20 @@ impl Plan {
         let trial = |http::Trial { place, key, live, denied, .. }| Trial { place: place as f64, key, live, denied };
         trials.into_iter().map(trial).collect()
     }
+
+    /// The milliseconds after which units that the decision holds are free again unless they are renewed, by the fates of
+    /// its checks.
+    #[napi(catch_unwind)]
+    pub fn lease(&self, is_denied: bool, denied: Vec<bool>) -> Option<f64> {
+        let lease = self.0.lease(is_denied, |at| denied.get(at).copied().unwrap_or_default());
+        lease.map(|lease| lease.as_secs_f64() * 1000.0)
+    }
+}
+
+/// True if the units of a limit are held until they are released.
+#[napi(catch_unwind)]
+pub(crate) fn holds(limit: f64) -> bool {
+    registry::with(|registry| registry.limits.get(limit).is_some_and(|limit| Check::new(limit, "").holds()))
 }
 
 /// Plans checks by the numbers of their places and roles: 0 is enforced, 1 in shadow mode, 2 a candidate.

@@ -43,6 +43,12 @@ pub(crate) fn app_name() -> &'static str {
     http::APP
 }
 
+/// The end of a candidate's key.
+#[napi]
+pub(crate) fn candidate_end() -> &'static str {
+    http::CANDIDATE
+}
+
 /// Names that were derived, each with its place.
 #[napi]
 pub(crate) struct Names(http::Names);

@@ -1,0 +1,37 @@
+import { wrongType } from '../errors.js'
+import type { Metric } from '../results/metrics.js'
+import { Limiter } from './limiter.js'
+
+/** A limiter, or several by name. */
+export type Limiters = Limiter | Readonly<Record<string, Limiter>>
+
+/** The metrics of all limiters, and a way to read them again, once in a tick at most; several have the label `limiter` besides. */
+export function reader(limiters: Limiters): { metrics: Metric[]; read: () => Metric[] } {
+  const isOne = (value: unknown) => value instanceof Limiter
+  if (!isOne(limiters) && !(limiters && typeof limiters === 'object' && Object.values(limiters).every(isOne))) {
+    throw wrongType('', 'limiters', 'must be a limiter, or limiters by name', limiters)
+  }
+  const copy = limiters instanceof Limiter ? limiters : { ...limiters }
+  const read = () => (copy instanceof Limiter ? copy.metrics() : merged(copy))
+  let known: Metric[] | undefined
+  const readOnce = () => {
+    if (!known) {
+      queueMicrotask(() => {
+        known = undefined
+      })
+      known = read()
+    }
+    return known
+  }
+  return { metrics: read(), read: readOnce }
+}
+
+function merged(limiters: Readonly<Record<string, Limiter>>): Metric[] {
+  const each = Object.entries(limiters).map(([limiter, one]) => ({ limiter, metrics: one.metrics() }))
+  return (each[0]?.metrics ?? []).map((metric, place) => {
+    const samples = each.flatMap(({ limiter, metrics }) =>
+      (metrics[place]?.samples ?? []).map(({ labels, value }) => ({ labels: { limiter, ...labels }, value })),
+    )
+    return { ...metric, labels: ['limiter', ...metric.labels], samples }
+  })
+}

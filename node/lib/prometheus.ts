@@ -1,0 +1,65 @@
+/**
+ * The metrics of limiters for Prometheus, through prom-client.
+ *
+ * @packageDocumentation
+ */
+
+import { Counter, Gauge, type Registry, register } from 'prom-client'
+import { type Limiters, reader } from './limiter/exported.js'
+
+export type { Limiters } from './limiter/exported.js'
+
+/** Settings of {@link collectMetrics}. */
+export interface CollectOptions {
+  /** The registry to collect them in. @defaultValue the default registry of prom-client */
+  readonly registry?: Registry | undefined
+}
+
+/**
+ * Collects the metrics of a limiter, or of several by name, in a registry of prom-client.
+ *
+ * Calls are counted by limit from now on, and the numbers are read when they are collected. With names,
+ * `collectMetrics({ api, jobs })`, each number has the label `limiter`. Once for each registry; the function that is
+ * returned removes them again, for a limiter that is closed.
+ *
+ * @example
+ * ```js
+ * import { Registry } from 'prom-client'
+ * import { bucket, Limiter } from 'tidegate'
+ * import { collectMetrics } from 'tidegate/prometheus'
+ *
+ * const limiter = new Limiter()
+ * const registry = new Registry()
+ * collectMetrics(limiter, { registry })
+ * limiter.limitSync(bucket({ key: 'login', size: 10 }), 'ada')
+ * assert.match(await registry.metrics(), /tidegate_decisions_total\{limit="login",outcome="allowed"\} 1/)
+ * ```
+ */
+export function collectMetrics(limiters: Limiters, { registry = register }: CollectOptions = {}): () => void {
+  const { metrics, read } = reader(limiters)
+  const collected = metrics.map(({ name, help, labels: labelNames, kind }, place) => {
+    const settings = { name, help, labelNames, registers: [registry] }
+    const samples = () => read()[place]?.samples ?? []
+    if (kind === 'gauge') {
+      return new Gauge({
+        ...settings,
+        collect() {
+          this.reset()
+          for (const { labels, value } of samples()) this.set(labels, value)
+        },
+      })
+    }
+    return new Counter({
+      ...settings,
+      collect() {
+        this.reset()
+        for (const { labels, value } of samples()) this.inc(labels, value)
+      },
+    })
+  })
+  return () => {
+    for (const [place, { name }] of metrics.entries()) {
+      if (registry.getSingleMetric(name) === collected[place]) registry.removeSingleMetric(name)
+    }
+  }
+}

@@ -1,0 +1,90 @@
+/* Mistakes in the set-up that a room can see: each is reported once, with its code. */
+
+import cluster from 'node:cluster'
+import type { Gate } from '../http/gate.js'
+import type { Limiter } from '../limiter/limiter.js'
+import { native } from '../native/native.js'
+import type { LimitInfo } from '../results/info.js'
+import type { ReadyRule } from './rules.js'
+
+/** Definitions by their keys, as far as the rooms of a limiter know them. */
+const definitions = new WeakMap<Limiter, Map<string, string>>()
+const MOST_KEYS = 10_000
+
+/** Tells of a key that stands for two definitions. */
+export function sameKeyTwice(gate: Gate, limiter: Limiter, rules: readonly ReadyRule<never>[]): void {
+  const known = definitions.get(limiter) ?? new Map<string, string>()
+  definitions.set(limiter, known)
+  for (const { limit } of rules) {
+    const wire = JSON.stringify(limit)
+    const other = known.get(limit.key)
+    if (other !== undefined && other !== wire) gate.report('same-key-twice', `${other} and ${wire}`)
+    else if (known.size < MOST_KEYS) known.set(limit.key, wire)
+  }
+}
+
+const asked = new WeakSet<Limiter>()
+
+/** Reports a store that cannot be reached; each limiter is pinged once. */
+export function storeUnreachable(gate: Gate, limiter: Limiter): void {
+  if (asked.has(limiter)) return
+  asked.add(limiter)
+  limiter.ping().catch((error: unknown) => {
+    gate.report('store-unreachable', error instanceof Error ? error.message : String(error))
+  })
+}
+
+/**
+ * Tells of memory in more than one worker process or worker thread; the first of each may be the only one. Runners of
+ * tests start threads of their own.
+ */
+export function memoryManyWorkers(gate: Gate): void {
+  const threads = native.servingThreads()
+  if (cluster.isWorker && (cluster.worker?.id ?? 0) > 1) gate.report('memory-many-workers')
+  else if (threads > 1 && process.env.NODE_ENV !== 'test') gate.report('memory-many-workers', `${threads} threads`)
+}
+
+/** A decision about a request. */
+interface Decided {
+  readonly room: { readonly limiter: Limiter }
+  readonly info: LimitInfo
+}
+
+/** Tells of a request that this room and one before it count for the same limit and actor. */
+export function countedTwice(
+  before: readonly Decided[],
+  { gate, limiter }: { readonly gate: Gate; readonly limiter: Limiter },
+  info: LimitInfo,
+): void {
+  for (const other of before) {
+    if (other.room.limiter !== limiter) continue
+    // An answer without a key is that of limits in shadow mode alone.
+    const twice = info.checks.find(
+      ({ key, actor }) => key !== '' && other.info.checks.some((check) => check.key === key && check.actor === actor),
+    )
+    if (twice !== undefined) gate.report('counted-twice', `limit "${twice.key}"`)
+  }
+}
+
+/** The frame of Node's that is on the stack while a request is begun. */
+const IN_REQUEST = /\b(parserOnIncoming|onServerStream|onSessionHeaders)\b/
+/** One is a room that is made when it is first needed. */
+export const MADE_IN_REQUESTS = 3
+/** The number of limiters made in requests, by the place in the program. */
+const places = new Map<string, number>()
+const MOST_PLACES = 100
+const seen = new WeakSet<Limiter>()
+
+/** Reports limiters in memory that are made anew for each request, so that no request is ever limited. */
+export function limiterPerRequest(gate: Gate, limiter: Limiter): void {
+  if (seen.has(limiter)) return
+  seen.add(limiter)
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 100
+  const { stack = '' } = new Error()
+  Error.stackTraceLimit = stackTraceLimit
+  if (!IN_REQUEST.test(stack)) return
+  const made = (places.get(stack) ?? 0) + 1
+  if (made > 1 || places.size < MOST_PLACES) places.set(stack, made)
+  if (made >= MADE_IN_REQUESTS) gate.report('limiter-per-request')
+}

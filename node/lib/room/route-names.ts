@@ -1,0 +1,54 @@
+/* Keys of limits as text without a name: the engine's rule for all frameworks, and the places that have them. */
+
+import { METHODS } from 'node:http'
+import { answered } from '../errors.js'
+import type { Limiter } from '../limiter/limiter.js'
+import { type NativeNames, native } from '../native/native.js'
+
+/** The key of limits that stand before a whole app. */
+export const APP = native.appName()
+
+/** Names by methods and paths, which an app has a bounded number of; more than this are not kept. */
+const known = new Map<string, string>()
+const MOST_KNOWN = 10_000
+
+/** The key of a route's limits; without methods the route takes all of them. */
+export function routeName(methods: readonly string[], path: string): string {
+  const id = `${methods} ${path}`
+  const before = known.get(id)
+  if (before !== undefined) return before
+  const name = native.routeName(methods, answered(native.template(path, 'colons')))
+  if (known.size < MOST_KNOWN) known.set(id, name)
+  return name
+}
+
+/** The key of limits that stand before all that is below a path. */
+export const mountName = (path: string): string => (/^\/*$/.test(path) ? APP : routeName([], path.replace(/\/+$/, '')))
+
+/** True for a route of all methods that there are. */
+export const takesAll = (methods: readonly string[]): boolean => methods.length >= METHODS.length
+
+const claims = new WeakMap<Limiter, NativeNames>()
+const gone = new FinalizationRegistry<Place>(({ names, number }) => names.release(number))
+let places = 0
+
+/** A place in an app that limits stand on. */
+export class Place {
+  readonly number = ++places
+  readonly names: NativeNames
+
+  constructor(limiter: Limiter) {
+    this.names = claims.get(limiter) ?? native.makeNames()
+    claims.set(limiter, this.names)
+  }
+
+  /** Notes a name of this place; false where another place of the limiter has it. */
+  claims(name: string): boolean {
+    return this.names.claim(name, this.number)
+  }
+
+  /** Forgets the names of the place when nothing of it is left. */
+  endsWith(object: object): void {
+    gone.register(object, this)
+  }
+}
