@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn stale(root: &Path) -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
     let types = outlines();
     let stub = "python/tidegate/_tidegate.pyi";
-    let info = "node/lib/info.ts";
+    let info = "node/lib/results/info.ts";
     let package = "python/tidegate/__init__.py";
     let read = |path: &str| fs::read_to_string(root.join(path));
     let limiter = verbs::limiter(&read(stub)?)?;
@@ -51,14 +51,14 @@ fn stale(root: &Path) -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
         (methods, verbs::methods(&limiter, &read(methods)?)?),
         (calls, verbs::async_calls(&limiter, &read(calls)?)?),
         (aio, verbs::async_limiter(&limiter, &read(aio)?)?),
-        ("node/lib/definitions.ts", node::definitions(&types)?),
+        ("node/lib/limits/definitions.ts", node::definitions(&types)?),
         ("node/lib/limits.ts", node::functions(&types)?),
         ("node/lib/limits.mts", node::exports(&types)),
-        ("node/lib/buffer.ts", node::buffer()?),
+        ("node/lib/native/buffer.ts", node::buffer()?),
         ("node/src/layout.rs", node::offsets_for_the_addon()?),
-        ("node/lib/names.ts", node::names()?),
+        ("node/lib/native/names.ts", node::names()?),
+        ("node/lib/limiter/store-options.ts", node::options()?),
         (info, node::info(&read(info)?)?),
-        ("node/lib/verbs.ts", node::class()?),
     ];
     Ok(files.into_iter().filter(|(path, content)| read(path).unwrap_or_default() != *content).collect())
 }

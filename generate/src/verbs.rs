@@ -46,7 +46,7 @@ pub(crate) fn methods(limiter: &Class, today: &str) -> Result<String, Box<dyn Er
 /// `python/src/async_calls.rs`, of which the verbs are generated.
 pub(crate) fn async_calls(limiter: &Class, today: &str) -> Result<String, Box<dyn Error>> {
     let mut region = String::new();
-    for method in limiter.methods.iter().filter(|method| !takes_nothing(method)) {
+    for method in limiter.methods.iter().filter(|method| is_call(method)) {
         verb(&mut region, method)?;
     }
     formatted(&within(today, RUST, region.trim_end())?)
@@ -54,6 +54,11 @@ pub(crate) fn async_calls(limiter: &Class, today: &str) -> Result<String, Box<dy
 
 fn takes_nothing(method: &Method) -> bool {
     method.signatures.iter().all(|signature| signature.parameters.is_empty())
+}
+
+/// One call of the engine; a hold makes several.
+fn is_call(method: &Method) -> bool {
+    !takes_nothing(method) && method.name != "hold"
 }
 
 /// A verb of a native class.
@@ -73,10 +78,12 @@ fn verb(code: &mut String, method: &Method) -> Result<(), Box<dyn Error>> {
     }
     let arguments: Vec<_> = names.iter().map(|name| format!("{name}: Arg<'_, 'py>")).collect();
     let (arguments, given) = (arguments.join(", "), names.join(", "));
+    let (this, caller) =
+        if is_call(method) { ("&self, py: Python<'py>", "self, py") } else { ("this: &Bound<'py, Self>", "this") };
     write!(
         code,
-        "fn {name}<'py>(&self, py: Python<'py>, {arguments}) -> PyResult<Bound<'py, PyAny>> {{\n\
-         verbs::{name}(self, py, &Given {{ {given}, ..Given::default() }})\n}}\n\n"
+        "fn {name}<'py>({this}, {arguments}) -> PyResult<Bound<'py, PyAny>> {{\n\
+         verbs::{name}({caller}, &Given {{ {given}, ..Given::default() }})\n}}\n\n"
     )?;
     Ok(())
 }
@@ -84,7 +91,7 @@ fn verb(code: &mut String, method: &Method) -> Result<(), Box<dyn Error>> {
 /// `python/tidegate/_tidegate.pyi`, of which the verbs of `_AsyncCalls` are generated.
 pub(crate) fn stub(limiter: &Class, today: &str) -> Result<String, Box<dyn Error>> {
     let mut region = String::new();
-    for method in limiter.methods.iter().filter(|method| !takes_nothing(method)) {
+    for method in limiter.methods.iter().filter(|method| is_call(method)) {
         let Signature { parameters, returns } = method.common();
         let returns = match method.name.as_str() {
             "acquire" => format!("{returns} | _AcquireHandle | _AcquireSteps"),
@@ -109,10 +116,13 @@ pub(crate) fn async_limiter(limiter: &Class, today: &str) -> Result<String, Box<
                 region += &header("async def", &method.name, overload, " ...");
             }
         }
-        let is_coroutine = !method.is_property && !matches!(method.name.as_str(), "stats" | "close");
+        let is_coroutine =
+            !method.is_property && !matches!(method.name.as_str(), "stats" | "metrics" | "close" | "hold");
         if method.is_property {
             region += "    @property\n";
         }
+        let signature =
+            if is_coroutine || is_call(method) || takes_nothing(method) { signature } else { of_async(signature) };
         region += &header(if is_coroutine { "async def" } else { "def" }, &method.name, &signature, "");
         // Examples are those of the other class.
         let example = method.documentation.iter().position(|line| line.starts_with(">>>"));
@@ -122,6 +132,11 @@ pub(crate) fn async_limiter(limiter: &Class, today: &str) -> Result<String, Box<
         region += &body(method, &signature);
     }
     Ok(within(today, PYTHON, &(region + "\n    "))?)
+}
+
+/// The signature of a hold of an event loop.
+fn of_async(signature: Signature) -> Signature {
+    Signature { returns: format!("Async{}", signature.returns), ..signature }
 }
 
 fn header(keyword: &str, name: &str, signature: &Signature, end: &str) -> String {
@@ -148,7 +163,13 @@ fn body(method: &Method, signature: &Signature) -> String {
             given.push(if is_keyword { format!("{name}={name}") } else { name.clone() });
         }
     }
-    let end = if name == "acquire" { "await _finish(answer)" } else { "await answer" };
+    if name == "hold" {
+        let given: Vec<_> = std::iter::once("self".to_owned())
+            .chain(given.iter().map(|one| one.rsplit('=').next().unwrap_or(one).to_owned()))
+            .collect();
+        return call(&format!("        return {returns}"), &given, "", 8);
+    }
+    let end = if name == "acquire" { "await finish(answer)" } else { "await answer" };
     let is_known =
         if returns == "None" { "answer is None".to_owned() } else { format!("isinstance(answer, {returns})") };
     format!(

@@ -46,7 +46,7 @@ class Platform:
 
     @property
     def name(self) -> str:
-        """The name of the addon, as node/lib/platform.ts makes it."""
+        """The name of the addon, as node/lib/native/platform.ts makes it."""
         suffix = {"linux": self.target.split("-")[-1], "win32": "msvc"}.get(self.os)
         return "-".join(part for part in (self.os, self.cpu, suffix) if part)
 

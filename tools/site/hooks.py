@@ -1,13 +1,14 @@
-"""Four changes to what the theme makes.
+"""Five changes to what the theme makes.
 
 The first page shows the applications of `README.md`, one tab each. Examples in several languages that follow each other
 become tabs, so that pages need no marks that other readers of Markdown would show. Links of a page to files outside
-`docs/` lead to the repository. And the one script that the theme fetches from elsewhere becomes a file of the site: it
-lets the search work in pages that are opened from the disk.
+`docs/` lead to the repository, and links to the playground may hold its state. The one script that the theme fetches
+from elsewhere becomes a file of the site: it lets the search work in pages that are opened from the disk.
 """
 
 from __future__ import annotations
 
+import html
 import posixpath
 import re
 import shutil
@@ -17,6 +18,8 @@ from typing import Any
 SHIM = "https://unpkg.com/iframe-worker/shim"
 SHIM_FILE = "assets/javascripts/iframe-worker.js"
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)\s]+)\)")
+# A link to the playground with its state, which the theme would take for a heading.
+STATE = re.compile(r"\[([^\]]+)\]\(playground\.md#([^)\s]+=[^)\s]+)\)")
 README = Path(__file__).parents[2] / "README.md"
 # A section of the README that begins with an application, and the text behind that.
 APPLICATION = re.compile(r"^## ([^\n]+)\n\n(```\w+\n(?:#|//) app\..+?^```\n)(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
@@ -60,6 +63,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
 
     if PLACE in markdown:
         markdown = markdown.replace(PLACE, applications())
+    markdown = STATE.sub(lambda match: f'<a href="playground.html#{html.escape(match[2])}">{match[1]}</a>', markdown)
     return LINK.sub(resolve, EXAMPLES.sub(tabs, markdown))
 
 
