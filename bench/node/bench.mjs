@@ -5,12 +5,13 @@ import { Socket } from 'node:net'
 import LocalStore from '@fastify/rate-limit/store/LocalStore.js'
 import { MemoryStore, rateLimit } from 'express-rate-limit'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { bucket, Limiter, sendRateLimitHeaders } from '../../node/dist/index.mjs'
+import { bucket, concurrency, Limiter, sendRateLimitHeaders } from '../../node/dist/index.mjs'
 import { duel, json } from './measure.mjs'
 
 /** Large enough that nothing is denied: a denial is a shorter path for some, and a longer one for others. */
 const PLENTY = 1_000_000_000
 const CALLS = 100_000
+const HOLDS = 10_000
 const WINDOW_MS = 60_000
 
 /** As the peers count: so many in a minute. */
@@ -61,6 +62,21 @@ function tidegateAsync(names) {
     async run() {
       for (const name of names) read(await limiter.limit(limit, name))
       return names.length
+    },
+  }
+}
+
+function tidegateHold(names) {
+  const limiter = new Limiter()
+  const limit = concurrency({ key: 'bench', max: 3, lease: 60_000 })
+  return {
+    async run() {
+      for (const name of names.slice(0, HOLDS)) {
+        const held = await limiter.hold(limit, name)
+        read(held.info)
+        await held.release()
+      }
+      return HOLDS
     },
   }
 }
@@ -175,5 +191,9 @@ for (const [which, count] of [
   await versus('await limit', FLEXIBLE, tidegateAsync, flexible)
   await versus('middleware with headers', 'express-rate-limit middleware', tidegateMiddleware, expressMiddleware, 0.5)
 }
+const hot = actors(1)
+// Two calls of the engine, and what renews in between.
+const [holds, limits] = [tidegateHold(hot), tidegateAsync(hot)]
+rows.push(await duel({ name: 'a hold and its end', peer: 'tidegate await limit', ours: holds, theirs: limits }))
 console.log(json(rows))
 if (!Number.isFinite(sink)) throw new Error('the answers were not numbers')

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 Work = Callable[[Sequence[str]], None]
+Peers = dict[str, tuple[Callable[[], Work], float | None]]
 
 
 class Spread(NamedTuple):
@@ -50,7 +51,7 @@ def contest(
     rounds: int,
     actors: Sequence[str],
     ours: Callable[[], Work],
-    peers: dict[str, tuple[Callable[[], Work], float | None]],
+    peers: Peers,
 ) -> list[Row]:
     """Microseconds per call of all contenders, in turn within each round.
 

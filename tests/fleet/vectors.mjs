@@ -22,13 +22,17 @@ function merged(info) {
 }
 
 async function play(actor, limit, factor, step) {
-  const { call, cost, now, maxWaitMs, remaining, retryAfterMs } = step
+  const { call, cost, now, maxWaitMs, remaining, retryAfterMs, forMs } = step
   checked += 1
   if (call === 'reset') {
     await limiter.reset(limit, actor)
     return
   }
-  const others = { acquire: { cost, factor, now, maxWaitMs }, observe: { remaining, retryAfterMs, factor, now } }
+  const others = {
+    acquire: { cost, factor, now, maxWaitMs },
+    observe: { remaining, retryAfterMs, factor, now },
+    block: { forMs, factor, now },
+  }
   const options = others[call] ?? { cost, factor, now }
   assert.deepEqual(answer(await limiter[call](limit, actor, options)), step.want, JSON.stringify({ limit, step }))
 }

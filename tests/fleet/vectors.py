@@ -39,6 +39,10 @@ async def play(limiter: AsyncLimiter, actor: str, limit: dict[str, Any], factor:
         said = {"remaining": step.get("remaining"), "retry_after": retry_after}
         assert fields(await limiter.observe(limit, actor, factor, step["now"], **said)) == step["want"], (limit, step)
         return
+    if step["call"] == "block":
+        info = await limiter.block(limit, actor, step["forMs"] / 1000, factor, step["now"])
+        assert fields(info) == step["want"], (limit, step, info)
+        return
     extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
     info = await getattr(limiter, step["call"])(limit, actor, step["cost"], factor, step["now"], **extra)
     assert fields(info) == step["want"], (limit, step, info)

@@ -7,7 +7,7 @@ import { bucket, decay, fixedWindow, Limiter, LimitInfo, legacy, slidingLog, tok
 import { RedisServer } from './server.mjs'
 
 const server = await RedisServer.start()
-const { native } = createRequire(import.meta.url)('../../node/dist/native.js')
+const { native } = createRequire(import.meta.url)('../../node/dist/native/native.js')
 
 /** Numbers that come back the same way each run. */
 function random(seed) {

@@ -12,8 +12,8 @@ import { RedisServer } from './server.mjs'
 const server = await RedisServer.start()
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const require = createRequire(import.meta.url)
-const { native } = require('../../node/dist/native.js')
-const { replyQueue } = require('../../node/dist/queue.js')
+const { native } = require('../../node/dist/native/native.js')
+const { replyQueue } = require('../../node/dist/limiter/queue.js')
 /** The number of a limiter of the engine's, with nothing around it. */
 const made = () => native.makeLimiter(replyQueue(), 0, 'memory://', [], [])
 

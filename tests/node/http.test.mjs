@@ -7,8 +7,8 @@ import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { bucket, LimitError, Limiter, LimitInfo, parseHeaders } from 'tidegate'
-import { ConfigurationError, combine, forgetMistakes, Gate, MISTAKES } from '../../node/dist/http.js'
-import { native } from '../../node/dist/native.js'
+import { ConfigurationError, combine, forgetMistakes, Gate, MISTAKES } from '../../node/dist/http/gate.js'
+import { native } from '../../node/dist/native/native.js'
 
 const vectors = JSON.parse(readFileSync(new URL('../vectors/http.json', import.meta.url), 'utf8'))
 
@@ -159,7 +159,7 @@ test('errors and warnings point to pages that everybody can open', () => {
     },
   )
   // Where the addon is missing, nothing but the text itself can say it.
-  const loader = readFileSync(createRequire(import.meta.url).resolve('../../node/dist/native.js'), 'utf8')
+  const loader = readFileSync(createRequire(import.meta.url).resolve('../../node/dist/native/native.js'), 'utf8')
   const urls = loader.match(/https:[^) ']+/g)
   assert.deepEqual(urls.length, 1)
   assert.match(pageIn(urls[0]), /external/)

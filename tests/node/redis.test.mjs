@@ -21,8 +21,9 @@ function answer(info) {
   return { blocked, remaining, resetMs, resetSec, fullResetMs, fullResetSec, waitMs }
 }
 
-function options({ now, call, maxWaitMs, remaining, retryAfterMs }, { cost, ...rest } = {}) {
+function options({ now, call, maxWaitMs, remaining, retryAfterMs, forMs }, { cost, ...rest } = {}) {
   if (call === 'observe') return { now, remaining, retryAfterMs, ...rest }
+  if (call === 'block') return { now, forMs, ...rest }
   if (cost !== undefined) rest.cost = cost
   return call === 'acquire' ? { now, maxWaitMs, ...rest } : { now, ...rest }
 }

@@ -51,7 +51,7 @@ test('no part of a login is in an error', () => {
 })
 
 test('options may be null, and may hold the URL', async () => {
-  const source = readFileSync(new URL('../../node/lib/names.ts', import.meta.url), 'utf8')
+  const source = readFileSync(new URL('../../node/lib/limiter/store-options.ts', import.meta.url), 'utf8')
   const options = source.slice(
     source.indexOf('export interface LimiterOptions'),
     source.indexOf('interface TlsOptions'),

@@ -1,6 +1,7 @@
 /** Small things that people try first. */
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { bucket, LimitError, Limiter, LimitInfo, limitFrom, tokenBucket } from 'tidegate'
 import { RedisServer } from './server.mjs'
@@ -34,6 +35,22 @@ test('allowed is the opposite of blocked, in every answer and every part of one'
       )
     }
   }
+})
+
+test('a limiter has every method of that of Python, and each verb a twin that is answered at once', () => {
+  const stub = readFileSync(new URL('../../python/tidegate/_tidegate.pyi', import.meta.url), 'utf8')
+  const [, limiter] = stub.match(/^class Limiter:\n(.*?)^class /ms)
+  const named = [...limiter.matchAll(/^ {4}def ([a-z]\w*)\(/gm)].map(([, name]) =>
+    name.replace(/_./g, ([, l]) => l.toUpperCase()),
+  )
+  const methods = Reflect.ownKeys(Limiter.prototype)
+  for (let of = Object.getPrototypeOf(Limiter); of.prototype; of = Object.getPrototypeOf(of))
+    methods.push(...Reflect.ownKeys(of.prototype))
+  for (const name of named) assert.ok(methods.includes(name), name)
+  const apart = ['hold', 'stats', 'metrics', 'ping', 'clear', 'entries', 'evictions', 'overflowed', 'close']
+  const verbs = new Set(named.filter((name) => !apart.includes(name)))
+  const twins = methods.filter((name) => String(name).endsWith('Sync'))
+  assert.deepEqual(twins.sort(), [...verbs].map((name) => `${name}Sync`).sort())
 })
 
 test('a limiter in memory counts its calls', () => {

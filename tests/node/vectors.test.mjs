@@ -17,8 +17,9 @@ function merged(info) {
   return { ...answer(info), binding: info.binding }
 }
 
-function options({ now, call, maxWaitMs, remaining, retryAfterMs }, { cost, ...rest } = {}) {
+function options({ now, call, maxWaitMs, remaining, retryAfterMs, forMs }, { cost, ...rest } = {}) {
   if (call === 'observe') return { now, remaining, retryAfterMs, ...rest }
+  if (call === 'block') return { now, forMs, ...rest }
   if (cost !== undefined) rest.cost = cost
   return call === 'acquire' ? { now, maxWaitMs, ...rest } : { now, ...rest }
 }
@@ -110,6 +111,32 @@ for (const [way, [open, verb]] of Object.entries(ways)) {
       }
       await limiter.close()
     }
+  })
+}
+
+for (const [way, [open, verb]] of Object.entries(ways)) {
+  test(`units are held, released and renewed, ${way}`, async () => {
+    let checked = 0
+    for (const { limits, factor, steps } of files.beyond.held) {
+      const limiter = open()
+      const answers = []
+      for (const { now, call, of, costs, want, each } of steps) {
+        const says = JSON.stringify({ limits, now, call })
+        if (of === undefined) {
+          const checks = limits.map((limit, index) => ({ limit, actor: 'actor', cost: costs[index], factor }))
+          const info = await verb(limiter, `${call}All`)(checks, { now })
+          assert.deepEqual(merged(info), want, says)
+          assert.deepEqual(info.checks.map(answer), each, says)
+          answers.push(info)
+        } else {
+          answers.push(await verb(limiter, call)(answers[of], { now }))
+          assert.deepEqual(answer(answers.at(-1)), want, says)
+        }
+        checked++
+      }
+      await limiter.close()
+    }
+    assert.ok(checked > 300, `${checked} answers`)
   })
 }
 

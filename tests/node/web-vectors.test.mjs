@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { clientOf, LimitError } from 'tidegate'
-import { keyOf } from '../../node/dist/clients.js'
-import { Gate } from '../../node/dist/http.js'
-import { native } from '../../node/dist/native.js'
+import { keyOf } from '../../node/dist/http/clients.js'
+import { Gate } from '../../node/dist/http/gate.js'
+import { native } from '../../node/dist/native/native.js'
 
 const vectors = JSON.parse(readFileSync(new URL('../vectors/web.json', import.meta.url), 'utf8'))
 

@@ -19,23 +19,12 @@ START = """
 import json, logging, sys, time, warnings
 warnings.simplefilter("ignore")
 logging.disable()
-LIBRARY, PATCHED, URL = sys.argv[1], sys.argv[2] == "patched", sys.argv[3]
-if LIBRARY == "gevent":
-    import gevent, gevent.monkey
-    if PATCHED:
-        gevent.monkey.patch_all()
-    spawn, sleep, Stop = gevent.spawn, gevent.sleep, gevent.GreenletExit
-    join, kill = gevent.joinall, gevent.kill
-else:
-    import eventlet
-    if PATCHED:
-        eventlet.monkey_patch()
-    import greenlet
-    spawn, sleep, Stop = eventlet.spawn, eventlet.sleep, greenlet.GreenletExit
-    kill = eventlet.kill
-    def join(jobs):
-        for job in jobs:
-            job.wait()
+PATCHED, URL = sys.argv[1] == "patched", sys.argv[2]
+import gevent, gevent.monkey
+if PATCHED:
+    gevent.monkey.patch_all()
+spawn, sleep, Stop = gevent.spawn, gevent.sleep, gevent.GreenletExit
+join, kill = gevent.joinall, gevent.kill
 from tidegate import *
 LIMIT = Bucket("limit", size=1000, drip_rate=3_600_000)
 limiter = Limiter(URL, timeout=10, on_error="raise", deny_cache=0)
@@ -52,13 +41,12 @@ def slow(fleet: RedisServer) -> Iterator[str]:
         yield proxy.url
 
 
-@pytest.fixture(params=["gevent-patched", "gevent-plain", "eventlet-patched", "eventlet-plain"])
+@pytest.fixture(params=["patched", "plain"])
 def run(request: pytest.FixtureRequest, slow: str, fleet: RedisServer) -> Any:
     fleet.command("FLUSHALL")
-    library, patched = request.param.split("-")
 
     def run(code: str) -> Any:
-        command = [sys.executable, "-c", START + code, library, patched, slow]
+        command = [sys.executable, "-c", START + code, request.param, slow]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
         assert done.returncode == 0, done.stderr
         assert not done.stderr
@@ -169,7 +157,7 @@ began = time.perf_counter()
 gevent.wait(timeout=10)
 tell(done=job.successful(), in_time=time.perf_counter() - began < 5)
 """
-    command = [sys.executable, "-c", START + code, "gevent", patched, slow]
+    command = [sys.executable, "-c", START + code, patched, slow]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     assert json.loads(done.stdout) == {"done": True, "in_time": True}, done.stderr
 
@@ -198,7 +186,7 @@ join([spawn(gone.limit, LIMIT, "ada") for _ in range(20)])
 sleep(0.5)
 """
     with RedisServer() as server:
-        command = [sys.executable, "-c", START + code, "gevent", patched, server.url]
+        command = [sys.executable, "-c", START + code, patched, server.url]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     lines = set(done.stdout.splitlines())
@@ -210,12 +198,8 @@ def test_parent_and_child_each_get_their_answers(run: Any) -> None:
     told = run("""
 import os
 join([spawn(limiter.limit, LIMIT, "ada") for _ in range(5)])
-fork = gevent.os.fork if LIBRARY == "gevent" else os.fork
 read, write = os.pipe()
-child = fork()
-if child == 0 and LIBRARY == "eventlet":
-    # As servers that fork have it.
-    eventlet.hubs.use_hub()
+child = gevent.os.fork()
 answers = []
 join([spawn(lambda: answers.append(limiter.limit(LIMIT, "ada").remaining)) for _ in range(20)])
 if child == 0:

@@ -27,7 +27,17 @@ LEGACY = read("legacy")["one"]
 HEADERS = read("headers")["cases"]
 
 LEVELS = {"bucket", "token-bucket", "fixed-window"}
-KNOWN = {*LEVELS, "sliding-window", "sliding-counter", "sliding-log", "decay", "smooth", "calendar-window", None}
+KNOWN = {
+    *LEVELS,
+    "sliding-window",
+    "sliding-counter",
+    "sliding-log",
+    "decay",
+    "smooth",
+    "calendar-window",
+    "concurrency",
+    None,
+}
 
 
 def fields(info: LimitInfo) -> dict[str, Any]:
@@ -73,6 +83,8 @@ def play(limiter: AnyLimiter, limit: dict[str, Any], factor: float, step: dict[s
         if "retryAfterMs" in step:
             said["retry_after"] = timedelta(milliseconds=step["retryAfterMs"])
         info = done(limiter.observe(limit, "actor", factor, step["now"], **said))
+    elif step["call"] == "block":
+        info = done(limiter.block(limit, "actor", timedelta(milliseconds=step["forMs"]), factor, step["now"]))
     else:
         extra = {"max_wait": step["maxWaitMs"] / 1000} if step["call"] == "acquire" else {}
         call = getattr(limiter, step["call"])
@@ -125,6 +137,22 @@ def test_several_limits_together(sequence: dict[str, Any], store: AnyLimiter) ->
         info = done(call(checks, now=step["now"]))
         assert merged(info) == step["want"], step
         assert [fields(check) for check in info.checks] == step["each"], step
+
+
+@pytest.mark.parametrize("sequence", BEYOND["held"], ids=lambda sequence: sequence["limits"][0]["key"])
+def test_units_are_held_released_and_renewed(sequence: dict[str, Any], store: AnyLimiter) -> None:
+    answers: list[LimitInfo] = []
+    for step in sequence["steps"]:
+        if "of" in step:
+            info = done(getattr(store, step["call"])(answers[step["of"]], step["now"]))
+            assert fields(info) == step["want"], step
+        else:
+            costs = zip(sequence["limits"], step["costs"])
+            checks = [(limit, "actor", cost, sequence["factor"]) for limit, cost in costs]
+            info = done(getattr(store, f"{step['call']}_all")(checks, step["now"]))
+            assert merged(info) == step["want"], step
+            assert [fields(check) for check in info.checks] == step["each"], step
+        answers.append(info)
 
 
 @pytest.mark.parametrize("sequence", BEYOND["upTo"], ids=lambda sequence: sequence["limits"][0]["key"])

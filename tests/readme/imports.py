@@ -15,6 +15,8 @@ USE = re.compile(r"^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", re.M)
 PATH = re.compile(r"\b(?:crate|super|self)(?:::\w+)+")
 TESTS = re.compile(r"^#\[cfg\(test\)\]\nmod \w+ \{.*", re.M | re.S)
 COMMENT = re.compile(r"//[^\n]*")
+# A place in whose sight an item is, which imports nothing.
+VISIBILITY = re.compile(r"\bpub\(in [^)]*\)")
 
 
 def names_in(tree: str) -> Iterator[tuple[list[str], str]]:
@@ -56,7 +58,7 @@ class Crate:
         self.uses: dict[tuple[str, ...], list[tuple[bool, list[str], str]]] = {}
         self.texts: dict[tuple[str, ...], str] = {}
         for module, file in self.files.items():
-            text = COMMENT.sub("", TESTS.sub("", file.read_text()))
+            text = VISIBILITY.sub("pub", COMMENT.sub("", TESTS.sub("", file.read_text())))
             self.texts[module] = text
             self.uses[module] = [
                 (bool(public), parts, name) for public, tree in USE.findall(text) for parts, name in names_in(tree)

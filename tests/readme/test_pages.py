@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from models import Models
 from pages import PAGES, ROOT, Block, blocks
 from server import RedisServer
 from tidegate import Limit
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+COMMANDS = ROOT / "examples" / "command"
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # A page or a picture of this repository, as packages link to it.
 OWN = re.compile(
@@ -28,7 +31,7 @@ OWN = re.compile(
 )
 # Waits that examples show to the second: on a busy machine one may pass between their calls.
 WAIT = re.compile(r"\b(?:30|60|3600)\b")
-LANGUAGES = {"python", "js", "ts", "rust", "json", "sh", "text"}
+LANGUAGES = {"python", "js", "ts", "rust", "json", "sh", "console", "text"}
 
 
 def named(*languages: str) -> pytest.MarkDecorator:
@@ -41,6 +44,15 @@ def redis_url() -> Iterator[str]:
     """A server for the examples that name one."""
     with RedisServer() as server:
         yield server.url
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models() -> Iterator[None]:
+    """A server for the examples that ask a language model."""
+    with Models() as models, pytest.MonkeyPatch.context() as patch:
+        for name, value in models.environment.items():
+            patch.setenv(name, value)
+        yield
 
 
 def is_shown(printed: str, shown: str) -> bool:
@@ -100,6 +112,18 @@ def test_commands(block: Block) -> None:
     assert set(re.findall(r"make ([\w-]+)", block.code)) <= set(recipes)
 
 
+@named("console")
+def test_command(block: Block, redis_url: str) -> None:
+    """A page shows all that the command prints, in the folder of its examples."""
+    for typed in block.code.split("$ ")[1:]:
+        line, _, shown = typed.partition("\n")
+        name, *arguments = shlex.split(line.replace("redis://localhost:6379", redis_url))
+        assert name == "tidegate"
+        command = [sys.executable, "-m", "tidegate", *arguments]
+        run = subprocess.run(command, cwd=COMMANDS, capture_output=True, text=True, timeout=60, check=False)
+        assert (run.stdout + run.stderr).strip() == shown.strip()
+
+
 def test_a_line_is_what_a_page_shows_but_for_a_second_of_waiting() -> None:
     for printed in ("True 29", "True 30"):
         assert is_shown(printed, "True 30")
@@ -118,13 +142,14 @@ def test_every_example_is_tested() -> None:
 # A limit as text, and the sentence on what it admits.
 TEXT = re.compile(r"""["']\d+/(?:second|minute|hour|day)\b""")
 AT_ONCE = re.compile(
-    r"(\d+) at once after a pause and then one each ([\d.]+) s, so up to (\d+) in the (?:(\d+) )?(seconds|minute|hour)"
+    r"(\d+) at once after a pause and then one each ([\d.]+) s, so up to (\d+) in the (?:(\d+) )?(seconds?|minute|hour)"
 )
-SECONDS = {"seconds": 1, "minute": 60, "hour": 3600}
+SECONDS = {"second": 1, "seconds": 1, "minute": 60, "hour": 3600}
 # Pages on something else, behind those that explain it.
 ELSEWHERE = {
     "architecture",
     "changing",
+    "command",
     "compared",
     "definitions",
     "deployment",

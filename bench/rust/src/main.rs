@@ -4,6 +4,8 @@
 
 mod measure;
 mod memory;
+#[cfg(target_os = "linux")]
+mod shared;
 mod types;
 
 use std::hint::black_box;
@@ -24,7 +26,17 @@ fn main() {
         println!("{}", memory::resident_per_key(&contender));
         return;
     }
+    #[cfg(target_os = "linux")]
+    {
+        let mut arguments = std::env::args().skip_while(|arg| arg != "--shared").skip(1);
+        if let (Some(url), Some(Ok(count))) = (arguments.next(), arguments.next().map(|count| count.parse())) {
+            println!("{}", shared::decisions(&url, count));
+            return;
+        }
+    }
     let mut rows = vec![hot_key(), hot_small()];
+    #[cfg(target_os = "linux")]
+    rows.extend(shared::rows());
     for (keys, target) in [(100_000, None), (1_000_000, Some(0.5))] {
         rows.extend([1, 2].map(|threads| random_keys(keys, threads, target)));
     }

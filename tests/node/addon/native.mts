@@ -1,5 +1,5 @@
 /**
- * The types of the addon in `node/lib/native.ts` beside those that napi-rs derives from the Rust functions; the compiler
+ * The types of the addon in `node/lib/native/native.ts` beside those that napi-rs derives from the Rust functions; the compiler
  * checks it, nobody runs it.
  *
  * They are written by hand because napi-rs cannot say some of them: texts of which there are a few, lists that are only
@@ -8,7 +8,7 @@
  */
 
 import type * as addon from '../../../node/dist/addon.js'
-import type { native } from '../../../node/dist/native.js'
+import type { native } from '../../../node/dist/native/native.js'
 
 type Derived = typeof addon
 type Written = typeof native
@@ -19,7 +19,7 @@ type WrittenGate = Exclude<ReturnType<Written['makeGate']>, { readonly kind: unk
 type Bare = 'callBuffer' | 'fastBuffer' | 'limit' | 'decide' | 'decideFew' | 'ask'
 
 /** Classes that functions of the addon make. */
-type Classes = 'Gate' | 'Names' | 'Denials' | 'Plan'
+type Classes = 'Gate' | 'Names' | 'Denials' | 'Outgoing' | 'Plan' | 'Estimator'
 
 /** The type, but for what napi-rs cannot say. */
 type Plain<T> = T extends string

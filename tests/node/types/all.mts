@@ -346,3 +346,12 @@ try {
   }
 }
 console.log(counts, unknown)
+
+/** Each verb takes and answers the same as its twin, but for `acquire`, whose twin needs `now`. */
+type Verb = {
+  [Name in keyof Limiter]: Name extends `${infer Verb}Sync` ? Exclude<Verb, 'acquire'> : never
+}[keyof Limiter]
+type Call<Method> = Method extends (...given: infer Given) => infer Answer ? [Given, Awaited<Answer>] : never
+type Calls<Suffix extends string> = { [Name in Verb]: Call<Limiter[`${Name}${Suffix}` & keyof Limiter]> }
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+export const areTwins: Same<Calls<''>, Calls<'Sync'>> = true

@@ -39,6 +39,12 @@ const chunks = ['one ', 'two ', 'three']
 const failing = () => {
   throw new Error('on purpose')
 }
+/** A body that begins, and does not end. */
+function open() {
+  const body = new Readable({ read() {} })
+  body.push('open')
+  return body
+}
 const granted = (url) => url.includes('password')
 
 /** Starts a server on a free port, which ends with the test file; the URL of its top. */
@@ -64,6 +70,8 @@ const expressApp =
     app.get('/', (_request, response) => response.send('hello'))
     app.get('/left', (request, response) => response.json(request.rateLimit.remaining))
     app.get('/stream', (_request, response) => Readable.from(chunks).pipe(response))
+    app.get('/open', (_request, response) => open().pipe(response))
+    app.get('/never', () => {})
     app.get('/error', failing)
     app.get('/redirect', (_request, response) => response.redirect('/'))
     app.get('/login', (request, response) => response.status(granted(request.url) ? 200 : 401).send('login'))
@@ -78,6 +86,8 @@ async function fastifyApp(options, { route, settings = {} } = {}) {
   app.get('/', () => 'hello')
   app.get('/left', (request, reply) => reply.send(JSON.stringify(request.rateLimit.remaining)))
   app.get('/stream', (_request, reply) => reply.send(Readable.from(chunks)))
+  app.get('/open', (_request, reply) => reply.send(open()))
+  app.get('/never', () => new Promise(() => {}))
   app.get('/error', failing)
   app.get('/redirect', (_request, reply) => reply.redirect('/'))
   app.get('/login', (request, reply) => reply.code(granted(request.url) ? 200 : 401).send('login'))
@@ -101,6 +111,8 @@ const koaApp =
       if (context.path === '/error') failing()
       if (context.path === '/redirect') context.redirect('/')
       else if (context.path === '/stream') context.body = Readable.from(chunks)
+      else if (context.path === '/open') context.body = open()
+      else if (context.path === '/never') return new Promise(() => {})
       else if (context.path === '/left') context.body = `${context.state.rateLimit.remaining}`
       else if (context.path === '/login') context.status = granted(context.url) ? 200 : 401
       else context.body = context.path === '/' ? 'hello' : 'route'
@@ -115,6 +127,11 @@ async function honoApp(options, { route, settings = {} } = {}) {
   app.get('/', (context) => context.text('hello'))
   app.get('/left', (context) => context.json(context.var.rateLimit.remaining))
   app.get('/stream', () => new Response(ReadableStream.from(chunks.map((chunk) => Buffer.from(chunk)))))
+  app.get('/open', () => new Response(Readable.toWeb(open())))
+  app.get(
+    '/never',
+    ({ req }) => new Promise((resolve) => req.raw.signal.addEventListener('abort', () => resolve(new Response('')))),
+  )
   app.get('/error', failing)
   app.get('/redirect', (context) => context.redirect('/'))
   app.get('/login', (context) => context.text('login', granted(context.req.url) ? 200 : 401))
@@ -133,6 +150,7 @@ async function webApp(options, { route, settings = {} } = {}) {
     if (path === '/error') return new Response('error', { status: 500 })
     if (path === '/redirect') return Response.redirect('http://localhost/')
     if (path === '/stream') return new Response(ReadableStream.from(chunks.map((chunk) => Buffer.from(chunk))))
+    if (path === '/open') return new Response(Readable.toWeb(open()))
     if (path.startsWith('/login')) return new Response('login', { status: granted(path) ? 200 : 401 })
     return new Response(path === '/' ? 'hello' : 'route')
   }
@@ -144,7 +162,9 @@ async function webApp(options, { route, settings = {} } = {}) {
     const response =
       limited?.response ?? limited?.apply(respond(incoming.url, limited.info)) ?? new Response('', { status: 500 })
     outgoing.writeHead(response.status, [...response.headers].flat())
-    outgoing.end(Buffer.from(await response.arrayBuffer()))
+    const body = response.body === null ? Readable.from([]) : Readable.fromWeb(response.body)
+    outgoing.on('close', () => body.destroy())
+    body.pipe(outgoing)
   })
   return { url: await listening(server.listen(settings.port ?? 0, '127.0.0.1')), trials: check.trials }
 }
@@ -159,6 +179,7 @@ const nestApp =
       hello: () => 'hello',
       left: ({ rateLimit }) => JSON.stringify(rateLimit.remaining),
       stream: () => new StreamableFile(Readable.from(chunks.map((chunk) => Buffer.from(chunk)))),
+      open: () => new StreamableFile(open()),
       login({ url }) {
         if (!granted(url)) throw new UnauthorizedException('login')
         return 'login'
@@ -172,7 +193,7 @@ const nestApp =
     }
     for (const name of ['left', 'login']) Req()(Routes.prototype, name, 0)
     decorate(Routes, 'hello', Get('/'))
-    for (const name of ['left', 'stream', 'login', 'error']) decorate(Routes, name, Get(name))
+    for (const name of ['left', 'stream', 'open', 'login', 'error']) decorate(Routes, name, Get(name))
     decorate(Routes, 'redirect', Get('redirect'), Redirect('/'))
     if (route) decorate(Routes, 'route', Get('route'), RateLimit({ limits: route, adds: true }))
     Controller()(Routes)

@@ -20,7 +20,7 @@ import { rateLimit as forHono } from 'tidegate/hono'
 import { rateLimit as forKoa } from 'tidegate/koa'
 import { TidegateGuard } from 'tidegate/nestjs'
 import { rateLimit as forWeb } from 'tidegate/web'
-import { forgetMistakes } from '../../../node/dist/http.js'
+import { forgetMistakes } from '../../../node/dist/http/gate.js'
 import { eventually } from '../../node/server.mjs'
 import { apps, get, listening, several, stop } from './apps.mjs'
 

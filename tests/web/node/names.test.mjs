@@ -19,7 +19,7 @@ import { rateLimit as forHono } from 'tidegate/hono'
 import { rateLimit as forKoa } from 'tidegate/koa'
 import { RateLimit, TidegateModule } from 'tidegate/nestjs'
 import { rateLimit as forWeb } from 'tidegate/web'
-import { forgetMistakes } from '../../../node/dist/http.js'
+import { forgetMistakes } from '../../../node/dist/http/gate.js'
 import { get, listening } from './apps.mjs'
 import { decorate } from './decorate.mjs'
 

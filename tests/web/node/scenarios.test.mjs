@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { Limiter } from 'tidegate'
 import { apps, get } from './apps.mjs'
 
@@ -49,24 +50,66 @@ function assertHeaders(headers, expected) {
   }
 }
 
+/** The longest time that a response may take to end for the server when it has for its client. */
+const PATIENCE_MS = 30_000
+
+/** Asserts the units that actors have used, which may take a while. */
+async function assertUsed(limiter, expected = []) {
+  const until = Date.now() + PATIENCE_MS
+  for (const [limit, actor, units] of expected) {
+    let used
+    do {
+      const { quota, remaining } = await limiter.peek(limit, actor)
+      used = quota - remaining
+      if (used !== units) await setTimeout(1)
+    } while (used !== units && Date.now() < until)
+    assert.equal(used, units, `${limit.key} of ${actor}`)
+  }
+}
+
+/** The response to a request, which is sent until it has its status; one that goes on ends by its controller. */
+async function asking(url, { path, headers, status, open, until }, going) {
+  const giveUp = Date.now() + PATIENCE_MS
+  for (;;) {
+    const controller = new AbortController()
+    const response = await (open
+      ? fetch(url + path, { headers, signal: controller.signal })
+      : get(url, path, { headers }))
+    if (response.status === status || !until || Date.now() > giveUp) {
+      if (open) going.set(open, controller)
+      return response
+    }
+    controller.abort()
+  }
+}
+
 for (const [framework, make] of Object.entries(apps)) {
   const lacks = LACKS[framework] ?? []
   for (const scenario of scenarios.filter(({ needs }) => !lacks.includes(needs))) {
-    test(`${framework}: ${scenario.name}`, async () => {
+    test(`${framework}: ${scenario.name}`, async (context) => {
       const limiter = new Limiter()
       const { url } = await make({ limiter, ...optionsOf(scenario) }, { route: scenario.route })
-      for (const [index, { path, headers, status, has = {}, body = {} }] of scenario.requests.entries()) {
-        const response = await get(url, path, { headers })
-        assert.equal(response.status, status, `request ${index}`)
-        const { 'content-type': _, ...own } = has
-        assertHeaders(response.headers, lacks.includes('own-body') ? own : has)
-        if (lacks.includes('own-body')) continue
-        for (const [name, value] of Object.entries(body)) assert.deepEqual(JSON.parse(response.text)[name], value, name)
+      const going = new Map()
+      context.after(() => {
+        for (const controller of going.values()) controller.abort()
+      })
+      for (const [index, asked] of scenario.requests.entries()) {
+        const { leave, path, status, has = {}, body = {}, used } = asked
+        if (leave) going.get(leave).abort()
+        if (path) {
+          const response = await asking(url, asked, going)
+          assert.equal(response.status, status, `request ${index}`)
+          const { 'content-type': _, ...own } = has
+          assertHeaders(response.headers, lacks.includes('own-body') ? own : has)
+          if (!lacks.includes('own-body')) {
+            for (const [name, value] of Object.entries(body)) {
+              assert.deepEqual(JSON.parse(response.text)[name], value, name)
+            }
+          }
+        }
+        await assertUsed(limiter, used)
       }
-      for (const [limit, actor, units] of scenario.used ?? []) {
-        const { quota, remaining } = await limiter.peek(limit, actor)
-        assert.equal(quota - remaining, units, `${limit.key} of ${actor}`)
-      }
+      await assertUsed(limiter, scenario.used)
     })
   }
 }

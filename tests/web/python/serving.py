@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import os
 import signal
@@ -9,17 +10,36 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import uvicorn
 from typing_extensions import Self
+from werkzeug.serving import make_server
 
 from server import free_port
+from tidegate import Limiter
 
-__all__ = ["ROOT", "Answer", "Served", "ask", "workers"]
+__all__ = [
+    "PATIENCE",
+    "ROOT",
+    "Answer",
+    "Served",
+    "ask",
+    "check_used",
+    "going_on",
+    "opened",
+    "over_uvicorn",
+    "over_werkzeug",
+    "workers",
+    "writing_on",
+]
 
 ROOT = Path(__file__).parents[3]
 # Long, for a machine that is busy with other work.
@@ -55,6 +75,77 @@ def ask(port: int, path: str = "/", method: str = "GET", body: bytes | None = No
         return Answer(response.status, fields, response.read())
     finally:
         connection.close()
+
+
+@contextmanager
+def opened(port: int, path: str = "/", **headers: str) -> Iterator[Answer]:
+    """The beginning of a response that goes on; its client goes away at the end of the block."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    response = connection.getresponse()
+    try:
+        yield Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, b"")
+    finally:
+        response.close()
+        connection.close()
+
+
+async def going_on() -> AsyncIterator[bytes]:
+    """A body that begins, and does not end."""
+    yield b"open"
+    await asyncio.Event().wait()
+
+
+def writing_on() -> Iterator[bytes]:
+    """The same for servers that notice at a write that the client is gone."""
+    yield b"open"
+    while True:
+        time.sleep(0.005)
+        yield b"."
+
+
+@contextmanager
+def over_uvicorn(app: Any) -> Iterator[int]:
+    """An ASGI application over a server in a thread."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", proxy_headers=False, lifespan="off"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.001)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@contextmanager
+def over_werkzeug(app: Any) -> Iterator[int]:
+    """A WSGI application over a server in a thread."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+# The longest time that a response may take to end for the server when it has for its client.
+PATIENCE = 30.0
+
+
+def check_used(limiter: Limiter, expected: list[Any]) -> None:
+    """Asserts the units that actors have used, which may take a while."""
+    until = time.monotonic() + PATIENCE
+    for limit, actor, units in expected:
+        used = -1
+        while used != units and time.monotonic() < until:
+            info = limiter.peek(limit, actor)
+            used = info.quota - info.remaining
+        assert used == units, (limit["key"], actor)
 
 
 class Served:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import importlib
 import itertools
 import os
 import subprocess
@@ -21,7 +22,7 @@ from celery import Celery
 
 from server import RedisServer
 from serving import end
-from tidegate import ConfigurationError, Limiter, LimitError, TokenBucket
+from tidegate import Concurrency, ConfigurationError, Limiter, LimitError, TokenBucket
 from tidegate.celery import Consumer, TaskBucket, limit_of
 from tidegate.testing import Clock
 
@@ -87,8 +88,16 @@ class Fleet:
         consumer._limit_move_to_pool = lambda _request: self.ran.append(round(self.clock() - self.start, 6))
         return consumer
 
-    def call_after(self, seconds: float, function: Any, args: Any, priority: int) -> None:  # noqa: ARG002
-        heapq.heappush(self.waiting, (self.clock() + seconds, next(self.order), lambda: function(*args)))
+    def call_after(self, seconds: float, function: Any, args: Any, priority: int) -> Any:  # noqa: ARG002
+        timer = (self.clock() + seconds, next(self.order), lambda: function(*args))
+        heapq.heappush(self.waiting, timer)
+
+        def cancel() -> None:
+            if timer in self.waiting:
+                self.waiting.remove(timer)
+                heapq.heapify(self.waiting)
+
+        return SimpleNamespace(cancel=cancel)
 
     def run(self, seconds: float) -> None:
         """Lets the timers fire."""
@@ -192,12 +201,17 @@ def wait_for(store: Any, name: str, count: int) -> list[str]:
     return [line.decode() for line in store.lrange(name, 0, -1)]
 
 
-def test_workers_share_a_rate(server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def shop(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The application of the workers, here too."""
     monkeypatch.setenv("STORE", server.url)
     monkeypatch.setenv("WORKER", "test")
     monkeypatch.syspath_prepend(str(APPS))
-    import shop
+    monkeypatch.delitem(sys.modules, "shop", raising=False)
+    return importlib.import_module("shop")
 
+
+def test_workers_share_a_rate(server: RedisServer, tmp_path: Path, shop: Any) -> None:
     store = client.Redis.from_url(server.url)
     logs = [tmp_path / name for name in ("prefork", "threads")]
     with worker("prefork", "prefork", server.url, logs[0]), worker("threads", "threads", server.url, logs[1]):
@@ -227,3 +241,55 @@ def test_workers_share_a_rate(server: RedisServer, tmp_path: Path, monkeypatch: 
     # At the old rate it would have been 0.4 s.
     assert max(float(at) for _, _, at in again) - began_again >= 1.6, report
     assert "Traceback" not in report
+
+
+def test_a_place_is_held_until_the_task_has_ended(server: RedisServer, tmp_path: Path, shop: Any) -> None:
+    server.command("FLUSHALL")
+    store, limiter = client.Redis.from_url(server.url), Limiter(server.url, timeout=10, on_error="raise")
+    logs = [tmp_path / name for name in ("prefork", "threads")]
+    with worker("prefork", "prefork", server.url, logs[0]), worker("threads", "threads", server.url, logs[1]):
+        assert len(wait_for(store, "ready", 2)) == 2
+        # Some take longer than the lease, some fail, and some are tried again once.
+        tasks = [(2.5, ""), (2.5, ""), (0.2, "fails"), (0.2, "retries"), (0.2, ""), (0.2, "fails"), (0.2, "retries")]
+        for number, (seconds, end_of_it) in enumerate(tasks):
+            shop.export.delay(number, seconds, end_of_it)
+        notes = [line.split() for line in wait_for(store, "exports", 9)]
+        report = "\n".join(log.read_text() for log in logs)
+        assert sorted(int(number) for number, *_ in notes) == [0, 1, 2, 3, 3, 4, 5, 6, 6], report
+        changes = sorted(change for _, began, ended in notes for change in ((float(began), 1), (float(ended), -1)))
+        most = max(itertools.accumulate(change for _, change in changes))
+        assert most == 2, report
+
+        # A task that is revoked while it runs, in the pool that can end it.
+        until = time.monotonic() + 30
+        while limiter.peek(shop.EXPORTS, "celery").remaining < 2 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert limiter.peek(shop.EXPORTS, "celery").remaining == 2, report
+    with worker("prefork", "prefork", server.url, logs[0]):
+        task = shop.long.delay()
+        assert wait_for(store, "long", 1)
+        assert limiter.peek(shop.LONG, "celery").blocked
+        shop.app.control.revoke(task.id, terminate=True)
+        until = time.monotonic() + 30
+        while limiter.peek(shop.LONG, "celery").blocked and time.monotonic() < until:
+            time.sleep(0.02)
+        assert not limiter.peek(shop.LONG, "celery").blocked, logs[0].read_text()
+
+
+def test_a_place_that_is_released_here_is_taken_at_once(fleet: Fleet) -> None:
+    consumer = fleet.consumers[0]
+    ended: list[Any] = []
+    consumer._limit_move_to_pool = ended.append
+    places = Concurrency("places", max=1, lease=60_000)
+    bucket = consumer.bucket_for_task(task(places))
+    requests = [SimpleNamespace(number=number, on_success=lambda *_: None) for number in range(3)]
+    for request in requests:
+        consumer._limit_task(request, bucket, 1)
+    assert ended == requests[:1]
+    fleet.run(1)
+    assert ended == requests[:1]
+    for count in (2, 3):
+        requests[count - 2].on_success()
+        fleet.run(1 + count / 1000)
+        assert ended == requests[:count]
+    assert not fleet.waiting, "nothing waits any more"

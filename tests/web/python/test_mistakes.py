@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -228,8 +229,13 @@ def test_no_address(peer: Any) -> None:
     assert error.value.code == "no-client-address"
 
 
-def test_memory_under_several_workers() -> None:
-    with Served.uvicorn("plain:app", APPS, "--workers", "2", STORE="memory://") as server:
+COMMAND = "uvicorn plain:app --port {port} --workers 2 --log-level warning --timeout-worker-healthcheck 60"
+PROGRAM = "import uvicorn; uvicorn.run('plain:app', port={port}, workers=2, timeout_worker_healthcheck=60)"
+
+
+@pytest.mark.parametrize("words", [["-m", *COMMAND.split()], ["-c", PROGRAM]], ids=["command", "program"])
+def test_memory_under_several_workers(words: list[str]) -> None:
+    with Served(sys.executable, *words, folder=APPS, STORE="memory://") as server:
         for _ in range(8):
             server.ask()
         # Once in each worker.

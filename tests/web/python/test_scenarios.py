@@ -5,31 +5,28 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import flask
 import pytest
-import uvicorn
 from django.core.asgi import get_asgi_application
 from django.core.wsgi import get_wsgi_application
-from django.http import HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.test import override_settings
 from django.urls import path as url
 from fastapi import Depends, FastAPI
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
-from werkzeug.serving import make_server
 
 import tidegate.flask
-from serving import ask
-from tidegate import Limiter, LimitInfo
+from serving import PATIENCE, Answer, ask, check_used, going_on, opened, over_uvicorn, over_werkzeug, writing_on
+from tidegate import Limiter
 from tidegate.asgi import RateLimitMiddleware
 from tidegate.fastapi import RateLimit
 from tidegate.testing import use_limiter
@@ -78,39 +75,12 @@ def status_of(path: str, query: str) -> int:
     return {"/error": 500, "/login": 200 if "password" in query else 401}.get(path, 200)
 
 
-@contextmanager
-def over_uvicorn(app: Any) -> Iterator[int]:
-    """An ASGI application over a server in a thread."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", proxy_headers=False, lifespan="off"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.001)
-    try:
-        yield server.servers[0].sockets[0].getsockname()[1]
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
-@contextmanager
-def over_werkzeug(app: Any) -> Iterator[int]:
-    """A WSGI application over a server in a thread."""
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 async def serve(request: Request) -> Response:
     """The routes of Starlette and FastAPI."""
     if request.url.path == "/redirect":
         return RedirectResponse("/", 302)
+    if request.url.path == "/open":
+        return StreamingResponse(going_on())
     return PlainTextResponse("", status_of(request.url.path, request.url.query))
 
 
@@ -136,6 +106,8 @@ def flask_app(limiter: Limiter, scenario: Scenario) -> Any:
     def answer(path: str = "") -> Any:
         if path == "redirect":
             return flask.redirect("/")
+        if path == "open":
+            return flask.Response(writing_on())
         return "", status_of(f"/{path}", flask.request.query_string.decode())
 
     if scenario.route is not None:
@@ -145,12 +117,14 @@ def flask_app(limiter: Limiter, scenario: Scenario) -> Any:
     return over_werkzeug(app)
 
 
-def django_app(serving: Callable[[], Any]) -> Player:
+def django_app(serving: Callable[[], Any], stream: Callable[[], Any]) -> Player:
     @contextmanager
     def play(limiter: Limiter, scenario: Scenario) -> Iterator[int]:
         def answer(request: Any, path: str = "") -> Any:
             if path == "redirect":
                 return HttpResponseRedirect("/")
+            if path == "open":
+                return StreamingHttpResponse(stream())
             return HttpResponse(status=status_of(f"/{path}", request.META.get("QUERY_STRING", "")))
 
         routes = type("Urls", (), {"urlpatterns": [url("", answer), url("<path:path>", answer)]})
@@ -168,15 +142,26 @@ PLAYERS: dict[str, Player] = {
     "starlette": starlette,
     "fastapi": fastapi,
     "flask": flask_app,
-    "django-wsgi": django_app(lambda: over_werkzeug(get_wsgi_application())),
-    "django-asgi": django_app(lambda: over_uvicorn(get_asgi_application())),
+    "django-wsgi": django_app(lambda: over_werkzeug(get_wsgi_application()), writing_on),
+    "django-asgi": django_app(lambda: over_uvicorn(get_asgi_application()), going_on),
 }
 # Where a framework has no routes, or they say no methods.
 LACKS = {"starlette": ["routes"], "django-wsgi": ["routes"], "django-asgi": ["routes"]}
 
 
-def used(info: LimitInfo) -> int:
-    return info.quota - info.remaining
+def asking(port: int, asked: dict[str, Any], opened_ones: dict[str, ExitStack]) -> Answer:
+    """The response to a request, which is sent until it has its status."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        stack = ExitStack()
+        if "open" in asked:
+            answer = stack.enter_context(opened(port, asked["path"], **asked.get("headers", {})))
+        else:
+            answer = ask(port, asked["path"], **asked.get("headers", {}))
+        if answer.status == asked["status"] or "until" not in asked or time.monotonic() > until:
+            opened_ones[asked.get("open", "")] = stack
+            return answer
+        stack.close()
 
 
 @pytest.mark.parametrize("framework", PLAYERS)
@@ -185,17 +170,28 @@ def test_scenario(framework: str, given: dict[str, Any]) -> None:
     if given.get("needs") in LACKS.get(framework, []):
         return
     limiter = Limiter()
+    going: dict[str, ExitStack] = {}
     with PLAYERS[framework](limiter, Scenario(given)) as port:
-        for index, asked in enumerate(given["requests"]):
-            answer = ask(port, asked["path"], **asked.get("headers", {}))
-            assert answer.status == asked["status"], index
-            for name, value in asked.get("has", {}).items():
-                got = answer.headers.get(name)
-                if isinstance(value, list):
-                    assert value[0] <= float(got or -1) <= value[1], (index, name)
-                else:
-                    assert got == value, (index, name)
-            for name, value in asked.get("body", {}).items():
-                assert json.loads(answer.body)[name] == value, (index, name)
-    for limit, actor, units in given.get("used", []):
-        assert used(limiter.peek(limit, actor)) == units, (limit["key"], actor)
+        try:
+            for index, asked in enumerate(given["requests"]):
+                if "leave" in asked:
+                    going.pop(asked["leave"]).close()
+                elif "path" in asked:
+                    check(asking(port, asked, going), asked, index)
+                check_used(limiter, asked.get("used", []))
+        finally:
+            for stack in going.values():
+                stack.close()
+    check_used(limiter, given.get("used", []))
+
+
+def check(answer: Answer, asked: dict[str, Any], index: int) -> None:
+    assert answer.status == asked["status"], index
+    for name, value in asked.get("has", {}).items():
+        got = answer.headers.get(name)
+        if isinstance(value, list):
+            assert value[0] <= float(got or -1) <= value[1], (index, name)
+        else:
+            assert got == value, (index, name)
+    for name, value in asked.get("body", {}).items():
+        assert json.loads(answer.body)[name] == value, (index, name)

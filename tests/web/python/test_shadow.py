@@ -49,6 +49,24 @@ def test_a_shadow_limit_is_counted_and_not_enforced(limiter: Limiter) -> None:
     assert limiter.peek(bucket("strict shadow", 2), "ip:127.0.0.1").remaining == 0
 
 
+def test_a_shadow_limit_has_counts_of_its_own_among_the_metrics(limiter: Limiter) -> None:
+    limiter.metrics()
+    client = Client(RateLimitMiddleware, limiter=limiter, limits=bucket("api", 5), shadow=bucket("strict", 2))
+    assert statuses(client, 7) == [200] * 5 + [429] * 2
+    counts = {
+        (metric.name, *labels): value
+        for metric in limiter.metrics()
+        for labels, value in metric.samples
+        if metric.name.endswith("decisions_total") and value
+    }
+    assert counts == {
+        ("tidegate_decisions_total", "api", "allowed"): 5,
+        ("tidegate_decisions_total", "api", "denied"): 2,
+        ("tidegate_observed_decisions_total", "strict shadow", "allowed"): 2,
+        ("tidegate_observed_decisions_total", "strict shadow", "denied"): 5,
+    }
+
+
 def test_a_shadow_limit_has_no_header(limiter: Limiter) -> None:
     limits = [bucket("api", 5), bucket("burst", 3)]
     client = Client(RateLimitMiddleware, limiter=limiter, limits=limits, shadow=bucket("strict", 1), headers="ietf")

@@ -113,7 +113,7 @@ pub(crate) fn commands(
 ) -> Result<Vec<Vec<Vec<u8>>>> {
     let store = Redis::open(server.url())?;
     limiter.limit_sync(limit, "the first of all")?;
-    let command = |actor: &String| tidegate::redis::bare_command(&store, limit, actor).ok_or("nothing to send");
+    let command = |actor: &String| tidegate::ffi::bare_command(&store, limit, actor).ok_or("nothing to send");
     Ok(actors.iter().map(command).collect::<std::result::Result<_, _>>()?)
 }
 
