@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 DIST_VENV := .venv-dist
 SITE_VENV := .venv-site
 DEMO_VENV := .venv-demo
+OUTBOUND_VENV := .venv-outbound
+# Its peer needs Python 3.12 or later.
+PYTHON_3_12 ?= $(firstword $(foreach version,3.14 3.13 3.12,$(shell command -v python$(version))) python3)
 RESULTS := bench/results
 # How the bindings are built: `quick` for tests and the demo, `release` for figures, as packages are.
 PROFILE ?= quick
@@ -17,7 +20,7 @@ LINKED = $(if $(filter zig,$(LINK)),$(BIN)/python tools/dist/zig.py)
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: chromium docs test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-web-node test-fleet test-packages panics soak scoreboard fmt bench bench-redis bench-round-trips bench-web clean demo-python demo-node
+.PHONY: chromium docs playground test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-beside test-web-node test-fleet test-packages panics soak soak-shared scoreboard fmt bench bench-redis bench-round-trips bench-outbound bench-web clean demo-python demo-node
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -33,7 +36,7 @@ node_modules/.ready: package.json package-lock.json
 	npm ci --no-audit --no-fund
 	@touch $@
 
-bench bench-redis bench-web soak scoreboard: PROFILE := release
+bench bench-redis bench-outbound bench-web soak scoreboard: PROFILE := release
 
 # Into which virtual environment, and by way of which folder. Both bindings are compiled from the same libraries.
 define wheel
@@ -73,16 +76,16 @@ demo-node: node_modules/.ready
 # suite after the other, because some look at the clock.
 test: LINK := $(TESTED)
 test: ## Every test and linter of all three languages
-	$(MAKE) --no-print-directory --jobs=4 --output-sync=target LINK=$(LINK) build compiled lint docs chromium $(WEB_PACKAGES)
-	$(MAKE) --no-print-directory --old-file=build --old-file=docs test-packages test-rust test-python test-readme test-node test-web test-docs test-fleet
+	$(MAKE) --no-print-directory --jobs=4 --output-sync=target LINK=$(LINK) build compiled lint $(WEB_PACKAGES)
+	$(MAKE) --no-print-directory --old-file=build test-packages test-rust test-python test-readme test-node test-web test-fleet
 
 lint: lint-rust lint-python lint-node ## The linters of all three languages
 
-# Each feature by itself is for `test-features`, and the documentation for `docs`.
+# In one run, with every feature of the engine: two would check most libraries twice. Each feature by itself is for
+# `test-features`, and the documentation for `docs`.
 lint-rust:
 	cargo fmt --all --check
-	cargo clippy --workspace --quiet -- -D warnings
-	cargo clippy -p tidegate -p tidegate-bench -p tidegate-generate --all-features --all-targets --quiet -- -D warnings
+	cargo clippy --workspace --all-targets --features tidegate/toml,tidegate/tower,tidegate/yaml --quiet -- -D warnings
 
 lint-python: build test-stubs
 	$(BIN)/ruff check
@@ -112,33 +115,35 @@ audit: ## Known vulnerabilities, licences, bans and sources of what is built in
 redis-server:
 	@{ command -v redis-server && command -v redis-cli && command -v ip; } >/dev/null || bash tests/install-redis.sh
 
-# Twice: overflow only wraps without its checks. What a server decides is compiled the same way both times. With the
-# generator, whose test compares what it writes with what is committed. Without the tests `redis_*`, empty without Redis.
+# With the generator, whose test compares what it writes with what is committed.
 CHECKED := -p tidegate -p tidegate-generate --all-features
-WRAPPING := --config core/tests/wrapping.toml -p tidegate --no-default-features --features tokio,toml,yaml \
-	--lib --test '[!r]*' --test 're[!d]*'
 
 compiled: ## The tests of the engine, without a run
 	cargo test $(CHECKED) --no-run --quiet
-	cargo test $(WRAPPING) --no-run --quiet
 
 test-rust: redis-server compiled
 	cargo test $(CHECKED)
-	cargo test $(WRAPPING)
+
+# Overflow only wraps without its checks, with which the other run would stop. What a server decides is compiled the same
+# way both times. Without the tests `redis_*`, empty without Redis.
+WRAPPING := --config core/tests/wrapping.toml -p tidegate --no-default-features --features tokio,toml,yaml \
+	--lib --test '[!r]*' --test 're[!d]*'
 
 EXAMPLES := --manifest-path examples/rust/Cargo.toml --target-dir target/examples --all-features
 
 # Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; Redis
-# needs no TLS; and without being asked nothing reads TOML or YAML. Apart from the other tests, because each combination is compiled by itself.
-test-features: redis-server ## Each feature of the crate by itself, and the examples in Rust
-	for features in "" tokio toml yaml remote redis tower; do \
+# needs no TLS; and without being asked nothing reads TOML or YAML. Apart from the other tests, because each combination is
+# compiled by itself.
+test-features: redis-server ## Each feature of the crate by itself, arithmetic that wraps, and the examples in Rust
+	cargo test $(WRAPPING)
+	for features in "" tokio toml yaml remote redis tower cli; do \
 		cargo clippy -p tidegate --no-default-features --features "$$features" --quiet -- -D warnings || exit 1; \
 	done
 	cargo clippy -p tidegate --all-targets --quiet -- -D warnings
 	! cargo tree -p tidegate --no-default-features --edges normal --prefix none | grep -E "^(tokio|redis|rustls|ring) "
 	! cargo tree -p tidegate --no-default-features --features remote --edges normal --prefix none | grep -E "^(redis|rustls|ring) "
 	! cargo tree -p tidegate --no-default-features --features redis --edges normal --prefix none | grep -E "^(rustls|ring) "
-	! cargo tree -p tidegate --edges normal --prefix none | grep -E "^(toml|serde-saphyr) "
+	! cargo tree -p tidegate --edges normal --prefix none | grep -E "^(clap|flate2|indicatif|toml|serde-saphyr) "
 	cargo test -p tidegate --no-default-features --features redis --test without_tls --quiet
 	cargo clippy $(EXAMPLES) --all-targets --quiet -- -D warnings
 	cargo test $(EXAMPLES) --quiet
@@ -176,6 +181,25 @@ test-django: build redis-server
 		PYTHONPATH=$(VENV)/django $(BIN)/pytest tests/web/python/test_django.py tests/web/python/test_django_ratelimit.py tests/web/python/test_drf.py; \
 	fi
 
+BESIDE_VENV := .venv-beside
+$(BESIDE_VENV)/.ready: tests/beside/requirements.txt
+	$(PYTHON) -m venv $(BESIDE_VENV)
+	$(BESIDE_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/beside/requirements.txt
+	@touch $@
+
+# Unpacked and not installed: a package would start a server.
+PROMETHEUS := target/prometheus
+$(PROMETHEUS)/usr/bin/prometheus: | redis-server
+	mkdir -p $(PROMETHEUS)
+	cd $(PROMETHEUS) && { apt-get download prometheus || { apt-get update --quiet && apt-get download prometheus; }; } >/dev/null
+	dpkg --extract $(PROMETHEUS)/prometheus_*.deb $(PROMETHEUS)
+
+# Only in the workflow: libraries around language models and a job queue, which are large or want older dependencies, and
+# a Prometheus.
+test-beside: build redis-server $(BESIDE_VENV)/.ready $(PROMETHEUS)/usr/bin/prometheus
+	$(BESIDE_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall target/wheels/*.whl
+	$(BESIDE_VENV)/bin/python -m pytest --override-ini=filterwarnings=default tests/beside
+
 test-web-node: build redis-server $(WEB_PACKAGES)
 	npm run --silent test:web
 
@@ -183,7 +207,8 @@ test-web-node: build redis-server $(WEB_PACKAGES)
 chromium: redis-server
 	@command -v chromium >/dev/null || { apt-get update --quiet && apt-get install --quiet --yes chromium; } >/dev/null
 
-test-docs: docs chromium
+# Only in the workflow, in a job of its own: three generators of references, and a browser.
+test-docs: docs chromium ## The documentation as a site, in a browser
 	node --test tests/site/*.test.mjs
 
 test-fleet: build redis-server
@@ -206,8 +231,21 @@ $(SITE_VENV)/.ready: tools/site/requirements.txt tools/site/package-lock.json
 	npm ci --prefix tools/site --no-audit --no-fund --silent
 	@touch $@
 
-docs: setup $(SITE_VENV)/.ready ## The documentation as a site, into target/site; open index.html there
+# The engine in a page. Without the paths of this machine, and compressed, because a page from the disk cannot ask for
+# another file: it stands as text in a script.
+PAGE := wasm32-unknown-unknown
+PLAYGROUND := target/$(PAGE)/page/tidegate_playground.wasm
+
+playground: ## The engine for the playground of the documentation, as WebAssembly
+	@rustc --print target-libdir --target $(PAGE) | xargs test -d || rustup target add $(PAGE)
+	RUSTFLAGS="--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=." \
+		cargo build --quiet -p tidegate-playground --profile page --target $(PAGE)
+	gzip -9 --no-name --keep --force $(PLAYGROUND)
+
+docs: setup playground $(SITE_VENV)/.ready ## The documentation as a site, into target/site; open index.html there
 	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --strict --quiet
+	@{ printf 'globalThis.tidegateEngine = "'; base64 $(PLAYGROUND).gz | tr -d '\n'; echo '"'; } \
+		> target/site/javascripts/playground/engine.wasm.js
 	tools/site/node_modules/.bin/typedoc --options tools/site/typedoc.json --logLevel Error
 	@# Icons from a file of their own cannot be shown from the disk; a script has put them into each page as well.
 	find target/site/reference/node -name '*.html' -exec sed -i 's|href="[./]*assets/icons.svg#|href="#|g' {} +
@@ -237,6 +275,9 @@ panics: build redis-server ## Panics at every entry of both bindings: an error a
 # By hand: SOAK_MINUTES=60 is the default.
 soak: build redis-server ## Faults in turns for an hour: bounds, memory, descriptors, threads
 	PYTHONPATH=tests/redis $(BIN)/python tests/soak/soak.py
+
+soak-shared: build ## Processes on shared memory, killed and stopped at random: bounds, hangs, damage; MINUTES=10
+	$(BIN)/python tests/soak/shared.py $(or $(MINUTES),10)
 
 # By hand, as root for the rows that lose packets, on a machine with nothing else to do: ROWS="killed stopped" for some.
 scoreboard: build redis-server ## Faults and attacks with bounds in time, in both languages: figures beside bounds
@@ -268,6 +309,18 @@ bench-round-trips: redis-server ## Calls without the store, and charges of calls
 	cargo build --release --quiet -p tidegate-bench --bin tidegate-bench-redis
 	@$(PYTHON) bench/redis/run.py $(RESULTS) round-trips
 
+$(OUTBOUND_VENV)/.ready: bench/outbound/requirements.txt
+	$(PYTHON_3_12) -m venv $(OUTBOUND_VENV)
+	$(OUTBOUND_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement bench/outbound/requirements.txt
+	@touch $@
+
+# Over Redis servers of their own.
+bench-outbound: build redis-server $(OUTBOUND_VENV)/.ready ## Calls that go out: what a fleet uses and is refused, and tokens of a language model beside the peer
+	@mkdir -p $(RESULTS)
+	$(OUTBOUND_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall target/wheels/*.whl
+	@$(BIN)/python bench/outbound/tokens.py $(RESULTS) $(OUTBOUND_VENV)/bin/python
+	@$(BIN)/python bench/outbound/outbound.py
+
 # Over a server of its own, where a store is shared.
 bench-web: build redis-server ## The cost of a rate limit in web frameworks, beside the peers
 	npm ci --prefix bench/node --no-audit --no-fund --silent
@@ -275,4 +328,4 @@ bench-web: build redis-server ## The cost of a rate limit in web frameworks, bes
 	@$(BIN)/python bench/web/python/bench_web.py; python=$$?; node bench/web/node.mjs && exit $$python
 
 clean: ## Remove what was built and installed
-	rm -rf target dist $(VENV) $(DIST_VENV) $(SITE_VENV) $(DEMO_VENV) node_modules node/dist bench/node/node_modules tests/web/*/node_modules examples/demo/node_modules $(RESULTS)
+	rm -rf target dist $(VENV) $(DIST_VENV) $(SITE_VENV) $(DEMO_VENV) $(OUTBOUND_VENV) .venv-beside node_modules node/dist bench/node/node_modules tests/web/*/node_modules examples/demo/node_modules $(RESULTS)
