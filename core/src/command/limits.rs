@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::output::Failure;
 use crate::config::{Format, Limits};
-use crate::limit::Limit;
+use crate::limit::{Kind, Limit};
+use crate::time::Micros;
 
 /// Limits that hold at the same time.
 #[derive(Debug)]
@@ -38,4 +39,21 @@ impl Set {
     pub(super) fn names_file(name: &str) -> bool {
         Format::of(Path::new(name)).is_some()
     }
+}
+
+/// A rate as limits as text have it: so many in a period.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the bounds of a definition")]
+pub(super) fn rate(option: &str, text: &str) -> Result<(u64, Micros), Failure> {
+    let limit = Limit::parse(option, text).map_err(|error| Failure::Told(error.to_string()))?;
+    match limit.kind() {
+        Kind::TokenBucket(bucket) if bucket.burst.is_none() => {
+            Ok((bucket.count as u64, (bucket.period * 1000.0) as u64))
+        }
+        _ => Err(Failure::of(option, "must be a count and a period, and nothing more")),
+    }
+}
+
+/// A time as limits as text have it.
+pub(super) fn duration(option: &str, text: &str) -> Result<Micros, Failure> {
+    rate(option, &format!("1/{text}")).map(|(_, period)| period)
 }

@@ -40,6 +40,8 @@ enum Command {
     Inspect(store::Entries),
     /// Empties an actor's entries in a shared store
     Reset(store::Entries),
+    /// Closes limits with a block to an actor for a while, or opens them
+    Block(store::Closed),
     /// Asks a shared store whether it decides calls
     Ping(store::Store),
 }
@@ -73,6 +75,7 @@ where
             Command::Simulate(options) => simulate::run(options, &mut output),
             Command::Inspect(entries) => store::inspect(entries, &mut output),
             Command::Reset(entries) => store::reset(entries, &mut output),
+            Command::Block(closed) => store::block(closed, &mut output),
             Command::Ping(store) => store::ping(store, &mut output),
         },
         // Help, too, comes as an error.

@@ -1,11 +1,15 @@
-//! `tidegate ping`, `inspect` and `reset`: a store that applications share.
+//! `tidegate ping`, `inspect`, `reset` and `block`: a store that applications share.
+
+use std::time::Duration;
 
 use clap::Args;
 
-use super::limits::Set;
+use super::limits::{Set, duration};
 use super::output::{Done, Failure, Output};
 use super::words::{count, table};
 use super::{FAULTS, FINE};
+use crate::check::Check;
+use crate::decision::Call;
 use crate::explain::words::{number, time};
 use crate::limit::{Limit, Value};
 use crate::limiter::Limiter;
@@ -31,6 +35,18 @@ pub(super) struct Entries {
     /// Limits as text with a key ("api: 100/minute"), in the wire form, or a file of limits; as often as needed
     #[arg(long, required = true, value_name = "LIMITS")]
     limits: Vec<String>,
+}
+
+#[derive(Args)]
+pub(super) struct Closed {
+    #[command(flatten)]
+    entries: Entries,
+    /// The time from now on, such as 15m
+    #[arg(long = "for", value_name = "TIME", required_unless_present = "open")]
+    time: Option<String>,
+    /// Opens the limits instead, and forgets how often they closed
+    #[arg(long, conflicts_with = "time")]
+    open: bool,
 }
 
 impl Store {
@@ -60,6 +76,10 @@ impl Entries {
             }
         }
         Ok(limits)
+    }
+
+    fn done(&self, limits: usize, what: &str) -> String {
+        format!("{} of {} {what}", count(limits as u64, "limit"), crate::error::excerpt(&self.actor))
     }
 }
 
@@ -107,10 +127,20 @@ pub(super) fn reset(entries: &Entries, output: &mut Output) -> Done {
     for limit in &limits {
         limiter.reset_sync(limit, &entries.actor).map_err(told)?;
     }
-    output.print(&format!(
-        "{} of {} reset",
-        count(limits.len() as u64, "limit"),
-        crate::error::excerpt(&entries.actor)
-    ))?;
+    output.print(&entries.done(limits.len(), "reset"))?;
+    Ok(FINE)
+}
+
+/// Closes the limits of an actor, or opens them.
+pub(super) fn block(closed: &Closed, output: &mut Output) -> Done {
+    let entries = &closed.entries;
+    let micros = closed.time.as_ref().map_or(Ok(0), |time| duration("for", time))?;
+    let (limits, limiter) = (entries.limits()?, entries.store.open()?);
+    let checks: Vec<_> = limits.iter().map(|limit| Check::new(limit, &entries.actor)).collect();
+    limiter.decide_sync(&checks, Call::Block { time: Duration::from_micros(micros) }).map_err(told)?;
+    output.print(&match &closed.time {
+        Some(_) => entries.done(limits.len(), &format!("closed for {}", time(micros as f64 / 1000.0))),
+        None => entries.done(limits.len(), "opened"),
+    })?;
     Ok(FINE)
 }

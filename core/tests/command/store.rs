@@ -1,4 +1,4 @@
-//! `tidegate ping`, `inspect` and `reset`.
+//! `tidegate ping`, `inspect`, `reset` and `block`.
 
 use tidegate::{Limit, Limiter, Redis};
 
@@ -35,6 +35,36 @@ fn an_actors_entries_are_shown_and_emptied() {
     assert_eq!(call("reset", "ip:192.0.2.1"), "2 limits of ip:192.0.2.1 reset\n");
     let shown = columns(&call("inspect", "ip:192.0.2.1"));
     assert_eq!([&shown[1][1], &shown[2][1]], ["5", "10"]);
+}
+
+#[test]
+fn limits_are_closed_to_an_actor_and_opened() {
+    let server = Server::start();
+    let url = server.url();
+    let limits = ["--limits", r#"{"key":"login","type":"sliding-log","max":5,"period":900000,"blockFor":900000}"#];
+    let limiter = Limiter::new(Redis::builder(&url).build().unwrap());
+    let login = Limit::from_json(limits[1]).unwrap();
+    let call = |options: &[&str]| tidegate(&[&["block", url.as_str(), "ip:192.0.2.1"], &limits[..], options].concat());
+
+    assert_eq!(call(&["--for", "30 minutes"]).out, "1 limit of ip:192.0.2.1 closed for 30 min\n");
+    let info = limiter.limit_sync(&login, "ip:192.0.2.1").unwrap();
+    assert!(info.blocked && (1_700_000..=1_800_000).contains(&info.reset_ms), "{info:?}");
+    assert!(limiter.limit_sync(&login, "ip:192.0.2.2").unwrap().allowed());
+    assert_eq!(call(&["--open"]).out, "1 limit of ip:192.0.2.1 opened\n");
+    // Another process: this one knows of the denial, and denies by its deny cache for a second.
+    let elsewhere = Limiter::new(Redis::builder(&url).build().unwrap());
+    assert!(elsewhere.limit_sync(&login, "ip:192.0.2.1").unwrap().allowed());
+
+    for (options, problem) in [
+        (&[][..], "--for <TIME>"),
+        (&["--for", "soon"], "limit \"for\""),
+        (&["--for", "1m", "--open"], "cannot be used with"),
+        (&["--for", "1m", "--limits", "api: 5/hour"], "\"api\""),
+    ] {
+        let ended = call(options);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{options:?}");
+        assert!(ended.err.contains(problem), "{}", ended.err);
+    }
 }
 
 #[test]

@@ -9,13 +9,11 @@ use clap::{Args, ValueEnum};
 
 use self::traffic::{Outcome, Pattern, Retry, Traffic};
 use super::FINE;
-use super::limits::Set;
+use super::limits::{Set, duration, rate};
 use super::output::{Done, Failure, Output};
 use super::svg::{self, Series};
 use super::words::{count, table};
 use crate::explain::words::{number, time};
-use crate::limit::{Kind, Limit};
-use crate::time::Micros;
 
 #[derive(Args)]
 pub(super) struct Options {
@@ -57,8 +55,8 @@ pub(super) fn run(options: &Options, output: &mut Output) -> Done {
         clients: options.clients,
         calls,
         period,
-        length: rate("for", &format!("1/{}", options.length))?.1,
-        round_trip: rate("round-trip", &format!("1/{}", options.round_trip))?.1,
+        length: duration("for", &options.length)?,
+        round_trip: duration("round-trip", &options.round_trip)?,
     };
     let outcomes = sets.iter().map(|set| traffic.meets(set)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &options.svg {
@@ -73,18 +71,6 @@ pub(super) fn run(options: &Options, output: &mut Output) -> Done {
     }
     output.print(&told(options, &traffic, &sets, &outcomes))?;
     Ok(FINE)
-}
-
-/// A rate as limits as text have it: so many in a period.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the bounds of a definition")]
-fn rate(option: &str, text: &str) -> Result<(u64, Micros), Failure> {
-    let limit = Limit::parse(option, text).map_err(|error| Failure::Told(error.to_string()))?;
-    match limit.kind() {
-        Kind::TokenBucket(bucket) if bucket.burst.is_none() => {
-            Ok((bucket.count as u64, (bucket.period * 1000.0) as u64))
-        }
-        _ => Err(Failure::of(option, "must be a count and a period, and nothing more")),
-    }
 }
 
 fn told(options: &Options, traffic: &Traffic, sets: &[Set], outcomes: &[Outcome]) -> String {
