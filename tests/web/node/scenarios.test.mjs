@@ -67,19 +67,19 @@ async function assertUsed(limiter, expected = []) {
   }
 }
 
-/** The response to a request, which is sent until it has its status; one that goes on ends by its controller. */
+/**
+ * The response to a request, which is sent until it has its status; one that goes on ends when its body is cancelled.
+ * Until then somebody must refer to it, or Node's fetch cancels it by itself.
+ */
 async function asking(url, { path, headers, status, open, until }, going) {
   const giveUp = Date.now() + PATIENCE_MS
   for (;;) {
-    const controller = new AbortController()
-    const response = await (open
-      ? fetch(url + path, { headers, signal: controller.signal })
-      : get(url, path, { headers }))
+    const response = await (open ? fetch(url + path, { headers }) : get(url, path, { headers }))
     if (response.status === status || !until || Date.now() > giveUp) {
-      if (open) going.set(open, controller)
+      if (open) going.set(open, response)
       return response
     }
-    controller.abort()
+    if (open) await response.body.cancel()
   }
 }
 
@@ -90,12 +90,10 @@ for (const [framework, make] of Object.entries(apps)) {
       const limiter = new Limiter()
       const { url } = await make({ limiter, ...optionsOf(scenario) }, { route: scenario.route })
       const going = new Map()
-      context.after(() => {
-        for (const controller of going.values()) controller.abort()
-      })
+      context.after(() => Promise.all([...going.values()].map(({ body }) => body.cancel())))
       for (const [index, asked] of scenario.requests.entries()) {
         const { leave, path, status, has = {}, body = {}, used } = asked
-        if (leave) going.get(leave).abort()
+        if (leave) await going.get(leave).body.cancel()
         if (path) {
           const response = await asking(url, asked, going)
           assert.equal(response.status, status, `request ${index}`)
