@@ -1,7 +1,9 @@
 //! The three forms of a date in HTTP, and RFC 3339's.
 
+use std::str::FromStr;
+
 use jiff::Timestamp;
-use jiff::civil::{Date, Time};
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -19,28 +21,30 @@ pub(crate) fn seconds(text: &str) -> Option<u64> {
         }
         _ => return None,
     };
-    let number = |word: &str, most: i16| word.parse::<i16>().ok().filter(|number| (0..=most).contains(number));
     let month = MONTHS.iter().position(|known| month.eq_ignore_ascii_case(known))? + 1;
-    let year = match (year.len(), number(year, 9999)?) {
+    let year = match (year.len(), number(year, 9999_i16)?) {
         // Half a century ahead it stands for one in the past, as RFC 9110 says; here from 2070 on.
         (2, short) if short < 70 => 2000 + short,
         (2, short) => 1900 + short,
         (_, year) => year,
     };
     let date = Date::new(year, i8::try_from(month).ok()?, day.parse().ok()?).ok()?;
-    let [hour, minute, second] = [number(time[0], 23)?, number(time[1], 59)?, number(time[2], 60)?];
-    let midnight = TimeZone::UTC.to_timestamp(date.to_datetime(Time::midnight())).ok()?.as_second();
-    // Also for a leap second, which is the first one of the next minute.
-    u64::try_from(midnight + (i64::from(hour) * 60 + i64::from(minute)) * 60 + i64::from(second)).ok()
+    let [hour, minute, second] = time;
+    let minute = TimeZone::UTC.to_timestamp(date.at(number(hour, 23)?, number(minute, 59)?, 0, 0)).ok()?;
+    // Also a leap second, which is the first one of the next minute.
+    u64::try_from(minute.as_second() + number(second, 60_i64)?).ok()
+}
+
+/// A number that has no sign, because words end at one.
+fn number<N: Copy + FromStr + PartialOrd>(word: &str, most: N) -> Option<N> {
+    word.parse().ok().filter(|number| *number <= most)
 }
 
 /// Milliseconds since the Unix epoch of `1994-11-06T08:49:37.25Z` or `1994-11-06T10:49:37+02:00`, rounded up.
 pub(crate) fn rfc3339(text: &str) -> Option<u64> {
     // An instant comes after the date. jiff would take a zone in brackets, too.
-    if text.len() > 40
-        || text.get(10..11)?.bytes().any(|mark| !matches!(mark, b'T' | b't' | b' '))
-        || text.ends_with(']')
-    {
+    let has_time = matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' '));
+    if text.len() > 40 || !has_time || text.ends_with(']') {
         return None;
     }
     let nanos = text.parse::<Timestamp>().ok()?.as_nanosecond();
